@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Large PNG files of many writers: writers.py GPUCONV [FAILING].
+
+From four threads on, gpuconv inflates a file of 512 KiB or more in parts, which depend on how the writer has made its
+blocks. Each file must be read to the samples that it was made of, with one thread and with more. Pillow must read the
+same, so that a fault of the file itself is not taken for one of gpuconv. If the parts do not fit together, gpuconv
+inflates the file again on one thread. No file here may need that: with the library FAILING (failing.c) it is an error.
+
+Some files are put together here; the others are written by Pillow (libpng), netpbm, zopflipng, optipng, pngcrush,
+advpng and OpenCV, as far as they are installed. Skipped (exit status 77) if Pillow is not installed."""
+import io
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+try:
+    from PIL import Image, ImageDraw
+except ImportError:
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # where Debian's Pillow is
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+    Image = None
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import run, skip  # noqa: E402
+from write_png import COLOUR_TYPES, SIGNATURE, chunk, ihdr  # noqa: E402
+
+SIZE_MIN = 1 << 19  # a smaller file is inflated on one thread
+
+
+# ---- Pictures: width, height, channels, bits, samples ----
+
+def of(picture):
+    return *picture.size, len(picture.getbands()), 8, picture.tobytes()
+
+
+def photo(width, height, channels=3):
+    """A slope and noise in each channel."""
+    noise = Image.effect_noise((width, height), 12)
+    slopes = [Image.linear_gradient("L").rotate(90 * i).resize((width, height)) for i in range(channels)]
+    return of(Image.merge(("RGB", "RGBA")[channels - 3],
+                          [Image.blend(slope, noise.rotate(180 * (i % 2)), 0.4) for i, slope in enumerate(slopes)]))
+
+
+def drawing(width, height):
+    """A screen: windows full of text, and photos."""
+    chance, picture = random.Random(1), Image.new("RGBA", (width, height), "teal")
+    draw = ImageDraw.Draw(picture)
+    for _ in range(30):
+        x, y = chance.randrange(-200, width), chance.randrange(-200, height)
+        ink, paper = (tuple(chance.randrange(low, low + 100) for _ in range(3)) + (255 - low // 2,) for low in (0, 150))
+        draw.rectangle((x, y, x + 600, y + 400), fill=paper, outline=ink)
+        for line in range(24):
+            draw.text((x + 8, y + 8 + 16 * line), "".join(chance.choices("etaoin shrdlu()[];=", k=90)), fill=ink)
+    for i in range(4):
+        picture.paste(Image.frombytes("RGB", (400, 300), photo(400, 300)[4]), (width // 2 * (i % 2), 400 * (i // 2)))
+    return of(picture)
+
+
+def deep(width, height):
+    """16 bits a sample: a slope, and noise in the lower byte."""
+    noise = random.Random(2).randbytes(3 * width * height)
+    return width, height, 3, 16, b"".join(bytes((i // 3 % width * 256 // width, low)) for i, low in enumerate(noise))
+
+
+# ---- Streams ----
+
+def filtered(width, height, channels, bits, samples):
+    """The rows, each after its row filter: 1 (Sub)."""
+    pixel = channels * bits // 8
+    rows = (samples[at:at + width * pixel] for at in range(0, len(samples), width * pixel))
+    return b"".join(b"\1" + bytes((a - b) & 255 for a, b in zip(row, bytes(pixel) + row)) for row in rows)
+
+
+def by_zlib(level, strategy=zlib.Z_DEFAULT_STRATEGY, window=15, memory=8):
+    def deflate(rows):
+        z = zlib.compressobj(level, zlib.DEFLATED, window, memory, strategy)
+        return z.compress(rows) + z.flush()
+    return deflate
+
+
+def flushed(flush, size, more=b""):
+    """A flush after SIZE bytes each, and then MORE blocks."""
+    def deflate(rows):
+        z = zlib.compressobj(6)
+        pieces = [z.compress(rows[at:at + size]) + z.flush(flush) + more for at in range(0, len(rows), size)]
+        return b"".join(pieces) + z.flush()
+    return deflate
+
+
+def one_block(rows):
+    """One block with its own codes, and no repetition. 255 bytes have 8 bits; the last one and the end have 9."""
+    lengths = [8] * 255 + [9] * 2 + [0]  # the last one is of the only distance
+    # The last block; its own codes; 257 lengths, 1 of a distance, and 18 lengths of lengths.
+    fields = [(1, 1), (2, 2), (0, 5), (0, 5), (14, 4)]
+    order = (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1)
+    fields += [({0: 2, 8: 1, 9: 2}.get(length, 0), 3) for length in order]
+    bits = "".join(format(value, f"0{size}b")[::-1] for value, size in fields)
+    bits += "".join({0: "10", 8: "0", 9: "11"}[length] for length in lengths)
+    codes = [format(byte, "08b") for byte in range(255)] + ["1" * 8 + "0"]
+    bits += "".join(codes[byte] for byte in rows) + "1" * 9
+    bits += "0" * (-len(bits) % 8)
+    block = int(bits[::-1], 2).to_bytes(len(bits) // 8, "little")
+    return b"\x78\1" + block + struct.pack(">I", zlib.adler32(rows))
+
+
+STREAMS = {
+    "zlib-1": by_zlib(1), "zlib-6": by_zlib(6), "zlib-9": by_zlib(9),
+    "stored": by_zlib(0), "fixed": by_zlib(6, zlib.Z_FIXED), "huffman": by_zlib(6, zlib.Z_HUFFMAN_ONLY),
+    "runs": by_zlib(1, zlib.Z_RLE), "one-block": one_block,
+    "small-window": by_zlib(6, window=9), "small-blocks": by_zlib(6, memory=1), "large-blocks": by_zlib(6, memory=9),
+    "full-flush": flushed(zlib.Z_FULL_FLUSH, 5000), "sync-flush": flushed(zlib.Z_SYNC_FLUSH, 50000),
+    "partial-flush": flushed(zlib.Z_PARTIAL_FLUSH, 300),
+    "empty-blocks": flushed(zlib.Z_SYNC_FLUSH, 50000, 5000 * b"\0\0\0\xff\xff"),
+}
+
+
+# ---- Files ----
+
+def idats(stream, size):
+    """The data in chunks of SIZE bytes, some of them empty."""
+    return b"".join(chunk(b"IDAT", stream[at:at + size]) + chunk(b"IDAT") * (at % 7 == 0)
+                    for at in range(0, len(stream), size))
+
+
+def file_of(picture, body):
+    width, height, channels, bits, _ = picture
+    return SIGNATURE + ihdr(width, height, bits, COLOUR_TYPES[channels]) + body + chunk(b"IEND")
+
+
+def by_apple(picture, rows):
+    """Two halves that can be inflated apart, and Apple's chunk iDOT: their number, and for each the first row, the
+    number of rows, and the distance of its first IDAT chunk from the chunk iDOT."""
+    height, row = picture[1], len(rows) // picture[1]
+    half, z = (height + 1) // 2, zlib.compressobj(6)
+    first = z.compress(rows[:half * row]) + z.flush(zlib.Z_FULL_FLUSH)
+    upper, lower = idats(first, 16384), idats(z.compress(rows[half * row:]) + z.flush(), 16384)
+    table = struct.pack(">7I", 2, 0, half, 40, half, height - half, 40 + len(upper))
+    return file_of(picture, chunk(b"iDOT", table) + upper + lower)
+
+
+def own_files(picture):
+    """The files that are put together here, by writer."""
+    rows = filtered(*picture)
+    streams = {name: deflate(rows) for name, deflate in STREAMS.items()}
+    files = {name: file_of(picture, chunk(b"IDAT", stream)) for name, stream in streams.items()}
+    large = streams["one-block"]  # more than 1 MiB is joined on several threads
+    files["small-chunks"] = file_of(picture, idats(large[:1], 1) + idats(large[1:], 100))
+    files["apple"] = by_apple(picture, rows)
+    return files
+
+
+def pam(picture):
+    width, height, channels, bits, samples = picture
+    kind = {3: "RGB", 4: "RGB_ALPHA"}[channels]
+    return (f"P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH {channels}\nMAXVAL {(1 << bits) - 1}\nTUPLTYPE {kind}\n"
+            "ENDHDR\n".encode() + samples)
+
+
+def pillow_files(picture):
+    width, height, channels, _, samples = picture
+    for level in (1, 6, 9):
+        file = io.BytesIO()
+        image = Image.frombytes({3: "RGB", 4: "RGBA"}[channels], (width, height), samples)
+        image.save(file, "png", compress_level=level)
+        yield f"libpng-{level}", file.getvalue()
+
+
+# Each writes the file "$OUT". The slow ones get one picture.
+SLOW = ("advpng", "opencv", "zopflipng")
+OPENCV = "import cv2, sys; assert cv2.imwrite(sys.argv[1], cv2.imread('in.png', cv2.IMREAD_UNCHANGED))"
+TOOLS = {
+    "netpbm": 'pamtopng in.pam > "$OUT"', "optipng": 'optipng -quiet -o1 -out "$OUT" in.png',
+    "pngcrush": 'pngcrush -s -m 2 in.png "$OUT"', "advpng": 'cp in.png "$OUT"; advpng -q -z -2 "$OUT"',
+    "opencv": f'python3 -c "{OPENCV}" "$OUT"', "zopflipng": 'zopflipng -y --iterations=1 --filters=p in.png "$OUT"',
+}
+PROBES = {"netpbm": "pamtopng -version", "opencv": "python3 -c 'import cv2'"}
+
+
+def is_installed(writer):
+    probe = PROBES.get(writer, f"command -v {writer}")
+    return subprocess.run(probe, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def write_all(name, picture, tools):
+    """Write the files of a picture to the folder `in`."""
+    files = own_files(picture) | dict(pillow_files(picture) if picture[3] == 8 else ())
+    sources = {"in.pam": pam(picture), "in.png": files["stored"]}
+    for path, data in (sources | {f"in/{name}.{writer}.png": data for writer, data in files.items()}).items():
+        with open(path, "wb") as file:
+            file.write(data)
+    for writer in tools:
+        subprocess.run(TOOLS[writer], shell=True, check=True, stdout=subprocess.DEVNULL,
+                       env=os.environ | {"OUT": f"in/{name}.{writer}.png"})
+
+
+def check(name, picture, folders):
+    """Yields a sentence for each thing that is wrong with a file."""
+    if os.path.getsize(f"in/{name}.png") < SIZE_MIN:
+        yield f"{name}: is too small to be inflated in parts"
+    with Image.open(f"in/{name}.png") as image:
+        seen = image.convert({3: "RGB", 4: "RGBA"}[picture[2]]).tobytes()
+    if seen != (picture[4] if picture[3] == 8 else picture[4][::2]):  # Pillow makes 8 bits of 16
+        yield f"{name}: Pillow reads other samples: not a fault of gpuconv"
+    expected = pam(picture)
+    for folder in folders:
+        with open(f"{folder}/{name}.pam", "rb") as file:
+            if file.read() != expected:
+                yield f"{name}: other samples by gpuconv, {folder}"
+
+
+def main():
+    if Image is None:
+        skip("Pillow is not installed")
+    program, *failing = map(os.path.abspath, sys.argv[1:])
+    in_parts = ["env", f"LD_PRELOAD={failing[0]}", "GPUCONV_FAIL=inflate:1+"] if failing else []
+    tools = [writer for writer in TOOLS if is_installed(writer)]
+    pictures = {"photo": photo(700, 600), "alpha": photo(500, 500, 4), "drawing": drawing(1000, 800),
+                "deep": deep(400, 400)}
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        os.chdir(folder)
+        os.mkdir("in")
+        for name, picture in pictures.items():
+            write_all(name, picture, [tool for tool in tools if name == "photo" or tool not in SLOW])
+        folders = {f"{threads} threads": str(threads) for threads in (1, 4, 7)}
+        for output, threads in folders.items():
+            command = [program, "-q", "-j1", "--threads", threads, "--backend", "cpu", "--format", "pam", "identity"]
+            run(*(in_parts if threads != "1" else ()), *command, "in", "-o", output)
+        if failing:
+            run(*in_parts, program, "--threads", "1", "identity", "in/photo.zlib-6.png", "out.png", status=1)
+        names = sorted(name[:-len(".png")] for name in os.listdir("in"))
+        writers = {name.split(".")[1] for name in names}
+        wrong = [line for name in names for line in check(name, pictures[name.split(".")[0]], folders)]
+    for tool in sorted(set(TOOLS) - set(tools)):
+        print(f"{tool} is not installed: its files were not checked")
+    print("\n".join(wrong) or f"{len(names)} files of {len(writers)} writers are right")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
