@@ -63,7 +63,7 @@ void warn_unused_by_question(const struct options *options)
         const struct option *o = &option_table[i];
         char word[64], reason[64];
         snprintf(word, sizeof word, " %s ", o->name);
-        if ((options->given >> i & 1) == 0 || o->use != USE_ANY || o->group > GROUP_FILE || strstr(used, word) != NULL)
+        if (!options->given[i] || o->use != USE_ANY || o->group > GROUP_FILE || strstr(used, word) != NULL)
             continue;
         snprintf(reason, sizeof reason, " with --%s", options_mode_name(options->mode));
         warn_option(options, o->name, reason);

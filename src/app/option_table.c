@@ -211,7 +211,7 @@ const struct option option_table[] = {
 
 const size_t option_count = sizeof option_table / sizeof *option_table;
 
-static_assert(sizeof option_table / sizeof *option_table <= 64, "struct options has a bit for each in `given`");
+static_assert(sizeof option_table / sizeof *option_table <= OPTIONS_MAX, "struct options has a place for each");
 
 const struct option *option_find(const char *name, size_t length)
 {

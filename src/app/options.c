@@ -225,7 +225,7 @@ static bool set_mode(struct options *options, int mode, struct error *error)
 static bool set_field(const struct option *o, const char *value, struct options *options, struct error *error)
 {
     void *field = (char *)options + o->field;
-    options->given |= (uint64_t)1 << (o - option_table);
+    options->given[o - option_table] = true;
     options->values[o - option_table] = value;
     assert(value != NULL || o->argument == NULL);
     assert((o->argument == NULL) == (o->kind == KIND_FLAG || o->kind == KIND_MODE));
@@ -339,7 +339,7 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
 static const struct option *first_given(const struct options *options, enum use use)
 {
     for (size_t i = 0; i < option_count; i++)
-        if ((options->given >> i & 1) != 0 && option_table[i].use == use &&
+        if (options->given[i] && option_table[i].use == use &&
             !(options->mode == MODE_COMPARE && option_table[i].compares))
             return &option_table[i];
     return NULL;
@@ -627,7 +627,7 @@ static bool validate(int count, struct options *options, struct error *error)
 bool options_given(const struct options *options, const char *name)
 {
     const struct option *o = option_find(name, strlen(name));
-    return o != NULL && (options->given >> (o - option_table) & 1) != 0;
+    return o != NULL && options->given[o - option_table];
 }
 
 bool options_parse(int argc, char *const argv[], struct options *options, struct error *error)
@@ -673,7 +673,7 @@ char *options_text(const struct options *options)
         return NULL;
     for (size_t i = 0, printed = 0; i < option_count; i++) {
         const struct option *o = &option_table[i];
-        if ((options->given >> i & 1) == 0 || (o->group != GROUP_FILTER && o->group != GROUP_FILE))
+        if (!options->given[i] || (o->group != GROUP_FILTER && o->group != GROUP_FILE))
             continue;
         fprintf(file, "%s--%s%s%s", printed++ > 0 ? " " : "", o->name, options->values[i] != NULL ? " " : "",
                 options->values[i] != NULL ? options->values[i] : "");

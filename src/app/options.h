@@ -34,6 +34,9 @@ enum mode {
     MODE_NOTHING, /* no arguments at all */
 };
 
+/* More options than the table has rows. */
+enum { OPTIONS_MAX = 128 };
+
 /* More GPUs than a machine has. */
 enum { DEVICES_MAX = 64 };
 
@@ -65,9 +68,9 @@ struct compare_options {
 /* The strings belong to argv. Many options set a field of a module's own settings. The mode fills in the fields that no
  * option sets. */
 struct options {
-    int mode;               /* enum mode */
-    uint64_t given;         /* 1 << row for each row of the option table that was given */
-    const char *values[64]; /* the values of these rows, as given; NULL for a flag */
+    int mode;                        /* enum mode */
+    bool given[OPTIONS_MAX];         /* for each row of the option table */
+    const char *values[OPTIONS_MAX]; /* the values of these rows, as given; NULL for a flag */
 
     const char *filter; /* MODE_RUN and MODE_SHOW */
     int threads;        /* CPU threads for one image; 0: all */

@@ -62,7 +62,7 @@ static bool find_value(const struct option *o, const char *value, char *text, si
 static void join_nearest(const char *word, char *text, size_t size)
 {
     enum { NEAREST_MAX = 4 };
-    const char *names[64], *nearest[NEAREST_MAX]; /* option_table.c asserts that there are at most 64 */
+    const char *names[OPTIONS_MAX], *nearest[NEAREST_MAX];
     for (size_t i = 0; i < option_count; i++)
         names[i] = option_table[i].name;
     const size_t count = error_nearest(word, names, option_count, nearest, NEAREST_MAX);
