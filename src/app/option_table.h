@@ -28,6 +28,7 @@ enum kind {
     KIND_FLAG,        /* no value; a bool becomes true */
     KIND_MODE,        /* no value; an int becomes `low` */
     KIND_NUMBER,      /* an int from low to high */
+    KIND_DECIMAL,     /* a number from 0 to high, but not 0, with up to six decimals; an int of millionths */
     KIND_WORD,        /* one of the words; an int or an enum */
     KIND_QUALITY,     /* an int from low to high, or "keep" for CODEC_QUALITY_KEEP */
     KIND_BITS,        /* one of the words, which are numbers; an int */

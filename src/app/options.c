@@ -140,29 +140,42 @@ static bool parse_pixels(const struct option *o, const char *value, size_t *fiel
                      o->name, value);
 }
 
-/* A number of pixels, or a share of them with up to six decimals: 100, 0.1%. */
-static bool parse_allowance(const struct option *o, const char *value, struct compare_rules *rules, struct error *error)
+/* Read a number of at most HIGH, up to 999, with up to six decimals, in millionths, and END after it. */
+static bool read_decimal(const char *value, const char *end, int high, int *millionths)
 {
     enum { DECIMALS = 6 };
     const size_t whole = strspn(value, "0123456789");
     const bool pointed = value[whole] == '.';
     const char *decimals = value + whole + pointed;
     const size_t count = pointed ? strspn(decimals, "0123456789") : 0;
-    uint64_t number = whole <= 15 ? strtoull(value, NULL, 10) : 0;
-    const char *end = decimals + count;
+    int64_t number = whole <= 3 ? atoi(value) : 0;
+    for (size_t i = 0; i < DECIMALS; i++)
+        number = number * 10 + (i < count ? decimals[i] - '0' : 0);
+    *millionths = (int)number;
+    return whole + count > 0 && whole <= 3 && count <= DECIMALS && (count > 0 || !pointed) &&
+           strcmp(decimals + count, end) == 0 && number <= (int64_t)high * COMPARE_MILLION;
+}
+
+static bool parse_decimal(const struct option *o, const char *value, int *field, struct error *error)
+{
+    return (read_decimal(value, "", o->high, field) && *field > 0) ||
+           error_set(error, ERROR_USAGE,
+                     "--%s takes a number above 0 and up to %d, with up to six decimals, not \"%s\"", o->name, o->high,
+                     value);
+}
+
+/* A number of pixels, or a share of them with up to six decimals: 100, 0.1%. */
+static bool parse_allowance(const struct option *o, const char *value, struct compare_rules *rules, struct error *error)
+{
+    const size_t digits = strspn(value, "0123456789");
     rules->different = 0;
     rules->share = 0;
-    if (whole > 0 && whole <= 15 && !pointed && *end == '\0') {
-        rules->different = number;
+    if (digits > 0 && digits <= 15 && value[digits] == '\0') {
+        rules->different = strtoull(value, NULL, 10);
         return true;
     }
-    for (size_t i = 0; i < DECIMALS && number <= 100 * 1000000; i++)
-        number = number * 10 + (i < count ? (uint64_t)(decimals[i] - '0') : 0);
-    if (whole > 0 && whole <= 3 && count <= DECIMALS && (count > 0 || !pointed) && strcmp(end, "%") == 0 &&
-        number <= COMPARE_WHOLE) {
-        rules->share = (int)number;
+    if (read_decimal(value, "%", 100, &rules->share))
         return true;
-    }
     return error_set(error, ERROR_USAGE, "--%s takes a number of pixels, or a share of them such as 0.1%%, not \"%s\"",
                      o->name, value);
 }
@@ -238,6 +251,8 @@ static bool set_field(const struct option *o, const char *value, struct options 
     case KIND_NUMBER:
     case KIND_QUALITY:
         return parse_number(o, value, field, error);
+    case KIND_DECIMAL:
+        return parse_decimal(o, value, field, error);
     case KIND_WORD:
         return parse_word(o, value, field, error);
     case KIND_BITS:

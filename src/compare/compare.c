@@ -123,7 +123,8 @@ void compare_images(const struct image *expected, const struct image *actual, in
     const size_t channels = (size_t)expected->channels, row = (size_t)expected->width * channels;
     const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
     uint64_t squares = 0; /* no overflow for up to 2^48 samples of 8 bits, or 2^32 of 16 */
-    *difference = (struct difference){.first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY, .ssim = NAN};
+    *difference = (struct difference){
+        .first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY, .ssim = {.mean = NAN, .lowest = NAN}};
     difference->same_shape = true;
     difference->ignored = ignored;
     difference->compared = (uint64_t)expected->width * (uint64_t)expected->height - ignored;
@@ -141,9 +142,36 @@ void compare_images(const struct image *expected, const struct image *actual, in
 uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference)
 {
     const uint64_t share = (uint64_t)rules->share;
+    if (rules->any_pixels)
+        return difference->compared;
     if (share == 0)
         return rules->different;
     return difference->compared / COMPARE_WHOLE * share + difference->compared % COMPARE_WHOLE * share / COMPARE_WHOLE;
+}
+
+bool rules_limit_numbers(const struct compare_rules *rules)
+{
+    bool is_set = false;
+    for (enum limit limit = LIMIT_PSNR; limit < LIMITS; limit++)
+        is_set = is_set || rules->lowest[limit] > 0;
+    return is_set;
+}
+
+double compare_number(const struct difference *difference, enum limit limit)
+{
+    return limit == LIMIT_PSNR   ? difference->psnr
+           : limit == LIMIT_SSIM ? difference->ssim.mean
+                                 : difference->ssim.lowest;
+}
+
+unsigned compare_limits(const struct compare_rules *rules, const struct difference *difference)
+{
+    unsigned beyond = difference->pixels > compare_allowed(rules, difference) ? 1u << LIMIT_PIXELS : 0;
+    for (enum limit limit = LIMIT_PSNR; limit < LIMITS; limit++)
+        if (rules->lowest[limit] > 0 && difference->largest > 0 &&
+            !(compare_number(difference, limit) >= (double)rules->lowest[limit] / COMPARE_MILLION))
+            beyond |= 1u << limit;
+    return beyond;
 }
 
 /* ---- The picture ---- */

@@ -24,9 +24,17 @@ struct compare_area {
 /* Shares of pixels are counted in millionths of a percent. */
 enum { COMPARE_WHOLE = 100000000 };
 
+/* Limits of numbers of the whole image are in millionths. */
+enum { COMPARE_MILLION = 1000000 };
+
+/* The limits. A pair must be within all that are set. */
+enum limit { LIMIT_PIXELS, LIMIT_PSNR, LIMIT_SSIM, LIMIT_LOCAL_SSIM, LIMITS };
+
 /* The differences that are tolerated. All zero: none. */
 struct compare_rules {
     int tolerance;            /* levels, of the images' own depth, that a sample may differ by */
+    bool any_pixels;          /* LIMIT_PIXELS is not set: any number of pixels may differ by more */
+    int lowest[LIMITS];       /* LIMIT_PSNR and later: millionths of the lowest that is tolerated; 0: it is not set */
     uint64_t different;       /* how many pixels may differ by more */
     int share;                /* instead: the share of the compared pixels, of COMPARE_WHOLE; 0: `different` counts */
     bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
@@ -34,6 +42,16 @@ struct compare_rules {
     struct compare_area areas[COMPARE_AREAS_MAX];
     size_t area_count;
     const struct image *mask; /* ignore pixels whose colours are all 0 in it; NULL: there is none */
+};
+
+/* The side of the window of the SSIM. Smaller images have none. */
+enum { SSIM_WINDOW = 11 };
+
+/* The structural similarity. NAN if it is not defined or was not computed. */
+struct ssim {
+    double mean;   /* of all windows */
+    double lowest; /* of one window */
+    int x, y;      /* of the first pixel of the first such window, in reading order */
 };
 
 /* How two images of one size differ. */
@@ -49,7 +67,7 @@ struct difference {
     int largest;             /* the largest absolute difference of two samples that were not ignored */
     int largest_of[4];       /* the same, by channel */
     double psnr;             /* 10 log10(peak^2 / mean square error) in dB, peak 255 or 65535; INFINITY if equal */
-    double ssim;             /* of ssim_compute; NAN if it is not defined or was not computed */
+    struct ssim ssim;
 };
 
 /* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal from now on. *IGNORED
@@ -65,13 +83,20 @@ void compare_images(const struct image *expected, const struct image *actual, in
 /* How many pixels may be beyond the tolerance. */
 uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference);
 
-/* The side of the window of the SSIM. Smaller images have none. */
-enum { SSIM_WINDOW = 11 };
+/* Is there a limit from LIMIT_PSNR on? */
+bool rules_limit_numbers(const struct compare_rules *rules);
+
+/* The number that has a limit, from LIMIT_PSNR on. */
+double compare_number(const struct difference *difference, enum limit limit);
+
+/* The limits that are not kept: 1 << limit for each. */
+unsigned compare_limits(const struct compare_rules *rules, const struct difference *difference);
 
 /* Set *SSIM to the structural similarity of the luma of two images of one shape: 0.299 red + 0.587 green + 0.114 blue
  * (ITU-R BT.601), or the grey level. Alpha does not count. NAN if the images are smaller than the window. The result
- * does not depend on the number of threads. POOL may be NULL. Fails if there is not enough memory. */
-bool ssim_compute(const struct image *expected, const struct image *actual, struct thread_pool *pool, double *ssim,
+ * does not depend on the number of threads or on the machine. POOL may be NULL. Fails if there is not enough
+ * memory. */
+bool ssim_compute(const struct image *expected, const struct image *actual, struct thread_pool *pool, struct ssim *ssim,
                   struct error *error);
 
 /* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits.

@@ -31,13 +31,45 @@ static void describe_size(FILE *file, const struct compare_row *row)
     for (int c = 0; row->expected.channels > 1 && c < row->expected.channels; c++)
         fprintf(file, "%s%d%s", c == 0 ? " (" : " ", d->largest_of[c], c + 1 == row->expected.channels ? ")" : "");
     fprintf(file, ", PSNR %.2f dB", d->psnr);
-    if (!isnan(d->ssim))
-        fprintf(file, ", SSIM %.6f", d->ssim);
+    if (!isnan(d->ssim.mean))
+        fprintf(file, ", SSIM %.6f, local SSIM %.6f at x %d y %d", d->ssim.mean, d->ssim.lowest, d->ssim.x, d->ssim.y);
+}
+
+/* In lines and in JSON. */
+static const char *const limit_names[LIMITS][2] = {
+    [LIMIT_PIXELS] = {"pixels", "pixels"},
+    [LIMIT_PSNR] = {"PSNR", "psnr"},
+    [LIMIT_SSIM] = {"SSIM", "ssim"},
+    [LIMIT_LOCAL_SSIM] = {"local SSIM", "local_ssim"},
+};
+
+void rules_print_limits(FILE *file, const struct compare_rules *rules)
+{
+    for (enum limit limit = LIMIT_PSNR; limit < LIMITS; limit++)
+        if (rules->lowest[limit] > 0)
+            fprintf(file, " The %s must be at least %.9g.", limit_names[limit][0],
+                    (double)rules->lowest[limit] / COMPARE_MILLION);
+}
+
+/* The limits that are not kept, and by how much. describe_pixels tells of LIMIT_PIXELS. */
+static void describe_limits(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
+{
+    for (enum limit limit = LIMIT_PSNR; limit < LIMITS; limit++) {
+        const double number = compare_number(&row->difference, limit),
+                     lowest = (double)rules->lowest[limit] / COMPARE_MILLION;
+        if ((row->beyond >> limit & 1) == 0)
+            continue;
+        if (isnan(number))
+            fprintf(file, "; images smaller than %d x %d have no %s for the limit %.9g", SSIM_WINDOW, SSIM_WINDOW,
+                    limit_names[limit][0], lowest);
+        else
+            fprintf(file, "; the %s is %.3g below its limit %.9g", limit_names[limit][0], lowest - number, lowest);
+    }
 }
 
 static void describe_metadata(FILE *file, const struct compare_row *row)
 {
-    const char *joint = row->difference.pixels > row->allowed ? "; " : "";
+    const char *joint = row->difference.largest > 0 || row->difference.hidden > 0 ? "; " : "";
     if (row->profiles_differ) {
         fprintf(file, "%sthe profiles differ", joint);
         joint = "; ";
@@ -54,7 +86,7 @@ static void describe_pixels(FILE *file, const struct compare_row *row, const str
                 (unsigned long long)d->compared, 100 * (double)d->pixels / (double)d->compared);
         if (rules->tolerance > 0)
             fprintf(file, " by more than %d", rules->tolerance);
-        if (row->allowed > 0)
+        if (!rules->any_pixels && (row->allowed > 0 || rules_limit_numbers(rules)))
             fprintf(file, " where %llu may", (unsigned long long)row->allowed);
         fprintf(file, ", first at x %d y %d channel %d, ", d->first_x, d->first_y, d->first_channel);
         describe_size(file, row);
@@ -87,6 +119,7 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
         break;
     case ROW_DIFFERENT:
         describe_pixels(file, row, rules);
+        describe_limits(file, row, rules);
         describe_metadata(file, row);
         break;
     case ROW_SHAPE:
@@ -146,7 +179,15 @@ static void print_numbers(FILE *file, const struct compare_row *row, const struc
         fprintf(file, "%s%d", c > 0 ? "," : "", d->largest_of[c]);
     fputc(']', file);
     print_number(file, "psnr", 4, d->psnr);
-    print_number(file, "ssim", 6, d->pixels + d->tolerated > 0 ? d->ssim : 1);
+    print_number(file, "ssim", 6, d->largest > 0 ? d->ssim.mean : 1);
+    print_number(file, "local_ssim", 6, d->largest > 0 ? d->ssim.lowest : 1);
+    if (!isnan(d->ssim.lowest))
+        fprintf(file, ",\"local_ssim_at\":{\"x\":%d,\"y\":%d}", d->ssim.x, d->ssim.y);
+    fputs(",\"beyond\":[", file);
+    for (unsigned limit = 0, printed = 0; limit < LIMITS; limit++)
+        if ((row->beyond >> limit & 1) != 0)
+            fprintf(file, "%s\"%s\"", printed++ > 0 ? "," : "", limit_names[limit][1]);
+    fputc(']', file);
 }
 
 void row_print_json(FILE *file, const struct compare_row *row, const struct compare_rules *rules)

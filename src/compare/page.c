@@ -180,10 +180,13 @@ static void print_row(struct page *page, const struct compare_row *row)
 
 static void print_rules(FILE *file, const struct compare_rules *rules)
 {
-    if (rules->tolerance > 0)
+    if (rules->any_pixels)
+        fputs("Samples may differ.", file);
+    else if (rules->tolerance > 0)
         fprintf(file, "Samples may differ by up to %d.", rules->tolerance);
     else
         fputs("Samples must be equal.", file);
+    rules_print_limits(file, rules);
     if (rules->share > 0)
         fprintf(file, " %.9g%% of the pixels may differ by more.", rules->share / (COMPARE_WHOLE / 100.));
     else if (rules->different > 0)

@@ -173,8 +173,7 @@ static bool draw_picture(struct pair *pair, struct error *error)
 {
     const struct compare_settings *settings = pair->worker->settings;
     const struct difference *difference = &pair->row->difference;
-    const bool saves = pair->row->kind == ROW_DIFFERENT && difference->pixels > 0 &&
-                       (settings->pictures != NULL || settings->picture != NULL) &&
+    const bool saves = pair->row->beyond != 0 && (settings->pictures != NULL || settings->picture != NULL) &&
                        !atomic_load(pair->worker->no_new_files);
     struct image picture = {0}, small = {0};
     if (!saves && (pair->thumbnails == NULL || difference->largest == 0))
@@ -254,11 +253,12 @@ static bool compare_sides(struct pair *pair, struct error *error)
     row->allowed = compare_allowed(rules, &row->difference);
     row->profiles_differ = rules->takes_metadata && profiles_differ(&a->metadata, &b->metadata);
     const bool other = row->profiles_differ || row->expected.orientation != row->actual.orientation;
-    const bool samples = row->difference.pixels > 0 || row->difference.tolerated > 0;
-    row->kind = other || row->difference.pixels > row->allowed ? ROW_DIFFERENT
-                : samples || hidden > 0                        ? ROW_TOLERATED
-                                                               : ROW_EQUAL;
-    return !samples || ssim_compute(&a->image, &b->image, &pair->worker->both, &row->difference.ssim, error);
+    const bool samples = row->difference.largest > 0;
+    if (samples && !ssim_compute(&a->image, &b->image, &pair->worker->both, &row->difference.ssim, error))
+        return false;
+    row->beyond = compare_limits(rules, &row->difference);
+    row->kind = other || row->beyond != 0 ? ROW_DIFFERENT : samples || hidden > 0 ? ROW_TOLERATED : ROW_EQUAL;
+    return true;
 }
 
 static bool compare_files(struct pair *pair, struct error *error)

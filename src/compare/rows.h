@@ -43,6 +43,7 @@ struct compare_row {
     bool profiles_differ;         /* and metadata were to be compared */
     struct difference difference; /* ROW_EQUAL unless identical, ROW_TOLERATED, ROW_DIFFERENT */
     uint64_t allowed;             /* pixels that were allowed to be beyond the tolerance */
+    unsigned beyond;              /* the limits that are not kept, as in compare_limits */
     char *picture;                /* the path of the picture of the difference; NULL: none was written */
     char *problem;                /* a sentence; NULL: all went well. Another kind: the picture could not be written. */
     struct thumbnails *thumbnails; /* NULL: none were asked for, or made */

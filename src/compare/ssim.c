@@ -3,8 +3,8 @@
  * The structural similarity of two images: Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality
  * assessment: from error visibility to structural similarity", IEEE Transactions on Image Processing 13 (4), 2004. As
  * there, the window is a Gaussian of 11 x 11 pixels with sigma 1.5, K1 is 0.01 and K2 is 0.03. The result is the mean
- * of all windows that lie inside the image. It is computed by rows of windows: weighted sums down the columns first,
- * then along the row. */
+ * of all windows that lie inside the image; the lowest of them finds a small difference in a large image. It is
+ * computed by rows of windows: weighted sums down the columns first, then along the row. */
 #include "compare/compare.h"
 
 #include "base/clones.h"
@@ -18,12 +18,18 @@
 /* Rows of windows that one thread takes at a time. */
 enum { BAND_ROWS = 32, SUMS = 5 };
 
-struct ssim {
+/* A row of windows. */
+struct window_row {
+    double sum, lowest;
+    int x; /* of the lowest, the first one of them */
+};
+
+struct work {
     const struct image *images[2];
     double weights[SSIM_WINDOW];
     double c1, c2;
     int columns, rows; /* of windows */
-    double *sums;      /* of each row of windows */
+    struct window_row *results;
     atomic_bool failed;
 };
 
@@ -73,37 +79,43 @@ CLONES static void sum_row(const double *in, const double *weights, size_t colum
             out[x] += weights[i] * in[x + (size_t)i];
 }
 
-/* The sum of a row's windows, from their weighted sums. */
-static double sum_windows(const struct ssim *ssim, double *const *means)
+/* The result of a row, from the weighted sums of its windows. */
+static struct window_row rate_windows(const struct work *work, double *const *means)
 {
-    double sum = 0;
-    for (size_t x = 0; x < (size_t)ssim->columns; x++) {
+    struct window_row row = {.lowest = INFINITY};
+    for (size_t x = 0; x < (size_t)work->columns; x++) {
         const double a = means[0][x], b = means[1][x];
         const double aa = means[2][x] - a * a, bb = means[3][x] - b * b, ab = means[4][x] - a * b;
-        sum += (2 * a * b + ssim->c1) * (2 * ab + ssim->c2) / ((a * a + b * b + ssim->c1) * (aa + bb + ssim->c2));
+        const double one =
+            (2 * a * b + work->c1) * (2 * ab + work->c2) / ((a * a + b * b + work->c1) * (aa + bb + work->c2));
+        row.sum += one;
+        if (one < row.lowest) {
+            row.lowest = one;
+            row.x = (int)x;
+        }
     }
-    return sum;
+    return row;
 }
 
 /* Are the rows that the windows of row Y lie in equal? */
-static bool rows_are_equal(const struct ssim *ssim, int y)
+static bool rows_are_equal(const struct work *work, int y)
 {
-    const size_t bytes = (size_t)ssim->images[0]->width * image_pixel_bytes(ssim->images[0]) * SSIM_WINDOW;
-    return memcmp(image_row(ssim->images[0], y), image_row(ssim->images[1], y), bytes) == 0;
+    const size_t bytes = (size_t)work->images[0]->width * image_pixel_bytes(work->images[0]) * SSIM_WINDOW;
+    return memcmp(image_row(work->images[0], y), image_row(work->images[1], y), bytes) == 0;
 }
 
-/* parallel_for's function: the sums of band INDEX. */
-static void sum_band(void *context, int64_t index, int thread)
+/* parallel_for's function: the results of band INDEX. */
+static void rate_band(void *context, int64_t index, int thread)
 {
-    struct ssim *ssim = context;
-    const size_t width = (size_t)ssim->images[0]->width;
-    const int first = (int)index * BAND_ROWS, end = ssim->rows - first < BAND_ROWS ? ssim->rows : first + BAND_ROWS;
+    struct work *work = context;
+    const size_t width = (size_t)work->images[0]->width;
+    const int first = (int)index * BAND_ROWS, end = work->rows - first < BAND_ROWS ? work->rows : first + BAND_ROWS;
     int known = first; /* the next row without luma */
     double *memory = calloc((2 * SSIM_WINDOW + 2 * SUMS) * width, sizeof *memory);
     double *luma[2][SSIM_WINDOW], *sums[SUMS], *means[SUMS];
     (void)thread;
     if (memory == NULL) {
-        atomic_store(&ssim->failed, true);
+        atomic_store(&work->failed, true);
         return;
     }
     for (size_t i = 0; i < SUMS; i++) {
@@ -111,56 +123,62 @@ static void sum_band(void *context, int64_t index, int thread)
         means[i] = memory + (SUMS + i) * width;
     }
     for (int y = first; y < end; y++) {
-        if (rows_are_equal(ssim, y)) { /* each window is 1 */
-            ssim->sums[y] = ssim->columns;
+        if (rows_are_equal(work, y)) { /* each window is 1 */
+            work->results[y] = (struct window_row){.sum = work->columns, .lowest = 1};
             continue;
         }
         /* Row r has its luma at place r modulo SSIM_WINDOW. */
         for (known = known < y ? y : known; known < y + SSIM_WINDOW; known++)
             for (size_t i = 0; i < 2; i++)
-                read_luma(ssim->images[i], known,
+                read_luma(work->images[i], known,
                           memory + (2 * SUMS + i * SSIM_WINDOW + (size_t)(known % SSIM_WINDOW)) * width);
         for (int row = y; row < y + SSIM_WINDOW; row++)
             for (size_t i = 0; i < 2; i++)
                 luma[i][row - y] = memory + (2 * SUMS + i * SSIM_WINDOW + (size_t)(row % SSIM_WINDOW)) * width;
-        sum_columns((const double *const *)luma[0], (const double *const *)luma[1], ssim->weights, width, sums);
+        sum_columns((const double *const *)luma[0], (const double *const *)luma[1], work->weights, width, sums);
         for (int i = 0; i < SUMS; i++)
-            sum_row(sums[i], ssim->weights, (size_t)ssim->columns, means[i]);
-        ssim->sums[y] = sum_windows(ssim, means);
+            sum_row(sums[i], work->weights, (size_t)work->columns, means[i]);
+        work->results[y] = rate_windows(work, means);
     }
     free(memory);
 }
 
-bool ssim_compute(const struct image *expected, const struct image *actual, struct thread_pool *pool, double *ssim,
+/* exp(-x * x / (2 * 1.5 * 1.5)) for x from 0 to 5. Another C library, or another processor, may round the last bit of
+ * exp in another way. */
+static const double gaussian[SSIM_WINDOW / 2 + 1] = {
+    1, 0.8007374029168081, 0.41111229050718745, 0.1353352832366127, 0.028565500784550377, 0.0038659201394728076};
+
+bool ssim_compute(const struct image *expected, const struct image *actual, struct thread_pool *pool, struct ssim *ssim,
                   struct error *error)
 {
     const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
-    struct ssim work = {.images = {expected, actual},
+    struct work work = {.images = {expected, actual},
                         .c1 = 0.01 * peak * 0.01 * peak,
                         .c2 = 0.03 * peak * 0.03 * peak,
                         .columns = expected->width - SSIM_WINDOW + 1,
                         .rows = expected->height - SSIM_WINDOW + 1};
     double total = 0;
-    *ssim = NAN;
+    *ssim = (struct ssim){.mean = NAN, .lowest = NAN};
     if (work.columns < 1 || work.rows < 1)
         return true;
-    for (int i = 0; i < SSIM_WINDOW; i++) {
-        const double x = i - SSIM_WINDOW / 2;
-        total += work.weights[i] = exp(-x * x / (2 * 1.5 * 1.5));
-    }
+    for (int i = 0; i < SSIM_WINDOW; i++)
+        total += work.weights[i] = gaussian[abs(i - SSIM_WINDOW / 2)];
     for (int i = 0; i < SSIM_WINDOW; i++)
         work.weights[i] /= total;
-    work.sums = calloc((size_t)work.rows, sizeof *work.sums);
-    if (work.sums != NULL)
-        parallel_for(pool, thread_pool_threads(pool), (work.rows + BAND_ROWS - 1) / BAND_ROWS, sum_band, &work);
-    if (work.sums == NULL || atomic_load(&work.failed)) {
-        free(work.sums);
+    work.results = calloc((size_t)work.rows, sizeof *work.results);
+    if (work.results != NULL)
+        parallel_for(pool, thread_pool_threads(pool), (work.rows + BAND_ROWS - 1) / BAND_ROWS, rate_band, &work);
+    if (work.results == NULL || atomic_load(&work.failed)) {
+        free(work.results);
         return error_no_memory(error, "the SSIM");
     }
     total = 0;
-    for (int y = 0; y < work.rows; y++)
-        total += work.sums[y];
-    *ssim = total / work.rows / work.columns;
-    free(work.sums);
+    for (int y = 0; y < work.rows; y++) {
+        total += work.results[y].sum;
+        if (!(work.results[y].lowest >= ssim->lowest))
+            *ssim = (struct ssim){.lowest = work.results[y].lowest, .x = work.results[y].x, .y = y};
+    }
+    ssim->mean = total / work.rows / work.columns;
+    free(work.results);
     return true;
 }

@@ -133,10 +133,11 @@ static void test_the_picture_shows_where_and_how_much(void **state)
 }
 
 /* SSIM by its definition: a window at a time, as in the paper, with luma of whole images. */
-static double plain_ssim(const struct image *a, const struct image *b)
+static struct ssim plain_ssim(const struct image *a, const struct image *b)
 {
     const struct image *const images[2] = {a, b};
     double weights[SSIM_WINDOW][SSIM_WINDOW], total = 0, sum = 0;
+    struct ssim ssim = {.lowest = 2};
     for (int i = 0; i < SSIM_WINDOW; i++)
         for (int j = 0; j < SSIM_WINDOW; j++)
             total += weights[i][j] = exp(-((i - 5) * (i - 5) + (j - 5) * (j - 5)) / 4.5);
@@ -155,11 +156,15 @@ static double plain_ssim(const struct image *a, const struct image *b)
                     product += weights[i][j] / total * luma[0] * luma[1];
                 }
             const double c1 = 2.55 * 2.55, c2 = 7.65 * 7.65, both = mean[0] * mean[1];
-            sum += (2 * both + c1) * (2 * (product - both) + c2) /
-                   ((mean[0] * mean[0] + mean[1] * mean[1] + c1) *
-                    (square[0] - mean[0] * mean[0] + square[1] - mean[1] * mean[1] + c2));
+            const double one = (2 * both + c1) * (2 * (product - both) + c2) /
+                               ((mean[0] * mean[0] + mean[1] * mean[1] + c1) *
+                                (square[0] - mean[0] * mean[0] + square[1] - mean[1] * mean[1] + c2));
+            sum += one;
+            if (one < ssim.lowest)
+                ssim = (struct ssim){.lowest = one, .x = x, .y = y};
         }
-    return sum / (a->width - SSIM_WINDOW + 1) / (a->height - SSIM_WINDOW + 1);
+    ssim.mean = sum / (a->width - SSIM_WINDOW + 1) / (a->height - SSIM_WINDOW + 1);
+    return ssim;
 }
 
 static void test_ssim_follows_its_definition(void **state)
@@ -169,17 +174,19 @@ static void test_ssim_follows_its_definition(void **state)
     thread_pool_open(&pool, 3);
     for (int channels = 1; channels <= 4; channels++) {
         struct image a = pattern_image(29, 90, channels), b = pattern_image(29, 90, channels);
-        double one, many = 0;
+        struct ssim one, many;
         assert_true(ssim_compute(&a, &b, NULL, &one, NULL));
-        assert_true(one == 1);
+        assert_true(one.mean == 1 && one.lowest == 1 && one.x == 0 && one.y == 0);
         for (int y = 40; y < 48; y++) /* bands with and without differences */
             for (size_t i = 0; i < 20; i++)
                 b.samples[(size_t)y * 29 * (size_t)channels + i] ^= (uint8_t)(i * 13);
         assert_true(ssim_compute(&a, &b, NULL, &one, NULL) && ssim_compute(&a, &b, &pool, &many, NULL));
-        assert_true(one == many && one < 0.999);
-        assert_true(fabs(one - plain_ssim(&a, &b)) < 1e-9);
+        assert_true(one.mean == many.mean && one.lowest == many.lowest && one.x == many.x && one.y == many.y);
+        const struct ssim plain = plain_ssim(&a, &b);
+        assert_true(one.mean < 0.999 && fabs(one.mean - plain.mean) < 1e-9);
+        assert_true(fabs(one.lowest - plain.lowest) < 1e-9 && one.x == plain.x && one.y == plain.y);
         a.height = b.height = SSIM_WINDOW - 1;
-        assert_true(ssim_compute(&a, &b, NULL, &one, NULL) && isnan(one));
+        assert_true(ssim_compute(&a, &b, NULL, &one, NULL) && isnan(one.mean) && isnan(one.lowest));
         image_free(&a);
         image_free(&b);
     }
