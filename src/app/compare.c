@@ -138,7 +138,7 @@ static bool make_settings(struct comparison *comparison, struct error *error)
                                           .picture_format = options->list.format,
                                           .thumbnails = options->compare.html != NULL};
     settings->rules.any_pixels = rules_limit_numbers(&settings->rules) && !options_given(options, "tolerance") &&
-                                 !options_given(options, "different");
+                                 !options_given(options, "tolerance-yiq") && !options_given(options, "different");
     if (settings->codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input to copy it from */
         settings->codec.quality = CODEC_QUALITY;
     if (options->compare.mask == NULL)

@@ -189,6 +189,8 @@ const struct option option_table[] = {
 
     VALUE("tolerance", "N", GROUP_COMPARE, KIND_NUMBER, compare.rules.tolerance,
           "samples may differ by N levels, of 256 or 65536", .use = USE_COMPARE, .high = 65535),
+    VALUE("tolerance-yiq", "T", GROUP_COMPARE, KIND_DECIMAL, compare.rules.yiq,
+          "colours may differ by T, up to 1, as eyes see it; pixelmatch's threshold", .use = USE_COMPARE, .high = 1),
     VALUE("different", "N", GROUP_COMPARE, KIND_ALLOWANCE, compare.rules,
           "allow N pixels to differ by more, such as 100 or 0.1%", .use = USE_COMPARE),
     VALUE("min-psnr", "DB", GROUP_COMPARE, KIND_DECIMAL, compare.rules.lowest[LIMIT_PSNR],
@@ -203,6 +205,8 @@ const struct option option_table[] = {
           .use = USE_COMPARE),
     FLAG("ignore-transparent", GROUP_COMPARE, compare.rules.ignores_transparent,
          "ignore pixels whose alpha is 0 in both images", .use = USE_COMPARE),
+    FLAG("ignore-antialiasing", GROUP_COMPARE, compare.rules.ignores_antialiasing,
+         "ignore pixels that differ only because edges were smoothed in another way", .use = USE_COMPARE),
     FLAG("metadata", GROUP_COMPARE, compare.rules.takes_metadata, "also compare the profile and the orientation",
          .use = USE_COMPARE),
     FLAG("new-fails", GROUP_COMPARE, compare.new_fails, "exit with 1 if ACTUAL has files that EXPECTED lacks",

@@ -90,22 +90,46 @@ static void grow_box(struct compare_area *box, bool first, int x, int y)
     box->height = y + 1 - box->y;
 }
 
-/* Count the pixel at X, Y, whose first sample is number FIRST. Returns the sum of its squared differences. */
-static uint64_t count_pixel(const struct image *expected, const struct image *actual, int tolerance, size_t first,
+/* Is a pixel beyond the tolerance whose samples differ by MAX or less? */
+static bool is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
+                      size_t i, int max)
+{
+    return (max > rules->tolerance && (rules->tolerance > 0 || rules->yiq == 0)) ||
+           (max > 0 && rules->yiq > 0 && colours_differ(expected, actual, i, rules->yiq));
+}
+
+bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
+                     size_t i)
+{
+    int max = 0;
+    for (size_t c = 0; c < (size_t)expected->channels; c++) {
+        const int d = sample_difference(expected, actual, i * (size_t)expected->channels + c);
+        max = d > max ? d : max;
+    }
+    return is_beyond(rules, expected, actual, i, max);
+}
+
+/* Count the pixel at X, Y. Returns the sum of its squared differences. */
+static uint64_t count_pixel(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                             int x, int y, struct difference *difference)
 {
+    const size_t i = (size_t)y * (size_t)expected->width + (size_t)x;
     uint64_t squares = 0;
-    int max = 0, channel = -1;
+    int max = 0, channel = 0, first = 0; /* the first sample beyond the tolerance of samples, else one that differs */
     for (int c = 0; c < expected->channels; c++) {
-        const int d = sample_difference(expected, actual, first + (size_t)c);
+        const int d = sample_difference(expected, actual, i * (size_t)expected->channels + (size_t)c);
         max = d > max ? d : max;
-        channel = channel < 0 && d > tolerance ? c : channel;
+        if (first == 0 || (first <= rules->tolerance && d > rules->tolerance)) {
+            first = d;
+            channel = c;
+        }
         difference->largest_of[c] = d > difference->largest_of[c] ? d : difference->largest_of[c];
         squares += (uint64_t)d * (uint64_t)d;
     }
     difference->largest = max > difference->largest ? max : difference->largest;
-    difference->tolerated += max > 0 && max <= tolerance;
-    if (max <= tolerance)
+    const bool beyond = is_beyond(rules, expected, actual, i, max);
+    difference->tolerated += max > 0 && !beyond;
+    if (!beyond)
         return squares;
     if (difference->pixels == 0) {
         difference->first_x = x;
@@ -117,8 +141,8 @@ static uint64_t count_pixel(const struct image *expected, const struct image *ac
     return squares;
 }
 
-void compare_images(const struct image *expected, const struct image *actual, int tolerance, uint64_t ignored,
-                    struct difference *difference)
+void compare_images(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
+                    uint64_t ignored, struct difference *difference)
 {
     const size_t channels = (size_t)expected->channels, row = (size_t)expected->width * channels;
     const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
@@ -132,8 +156,7 @@ void compare_images(const struct image *expected, const struct image *actual, in
         if (memcmp(image_row(expected, y), image_row(actual, y), row * image_sample_bytes(expected)) == 0)
             continue;
         for (int x = 0; x < expected->width; x++)
-            squares +=
-                count_pixel(expected, actual, tolerance, (size_t)y * row + (size_t)x * channels, x, y, difference);
+            squares += count_pixel(expected, actual, rules, x, y, difference);
     }
     if (squares > 0)
         difference->psnr = 10 * log10(peak * peak * (double)difference->compared * (double)channels / (double)squares);
@@ -195,13 +218,14 @@ static int pixel_difference(const struct image *expected, const struct image *ac
     return largest;
 }
 
-bool difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
-                        struct error *error)
+bool difference_picture(const struct image *expected, const struct image *actual, const uint8_t *antialiased,
+                        struct image *picture, struct error *error)
 {
-    const size_t colours = expected->channels >= 3 ? 3 : 1;
+    static const int yellow[3] = {1, 1, 0};
+    const size_t colours = expected->channels >= 3 ? 3 : 1, shown = antialiased != NULL ? 3 : colours;
     const size_t pixels = (size_t)expected->width * (size_t)expected->height;
     int largest = 1, differences[3];
-    if (!image_allocate(picture, expected->width, expected->height, (int)colours, 8, error))
+    if (!image_allocate(picture, expected->width, expected->height, (int)shown, 8, error))
         return false;
 
     for (size_t i = 0; i < pixels; i++) {
@@ -209,9 +233,11 @@ bool difference_picture(const struct image *expected, const struct image *actual
         largest = max > largest ? max : largest;
     }
     for (size_t i = 0; i < pixels; i++) {
-        pixel_difference(expected, actual, i, colours, differences);
-        for (size_t c = 0; c < colours; c++)
-            picture->samples[i * colours + c] = (uint8_t)((2 * differences[c] * 255 + largest) / (2 * largest));
+        const int max = pixel_difference(expected, actual, i, colours, differences);
+        for (size_t c = 0; c < shown; c++) {
+            const int level = antialiased == NULL ? differences[c] : antialiased[i] != 0 ? yellow[c] * largest : max;
+            picture->samples[i * shown + c] = (uint8_t)((2 * level * 255 + largest) / (2 * largest));
+        }
     }
     return true;
 }

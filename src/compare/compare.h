@@ -33,12 +33,14 @@ enum limit { LIMIT_PIXELS, LIMIT_PSNR, LIMIT_SSIM, LIMIT_LOCAL_SSIM, LIMITS };
 /* The differences that are tolerated. All zero: none. */
 struct compare_rules {
     int tolerance;            /* levels, of the images' own depth, that a sample may differ by */
+    int yiq;                  /* millionths: the threshold of colours_differ; 0: none */
     bool any_pixels;          /* LIMIT_PIXELS is not set: any number of pixels may differ by more */
     int lowest[LIMITS];       /* LIMIT_PSNR and later: millionths of the lowest that is tolerated; 0: it is not set */
     uint64_t different;       /* how many pixels may differ by more */
     int share;                /* instead: the share of the compared pixels, of COMPARE_WHOLE; 0: `different` counts */
     bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
-    bool takes_metadata;      /* compare the profile and the orientation too */
+    bool ignores_antialiasing;
+    bool takes_metadata; /* compare the profile and the orientation too */
     struct compare_area areas[COMPARE_AREAS_MAX];
     size_t area_count;
     const struct image *mask; /* ignore pixels whose colours are all 0 in it; NULL: there is none */
@@ -61,6 +63,7 @@ struct difference {
     uint64_t compared;        /* pixels that were not ignored */
     uint64_t pixels;          /* of these, with a sample that differs by more than the tolerance */
     uint64_t tolerated;       /* of these, with differences up to the tolerance only */
+    uint64_t antialiased;     /* of these, antialiased, and counted as equal */
     int first_x, first_y,
         first_channel;       /* the first sample beyond the tolerance in reading order; -1 if there is none */
     struct compare_area box; /* around all pixels beyond the tolerance */
@@ -76,9 +79,24 @@ struct difference {
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 
+/* Is pixel number I beyond the tolerance of RULES: in a sample, if that is set or no other is, or in its colour? */
+bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
+                     size_t i);
+
+/* Is the distance of the colours of pixel number I larger than THRESHOLD millionths of the largest one? It is
+ * pixelmatch's distance, in YIQ. */
+bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold);
+
+/* Copy the pixels of EXPECTED that are beyond the tolerance, and antialiased in one of the images, over those of
+ * ACTUAL. *COUNT becomes their number, and *FLAGS a byte for each pixel, 1 for these. Release it with free, also after
+ * a failure. The result does not depend on the number of threads. POOL may be NULL. Fails if there is not enough
+ * memory. */
+bool antialiasing_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
+                         struct thread_pool *pool, uint8_t **flags, uint64_t *count, struct error *error);
+
 /* Compare two images of one shape sample by sample, after IGNORED pixels were made equal. */
-void compare_images(const struct image *expected, const struct image *actual, int tolerance, uint64_t ignored,
-                    struct difference *difference);
+void compare_images(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
+                    uint64_t ignored, struct difference *difference);
 
 /* How many pixels may be beyond the tolerance. */
 uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference);
@@ -101,9 +119,10 @@ bool ssim_compute(const struct image *expected, const struct image *actual, stru
 
 /* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits.
  * Equal pixels are black. In the others each colour is the absolute difference, scaled so that the largest one in the
- * picture is 255. A pixel that differs in alpha alone is grey. Release it with image_free. Fails if there is not enough
+ * picture is 255. A pixel that differs in alpha alone is grey. With ANTIALIASED, a byte for each pixel, it is RGB, where
+ * the pixels whose byte is 1 are yellow and all others grey. Release it with image_free. Fails if there is not enough
  * memory. */
-bool difference_picture(const struct image *expected, const struct image *actual, struct image *picture,
-                        struct error *error);
+bool difference_picture(const struct image *expected, const struct image *actual, const uint8_t *antialiased,
+                        struct image *picture, struct error *error);
 
 #endif

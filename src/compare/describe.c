@@ -67,9 +67,16 @@ static void describe_limits(FILE *file, const struct compare_row *row, const str
     }
 }
 
+/* The text between what is printed of a row and what follows. */
+static const char *joint_after(uint64_t printed)
+{
+    return printed > 0 ? "; " : "";
+}
+
 static void describe_metadata(FILE *file, const struct compare_row *row)
 {
-    const char *joint = row->difference.largest > 0 || row->difference.hidden > 0 ? "; " : "";
+    const struct difference *d = &row->difference;
+    const char *joint = joint_after(d->pixels + d->tolerated + d->antialiased + d->hidden);
     if (row->profiles_differ) {
         fprintf(file, "%sthe profiles differ", joint);
         joint = "; ";
@@ -78,14 +85,24 @@ static void describe_metadata(FILE *file, const struct compare_row *row)
         fprintf(file, "%sthe orientation is %d, not %d", joint, row->actual.orientation, row->expected.orientation);
 }
 
+/* The tolerances that are set, with JOINT between them. */
+static void print_tolerance(FILE *file, const struct compare_rules *rules, const char *joint)
+{
+    if (rules->tolerance > 0)
+        fprintf(file, " %d%s", rules->tolerance, rules->yiq > 0 ? joint : "");
+    if (rules->yiq > 0)
+        fprintf(file, " %.9g in YIQ", (double)rules->yiq / COMPARE_MILLION);
+}
+
 static void describe_pixels(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
 {
     const struct difference *d = &row->difference;
     if (d->pixels > 0) {
         fprintf(file, "%llu of %llu pixels (%.4g%%) differ", (unsigned long long)d->pixels,
                 (unsigned long long)d->compared, 100 * (double)d->pixels / (double)d->compared);
-        if (rules->tolerance > 0)
-            fprintf(file, " by more than %d", rules->tolerance);
+        if (rules->tolerance > 0 || rules->yiq > 0)
+            fputs(" by more than", file);
+        print_tolerance(file, rules, " or");
         if (!rules->any_pixels && (row->allowed > 0 || rules_limit_numbers(rules)))
             fprintf(file, " where %llu may", (unsigned long long)row->allowed);
         fprintf(file, ", first at x %d y %d channel %d, ", d->first_x, d->first_y, d->first_channel);
@@ -93,15 +110,19 @@ static void describe_pixels(FILE *file, const struct compare_row *row, const str
         fprintf(file, ", box %d x %d at x %d y %d", d->box.width, d->box.height, d->box.x, d->box.y);
     }
     if (d->tolerated > 0) {
-        fprintf(file, "%s%llu of %llu pixels differ by at most %d", d->pixels > 0 ? "; " : "",
-                (unsigned long long)d->tolerated, (unsigned long long)d->compared, rules->tolerance);
+        fprintf(file, "%s%llu of %llu pixels differ by at most", joint_after(d->pixels),
+                (unsigned long long)d->tolerated, (unsigned long long)d->compared);
+        print_tolerance(file, rules, " and");
         if (d->pixels == 0) {
             fputs(", ", file);
             describe_size(file, row);
         }
     }
+    if (d->antialiased > 0)
+        fprintf(file, "%s%llu of %llu pixels differ by antialiasing", joint_after(d->pixels + d->tolerated),
+                (unsigned long long)d->antialiased, (unsigned long long)d->compared);
     if (d->hidden > 0)
-        fprintf(file, "%s%llu of %llu ignored pixels differ", d->pixels + d->tolerated > 0 ? "; " : "",
+        fprintf(file, "%s%llu of %llu ignored pixels differ", joint_after(d->pixels + d->tolerated + d->antialiased),
                 (unsigned long long)d->hidden, (unsigned long long)d->ignored);
 }
 
@@ -167,8 +188,10 @@ static void print_numbers(FILE *file, const struct compare_row *row, const struc
     fprintf(file, ",\"tolerance\":%d,\"allowed\":%llu,\"compared\":%llu,\"ignored\":%llu,\"ignored_different\":%llu",
             rules->tolerance, (unsigned long long)row->allowed, (unsigned long long)d->compared,
             (unsigned long long)d->ignored, (unsigned long long)d->hidden);
-    fprintf(file, ",\"different\":%llu,\"tolerated\":%llu", (unsigned long long)d->pixels,
-            (unsigned long long)d->tolerated);
+    if (rules->yiq > 0)
+        print_number(file, "tolerance_yiq", 6, (double)rules->yiq / COMPARE_MILLION);
+    fprintf(file, ",\"different\":%llu,\"tolerated\":%llu,\"antialiased\":%llu", (unsigned long long)d->pixels,
+            (unsigned long long)d->tolerated, (unsigned long long)d->antialiased);
     print_number(file, "share", 9, d->compared > 0 ? (double)d->pixels / (double)d->compared : 0);
     if (d->pixels > 0)
         fprintf(file,

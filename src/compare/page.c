@@ -170,7 +170,7 @@ static void print_row(struct page *page, const struct compare_row *row)
         print_picture(page, "expected", expected->path, expected, thumbnails != NULL ? &thumbnails->expected : NULL);
     if (actual->path != NULL)
         print_picture(page, "actual", actual->path, actual, thumbnails != NULL ? &thumbnails->actual : NULL);
-    if (row->picture != NULL || (d->same_shape && d->largest > 0))
+    if (row->picture != NULL || (d->same_shape && (d->largest > 0 || d->antialiased > 0)))
         print_picture(page, "difference", row->picture, expected, thumbnails != NULL ? &thumbnails->difference : NULL);
     fputs("</div></li>\n", file);
     page->failed = page->failed || row->thumbnails_lost;
@@ -184,8 +184,10 @@ static void print_rules(FILE *file, const struct compare_rules *rules)
         fputs("Samples may differ.", file);
     else if (rules->tolerance > 0)
         fprintf(file, "Samples may differ by up to %d.", rules->tolerance);
-    else
+    else if (rules->yiq == 0)
         fputs("Samples must be equal.", file);
+    if (rules->yiq > 0)
+        fprintf(file, " Colours may differ by up to %.9g in YIQ.", (double)rules->yiq / COMPARE_MILLION);
     rules_print_limits(file, rules);
     if (rules->share > 0)
         fprintf(file, " %.9g%% of the pixels may differ by more.", rules->share / (COMPARE_WHOLE / 100.));
@@ -197,6 +199,8 @@ static void print_rules(FILE *file, const struct compare_rules *rules)
         fputs(" The black pixels of a mask are ignored.", file);
     if (rules->ignores_transparent)
         fputs(" Pixels that are transparent in both images are ignored.", file);
+    if (rules->ignores_antialiasing)
+        fputs(" Antialiased pixels, which are yellow, are ignored.", file);
     if (rules->takes_metadata)
         fputs(" Profile and orientation must be equal.", file);
 }

@@ -29,6 +29,7 @@ struct pair {
     struct codec_settings codec[2];
     struct side sides[2];
     struct thumbnails *thumbnails; /* NULL: none are wanted */
+    uint8_t *antialiased;          /* 1 for each pixel that is; NULL: none is */
     bool (*phase)(struct pair *pair, int side);
 };
 
@@ -47,7 +48,7 @@ static bool reserve(struct pair *pair, size_t need, struct error *error)
 }
 
 /* An upper bound of the bytes that a side needs, decoded: its image and what a codec inflates, or the picture of the
- * difference and its file; and its metadata. */
+ * difference and its file; the flags of antialiased pixels; and its metadata. */
 static size_t side_need(const struct pair *pair, int i)
 {
     const struct codec_info *info = &pair->sides[i].info;
@@ -60,7 +61,9 @@ static size_t side_need(const struct pair *pair, int i)
                         : pair->thumbnails != NULL                   ? METADATA_LONG_TEXT_MAX
                                                                      : 0;
     const size_t metadata = part > 0 ? 4 * (part + info->size) : 0;
-    return info->size + 3 * image_bytes(&shape) + codec_reader_need(info) + metadata;
+    const size_t pixels = (size_t)info->width * (size_t)info->height;
+    const size_t flags = pair->worker->settings->rules.ignores_antialiasing ? 5 * pixels : 0; /* and a picture of RGB */
+    return info->size + 3 * image_bytes(&shape) + flags + codec_reader_need(info) + metadata;
 }
 
 /* Reserve what the sides from FIRST to LAST need to be decoded, and what makes it faster if that fits. */
@@ -176,9 +179,9 @@ static bool draw_picture(struct pair *pair, struct error *error)
     const bool saves = pair->row->beyond != 0 && (settings->pictures != NULL || settings->picture != NULL) &&
                        !atomic_load(pair->worker->no_new_files);
     struct image picture = {0}, small = {0};
-    if (!saves && (pair->thumbnails == NULL || difference->largest == 0))
+    if (!saves && (pair->thumbnails == NULL || (difference->largest == 0 && difference->antialiased == 0)))
         return true;
-    bool done = difference_picture(&pair->sides[0].image, &pair->sides[1].image, &picture, error);
+    bool done = difference_picture(&pair->sides[0].image, &pair->sides[1].image, pair->antialiased, &picture, error);
     if (done && pair->thumbnails != NULL)
         make_thumbnail(pair, &picture, SHRINK_LARGEST, &small, &pair->thumbnails->difference);
     done = done && (!saves || picture_save(pair->worker, &pair->codec[0], &picture, pair->row, error));
@@ -242,14 +245,19 @@ static bool compare_sides(struct pair *pair, struct error *error)
     const struct compare_rules *rules = &pair->worker->settings->rules;
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
-    const bool ignores = rules->area_count > 0 || rules->mask != NULL || rules->ignores_transparent;
-    uint64_t ignored, hidden;
+    const bool ignores =
+        rules->area_count > 0 || rules->mask != NULL || rules->ignores_transparent || rules->ignores_antialiasing;
+    uint64_t ignored, hidden, antialiased = 0;
     if (pair->thumbnails != NULL && ignores && !image_shrink(&b->image, SHRINK_MEAN, &b->small, error))
         return false;
     if (!compare_ignore(&a->image, &b->image, rules, &ignored, &hidden, error))
         return false;
-    compare_images(&a->image, &b->image, rules->tolerance, ignored, &row->difference);
+    if (rules->ignores_antialiasing &&
+        !antialiasing_ignore(&a->image, &b->image, rules, &pair->worker->both, &pair->antialiased, &antialiased, error))
+        return false;
+    compare_images(&a->image, &b->image, rules, ignored, &row->difference);
     row->difference.hidden = hidden;
+    row->difference.antialiased = antialiased;
     row->allowed = compare_allowed(rules, &row->difference);
     row->profiles_differ = rules->takes_metadata && profiles_differ(&a->metadata, &b->metadata);
     const bool other = row->profiles_differ || row->expected.orientation != row->actual.orientation;
@@ -257,7 +265,9 @@ static bool compare_sides(struct pair *pair, struct error *error)
     if (samples && !ssim_compute(&a->image, &b->image, &pair->worker->both, &row->difference.ssim, error))
         return false;
     row->beyond = compare_limits(rules, &row->difference);
-    row->kind = other || row->beyond != 0 ? ROW_DIFFERENT : samples || hidden > 0 ? ROW_TOLERATED : ROW_EQUAL;
+    row->kind = other || row->beyond != 0                  ? ROW_DIFFERENT
+                : samples || hidden > 0 || antialiased > 0 ? ROW_TOLERATED
+                                                           : ROW_EQUAL;
     return true;
 }
 
@@ -314,6 +324,7 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
         metadata_free(&pair->sides[i].metadata);
         free(pair->sides[i].bytes);
     }
+    free(pair->antialiased);
     free(pair);
     budget_release(&worker->workers->budget, worker->reserved);
     worker->reserved = 0;

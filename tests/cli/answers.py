@@ -202,12 +202,17 @@ def check_row(text, row):
             shape = row[f"{side}_shape"]
             assert f"{side} {shape['width']} x {shape['height']} with {shape['channels']} channel" in text, (text, row)
         return
-    for count, words in ((row["different"], ""), (row["tolerated"], " by at most")):
+    for count, words in ((row["different"], ""), (row["tolerated"], " by at most"),
+                         (row["antialiased"], " by antialiasing")):
         if count:
             assert re.search(rf"\b{count} of {row['compared']} pixels (\(.*?%\) )?differ{words}", text), (text, row)
     assert re.search(rf"largest difference {row['largest']}\b", text), (text, row)
     assert f"PSNR {row['psnr']:.2f} dB" in text, (text, row)
-    assert row["ssim"] is None or f"SSIM {row['ssim']:.6f}" in text, (text, row)
+    if row["ssim"] is not None:
+        place = row["local_ssim_at"]
+        assert f"SSIM {row['ssim']:.6f}, local SSIM {row['local_ssim']:.6f} at x {place['x']} y {place['y']}" in text, (
+            text, row)
+    assert ("below its limit" in text) == bool(set(row["beyond"]) - {"pixels"}), (text, row)
     if row["different"]:
         first, box = row["first"], row["box"]
         assert f"first at x {first['x']} y {first['y']} channel {first['channel']}," in text, (text, row)
@@ -258,6 +263,11 @@ def check_compare(home):
         assert rows[0].get("picture") == (more or [None])[0], rows
         check_row(text, rows[0])
         assert (text == "equal\n") == (rows[0]["status"] == "equal"), (text, rows)
+    for rules in (["--min-local-ssim", "1"], ["--tolerance-yiq", "0.1", "--ignore-antialiasing"]):
+        text, (row,) = both("--compare", "expected/different.png", "actual/different.png", *rules, status=1)
+        check_row(text, row)
+        assert row["beyond"] == (["pixels"] if "antialiasing" in rules[-1] else ["local_ssim"])
+    assert row["tolerance_yiq"] == 0.1
     ask("--compare", "expected", "actual", "--json", "--report", "more.jsonl", "--tolerance", "1", "--metadata",
         status=1)
     with open("more.jsonl", encoding="utf-8") as file:

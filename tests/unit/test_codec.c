@@ -753,7 +753,7 @@ static void test_the_jpeg_decoders_are_close(void **state)
     assert_true(codec_decode(bytes, size, "x", &stb, &a, NULL, NULL));
     assert_true(codec_decode(bytes, size, "x", &best, &b, &info, NULL));
     assert_true(info.codec != stb.codec || codec_find("libjpeg-turbo", NULL) == NULL);
-    compare_images(&a, &b, 0, 0, &difference);
+    compare_images(&a, &b, &(struct compare_rules){0}, 0, &difference);
     assert_true(difference.same_shape);
     assert_in_range(difference.largest, 0, 3);
     free(bytes);

@@ -40,12 +40,12 @@ static void test_differences_of_16_bits_are_counted_and_shown(void **state)
     assert_true(image_allocate(&b, 3, 2, 2, 16, NULL));
     memset(a.samples, 0, image_bytes(&a));
     memset(b.samples, 0, image_bytes(&b));
-    compare_images(&a, &b, 0, 0, &difference);
+    compare_images(&a, &b, &(struct compare_rules){0}, 0, &difference);
     assert_true(difference.same_shape && difference.pixels == 0 && isinf(difference.psnr));
     set_sample16(&b, 2 * 4, 1);     /* pixel (1, 1), a difference that 8 bits do not have */
     set_sample16(&b, 2 * 4 + 1, 2); /* in alpha too */
     set_sample16(&a, 2 * 5 + 1, 65535);
-    compare_images(&a, &b, 0, 0, &difference);
+    compare_images(&a, &b, &(struct compare_rules){0}, 0, &difference);
     assert_int_equal(difference.pixels, 2);
     assert_int_equal(difference.first_x, 1);
     assert_int_equal(difference.first_y, 1);
@@ -54,12 +54,12 @@ static void test_differences_of_16_bits_are_counted_and_shown(void **state)
     assert_true(fabs(difference.psnr - 10 * log10(65535.0 * 65535.0 / ((5 + 65535.0 * 65535.0) / 12))) < 1e-9);
 
     /* The picture has 8 bits: grey by 1 of at most 65535 is nothing, alpha by all is all. */
-    assert_true(difference_picture(&a, &b, &picture, &error));
+    assert_true(difference_picture(&a, &b, NULL, &picture, &error));
     assert_int_equal(picture.bits, 8);
     assert_memory_equal(picture.samples, ((const uint8_t[]){0, 0, 0, 0, 0, 255}), 6);
     image_free(&picture);
     set_sample16(&a, 2 * 5 + 1, 0);
-    assert_true(difference_picture(&a, &b, &picture, &error)); /* now 1 is the largest */
+    assert_true(difference_picture(&a, &b, NULL, &picture, &error)); /* now 1 is the largest */
     assert_memory_equal(picture.samples, ((const uint8_t[]){0, 0, 0, 0, 255, 0}), 6);
     image_free(&picture);
 
@@ -72,7 +72,7 @@ static void test_differences_of_8_bits_are_counted(void **state)
     struct image a = pattern_image(7, 5, 3), b = pattern_image(7, 5, 3);
     struct difference difference;
     (void)state;
-    compare_images(&a, &b, 0, 0, &difference);
+    compare_images(&a, &b, &(struct compare_rules){0}, 0, &difference);
     assert_true(difference.same_shape);
     assert_int_equal(difference.pixels, 0);
     assert_int_equal(difference.first_x, -1);
@@ -88,7 +88,7 @@ static void test_differences_of_8_bits_are_counted(void **state)
     b.samples[(1 * 7 + 4) * 3 + 2] = 14;
     a.samples[(3 * 7 + 0) * 3 + 0] = 50;
     b.samples[(3 * 7 + 0) * 3 + 0] = 51;
-    compare_images(&a, &b, 0, 0, &difference);
+    compare_images(&a, &b, &(struct compare_rules){0}, 0, &difference);
     assert_int_equal(difference.pixels, 2);
     assert_int_equal(difference.first_x, 4);
     assert_int_equal(difference.first_y, 1);
@@ -104,7 +104,7 @@ static void test_the_picture_shows_where_and_how_much(void **state)
     struct image a = pattern_image(3, 2, 4), b = pattern_image(3, 2, 4), grey = pattern_image(3, 2, 1), picture;
     struct error error = {0};
     (void)state;
-    assert_true(difference_picture(&a, &b, &picture, &error));
+    assert_true(difference_picture(&a, &b, NULL, &picture, &error));
     assert_int_equal(picture.channels, 3);
     for (size_t i = 0; i < image_samples(&picture); i++)
         assert_int_equal(picture.samples[i], 0);
@@ -119,12 +119,12 @@ static void test_the_picture_shows_where_and_how_much(void **state)
     b.samples[3 * 4 + 3] = 25;
     b.samples[4 * 4 + 2] = 22;
     b.samples[4 * 4 + 3] = 40;
-    assert_true(difference_picture(&a, &b, &picture, &error));
+    assert_true(difference_picture(&a, &b, NULL, &picture, &error));
     const uint8_t expected[18] = {0, 0, 0, 0, 255, 0, 26, 0, 0, 128, 128, 128, 0, 0, 51, 0, 0, 0};
     assert_memory_equal(picture.samples, expected, sizeof expected);
     image_free(&picture);
 
-    assert_true(difference_picture(&grey, &grey, &picture, &error));
+    assert_true(difference_picture(&grey, &grey, NULL, &picture, &error));
     assert_int_equal(picture.channels, 1);
     image_free(&picture);
     image_free(&a);
@@ -213,7 +213,8 @@ static void test_tolerance_box_and_ignored_pixels(void **state)
     assert_true(compare_ignore(&a, &b, &rules, &ignored, &hidden, &error));
     assert_int_equal(ignored, 5);
     assert_int_equal(hidden, 2);
-    compare_images(&a, &b, 2, ignored, &difference);
+    rules.tolerance = 2;
+    compare_images(&a, &b, &rules, ignored, &difference);
     assert_int_equal(difference.compared, 58);
     assert_int_equal(difference.pixels, 3);
     assert_int_equal(difference.tolerated, 1);
