@@ -10,6 +10,7 @@ function __gpuconv_options
         gpuconv --help
         gpuconv --bench --help
         gpuconv --compare --help
+        gpuconv --digest --help
     end 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
         function flush() {
             if (name == "") return
@@ -65,7 +66,7 @@ function __gpuconv_first
             set value no
         else if contains -- $word $takes
             set value yes
-        else if test "$word" = --compare; or not string match -q -- '-*' $word
+        else if contains -- "$word" --compare --digest; or not string match -q -- '-*' $word
             return 1
         end
     end

@@ -40,6 +40,7 @@ static int dispatch(const struct options *options)
         warn_unused_by_question(options);
     switch ((enum mode)options->mode) {
     case MODE_RUN:
+    case MODE_DIGEST:
         return run_images(options);
     case MODE_COMPARE:
         return run_compare(options);

@@ -52,7 +52,8 @@ def missing(program, root):
         if said != version:
             yield f"{name} begins with {said}, and meson.build has the version {version}"
 
-    helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"]))
+    helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"],
+                                 ["--digest", "--help"]))
     page = "\n".join(re.findall(r"^\.It Fl (.*)", (root / "docs/gpuconv.1").read_text(encoding="utf-8"), re.M))
     explained = re.findall(r"(?:^|, )-([a-z][a-z-]*)", page, re.M)
     for name in re.findall(r"^  (?:-\w, )?--([a-z][a-z-]*)", helps, re.M):

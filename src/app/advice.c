@@ -49,6 +49,10 @@ static const char *options_of_question(const struct options *options)
         return options->picture != NULL
                    ? " depth codec max-pixels threads first-picture format quality compression progressive "
                    : " depth codec max-pixels threads first-picture ";
+    case MODE_DIGEST:
+        return options->filter != NULL ? " border alpha flip abs linear backend variant device threads depth codec "
+                                         "max-pixels no-orient first-picture "
+                                       : " threads depth codec max-pixels first-picture ";
     default:
         return " ";
     }

@@ -86,6 +86,31 @@ static const char compare_opening[] = "usage: gpuconv --compare [OPTIONS] EXPECT
 static const char compare_closing[] =
     "\nExit status: 0 all equal, 1 some are different, missing or unreadable, 2 usage.\n";
 
+static const char digest_opening[] = "usage: gpuconv --digest [OPTIONS] FILE...\n"
+                                     "       gpuconv --check LIST [OPTIONS]\n"
+                                     "Print the SHA-256 of the samples of each image, or of those in a folder, or\n"
+                                     "check such a list. Shape and depth count; format and metadata do not.\n"
+                                     "It also takes --depth, --codec, --max-pixels, --first-picture, --threads,\n"
+                                     "--files-from, -0, -j, --memory, --shard, --report, --json, -v, -q, and with\n"
+                                     "--filter all options about the filter and the backend.\n";
+
+static const char digest_closing[] = "\nExit status: 0 done, 1 a digest is wrong or a file unreadable, 2 usage.\n";
+
+/* What --help prints after a mode: an opening, groups of options and a closing. */
+struct page {
+    int mode;
+    const char *opening;
+    enum group first, last;
+    const char *closing;
+};
+
+static const struct page pages[] = {
+    {MODE_BENCH, bench_opening, GROUP_BENCH, GROUP_BENCH, ""},
+    {MODE_COMPARE, compare_opening, GROUP_COMPARE, GROUP_COMPARE, compare_closing},
+    {MODE_DIGEST, digest_opening, GROUP_DIGEST, GROUP_DIGEST, digest_closing},
+    {MODE_RUN, opening, 0, GROUP_QUERY, closing},
+};
+
 char *help_text(int mode)
 {
     static const char *const titles[GROUP_COUNT] = {
@@ -97,24 +122,23 @@ char *help_text(int mode)
         [GROUP_QUERY] = "Instead of filtering",
         [GROUP_BENCH] = "Benchmark",
         [GROUP_COMPARE] = "What may differ, and what is written",
+        [GROUP_DIGEST] = "Digests",
     };
     struct text_buffer text;
     FILE *file = text_open(&text);
+    const struct page *page = pages;
     if (file == NULL)
         return NULL;
 
-    const bool of_bench = mode == MODE_BENCH, of_compare = mode == MODE_COMPARE;
-    const enum group first = of_bench ? GROUP_BENCH : of_compare ? GROUP_COMPARE : 0;
-    const enum group end = of_bench || of_compare ? first + 1 : GROUP_BENCH;
-
-    fputs(of_bench ? bench_opening : of_compare ? compare_opening : opening, file);
-    for (enum group group = first; group < end; group++) {
+    while (page->mode != mode && page->mode != MODE_RUN)
+        page++;
+    fputs(page->opening, file);
+    for (enum group group = page->first; group <= page->last; group++) {
         fprintf(file, "\n%s:\n", titles[group]);
         for (const struct option *o = option_table; o < option_table + option_count; o++)
             if (o->group == group)
                 print_option(file, o);
     }
-    if (!of_bench)
-        fputs(of_compare ? compare_closing : closing, file);
+    fputs(page->closing, file);
     return text_close(file, &text) ? text.bytes : NULL;
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Filter one image or many (run.c). */
+/* Filter one image or many, or print or check their digests (run.c). */
 int run_images(const struct options *options);
 
 /* Compare two images or folders (compare.c). */

@@ -170,10 +170,11 @@ const struct option option_table[] = {
     MODE("list", GROUP_QUERY, MODE_LIST, "list the filters"),
     MODE("list-variants", GROUP_QUERY, MODE_LIST_VARIANTS, "list the variants"),
     MODE("list-codecs", GROUP_QUERY, MODE_LIST_CODECS, "list the codecs"),
-    VALUE("show", "FILTER", GROUP_QUERY, KIND_SHOW, filter, "print the taps and properties of FILTER",
+    VALUE("show", "FILTER", GROUP_QUERY, KIND_QUESTION, filter, "print the taps and properties of FILTER",
           .low = MODE_SHOW),
     MODE("devices", GROUP_QUERY, MODE_DEVICES, "list the GPUs"),
     MODE("compare", GROUP_QUERY, MODE_COMPARE, "compare images or folders; see --compare --help"),
+    MODE("digest", GROUP_QUERY, MODE_DIGEST, "print digests of samples; see --digest --help"),
     MODE("bench", GROUP_QUERY, MODE_BENCH, "check and time every variant; see --bench --help"),
     FLAG("json", GROUP_QUERY, json, "print the answer as JSON"),
 
@@ -217,6 +218,11 @@ const struct option option_table[] = {
           .use = USE_COMPARE),
     FLAG("update", GROUP_COMPARE, compare.update, "copy different and new files to EXPECTED", .use = USE_COMPARE),
     FLAG("delete", GROUP_COMPARE, compare.removes, "with --update, delete files that ACTUAL lacks", .use = USE_COMPARE),
+
+    VALUE("filter", "FILTER", GROUP_DIGEST, KIND_TEXT, filter, "of what FILTER makes of each image; nothing is written",
+          .use = USE_DIGEST),
+    VALUE("check", "FILE", GROUP_DIGEST, KIND_QUESTION, check,
+          "compare with the digests in FILE; --quiet names only those that are wrong", .low = MODE_DIGEST),
 };
 
 const size_t option_count = sizeof option_table / sizeof *option_table;

@@ -20,6 +20,7 @@ enum group {
     GROUP_QUERY,
     GROUP_BENCH,
     GROUP_COMPARE,
+    GROUP_DIGEST,
     GROUP_COUNT
 };
 
@@ -37,7 +38,7 @@ enum kind {
     KIND_FORMAT,      /* one of the words; a pointer to the format's row */
     KIND_VARIANT,     /* a variant's name; a pointer to its row */
     KIND_CODEC,       /* a codec's name; a pointer to its row */
-    KIND_SHOW,        /* the FILTER of --show; sets the mode too */
+    KIND_QUESTION,    /* anything; a string, which sets the mode too */
     KIND_TEXT,        /* anything; a string */
     KIND_PATH,        /* a path, which is not empty; a string */
     KIND_SIZES,       /* sizes for the benchmark */
@@ -56,6 +57,7 @@ enum use {
     USE_MANY,    /* filtering many images: with --output or --in-place */
     USE_BENCH,   /* --bench */
     USE_COMPARE, /* --compare */
+    USE_DIGEST,  /* --digest */
 };
 
 struct option {
@@ -64,7 +66,7 @@ struct option {
     const char *argument;
     enum group group;
     enum use use;
-    bool compares; /* USE_RUN and USE_MANY: --compare accepts it, too */
+    bool compares; /* USE_RUN and USE_MANY: --compare and --digest accept it, too */
     const char *help;
     enum kind kind;
     size_t field; /* its offset in struct options */

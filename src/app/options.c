@@ -218,7 +218,7 @@ static bool parse_variants(const char *value, struct options *options, struct er
 const char *options_mode_name(int mode)
 {
     for (const struct option *o = option_table; o < option_table + option_count; o++)
-        if ((o->kind == KIND_MODE || o->kind == KIND_SHOW) && o->low == mode)
+        if ((o->kind == KIND_MODE || o->kind == KIND_QUESTION) && o->low == mode)
             return o->name;
     return NULL;
 }
@@ -268,8 +268,8 @@ static bool set_field(const struct option *o, const char *value, struct options 
     case KIND_CODEC:
         options->job.codec.codec = codec_find(value, error);
         return options->job.codec.codec != NULL;
-    case KIND_SHOW:
-        options->filter = value;
+    case KIND_QUESTION:
+        *(const char **)field = value;
         return set_mode(options, o->low, error);
     case KIND_PATH:
         if (value[0] == '\0')
@@ -355,7 +355,7 @@ static const struct option *first_given(const struct options *options, enum use 
 {
     for (size_t i = 0; i < option_count; i++)
         if (options->given[i] && option_table[i].use == use &&
-            !(options->mode == MODE_COMPARE && option_table[i].compares))
+            !((options->mode == MODE_COMPARE || options->mode == MODE_DIGEST) && option_table[i].compares))
             return &option_table[i];
     return NULL;
 }
@@ -367,12 +367,15 @@ static bool validate_uses(const struct options *options, struct error *error)
     const struct option *bench = first_given(options, USE_BENCH), *compare = first_given(options, USE_COMPARE);
     if (options->mode != MODE_BENCH && bench != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
+    if (options->mode != MODE_DIGEST && first_given(options, USE_DIGEST) != NULL)
+        return error_set(error, ERROR_USAGE,
+                         "--filter belongs to --digest; give both, or gpuconv FILTER INPUT OUTPUT to filter images");
     if (options->mode != MODE_COMPARE && compare != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --compare; give both or neither", compare->name);
     if (options->mode == MODE_RUN && options->json)
         return error_set(error, ERROR_USAGE,
                          "--json prints the answer of --list, --list-variants, --list-codecs, --show, --devices, "
-                         "--compare or --bench; give one of them, or --report FILE to filter images");
+                         "--compare, --digest or --bench; give one of them, or --report FILE to filter images");
     if (options->mode != MODE_RUN && many != NULL)
         return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s does not filter files; leave one out",
                          many->name, options_mode_name(options->mode));
@@ -602,6 +605,34 @@ static bool validate_compare(int count, struct options *options, struct error *e
     return validate_text_files(options, error);
 }
 
+static bool validate_digest(int count, struct options *options, struct error *error)
+{
+    struct list_request *list = &options->list;
+    const bool checks = options->check != NULL;
+    int standard = (checks && file_is_standard(options->check)) ||
+                   (list->files_from != NULL && file_is_standard(list->files_from));
+    for (int i = 0; i < count; i++)
+        standard += file_is_standard(options->operands[i]);
+    if (standard > 1)
+        return error_set(error, ERROR_USAGE, "standard input holds one image or list; name a file for the other");
+    if (checks && (count > 0 || list->files_from != NULL))
+        return error_set(error, ERROR_USAGE, "--check takes all names from %s, but %s was given; leave one out",
+                         file_input_name(options->check), count > 0 ? options->operands[0] : "--files-from");
+    if (!checks && count == 0 && list->files_from == NULL)
+        return error_set(error, ERROR_USAGE,
+                         "--digest needs a FILE; usage: gpuconv --digest [--filter FILTER] FILE..., or gpuconv --check "
+                         "FILE");
+    if (options->json && options->report != NULL)
+        return error_set(error, ERROR_USAGE, "--json and --report %s print the same lines; leave one out",
+                         options->report);
+    if (options->json)
+        options->report = "-";
+    list->inputs = options->operands;
+    list->input_count = (size_t)count;
+    list->recursive = true;
+    return true;
+}
+
 /* Is PATH a URL, such as https://example.org/a.png? A file can have such a name only after "./". */
 static bool is_url(const char *path)
 {
@@ -632,6 +663,8 @@ static bool validate(int count, struct options *options, struct error *error)
         return validate_run(count, options, error);
     case MODE_COMPARE:
         return validate_compare(count, options, error);
+    case MODE_DIGEST:
+        return validate_digest(count, options, error);
     default:
         return validate_question(count, options, error);
     }

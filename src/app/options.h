@@ -22,6 +22,7 @@
 enum mode {
     MODE_RUN, /* FILTER INPUT OUTPUT, or FILTER INPUT... to a folder or in place */
     MODE_COMPARE,
+    MODE_DIGEST,
     MODE_LIST,
     MODE_LIST_VARIANTS,
     MODE_LIST_CODECS,
@@ -72,7 +73,7 @@ struct options {
     bool given[OPTIONS_MAX];         /* for each row of the option table */
     const char *values[OPTIONS_MAX]; /* the values of these rows, as given; NULL for a flag */
 
-    const char *filter; /* MODE_RUN and MODE_SHOW */
+    const char *filter; /* MODE_RUN and MODE_SHOW; MODE_DIGEST, where it may be NULL */
     int threads;        /* CPU threads for one image; 0: all */
     bool flip, absolute;
     struct request request; /* choice: set by --backend or by the named variant */
@@ -86,12 +87,13 @@ struct options {
     bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
     const char *input, *output;              /* of that image */
     const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
+    const char *check;                       /* MODE_DIGEST: a list of digests; NULL: make one */
     struct compare_options compare;          /* MODE_COMPARE */
     struct bench_options bench;              /* MODE_BENCH */
 
     bool verbose, quiet;
     bool json;   /* the other modes answer in JSON */
-    int help_of; /* MODE_HELP: the mode that was asked for before; MODE_BENCH and MODE_COMPARE have their own help */
+    int help_of; /* MODE_HELP: the mode that was asked for before; MODE_BENCH, MODE_COMPARE and MODE_DIGEST have their own help */
     char **operands; /* list.inputs points into it; options_free releases it */
 };
 
@@ -116,7 +118,7 @@ void options_free(struct options *options);
  * name without a suffix suggests that it means a folder. */
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
 
-/* The text of --help for MODE_BENCH, for MODE_COMPARE, or for all other modes. Release it with free. NULL if there is
+/* The text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, or for all other modes. Release it with free. NULL if there is
  * too little memory. */
 char *help_text(int mode);
 

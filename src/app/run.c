@@ -2,6 +2,7 @@
  *
  * Filter images. FILTER INPUT OUTPUT is a list of one job, which takes the same way as a list of many. */
 #include "app/advice.h"
+#include "app/digests.h"
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/progress.h"
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "batch/batch.h"
 #include "batch/collisions.h"
+#include "batch/digest_list.h"
 #include "batch/file_list.h"
 #include "batch/report.h"
 #include "variants/choose.h"
@@ -29,6 +31,7 @@ struct output {
     struct report report;
     struct warnings *warnings;
     int status; /* of the last job that failed */
+    struct digests digests;
 };
 
 /* ---- --verbose for one image ---- */
@@ -130,6 +133,16 @@ static void print_end(struct output *output, const struct job_result *result)
         print_result(options, result);
 }
 
+/* The line of a digest. It says that a digest is wrong; why a file has none is an error. */
+static void print_digest(struct output *output, const struct job_result *result)
+{
+    progress_clear(&output->progress);
+    if (result->outcome == JOB_FAILED && result->digest[0] == '\0')
+        print_error_line(&result->error);
+    warn_other_content(output->warnings, file_input_name(result->job->input), result->other_content);
+    digests_add(&output->digests, result);
+}
+
 static void append_result(struct output *output, const struct job_result *result)
 {
     struct error error;
@@ -155,6 +168,8 @@ static void on_report(void *context, const struct job_result *result, enum job_e
     else if (options->report != NULL &&
              (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(output->report.descriptor))))
         append_result(output, result);
+    else if (event == JOB_ENDED && options->mode == MODE_DIGEST)
+        print_digest(output, result);
     else if (event == JOB_ENDED)
         print_end(output, result);
 }
@@ -177,6 +192,8 @@ static bool is_alone(const struct options *options)
 static const char *describe_continuation(const struct options *options, const struct report *report,
                                          const struct batch_totals *totals)
 {
+    if (options->mode == MODE_DIGEST)
+        return "; run the same line again";
     if (options->list.in_place && totals->done > 0 && (report->inode == 0 || file_is_standard(report->path)))
         return "; the same line would filter these again: name only the others, and give --report FILE next time";
     return options->list.in_place || options->job.skip_existing ? "; run the same line again to continue"
@@ -197,7 +214,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
         fprintf(stderr, "shard %d/%d on %s, listing %016" PRIx64 " of %zu file%s: ", options->shard.index + 1,
                 options->shard.count, output->report.host, output->report.run.listing, output->report.run.files,
                 output->report.run.files == 1 ? "" : "s");
-    if (!options->quiet && (totals->count > 1 || options->verbose || sharded))
+    if (!options->quiet && ((totals->count > 1 && options->mode != MODE_DIGEST) || options->verbose || sharded))
         print_summary(totals, options->list.in_place ? "earlier runs wrote them" : "their outputs exist");
     const size_t ended = totals->done + totals->skipped + totals->failed;
     if (totals->no_new_files && ended < totals->count) {
@@ -208,7 +225,8 @@ static int print_totals(const struct output *output, const struct batch_totals *
             describe_continuation(options, &output->report, totals));
         return print_error_line(error);
     }
-    if (totals->failed > 0 && totals->count > 1) { /* the error of a single file is enough */
+    if (totals->failed > 0 &&
+        (totals->count > 1 || options->check != NULL)) { /* the error of a single file is enough */
         error_set(error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
         return print_error_line(error);
     }
@@ -238,8 +256,11 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     struct batch_totals totals;
     struct batch_request batch = *request;
+    if (options->mode == MODE_DIGEST && !digests_open(&output.digests, options, &batch, error))
+        return print_error_line(error);
     if (!report_open(&output.report, options->report, run, error)) {
         report_close(&output.report, NULL);
+        digests_close(&output.digests);
         return print_error_line(error);
     }
     batch.report = &output.report;
@@ -254,6 +275,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);
+    digests_close(&output.digests);
     const int failed = done ? 0 : print_error_line(error);
     if (!report_close(&output.report, error))
         print_error_line(error);
@@ -312,11 +334,10 @@ static bool check_others(const struct options *options, const struct request *re
                                               .written = true,
                                               .device = there ? status.st_dev : 0,
                                               .inode = there ? status.st_ino : 0};
-    if (options->list.files_from != NULL && file_find_input(options->list.files_from, &status))
-        others[count++] = (struct other_file){.path = file_input_name(options->list.files_from),
-                                              .role = "the list",
-                                              .device = status.st_dev,
-                                              .inode = status.st_ino};
+    const char *names = options->check != NULL ? options->check : options->list.files_from;
+    if (names != NULL && file_find_input(names, &status))
+        others[count++] = (struct other_file){
+            .path = file_input_name(names), .role = "the list", .device = status.st_dev, .inode = status.st_ino};
     for (size_t i = 0; i < request->count; i++)
         if (request->filters[i].inode != 0)
             others[count++] = (struct other_file){.path = request->filters[i].name,
@@ -336,11 +357,14 @@ static bool make_list(const struct options *options, const struct request *run, 
     request.context = warnings;
     const bool done = options->pair
                           ? file_list_make_pair(options->input, options->output, options->list.format, list, error)
-                          : file_list_make(&request, list, error);
+                      : options->check != NULL       ? digest_list_make(options->check, list, error)
+                      : options->mode == MODE_DIGEST ? file_list_make_inputs(&request, list, error)
+                                                     : file_list_make(&request, list, error);
     if (!done || !check_others(options, run, list, error) || !file_list_check_codec(list, &options->job.codec, error))
         return false;
     if (list->count == 0)
-        return error_set(error, ERROR_WORK, "there is no image to filter; name images or folders that contain some");
+        return error_set(error, ERROR_WORK, "there is no image to %s; name images or folders that contain some",
+                         options->mode == MODE_DIGEST ? "read" : "filter");
     file_list_keep_shard(list, &options->shard);
     return true;
 }
@@ -351,6 +375,11 @@ static bool make_request(const struct options *options, struct request *request,
 {
     *request = options->request;
     *filters = NULL;
+    if (options->filter == NULL) { /* nothing needs a GPU */
+        request->variant = NULL;
+        request->choice = CHOICE_CPU;
+        return true;
+    }
     if (!find_filters(options, options->filter, filter_find, filters, &request->count, error))
         return false;
     request->filters = *filters;
@@ -392,6 +421,8 @@ int run_images(const struct options *options)
                                   (settings.codec.progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
     settings.make_folders = options->list.output != NULL;
     settings.in_place = options->list.in_place;
+    settings.digests = options->mode == MODE_DIGEST;
+    settings.keep_orientation = settings.keep_orientation || options->filter == NULL;
     settings.keep_format = options->list.in_place && options->list.format == NULL;
     batch.request = &request;
     batch.settings = &settings;

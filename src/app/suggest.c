@@ -21,7 +21,8 @@ static bool is_number(const char *text)
 
 /* Words of other programs for options, and ours. */
 static const char *const options_meant[][2] = {
-    {"filter", "gpuconv FILTER INPUT OUTPUT"},
+    {"hash", "--digest"},
+    {"sha256", "--digest"},
     {"filters", "--list"},
     {"kernel", "gpuconv FILTER INPUT OUTPUT"},
     {"input", "gpuconv FILTER INPUT OUTPUT"},
@@ -73,6 +74,7 @@ static void join_nearest(const char *word, char *text, size_t size)
         snprintf(name, sizeof name, "%s--%s",
                  use == USE_BENCH     ? "--bench "
                  : use == USE_COMPARE ? "--compare "
+                 : use == USE_DIGEST  ? "--digest "
                                       : "",
                  nearest[i]);
         text_add_word(text, size, name, i + 1 == count ? " or " : NULL);

@@ -157,6 +157,30 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     return true;
 }
 
+/* list_builder's `add` for a list without outputs. */
+static bool add_input_only(struct list_builder *builder, const char *path, const char *relative,
+                           const struct stat *status)
+{
+    if (status == NULL)
+        return add_problem(builder, path, relative, "cannot be read: ", strerror(errno));
+    struct job *job = add_job(builder);
+    if (job == NULL || (job->input = strdup(path)) == NULL)
+        return error_no_memory(builder->error, "the list of files");
+    job->name = find_name(job->input, relative);
+    job->bytes = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
+    job->device = status->st_dev;
+    job->inode = status->st_ino;
+    return true;
+}
+
+bool file_list_add(struct file_list *list, const char *path, struct error *error)
+{
+    struct list_builder builder = {.list = list, .error = error};
+    struct stat status = {0};
+    const bool is_known = file_is_standard(path) || stat(path, &status) == 0;
+    return add_input_only(&builder, path, last_part(path), is_known ? &status : NULL);
+}
+
 /* list_builder's `add` for a tree. */
 static bool add_to_tree(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
 {
@@ -381,7 +405,9 @@ static bool add_folder(struct list_builder *builder, const char *path, const cha
 static bool add_input(struct list_builder *builder, const char *path)
 {
     const struct list_request *request = builder->request;
-    struct stat status;
+    struct stat status = {0};
+    if (file_is_standard(path)) /* only of a list without outputs */
+        return builder->add(builder, path, path, &status);
     if (stat(path, &status) != 0)
         return builder->add(builder, path, last_part(path), NULL);
     if (!S_ISDIR(status.st_mode))
@@ -445,6 +471,28 @@ static int compare_jobs(const void *a, const void *b)
     return order != 0 ? order : strcmp(p->input, q->input);
 }
 
+/* Add all inputs of the request. */
+static bool add_inputs(struct list_builder *builder)
+{
+    const struct list_request *request = builder->request;
+    bool done = true;
+    for (size_t i = 0; done && i < request->input_count; i++)
+        done = add_input(builder, request->inputs[i]);
+    done = done && (request->files_from == NULL || file_list_read_names(request->files_from, request->null_separated,
+                                                                        add_listed, builder, builder->error));
+    if (done)
+        warn_left_out(builder);
+    free_folders(builder);
+    return done;
+}
+
+bool file_list_make_inputs(const struct list_request *request, struct file_list *list, struct error *error)
+{
+    struct list_builder builder = {.request = request, .add = add_input_only, .list = list, .error = error};
+    *list = (struct file_list){0};
+    return add_inputs(&builder);
+}
+
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error)
 {
     struct list_builder builder = {.request = request, .add = add_file, .list = list, .error = error};
@@ -452,14 +500,7 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     builder.output_exists = !request->in_place && stat(request->output, &builder.output) == 0;
     if (builder.output_exists && !S_ISDIR(builder.output.st_mode))
         return error_about(error, ERROR_WORK, request->output, "is not a folder; name one for --output");
-    bool done = true;
-    for (size_t i = 0; done && i < request->input_count; i++)
-        done = add_input(&builder, request->inputs[i]);
-    done = done && (request->files_from == NULL ||
-                    file_list_read_names(request->files_from, request->null_separated, add_listed, &builder, error));
-    if (done)
-        warn_left_out(&builder);
-    free_folders(&builder);
+    const bool done = add_inputs(&builder);
     if (done && list->count > 0)
         qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
     return done && collisions_check(list, request->in_place, error);
@@ -510,6 +551,7 @@ static void free_job(struct job *job)
 {
     free(job->input);
     free(job->output);
+    free(job->digest);
     free(job->problem);
 }
 

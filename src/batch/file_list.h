@@ -56,6 +56,12 @@ struct list_request {
 /* Fill LIST with the jobs of REQUEST; release it with file_list_free, also after a failure. Nothing is created. */
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
+/* Fill LIST with jobs that have no output, one for each image that the inputs of REQUEST name, in their order. */
+bool file_list_make_inputs(const struct list_request *request, struct file_list *list, struct error *error);
+
+/* Add a job that has no output, for the file at PATH; "-" is standard input. */
+bool file_list_add(struct file_list *list, const char *path, struct error *error);
+
 /* Call EACH for each name in the file FROM, "-" for standard input, until it fails. The names are one per line, or
  * separated by NUL bytes. */
 bool file_list_read_names(const char *from, bool null_separated,

@@ -206,7 +206,7 @@ static void job_write(struct job_worker *worker, const struct conversion *conver
     atomic_store(&worker->step, JOB_STEP_WRITE);
     if (!workers_begin_output(worker->workers))
         return;
-    if (result->outcome == JOB_DONE && !write_output(worker, conversion)) {
+    if (result->outcome == JOB_DONE && !worker->settings->digests && !write_output(worker, conversion)) {
         result->outcome = JOB_FAILED;
         result->unwritten = true;
     }
@@ -271,8 +271,9 @@ static void begin_conversion(struct conversion *conversion, struct job_worker *w
 static bool do_steps(struct job_worker *worker, struct conversion *conversion)
 {
     for (;;) {
-        const bool done =
-            job_read(worker, conversion) && job_plan(worker, conversion) && job_convert(worker, conversion);
+        const bool done = job_read(worker, conversion) &&
+                          (worker->settings->digests ? job_digest(worker, conversion)
+                                                     : job_plan(worker, conversion) && job_convert(worker, conversion));
         if (!conversion->lacks_memory)
             return done;
         job_free(conversion);

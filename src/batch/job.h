@@ -26,6 +26,7 @@ struct job {
     char *input;                 /* a path; "-" is standard input */
     const char *name;            /* the end of it: the path below the folder that the user named */
     char *output;                /* a path; "-" is standard output. NULL where there is a problem. */
+    char *digest;                /* NULL, or the one that the image must have, in hexadecimal digits of any case */
     char *problem;               /* NULL, or the sentence that says why this input cannot be read */
     uint64_t bytes;              /* of the input; 0 where it is no regular file */
     const struct format *format; /* to write; NULL: the input's */
@@ -49,6 +50,7 @@ struct job_settings {
     bool keep_format;            /* write the format of the input's bytes, whatever the job's says */
     int subsampling;             /* of a JPEG: 444, 422, 420, 440 or 411; 0: as the input's, or by its quality */
     bool first_picture;          /* drop what a file holds besides its first picture */
+    bool digests;                /* write nothing: the result is the digest of the image, after any filters */
 };
 
 enum job_outcome { JOB_DONE, JOB_SKIPPED, JOB_FAILED };
@@ -80,6 +82,10 @@ struct job_result {
     unsigned unread_curves;                /* 1 << source for each that cannot be read, and would count before */
     uint64_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint64_t dropped_on_write;             /* metadata that the output's format does not hold */
+
+    /* The SHA-256 of the width, the height, the channels and the bits of the image, in 4 bytes each, and then of its
+     * samples, row by row; all numbers are big-endian. Empty if it is not known or was not asked for. */
+    char digest[SHA256_DIGEST_STRING_LENGTH];
 
     /* The SHA-256 of the output in place. Empty if there is no report. */
     char sha256[SHA256_DIGEST_STRING_LENGTH];

@@ -7,8 +7,10 @@
 #include "codec/jpeg_scan.h"
 #include "image/linear.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 /* ---- Memory ---- */
 
@@ -16,6 +18,8 @@
  * to turn it upright. */
 static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct conversion *conversion)
 {
+    if (worker->settings->digests)
+        return NULL;
     const struct codec *encoder =
         codec_find_writer(conversion->result->output_format, &conversion->image, &conversion->codec, NULL);
     const bool stays = worker->settings->keep_orientation || conversion->metadata.orientation <= 1;
@@ -94,7 +98,7 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     need.image += size + 4 * samples + (raw > 2 * samples ? raw - 2 * samples : 0) +
                   (reader > 3 * samples ? reader - 3 * samples : 0) +
                   (conversion->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
-                  pipeline_stream_need(&worker->request, shape, &image, &sink);
+                  (worker->request.count > 0 ? pipeline_stream_need(&worker->request, shape, &image, &sink) : 0);
     return need;
 }
 
@@ -186,14 +190,15 @@ static bool orient_shape(const struct job_settings *settings, struct conversion 
 }
 
 /* Note what a GPU could decode and encode. */
-static void find_gpu_codecs(struct conversion *conversion)
+static void find_gpu_codecs(const struct job_settings *settings, struct conversion *conversion)
 {
     const struct codec_input input = codec_input(conversion);
     struct gpu_codecs *gpu = &conversion->gpu;
     struct gpu_jpeg_io *io = &gpu->io;
     gpu->decoder = codec_find_scan(&input, &gpu->in, &io->scan);
-    gpu->encoder =
-        codec_plan_scan(conversion->result->output_format, &conversion->image, &conversion->codec, &gpu->out);
+    if (!settings->digests)
+        gpu->encoder =
+            codec_plan_scan(conversion->result->output_format, &conversion->image, &conversion->codec, &gpu->out);
     io->orientation = conversion->orientation;
     io->in = gpu->decoder != NULL ? &gpu->in : NULL;
     io->out = gpu->encoder != NULL ? &gpu->out : NULL;
@@ -236,14 +241,14 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
     if (!orient_shape(worker->settings, conversion))
         return false;
     if (!worker->is_cpu_only)
-        find_gpu_codecs(conversion);
+        find_gpu_codecs(worker->settings, conversion);
     choose_backend(worker, conversion, worker->request.alpha);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
     const bool decodes = conversion->backend == BACKEND_CPU || conversion->gpu.decoder == NULL;
     if (decodes && !open_input(conversion))
         return false;
-    conversion->streams =
-        conversion->backend == BACKEND_CPU && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
+    conversion->streams = !worker->settings->digests && conversion->backend == BACKEND_CPU &&
+                          conversion->orientation <= 1 && conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
     if (worker->request.linear)
@@ -283,6 +288,8 @@ static bool filter_image(struct job_worker *worker, struct conversion *conversio
         io->in = NULL;
         done = decode_image(conversion) && pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
     }
+    if (done && io->in != NULL)
+        conversion->result->decoder = conversion->gpu.decoder;
     drop_input(conversion);
     if (done && conversion->filtered.samples != conversion->image.samples)
         image_free(&conversion->image);
@@ -313,8 +320,6 @@ static bool encode_image(struct job_worker *worker, struct conversion *conversio
     size_t size = 0;
     const bool is_encoded = io->out != NULL;
     atomic_store(&worker->step, JOB_STEP_ENCODE);
-    if (io->in != NULL)
-        result->decoder = conversion->gpu.decoder;
     if (is_encoded)
         result->encoder = conversion->gpu.encoder;
     bool done = !is_encoded || codec_wrap_scan(io->out, io->data, io->data_size, &conversion->output, &size, error);
@@ -393,6 +398,14 @@ static bool plan_translucent(struct job_worker *worker, struct conversion *conve
     return plan_filters(worker, conversion, worker->request.alpha);
 }
 
+/* Plan the filters, if the image seems to be opaque for that. */
+static bool plan_image(struct job_worker *worker, struct conversion *conversion)
+{
+    const bool opaque = is_opaque(worker, conversion);
+    conversion->expects_opaque = opaque && conversion->image.samples == NULL;
+    return plan_filters(worker, conversion, opaque ? ALPHA_KEEP : worker->request.alpha);
+}
+
 bool job_plan(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
@@ -400,9 +413,7 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
     result->encoder = codec_find_writer(format, &conversion->image, &conversion->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&conversion->image);
     result->reduced = result->bits > format->max_bits;
-    const bool opaque = is_opaque(worker, conversion);
-    conversion->expects_opaque = opaque && conversion->image.samples == NULL;
-    if (result->encoder == NULL || !plan_filters(worker, conversion, opaque ? ALPHA_KEEP : worker->request.alpha))
+    if (result->encoder == NULL || !plan_image(worker, conversion))
         return false;
     worker->report(worker->context, result, JOB_PLANNED);
     return true;
@@ -410,16 +421,21 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
 
 /* ---- All steps ---- */
 
+/* Filter the image as a whole. That is done once, so it must be known before whether it is opaque. */
+static bool filter_whole(struct job_worker *worker, struct conversion *conversion)
+{
+    return (!conversion->expects_opaque || (decode_image(conversion) && (image_is_opaque(&conversion->image) ||
+                                                                         plan_translucent(worker, conversion)))) &&
+           filter_image(worker, conversion);
+}
+
 static bool convert_image(struct job_worker *worker, struct conversion *conversion)
 {
     const struct codec *encoder = conversion->result->encoder;
     if (worker->pipeline.backend == BACKEND_CPU && codec_writes_rows(encoder))
         return (conversion->streams || conversion->image.samples != NULL || decode_image(conversion)) &&
                stream_image(worker, conversion);
-    if (conversion->expects_opaque && /* a whole image is filtered once, so it must be known before */
-        !(decode_image(conversion) && (image_is_opaque(&conversion->image) || plan_translucent(worker, conversion))))
-        return false;
-    return filter_image(worker, conversion) && encode_image(worker, conversion);
+    return filter_whole(worker, conversion) && encode_image(worker, conversion);
 }
 
 bool job_convert(struct job_worker *worker, struct conversion *conversion)
@@ -430,6 +446,47 @@ bool job_convert(struct job_worker *worker, struct conversion *conversion)
     if (done)
         note_variants(&worker->pipeline, conversion->result);
     return done;
+}
+
+/* ---- Digests ---- */
+
+static void digest_image(const struct image *image, char text[SHA256_DIGEST_STRING_LENGTH])
+{
+    enum { PIECE = 2048 };
+    const uint32_t shape[] = {htobe32((uint32_t)image->width), htobe32((uint32_t)image->height),
+                              htobe32((uint32_t)image->channels), htobe32((uint32_t)image->bits)};
+    const size_t count = image_samples(image);
+    uint16_t piece[PIECE];
+    SHA2_CTX hash;
+    SHA256Init(&hash);
+    SHA256Update(&hash, (const uint8_t *)shape, sizeof shape);
+    if (image_sample_bytes(image) == 1) {
+        SHA256Update(&hash, image->samples, count);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            piece[i % PIECE] = htobe16(image_samples16(image)[i]);
+            if (i % PIECE == PIECE - 1 || i == count - 1)
+                SHA256Update(&hash, (const uint8_t *)piece, (i % PIECE + 1) * sizeof *piece);
+        }
+    }
+    SHA256End(&hash, text);
+}
+
+bool job_digest(struct job_worker *worker, struct conversion *conversion)
+{
+    struct job_result *result = conversion->result;
+    const char *expected = conversion->job->digest;
+    const bool filters = worker->request.count > 0;
+    if (filters) {
+        if (!plan_image(worker, conversion) || !filter_whole(worker, conversion))
+            return false;
+        note_variants(&worker->pipeline, result);
+    }
+    digest_image(filters ? &conversion->filtered : &conversion->image, result->digest);
+    phases_end(&result->phases, PHASE_ENCODE);
+    return expected == NULL || strcasecmp(expected, result->digest) == 0 ||
+           error_set(&result->error, ERROR_WORK, "its digest is %s, not %s as in the list; compare the pictures",
+                     result->digest, expected);
 }
 
 void job_free(struct conversion *conversion)

@@ -75,6 +75,9 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion);
 /* Choose the codec for the output, and plan the filters. Reports JOB_PLANNED. */
 bool job_plan(struct job_worker *worker, struct conversion *conversion);
 
+/* Make the digest of the image, or of what the filters make of it, and compare it with the job's, if that has one. */
+bool job_digest(struct job_worker *worker, struct conversion *conversion);
+
 /* Filter and encode as planned. Where codecs and filters can, rows stream through all steps. */
 bool job_convert(struct job_worker *worker, struct conversion *conversion);
 

@@ -145,7 +145,9 @@ static void print_line(FILE *file, const struct report *report, const struct job
     if (result->width > 0)
         fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d", result->width, result->height,
                 result->channels, result->bits);
-    if (result->outcome == JOB_DONE && result->sha256[0] == '\0')
+    if (result->digest[0] != '\0')
+        text_print_json_member(file, "digest", result->digest);
+    else if (result->outcome == JOB_DONE && result->sha256[0] == '\0')
         fprintf(file, ",\"output_bytes\":%zu", result->output_bytes);
     if (result->decoder != NULL)
         text_print_json_member(file, "decoder", result->decoder->name);
