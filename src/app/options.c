@@ -305,6 +305,15 @@ static bool set_option(const struct option *o, const char *value, struct options
 
 /* ---- Arguments ---- */
 
+/* Is --compare on the command line, perhaps after what is parsed now? */
+static bool has_compare(int argc, char *const argv[])
+{
+    bool found = false;
+    for (int i = 1; i < argc; i++)
+        found = found || strcmp(argv[i], "--compare") == 0;
+    return found;
+}
+
 /* Parse argv[*i], a long option. If the next argument is its value, advance *i to it. */
 static bool parse_long(int argc, char *const argv[], int *i, struct options *options, struct error *error)
 {
@@ -312,7 +321,7 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
     const size_t length = strcspn(argument, "=");
     const struct option *o = option_find(argument + 2, length - 2);
     if (o == NULL)
-        return suggest_option(argument, length, error);
+        return suggest_option(argument, length, has_compare(argc, argv), error);
 
     const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
     if (o->argument == NULL && value != NULL)
@@ -333,7 +342,7 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
         const struct option *o = option_of_letter(*letter);
         if (o == NULL)
-            return suggest_letter(argument, letter, error);
+            return suggest_letter(argument, letter, has_compare(argc, argv), error);
         if (o->argument == NULL) {
             if (!set_option(o, NULL, options, error))
                 return false;

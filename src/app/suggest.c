@@ -19,7 +19,7 @@ static bool is_number(const char *text)
     return isdigit((unsigned char)*text) && text[strspn(text, "0123456789.%")] == '\0';
 }
 
-/* Words of other programs for options, and ours. */
+/* Words of other programs for options, without their dashes, and ours. */
 static const char *const options_meant[][2] = {
     {"hash", "--digest"},
     {"sha256", "--digest"},
@@ -31,9 +31,35 @@ static const char *const options_meant[][2] = {
     {"silent", "--quiet"},
     {"parallel", "--jobs"},
     {"workers", "--jobs"},
-    {"no-metadata", "--strip"},
-    {"fuzz", "--compare --tolerance"},
+    {"nometadata", "--strip"},
+    {"fuzz", "--tolerance"},
+    {"threshold", "--tolerance-yiq"},
+    {"matchingthreshold", "--tolerance-yiq"},
+    {"tol", "--tolerance"},
+    {"thresholdpixel", "--different"},
+    {"thresholdrate", "--different"},
+    {"failurethreshold", "--different"},
+    {"maxdiffpixels", "--different"},
+    {"maxdiffpixelratio", "--different"},
+    {"metric", "--min-ssim or --min-psnr"},
+    {"ignoreregions", "--ignore"},
+    {"antialiasing", "--ignore-antialiasing"},
+    {"enableantialias", "--ignore-antialiasing"},
+    {"ci", "--new-fails"},
+    {"u", "--update"},
+    {"updatesnapshots", "--update"},
+    {"snapshotupdate", "--update"},
+    {"mplgeneratepath", "--update"},
 };
+
+/* Is WORD, in any case and without its dashes, the word MEANT of the table? */
+static bool is_word_meant(const char *word, const char *meant)
+{
+    for (; *word != '\0'; word++)
+        if (*word != '-' && tolower((unsigned char)*word) != *meant++)
+            return false;
+    return *meant == '\0';
+}
 
 /* The word of the option O that VALUE is, or that it means, or NULL. */
 static const char *find_word(const struct option *o, const char *value)
@@ -59,8 +85,17 @@ static bool find_value(const struct option *o, const char *value, char *text, si
     return false;
 }
 
+/* The mode that OWN, an option with its dashes or other text, needs before it. COMPARES: --compare is given. */
+static const char *mode_before(const char *own, bool compares)
+{
+    const struct option *o = own[0] == '-' ? option_find(own + 2, strcspn(own + 2, " ")) : NULL;
+    if (o == NULL || o->use < USE_BENCH)
+        return "";
+    return o->use == USE_BENCH ? "--bench " : o->use == USE_DIGEST ? "--digest " : compares ? "" : "--compare ";
+}
+
 /* Write the options whose names are nearest to WORD to TEXT, with the mode that they need. */
-static void join_nearest(const char *word, char *text, size_t size)
+static void join_nearest(const char *word, bool compares, char *text, size_t size)
 {
     enum { NEAREST_MAX = 4 };
     const char *names[OPTIONS_MAX], *nearest[NEAREST_MAX];
@@ -69,29 +104,28 @@ static void join_nearest(const char *word, char *text, size_t size)
     const size_t count = error_nearest(word, names, option_count, nearest, NEAREST_MAX);
     text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        char name[64];
-        const enum use use = option_find(nearest[i], strlen(nearest[i]))->use;
-        snprintf(name, sizeof name, "%s--%s",
-                 use == USE_BENCH     ? "--bench "
-                 : use == USE_COMPARE ? "--compare "
-                 : use == USE_DIGEST  ? "--digest "
-                                      : "",
-                 nearest[i]);
+        char own[64], name[96];
+        snprintf(own, sizeof own, "--%s", nearest[i]);
+        snprintf(name, sizeof name, "%s%s", mode_before(own, compares), own);
         text_add_word(text, size, name, i + 1 == count ? " or " : NULL);
     }
 }
 
-/* Write what the option WORD, without its dashes, probably means to TEXT. Returns false if that is not known. */
-static bool guess_option(const char *word, char *text, size_t size)
+/* Write what the option WORD, without its dashes, probably means to TEXT, or "" if that is not known. */
+static void guess_option(const char *word, bool compares, char *text, size_t size)
 {
     text[0] = '\0';
-    for (size_t i = 0; i < sizeof options_meant / sizeof *options_meant; i++)
-        if (strcasecmp(word, options_meant[i][0]) == 0)
-            return snprintf(text, size, "%s", options_meant[i][1]) > 0;
+    for (size_t i = 0; i < sizeof options_meant / sizeof *options_meant; i++) {
+        const char *own = options_meant[i][1];
+        if (is_word_meant(word, options_meant[i][0]))
+            snprintf(text, size, "%s%s", mode_before(own, compares), own);
+    }
+    if (text[0] != '\0')
+        return;
     if (filter_is_named(word)) /* also a generator */
-        return snprintf(text, size, "the filter %s, which has no dash", word) > 0;
-    if (!find_value(NULL, word, text, size))
-        join_nearest(word, text, size);
+        snprintf(text, size, "the filter %s, which has no dash", word);
+    else if (!find_value(NULL, word, text, size))
+        join_nearest(word, compares, text, size);
     char **filters = NULL;
     const char *nearest;
     size_t count = 0;
@@ -99,24 +133,31 @@ static bool guess_option(const char *word, char *text, size_t size)
         error_nearest(word, (const char *const *)filters, count, &nearest, 1) > 0)
         snprintf(text, size, "the filter %s, which has no dash", nearest);
     free(filters);
-    return text[0] != '\0';
 }
 
 /* ---- Options ---- */
 
-bool suggest_option(const char *argument, size_t length, struct error *error)
+/* Report the unknown option TYPED, which probably means GUESS; "": that is not known. Returns false. */
+static bool report_unknown(const char *typed, const char *guess, bool compares, struct error *error)
 {
-    char word[64], text[256]; /* the word is longer than any option's name; a longer word is near to none */
-    const size_t dashes = strspn(argument, "-");
-    snprintf(word, sizeof word, "%.*s", (int)(length - dashes), argument + dashes);
-    if (guess_option(word, text, sizeof text))
-        return error_set(error, ERROR_USAGE, "unknown option %.*s; did you mean %s?", (int)length, argument, text);
-    return error_set(error, ERROR_USAGE, "unknown option %.*s; gpuconv --help lists all", (int)length, argument);
+    if (guess[0] != '\0')
+        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean %s?%s", typed, guess,
+                         compares ? " gpuconv --compare --help lists all" : "");
+    return error_set(error, ERROR_USAGE, "unknown option %s; gpuconv %s--help lists all", typed,
+                     compares ? "--compare " : "");
 }
 
-bool suggest_letter(const char *argument, const char *letter, struct error *error)
+bool suggest_option(const char *argument, size_t length, bool compares, struct error *error)
 {
-    char text[256];
+    char typed[256], text[256]; /* what is cut is longer than any option's name */
+    snprintf(typed, sizeof typed, "%.*s", (int)length, argument);
+    guess_option(typed + strspn(typed, "-"), compares, text, sizeof text);
+    return report_unknown(typed, text, compares, error);
+}
+
+bool suggest_letter(const char *argument, const char *letter, bool compares, struct error *error)
+{
+    char typed[256], text[256] = "";
     const int character = text_utf8_length((const uint8_t *)letter, strlen(letter));
     const int length = character > 0 ? character : 1;
     const bool alone = strlen(argument) == 1 + (size_t)length;
@@ -126,12 +167,14 @@ bool suggest_letter(const char *argument, const char *letter, struct error *erro
     if (before != NULL && is_number(letter))
         return suggest_no_value(before, true, letter, error);
     if (alone && o != NULL)
-        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean -%c, --%s?", argument, o->letter,
-                         o->name);
-    if (!alone && guess_option(argument + 1, text, sizeof text))
-        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean %s?", argument, text);
-    return error_set(error, ERROR_USAGE, "unknown option -%.*s%s%s; gpuconv --help lists all", length, letter,
-                     alone ? "" : " in ", alone ? "" : argument);
+        snprintf(text, sizeof text, "-%c, --%s", o->letter, o->name);
+    else if (!alone || compares)
+        guess_option(argument + 1, compares, text, sizeof text);
+    if (alone || text[0] != '\0')
+        snprintf(typed, sizeof typed, "%s", argument);
+    else
+        snprintf(typed, sizeof typed, "-%.*s in %s", length, letter, argument);
+    return report_unknown(typed, text, compares, error);
 }
 
 /* ---- Values ---- */

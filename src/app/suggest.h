@@ -8,11 +8,12 @@
 
 #define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
 
-/* Report the unknown option in the first LENGTH characters of ARGUMENT, which begins with dashes. Returns false. */
-bool suggest_option(const char *argument, size_t length, struct error *error);
+/* Report the unknown option in the first LENGTH characters of ARGUMENT, which begins with dashes. COMPARES: the command
+ * line has --compare. Returns false. */
+bool suggest_option(const char *argument, size_t length, bool compares, struct error *error);
 
 /* Report the unknown option *LETTER of ARGUMENT, a bundle of letters. Returns false. */
-bool suggest_letter(const char *argument, const char *letter, struct error *error);
+bool suggest_letter(const char *argument, const char *letter, bool compares, struct error *error);
 
 /* Report that VALUE is none of the words of the option O. Returns false. */
 bool suggest_word(const struct option *o, const char *value, struct error *error);
