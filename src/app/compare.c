@@ -70,6 +70,9 @@ static bool check_folders(const struct options *options, struct error *error)
                          format->name, options->picture);
     const bool inside[2] = {file_is_inside(folders[0], folders[1]), file_is_inside(folders[1], folders[0])};
     for (int i = 0; i < 2; i++) {
+        if (path_is_absent(folders[i]) && !(i == 0 && options->compare.update))
+            return error_about(error, ERROR_WORK, folders[i], "does not exist, and %s is a folder; check the path%s",
+                               folders[1 - i], i == 0 ? ", or give --update to accept the images" : "");
         if (!is_folder(folders[i]) && !(i == 0 && options->compare.update && access(folders[i], F_OK) != 0))
             return error_about(error, ERROR_WORK, folders[i],
                                "is not a folder, but %s is; compare two files or two folders", folders[1 - i]);
@@ -80,6 +83,10 @@ static bool check_folders(const struct options *options, struct error *error)
             return error_set(error, ERROR_USAGE,
                              "%s is in %s, and the next run would compare the pictures in it; name another folder",
                              options->picture, folders[i]);
+        if (options->compare.mask != NULL && is_folder(options->compare.mask) &&
+            file_is_inside(options->compare.mask, folders[i]))
+            return error_set(error, ERROR_USAGE, "%s is in %s, whose images are compared; move the masks out of it",
+                             options->compare.mask, folders[i]);
         if (inside[i])
             return error_set(error, ERROR_USAGE,
                              "%s is %s %s, whose images it would be compared with; give two separate folders",
@@ -110,12 +117,13 @@ static bool make_rows(struct comparison *comparison, struct error *error)
             return error_set(error, ERROR_USAGE, "--%s is for two folders, and %s is a file; leave it out",
                              options->list.files_from != NULL ? "files-from" : "shard", options->expected);
         return (options->picture == NULL || check_picture(options, error)) &&
-               pairs_make_one(options->expected, options->actual, &comparison->rows, error);
+               pairs_make_one(options->expected, options->actual, options->compare.update, &comparison->rows, error);
     }
     struct warnings warnings = {.options = options};
     const struct pairs_request request = {
         .expected = options->expected,
         .actual = options->actual,
+        .masks = options->compare.mask != NULL && is_folder(options->compare.mask) ? options->compare.mask : NULL,
         .updates = options->compare.update,
         .files_from = options->list.files_from,
         .null_separated = options->list.null_separated,
@@ -133,6 +141,7 @@ static bool make_settings(struct comparison *comparison, struct error *error)
     struct compare_settings *settings = &comparison->settings;
     *settings = (struct compare_settings){.codec = options->job.codec,
                                           .rules = options->compare.rules,
+                                          .mask_path = options->compare.mask,
                                           .pictures = comparison->folders ? options->picture : NULL,
                                           .picture = comparison->folders ? NULL : options->picture,
                                           .picture_format = options->list.format,
@@ -141,8 +150,8 @@ static bool make_settings(struct comparison *comparison, struct error *error)
                                  !options_given(options, "tolerance-yiq") && !options_given(options, "different");
     if (settings->codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input to copy it from */
         settings->codec.quality = CODEC_QUALITY;
-    if (options->compare.mask == NULL)
-        return true;
+    if (options->compare.mask == NULL || (comparison->folders && is_folder(options->compare.mask)))
+        return true; /* or the rows have their own */
     uint8_t *bytes;
     size_t size;
     if (!file_read(options->compare.mask, budget_file_max(), &bytes, &size, NULL, error))
@@ -164,9 +173,15 @@ static void warn_row(struct warnings *warnings, const struct compare_row *row)
             warn_other_content(warnings, file_input_name(files[i]->path), files[i]->other_content);
 }
 
-/* Print a problem as an error. */
-static void print_problem(const struct compare_row *row)
+/* Print a problem as an error, unless standard output has it. */
+static void print_problem(const struct comparison *comparison, const struct compare_row *row)
 {
+    const struct options *options = comparison->options;
+    const bool is_result = row->kind >= ROW_UNREADABLE; /* else the picture could not be written */
+    const bool in_all = options->json || (options->report != NULL && file_is_standard(options->report)) ||
+                        (options->compare.html != NULL && file_is_standard(options->compare.html));
+    if ((!is_result && row->problem == NULL) || in_all || (is_result && (comparison->folders || comparison->silent)))
+        return;
     fputs("gpuconv: ", stderr);
     text_print_escaped(stderr,
                        row->problem != NULL ? row->problem : "there is not enough memory for the reason of a failure");
@@ -195,11 +210,14 @@ static void print_counts(const struct compare_rows *rows)
     printf("%zu pair%s: %zu equal", rows->count, rows->count == 1 ? "" : "s", rows->counts[ROW_EQUAL]);
     for (enum row_kind kind = ROW_TOLERATED; kind < ROW_KINDS; kind++)
         if (rows->counts[kind] > 0)
-            printf(", %zu %s", rows->counts[kind], kind == ROW_SHAPE ? "of other shapes" : row_kind_name(kind));
+            printf(", %zu %s", rows->counts[kind],
+                   kind == ROW_SHAPE  ? "of other shapes"
+                   : kind == ROW_MASK ? "without a fitting mask"
+                                      : row_kind_name(kind));
     putchar('\n');
 }
 
-/* Print all rows. A problem of two files goes to standard error alone. */
+/* Print all rows. A problem of two files goes to standard error, if no report goes to standard output. */
 static void print_rows(const struct comparison *comparison)
 {
     const struct compare_rows *rows = &comparison->rows;
@@ -207,11 +225,10 @@ static void print_rows(const struct comparison *comparison)
     for (size_t i = 0; i < rows->count; i++) {
         const struct compare_row *row = &rows->rows[i];
         warn_row(&warnings, row);
-        if (row->kind == ROW_UNREADABLE || row->problem != NULL)
-            print_problem(row);
+        print_problem(comparison, row);
         if (comparison->options->json)
             row_print_json(stdout, row, &comparison->settings.rules);
-        else if (!comparison->silent && (comparison->folders || row->kind != ROW_UNREADABLE))
+        else if (!comparison->silent && (comparison->folders || row->kind < ROW_UNREADABLE))
             print_row(comparison, row);
     }
     print_warning_counts(&warnings);
@@ -243,7 +260,7 @@ static void print_step(void *context, enum update_step step, const struct compar
     if (comparison->silent)
         return;
     printf("%-10s ", words[step]);
-    text_print_escaped(stdout, row->name);
+    text_print_escaped(stdout, comparison->folders ? row->name : comparison->options->expected);
     if (why != NULL)
         printf(": %s", why);
     putchar('\n');
@@ -298,8 +315,9 @@ static bool may_update(void *context)
 /* Copy the actual files to the expected ones. A signal stops this between two files. Returns the exit status. */
 static int update(struct comparison *comparison, struct error *error)
 {
-    const struct update_request request = {.expected = comparison->folders ? comparison->options->expected : NULL,
+    const struct update_request request = {.expected = comparison->options->expected,
                                            .actual = comparison->options->actual,
+                                           .folders = comparison->folders,
                                            .removes = comparison->options->compare.removes,
                                            .file_max = budget_file_max(),
                                            .on_step = print_step,
@@ -321,10 +339,18 @@ static int update(struct comparison *comparison, struct error *error)
 }
 
 /* A wrong path must not look like success. Returns the exit status. */
-static int print_no_work(const struct options *options, struct error *error)
+static int print_no_work(const struct comparison *comparison, struct error *error)
 {
+    const struct options *options = comparison->options;
     const bool listed = options->list.files_from != NULL;
-    if (options->compare.update)
+    if (!comparison->folders && comparison->rows.counts[ROW_NEW] > 0)
+        error_about(error, ERROR_WORK, options->expected,
+                    "does not exist, so nothing was compared; check the path, or give --update to accept %s",
+                    file_input_name(options->actual));
+    else if (!comparison->folders)
+        error_about(error, ERROR_WORK, options->actual, "does not exist, so nothing was %s; check the path",
+                    options->compare.update ? "updated" : "compared");
+    else if (options->compare.update)
         error_about(error, ERROR_WORK, options->actual, "contains no image%s, so nothing was updated; check the path%s",
                     listed ? " of the list" : "", listed ? " and the list" : "");
     else
@@ -356,7 +382,7 @@ static int answer(struct comparison *comparison, struct error *error)
     if (options->compare.html != NULL && !page_write(options->compare.html, &page, error))
         written = print_error_line(error);
     if (comparison->rows.no_work)
-        status = print_no_work(options, error);
+        status = print_no_work(comparison, error);
     else if (options->compare.update)
         status = update(comparison, error);
     return written != 0 ? written : status;

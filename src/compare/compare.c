@@ -54,9 +54,6 @@ bool compare_ignore(const struct image *expected, const struct image *actual, co
     *ignored = *hidden = 0;
     if (rules->area_count == 0 && rules->mask == NULL && !transparent)
         return true;
-    if (rules->mask != NULL && (rules->mask->width != expected->width || rules->mask->height != expected->height))
-        return error_set(error, ERROR_WORK, "has %d x %d pixels, and the mask %d x %d; give a mask of its size",
-                         expected->width, expected->height, rules->mask->width, rules->mask->height);
     uint8_t *flags = malloc((size_t)expected->width);
     if (flags == NULL)
         return error_no_memory(error, "a row of the mask");

@@ -74,8 +74,8 @@ struct difference {
 };
 
 /* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal from now on. *IGNORED
- * becomes their number, and *HIDDEN the number of them that differed. The images have one shape. Fails if the mask has
- * another size. */
+ * becomes their number, and *HIDDEN the number of them that differed. The images have one shape, and the mask their size.
+ * Fails if there is not enough memory. */
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 

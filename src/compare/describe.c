@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows as text, JSON and JUnit's XML. */
+ * Rows as text and JSON. */
 #include "compare/report.h"
 
-#include "base/file.h"
 #include "base/text.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Text ---- */
@@ -153,6 +151,7 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
         fputs("exists, but is not expected", file);
         break;
     case ROW_UNREADABLE:
+    case ROW_MASK:
         print(file, row->problem != NULL ? row->problem : "not enough memory for the reason");
         break;
     case ROW_KINDS:
@@ -233,55 +232,4 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
     if (row->problem != NULL)
         text_print_json_member(file, "error", row->problem);
     fputs("}\n", file);
-}
-
-/* ---- JUnit ---- */
-
-static void print_case(FILE *file, const struct compare_row *row, const struct compare_rules *rules, bool new_fails)
-{
-    const bool fails = row_fails(row, new_fails);
-    const char *element = row->kind == ROW_UNREADABLE ? "error"
-                          : fails                     ? "failure"
-                          : row->kind == ROW_NEW      ? "skipped"
-                                                      : "";
-    fputs("  <testcase classname=\"gpuconv\" name=\"", file);
-    text_print_xml(file, row->name);
-    if (row->kind == ROW_EQUAL) {
-        fputs("\"/>\n", file);
-    } else if (element[0] == '\0') {
-        fputs("\">\n    <system-out>", file);
-        row_describe(file, row, rules, text_print_xml);
-        fputs("</system-out>\n  </testcase>\n", file);
-    } else {
-        fprintf(file, "\">\n    <%s", element);
-        if (fails)
-            fprintf(file, " type=\"%s\"", row_kind_name(row->kind));
-        fputs(" message=\"", file);
-        row_describe(file, row, rules, text_print_xml);
-        fputs("\"/>\n  </testcase>\n", file);
-    }
-}
-
-bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
-                      bool new_fails, struct error *error)
-{
-    struct text_buffer text;
-    size_t failures = 0;
-    FILE *file = text_open(&text);
-    for (size_t i = 0; i < rows->count; i++)
-        failures += rows->rows[i].kind != ROW_UNREADABLE && row_fails(&rows->rows[i], new_fails);
-    if (file != NULL) {
-        fprintf(file,
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gpuconv --compare\" tests=\"%zu\" "
-                "failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n",
-                rows->count, failures, rows->counts[ROW_UNREADABLE], new_fails ? 0 : rows->counts[ROW_NEW]);
-        for (size_t i = 0; i < rows->count; i++)
-            print_case(file, &rows->rows[i], rules, new_fails);
-        fputs("</testsuite>\n", file);
-    }
-    const bool done = file != NULL && text_close(file, &text)
-                          ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
-                          : error_no_memory(error, "the file of --junit");
-    free(text.bytes);
-    return done;
 }

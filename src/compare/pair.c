@@ -23,11 +23,14 @@ struct side {
     bool failed;
 };
 
+/* The mask is a third side. */
+enum { MASK = 2, SIDES };
+
 struct pair {
     struct pair_worker *worker;
     struct compare_row *row;
-    struct codec_settings codec[2];
-    struct side sides[2];
+    struct codec_settings codec[SIDES];
+    struct side sides[SIDES];
     struct thumbnails *thumbnails; /* NULL: none are wanted */
     uint8_t *antialiased;          /* 1 for each pixel that is; NULL: none is */
     bool (*phase)(struct pair *pair, int side);
@@ -161,6 +164,18 @@ static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struc
     return true;
 }
 
+/* Run a phase for the row's own mask, if it has one. */
+static bool run_mask(struct pair *pair, bool (*phase)(struct pair *, int), struct error *error)
+{
+    struct side *mask = &pair->sides[MASK];
+    if (mask->file->path == NULL || phase(pair, MASK))
+        return true;
+    pair->row->kind = ROW_MASK;
+    *error = mask->error;
+    error_add_subject(error, mask->file->path);
+    return false;
+}
+
 /* ---- The picture ---- */
 
 /* Make a thumbnail of IMAGE from SMALL, or shrink it to SMALL first. */
@@ -239,15 +254,32 @@ static bool profiles_differ(const struct metadata *a, const struct metadata *b)
     return a->icc.size != b->icc.size || (a->icc.size > 0 && memcmp(a->icc.bytes, b->icc.bytes, a->icc.size) != 0);
 }
 
+/* Find the rules of the pair: those of all pairs, with its own mask. The mask must have the size of the images. */
+static bool find_rules(struct pair *pair, struct compare_rules *rules, struct error *error)
+{
+    const struct compare_settings *settings = pair->worker->settings;
+    const struct image *image = &pair->sides[0].image, *own = &pair->sides[MASK].image;
+    *rules = settings->rules;
+    rules->mask = own->samples != NULL ? own : rules->mask;
+    if (rules->mask == NULL || (rules->mask->width == image->width && rules->mask->height == image->height))
+        return true;
+    pair->row->kind = ROW_MASK;
+    return error_about(error, ERROR_WORK, own->samples != NULL ? pair->row->mask.path : settings->mask_path,
+                       "has %d x %d pixels, and the images to compare %d x %d; give a mask of their size",
+                       rules->mask->width, rules->mask->height, image->width, image->height);
+}
+
 /* Compare the two images, and set the row's kind. */
 static bool compare_sides(struct pair *pair, struct error *error)
 {
-    const struct compare_rules *rules = &pair->worker->settings->rules;
+    struct compare_rules own, *rules = &own;
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
+    uint64_t ignored, hidden, antialiased = 0;
+    if (!find_rules(pair, rules, error))
+        return false;
     const bool ignores =
         rules->area_count > 0 || rules->mask != NULL || rules->ignores_transparent || rules->ignores_antialiasing;
-    uint64_t ignored, hidden, antialiased = 0;
     if (pair->thumbnails != NULL && ignores && !image_shrink(&b->image, SHRINK_MEAN, &b->small, error))
         return false;
     if (!compare_ignore(&a->image, &b->image, rules, &ignored, &hidden, error))
@@ -275,7 +307,8 @@ static bool compare_files(struct pair *pair, struct error *error)
 {
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
-    if (!reserve(pair, row->expected.bytes + row->actual.bytes, error) || !run_both(pair, read_side, error))
+    if (!reserve(pair, row->expected.bytes + row->actual.bytes + row->mask.bytes, error) ||
+        !run_both(pair, read_side, error))
         return false;
     row->identical = a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
     row->kind = ROW_EQUAL;
@@ -287,7 +320,10 @@ static bool compare_files(struct pair *pair, struct error *error)
     row->kind = ROW_SHAPE;
     if (p->width != q->width || p->height != q->height || p->channels != q->channels || p->bits != q->bits)
         return true;
-    return reserve_sides(pair, 0, 1, error) && run_both(pair, decode_side, error) && compare_sides(pair, error);
+    const int last = row->mask.path != NULL ? MASK : 1;
+    return run_mask(pair, read_side, error) && run_mask(pair, inspect_side, error) &&
+           reserve_sides(pair, 0, last, error) && run_both(pair, decode_side, error) &&
+           run_mask(pair, decode_side, error) && compare_sides(pair, error);
 }
 
 void pair_compare(struct pair_worker *worker, struct compare_row *row)
@@ -301,24 +337,26 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
         row_set_problem(row, &error);
         return;
     }
-    *pair = (struct pair){.worker = worker, .row = row, .sides = {{.file = &row->expected}, {.file = &row->actual}}};
-    for (int i = 0; i < 2; i++) {
+    *pair = (struct pair){.worker = worker,
+                          .row = row,
+                          .sides = {{.file = &row->expected}, {.file = &row->actual}, {.file = &row->mask}}};
+    for (int i = 0; i < SIDES; i++) {
         pair->codec[i] = worker->settings->codec;
-        pair->codec[i].pool = &worker->each[i];
+        pair->codec[i].pool = i < MASK ? &worker->each[i] : NULL;
     }
     if (worker->wants_thumbnails)
         pair->thumbnails = calloc(1, sizeof *pair->thumbnails);
     row->thumbnails_lost = worker->wants_thumbnails && pair->thumbnails == NULL;
     if (row->kind == ROW_EQUAL && !compare_files(pair, &error)) {
         error_add_subject(&error, file_input_name(row->actual.path));
-        row->kind = ROW_UNREADABLE;
+        row->kind = row->kind == ROW_MASK ? ROW_MASK : ROW_UNREADABLE;
         row_set_problem(row, &error);
     } else if ((row->kind == ROW_DIFFERENT || row->kind == ROW_TOLERATED) && !draw_picture(pair, &error)) {
         row_set_problem(row, &error);
     }
     make_thumbnails(pair);
     thumbnails_free(pair->thumbnails); /* of a pair that has none */
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SIDES; i++) {
         image_free(&pair->sides[i].image);
         image_free(&pair->sides[i].small);
         metadata_free(&pair->sides[i].metadata);

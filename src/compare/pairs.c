@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -164,6 +165,55 @@ static bool match(const struct file_tree *expected, const struct file_tree *actu
     return done;
 }
 
+/* ---- Masks ---- */
+
+/* The first of the masks, sorted by stem, that has the name of a pair, or else its stem. Their COUNT if there is none. */
+static size_t find_mask(const struct left *masks, const char *name)
+{
+    size_t low = 0, high = masks->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare_stems(masks->files[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < masks->count && compare_stems(masks->files[i]->name, name) == 0; i++)
+        if (strcmp(masks->files[i]->name, name) == 0)
+            return i;
+    return low < masks->count && compare_stems(masks->files[low]->name, name) == 0 ? low : masks->count;
+}
+
+/* Give each row the mask of its name. A mask that cannot be listed is an error: its pair would be compared without it. */
+static bool give_masks(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
+{
+    struct file_tree tree = {0};
+    struct left masks = {0};
+    bool done = file_tree_make(request->masks, "", request->warn, request->context, &tree, error);
+    for (size_t i = 0; done && i < tree.count; i++)
+        done = tree.files[i].problem == NULL ||
+               error_about(error, ERROR_WORK, tree.files[i].path, "%s", tree.files[i].problem);
+    done = done && (find_left(&tree, true, &masks) || no_memory(error));
+    bool *used = done ? calloc(masks.count + 1, sizeof *used) : NULL;
+    done = done && (used != NULL || no_memory(error));
+    for (size_t i = 0; done && i < rows->count; i++) {
+        const size_t found = find_mask(&masks, rows->rows[i].name);
+        used[found] = true;
+        if (found == masks.count)
+            continue;
+        struct row_file *mask = &rows->rows[i].mask;
+        *mask = (struct row_file){.path = strdup(masks.files[found]->path), .bytes = masks.files[found]->bytes};
+        done = mask->path != NULL || no_memory(error);
+    }
+    for (size_t i = 0; done && request->warn != NULL && i < masks.count; i++)
+        if (!used[i])
+            request->warn(request->context, masks.files[i]->path, ": is the mask of no pair; give it the name of one");
+    free(used);
+    free(masks.files);
+    file_tree_free(&tree);
+    return done;
+}
+
 /* ---- Parts of the list ---- */
 
 /* Keep the rows that IS_WANTED wants. */
@@ -178,6 +228,7 @@ static void keep_rows(struct compare_rows *rows, bool (*is_wanted)(const struct 
         }
         free(rows->rows[i].expected.path);
         free(rows->rows[i].actual.path);
+        free(rows->rows[i].mask.path);
         free(rows->rows[i].problem);
     }
     rows->count = count;
@@ -314,7 +365,8 @@ bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, 
         (none ||
          file_tree_make(request->expected, request->actual, request->warn, request->context, &expected, error)) &&
         file_tree_make(request->actual, request->expected, request->warn, request->context, &actual, error) &&
-        match(&expected, &actual, rows, error) && (request->files_from == NULL || keep_named(request, rows, error));
+        match(&expected, &actual, rows, error) && (request->masks == NULL || give_masks(request, rows, error)) &&
+        (request->files_from == NULL || keep_named(request, rows, error));
     struct shard shard = request->shard;
     rows->no_work = has_no_work(request, rows, actual.count);
     if (done && shard.count > 1)
@@ -324,21 +376,35 @@ bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, 
     return done;
 }
 
-bool pairs_make_one(const char *expected, const char *actual, struct compare_rows *rows, struct error *error)
+bool path_is_absent(const char *path)
 {
     struct stat status;
+    return !file_is_standard(path) && lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+bool pairs_make_one(const char *expected, const char *actual, bool updates, struct compare_rows *rows,
+                    struct error *error)
+{
+    struct stat status;
+    if (path_is_absent(expected) && path_is_absent(actual))
+        return error_set(error, ERROR_WORK, "neither %s nor %s exists; check both paths", expected, actual);
     struct compare_row *row = rows_add(rows);
     if (row == NULL)
         return no_memory(error);
     const char *const names[2] = {expected, actual};
     struct row_file *const files[2] = {&row->expected, &row->actual};
     for (int i = 0; i < 2; i++) {
+        if (path_is_absent(names[i])) {
+            row->kind = i == 0 ? ROW_NEW : ROW_MISSING;
+            rows->no_work = i == 1 || !updates;
+            continue;
+        }
         files[i]->relative = files[i]->path = strdup(names[i]);
         if (files[i]->path == NULL)
             return no_memory(error);
         if (file_find_input(names[i], &status))
             files[i]->bytes = (uint64_t)status.st_size;
     }
-    row->name = row->expected.relative;
+    row->name = row->kind == ROW_NEW ? row->actual.relative : row->expected.relative;
     return true;
 }

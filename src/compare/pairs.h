@@ -13,6 +13,7 @@
 
 struct pairs_request {
     const char *expected, *actual; /* folders */
+    const char *masks;             /* a folder of masks, by the names of the pairs; NULL: there is none */
     bool updates;                  /* EXPECTED need not exist, and files without a partner are work, too */
     const char *files_from;        /* NULL, or a file of the names, files or folders below either, that count */
     bool null_separated;
@@ -26,7 +27,12 @@ struct pairs_request {
  * links to folders do not. Release ROWS with rows_free, also after a failure. */
 bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, struct error *error);
 
-/* Fill ROWS with one row: two files. Either may be "-". */
-bool pairs_make_one(const char *expected, const char *actual, struct compare_rows *rows, struct error *error);
+/* Fill ROWS with one row: two files. Either may be "-". One of them may be absent: then the row is ROW_MISSING or
+ * ROW_NEW. UPDATES is as above. */
+bool pairs_make_one(const char *expected, const char *actual, bool updates, struct compare_rows *rows,
+                    struct error *error);
+
+/* Is there nothing at PATH, not even a link? Standard input is never absent. */
+bool path_is_absent(const char *path);
 
 #endif

@@ -11,7 +11,7 @@ const char *row_kind_name(enum row_kind kind)
     static const char *const names[ROW_KINDS] = {
         [ROW_EQUAL] = "equal",           [ROW_TOLERATED] = "tolerated", [ROW_DIFFERENT] = "different",
         [ROW_SHAPE] = "shape",           [ROW_MISSING] = "missing",     [ROW_NEW] = "new",
-        [ROW_UNREADABLE] = "unreadable",
+        [ROW_UNREADABLE] = "unreadable", [ROW_MASK] = "mask",
     };
     return names[kind];
 }
@@ -40,6 +40,7 @@ void rows_free(struct compare_rows *rows)
         struct compare_row *row = &rows->rows[i];
         free(row->expected.path);
         free(row->actual.path);
+        free(row->mask.path);
         free(row->picture);
         free(row->problem);
         thumbnails_free(row->thumbnails);

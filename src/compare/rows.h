@@ -22,6 +22,7 @@ enum row_kind {
     ROW_MISSING,    /* expected, and not there */
     ROW_NEW,        /* there, and not expected */
     ROW_UNREADABLE, /* one of the files could not be read, or memory was too small; `problem` says why */
+    ROW_MASK,       /* the mask could not be read, or has another size; `problem` says why */
     ROW_KINDS
 };
 
@@ -38,6 +39,7 @@ struct row_file {
 struct compare_row {
     const char *name; /* the relative path: of the expected file or, if there is none, of the actual one */
     struct row_file expected, actual;
+    struct row_file mask; /* the row's own; no path: there is none */
     enum row_kind kind;
     bool identical;               /* the same bytes: nothing was decoded */
     bool profiles_differ;         /* and metadata were to be compared */
@@ -48,6 +50,7 @@ struct compare_row {
     char *problem;                /* a sentence; NULL: all went well. Another kind: the picture could not be written. */
     struct thumbnails *thumbnails; /* NULL: none were asked for, or made */
     bool thumbnails_lost;          /* there was not enough memory for one */
+    double seconds;                /* that the comparison took */
 };
 
 struct compare_rows {
@@ -57,7 +60,7 @@ struct compare_rows {
     bool no_work;             /* in no shard is there a pair to compare or, for an update, an image to accept */
 };
 
-/* "equal", "tolerated", "different", "shape", "missing", "new" or "unreadable". */
+/* "equal", "tolerated", "different", "shape", "missing", "new", "unreadable" or "mask". */
 const char *row_kind_name(enum row_kind kind);
 
 /* Add a row of zeros. NULL if there is not enough memory. */
@@ -75,9 +78,10 @@ void rows_free(struct compare_rows *rows);
 enum update_step { UPDATE_REPLACED, UPDATE_ADDED, UPDATE_REMOVED, UPDATE_KEPT };
 
 struct update_request {
-    const char *expected, *actual; /* the folders; EXPECTED is NULL for two files */
-    bool removes;                  /* delete expected files that are missing */
-    size_t file_max;               /* bytes of the largest file that is copied */
+    const char *expected, *actual;
+    bool folders;    /* not two files */
+    bool removes;    /* delete expected files that are missing */
+    size_t file_max; /* bytes of the largest file that is copied */
     /* Called for each step that is done. WHY is the reason of UPDATE_KEPT, else NULL. */
     void (*on_step)(void *context, enum update_step step, const struct compare_row *row, const char *why);
     /* Asked before each step; false: stop. */

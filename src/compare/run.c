@@ -56,7 +56,9 @@ static void compare_pairs(void *context, int number)
         pthread_mutex_lock(&workers->reporting);
         worker->wants_thumbnails = row < run->bound;
         pthread_mutex_unlock(&workers->reporting);
+        const double start = clock_milliseconds();
         pair_compare(worker, row);
+        row->seconds = (clock_milliseconds() - start) / 1000;
         if (!workers_begin_output(workers))
             break; /* its picture may be missing: do not count it */
         pthread_mutex_lock(&workers->reporting);

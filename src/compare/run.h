@@ -16,6 +16,7 @@
 struct compare_settings {
     struct codec_settings codec; /* its pool is set for each file */
     struct compare_rules rules;
+    const char *mask_path;               /* of the mask of the rules */
     const char *pictures;                /* the folder for pictures of differences; NULL: draw none */
     const char *picture;                 /* for a lone pair instead: the file */
     const struct format *picture_format; /* NULL: what the picture's suffix says, else PNG */

@@ -59,6 +59,8 @@ static char *target_path(const struct compare_row *row, const struct update_requ
     char *path;
     if (is_replaced(row))
         return strdup(row->expected.path);
+    if (!request->folders)
+        return strdup(request->expected);
     return asprintf(&path, "%s/%s", request->expected, row->actual.relative) < 0 ? NULL : path;
 }
 
@@ -68,9 +70,9 @@ static bool accept_row(const struct compare_row *row, const struct update_reques
 {
     const struct row_file *expected = &row->expected, *actual = &row->actual;
     const bool added = expected->path == NULL, moved = is_moved(row);
-    if (moved && request->expected == NULL)
-        return error_about(error, ERROR_USAGE, expected->path,
-                           "and %s have names of different formats; copy the file by hand", actual->path);
+    if (!request->folders && format_find_by_path(request->expected) != format_find_by_path(actual->path))
+        return error_set(error, ERROR_USAGE, "%s and %s have names of different formats; copy the file by hand",
+                         request->expected, actual->path);
     if (moved && !request->removes)
         return report_step(request, UPDATE_KEPT, row,
                            "the actual file has another format; give --delete to replace it");
@@ -169,12 +171,12 @@ static bool check_rows(const struct compare_rows *rows, const struct update_requ
 {
     size_t problems = 0;
     for (size_t i = 0; i < rows->count; i++)
-        problems += rows->rows[i].kind == ROW_UNREADABLE || rows->rows[i].problem != NULL;
+        problems += rows->rows[i].kind >= ROW_UNREADABLE || rows->rows[i].problem != NULL;
     if (problems > 0)
         return error_set(error, ERROR_WORK,
                          "nothing was updated, because %zu pair%s could not be compared; repair or remove the file%s",
                          problems, problems == 1 ? "" : "s", problems == 1 ? "" : "s");
-    if (request->expected == NULL || access(request->expected, F_OK) != 0)
+    if (!request->folders || access(request->expected, F_OK) != 0)
         return true; /* no links are in it */
     bool done = check_replaced(rows, error);
     for (size_t i = 0; done && i < rows->count; i++)
