@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/workers.h"
 #include "codec/format.h"
+#include "compare/report.h"
 #include "compare/run.h"
 
 #include <stdatomic.h>
@@ -71,5 +72,44 @@ bool image_shrink(const struct image *image, enum shrink shrink, struct image *s
 /* Encode SMALL, a shrunk image: one of a few pixels exactly, others as a JPEG. Release its bytes with free. Fails if
  * there is not enough memory. */
 bool thumbnail_encode(const struct image *small, struct thumbnail *thumbnail);
+
+/* ---- page_pictures.c ---- */
+
+/* The bytes of all pictures that are in the page itself. */
+enum { PAGE_EMBEDDED_MAX = 16 << 20 };
+
+enum page_side { PAGE_EXPECTED, PAGE_ACTUAL, PAGE_DIFFERENCE, PAGE_SIDES };
+
+const char *page_side_name(enum page_side side);
+
+/* The thumbnail and the path of a side, or NULL. */
+const struct thumbnail *page_thumbnail(const struct compare_row *row, enum page_side side);
+const char *page_picture_path(const struct compare_row *row, enum page_side side);
+
+/* How a page brings its pictures. */
+struct page_pictures {
+    char *folder;     /* where they are copied to; NULL: they are in the page */
+    size_t left;      /* bytes that the page can still hold */
+    bool leaves_some; /* no folder can be made, and the page cannot hold all */
+    const struct compare_row *row;
+    size_t number; /* of that row */
+};
+
+/* A picture that a page brings. All is NULL if it does not: it has gone, or does not fit. */
+struct page_picture {
+    char *link;     /* its path, relative to the page; NULL: the bytes are in the page */
+    uint8_t *bytes; /* release both with free */
+    size_t size;
+    const struct format *format; /* one that browsers show */
+};
+
+/* Prepare for the page at PATH, and remove what an earlier one brought. Release with page_pictures_close. */
+bool page_pictures_open(struct page_pictures *pictures, const char *path, const struct page_request *request,
+                        struct error *error);
+void page_pictures_close(struct page_pictures *pictures);
+
+/* Take the picture of a side of a row; the rows come one after another. Fails if it cannot be copied to the folder. */
+bool page_picture_take(struct page_pictures *pictures, const struct compare_row *row, enum page_side side,
+                       struct page_picture *picture, struct error *error);
 
 #endif

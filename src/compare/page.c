@@ -11,52 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct page {
     FILE *file;
     const struct page_request *request;
-    char *folder; /* of the page, by absolute_path; NULL: links are absolute */
-    bool failed;  /* there was not enough memory */
+    struct page_pictures pictures;
+    bool failed; /* there was not enough memory */
+    struct error *error;
 };
 
-/* ---- Links ---- */
-
-/* PATH from the root on, without ".", ".." and double slashes; the root is "". A browser removes ".." in this way, too:
- * by the text alone. Release it with free. NULL if that is another file, because of a symbolic link, or if there is not
- * enough memory. */
-static char *absolute_path(struct page *page, const char *path)
-{
-    struct stat before, after;
-    char *start = path[0] == '/' ? strdup("") : getcwd(NULL, 0), *whole = NULL;
-    if (start == NULL || asprintf(&whole, "%s/%s", start, path) < 0)
-        whole = NULL;
-    free(start);
-    if (whole == NULL) {
-        page->failed = true;
-        return NULL;
-    }
-    char *end = whole; /* of the result; it never overtakes `at`, because each name follows a slash */
-    for (const char *at = whole; *at != '\0';) {
-        at += strspn(at, "/");
-        const size_t length = strcspn(at, "/");
-        if (length == 2 && memcmp(at, "..", 2) == 0) {
-            do
-                end -= end > whole;
-            while (end > whole && *end != '/');
-        } else if (length > 0 && (length > 1 || *at != '.')) {
-            *end++ = '/';
-            memmove(end, at, length);
-            end += length;
-        }
-        at += length;
-    }
-    *end = '\0';
-    if (stat(path, &before) == 0 && stat(whole[0] != '\0' ? whole : "/", &after) == 0 && file_is_one(&before, &after))
-        return whole;
-    free(whole);
-    return NULL;
-}
+/* ---- Rows ---- */
 
 /* Print a path as a part of a URL: RFC 3986's unreserved characters and slashes stay. A colon does not, so that no name
  * begins a URL of another scheme. */
@@ -68,39 +32,6 @@ static void print_url(FILE *file, const char *path)
         else
             fprintf(file, "%%%02X", (unsigned)(unsigned char)*at);
 }
-
-/* Print the attribute that links to the file at PATH, if there is one. */
-static void print_href(struct page *page, const char *path)
-{
-    struct stat status;
-    if (file_is_standard(path) || !file_find_input(path, &status))
-        return;
-    char *whole = page->folder != NULL ? absolute_path(page, path) : NULL;
-    char *real = whole == NULL ? realpath(path, NULL) : NULL;
-    if (whole != NULL) {
-        const char *folder = page->folder;
-        size_t common = 0, i = 0; /* the place of the slash after the last common folder */
-        for (; folder[i] != '\0' && folder[i] == whole[i]; i++)
-            common = folder[i] == '/' ? i : common;
-        if (folder[i] == '\0' && whole[i] == '/')
-            common = i;
-        fputs(" href=\"", page->file);
-        for (const char *at = folder + common; *at != '\0'; at++)
-            fputs(*at == '/' ? "../" : "", page->file);
-        print_url(page->file, whole + common + 1);
-        fputc('"', page->file);
-    } else if (real != NULL) {
-        fputs(" href=\"file://", page->file);
-        print_url(page->file, real);
-        fputc('"', page->file);
-    } else {
-        page->failed = true; /* or the file went just now */
-    }
-    free(whole);
-    free(real);
-}
-
-/* ---- Rows ---- */
 
 /* RFC 4648. */
 static void print_base64(FILE *file, const uint8_t *bytes, size_t size)
@@ -116,40 +47,107 @@ static void print_base64(FILE *file, const uint8_t *bytes, size_t size)
     }
 }
 
-/* Print the link to one of a row's pictures. PATH may be NULL; so may THUMBNAIL. SIZED has the size of the picture. */
-static void print_picture(struct page *page, const char *side, const char *path, const struct row_file *sized,
-                          const struct thumbnail *thumbnail)
+static void print_data(FILE *file, const struct format *format, const uint8_t *bytes, size_t size)
+{
+    fputs("data:image/", file);
+    for (const char *at = format->name; *at != '\0'; at++)
+        fputc(tolower(*at), file);
+    fputs(";base64,", file);
+    print_base64(file, bytes, size);
+}
+
+/* Print the attributes that lead to a picture, if the page can bring it: a file beside the page, or the bytes. Browsers
+ * do not open the latter, but store them under a name. */
+static void print_href(struct page *page, const struct compare_row *row, enum page_side side)
+{
+    struct page_picture picture;
+    if (!page_picture_take(&page->pictures, row, side, &picture, page->error)) {
+        page->failed = true;
+        return;
+    }
+    if (picture.link != NULL) {
+        fputs(" href=\"", page->file);
+        print_url(page->file, picture.link);
+        fputc('"', page->file);
+    } else if (picture.bytes != NULL) {
+        fprintf(page->file, " download=\"%s.%s\" href=\"", page_side_name(side), picture.format->suffixes[0]);
+        print_data(page->file, picture.format, picture.bytes, picture.size);
+        fputc('"', page->file);
+    }
+    free(picture.link);
+    free(picture.bytes);
+}
+
+/* Print the link to one of a row's pictures. SIZED has its size. */
+static void print_picture(struct page *page, const struct compare_row *row, enum page_side side,
+                          const struct row_file *sized)
 {
     FILE *file = page->file;
-    fprintf(file, "<a class=\"%s\" title=\"%s", side, side);
+    const char *name = page_side_name(side), *path = page_picture_path(row, side);
+    const struct thumbnail *thumbnail = page_thumbnail(row, side);
+    fprintf(file, "<a class=\"%s\" title=\"%s", name, name);
     if (path != NULL) {
         fputs(": ", file);
         text_print_xml(file, file_input_name(path));
     }
     fputc('"', file);
-    if (path != NULL)
-        print_href(page, path);
+    print_href(page, row, side);
     if (sized->width > 0)
         fprintf(file, " data-size=\"%d %d\"", sized->width, sized->height);
-    if (thumbnail != NULL && thumbnail->orientation > 1)
-        fprintf(file, " data-turn=\"%d\"", thumbnail->orientation);
-    if (thumbnail == NULL || thumbnail->format == NULL) {
-        fprintf(file, ">%s</a>", side);
+    if (thumbnail == NULL) {
+        fprintf(file, ">%s</a>", name);
         return;
     }
-    fprintf(file, "><img alt=\"%s\" width=\"%d\" height=\"%d\" src=\"data:image/", side, thumbnail->width,
-            thumbnail->height);
-    for (const char *at = thumbnail->format->name; *at != '\0'; at++)
-        fputc(tolower(*at), file);
-    fputs(";base64,", file);
-    print_base64(file, thumbnail->bytes, thumbnail->size);
+    if (thumbnail->orientation > 1)
+        fprintf(file, " data-turn=\"%d\"", thumbnail->orientation);
+    fprintf(file, "><img alt=\"%s\" width=\"%d\" height=\"%d\" src=\"", name, thumbnail->width, thumbnail->height);
+    print_data(file, thumbnail->format, thumbnail->bytes, thumbnail->size);
     fputs("\"></a>", file);
+}
+
+/* Print TEXT with commas in its whole numbers. It contains no names. */
+static void print_thousands(FILE *file, const char *text)
+{
+    for (bool decimals = false; *text != '\0';) {
+        const size_t digits = decimals ? 0 : strspn(text, "0123456789");
+        for (size_t i = 0; i < digits; i++)
+            fprintf(file, "%s%c", i > 0 && (digits - i) % 3 == 0 ? "," : "", text[i]);
+        text += digits;
+        decimals = (digits > 0 && *text == '.') || (decimals && isdigit((unsigned char)*text));
+        if (*text != '\0')
+            fputc(*text++, file);
+    }
+}
+
+/* Print the line of a row: the two numbers that matter most set off, and then all. */
+static void print_words(struct page *page, const struct compare_row *row)
+{
+    const struct difference *d = &row->difference;
+    FILE *file = page->file;
+    if (row->kind >= ROW_UNREADABLE) { /* names, too */
+        row_describe(file, row, page->request->rules, text_print_xml);
+        return;
+    }
+    if (d->same_shape && d->pixels > 0)
+        fprintf(file, "<b>%.4g%%</b> of the pixels differ, ", 100 * (double)d->pixels / (double)d->compared);
+    if (d->same_shape && d->largest > 0)
+        fprintf(file, "%s by at most <b>%d</b> of %d</p>\n<p>", d->pixels > 0 ? "" : "The pixels differ", d->largest,
+                row->expected.bits == 8 ? 255 : 65535);
+    struct text_buffer text;
+    FILE *words = text_open(&text);
+    if (words != NULL)
+        row_describe(words, row, page->request->rules, text_print_xml);
+    if (words != NULL && text_close(words, &text)) {
+        print_thousands(file, text.bytes);
+        free(text.bytes);
+    } else {
+        page->failed = true;
+    }
 }
 
 static void print_row(struct page *page, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
-    const struct thumbnails *thumbnails = row->thumbnails;
     const struct row_file *expected = &row->expected, *actual = &row->actual;
     FILE *file = page->file;
     fprintf(file, "<li data-kind=\"%s\"", row_kind_name(row->kind));
@@ -160,25 +158,25 @@ static void print_row(struct page *page, const struct compare_row *row)
     fprintf(file, "><h2><span class=\"kind\">%s</span> <span class=\"name\">", row_kind_name(row->kind));
     text_print_xml(file, row->name);
     fputs("</span></h2>\n<p>", file);
-    row_describe(file, row, page->request->rules, text_print_xml);
-    if (row->problem != NULL && row->kind != ROW_UNREADABLE) {
+    print_words(page, row);
+    if (row->problem != NULL && row->kind < ROW_UNREADABLE) {
         fputs("</p>\n<p>", file);
         text_print_xml(file, row->problem);
     }
     fputs("</p>\n<div>", file);
     if (expected->path != NULL)
-        print_picture(page, "expected", expected->path, expected, thumbnails != NULL ? &thumbnails->expected : NULL);
+        print_picture(page, row, PAGE_EXPECTED, expected);
     if (actual->path != NULL)
-        print_picture(page, "actual", actual->path, actual, thumbnails != NULL ? &thumbnails->actual : NULL);
+        print_picture(page, row, PAGE_ACTUAL, actual);
     if (row->picture != NULL || (d->same_shape && (d->largest > 0 || d->antialiased > 0)))
-        print_picture(page, "difference", row->picture, expected, thumbnails != NULL ? &thumbnails->difference : NULL);
+        print_picture(page, row, PAGE_DIFFERENCE, expected);
     fputs("</div></li>\n", file);
     page->failed = page->failed || row->thumbnails_lost;
 }
 
 /* ---- The summary and the template ---- */
 
-static void print_rules(FILE *file, const struct compare_rules *rules)
+static void print_rules(FILE *file, const struct compare_rules *rules, const struct compare_rows *rows)
 {
     if (rules->any_pixels)
         fputs("Samples may differ.", file);
@@ -195,7 +193,10 @@ static void print_rules(FILE *file, const struct compare_rules *rules)
         fprintf(file, " %llu pixels may differ by more.", (unsigned long long)rules->different);
     if (rules->area_count > 0)
         fprintf(file, " %zu rectangle%s ignored.", rules->area_count, rules->area_count == 1 ? " is" : "s are");
-    if (rules->mask != NULL)
+    bool has_mask = rules->mask != NULL;
+    for (size_t i = 0; i < rows->count; i++)
+        has_mask = has_mask || rows->rows[i].mask.path != NULL;
+    if (has_mask)
         fputs(" The black pixels of a mask are ignored.", file);
     if (rules->ignores_transparent)
         fputs(" Pixels that are transparent in both images are ignored.", file);
@@ -205,17 +206,34 @@ static void print_rules(FILE *file, const struct compare_rules *rules)
         fputs(" Profile and orientation must be equal.", file);
 }
 
+/* Print how many pairs a person should look at. */
+static void print_verdict(const struct page *page)
+{
+    const struct compare_rows *rows = page->request->rows;
+    const size_t looks = rows->count - rows->counts[ROW_EQUAL] - rows->counts[ROW_TOLERATED];
+    if (looks > 0)
+        fprintf(page->file, "%zu of %zu need%s a look", looks, rows->count, looks == 1 ? "s" : "");
+    else
+        fprintf(page->file, "None of %zu needs a look", rows->count);
+}
+
 static void print_summary(const struct page *page)
 {
     const struct page_request *request = page->request;
-    const size_t count = request->rows->count;
-    fputs("<h1>Expected: ", page->file);
+    fputs("<h1>", page->file);
+    print_verdict(page);
+    fputs("</h1>\n<p>Expected: ", page->file);
     text_print_xml(page->file, file_input_name(request->expected));
     fputs("; actual: ", page->file);
     text_print_xml(page->file, file_input_name(request->actual));
-    fprintf(page->file, "</h1>\n<p>%zu pair%s, of which %zu %s equal and not listed. ", count, count == 1 ? "" : "s",
-            request->rows->counts[ROW_EQUAL], request->rows->counts[ROW_EQUAL] == 1 ? "is" : "are");
-    print_rules(page->file, request->rules);
+    fprintf(page->file, ". %zu %s equal and not listed. ", request->rows->counts[ROW_EQUAL],
+            request->rows->counts[ROW_EQUAL] == 1 ? "is" : "are");
+    print_rules(page->file, request->rules, request->rows);
+    if (page->pictures.leaves_some)
+        fputs(
+            " The page holds 16 MiB of pictures; the others are thumbnails. A page in a file that is in neither folder "
+            "brings all.",
+            page->file);
     fputs("</p>\n", page->file);
 }
 
@@ -229,11 +247,15 @@ static void print_filter(FILE *file, const char *kind, size_t count)
 static void print_line(struct page *page, const char *line)
 {
     const struct compare_rows *rows = page->request->rows;
-    if (strcmp(line, "<!-- summary -->\n") == 0) {
+    if (strcmp(line, "<!-- title -->\n") == 0) {
+        fputs("<title>", page->file);
+        print_verdict(page);
+        fputs("</title>\n", page->file);
+    } else if (strcmp(line, "<!-- summary -->\n") == 0) {
         print_summary(page);
     } else if (strcmp(line, "<!-- filters -->\n") == 0) {
         print_filter(page->file, "all", rows->count - rows->counts[ROW_EQUAL]);
-        for (enum row_kind kind = ROW_DIFFERENT; kind < ROW_KINDS; kind++)
+        for (enum row_kind kind = ROW_DIFFERENT; kind < ROW_KINDS - (rows->counts[ROW_MASK] == 0); kind++)
             print_filter(page->file, row_kind_name(kind), rows->counts[kind]);
         print_filter(page->file, row_kind_name(ROW_TOLERATED), rows->counts[ROW_TOLERATED]);
     } else if (strcmp(line, "<!-- rows -->\n") == 0) {
@@ -248,18 +270,17 @@ static void print_line(struct page *page, const char *line)
 bool page_write(const char *path, const struct page_request *request, struct error *error)
 {
     struct text_buffer text = {0};
-    struct page page = {.file = text_open(&text), .request = request};
-    char *folder = file_is_standard(path) ? strdup(".") : file_folder(path);
-    page.failed = page.file == NULL || folder == NULL;
-    if (folder != NULL)
-        page.folder = absolute_path(&page, folder);
-    for (const char *const *line = page_template; page.file != NULL && *line != NULL; line++)
+    struct page page = {.file = text_open(&text), .request = request, .error = error};
+    bool done = page.file != NULL || error_no_memory(error, "the file of --html");
+    done = done && page_pictures_open(&page.pictures, path, request, error);
+    error_no_memory(error, "the file of --html"); /* if no other error follows */
+    for (const char *const *line = page_template; done && *line != NULL; line++) {
         print_line(&page, *line);
-    free(folder);
-    free(page.folder);
-    bool done = page.file != NULL && text_close(page.file, &text) && !page.failed;
-    done = done ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
-                : error_no_memory(error, "the file of --html");
+        done = !page.failed;
+    }
+    done = page.file != NULL && text_close(page.file, &text) && done;
+    done = done && file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error);
+    page_pictures_close(&page.pictures);
     free(text.bytes);
     return done;
 }

@@ -207,13 +207,16 @@ static bool draw_picture(struct pair *pair, struct error *error)
 
 /* ---- Thumbnails ---- */
 
-/* Decode the only file of a row. If this fails, there is no image, and the row is as without thumbnails. */
+/* Decode the only file of a row, or the intact one. If this fails, there is no image, and the row is as without
+ * thumbnails. */
 static void decode_single(struct pair *pair, int i)
 {
     struct row_file *file = pair->sides[i].file, seen = *file;
     pair->sides[i].file = &seen;
-    (void)(reserve(pair, seen.bytes, NULL) && read_side(pair, i) && inspect_side(pair, i) &&
-           reserve_sides(pair, i, i, NULL) && decode_side(pair, i));
+    struct stat status; /* a pipe may never end */
+    if (seen.path != NULL && file_find_input(seen.path, &status) && pair->sides[i].image.samples == NULL)
+        (void)(reserve(pair, seen.bytes, NULL) && (pair->sides[i].bytes != NULL || read_side(pair, i)) &&
+               inspect_side(pair, i) && reserve_sides(pair, i, i, NULL) && decode_side(pair, i));
     pair->sides[i].file = file;
 }
 
@@ -235,12 +238,13 @@ static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 static void make_thumbnails(struct pair *pair)
 {
     const enum row_kind kind = pair->row->kind;
-    if (pair->thumbnails == NULL || kind == ROW_EQUAL || kind == ROW_UNREADABLE)
+    if (pair->thumbnails == NULL || kind == ROW_EQUAL)
         return;
-    if (kind == ROW_MISSING || kind == ROW_NEW)
-        decode_single(pair, kind == ROW_NEW);
-    else if (kind == ROW_SHAPE && reserve_sides(pair, 0, 1, NULL))
+    if (kind == ROW_SHAPE && reserve_sides(pair, 0, 1, NULL))
         run_both(pair, decode_side, NULL);
+    else if (kind != ROW_SHAPE)
+        for (int i = 0; i < 2; i++)
+            decode_single(pair, i);
     show_side(pair, 0, &pair->thumbnails->expected);
     show_side(pair, 1, &pair->thumbnails->actual);
     pair->worker->thumbnails = pair->thumbnails;

@@ -39,7 +39,8 @@ struct page_request {
 extern const char *const page_template[];
 
 /* Write a page of HTML, which browsers open from disk, to the file at PATH: all rows that are not equal, with their
- * thumbnails in it. The pictures themselves are links, relative to the folder of PATH. */
+ * thumbnails and pictures. Pictures of more than PAGE_EMBEDDED_MAX bytes together are copied to a folder beside the page,
+ * whose old pictures are removed. */
 bool page_write(const char *path, const struct page_request *request, struct error *error);
 
 #endif

@@ -92,8 +92,7 @@ static void choose_pairs(struct run *run, struct compare_rows *rows)
     const bool thumbnails = run->request->settings->thumbnails;
     for (size_t i = 0; i < rows->count; i++) {
         struct compare_row *row = &rows->rows[i];
-        const bool is_single = row->kind == ROW_MISSING || row->kind == ROW_NEW;
-        if (row->kind == ROW_EQUAL || (is_single && thumbnails))
+        if (row->kind == ROW_EQUAL || thumbnails)
             run->pairs[run->totals.count++] = row;
     }
     if (thumbnails && rows->count > 0)

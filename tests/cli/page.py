@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Check the page of --compare --html as a text: page.py GPUCONV.
 
-The page is parsed, and its rows, names, links and thumbnails are compared with the files. tests/browser/ has what a browser
-makes of it."""
+The page is parsed, and its rows, names, pictures and thumbnails are compared with the files. tests/browser/ has what a
+browser makes of it."""
 import base64
 import hashlib
 import html.parser
@@ -88,12 +88,14 @@ class Page(html.parser.HTMLParser):
             self.buttons[dict(self.open)["button"]["data-kind"]] += data.strip(" \n")
 
 
-def target(page, link):
-    """The path that a link leads to."""
-    address = urllib.parse.urljoin("file://" + urllib.parse.quote(os.path.abspath(page)), link["href"])
-    assert re.fullmatch(r"[A-Za-z0-9._~/%-]*", link["href"].removeprefix("file:")), link
-    assert address.startswith("file:///"), address
-    return urllib.parse.unquote_to_bytes(urllib.parse.urlsplit(address).path)
+def brought(page, link):
+    """The bytes of a picture: in the page itself, or in a file beside it."""
+    data = re.fullmatch(r"data:image/(?:png|jpeg);base64,([A-Za-z0-9+/]+=*)", link["href"])
+    if data:
+        assert re.fullmatch(r"(expected|actual|difference)\.(png|jpg)", link["download"]), link
+        return base64.b64decode(data[1], validate=True)
+    assert re.fullmatch(r"[A-Za-z0-9._~/%-]*", link["href"]) and "download" not in link, link
+    return pathlib.Path(os.path.dirname(page), urllib.parse.unquote(link["href"])).read_bytes()
 
 
 def thumbnail(link):
@@ -133,8 +135,9 @@ def test_hostile_names():
     for name, row in zip(sorted(HOSTILE), page.rows):
         for side, folder in (("expected", b"e/"), ("actual", b"a/"), ("difference", b"d/")):
             link = row["links"][side]
-            assert target("page.html", link) == os.path.abspath(folder + name), link
-            assert link["title"].startswith(side + ": ") and os.path.exists(target("page.html", link))
+            with open(folder + name, "rb") as file:
+                assert brought("page.html", link) == file.read(), link
+            assert link["title"].startswith(side + ": "), link
         assert row["links"]["expected"]["data-size"] == "2 1" and row["data-box"] == "1 0 1 1", row
         assert "1 of 2 pixels (50%) differ" in row["words"] and "PSNR" in row["words"], row
     # Nothing but the page's own script and style may run, and nothing may come from elsewhere.
@@ -163,28 +166,82 @@ def test_kinds_and_links():
         ("unreadable", "bad.png"), ("different", "different.png"), ("missing", "missing.png"), ("new", "new.png"),
         ("shape", "shape.png")]
     assert page.buttons == {"all": "all5", "different": "different1", "shape": "shape1", "missing": "missing1",
-                            "new": "new1", "unreadable": "unreadable1", "mask": "mask0", "tolerated": "tolerated0"}, page.buttons
+                            "new": "new1", "unreadable": "unreadable1", "tolerated": "tolerated0"}, page.buttons
     rows = {row["kind"]: row for row in page.rows}
     assert {kind: sorted(row["links"]) for kind, row in rows.items()} == {
         "unreadable": ["actual", "expected"], "different": ["actual", "difference", "expected"], "new": ["actual"],
         "missing": ["expected"], "shape": ["actual", "expected"]}
     for kind, row in rows.items():
         for side, link in row["links"].items():
-            if side == "difference":
+            if side == "difference" or kind == "unreadable" and side == "actual":
                 assert "href" not in link  # there is no picture of it
                 continue
-            assert target("out/deep/page.html", link) == os.path.abspath(f"{side[0]}/{row['name']}".encode())
-            assert link["href"].startswith("../../"), link
-            assert ("image" in link) == (kind != "unreadable"), row
+            assert brought("out/deep/page.html", link) == pathlib.Path(f"{side[0]}/{row['name']}").read_bytes()
+            assert "image" in link, row
     assert thumbnail(rows["new"]["links"]["actual"])[1][1] == (9, 10, 11)
     assert len(thumbnail(rows["shape"]["links"]["actual"])[0]) == 4
+    assert "<title>5 of 6 need a look</title>" in page.text and "<h1>5 of 6 need a look</h1>" in page.text
 
-    # Through symbolic links a relative path may lead elsewhere: then it is absolute.
-    os.symlink("out/deep", "link")
-    compare("e", "a", "--html", "link/../page.html")
-    assert os.path.exists("out/page.html")
-    link = Page("out/page.html").rows[1]["links"]["expected"]
-    assert link["href"].startswith("file:///") and target("x", link) == os.path.realpath("e/different.png").encode()
+
+def test_a_pair_that_is_never_compared():
+    os.makedirs("a")
+    put(b"e/a.png", picture(2, 2, 1, range(4)))
+    os.symlink("nowhere", "a/a.png")
+    put(b"e/b.png", picture(2, 2, 1, range(4)))
+    put(b"a/b.png", picture(2, 2, 1, range(1, 5)))
+    put(b"m/b.png", picture(3, 2, 1, range(6)))
+    compare("e", "a", "--mask", "m", "--html", "page.html")
+    page = Page("page.html")
+    assert [(row["kind"], [bool(link.get("href") and link["image"]) for link in row["links"].values()])
+            for row in page.rows] == [("unreadable", [True, False]), ("mask", [True, True])], page.rows
+    assert page.buttons["mask"] == "mask1"
+
+
+def test_formats_that_browsers_cannot_show():
+    put(b"e/a.pgm", b"P5 2 1 65535\n\x12\x34\xff\xff")
+    put(b"a/a.pgm", b"P5 2 1 65535\n\x12\x34\xff\xfe")
+    compare("e", "a", "--html", "page.html")
+    links = Page("page.html").rows[0]["links"]
+    assert decode(brought("page.html", links["actual"])) == (2, 1, 16, [[(0x1234,), (0xfffe,)]])
+
+
+def test_large_pictures_lie_beside_the_page():
+    random = os.urandom(1 << 20) * 3
+    for name in (b"1", b"2", b"#3"):
+        put(b"e/%s.png" % name, picture(1536, 2048, 1, random))
+        put(b"a/%s.png" % name, picture(1536, 2048, 1, bytes([random[0] ^ 1]) + random[1:]))
+    def put_old():
+        put(b"out#1/page_files/pair-9-actual.png", b"old")
+        put(b"out#1/page_files/own.png", b"own")
+    put_old()
+    compare("e", "a", "d", "--html", "out#1/page.html")
+    page = Page("out#1/page.html")
+    for row in page.rows:
+        for folder, link in zip("ead", row["links"].values()):
+            assert brought("out#1/page.html", link) == pathlib.Path(folder, row["name"]).read_bytes(), link
+    assert sorted(os.listdir("out#1/page_files")) == ["own.png"] + sorted(
+        f"pair-{i}-{side}.png" for i in (1, 2, 3) for side in ("expected", "actual", "difference"))
+    # They may be moved together, and the page does not read the folders that were compared.
+    assert b"../" not in pathlib.Path("out#1/page.html").read_bytes() and len(page.text) < 1 << 20
+    # No picture goes to where the next run would compare it, or to standard output: as many as fit are in the page.
+    for place in ("a/page.html", "-"):
+        done = compare("e", "a", "d", "--html", place)
+        if place == "-":
+            put(b"stdout.html", done.stdout)
+        page = Page("stdout.html" if place == "-" else place)
+        seen = ["href" in link for row in page.rows for link in row["links"].values()]
+        assert seen[0] and False in seen and "The page holds 16 MiB" in page.text, seen
+        assert len(page.text) < 30 << 20 and not os.path.exists("a/page_files")
+    # A page that needs no folder removes the pictures of the earlier one, and nothing else.
+    put_old()
+    for name in ("1", "2"):
+        os.replace(f"e/{name}.png", f"a/{name}.png")
+    compare("e", "a", "--html", "out#1/page.html")
+    assert os.listdir("out#1/page_files") == ["own.png"]
+    put_old()
+    os.remove("out#1/page_files/own.png")
+    compare("e", "a", "--html", "out#1/page.html")
+    assert os.listdir("out#1") == ["page.html"]
 
 
 def test_thumbnails():
@@ -260,14 +317,14 @@ def test_it_is_the_same_each_time():
     assert sorted(names) == sorted(f"{i}.png" for i in range(12)) and names != sorted(names)
     compare("e/1.png", "a/1.png", "d.png", "--html", "page.html")
     row, = Page("page.html").rows
-    assert [target("page.html", link) for link in row["links"].values()] == [
-        os.path.abspath(path) for path in (b"e/1.png", b"a/1.png", b"d.png")]
+    assert [brought("page.html", link) for link in row["links"].values()] == [
+        pathlib.Path(path).read_bytes() for path in ("e/1.png", "a/1.png", "d.png")]
     piped = subprocess.run([PROGRAM, "--compare", "-", "a/1.png", "--html", "-"],
                            stdin=open("e/1.png", "rb"), capture_output=True)
     put(b"piped.html", piped.stdout)  # the page alone
     links = Page("piped.html").rows[0]["links"]
     assert piped.stdout.startswith(b"<!DOCTYPE html>") and "href" not in links["expected"], links
-    assert thumbnail(links["expected"]) and links["actual"]["href"] == "a/1.png"
+    assert thumbnail(links["expected"]) and brought("-", links["actual"]) == pathlib.Path("a/1.png").read_bytes()
 
 
 def test_the_first_rows_have_thumbnails():
