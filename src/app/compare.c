@@ -99,7 +99,8 @@ static bool check_folders(const struct options *options, struct error *error)
 static bool check_reports(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
-    const char *const paths[] = {options->report, options->compare.junit, options->compare.html};
+    const char *const paths[] = {options->report, options->compare.junit, options->compare.html,
+                                 options->compare.markdown};
     comparison->silent = options->json;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (paths[i] != NULL && file_is_standard(paths[i]))
@@ -205,18 +206,6 @@ static void print_row(const struct comparison *comparison, const struct compare_
     putchar('\n');
 }
 
-static void print_counts(const struct compare_rows *rows)
-{
-    printf("%zu pair%s: %zu equal", rows->count, rows->count == 1 ? "" : "s", rows->counts[ROW_EQUAL]);
-    for (enum row_kind kind = ROW_TOLERATED; kind < ROW_KINDS; kind++)
-        if (rows->counts[kind] > 0)
-            printf(", %zu %s", rows->counts[kind],
-                   kind == ROW_SHAPE  ? "of other shapes"
-                   : kind == ROW_MASK ? "without a fitting mask"
-                                      : row_kind_name(kind));
-    putchar('\n');
-}
-
 /* Print all rows. A problem of two files goes to standard error, if no report goes to standard output. */
 static void print_rows(const struct comparison *comparison)
 {
@@ -232,8 +221,10 @@ static void print_rows(const struct comparison *comparison)
             print_row(comparison, row);
     }
     print_warning_counts(&warnings);
-    if (comparison->folders && !comparison->silent && !comparison->options->quiet)
-        print_counts(rows);
+    if (comparison->folders && !comparison->silent && !comparison->options->quiet) {
+        rows_print_counts(stdout, rows);
+        putchar('\n');
+    }
 }
 
 /* Append a line of JSON for each row. */
@@ -374,6 +365,9 @@ static int answer(struct comparison *comparison, struct error *error)
     if (options->compare.junit != NULL &&
         !rows_write_junit(options->compare.junit, &comparison->rows, &comparison->settings.rules,
                           options->compare.new_fails, error))
+        written = print_error_line(error);
+    if (options->compare.markdown != NULL &&
+        !rows_write_markdown(options->compare.markdown, &comparison->rows, &comparison->settings.rules, error))
         written = print_error_line(error);
     const struct page_request page = {.expected = options->expected,
                                       .actual = options->actual,

@@ -216,6 +216,8 @@ const struct option option_table[] = {
           .use = USE_COMPARE),
     VALUE("html", "FILE", GROUP_COMPARE, KIND_PATH, compare.html, "write an HTML page that brings the pictures",
           .use = USE_COMPARE),
+    VALUE("markdown", "FILE", GROUP_COMPARE, KIND_PATH, compare.markdown,
+          "write a summary for a comment on a pull request", .use = USE_COMPARE),
     FLAG("update", GROUP_COMPARE, compare.update, "copy different and new files to EXPECTED", .use = USE_COMPARE),
     FLAG("delete", GROUP_COMPARE, compare.removes, "with --update, delete files that ACTUAL lacks", .use = USE_COMPARE),
 

@@ -571,9 +571,9 @@ static bool validate_run(int count, struct options *options, struct error *error
 /* Files that --compare writes must be different files. None may have the name of an image, which it might overwrite. */
 static bool validate_text_files(const struct options *options, struct error *error)
 {
-    static const char *const names[] = {"json", "report", "junit", "html"};
+    static const char *const names[] = {"json", "report", "junit", "html", "markdown"};
     const char *const paths[] = {options->json ? "-" : NULL, options->report, options->compare.junit,
-                                 options->compare.html};
+                                 options->compare.html, options->compare.markdown};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         if (paths[i] == NULL)
             continue;

@@ -60,9 +60,9 @@ struct bench_options {
 
 /* The options of --compare alone. */
 struct compare_options {
-    struct compare_rules rules; /* without its mask */
-    const char *mask;           /* NULL: none */
-    const char *junit, *html;   /* NULL: none */
+    struct compare_rules rules;          /* without its mask */
+    const char *mask;                    /* NULL: none */
+    const char *junit, *html, *markdown; /* NULL: none */
     bool new_fails, update, removes;
 };
 

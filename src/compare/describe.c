@@ -159,6 +159,35 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
     }
 }
 
+/* ---- All rows ---- */
+
+size_t rows_count_looks(const struct compare_rows *rows)
+{
+    return rows->count - rows->counts[ROW_EQUAL] - rows->counts[ROW_TOLERATED];
+}
+
+void rows_print_verdict(FILE *file, const struct compare_rows *rows)
+{
+    const size_t looks = rows_count_looks(rows);
+    if (looks > 0)
+        fprintf(file, "%zu of %zu need%s a look", looks, rows->count, looks == 1 ? "s" : "");
+    else if (rows->no_work)
+        fputs("nothing was compared", file);
+    else
+        fprintf(file, "none of %zu needs a look", rows->count);
+}
+
+void rows_print_counts(FILE *file, const struct compare_rows *rows)
+{
+    fprintf(file, "%zu pair%s: %zu equal", rows->count, rows->count == 1 ? "" : "s", rows->counts[ROW_EQUAL]);
+    for (enum row_kind kind = ROW_TOLERATED; kind < ROW_KINDS; kind++)
+        if (rows->counts[kind] > 0)
+            fprintf(file, ", %zu %s", rows->counts[kind],
+                    kind == ROW_SHAPE  ? "of other shapes"
+                    : kind == ROW_MASK ? "without a fitting mask"
+                                       : row_kind_name(kind));
+}
+
 bool row_fails(const struct compare_row *row, bool new_fails)
 {
     return row->kind > ROW_TOLERATED && (row->kind != ROW_NEW || new_fails);

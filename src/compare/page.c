@@ -206,22 +206,11 @@ static void print_rules(FILE *file, const struct compare_rules *rules, const str
         fputs(" Profile and orientation must be equal.", file);
 }
 
-/* Print how many pairs a person should look at. */
-static void print_verdict(const struct page *page)
-{
-    const struct compare_rows *rows = page->request->rows;
-    const size_t looks = rows->count - rows->counts[ROW_EQUAL] - rows->counts[ROW_TOLERATED];
-    if (looks > 0)
-        fprintf(page->file, "%zu of %zu need%s a look", looks, rows->count, looks == 1 ? "s" : "");
-    else
-        fprintf(page->file, "None of %zu needs a look", rows->count);
-}
-
 static void print_summary(const struct page *page)
 {
     const struct page_request *request = page->request;
     fputs("<h1>", page->file);
-    print_verdict(page);
+    rows_print_verdict(page->file, page->request->rows);
     fputs("</h1>\n<p>Expected: ", page->file);
     text_print_xml(page->file, file_input_name(request->expected));
     fputs("; actual: ", page->file);
@@ -249,7 +238,7 @@ static void print_line(struct page *page, const char *line)
     const struct compare_rows *rows = page->request->rows;
     if (strcmp(line, "<!-- title -->\n") == 0) {
         fputs("<title>", page->file);
-        print_verdict(page);
+        rows_print_verdict(page->file, page->request->rows);
         fputs("</title>\n", page->file);
     } else if (strcmp(line, "<!-- summary -->\n") == 0) {
         print_summary(page);

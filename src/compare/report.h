@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reports of a comparison: text for people, lines of JSON, JUnit's XML, and a page of HTML. */
+ * The reports of a comparison: text for people, lines of JSON, JUnit's XML, Markdown, and a page of HTML. */
 #ifndef GPUCONV_COMPARE_REPORT_H
 #define GPUCONV_COMPARE_REPORT_H
 
@@ -23,6 +23,19 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
 
 /* Is the row a reason for the exit status 1? New files are one if NEW_FAILS. */
 bool row_fails(const struct compare_row *row, bool new_fails);
+
+/* How many pairs a person should look at: all that are neither equal nor tolerated. */
+size_t rows_count_looks(const struct compare_rows *rows);
+
+/* Print that as a title: "9 of 11 need a look". */
+void rows_print_verdict(FILE *file, const struct compare_rows *rows);
+
+/* Print how many rows there are of each kind: "11 pairs: 2 equal, 9 different". No line end follows. */
+void rows_print_counts(FILE *file, const struct compare_rows *rows);
+
+/* Write these two and the first rows to look at to the file at PATH, as Markdown. */
+bool rows_write_markdown(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
+                         struct error *error);
 
 /* Write all rows to the file at PATH, as JUnit's XML, one test case per row. */
 bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,

@@ -29,7 +29,32 @@ def command(name):
         return ["sh", "-c", "test -d b || meson setup b; rm -rf b/out; meson test -C b --print-errorlogs"], "meson"
     if name == "test_golden.py":
         return ["pytest", "-q", "-p", "no:cacheprovider", name], "pytest"
+    if name == "CMakeLists.txt":
+        return ["sh", "-c", "cmake -S . -B b && rm -rf b/out && cd b && ctest --output-on-failure"], "ctest"
+    if name == "golden_test.cc":
+        header = b"#include <gtest/gtest.h>"
+        if subprocess.run(["c++", "-E", "-x", "c++", "-"], input=header, capture_output=True).returncode != 0:
+            skip("GoogleTest is not installed")
+        return ["sh", "-c", f"test -e t || c++ -o t {name} -lgtest -lgtest_main -pthread; rm -rf out; ./t"], "c++"
+    if name == "golden.test.mjs":
+        return ["sh", "-c", f"rm -rf out; node --test {name}"], "node"
+    if name == "golden.yml":
+        return ["sh", "-e", "steps"], "sh"
     return ["sh", name], "sh"
+
+
+def write_steps(text, folder):
+    """Write the commands of a workflow to a script, and check what it uploads."""
+    try:
+        import yaml
+    except ImportError:
+        skip("PyYAML is not installed")
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    (folder / "steps").write_text("rm -rf out\n" + "\n".join(commands) + "\n")
+    (upload,) = [step for step in job["steps"] if step.get("uses", "").startswith("actions/upload-artifact@")]
+    assert upload["if"] == "failure()", upload
+    return [line.rstrip("/") for line in upload["with"]["path"].split()]
 
 
 def picture(path, *samples):
@@ -58,20 +83,26 @@ def main():
         (folder / "draw").write_text(DRAW.format(source=folder / "source"))
         (folder / "draw").chmod(0o755)
         (folder / name).write_text(text)
-        values = dict(os.environ, PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
+        values = dict(os.environ, PATH=f"{folder / 'bin'}:{os.environ['PATH']}",
+                      GITHUB_STEP_SUMMARY=str(folder / "summary"))
+        uploaded = write_steps(text, folder) if name == "golden.yml" else []
         samples = [str(10 * i) for i in range(8)]
         for part in ("golden", "source"):
             picture(folder / part / "a.png", *samples)
         expect("equal", words, folder, values, True)
         picture(folder / "source" / "a.png", *samples[:-1], "99")
         expect("different", words, folder, values, False)
+        if uploaded:
+            page = (folder / "golden.html").read_text(encoding="utf-8")
+            assert uploaded == ["golden.html", "golden_files"] and "href=\"data:image/png" in page, uploaded
+            assert "Images: 1 of 1 needs a look" in (folder / "summary").read_text()
         if name == "Makefile":
             expect("accept", ["make", "-s", "accept"], folder, values, True)
             expect("accepted", words, folder, values, True)
         picture(folder / "source" / "a.png", *samples)
         picture(folder / "golden" / "a.png", *samples)
         picture(folder / "source" / "new.png", *samples)
-        expect("new", words, folder, values, name in ("Makefile", "test_golden.py"))
+        expect("new", words, folder, values, "--new-fails" not in text)
         (folder / "source" / "a.png").write_bytes(b"damaged")
         expect("damaged", words, folder, values, False)
 
