@@ -144,6 +144,7 @@ INLINE void run_wave(const struct wave *from, size_t cell)
 }
 
 /* Undo COUNT rows at once, at most as many as there are cells. The missing rows repeat the last one to WASTE. */
+CLONES
 static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, const struct png_columns *columns,
                       uint8_t *out, uint8_t *waste)
 {
