@@ -334,10 +334,10 @@ static int print_no_work(const struct comparison *comparison, struct error *erro
 {
     const struct options *options = comparison->options;
     const bool listed = options->list.files_from != NULL;
-    if (!comparison->folders && comparison->rows.counts[ROW_NEW] > 0)
-        error_about(error, ERROR_WORK, options->expected,
-                    "does not exist, so nothing was compared; check the path, or give --update to accept %s",
-                    file_input_name(options->actual));
+    const bool is_new = comparison->rows.counts[ROW_NEW] > 0, accepts = is_new && !file_is_standard(options->actual);
+    if (!comparison->folders && is_new)
+        error_about(error, ERROR_WORK, options->expected, "does not exist, so nothing was compared; check the path%s%s",
+                    accepts ? ", or give --update to accept " : "", accepts ? options->actual : "");
     else if (!comparison->folders)
         error_about(error, ERROR_WORK, options->actual, "does not exist, so nothing was %s; check the path",
                     options->compare.update ? "updated" : "compared");
