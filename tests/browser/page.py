@@ -229,6 +229,14 @@ def test_phone(t, rows):
         middle = x + across / 2, y + down / 2
         assert across * down > 10000 and t.browser.get("document.elementFromPoint(%f, %f).closest('.pane') !== null" % middle)
         assert t.browser.get("document.documentElement.scrollWidth") <= width
+        t.browser.call("Emulation.setTouchEmulationEnabled", enabled=True)  # two fingers zoom
+        scale = t.browser.get("Number(document.querySelector('.layer').dataset.scale)")
+        for kind, apart in (("touchStart", 20), ("touchMove", 30), ("touchMove", 40), ("touchEnd", None)):
+            points = [{"x": middle[0] + side * apart / 2, "y": middle[1], "id": side} for side in (-1, 1)] if apart else []
+            t.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+        zoomed = t.browser.get("Number(document.querySelector('.layer').dataset.scale)")
+        assert abs(zoomed / scale - 2) < .05, (scale, zoomed)
+        t.browser.call("Emulation.setTouchEmulationEnabled", enabled=False)
     t.browser.call("Emulation.setDeviceMetricsOverride", width=1400, height=900, deviceScaleFactor=1, mobile=False)
 
 
