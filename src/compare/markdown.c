@@ -13,48 +13,52 @@
 /* GitHub takes comments of 65,536 characters. */
 enum { ROWS_MAX = 50, BYTES_MAX = 60000 };
 
-/* Print TEXT so that it is no markup and no cell's end. Entities are never markup. Names also need <code>, where @name
- * mentions nobody. */
-static void print_plain(FILE *file, const char *text)
+/* Print TEXT, escaped as for people, so that it is no markup and no cell's end. Entities are never markup. Names also need
+ * <code>, where @name mentions nobody. Returns the bytes. FILE may be NULL. */
+static size_t print_plain(FILE *file, const char *text)
 {
-    struct text_buffer escaped;
-    FILE *printed = text_open(&escaped);
-    if (printed != NULL)
-        text_print_escaped(printed, text);
-    if (printed == NULL || !text_close(printed, &escaped))
-        return;
-    for (const char *at = escaped.bytes; *at != '\0'; at++)
-        if (isalnum((unsigned char)*at) || strchr(" ./-", *at) != NULL || !isascii(*at))
-            fputc(*at, file);
-        else
-            fprintf(file, "&#%d;", *at);
-    free(escaped.bytes);
+    size_t size = 0;
+    for (; *text != '\0'; text++) {
+        char entity[8] = {*text};
+        if (!isalnum((unsigned char)*text) && strchr(" ./-", *text) == NULL && isascii(*text))
+            snprintf(entity, sizeof entity, "&#%d;", *text);
+        size += strlen(entity);
+        if (file != NULL)
+            fputs(entity, file);
+    }
+    return size;
 }
 
-/* Print the line of a row. Returns false if it does not fit. */
-static bool print_row(FILE *file, size_t *left, const struct compare_row *row, const struct compare_rules *rules)
+/* Print the line of a row, if it has at most *LEFT bytes. *LOST becomes true if there is not enough memory. */
+static bool print_row(FILE *file, size_t *left, const struct compare_row *row, const struct compare_rules *rules,
+                      bool *lost)
 {
-    struct text_buffer text;
-    FILE *line = text_open(&text);
-    if (line == NULL)
-        return false;
-    fprintf(line, "| %s | <code>", row_kind_name(row->kind));
-    print_plain(line, row->name);
-    const bool has_names = row->kind >= ROW_UNREADABLE;
-    fprintf(line, "</code> | %s", has_names ? "<code>" : "");
-    row_describe(line, row, rules, print_plain);
-    fprintf(line, "%s |\n", has_names ? "</code>" : "");
-    if (!text_close(line, &text))
-        return false;
-    const bool fits = text.size <= *left;
-    if (fits)
-        fputs(text.bytes, file);
-    *left -= fits ? text.size : 0;
+    struct text_buffer text; /* the name, a line end, and the words */
+    FILE *cells = text_open(&text);
+    if (cells != NULL) {
+        text_print_escaped(cells, row->name);
+        fputc('\n', cells);
+        row_describe(cells, row, rules, text_print_escaped);
+    }
+    if (cells == NULL || !text_close(cells, &text))
+        return !(*lost = true);
+    char *words = strchr(text.bytes, '\n');
+    *words++ = '\0';
+    const size_t size = print_plain(NULL, text.bytes) + print_plain(NULL, words) + 64; /* and the rest of the line */
+    const bool fits = size <= *left, has_names = row->kind >= ROW_UNREADABLE;
+    if (fits) {
+        fprintf(file, "| %s | <code>", row_kind_name(row->kind));
+        print_plain(file, text.bytes);
+        fprintf(file, "</code> | %s", has_names ? "<code>" : "");
+        print_plain(file, words);
+        fprintf(file, "%s |\n", has_names ? "</code>" : "");
+        *left -= size;
+    }
     free(text.bytes);
     return fits;
 }
 
-static void print_rows(FILE *file, const struct compare_rows *rows, const struct compare_rules *rules)
+static void print_rows(FILE *file, const struct compare_rows *rows, const struct compare_rules *rules, bool *lost)
 {
     const size_t looks = rows_count_looks(rows);
     size_t printed = 0, left = BYTES_MAX;
@@ -63,7 +67,7 @@ static void print_rows(FILE *file, const struct compare_rows *rows, const struct
         fputs("\n| result | image | difference |\n| --- | --- | --- |\n", file);
     for (size_t i = 0; fits && printed < ROWS_MAX && i < rows->count; i++)
         if (rows->rows[i].kind > ROW_TOLERATED) {
-            fits = print_row(file, &left, &rows->rows[i], rules);
+            fits = print_row(file, &left, &rows->rows[i], rules, lost);
             printed += fits;
         }
     if (printed < looks)
@@ -75,17 +79,18 @@ bool rows_write_markdown(const char *path, const struct compare_rows *rows, cons
 {
     struct text_buffer text;
     FILE *file = text_open(&text);
+    bool lost = file == NULL;
     if (file != NULL) {
         fputs("### Images: ", file);
         rows_print_verdict(file, rows);
         fputs("\n\n", file);
         rows_print_counts(file, rows);
         fputc('\n', file);
-        print_rows(file, rows, rules);
+        print_rows(file, rows, rules, &lost);
     }
-    const bool done = file != NULL && text_close(file, &text)
-                          ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
-                          : error_no_memory(error, "the file of --markdown");
+    lost = file == NULL || !text_close(file, &text) || lost;
+    const bool done = !lost ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
+                            : error_no_memory(error, "the file of --markdown");
     free(text.bytes);
     return done;
 }

@@ -116,14 +116,14 @@ void page_pictures_close(struct page_pictures *pictures)
 /* ---- A picture ---- */
 
 /* Make an image that browsers cannot show a PNG. */
-static bool convert(struct page_picture *picture, const char *path)
+static bool convert(struct page_picture *picture, const char *path, struct error *error)
 {
     const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
     struct image image = {0};
     uint8_t *bytes = NULL;
     picture->format = format_of(FORMAT_PNG);
-    const bool done = codec_decode(picture->bytes, picture->size, path, &settings, &image, NULL, NULL) &&
-                      codec_encode(&image, picture->format, &settings, &bytes, &picture->size, NULL);
+    const bool done = codec_decode(picture->bytes, picture->size, path, &settings, &image, NULL, error) &&
+                      codec_encode(&image, picture->format, &settings, &bytes, &picture->size, error);
     image_free(&image);
     free(picture->bytes);
     picture->bytes = bytes;
@@ -143,28 +143,36 @@ static bool copy(struct page_pictures *pictures, enum page_side side, struct pag
     return picture->link != NULL;
 }
 
+/* Read the picture at PATH, in a format that browsers show. */
+static bool read_picture(struct page_picture *picture, const char *path, struct error *error)
+{
+    if (!file_read(path, budget_file_max(), &picture->bytes, &picture->size, NULL, error))
+        return false;
+    picture->format = format_find_by_magic(picture->bytes, picture->size, path, error);
+    if (picture->format == NULL)
+        return false;
+    return picture->format->is_compressed || picture->format->is_lossy || convert(picture, path, error);
+}
+
 bool page_picture_take(struct page_pictures *pictures, const struct compare_row *row, enum page_side side,
                        struct page_picture *picture, struct error *error)
 {
-    const char *path = page_picture_path(row, side);
     const size_t size = picture_size(row, side);
+    struct error problem;
     *picture = (struct page_picture){0};
     if (pictures->row != row)
         pictures->number++;
     pictures->row = row;
-    if (size == 0 || (pictures->folder == NULL && size > pictures->left) ||
-        !file_read(path, budget_file_max(), &picture->bytes, &picture->size, NULL, NULL))
+    if (size == 0 || (pictures->folder == NULL && size > pictures->left))
         return true;
-    picture->format = format_find_by_magic(picture->bytes, picture->size, path, NULL);
-    const bool is_shown = picture->format != NULL && (picture->format->is_compressed || picture->format->is_lossy);
-    if (picture->format == NULL || (!is_shown && !convert(picture, path))) {
-        free(picture->bytes);
-        picture->bytes = NULL;
-        return true;
-    }
-    pictures->left -= size < pictures->left ? size : pictures->left;
-    const bool done = pictures->folder == NULL || copy(pictures, side, picture, error);
-    if (!done) {
+    const bool is_read = read_picture(picture, page_picture_path(row, side), &problem);
+    if (is_read)
+        pictures->left -= size < pictures->left ? size : pictures->left;
+    else if (problem.code == ERROR_MEMORY)
+        *error = problem;
+    const bool done = is_read ? pictures->folder == NULL || copy(pictures, side, picture, error)
+                              : problem.code != ERROR_MEMORY; /* else it has gone or changed: its thumbnail stays */
+    if (!is_read || !done) {
         free(picture->bytes);
         picture->bytes = NULL;
     }

@@ -7,6 +7,7 @@ no temporary file, no other bytes. FAILING is the library that makes calls fail,
 fail, at equal distances. GPUCONV_FAULTS=full lets each fail, alone and with all that follow."""
 import json
 import os
+import re
 import shutil
 import sys
 
@@ -50,6 +51,10 @@ SCENARIOS = [
              prints=True, jobs=True, files=1, status=1),
     Scenario("--compare, JUnit", "--compare", "in/a.png", "in/other.png", "--junit", "out/j.xml", prints=True, jobs=True,
              files=1, status=1),
+    Scenario("--compare, Markdown", "--compare", "in/a.png", "in/other.png", "--markdown", "out/m.md", prints=True, jobs=True,
+             files=1, status=1),
+    Scenario("--compare, PAM on a page", "--compare", "in/c.pam", "in/other.pam", "--html", "out/p.html", prints=True,
+             jobs=True, files=1, status=1),
     Scenario("--list", "--list", prints=True),
     Scenario("--show", "--show", "unsharp,disk:40", prints=True),
     Scenario("--help", "--help", prints=True),
@@ -73,6 +78,7 @@ def prepare(program):
     faults.write("in/list", b"in/tree/a.png\nin/b.png\n")
     run([program, "identity", "in/a.png", "in/d.jpg"])
     run([program, "identity", "in/c.png", "in/c.pam"])
+    run([program, "blur", "in/c.png", "in/other.pam"])
     run([program, "identity", "in/bands.png", "in/bands.jpg"])
 
 
@@ -92,7 +98,8 @@ def attempt(program, library, scenario, kind, number):
     os.close(writer)
     with os.fdopen(reader) as file:
         count = int(file.read() or 0)
-    return ended, {**faults.tree("out"), **{"copy/" + name: data for name, data in faults.tree("copy").items()}}, count
+    out = {name: re.sub(rb' time="[0-9.]+"', b"", data) for name, data in faults.tree("out").items()}
+    return ended, {**out, **{"copy/" + name: data for name, data in faults.tree("copy").items()}}, count
 
 
 def judge(scenario, what, want, want_files, ended, files):
