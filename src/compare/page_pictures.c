@@ -72,13 +72,13 @@ static bool remove_old(const char *folder, struct error *error)
     DIR *stream = opendir(folder);
     bool done = true;
     for (const struct dirent *entry; done && stream != NULL && (entry = readdir(stream)) != NULL;) {
-        char *path;
+        char *path = NULL;
         if (!is_ours(entry->d_name))
             continue;
-        done = asprintf(&path, "%s/%s", folder, entry->d_name) >= 0 ? file_remove(path, error)
-                                                                    : error_no_memory(error, "a path");
-        if (done)
-            free(path);
+        if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
+            path = NULL;
+        done = path != NULL ? file_remove(path, error) : error_no_memory(error, "a path");
+        free(path);
     }
     if (stream != NULL)
         closedir(stream);
