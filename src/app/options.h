@@ -93,7 +93,8 @@ struct options {
 
     bool verbose, quiet;
     bool json;   /* the other modes answer in JSON */
-    int help_of; /* MODE_HELP: the mode that was asked for before; MODE_BENCH, MODE_COMPARE and MODE_DIGEST have their own help */
+    int help_of; /* MODE_HELP: the mode that was asked for before; MODE_BENCH, MODE_COMPARE and MODE_DIGEST have help
+                    of their own */
     char **operands; /* list.inputs points into it; options_free releases it */
 };
 
@@ -118,8 +119,8 @@ void options_free(struct options *options);
  * name without a suffix suggests that it means a folder. */
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
 
-/* The text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, or for all other modes. Release it with free. NULL if there is
- * too little memory. */
+/* The text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, or for all other modes. Release it with free. NULL if
+ * there is too little memory. */
 char *help_text(int mode);
 
 /* The short usage, a few lines, for a call without arguments. */

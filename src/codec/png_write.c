@@ -246,8 +246,8 @@ static bool encoding_open(struct encoding *encoding, int threads)
     return true;
 }
 
-/* A thread's rows are those of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, and a
- * second stream, are in memory, too. */
+/* A thread's rows are those of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, and
+ * a second stream, are in memory, too. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
     enum { OTHER = 1 << 19 }; /* the compressor, and what deflate_bound adds */

@@ -74,8 +74,8 @@ struct difference {
 };
 
 /* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal from now on. *IGNORED
- * becomes their number, and *HIDDEN the number of them that differed. The images have one shape, and the mask their size.
- * Fails if there is not enough memory. */
+ * becomes their number, and *HIDDEN the number of them that differed. The images have one shape, and the mask their
+ * size. Fails if there is not enough memory. */
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 
@@ -119,9 +119,9 @@ bool ssim_compute(const struct image *expected, const struct image *actual, stru
 
 /* Set PICTURE to an image that shows where and how much two images of one shape differ. It is grey or RGB with 8 bits.
  * Equal pixels are black. In the others each colour is the absolute difference, scaled so that the largest one in the
- * picture is 255. A pixel that differs in alpha alone is grey. With ANTIALIASED, a byte for each pixel, it is RGB, where
- * the pixels whose byte is 1 are yellow and all others grey. Release it with image_free. Fails if there is not enough
- * memory. */
+ * picture is 255. A pixel that differs in alpha alone is grey. With ANTIALIASED, a byte for each pixel, it is RGB,
+ * where the pixels whose byte is 1 are yellow and all others grey. Release it with image_free. Fails if there is not
+ * enough memory. */
 bool difference_picture(const struct image *expected, const struct image *actual, const uint8_t *antialiased,
                         struct image *picture, struct error *error);
 

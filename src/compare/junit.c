@@ -23,8 +23,8 @@ static void print_class(FILE *file, const char *name)
     }
 }
 
-/* Print the line by which Jenkins and GitLab find the file at PATH, which may be NULL. GitLab shows only the first one of
- * a case. */
+/* Print the line by which Jenkins and GitLab find the file at PATH, which may be NULL. GitLab shows only the first one
+ * of a case. */
 static void print_attachment(FILE *file, const char *path)
 {
     struct stat status;

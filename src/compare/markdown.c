@@ -13,8 +13,8 @@
 /* GitHub takes comments of 65,536 characters. */
 enum { ROWS_MAX = 50, BYTES_MAX = 60000 };
 
-/* Print TEXT, escaped as for people, so that it is no markup and no cell's end. Entities are never markup. Names also need
- * <code>, where @name mentions nobody. Returns the bytes. FILE may be NULL. */
+/* Print TEXT, escaped as for people, so that it is no markup and no cell's end. Entities are never markup. Names also
+ * need <code>, where @name mentions nobody. Returns the bytes. FILE may be NULL. */
 static size_t print_plain(FILE *file, const char *text)
 {
     size_t size = 0;

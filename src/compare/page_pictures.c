@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pictures that a page of HTML brings: in itself, or in a folder beside it. So the page can be uploaded alone, or with
- * that folder. */
+ * The pictures that a page of HTML brings: in itself, or in a folder beside it. So the page can be uploaded alone, or
+ * with that folder. */
 #include "compare/compare_internal.h"
 #include "compare/report.h"
 
@@ -35,8 +35,8 @@ const char *page_picture_path(const struct compare_row *row, enum page_side side
     return side == PAGE_EXPECTED ? row->expected.path : side == PAGE_ACTUAL ? row->actual.path : row->picture;
 }
 
-/* The bytes of the file that shows a side, or 0 if there is none. An unreadable row is shown as far as a thumbnail could
- * be made. */
+/* The bytes of the file that shows a side, or 0 if there is none. An unreadable row is shown as far as a thumbnail
+ * could be made. */
 static size_t picture_size(const struct compare_row *row, enum page_side side)
 {
     struct stat status;

@@ -167,7 +167,8 @@ static bool match(const struct file_tree *expected, const struct file_tree *actu
 
 /* ---- Masks ---- */
 
-/* The first of the masks, sorted by stem, that has the name of a pair, or else its stem. Their COUNT if there is none. */
+/* The first of the masks, sorted by stem, that has the name of a pair, or else its stem. Their COUNT if there is
+ * none. */
 static size_t find_mask(const struct left *masks, const char *name)
 {
     size_t low = 0, high = masks->count;
@@ -184,7 +185,8 @@ static size_t find_mask(const struct left *masks, const char *name)
     return low < masks->count && compare_stems(masks->files[low]->name, name) == 0 ? low : masks->count;
 }
 
-/* Give each row the mask of its name. A mask that cannot be listed is an error: its pair would be compared without it. */
+/* Give each row the mask of its name. A mask that cannot be listed is an error: its pair would be compared without
+ * it. */
 static bool give_masks(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
 {
     struct file_tree tree = {0};

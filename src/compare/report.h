@@ -52,8 +52,8 @@ struct page_request {
 extern const char *const page_template[];
 
 /* Write a page of HTML, which browsers open from disk, to the file at PATH: all rows that are not equal, with their
- * thumbnails and pictures. Pictures of more than PAGE_EMBEDDED_MAX bytes together are copied to a folder beside the page,
- * whose old pictures are removed. */
+ * thumbnails and pictures. Pictures of more than PAGE_EMBEDDED_MAX bytes together are copied to a folder beside the
+ * page, whose old pictures are removed. */
 bool page_write(const char *path, const struct page_request *request, struct error *error);
 
 #endif

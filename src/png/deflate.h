@@ -32,8 +32,9 @@
  *    run costs 0, or 128 if the byte before is not in a run.
  * 7. Samples: the places outside of runs where m mod 32 is 13. The candidate of a sample is the latest sample with the
  *    same hash. For each sample with a candidate, let n be the number of equal bytes, at most 32. It saves what n bytes
- *    save, divided by n and rounded down, or nothing. If 32 times the sum of this is at least a 20th of the price of all
- *    T bytes, the block has other repetitions than runs. If T is at most half of the block's size, an 80th is enough.
+ *    save, divided by n and rounded down, or nothing. If 32 times the sum of this is at least a 20th of the price of
+ *    all T bytes, the block has other repetitions than runs. If T is at most half of the block's size, an 80th is
+ *    enough.
  * 8. The walk. It begins at the block's first byte. Where a run begins, take it. Else, if the block has other
  *    repetitions, take the candidate of a chosen place if it saves anything. It has all bytes from there that are
  *    equal, and all before that are equal and not in a repetition yet. Else, the byte is a literal. After a repetition,
