@@ -12,6 +12,7 @@ advpng and OpenCV, as far as they are installed. Skipped (exit status 77) if Pil
 import io
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -218,13 +219,15 @@ def main():
     if Image is None:
         skip("Pillow is not installed")
     program, *failing = map(os.path.abspath, sys.argv[1:])
-    in_parts = ["env", f"LD_PRELOAD={failing[0]}", "GPUCONV_FAIL=inflate:1+"] if failing else []
+    in_parts = ["env", "LD_PRELOAD=./failing.so", "GPUCONV_FAIL=inflate:1+"] if failing else []
     tools = [writer for writer in TOOLS if is_installed(writer)]
     pictures = {"photo": photo(700, 600), "alpha": photo(500, 500, 4), "drawing": drawing(1000, 800),
                 "deep": deep(400, 400)}
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
         os.chdir(folder)
         os.mkdir("in")
+        for library in failing:  # here its path has no space, which would end it in LD_PRELOAD
+            shutil.copy(library, "failing.so")
         for name, picture in pictures.items():
             write_all(name, picture, [tool for tool in tools if name == "photo" or tool not in SLOW])
         folders = {f"{threads} threads": str(threads) for threads in (1, 4, 7)}
