@@ -15,17 +15,16 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import has_codec, skip, use_python_with  # noqa: E402
+from write_png import chunk  # noqa: E402
+
+use_python_with("PIL")
 try:
     from PIL import Image
 except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # where Debian's Pillow is
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     Image = None
-
-sys.dont_write_bytecode = True  # leave no files in the sources
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import has_codec, skip  # noqa: E402
-from write_png import chunk  # noqa: E402
 
 PNGSUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "pngsuite")
 FRAMES, LAYERS, MAP, PICTURES = "frames of an animation", "layers", "a gain map", "other pictures"

@@ -11,11 +11,10 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import skip  # noqa: E402
+from harness import run_tests, skip  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
@@ -119,13 +118,7 @@ def test_words():
 def main():
     if not shutil.which("cmark-gfm"):
         skip("cmark-gfm is not installed")
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as folder:
-                os.chdir(folder)
-                test()
-                os.chdir("/")
-            print(name, flush=True)
+    run_tests(globals())
 
 
 main()

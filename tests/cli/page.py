@@ -12,11 +12,11 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import urllib.parse
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import run_tests  # noqa: E402
 from read_png import decode  # noqa: E402
 from write_png import chunk, png, unfiltered  # noqa: E402
 
@@ -357,14 +357,4 @@ def test_what_cannot_be_written():
     assert sorted(os.listdir()) == ["a", "e", "page.html"]
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as folder:
-                os.chdir(folder)
-                test()
-                os.chdir("/")
-            print(name, flush=True)
-
-
-main()
+run_tests(globals())

@@ -19,17 +19,16 @@ import sys
 import tempfile
 import zlib
 
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import run, skip, use_python_with  # noqa: E402
+from write_png import COLOUR_TYPES, SIGNATURE, chunk, ihdr  # noqa: E402
+
+use_python_with("PIL")
 try:
     from PIL import Image, ImageDraw
 except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # where Debian's Pillow is
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     Image = None
-
-sys.dont_write_bytecode = True  # leave no files in the sources
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run, skip  # noqa: E402
-from write_png import COLOUR_TYPES, SIGNATURE, chunk, ihdr  # noqa: E402
 
 SIZE_MIN = 1 << 19  # a smaller file is inflated on one thread
 

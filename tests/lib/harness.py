@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What the tests in Python share: running gpuconv, and skipping."""
+import importlib.util
+import os
 import pty
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 SKIP = 77  # the exit status of a test that is skipped
@@ -12,6 +15,24 @@ SKIP = 77  # the exit status of a test that is skipped
 def skip(reason):
     print(f"skipped: {reason}")
     sys.exit(SKIP)
+
+
+def use_python_with(module):
+    """If this Python lacks MODULE, run the program again by Debian's, which may have it."""
+    debian = "/usr/bin/python3"
+    if importlib.util.find_spec(module) is None and sys.executable != debian and os.path.exists(debian):
+        os.execv(debian, [debian, *sys.argv])
+
+
+def run_tests(functions):
+    """Call each function test_... of a program, whose globals() are FUNCTIONS, in an empty folder."""
+    for name, test in list(functions.items()):
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                test()
+                os.chdir("/")
+            print(name, flush=True)
 
 
 def fork_on_terminal():

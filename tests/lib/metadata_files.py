@@ -12,15 +12,14 @@ import sys
 import tempfile
 import zlib
 
+from harness import skip, use_python_with
+from write_png import chunk
+
+use_python_with("PIL")
 try:
     from PIL import Image, ImageCms
 except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # where Debian's Pillow is
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     Image = None
-
-from harness import skip
-from write_png import chunk
 
 MARKER = b"UNFILTERED-PICTURE"
 WIDTH, HEIGHT = 23, 14
