@@ -85,7 +85,8 @@ static bool find_value(const struct option *o, const char *value, char *text, si
     return false;
 }
 
-/* The mode that OWN, an option with its dashes or other text, needs before it. COMPARES: --compare is given. */
+/* The mode that must stand before OWN. OWN is an option with its dashes, or other text, which needs none. COMPARES: the
+ * command line has --compare already. */
 static const char *mode_before(const char *own, bool compares)
 {
     const struct option *o = own[0] == '-' ? option_find(own + 2, strcspn(own + 2, " ")) : NULL;

@@ -398,7 +398,7 @@ static bool plan_translucent(struct job_worker *worker, struct conversion *conve
     return plan_filters(worker, conversion, worker->request.alpha);
 }
 
-/* Plan the filters, if the image seems to be opaque for that. */
+/* Plan the filters. If the image seems to be opaque, they leave alpha alone. */
 static bool plan_image(struct job_worker *worker, struct conversion *conversion)
 {
     const bool opaque = is_opaque(worker, conversion);

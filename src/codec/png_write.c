@@ -9,11 +9,12 @@
 #include "container/zlib.h"
 #include "png/deflate.h"
 
+#include <assert.h>
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)PNG_BAND_BYTES <= (int)CODEC_BAND_BYTES, "memory is planned for bands of at most these bytes");
+static_assert((int)PNG_BAND_BYTES <= (int)CODEC_BAND_BYTES, "memory is planned for bands of at most these bytes");
 
 /* From this level on, libdeflate compresses the filtered rows once more. It uses one piece and one thread, because its
  * streams cannot be joined. Drawings become a fifth smaller, photos larger. The smaller stream is kept. */

@@ -15,7 +15,7 @@
 void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules,
                   void (*print)(FILE *file, const char *text));
 
-/* Print a sentence for each limit of a number, with a blank before it. */
+/* Print the limits of the PSNR and the SSIM, a sentence each. A blank comes before each sentence. */
 void rules_print_limits(FILE *file, const struct compare_rules *rules);
 
 /* Print a row as one line of JSON. Names are encoded as in batch/report.h. */

@@ -9,8 +9,6 @@
 
 #include <assert.h>
 
-enum { PLACES_TOGETHER = 4 }; /* are listed without a branch */
-
 /* ---- Bit sets ---- */
 
 static bool has(const uint64_t *bits, size_t at)
@@ -297,8 +295,8 @@ static void find_candidates(struct deflate_workspace *work, const uint8_t *block
     for (size_t word = 0; word * DEFLATE_WORD < size; word++) {
         uint64_t left = chosen[word];
         const size_t end = places + (size_t)__builtin_popcountll(left);
-        for (; places < end; places += PLACES_TOGETHER)
-            for (size_t i = 0; i < PLACES_TOGETHER; i++, left &= left - 1)
+        for (; places < end; places += DEFLATE_PLACES_TOGETHER)
+            for (size_t i = 0; i < DEFLATE_PLACES_TOGETHER; i++, left &= left - 1)
                 work->candidates[places + i].place =
                     (uint16_t)(word * DEFLATE_WORD + (size_t)__builtin_ctzll(left | 1ull << 63));
         places = end;

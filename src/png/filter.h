@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size of the largest pixel, in bytes: four samples of 16 bits. Rows to filter have as many zeros before them. */
+/* The bytes of the largest pixel: four samples of 16 bits. A row to filter has so many zeros before its first byte. */
 enum { PNG_PIXEL_MAX = 8 };
 
 /* The numbers of the filters. */

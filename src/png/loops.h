@@ -13,6 +13,7 @@
 enum {
     DEFLATE_WORD = 64, /* bytes whose bits share a word of a bit set */
     DEFLATE_WORDS = DEFLATE_BLOCK / DEFLATE_WORD,
+    DEFLATE_PLACES_TOGETHER = 4, /* are listed without a branch, up to so many after the last one */
     /* Parts of a repetition are longer than DEFLATE_LEAST together. The last sequence has no repetition. */
     DEFLATE_SEQUENCES = DEFLATE_BLOCK / DEFLATE_LEAST + 2,
 };
@@ -42,8 +43,7 @@ struct deflate_workspace {
     deflate_bits uncounted, sequenced; /* the bytes of long runs; those of repetitions */
     deflate_bits counted;              /* the bytes that are counted now */
     deflate_bits hashed;               /* where other repetitions are looked for */
-    /* In the order of their places, and room for four more. */
-    struct deflate_candidate candidates[DEFLATE_BLOCK + 4];
+    struct deflate_candidate candidates[DEFLATE_BLOCK + DEFLATE_PLACES_TOGETHER]; /* in the order of their places */
     size_t candidate_count;
     uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash; 0: none yet */
     struct deflate_sequence sequences[DEFLATE_SEQUENCES];
@@ -56,8 +56,8 @@ struct deflate_workspace {
 /* ---- One instruction set ---- */
 
 struct png_loops {
-    /* Split the SIZE bytes of a block into sequences, and count its symbols. The band has BEFORE bytes before
-     * the block. */
+    /* Split the SIZE bytes of a block into sequences, and count its symbols. The band has BEFORE bytes before the
+     * block. */
     void (*split)(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel);
 
     /* Write the symbols of the block. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rules and numbers of deflate.h, which says what they mean. The CPU and the GPU share them. */
+ * The rules and numbers of deflate.h, which says what they mean. Kernels can include this file, too. */
 #ifndef GPUCONV_PNG_RULES_H
 #define GPUCONV_PNG_RULES_H
 
@@ -95,7 +95,8 @@ static inline HOST_DEVICE unsigned deflate_repetition_price(unsigned distance)
     return REPETITION_PRICE + 16 * deflate_extra(deflate_symbol(distance - 1, DISTANCE_STEPS), DISTANCE_STEPS);
 }
 
-/* Do repetitions pay in a block of SIZE bytes, of which LITERALS cost PRICE? The samples saved SAVED. */
+/* Step 7: does a block of SIZE bytes have other repetitions than runs? SAVED is the sum of what its samples save. The
+ * block has LITERALS bytes outside of long runs, and PRICE is the price of these. */
 static inline HOST_DEVICE bool deflate_pays(uint64_t saved, uint64_t price, uint64_t literals, uint64_t size)
 {
     return saved * SAMPLED * (2 * literals > size ? GAIN_PART_MANY : GAIN_PART_FEW) >= price;
