@@ -194,7 +194,7 @@ static void find_gpu_codecs(const struct job_settings *settings, struct conversi
 {
     const struct codec_input input = codec_input(conversion);
     struct gpu_codecs *gpu = &conversion->gpu;
-    struct gpu_jpeg_io *io = &gpu->io;
+    struct gpu_io *io = &gpu->io;
     gpu->decoder = codec_find_scan(&input, &gpu->in, &io->scan);
     if (!settings->digests)
         gpu->encoder =
@@ -277,7 +277,7 @@ static void note_variants(const struct pipeline *pipeline, struct job_result *re
 static bool filter_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct pipeline *pipeline = &worker->pipeline;
-    struct gpu_jpeg_io *io = &conversion->gpu.io;
+    struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &conversion->result->error;
     if (pipeline->backend != BACKEND_CUDA)
         io->in = io->out = NULL;
@@ -315,7 +315,7 @@ static bool close_output(struct conversion *conversion, size_t size)
 static bool encode_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
-    const struct gpu_jpeg_io *io = &conversion->gpu.io;
+    const struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &result->error;
     size_t size = 0;
     const bool is_encoded = io->out != NULL;

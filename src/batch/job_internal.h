@@ -17,7 +17,7 @@
 
 /* What a GPU can decode and encode of an image: JPEGs. */
 struct gpu_codecs {
-    struct gpu_jpeg_io io;
+    struct gpu_io io;
     struct jpeg_layout in, out;
     const struct codec *decoder, *encoder; /* that would make the same of them; NULL: the GPU cannot */
 };

@@ -134,7 +134,7 @@ static bool upload_linear(struct pipeline *pipeline, struct error *error)
 }
 
 /* The image that the JPEG's decoder makes, or that its encoder takes: 8 bits, and at the input not yet upright. */
-static struct image jpeg_image(const struct image *image, const struct gpu_jpeg_io *io)
+static struct image jpeg_image(const struct image *image, const struct gpu_io *io)
 {
     struct image jpeg = *image;
     jpeg.bits = 8;
@@ -146,7 +146,7 @@ static struct image jpeg_image(const struct image *image, const struct gpu_jpeg_
 }
 
 /* Reserve what JPEGs need besides. */
-static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, const struct gpu_jpeg_io *io,
+static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
                          struct workspace *workspace, struct error *error)
 {
     struct image *decoded = &workspace->decoded;
@@ -163,7 +163,7 @@ static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, c
     return pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error);
 }
 
-static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct gpu_jpeg_io *io,
+static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
                               struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
@@ -190,7 +190,7 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
 /* ---- JPEG input and output ---- */
 
 /* Decode the scan of IO to the workspace's image. If that cannot be done, IO says so, and there is no error. */
-static bool decode_scan(struct pipeline *pipeline, struct gpu_jpeg_io *io, const struct workspace *workspace,
+static bool decode_scan(struct pipeline *pipeline, struct gpu_io *io, const struct workspace *workspace,
                         struct error *error)
 {
     struct device_jpeg *jpeg = pipeline->jpeg;
@@ -206,8 +206,8 @@ static bool decode_scan(struct pipeline *pipeline, struct gpu_jpeg_io *io, const
 }
 
 /* Queue the image's way to the device. */
-static bool queue_input(struct pipeline *pipeline, const struct image *image, const void *samples,
-                        struct gpu_jpeg_io *io, const struct workspace *workspace, struct error *error)
+static bool queue_input(struct pipeline *pipeline, const struct image *image, const void *samples, struct gpu_io *io,
+                        const struct workspace *workspace, struct error *error)
 {
     return io->in != NULL
                ? decode_scan(pipeline, io, workspace, error)
@@ -215,7 +215,7 @@ static bool queue_input(struct pipeline *pipeline, const struct image *image, co
 }
 
 /* Encode the workspace's image. */
-static bool encode_scan(struct pipeline *pipeline, const struct workspace *workspace, struct gpu_jpeg_io *io,
+static bool encode_scan(struct pipeline *pipeline, const struct workspace *workspace, struct gpu_io *io,
                         struct error *error)
 {
     struct image image = workspace->image;
@@ -306,8 +306,8 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
 /* ---- An image ---- */
 
 /* Queue all but the way back. */
-static bool queue_image(struct pipeline *pipeline, const struct image *image, const void *samples,
-                        struct gpu_jpeg_io *io, struct workspace *workspace, struct error *error)
+static bool queue_image(struct pipeline *pipeline, const struct image *image, const void *samples, struct gpu_io *io,
+                        struct workspace *workspace, struct error *error)
 {
     const struct request *request = pipeline->request;
     const enum alpha first = request_alpha(request, pipeline->effective_alpha, 0);
@@ -324,8 +324,8 @@ static bool queue_image(struct pipeline *pipeline, const struct image *image, co
 }
 
 /* Bring the result back: to SAMPLES, or encoded. */
-static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_jpeg_io *io,
-                         const struct workspace *workspace, struct error *error)
+static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_io *io, const struct workspace *workspace,
+                         struct error *error)
 {
     struct device *device = pipeline->device;
     const struct image *image = &workspace->image;
@@ -335,7 +335,7 @@ static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_jp
 }
 
 /* Add the times of the phases on the device, by the device's own clock. */
-static bool add_device_times(struct pipeline *pipeline, const struct gpu_jpeg_io *io, struct error *error)
+static bool add_device_times(struct pipeline *pipeline, const struct gpu_io *io, struct error *error)
 {
     const enum phase phases[MARK_COUNT] = {
         [MARK_INPUT] = io->in != NULL ? PHASE_DECODE : PHASE_UPLOAD,
@@ -357,14 +357,14 @@ static bool add_device_times(struct pipeline *pipeline, const struct gpu_jpeg_io
     return true;
 }
 
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
-                bool *intact, struct error *error)
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result, bool *intact,
+                struct error *error)
 {
     struct device *device = pipeline->device;
     const struct request *request = pipeline->request;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
     struct workspace workspace = {0};
-    struct gpu_jpeg_io none = {0};
+    struct gpu_io none = {0};
     io = io != NULL ? io : &none;
     *intact = true;
     bool done = reserve_workspace(pipeline, image, io, &workspace, error);

@@ -70,8 +70,8 @@ void gpu_close(struct pipeline *pipeline, bool is_last)
     (void)pipeline, (void)is_last;
 }
 
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
-                bool *intact, struct error *error)
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result, bool *intact,
+                struct error *error)
 {
     (void)pipeline, (void)image, (void)io, (void)result;
     *intact = true;

@@ -280,7 +280,7 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
     return true;
 }
 
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
+bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result,
                   struct error *error)
 {
     const struct request *request = pipeline->request;

@@ -28,7 +28,7 @@ struct device_info;
 struct device_jpeg;
 
 /* JPEG data in the place of samples, as the input or the output of a pipeline on a GPU. Only they cross the bus. */
-struct gpu_jpeg_io {
+struct gpu_io {
     /* The image before the filters is the scan of a JPEG. */
     const struct jpeg_layout *in; /* NULL: the image has samples */
     struct jpeg_scan scan;
@@ -132,7 +132,7 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
  * for plans on a GPU. With io->in, IMAGE is the shape of the upright image; if the GPU cannot decode it, the function
  * fails without an error and sets io->needs_cpu_decode. With io->out, io->data are the result, and RESULT has no
  * samples; if the CPU takes over, io->out becomes NULL. */
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
+bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result,
                   struct error *error);
 
 /* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter.

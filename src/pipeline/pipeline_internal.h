@@ -26,7 +26,7 @@ void gpu_close(struct pipeline *pipeline, bool is_last);
 /* Filter IMAGE by the plans. IO is as for pipeline_run. RESULT, a copy of IMAGE's struct, becomes the view that
  * pipeline_run describes. After a failure *INTACT says whether IMAGE still has the samples that it had. If the CPU may
  * take over, it has them, unless there was too little memory for a second image. */
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_jpeg_io *io, struct image *result,
-                bool *intact, struct error *error);
+bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result, bool *intact,
+                struct error *error);
 
 #endif
