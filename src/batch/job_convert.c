@@ -4,7 +4,7 @@
 #include "batch/job_internal.h"
 
 #include "base/file.h"
-#include "codec/jpeg_scan.h"
+#include "codec/gpu_files.h"
 #include "image/linear.h"
 
 #include <endian.h>

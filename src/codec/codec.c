@@ -65,6 +65,7 @@ static const struct codec table[] = {
         .write_bits = 16,
         .takes_compression = true,
         .fetches = true,
+        .has_gpu_version = true,
         .functions = &parallel_png,
     },
     {

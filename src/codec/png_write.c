@@ -4,6 +4,7 @@
  * thread may encode any band. The bands, and so the file, are the same for any number of threads. */
 #include "codec/codec_internal.h"
 
+#include "codec/gpu_files.h"
 #include "codec/png_picture.h"
 #include "container/png.h"
 #include "container/zlib.h"
@@ -37,6 +38,13 @@ struct thread_state {
     uint8_t *filtered;
 };
 
+/* A file, as far as it is written. */
+struct png_file {
+    struct blob blob;
+    size_t chunk;   /* the place of the last IDAT chunk, which is not closed */
+    uint32_t adler; /* of the bands in it */
+};
+
 /* The state of a writer. */
 struct encoding {
     struct image shape;
@@ -47,11 +55,7 @@ struct encoding {
     struct band *results;
     struct thread_state **threads;
     int thread_count;
-
-    /* The file, as far as it is written. */
-    struct blob file;
-    size_t chunk;   /* the place of the last IDAT chunk, which is not closed */
-    uint32_t adler; /* of the bands in it */
+    struct png_file file;
 };
 
 /* The bytes of a full band before compression, with one byte in front of each row. */
@@ -151,7 +155,7 @@ static bool encode_band(struct encoding *encoding, struct thread_state *state, i
     return true;
 }
 
-/* ---- The stream ---- */
+/* ---- The file, and its stream ---- */
 
 /* The checksum of two runs of bytes, from their own checksums. The second run has SIZE bytes. Adler-32 is two sums
  * modulo 65521, the largest prime below 2^16: a = 1 + the bytes, and b = the values of a after each byte. */
@@ -163,61 +167,19 @@ static uint32_t join_adler(uint32_t first, uint32_t second, size_t size)
     return (uint32_t)(sums << 16 | sum);
 }
 
-/* Append SIZE bytes to the data of the last IDAT chunk, and begin further ones where it is full. Returns false if there
- * is not enough memory. */
-static bool append_data(struct encoding *encoding, const uint8_t *bytes, size_t size)
-{
-    struct blob *file = &encoding->file;
-    while (size > 0) {
-        const size_t held = file->size - encoding->chunk - PNG_CHUNK_HEAD, room = CHUNK_MAX - held;
-        const size_t step = size < room ? size : room;
-        if (!blob_append(file, bytes, step))
-            return false;
-        bytes += step;
-        size -= step;
-        if (size == 0)
-            break;
-        if (blob_extend(file, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
-            return false;
-        png_chunk_close(file->bytes + encoding->chunk, "IDAT", CHUNK_MAX);
-        encoding->chunk += PNG_CHUNK_OVERHEAD + (size_t)CHUNK_MAX;
-    }
-    return true;
-}
-
-/* ---- The file ---- */
-
 enum {
     IDAT_AT = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA,
     STREAM_AT = IDAT_AT + PNG_CHUNK_HEAD + ZLIB_HEAD, /* the place of the first band */
 };
 
-/* Compress the filtered rows with libdeflate. If the result is smaller than what is in the file, it replaces that.
- * Returns false if there is not enough memory. */
-static bool compress_again(struct encoding *encoding)
-{
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
-    const size_t size = encoding->file.size - STREAM_AT;
-    uint8_t *again = malloc(size);
-    bool done = compressor != NULL && again != NULL;
-    const size_t used =
-        done ? libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, size - 1)
-             : 0;
-    if (used > 0) { /* it is smaller */
-        encoding->file.size = STREAM_AT;
-        encoding->chunk = IDAT_AT;
-        done = append_data(encoding, again, used);
-    }
-    if (compressor != NULL)
-        libdeflate_free_compressor(compressor);
-    free(again);
-    return done;
-}
-
-/* Write signature, IHDR, and the head of IDAT and of its stream. */
-static void write_head(uint8_t *out, const struct image *shape)
+/* Begin FILE with signature, IHDR, and the head of IDAT and of its stream. Returns false if there is not enough
+ * memory. */
+static bool png_file_begin(struct png_file *file, const struct image *shape)
 {
     static const uint8_t colours[] = {[1] = 0, PNG_ALPHA, PNG_COLOUR, PNG_COLOUR | PNG_ALPHA};
+    uint8_t *out = blob_extend(&file->blob, STREAM_AT);
+    if (out == NULL)
+        return false;
     uint8_t *chunk = out + PNG_SIGNATURE, *data = chunk + PNG_CHUNK_HEAD;
     memcpy(out, png_signature, PNG_SIGNATURE);
     memset(data, 0, PNG_HEADER_DATA);
@@ -228,6 +190,79 @@ static void write_head(uint8_t *out, const struct image *shape)
     png_chunk_close(chunk, "IHDR", PNG_HEADER_DATA);
     out[STREAM_AT - 2] = 0x78; /* deflate with a window of 32 KB */
     out[STREAM_AT - 1] = 0x01; /* fast compression; with it, the two bytes are a multiple of 31 */
+    file->chunk = IDAT_AT;
+    return true;
+}
+
+/* Append SIZE bytes to the data of the last IDAT chunk, and begin further ones where it is full. Returns false if there
+ * is not enough memory. */
+static bool append_data(struct png_file *file, const uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        const size_t held = file->blob.size - file->chunk - PNG_CHUNK_HEAD, room = CHUNK_MAX - held;
+        const size_t step = size < room ? size : room;
+        if (!blob_append(&file->blob, bytes, step))
+            return false;
+        bytes += step;
+        size -= step;
+        if (size == 0)
+            break;
+        if (blob_extend(&file->blob, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
+            return false;
+        png_chunk_close(file->blob.bytes + file->chunk, "IDAT", CHUNK_MAX);
+        file->chunk += PNG_CHUNK_OVERHEAD + (size_t)CHUNK_MAX;
+    }
+    return true;
+}
+
+/* End FILE, and hand over its bytes. Returns false if there is not enough memory. */
+static bool png_file_end(struct png_file *file, uint8_t **bytes, size_t *size)
+{
+    struct blob *blob = &file->blob;
+    uint8_t adler[ZLIB_TAIL];
+    put_big32(adler, file->adler);
+    if (!append_data(file, adler, ZLIB_TAIL) || blob_extend(blob, 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) == NULL)
+        return false;
+    const size_t data = blob->size - 2 * PNG_CHUNK_OVERHEAD - file->chunk;
+    uint8_t *end = png_chunk_close(blob->bytes + file->chunk, "IDAT", data);
+    *size = (size_t)(png_chunk_close(end, "IEND", 0) - blob->bytes);
+    *bytes = blob->bytes;
+    *blob = (struct blob){0};
+    return true;
+}
+
+bool codec_wrap_stream(const struct image *shape, const uint8_t *data, size_t size, uint32_t adler, uint8_t **bytes,
+                       size_t *file_size, struct error *error)
+{
+    struct png_file file = {.adler = adler};
+    const bool done =
+        png_file_begin(&file, shape) && append_data(&file, data, size) && png_file_end(&file, bytes, file_size);
+    blob_free(&file.blob);
+    return done || report_memory(error);
+}
+
+/* ---- The writer ---- */
+
+/* Compress the filtered rows with libdeflate. If the result is smaller than what is in the file, it replaces that.
+ * Returns false if there is not enough memory. */
+static bool compress_again(struct encoding *encoding)
+{
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
+    const size_t size = encoding->file.blob.size - STREAM_AT;
+    uint8_t *again = malloc(size);
+    bool done = compressor != NULL && again != NULL;
+    const size_t used =
+        done ? libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, size - 1)
+             : 0;
+    if (used > 0) { /* it is smaller */
+        encoding->file.blob.size = STREAM_AT;
+        encoding->file.chunk = IDAT_AT;
+        done = append_data(&encoding->file, again, used);
+    }
+    if (compressor != NULL)
+        libdeflate_free_compressor(compressor);
+    free(again);
+    return done;
 }
 
 /* Reserve what all bands share, and the beginning of the file. Returns false if there is not enough memory. */
@@ -238,13 +273,9 @@ static bool encoding_open(struct encoding *encoding, int threads)
     encoding->thread_count = encoding->threads != NULL ? threads : 0;
     if (encoding->level >= LIBDEFLATE_LEVEL)
         encoding->filtered = malloc(filtered_bytes(encoding));
-    uint8_t *head = blob_extend(&encoding->file, STREAM_AT);
-    if (encoding->results == NULL || encoding->threads == NULL || head == NULL ||
-        (encoding->level >= LIBDEFLATE_LEVEL && encoding->filtered == NULL))
-        return false;
-    write_head(head, &encoding->shape);
-    encoding->chunk = IDAT_AT;
-    return true;
+    return encoding->results != NULL && encoding->threads != NULL &&
+           (encoding->level < LIBDEFLATE_LEVEL || encoding->filtered != NULL) &&
+           png_file_begin(&encoding->file, &encoding->shape);
 }
 
 /* A thread's rows are those of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, and
@@ -282,15 +313,15 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     for (int y = first; y < first + rows->height; y += encoding->band_rows) {
         const int left = encoding->shape.height - y;
         struct band *band = &encoding->results[y / encoding->band_rows];
-        if (!append_data(encoding, band->bytes, band->size))
+        if (!append_data(&encoding->file, band->bytes, band->size))
             return report_memory(error);
         free(band->bytes);
         band->bytes = NULL;
-        encoding->adler =
-            join_adler(encoding->adler, band->adler,
+        encoding->file.adler =
+            join_adler(encoding->file.adler, band->adler,
                        (size_t)(left < encoding->band_rows ? left : encoding->band_rows) * (encoding->row_bytes + 1));
     }
-    writer->written = encoding->file.size;
+    writer->written = encoding->file.blob.size;
     return true;
 }
 
@@ -301,8 +332,11 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
     struct encoding *encoding = malloc(sizeof *encoding);
     if (encoding == NULL)
         return report_memory(error);
-    *encoding = (struct encoding){
-        .shape = *shape, .pixel = pixel, .row_bytes = row_bytes, .level = writer->settings->compression, .adler = 1};
+    *encoding = (struct encoding){.shape = *shape,
+                                  .pixel = pixel,
+                                  .row_bytes = row_bytes,
+                                  .level = writer->settings->compression,
+                                  .file = {.adler = 1}};
     encoding->band_rows = png_band_rows(row_bytes, shape->height);
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
     writer->state = encoding;
@@ -317,18 +351,8 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
 static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct encoding *encoding = writer->state;
-    struct blob *file = &encoding->file;
-    uint8_t adler[ZLIB_TAIL];
-    put_big32(adler, encoding->adler);
-    if ((encoding->filtered != NULL && !compress_again(encoding)) || !append_data(encoding, adler, ZLIB_TAIL) ||
-        blob_extend(file, 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) == NULL)
-        return report_memory(error);
-    const size_t data = file->size - 2 * PNG_CHUNK_OVERHEAD - encoding->chunk;
-    uint8_t *end = png_chunk_close(file->bytes + encoding->chunk, "IDAT", data);
-    *size = (size_t)(png_chunk_close(end, "IEND", 0) - file->bytes);
-    *bytes = file->bytes;
-    *file = (struct blob){0};
-    return true;
+    return ((encoding->filtered == NULL || compress_again(encoding)) && png_file_end(&encoding->file, bytes, size)) ||
+           report_memory(error);
 }
 
 static void writer_close(struct codec_writer *writer)
@@ -343,7 +367,7 @@ static void writer_close(struct codec_writer *writer)
     free(encoding->threads);
     free(encoding->results);
     free(encoding->filtered);
-    blob_free(&encoding->file);
+    blob_free(&encoding->file.blob);
     free(encoding);
     writer->state = NULL;
 }

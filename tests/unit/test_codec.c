@@ -5,7 +5,10 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "codec/codec.h"
+#include "codec/gpu_files.h"
 #include "compare/compare.h"
+#include "container/png.h"
+#include "container/zlib.h"
 
 #include <libdeflate.h>
 #include <setjmp.h>
@@ -619,6 +622,55 @@ static void test_bands_and_threads_do_not_change_the_file(void **state)
             free(bytes[k]);
         image_free(&image);
     }
+}
+
+/* The file around a stream is that which the codec writes, in each shape. The stream is taken out of that one. */
+static void test_a_file_around_a_stream_is_as_written(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        struct image image = make_image(700, 300, i / 2 + 1, i % 2 ? 16 : 8, true);
+        const struct codec_settings settings = settings_of(NULL);
+        uint8_t *want, *bytes;
+        size_t want_size, size;
+        struct png_chunk chunk;
+        assert_true(codec_encode(&image, PNG, &settings, &want, &want_size, NULL));
+        struct png_walk walk = png_walk_begin(want, want_size);
+        do
+            assert_int_equal(png_walk_next(&walk, &chunk), PNG_STEP_CHUNK);
+        while (!png_chunk_is(&chunk, "IDAT"));
+        const size_t data = chunk.size - ZLIB_HEAD - ZLIB_TAIL;
+        const uint8_t *stream = chunk.data + ZLIB_HEAD;
+        assert_true(codec_wrap_stream(&image, stream, data, big32(stream + data), &bytes, &size, NULL));
+        assert_int_equal(size, want_size);
+        assert_memory_equal(bytes, want, size);
+        free(bytes);
+        free(want);
+        image_free(&image);
+    }
+}
+
+/* A GPU encodes PNGs of the standard level only, unless another codec is named. */
+static void test_a_stream_is_planned_for_one_level(void **state)
+{
+    (void)state;
+    const struct codec *codec = codec_find("parallel-png", NULL);
+    const struct image shape = {.width = 5, .height = 4, .channels = 3, .bits = 16};
+    struct jpeg_layout layout;
+    EACH_WRITER(row, PNG)
+    {
+        for (int level = 0; level < 10; level++) {
+            struct codec_settings settings = settings_of(row);
+            settings.compression = level;
+            assert_ptr_equal(codec_plan_stream(PNG, &settings), row == codec && level == 1 ? codec : NULL);
+            assert_null(codec_plan_scan(PNG, &shape, &settings, &layout));
+        }
+    }
+    size_t count;
+    const struct format *all = formats(&count);
+    const struct codec_settings settings = settings_of(NULL);
+    for (const struct format *format = all; format < all + count; format++)
+        assert_ptr_equal(codec_plan_stream(format, &settings), format == PNG ? codec : NULL);
 }
 
 /* For each depth, level 0 stores and the others compress. The last level of a library is not worse than its first.
@@ -1255,6 +1307,8 @@ int main(void)
         cmocka_unit_test(test_an_encoded_image_comes_back),
         cmocka_unit_test(test_a_writer_of_8_bits_refuses_16),
         cmocka_unit_test(test_bands_and_threads_do_not_change_the_file),
+        cmocka_unit_test(test_a_file_around_a_stream_is_as_written),
+        cmocka_unit_test(test_a_stream_is_planned_for_one_level),
         cmocka_unit_test(test_higher_compression_is_not_larger),
         cmocka_unit_test(test_the_chroma_subsampling_is_in_the_file),
         cmocka_unit_test(test_the_jpeg_decoders_are_close),

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec/jpeg_scan.h"
+#include "codec/gpu_files.h"
 
 #include "codec/codec_internal.h"
 
-/* The codec with a twin on GPUs. NULL: it was not built in, or SETTINGS name another. */
-static const struct codec *find_codec(const struct codec_settings *settings)
+/* The codec for FORMAT that a GPU has, too. NULL: there is none, or FORMAT is not the one with ID, or SETTINGS name
+ * another codec. */
+static const struct codec *find_codec(enum format_id id, const struct format *format,
+                                      const struct codec_settings *settings)
 {
     size_t count;
     const struct codec *all = codecs(&count);
     for (size_t i = 0; i < count; i++)
-        if (all[i].has_gpu_version && codec_is_built_in(&all[i]) &&
+        if (format->id == id && all[i].has_gpu_version && codec_writes(&all[i], format) && codec_is_built_in(&all[i]) &&
             (settings->codec == NULL || settings->codec == &all[i]))
             return &all[i];
     return NULL;
@@ -17,7 +19,7 @@ static const struct codec *find_codec(const struct codec_settings *settings)
 
 const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg_layout *layout, struct jpeg_scan *scan)
 {
-    const struct codec *codec = find_codec(input->settings);
+    const struct codec *codec = find_codec(FORMAT_JPEG, input->info->format, input->settings);
     const struct jpeg_headers *headers = &input->info->jpeg;
     *scan = (struct jpeg_scan){input->bytes + headers->scan, headers->scan_size};
     return codec != NULL && jpeg_layout_for_reading(layout, headers) ? codec : NULL;
@@ -26,14 +28,19 @@ const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg
 const struct codec *codec_plan_scan(const struct format *format, const struct image *shape,
                                     const struct codec_settings *settings, struct jpeg_layout *layout)
 {
-    const struct codec *codec = find_codec(settings);
-    if (codec == NULL || !codec_writes(codec, format) || shape->width > codec->max_side ||
-        shape->height > codec->max_side || image_has_alpha(shape) ||
+    const struct codec *codec = find_codec(FORMAT_JPEG, format, settings);
+    if (codec == NULL || shape->width > codec->max_side || shape->height > codec->max_side || image_has_alpha(shape) ||
         (settings->jpeg_options & ~codec->jpeg_options) != 0)
         return NULL;
     jpeg_layout_for_writing(layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
                             settings->quality);
     return codec;
+}
+
+/* Other levels store, or compress again with a library. */
+const struct codec *codec_plan_stream(const struct format *format, const struct codec_settings *settings)
+{
+    return settings->compression == CODEC_COMPRESSION ? find_codec(FORMAT_PNG, format, settings) : NULL;
 }
 
 bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size_t size, uint8_t **bytes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * JPEG files around a scan that a GPU decodes or encodes. */
-#ifndef GPUCONV_CODEC_JPEG_SCAN_H
-#define GPUCONV_CODEC_JPEG_SCAN_H
+ * Files around what a GPU decodes or encodes: the scan of a JPEG, and the stream of a PNG. */
+#ifndef GPUCONV_CODEC_GPU_FILES_H
+#define GPUCONV_CODEC_GPU_FILES_H
 
 #include "codec/codec.h"
 #include "jpeg/jpeg.h"
@@ -13,12 +13,21 @@ const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg
                                     struct jpeg_scan *scan);
 
 /* Fill LAYOUT for the scan of an image of SHAPE as FORMAT. Returns the codec that writes the same bytes. NULL: a GPU
- * cannot write this file. */
+ * cannot write this file, or it has no scan. */
 const struct codec *codec_plan_scan(const struct format *format, const struct image *shape,
                                     const struct codec_settings *settings, struct jpeg_layout *layout);
+
+/* The codec that writes the same bytes as a GPU whose output is the stream of a PNG. NULL: a GPU cannot write this
+ * file, or it has no stream. */
+const struct codec *codec_plan_stream(const struct format *format, const struct codec_settings *settings);
 
 /* Make a file of SIZE bytes of data of a scan. Release *BYTES with free. */
 bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size_t size, uint8_t **bytes,
                      size_t *file_size, struct error *error);
+
+/* Make a file of SIZE bytes of deflate data: all bands of an image of SHAPE. ADLER is the checksum of its filtered
+ * rows. Release *BYTES with free. */
+bool codec_wrap_stream(const struct image *shape, const uint8_t *data, size_t size, uint32_t adler, uint8_t **bytes,
+                       size_t *file_size, struct error *error);
 
 #endif
