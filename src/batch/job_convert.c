@@ -229,7 +229,7 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
         .alpha = alpha,
         .bytes = conversion->job->bytes,
         .gpu_decodes = conversion->gpu.decoder != NULL,
-        .gpu_encodes = conversion->gpu.encoder != NULL,
+        .gpu_encodes = conversion->gpu.encoder != NULL ? GPU_ENCODES_JPEG : GPU_ENCODES_NOTHING,
     };
     conversion->backend = pipeline_choose(&worker->pipeline, &conversion->planned, &conversion->result->phases);
 }

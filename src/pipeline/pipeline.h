@@ -50,11 +50,11 @@ struct buffer {
 
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
-    struct image shape; /* its samples do not matter */
-    enum alpha alpha;   /* the request's, or ALPHA_KEEP where plain filters give the same bytes */
-    uint64_t bytes;     /* of the file; 0: not known */
-    bool gpu_decodes;   /* a GPU can decode the file, a JPEG */
-    bool gpu_encodes;   /* a GPU can encode the output, a JPEG */
+    struct image shape;           /* its samples do not matter */
+    enum alpha alpha;             /* the request's, or ALPHA_KEEP where plain filters give the same bytes */
+    uint64_t bytes;               /* of the file; 0: not known */
+    bool gpu_decodes;             /* a GPU can decode the file, a JPEG */
+    enum gpu_encodes gpu_encodes; /* what a GPU can encode of the output */
 };
 
 struct pipeline {

@@ -45,7 +45,8 @@ double cost_variant_seconds(const struct variant *variant, const struct filter *
 
 /* ---- Backends ---- */
 
-static const double context_seconds = 0.3; /* to create a CUDA context */
+static const double context_seconds = 0.3;   /* to create a CUDA context */
+static const double move_seconds = 1 / 50e9; /* to move a byte of page-locked memory over the bus */
 
 /* The chosen variants' seconds for all filters in turn, with planes in place. */
 static double chosen_seconds(const struct filter *filters, size_t count, enum backend backend, const struct work *work)
@@ -73,33 +74,51 @@ static double image_cuda_seconds(const struct filter *filters, size_t count, con
            chosen_seconds(filters, count, BACKEND_CUDA, work);
 }
 
+static double pixels_of(const struct total_work *batch)
+{
+    return (double)batch->image.width * batch->image.height;
+}
+
+/* The time from samples to the file, on a busy core, and from samples to the host's memory, on a GPU. If a GPU cannot
+ * encode, only the download counts. */
+static struct backend_seconds encode_seconds(const struct total_work *batch)
+{
+    const double jpeg = 2.5e-9, gpu_jpeg = 1 / 12e9; /* a pixel */
+    const double png = 2.7e-9, gpu_png = 1 / 30e9;   /* a sample; that on a GPU is a guess */
+    const double pixels = pixels_of(batch), samples = work_samples(&batch->image);
+    switch (batch->gpu_encodes) {
+    case GPU_ENCODES_JPEG:
+        return (struct backend_seconds){.cpu = pixels * jpeg, .cuda = pixels * gpu_jpeg};
+    case GPU_ENCODES_PNG:
+        return (struct backend_seconds){.cpu = samples * png, .cuda = samples * gpu_png};
+    default:
+        return (struct backend_seconds){.cuda = samples * (double)sample_bytes(batch->image.sample) * move_seconds};
+    }
+}
+
 static double batch_cpu_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
-    /* Seconds for a pixel of a JPEG on a busy core. */
-    const double decode = batch->gpu_decodes ? 4.5e-9 : 0, encode = batch->gpu_encodes ? 2.5e-9 : 0;
-    const double pixels = (double)batch->image.width * batch->image.height;
+    const double jpeg = 4.5e-9; /* to decode a pixel on a busy core */
+    const double decode = batch->gpu_decodes ? pixels_of(batch) * jpeg : 0, encode = encode_seconds(batch).cpu;
     const int threads = batch->image.threads > 0 ? batch->image.threads : 1;
-    return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + pixels * (decode + encode) / threads) /
+    return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + (decode + encode) / threads) /
            batch->workers;
 }
 
 static double batch_cuda_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
-    const double locking = 0.43e-9;              /* to page-lock a byte, once for each worker */
-    const double copy = 0.1e-9, move = 1 / 50e9; /* to copy a byte to page-locked memory; then over the bus */
-    const double decode = 1 / 8e9, encode = 1 / 12e9,
-                 host = 0.5e-9; /* a pixel of a JPEG on a GPU; its bytes on a core */
+    const double locking = 0.43e-9;               /* to page-lock a byte, once for each worker */
+    const double copy = 0.1e-9;                   /* to copy a byte to page-locked memory */
+    const double decode = 1 / 8e9, host = 0.5e-9; /* a pixel of a JPEG on a GPU; the bytes of its files on a core */
     const struct work *image = &batch->image;
     const double bytes = work_samples(image) * (double)sample_bytes(image->sample);
-    const double pixels = (double)image->width * image->height;
-    const bool is_moved = !batch->gpu_decodes || !batch->gpu_encodes;
+    const bool is_moved = !batch->gpu_decodes || batch->gpu_encodes == GPU_ENCODES_NOTHING;
     /* The workers filter while a GPU starts. On an H200, the part of its start and shutdown that does not overlap took
      * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
     const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
-    const double gpu = (batch->gpu_decodes ? pixels * decode : bytes * move) +
-                       (batch->gpu_encodes ? pixels * encode : bytes * move) +
-                       chosen_seconds(filters, count, BACKEND_CUDA, image);
-    const double core = is_moved ? bytes * copy : pixels * host;
+    const double gpu = (batch->gpu_decodes ? pixels_of(batch) * decode : bytes * move_seconds) +
+                       encode_seconds(batch).cuda + chosen_seconds(filters, count, BACKEND_CUDA, image);
+    const double core = is_moved ? bytes * copy : pixels_of(batch) * host;
     return start + batch->images * fmax(gpu / batch->gpus, core / batch->workers);
 }
 
