@@ -276,6 +276,33 @@ void device_release_locked(struct device *device, void *buffer)
         cudaFreeHost(buffer);
 }
 
+void device_buffer_release(struct device *device, struct device_buffer *buffer)
+{
+    if (buffer->is_locked)
+        device_release_locked(device, buffer->bytes);
+    else
+        device_release(device, buffer->bytes);
+    buffer->bytes = NULL;
+    buffer->size = 0;
+}
+
+bool device_buffer_reserve(struct device *device, struct device_buffer *buffer, size_t size, struct error *error)
+{
+    if (size <= buffer->size)
+        return true;
+    const size_t more = size + size / 8; /* because the next image may be a little larger */
+    if (!device_wait(device, error))
+        return false;
+    device_buffer_release(device, buffer);
+    void *bytes;
+    if (!(buffer->is_locked ? device_allocate_locked(device, more, &bytes, error)
+                            : device_allocate(device, more, &bytes, error)))
+        return false;
+    buffer->bytes = (uint8_t *)bytes;
+    buffer->size = more;
+    return true;
+}
+
 size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane)
 {
     plane->sample = sample;

@@ -85,6 +85,17 @@ void device_release(struct device *device, void *buffer);
 bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error);
 void device_release_locked(struct device *device, void *buffer);
 
+/* Memory that grows: of the device, or page-locked memory of the host. It begins with zeros, but for is_locked. */
+struct device_buffer {
+    uint8_t *bytes;
+    size_t size;
+    bool is_locked;
+};
+
+/* Make BUFFER at least SIZE bytes long. If it grows, its content is lost, and the call waits for all queued work. */
+bool device_buffer_reserve(struct device *device, struct device_buffer *buffer, size_t size, struct error *error);
+void device_buffer_release(struct device *device, struct device_buffer *buffer);
+
 /* Lay out COUNT planes with the alignment that struct plane requires. data becomes NULL. Returns the bytes of all
  * planes. Rows are EXTRA bytes longer than necessary; EXTRA is a multiple of 128. */
 size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane);

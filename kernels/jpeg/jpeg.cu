@@ -5,34 +5,6 @@
 
 #include <stdlib.h>
 
-static void release(struct device_jpeg *jpeg, struct jpeg_buffer *buffer)
-{
-    if (buffer->is_locked)
-        device_release_locked(jpeg->device, buffer->bytes);
-    else
-        device_release(jpeg->device, buffer->bytes);
-    buffer->bytes = NULL;
-    buffer->size = 0;
-}
-
-bool jpeg_buffer_reserve(struct device_jpeg *jpeg, struct jpeg_buffer *buffer, size_t size, struct error *error)
-{
-    if (size <= buffer->size)
-        return true;
-    /* An eighth more, because the next image may be a little larger. */
-    const size_t more = size + size / 8;
-    if (!device_wait(jpeg->device, error))
-        return false;
-    release(jpeg, buffer);
-    void *bytes;
-    if (!(buffer->is_locked ? device_allocate_locked(jpeg->device, more, &bytes, error)
-                            : device_allocate(jpeg->device, more, &bytes, error)))
-        return false;
-    buffer->bytes = (uint8_t *)bytes;
-    buffer->size = more;
-    return true;
-}
-
 bool device_jpeg_open(struct device *device, struct device_jpeg **opened, struct error *error)
 {
     *opened = NULL;
@@ -52,11 +24,11 @@ void device_jpeg_close(struct device_jpeg *jpeg)
         return;
     struct encoder *encoder = &jpeg->encoder;
     struct decoder *decoder = &jpeg->decoder;
-    struct jpeg_buffer *const buffers[] = {&encoder->tables, &encoder->tables_sent,  &encoder->words,
+    struct device_buffer *const buffers[] = {&encoder->tables, &encoder->tables_sent,  &encoder->words,
                                            &encoder->scan,   &encoder->scan_size,    &encoder->data,
                                            &decoder->data,   &decoder->result,       &decoder->upload,
                                            &decoder->work,   &decoder->coefficients, &decoder->samples};
-    for (struct jpeg_buffer *buffer : buffers)
-        release(jpeg, buffer);
+    for (struct device_buffer *buffer : buffers)
+        device_buffer_release(jpeg->device, buffer);
     free(jpeg);
 }

@@ -59,6 +59,10 @@ static inline int png_band_rows(size_t row_bytes, int height)
     return fitting < (size_t)height ? (int)fitting : height;
 }
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The scratch memory of a thread, about 450 KB. It keeps nothing from one band to the next. */
 struct deflate_workspace;
 
@@ -75,5 +79,9 @@ size_t deflate_band(struct deflate_workspace *work, const uint8_t *bytes, size_t
 
 /* Write a band in the same way, without compression. */
 size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The PNG encoder, from samples to the stream: six kernels, one after the other.
+ *
+ *     filter   a warp filters a row, and sums it up for the Adler-32
+ *     split    split.cu finds the repetitions of each block
+ *     codes    a warp makes the codes of a block, which say how many bits the block has
+ *     place    one block of threads adds up the bits of all blocks, and the sums of all rows
+ *     emit     a block of threads writes the bits of a block to their place
+ *
+ * Each bit is written once, to words that were 0, so the result does not depend on the order of the threads. */
+#include "kernels/png/encode.cuh"
+#include "kernels/png/png.h"
+
+#include <stdlib.h>
+
+namespace
+{
+constexpr int threads = 256, warps = threads / 32;
+
+/* ---- Filter ---- */
+
+constexpr uint32_t adler_prime = 65521; /* the largest prime below 2^16 */
+
+/* Rows of samples, as the bytes of a file. */
+struct rows {
+    const uint8_t *here, *above; /* ABOVE: NULL for the first row */
+    int swap;                    /* 1 if the bytes of a sample change their order, else 0 */
+};
+
+/* The difference of byte I from what FILTER predicts. LEFT, UP and CORNER are its neighbours. */
+__device__ __forceinline__ uint32_t difference(int filter, int byte, int left, int up, int corner)
+{
+    int predicted = filter == PNG_SUB ? left : filter == PNG_UP ? up : filter == PNG_AVERAGE ? (left + up) / 2 : 0;
+    if (filter == PNG_PAETH) {
+        const int a = abs(up - corner), b = abs(left - corner), c = abs(left + up - 2 * corner);
+        predicted = a <= b && a <= c ? left : b <= c ? up : corner;
+    }
+    return (uint32_t)(byte - predicted) & 255;
+}
+
+/* Call VISIT(i, byte, left, up, corner) for each byte of the row that the lane has. */
+template <typename Visit>
+__device__ __forceinline__ void visit_row(const struct rows &rows, size_t size, size_t pixel, Visit visit)
+{
+    for (size_t i = threadIdx.x % 32; i < size; i += 32) {
+        const size_t at = i ^ (size_t)rows.swap, left = at - pixel;
+        const bool has_left = i >= pixel, has_above = rows.above != NULL;
+        visit(i, (int)rows.here[at], has_left ? (int)rows.here[left] : 0, has_above ? (int)rows.above[at] : 0,
+              has_left && has_above ? (int)rows.above[left] : 0);
+    }
+}
+
+__global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ struct picture picture)
+{
+    const int row = (int)blockIdx.x * warps + (int)threadIdx.x / 32;
+    if (row >= picture.height)
+        return;
+    const size_t size = picture.row_bytes, pixel = (size_t)picture.pixel;
+    struct rows rows;
+    rows.here = picture.samples + (size_t)row * size;
+    rows.above = row > 0 ? rows.here - size : NULL;
+    rows.swap = picture.is_wide;
+
+    uint32_t sums[PNG_FILTERS] = {};
+    visit_row(rows, size, pixel, [&](size_t, int byte, int left, int up, int corner) {
+#pragma unroll
+        for (int f = 0; f < PNG_FILTERS; f++) {
+            const uint32_t value = difference(f, byte, left, up, corner);
+            sums[f] += min(min(value, 256 - value), (uint32_t)PNG_DIFFERENCE_MAX);
+        }
+    });
+    int best = PNG_NONE;
+    uint32_t least = all_lanes;
+#pragma unroll
+    for (int f = 0; f < PNG_FILTERS; f++) {
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2)
+            sums[f] += __shfl_xor_sync(all_lanes, sums[f], step);
+        best = sums[f] < least ? f : best;
+        least = min(least, sums[f]);
+    }
+
+    uint8_t *const out = picture.filtered + (size_t)row * (size + 1);
+    uint64_t sum = 0, weighted = 0;
+    uint32_t weight = (uint32_t)((size - threadIdx.x % 32) % adler_prime); /* of the next byte */
+    visit_row(rows, size, pixel, [&](size_t i, int byte, int left, int up, int corner) {
+        const uint32_t value = difference(best, byte, left, up, corner);
+        out[1 + i] = (uint8_t)value;
+        sum += value;
+        weighted += (uint64_t)value * weight;
+        weight += weight < 32 ? adler_prime - 32 : -32u;
+    });
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        sum += __shfl_xor_sync(all_lanes, sum, step);
+        weighted += __shfl_xor_sync(all_lanes, weighted, step);
+    }
+    if (threadIdx.x % 32 == 0) {
+        out[0] = (uint8_t)best;
+        weighted += (uint64_t)best * ((size + 1) % adler_prime);
+        picture.sums[row] =
+            make_uint2((uint32_t)((sum + (uint64_t)best) % adler_prime), (uint32_t)(weighted % adler_prime));
+    }
+}
+
+/* ---- Codes ---- */
+
+/* Count the literals of a block again: those in long runs were not counted, and the bytes of repetitions were. */
+__device__ __forceinline__ void count_literals(const struct block &block, const struct part &part,
+                                               struct deflate_uses &uses)
+{
+    for (int word = (int)threadIdx.x; 32 * word < part.size; word += 32) {
+        const uint32_t uncounted = block.uncounted[word], covered = block.covered[word];
+        for (uint32_t left = uncounted ^ covered; left != 0; left &= left - 1) {
+            const int bit = __ffs((int)left) - 1;
+            atomicAdd(&uses.litlens[part.bytes[32 * word + bit]], covered >> bit & 1 ? all_lanes : 1u);
+        }
+    }
+}
+
+__global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct picture picture)
+{
+    __shared__ struct deflate_uses uses;
+    __shared__ struct deflate_codes codes;
+    struct block &block = picture.work[blockIdx.x];
+    const struct part part = part_of(picture, (int)blockIdx.x);
+    for (int i = (int)threadIdx.x; i < (int)(sizeof uses / 4); i += 32)
+        ((uint32_t *)&uses)[i] = i == DEFLATE_END ? 1 : ((const uint32_t *)&block.uses)[i];
+    __syncwarp();
+    count_literals(block, part, uses);
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        block.bits = deflate_make_codes(&uses, &codes);
+        block.is_stored = block.bits >= 8 * (uint64_t)part.size;
+        struct deflate_writer out = {0, 0, (uint8_t *)block.description};
+        deflate_write_description(&codes, part.ends_stream, &out);
+        block.description_bits = (uint32_t)(8 * (out.next - (uint8_t *)block.description)) + out.count;
+        deflate_set_tables(&block.tables, &codes);
+    }
+}
+
+/* ---- Places ---- */
+
+constexpr int place_threads = 1024;
+constexpr unsigned block_head = 3, stored_head = 32, byte_bits = 8; /* bits */
+
+__device__ __forceinline__ uint64_t next_byte(uint64_t bit)
+{
+    return (bit + byte_bits - 1) / byte_bits * byte_bits;
+}
+
+/* The end of a stored block of SIZE bytes that begins at bit AT. */
+__device__ __forceinline__ uint64_t stored_end(uint64_t at, int size)
+{
+    return next_byte(at + block_head) + stored_head + byte_bits * (uint64_t)size;
+}
+
+/* Set the places of a band's blocks, from the band's begin. Returns the bytes of the band. */
+__device__ __forceinline__ uint64_t place_band(const struct picture &picture, int band)
+{
+    uint64_t at = 0;
+    for (int number = band * picture.band_blocks;; number++) {
+        const struct part part = part_of(picture, number);
+        struct block &block = picture.work[number];
+        block.place = at;
+        at = block.is_stored ? stored_end(at, part.size) : at + block.bits;
+        if (part.ends_band)
+            return (part.ends_stream ? next_byte(at) : stored_end(at, 0)) / byte_bits;
+    }
+}
+
+/* The sum of VALUE over the threads up to this one, by all threads. */
+__device__ __forceinline__ uint64_t sum_up_to(uint64_t *sums, uint64_t value)
+{
+    const int t = (int)threadIdx.x;
+    sums[t] = value;
+    __syncthreads();
+    for (int step = 1; step < place_threads; step *= 2) {
+        const uint64_t other = t >= step ? sums[t - step] : 0;
+        __syncthreads();
+        sums[t] += other;
+        __syncthreads();
+    }
+    return sums[t];
+}
+
+__global__ void __launch_bounds__(place_threads) place_blocks(const __grid_constant__ struct picture picture)
+{
+    __shared__ uint64_t sums[place_threads];
+    uint64_t start = 0; /* of the next bands */
+    for (int first = 0; first < picture.bands; first += place_threads) {
+        const int band = first + (int)threadIdx.x;
+        const uint64_t bytes = band < picture.bands ? place_band(picture, band) : 0;
+        const uint64_t end = start + sum_up_to(sums, bytes);
+        if (band < picture.bands)
+            picture.ends[band] = end;
+        start += sums[place_threads - 1];
+        __syncthreads();
+    }
+    /* Adler-32 has two sums: 1 and all bytes; and the values of the first sum after each byte. */
+    uint64_t low = 0, high = 0;
+    for (int row = (int)threadIdx.x; row < picture.height; row += place_threads) {
+        const uint64_t after = (uint64_t)(picture.height - 1 - row) * (picture.row_bytes + 1) % adler_prime;
+        low += picture.sums[row].x;
+        high = (high + picture.sums[row].y + after * picture.sums[row].x) % adler_prime;
+    }
+    low = sum_up_to(sums, low);
+    __syncthreads();
+    high = sum_up_to(sums, high);
+    if (threadIdx.x == place_threads - 1) {
+        picture.result->size = start;
+        picture.result->adler = (uint32_t)((high + picture.bytes) % adler_prime << 16 | (1 + low) % adler_prime);
+    }
+}
+
+/* ---- Bits ---- */
+
+/* Put COUNT bits of VALUE, at most 64, at bit AT of WORDS, which may be shared or global. */
+__device__ __forceinline__ void put_bits(uint32_t *words, uint64_t at, uint64_t value, unsigned count)
+{
+    uint32_t *word = words + at / 32;
+    const unsigned shift = (unsigned)at % 32;
+    if (count == 0)
+        return;
+    atomicOr(word, (uint32_t)(value << shift));
+    if (shift + count > 32)
+        atomicOr(word + 1, (uint32_t)(value << shift >> 32));
+    if (shift + count > 64)
+        atomicOr(word + 2, (uint32_t)(value >> (64 - shift)));
+}
+
+/* Write a stored block of PART's bytes that begins at bit AT. */
+__device__ __forceinline__ void emit_stored(const struct picture &picture, const struct part &part, uint64_t at)
+{
+    const uint64_t head = next_byte(at + block_head), first = (head + stored_head) / byte_bits,
+                   end = first + (uint64_t)part.size;
+    if (threadIdx.x == 0) {
+        put_bits(picture.stream, at, part.ends_stream, block_head);
+        put_bits(picture.stream, head, (uint32_t)part.size | ~(uint32_t)part.size << 16, stored_head);
+    }
+    for (uint64_t word = first / 4 + threadIdx.x; 4 * word < end; word += threads) {
+        uint32_t value = 0;
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++)
+            if (4 * word + k >= first && 4 * word + k < end)
+                value |= (uint32_t)part.bytes[4 * word + k - first] << byte_bits * k;
+        atomicOr(picture.stream + word, value);
+    }
+}
+
+/* The bits of a byte's literal, or of the repetition that begins there. */
+struct item {
+    uint64_t bits;
+    unsigned count;
+};
+
+__device__ __forceinline__ void add_code(struct item &item, uint32_t code)
+{
+    item.bits |= (uint64_t)(code >> 8) << item.count;
+    item.count += code & 255;
+}
+
+__device__ __forceinline__ struct item item_at(const struct block &block, const struct deflate_tables &tables,
+                                               const struct part &part, int at)
+{
+    struct item item = {0, 0};
+    if (at >= part.size) {
+        if (at == part.size)
+            add_code(item, tables.end);
+    } else if (!has(block.covered, at)) {
+        add_code(item, tables.literals[part.bytes[at]]);
+    } else if (has(block.begun, at)) {
+        const unsigned rest = block.notes[at + 1] - 1u, symbol = deflate_symbol(rest, DISTANCE_STEPS);
+        const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
+        add_code(item, tables.lengths[block.notes[at]]);
+        add_code(item, tables.distances[symbol]);
+        add_code(item, (rest & ((1u << extra) - 1)) << 8 | extra);
+    }
+    return item;
+}
+
+constexpr int thread_bytes = 4, step_bytes = threads * thread_bytes;
+/* A repetition has 3 bytes or more, and its codes and extra bits at most 42 bits. */
+constexpr int step_words = step_bytes * 14 / 32 + 4;
+
+struct emission {
+    struct deflate_tables tables;
+    uint32_t words[step_words]; /* bits of a step, from a word of the stream on */
+    uint32_t sums[warps];
+};
+
+/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. */
+__device__ __forceinline__ uint32_t sum_before(struct emission &emission, uint32_t value, uint32_t *whole)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    uint32_t sum = value;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(all_lanes, sum, (unsigned)step);
+        sum += lane >= step ? other : 0;
+    }
+    if (lane == 31)
+        emission.sums[warp] = sum;
+    __syncthreads();
+    uint32_t before = sum - value;
+    *whole = 0;
+#pragma unroll
+    for (int i = 0; i < warps; i++) {
+        before += i < warp ? emission.sums[i] : 0;
+        *whole += emission.sums[i];
+    }
+    return before;
+}
+
+/* Write the block, which begins at bit AT. Its first and last word may also have bits of others. */
+__device__ __forceinline__ void emit_coded(const struct picture &picture, struct emission &emission,
+                                           const struct block &block, const struct part &part, uint64_t at)
+{
+    const int t = (int)threadIdx.x;
+    for (int i = t; i < (int)(sizeof emission.tables / 4); i += threads)
+        ((uint32_t *)&emission.tables)[i] = ((const uint32_t *)&block.tables)[i];
+    for (unsigned first = 32 * threadIdx.x; first < block.description_bits; first += 32 * threads)
+        put_bits(picture.stream, at + first, block.description[first / 32], min(32u, block.description_bits - first));
+    at += block.description_bits;
+    for (int first = 0; first <= part.size; first += step_bytes) {
+        struct item items[thread_bytes];
+        uint32_t count = 0, whole;
+        for (int i = t; i < step_words; i += threads)
+            emission.words[i] = 0;
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < thread_bytes; k++) {
+            items[k] = item_at(block, emission.tables, part, first + thread_bytes * t + k);
+            count += items[k].count;
+        }
+        uint64_t bit = at % 32 + sum_before(emission, count, &whole);
+#pragma unroll
+        for (int k = 0; k < thread_bytes; k++) {
+            put_bits(emission.words, bit, items[k].bits, items[k].count);
+            bit += items[k].count;
+        }
+        __syncthreads();
+        const int words = (int)((at % 32 + whole + 31) / 32);
+        for (int i = t; i < words; i += threads) {
+            if (i == 0 || i == words - 1)
+                atomicOr(picture.stream + at / 32 + i, emission.words[i]);
+            else
+                picture.stream[at / 32 + i] = emission.words[i];
+        }
+        at += whole;
+        __syncthreads();
+    }
+}
+
+__global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ struct picture picture)
+{
+    __shared__ struct emission emission;
+    const int number = (int)blockIdx.x, band = number / picture.band_blocks;
+    const struct part part = part_of(picture, number);
+    const struct block &block = picture.work[number];
+    const uint64_t at = block.place + byte_bits * (band > 0 ? picture.ends[band - 1] : 0);
+    if (block.is_stored)
+        emit_stored(picture, part, at);
+    else
+        emit_coded(picture, emission, block, part, at);
+    if (threadIdx.x == 0 && part.ends_band && !part.ends_stream) { /* an empty block, which ends at a whole byte */
+        const uint64_t end = block.is_stored ? stored_end(at, part.size) : at + block.bits;
+        put_bits(picture.stream, next_byte(end + block_head), 0xffff0000u, stored_head);
+    }
+}
+} // namespace
+
+/* ---- The host's part ---- */
+
+struct device_png {
+    struct device *device;
+    struct device_buffer filtered, sums, work, ends, stream;
+    struct device_buffer result, data; /* page-locked */
+};
+
+bool device_png_open(struct device *device, struct device_png **opened, struct error *error)
+{
+    *opened = (struct device_png *)calloc(1, sizeof **opened);
+    if (!*opened)
+        return error_no_memory(error, "the PNG encoder of a GPU");
+    (*opened)->device = device;
+    (*opened)->result.is_locked = (*opened)->data.is_locked = true;
+    return true;
+}
+
+void device_png_close(struct device_png *png)
+{
+    if (!png)
+        return;
+    struct device_buffer *const buffers[] = {&png->filtered, &png->sums,   &png->work, &png->ends,
+                                             &png->stream,   &png->result, &png->data};
+    for (struct device_buffer *buffer : buffers)
+        device_buffer_release(png->device, buffer);
+    free(png);
+}
+
+static struct picture picture_of(const struct device_png *png, const struct image *image)
+{
+    struct picture picture;
+    picture.samples = image->samples;
+    picture.row_bytes = (size_t)image->width * image_pixel_bytes(image);
+    picture.height = image->height;
+    picture.pixel = (int)image_pixel_bytes(image);
+    picture.is_wide = image->bits > 8;
+    const int band_rows = png_band_rows(picture.row_bytes, image->height);
+    const size_t row = picture.row_bytes + 1, block = DEFLATE_BLOCK;
+    picture.band_bytes = (size_t)band_rows * row;
+    picture.bytes = (size_t)image->height * row;
+    picture.bands = (image->height - 1) / band_rows + 1;
+    picture.band_blocks = (int)((picture.band_bytes - 1) / block + 1);
+    const size_t last = picture.bytes - (size_t)(picture.bands - 1) * picture.band_bytes;
+    picture.blocks = (picture.bands - 1) * picture.band_blocks + (int)((last - 1) / block + 1);
+    picture.filtered = png->filtered.bytes;
+    picture.sums = (uint2 *)png->sums.bytes;
+    picture.work = (struct block *)png->work.bytes;
+    picture.ends = (uint64_t *)png->ends.bytes;
+    picture.stream = (uint32_t *)png->stream.bytes;
+    picture.result = (struct result *)png->result.bytes;
+    return picture;
+}
+
+bool device_png_encode(struct device_png *png, const struct image *image, struct error *error)
+{
+    enum { SLACK = 64 }; /* bytes after the last one are read; whole words are written */
+    struct device *device = png->device;
+    const struct picture shape = picture_of(png, image);
+    const size_t capacity = (size_t)shape.bands * deflate_bound(shape.band_bytes) + SLACK;
+    if (!device_buffer_reserve(device, &png->filtered, shape.bytes + SLACK, error) ||
+        !device_buffer_reserve(device, &png->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
+        !device_buffer_reserve(device, &png->work, (size_t)shape.blocks * sizeof *shape.work, error) ||
+        !device_buffer_reserve(device, &png->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
+        !device_buffer_reserve(device, &png->stream, capacity, error) ||
+        !device_buffer_reserve(device, &png->result, sizeof *shape.result, error) ||
+        !device_fill(device, png->stream.bytes, 0, capacity, error))
+        return false;
+    const struct picture picture = picture_of(png, image);
+    const cudaStream_t stream = device_stream(device);
+    filter_rows<<<(unsigned)((picture.height - 1) / warps + 1), threads, 0, stream>>>(picture);
+    CUDA_TRY(cudaGetLastError(), error);
+    if (!split_blocks(device, picture, error))
+        return false;
+    make_codes<<<(unsigned)picture.blocks, 32, 0, stream>>>(picture);
+    CUDA_TRY(cudaGetLastError(), error);
+    place_blocks<<<1, place_threads, 0, stream>>>(picture);
+    CUDA_TRY(cudaGetLastError(), error);
+    emit_blocks<<<(unsigned)picture.blocks, threads, 0, stream>>>(picture);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
+bool device_png_encoded(struct device_png *png, const uint8_t **bytes, size_t *size, uint32_t *adler,
+                        struct error *error)
+{
+    if (!device_wait(png->device, error))
+        return false;
+    const volatile struct result *result = (const volatile struct result *)png->result.bytes;
+    *size = (size_t)result->size;
+    *adler = result->adler;
+    if (!device_buffer_reserve(png->device, &png->data, *size, error) ||
+        !device_download(png->device, png->data.bytes, png->stream.bytes, *size, error))
+        return false;
+    *bytes = png->data.bytes;
+    return device_wait(png->device, error);
+}

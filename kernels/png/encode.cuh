@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between the two files of the encoder. png/deflate.h defines what it writes, and counts the steps that the comments
+ * here name. */
+#ifndef GPUCONV_PNG_ENCODE_CUH
+#define GPUCONV_PNG_ENCODE_CUH
+
+#include "kernels/shared/conv.cuh"
+#include "png/codes.h"
+#include "png/deflate.h"
+#include "png/filter.h"
+
+constexpr unsigned all_lanes = 0xffffffff;
+
+/* A bit for each byte of a block, and zeros. */
+constexpr int set_words = 2048;
+static_assert(set_words * 32 >= DEFLATE_BLOCK + 64, "two more words can be read");
+
+/* What the kernels know of a block. */
+struct block {
+    uint32_t same[2][set_words];   /* the bytes that equal the byte before, and the one a pixel before */
+    uint32_t starts[set_words];    /* of runs */
+    uint32_t runs[set_words];      /* their bytes */
+    uint32_t uncounted[set_words]; /* the bytes of long runs */
+    uint32_t chosen[set_words];    /* where other repetitions are looked for, and then those that have a candidate */
+    uint32_t begun[set_words];     /* the first bytes of repetitions */
+    uint32_t covered[set_words];   /* the bytes of repetitions */
+    /* At a place with a candidate, the candidate. At the first byte of a repetition its length, and then its distance.
+     * The walk does not look back at places. */
+    uint16_t notes[DEFLATE_BLOCK];
+    uint8_t prices[DEFLATE_LITERALS];
+    uint32_t pays; /* does the block have other repetitions than runs? */
+    struct deflate_uses uses;
+    struct deflate_tables tables;
+    uint32_t is_stored;
+    uint32_t description[160], description_bits;
+    uint64_t bits;  /* of the block */
+    uint64_t place; /* of its first bit in the stream */
+};
+
+/* A code of at most 7 bits and its extra bits for each length, and what is before them. */
+static_assert((3 + 5 + 5 + 4 + 3 * PRECODES + (DEFLATE_LITLENS + DEFLATE_DISTANCES) * (PRECODE_MAX + 7)) / 32 + 3 <=
+                  160,
+              "a description fits");
+
+/* What the kernel of the last step tells the host. */
+struct result {
+    uint64_t size;
+    uint32_t adler;
+};
+
+/* What the kernels get, by value. */
+struct picture {
+    const uint8_t *samples;
+    size_t row_bytes, band_bytes, bytes; /* of a row of samples; of a full band and of all bands, as filtered rows */
+    int height, pixel, is_wide;          /* is_wide: samples of 16 bits, which change the order of their bytes */
+    int bands, band_blocks, blocks;
+    uint8_t *filtered;
+    uint2 *sums; /* of each row, for the Adler-32: of its bytes, and of its bytes times how far they are from its end */
+    struct block *work;
+    uint64_t *ends; /* of the bands, in the stream */
+    uint32_t *stream;
+    struct result *result;
+};
+
+/* A block's part of the filtered rows. */
+struct part {
+    const uint8_t *bytes;
+    int size, before; /* bytes of the block, and of the band before it, which do not matter from a pixel on */
+    bool ends_band, ends_stream;
+};
+
+static __device__ __forceinline__ struct part part_of(const struct picture &picture, int number)
+{
+    const int band = number / picture.band_blocks, block = number % picture.band_blocks;
+    const size_t start = (size_t)band * picture.band_bytes, at = (size_t)block * DEFLATE_BLOCK;
+    const size_t end = picture.bytes - start < picture.band_bytes ? picture.bytes - start : picture.band_bytes;
+    struct part part;
+    part.bytes = picture.filtered + start + at;
+    part.ends_band = end - at <= DEFLATE_BLOCK;
+    part.ends_stream = part.ends_band && band == picture.bands - 1;
+    part.size = part.ends_band ? (int)(end - at) : DEFLATE_BLOCK;
+    part.before = block > 0 ? DEFLATE_BLOCK : 0;
+    return part;
+}
+
+static __device__ __forceinline__ bool has(const uint32_t *bits, int at)
+{
+    return bits[at / 32] >> at % 32 & 1;
+}
+
+/* The bytes of a word of a set that are in a block of SIZE bytes. */
+static __device__ __forceinline__ uint32_t inside(int word, int size)
+{
+    return size >= 32 * (word + 1) ? all_lanes : size <= 32 * word ? 0 : (1u << (size - 32 * word)) - 1;
+}
+
+/* Steps 1 to 8: queue what splits all blocks into literals and repetitions, and counts them. (split.cu) */
+bool split_blocks(struct device *device, const struct picture &picture, struct error *error);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of check_png share. */
+#ifndef GPUCONV_CHECK_PNG_H
+#define GPUCONV_CHECK_PNG_H
+
+#include "image/image.h"
+#include "kernels/png/png.h"
+#include "tests/lib/program.h"
+
+/* End the program where a call failed. */
+void must(bool is_done, const struct error *error);
+
+/* ---- bench.c ---- */
+
+/* How fast the kernels are with the pictures of the files, on 1 to 16 streams. */
+void bench_files(int count, char **names);
+
+#endif

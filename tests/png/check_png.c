@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Check PNG on a GPU against the CPU, byte for byte: check_png --cuda [--quick] [--seed NUMBER]. A buffer of samples has
+ * exactly the size of the samples, so compute-sanitizer finds accesses beyond them.
+ *
+ * check_png --bench FILE... times the kernels with the pictures of PNG files. */
+#include "check.h"
+
+#include "base/bytes.h"
+#include "base/random.h"
+#include "codec/codec.h"
+#include "codec/format.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAMS = 4 };
+
+static const char usage[] = "usage: check_png --cuda [--quick] [--seed NUMBER]\n"
+                            "       check_png --bench FILE...\n";
+
+void must(bool is_done, const struct error *error)
+{
+    if (!is_done)
+        fail("%s", error->message);
+}
+
+/* ---- Pictures ---- */
+
+enum content { NOISE, FLAT, PHOTO, SPARSE, TILES, LINES, MIXED, CONTENTS };
+
+static const char *const content_names[CONTENTS] = {"noise", "flat", "photo", "sparse", "tiles", "lines", "mixed"};
+
+/* Contents whose streams have literals only, runs, stored blocks, repetitions at many distances, and all of them. */
+static uint8_t sample_of(enum content content, int x, int y, int byte, uint64_t key, uint64_t *state)
+{
+    const uint64_t random = random_next(state);
+    switch (content) {
+    case NOISE:
+        return (uint8_t)(random >> 56);
+    case FLAT:
+        return (uint8_t)(key >> 8 * (unsigned)(byte % 8));
+    case SPARSE: /* runs that end */
+        return random % (2 + (key & 63)) == 0 ? (uint8_t)(random >> 56) : (uint8_t)key;
+    case TILES: { /* the same small pictures again, side by side and in other places */
+        const int side = 5 + (int)(key & 31);
+        const uint64_t tile = ((uint64_t)(x / side) * 7 + (uint64_t)(y / side) * 13 + (key >> 8 & 1023)) % 5;
+        const uint64_t mixed =
+            (tile * 131 + (uint64_t)(x % side) * 17 + (uint64_t)(y % side) * 29 + (uint64_t)byte) * 0x9e3779b97f4a7c15u;
+        return (uint8_t)((key >> 20 & 3) != 0 && (mixed >> 58) < 40 ? 0 : mixed >> 48);
+    }
+    case LINES: /* a row's bytes depend on the column alone, but for some */
+        return (uint8_t)(random % 97 == 0 ? random >> 56 : ((uint64_t)x * 0x94d049bb133111ebu + (uint64_t)byte) >> 40);
+    case MIXED:
+        return sample_of((enum content)(((uint64_t)y / 40 + key) % MIXED), x, y, byte, key, state);
+    case PHOTO:
+    default: { /* slopes with some noise */
+        const int slope = x * (1 + (int)(key & 3)) / 3 + y * (1 + (int)(key >> 2 & 3)) / 2 + byte * 40;
+        const int noise = (int)(random >> 56) >> (3 + (key >> 4 & 3));
+        return (uint8_t)((slope / 256 % 2 != 0 ? 255 - slope % 256 : slope % 256) + noise);
+    }
+    }
+}
+
+static struct image make_picture(enum content content, int width, int height, int channels, int bits, uint64_t *state)
+{
+    const uint64_t key = random_next(state);
+    struct image image = {.width = width, .height = height, .channels = channels, .bits = bits};
+    uint8_t *to = image.samples = allocate(image_bytes(&image));
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            for (int byte = 0; byte < (int)image_pixel_bytes(&image); byte++)
+                *to++ = sample_of(content, x, y, byte, key, state);
+    return image;
+}
+
+/* ---- One case ---- */
+
+/* A stream of a thread, and its buffers. */
+struct place {
+    struct device *device;
+    struct device_png *png;
+    uint64_t cases;
+};
+
+static void place_open(struct place *place)
+{
+    struct error error = {0};
+    *place = (struct place){0};
+    must(device_open(0, &place->device, &error) && device_png_open(place->device, &place->png, &error), &error);
+}
+
+static void place_close(struct place *place)
+{
+    device_png_close(place->png);
+    device_close(place->device);
+}
+
+/* Encode IMAGE on the GPU, and compare with the CPU's file: a signature, IHDR, one IDAT chunk with a head of zlib and a
+ * checksum, and IEND. */
+static void check_picture(struct place *place, const struct image *image, const char *name)
+{
+    enum { STREAM_AT = 8 + 25 + 8 + 2, TAIL = 4 + 4 + 12 };
+    const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
+    struct image on_device = *image;
+    struct error error = {0};
+    const uint8_t *stream;
+    uint8_t *file;
+    size_t file_size, size;
+    uint32_t adler;
+    must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &file_size, &error), &error);
+    void *samples;
+    must(device_allocate(place->device, image_bytes(image), &samples, &error) &&
+             device_upload(place->device, samples, image->samples, image_bytes(image), &error),
+         &error);
+    on_device.samples = samples;
+    must(device_png_encode(place->png, &on_device, &error) &&
+             device_png_encoded(place->png, &stream, &size, &adler, &error),
+         &error);
+    device_release(place->device, samples);
+    const size_t expected = file_size - STREAM_AT - TAIL;
+    size_t same = 0;
+    while (same < size && same < expected && stream[same] == file[STREAM_AT + same])
+        same++;
+    if (size != expected || same != size || adler != big32(file + file_size - TAIL))
+        fail("%s, %d x %d, %d channels of %d bits: %zu bytes, the CPU has %zu, equal up to byte %zu; checksum %08x, "
+             "the CPU has %08x",
+             name, image->width, image->height, image->channels, image->bits, size, expected, same, adler,
+             big32(file + file_size - TAIL));
+    free(file);
+    place->cases++;
+}
+
+static void check_size(struct place *place, enum content content, int width, int height, uint64_t *state)
+{
+    const int channels = random_between(state, 1, 4), bits = random_between(state, 0, 2) == 0 ? 16 : 8;
+    struct image image = make_picture(content, width, height, channels, bits, state);
+    check_picture(place, &image, content_names[content]);
+    free(image.samples);
+}
+
+/* ---- The run ---- */
+
+struct options {
+    uint64_t seed;
+    bool quick; /* a reduced set, for sanitizers */
+};
+
+struct beside {
+    struct options options;
+    bool large;
+    uint64_t cases;
+};
+
+static void *run_cases(void *argument)
+{
+    struct beside *beside = argument;
+    const bool quick = beside->options.quick;
+    uint64_t state = beside->options.seed;
+    struct place place;
+    place_open(&place);
+    for (enum content content = 0; content < CONTENTS; content++) {
+        for (int i = 0; i < (quick ? 6 : 150); i++) {
+            const int max = i % 3 == 0 ? 20 : i % 3 == 1 ? 200 : quick ? 300 : 700;
+            check_size(&place, content, random_between(&state, 1, max), random_between(&state, 1, max), &state);
+        }
+        for (int i = 0; i < (quick ? 1 : 4); i++) /* rows longer than a block, and than a band */
+            check_size(&place, content, random_between(&state, 10000, 300000), random_between(&state, 1, 3), &state);
+        if (beside->large)
+            check_size(&place, content, 2500, 1700, &state);
+    }
+    beside->cases = place.cases;
+    place_close(&place);
+    return NULL;
+}
+
+/* The large pictures on one stream, then several streams at once. */
+static uint64_t run(const struct options *options)
+{
+    pthread_t threads[STREAMS];
+    struct beside beside[STREAMS];
+    struct beside alone = {.options = *options, .large = !options->quick};
+    run_cases(&alone);
+    for (int i = 0; i < STREAMS; i++) {
+        beside[i] = (struct beside){.options = *options};
+        beside[i].options.seed += (uint64_t)i + 1;
+        if (pthread_create(&threads[i], NULL, run_cases, &beside[i]) != 0)
+            fail("no thread");
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        pthread_join(threads[i], NULL);
+        alone.cases += beside[i].cases;
+    }
+    return alone.cases;
+}
+
+static bool parse(int argc, char **argv, struct options *options)
+{
+    bool cuda = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--cuda") == 0)
+            cuda = true;
+        else if (strcmp(argv[i], "--quick") == 0)
+            options->quick = true;
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            options->seed = strtoull(argv[++i], NULL, 0);
+        else
+            return false;
+    }
+    return cuda;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.seed = 20261123};
+    const bool is_bench = argc > 2 && strcmp(argv[1], "--bench") == 0;
+    if (!is_bench && !parse(argc, argv, &options)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    struct error error = {0};
+    int devices;
+    if (!device_count(&devices, &error)) {
+        printf("skipped: %s\n", error.message);
+        return EXIT_SKIPPED;
+    }
+    if (is_bench) {
+        bench_files(argc - 2, argv + 2);
+        return 0;
+    }
+    printf("seed %" PRIu64 "\n", options.seed);
+    const uint64_t cases = run(&options);
+    printf("%" PRIu64 " cases, 0 mismatches\n", cases);
+    return 0;
+}
