@@ -65,7 +65,8 @@ enum { THREAD_BYTES = 1 << 19 };
  *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
  *                                     from --compression 2 on 2 S more for filtered rows and a second stream
  *
- * So 4 S bound a decoder and 4.5 S an encoder, which follows it. Bands come on top.
+ * So 4 S bound a decoder and 4.5 S an encoder, which follows it. Bands come on top. For a GPU the pipeline keeps S, and
+ * S for the stream of a PNG that the GPU encodes.
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
@@ -76,9 +77,12 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const struct codec *encoder = find_streaming_writer(worker, conversion);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
+    const bool is_stream = codec_plan_stream(conversion->result->output_format, &conversion->codec) != NULL;
     struct job_memory need = {
         .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->request.linear ? sizeof(struct linear) : 0),
-        .kept = worker->is_cpu_only ? 0 : image_bytes(shape),
+        .kept = worker->is_cpu_only ? 0
+                : is_stream         ? 2 * image_bytes(shape)
+                                    : image_bytes(shape),
     };
     if (encoder != NULL) {
         conversion->streaming =
@@ -193,15 +197,19 @@ static bool orient_shape(const struct job_settings *settings, struct conversion 
 static void find_gpu_codecs(const struct job_settings *settings, struct conversion *conversion)
 {
     const struct codec_input input = codec_input(conversion);
+    const struct format *format = conversion->result->output_format;
     struct gpu_codecs *gpu = &conversion->gpu;
     struct gpu_io *io = &gpu->io;
     gpu->decoder = codec_find_scan(&input, &gpu->in, &io->scan);
-    if (!settings->digests)
-        gpu->encoder =
-            codec_plan_scan(conversion->result->output_format, &conversion->image, &conversion->codec, &gpu->out);
+    const bool writes = !settings->digests;
+    const struct codec *jpeg =
+        writes ? codec_plan_scan(format, &conversion->image, &conversion->codec, &gpu->out) : NULL;
+    const struct codec *png = writes ? codec_plan_stream(format, &conversion->codec) : NULL;
+    gpu->encoder = jpeg != NULL ? jpeg : png;
     io->orientation = conversion->orientation;
     io->in = gpu->decoder != NULL ? &gpu->in : NULL;
-    io->out = gpu->encoder != NULL ? &gpu->out : NULL;
+    io->encodes = jpeg != NULL ? GPU_ENCODES_JPEG : png != NULL ? GPU_ENCODES_PNG : GPU_ENCODES_NOTHING;
+    io->out = &gpu->out;
 }
 
 /* Note what is known of the input, which is decoded, or will be while it is filtered. */
@@ -229,7 +237,7 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
         .alpha = alpha,
         .bytes = conversion->job->bytes,
         .gpu_decodes = conversion->gpu.decoder != NULL,
-        .gpu_encodes = conversion->gpu.encoder != NULL ? GPU_ENCODES_JPEG : GPU_ENCODES_NOTHING,
+        .gpu_encodes = conversion->gpu.io.encodes,
     };
     conversion->backend = pipeline_choose(&worker->pipeline, &conversion->planned, &conversion->result->phases);
 }
@@ -279,8 +287,10 @@ static bool filter_image(struct job_worker *worker, struct conversion *conversio
     struct pipeline *pipeline = &worker->pipeline;
     struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &conversion->result->error;
-    if (pipeline->backend != BACKEND_CUDA)
-        io->in = io->out = NULL;
+    if (pipeline->backend != BACKEND_CUDA) {
+        io->in = NULL;
+        io->encodes = GPU_ENCODES_NOTHING;
+    }
     bool done = io->in != NULL || conversion->image.samples != NULL || decode_image(conversion);
     atomic_store(&worker->step, JOB_STEP_FILTER);
     done = done && pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
@@ -311,18 +321,29 @@ static bool close_output(struct conversion *conversion, size_t size)
     return done;
 }
 
-/* Encode the filtered image, or put a file around the scan that a GPU has encoded. */
+/* Put a file around what a GPU has encoded. */
+static bool wrap_output(struct conversion *conversion, size_t *size)
+{
+    const struct gpu_io *io = &conversion->gpu.io;
+    struct error *error = &conversion->result->error;
+    return io->encodes == GPU_ENCODES_JPEG
+               ? codec_wrap_scan(io->out, io->data, io->data_size, &conversion->output, size, error)
+               : codec_wrap_stream(&conversion->filtered, io->data, io->data_size, io->adler, &conversion->output, size,
+                                   error);
+}
+
+/* Encode the filtered image, unless a GPU has done that. */
 static bool encode_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &result->error;
     size_t size = 0;
-    const bool is_encoded = io->out != NULL;
+    const bool is_encoded = io->encodes != GPU_ENCODES_NOTHING;
     atomic_store(&worker->step, JOB_STEP_ENCODE);
     if (is_encoded)
         result->encoder = conversion->gpu.encoder;
-    bool done = !is_encoded || codec_wrap_scan(io->out, io->data, io->data_size, &conversion->output, &size, error);
+    bool done = !is_encoded || wrap_output(conversion, &size);
     if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
         job_release_buffers(worker);

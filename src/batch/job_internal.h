@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What a GPU can decode and encode of an image: JPEGs. */
+/* What a GPU can decode and encode of an image. */
 struct gpu_codecs {
     struct gpu_io io;
     struct jpeg_layout in, out;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * The pipeline on a GPU: upload, split, filters, merge, download, queued on one stream. Where the image is a JPEG
- * before or after the filters, it is decoded or encoded there. */
+ * before the filters, it is decoded there. Where it is a JPEG or a PNG after them, it is encoded there. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"
 #include "image/linear.h"
 #include "kernels/device/device.h"
 #include "kernels/jpeg/jpeg.h"
+#include "kernels/png/png.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,9 @@ void pipeline_shrink(struct pipeline *pipeline)
     device_release(pipeline->device, pipeline->device_linear.data);
     device_release(pipeline->device, pipeline->device_decoded.data);
     device_jpeg_close(pipeline->jpeg);
+    device_png_close(pipeline->png);
     pipeline->jpeg = NULL;
+    pipeline->png = NULL;
     pipeline->page_locked = pipeline->device_samples = (struct buffer){0};
     pipeline->device_linear = pipeline->device_decoded = (struct buffer){0};
     pipeline->device_planes[0] = pipeline->device_planes[1] = (struct buffer){0};
@@ -145,22 +148,23 @@ static struct image jpeg_image(const struct image *image, const struct gpu_io *i
     return jpeg;
 }
 
-/* Reserve what JPEGs need besides. */
-static bool reserve_jpeg(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
-                         struct workspace *workspace, struct error *error)
+/* Reserve what decoding and encoding need besides. */
+static bool reserve_codecs(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
+                           struct workspace *workspace, struct error *error)
 {
+    const bool has_jpeg = io->in != NULL || io->encodes == GPU_ENCODES_JPEG;
     struct image *decoded = &workspace->decoded;
     *decoded = jpeg_image(image, io);
     decoded->samples = workspace->image.samples;
-    if (io->in == NULL && io->out == NULL)
-        return true;
-    if (image->bits > 8 || (io->in != NULL && io->orientation > 1)) {
+    if (has_jpeg && (image->bits > 8 || (io->in != NULL && io->orientation > 1))) {
         if (!grow_device(pipeline->device, &pipeline->device_decoded, image_bytes(decoded), device_allocate,
                          device_release, error))
             return false;
         decoded->samples = pipeline->device_decoded.data;
     }
-    return pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error);
+    return (!has_jpeg || pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error)) &&
+           (io->encodes != GPU_ENCODES_PNG || pipeline->png != NULL ||
+            device_png_open(pipeline->device, &pipeline->png, error));
 }
 
 static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
@@ -169,7 +173,7 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     struct device *device = pipeline->device;
     const int count = pipeline->work.planes;
     const enum sample sample = pipeline->work.sample;
-    const bool has_samples = io->in == NULL || io->out == NULL;
+    const bool has_samples = io->in == NULL || io->encodes == GPU_ENCODES_NOTHING;
     bool done = upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
                                                               device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
@@ -181,13 +185,13 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
     workspace->linear = pipeline->device_linear.data;
-    return done && reserve_jpeg(pipeline, image, io, workspace, error) &&
+    return done && reserve_codecs(pipeline, image, io, workspace, error) &&
            (!pipeline->request->page_locked || !has_samples ||
             grow_device(device, &pipeline->page_locked, image_bytes(image), device_allocate_locked,
                         device_release_locked, error));
 }
 
-/* ---- JPEG input and output ---- */
+/* ---- Encoded input and output ---- */
 
 /* Decode the scan of IO to the workspace's image. If that cannot be done, IO says so, and there is no error. */
 static bool decode_scan(struct pipeline *pipeline, struct gpu_io *io, const struct workspace *workspace,
@@ -214,11 +218,14 @@ static bool queue_input(struct pipeline *pipeline, const struct image *image, co
                : device_upload(pipeline->device, workspace->image.samples, samples, image_bytes(image), error);
 }
 
-/* Encode the workspace's image. */
-static bool encode_scan(struct pipeline *pipeline, const struct workspace *workspace, struct gpu_io *io,
-                        struct error *error)
+/* Encode the workspace's image, and download the data. A JPEG has 8 bits. */
+static bool encode_image(struct pipeline *pipeline, const struct workspace *workspace, struct gpu_io *io,
+                         struct error *error)
 {
     struct image image = workspace->image;
+    if (io->encodes == GPU_ENCODES_PNG)
+        return device_png_encode(pipeline->png, &image, error) &&
+               device_png_encoded(pipeline->png, &io->data, &io->data_size, &io->adler, error);
     if (image.bits > 8) {
         image.bits = 8;
         image.samples = workspace->decoded.samples;
@@ -329,8 +336,9 @@ static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_io
 {
     struct device *device = pipeline->device;
     const struct image *image = &workspace->image;
-    return (io->out != NULL ? encode_scan(pipeline, workspace, io, error)
-                            : device_download(device, samples, image->samples, image_bytes(image), error)) &&
+    return (io->encodes != GPU_ENCODES_NOTHING
+                ? encode_image(pipeline, workspace, io, error)
+                : device_download(device, samples, image->samples, image_bytes(image), error)) &&
            device_mark(device, MARK_OUTPUT, error) && device_wait(device, error);
 }
 
@@ -343,7 +351,7 @@ static bool add_device_times(struct pipeline *pipeline, const struct gpu_io *io,
         [MARK_LOCK] = PHASE_WAIT,
         [MARK_CONVOLVE] = PHASE_CONVOLVE,
         [MARK_MERGE] = PHASE_MERGE,
-        [MARK_OUTPUT] = io->out != NULL ? PHASE_ENCODE : PHASE_DOWNLOAD,
+        [MARK_OUTPUT] = io->encodes != GPU_ENCODES_NOTHING ? PHASE_ENCODE : PHASE_DOWNLOAD,
     };
     for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
         if (mark == MARK_LOCK && pipeline->request->constant_memory == NULL)
@@ -366,10 +374,11 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
     struct workspace workspace = {0};
     struct gpu_io none = {0};
     io = io != NULL ? io : &none;
+    const bool encodes = io->encodes != GPU_ENCODES_NOTHING;
     *intact = true;
     bool done = reserve_workspace(pipeline, image, io, &workspace, error);
     phases_end(pipeline->phases, PHASE_BUFFERS);
-    if (done && request->page_locked && (io->in == NULL || io->out == NULL)) {
+    if (done && request->page_locked && (io->in == NULL || !encodes)) {
         result->samples = pipeline->page_locked.data;
         if (io->in == NULL)
             memcpy(result->samples, image->samples, image_bytes(image));
@@ -378,12 +387,12 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
     done = done && queue_image(pipeline, image, result->samples, io, &workspace, error) && device_wait(device, error);
     if (done) {
-        if (io->out == NULL && !request->page_locked && (io->in != NULL || request->choice == CHOICE_AUTO))
+        if (!encodes && !request->page_locked && (io->in != NULL || request->choice == CHOICE_AUTO))
             aside = malloc(image_bytes(image));
         if (aside != NULL)
             result->samples = aside;
-        *intact = io->out != NULL || result->samples != image->samples;
-        done = (io->out != NULL || result->samples != NULL ||
+        *intact = encodes || result->samples != image->samples;
+        done = (encodes || result->samples != NULL ||
                 error_no_memory(error, "%d x %d pixels", image->width, image->height)) &&
                fetch_output(pipeline, result->samples, io, &workspace, error) && add_device_times(pipeline, io, error);
     }

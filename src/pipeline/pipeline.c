@@ -295,7 +295,7 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io 
     if (pipeline->backend == BACKEND_CUDA && !(intact && may_fall_back(request) && fall_back_to_cpu(pipeline, error)))
         return false;
     if (io != NULL)
-        io->out = NULL;
+        io->encodes = GPU_ENCODES_NOTHING;
     if (io != NULL && io->in != NULL) {
         io->needs_cpu_decode = true;
         return false;

@@ -26,18 +26,21 @@
 struct device;
 struct device_info;
 struct device_jpeg;
+struct device_png;
 
-/* JPEG data in the place of samples, as the input or the output of a pipeline on a GPU. Only they cross the bus. */
+/* Encoded data in the place of samples, as the input or the output of a pipeline on a GPU. Only they cross the bus. */
 struct gpu_io {
     /* The image before the filters is the scan of a JPEG. */
     const struct jpeg_layout *in; /* NULL: the image has samples */
     struct jpeg_scan scan;
     int orientation; /* how to turn the decoded image upright, as for image_orient */
 
-    /* The image after the filters becomes the scan of a JPEG. */
-    const struct jpeg_layout *out; /* NULL: it becomes samples */
-    const uint8_t *data;           /* receives the data of the scan, which are valid until the next call */
+    /* The image after the filters becomes samples, the scan of a JPEG, or the stream of a PNG. */
+    enum gpu_encodes encodes;
+    const struct jpeg_layout *out; /* of the JPEG */
+    const uint8_t *data;           /* receives the scan or the stream, which is valid until the next call */
     size_t data_size;
+    uint32_t adler; /* receives the checksum of the PNG's filtered rows */
 
     bool needs_cpu_decode; /* the GPU has not decoded the input: decode it on the CPU, and call again without `in` */
 };
@@ -81,6 +84,7 @@ struct pipeline {
     unsigned device_serial;       /* of these tables */
     struct buffer device_decoded; /* an image before it is turned upright, or before or after its depth changes */
     struct device_jpeg *jpeg;     /* NULL until the GPU decodes or encodes a JPEG */
+    struct device_png *png;       /* NULL until the GPU encodes a PNG */
     bool has_taps;                /* the open device has the taps of the only filter, beside constant memory */
 };
 
@@ -130,8 +134,8 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
 /* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free
  * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. IO may be NULL, and is
  * for plans on a GPU. With io->in, IMAGE is the shape of the upright image; if the GPU cannot decode it, the function
- * fails without an error and sets io->needs_cpu_decode. With io->out, io->data are the result, and RESULT has no
- * samples; if the CPU takes over, io->out becomes NULL. */
+ * fails without an error and sets io->needs_cpu_decode. With io->encodes, io->data are the result, and RESULT has no
+ * samples; if the CPU takes over, io->encodes becomes GPU_ENCODES_NOTHING. */
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result,
                   struct error *error);
 

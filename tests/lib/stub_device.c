@@ -4,7 +4,7 @@
  * table, and does at once what a GPU queues. $GPUCONV_STUB_GPUS is the number of GPUs (default 2). $GPUCONV_STUB_FAIL
  * makes calls fail: CALL:N fails the Nth CALL and all later ones, counted over all streams, and CALL:N! the Nth only.
  * CALL is driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, jpeg,
- * or any, which counts all of these but driver. Each driver, open and reset appends a line to the file that
+ * png, or any, which counts all of these but driver. Each driver, open and reset appends a line to the file that
  * $GPUCONV_STUB_LOG names.
  *
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
@@ -43,13 +43,14 @@ enum call {
     CALL_DOWNLOAD,
     CALL_ELAPSED,
     CALL_JPEG,
+    CALL_PNG,
     CALL_ANY,
     CALL_COUNT
 };
 
-static const char *const call_names[CALL_COUNT] = {"driver", "open",     "allocate", "locked", "upload",
-                                                   "split",  "prepare",  "launch",   "merge",  "mark",
-                                                   "wait",   "download", "elapsed",  "jpeg",   "any"};
+static const char *const call_names[CALL_COUNT] = {"driver",  "open",   "allocate", "locked", "upload", "split",
+                                                   "prepare", "launch", "merge",    "mark",   "wait",   "download",
+                                                   "elapsed", "jpeg",   "png",      "any"};
 
 /* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
@@ -84,6 +85,11 @@ bool device_may_exist(void)
 bool stub_works_jpeg(struct error *error)
 {
     return works(CALL_JPEG, error);
+}
+
+bool stub_works_png(struct error *error)
+{
+    return works(CALL_PNG, error);
 }
 
 static void log_call(const char *name)

@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 
-/* Count a call of JPEG's functions, and say whether it works. */
+/* Count a call of JPEG's functions, or of PNG's, and say whether it works. */
 bool stub_works_jpeg(struct error *error);
+bool stub_works_png(struct error *error);
 
 #endif
