@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The entries of the tables have 32 bits. The lowest five are how many bits to take from the stream, extra bits
- * included. An entry of 0 is a code that is too long for the table, or none.
- *
- *   up to three literals    bits 5 and 6: how many; from bit 8 on: the bytes
- *   a length, a distance    bits 8 to 11: how many bits the code itself has; from bit 16 on: the least value
- *   the end of a block      a length of 0 */
+ * Decoding on the CPU. inflate_codes.h says what the tables hold. */
 #include "png/inflate.h"
 
 #include "base/bytes.h"
 #include "base/clones.h"
 #include "base/inline.h"
-#include "png/symbols.h"
 
 #include <endian.h>
 #include <string.h>
@@ -38,22 +32,6 @@ static inline uint64_t take(const struct inflate_decoder *decoder, uint64_t *bit
 }
 
 /* ---- Codes ---- */
-
-/* The entry of a symbol whose code has LENGTH bits. */
-static uint32_t make_entry(unsigned symbol, int length, bool is_distance)
-{
-    const uint32_t bits = (uint32_t)length, own = bits << 8 | bits;
-    if (symbol >= (is_distance ? DEFLATE_DISTANCES : DEFLATE_LITLENS))
-        return 0;
-    if (is_distance)
-        return (1 + deflate_base(symbol, DISTANCE_STEPS)) << 16 | (own + deflate_extra(symbol, DISTANCE_STEPS));
-    if (symbol <= DEFLATE_END)
-        return symbol < DEFLATE_END ? symbol << 8 | 1 << 5 | bits : own;
-    const unsigned i = symbol - DEFLATE_LENGTH_FIRST;
-    if (i == LENGTH_LAST)
-        return (uint32_t)DEFLATE_LENGTH_MAX << 16 | own;
-    return (DEFLATE_LENGTH_MIN + deflate_base(i, LENGTH_STEPS)) << 16 | (own + deflate_extra(i, LENGTH_STEPS));
-}
 
 /* The next code of LENGTH bits. The stream has the bits in reverse, so the carry of the addition goes down. */
 static uint32_t next_code(uint32_t reversed, int length)
@@ -95,7 +73,7 @@ static int make_code(struct inflate_code *code, uint32_t *table, int bits, const
     for (int length = 1; length <= bits; length++) {
         memcpy(table + ((size_t)1 << (length - 1)), table, sizeof *table << (length - 1));
         for (int i = 0; i < code->count[length]; i++, reversed = next_code(reversed, length))
-            table[reversed] = make_entry(*symbol++, length, is_distance);
+            table[reversed] = inflate_entry(*symbol++, length, is_distance);
     }
     return unused;
 }
@@ -118,19 +96,6 @@ static void join_literals(uint32_t *table)
             joined = (joined & 0xffff00) | (third & 0xff00) << 16 | 3 * COUNT | all;
         table[i] = joined;
     }
-}
-
-/* The entry of the code that BITS begin with. It has more than KNOWN bits. 0: there is none. */
-static __attribute__((noinline)) uint32_t find_long(const struct inflate_code *code, uint64_t bits, int known)
-{
-    uint32_t value = 0;
-    for (int length = 1; length <= INFLATE_CODE_MAX; length++, bits >>= 1) {
-        value = value << 1 | (uint32_t)(bits & 1);
-        const uint32_t i = value - (uint32_t)code->first[length];
-        if (length > known && i < code->count[length])
-            return make_entry(code->list[code->place[length] + i], length, known == INFLATE_DISTANCE_BITS);
-    }
-    return 0;
 }
 
 /* Set both codes. The first must be whole. The second may be empty, or have one code of one bit: all decoders accept
@@ -395,7 +360,7 @@ INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t
         if (literals_of(entry) != 0)
             continue;
         if (entry == 0) {
-            entry = find_long(&decoder->literal_code, bits.buffer, INFLATE_LITERAL_BITS);
+            entry = inflate_long(&decoder->literal_code, bits.buffer, INFLATE_LITERAL_BITS, false);
             if (literals_of(entry) != 0) {
                 entry = take_literals(&bits, entry, table, 1, &at, wide);
                 continue;
@@ -409,7 +374,7 @@ INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t
         refill(&bits);
         entry = look_up(&bits, decoder->distances, INFLATE_DISTANCE_BITS);
         if (entry == 0)
-            entry = find_long(&decoder->distance_code, bits.buffer, INFLATE_DISTANCE_BITS);
+            entry = inflate_long(&decoder->distance_code, bits.buffer, INFLATE_DISTANCE_BITS, true);
         const size_t distance = take_value(&bits, entry);
         if (distance == 0 || (!wide && distance > (size_t)(at - out) + output->known)) {
             decoder->state = INFLATE_DAMAGED;

@@ -10,6 +10,8 @@
 #ifndef GPUCONV_PNG_INFLATE_H
 #define GPUCONV_PNG_INFLATE_H
 
+#include "png/inflate_codes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,16 +24,7 @@ enum {
 };
 
 /* Sizes of the tables, in bits. */
-enum { INFLATE_LITERAL_BITS = 11, INFLATE_DISTANCE_BITS = 9, INFLATE_CODE_MAX = 15 };
-enum { INFLATE_LITERALS = 288, INFLATE_DISTANCES = 32 };
-
-/* A Huffman code as a list of symbols. Its shorter codes are in a table, too. */
-struct inflate_code {
-    int first[INFLATE_CODE_MAX + 1];      /* the first code of each length */
-    uint16_t count[INFLATE_CODE_MAX + 1]; /* how many there are */
-    uint16_t place[INFLATE_CODE_MAX + 1]; /* of their first symbol in the list */
-    uint16_t list[INFLATE_LITERALS];      /* symbols by code */
-};
+enum { INFLATE_LITERAL_BITS = 11, INFLATE_DISTANCE_BITS = 9 };
 
 enum inflate_phase {
     INFLATE_HEADER, /* a block's header is next */
