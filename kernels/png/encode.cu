@@ -9,18 +9,15 @@
  *     emit     a block of threads writes the bits of a block to their place
  *
  * Each bit is written once, to words that were 0, so the result does not depend on the order of the threads. */
+#include "kernels/png/adler.cuh"
 #include "kernels/png/encode.cuh"
-#include "kernels/png/png.h"
-
-#include <stdlib.h>
+#include "kernels/png/workspace.cuh"
 
 namespace
 {
 constexpr int threads = 256, warps = threads / 32;
 
 /* ---- Filter ---- */
-
-constexpr uint32_t adler_prime = 65521; /* the largest prime below 2^16 */
 
 /* Rows of samples, as the bytes of a file. */
 struct rows {
@@ -82,25 +79,16 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
     }
 
     uint8_t *const out = picture.filtered + (size_t)row * (size + 1);
-    uint64_t sum = 0, weighted = 0;
-    uint32_t weight = (uint32_t)((size - threadIdx.x % 32) % adler_prime); /* of the next byte */
+    struct adler_sums sums_of_row = adler_begin(size + 1, 1 + threadIdx.x % 32);
     visit_row(rows, size, pixel, [&](size_t i, int byte, int left, int up, int corner) {
         const uint32_t value = difference(best, byte, left, up, corner);
         out[1 + i] = (uint8_t)value;
-        sum += value;
-        weighted += (uint64_t)value * weight;
-        weight += weight < 32 ? adler_prime - 32 : -32u;
+        adler_add(sums_of_row, value);
     });
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        sum += __shfl_xor_sync(all_lanes, sum, step);
-        weighted += __shfl_xor_sync(all_lanes, weighted, step);
-    }
+    const uint2 whole = adler_end(sums_of_row, (uint32_t)best, size + 1);
     if (threadIdx.x % 32 == 0) {
         out[0] = (uint8_t)best;
-        weighted += (uint64_t)best * ((size + 1) % adler_prime);
-        picture.sums[row] =
-            make_uint2((uint32_t)((sum + (uint64_t)best) % adler_prime), (uint32_t)(weighted % adler_prime));
+        picture.sums[row] = whole;
     }
 }
 
@@ -142,7 +130,7 @@ __global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct 
 
 /* ---- Places ---- */
 
-constexpr int place_threads = 1024;
+constexpr int place_threads = adler_threads;
 constexpr unsigned block_head = 3, stored_head = 32, byte_bits = 8; /* bits */
 
 __device__ __forceinline__ uint64_t next_byte(uint64_t bit)
@@ -170,21 +158,6 @@ __device__ __forceinline__ uint64_t place_band(const struct picture &picture, in
     }
 }
 
-/* The sum of VALUE over the threads up to this one, by all threads. */
-__device__ __forceinline__ uint64_t sum_up_to(uint64_t *sums, uint64_t value)
-{
-    const int t = (int)threadIdx.x;
-    sums[t] = value;
-    __syncthreads();
-    for (int step = 1; step < place_threads; step *= 2) {
-        const uint64_t other = t >= step ? sums[t - step] : 0;
-        __syncthreads();
-        sums[t] += other;
-        __syncthreads();
-    }
-    return sums[t];
-}
-
 __global__ void __launch_bounds__(place_threads) place_blocks(const __grid_constant__ struct picture picture)
 {
     __shared__ uint64_t sums[place_threads];
@@ -198,19 +171,10 @@ __global__ void __launch_bounds__(place_threads) place_blocks(const __grid_const
         start += sums[place_threads - 1];
         __syncthreads();
     }
-    /* Adler-32 has two sums: 1 and all bytes; and the values of the first sum after each byte. */
-    uint64_t low = 0, high = 0;
-    for (int row = (int)threadIdx.x; row < picture.height; row += place_threads) {
-        const uint64_t after = (uint64_t)(picture.height - 1 - row) * (picture.row_bytes + 1) % adler_prime;
-        low += picture.sums[row].x;
-        high = (high + picture.sums[row].y + after * picture.sums[row].x) % adler_prime;
-    }
-    low = sum_up_to(sums, low);
-    __syncthreads();
-    high = sum_up_to(sums, high);
-    if (threadIdx.x == place_threads - 1) {
+    const uint32_t adler = adler_join(sums, picture.sums, picture.height, picture.row_bytes + 1);
+    if (threadIdx.x == 0) {
         picture.result->size = start;
-        picture.result->adler = (uint32_t)((high + picture.bytes) % adler_prime << 16 | (1 + low) % adler_prime);
+        picture.result->adler = adler;
     }
 }
 
@@ -373,34 +337,7 @@ __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ s
 
 /* ---- The host's part ---- */
 
-struct device_png {
-    struct device *device;
-    struct device_buffer filtered, sums, work, ends, stream;
-    struct device_buffer result, data; /* page-locked */
-};
-
-bool device_png_open(struct device *device, struct device_png **opened, struct error *error)
-{
-    *opened = (struct device_png *)calloc(1, sizeof **opened);
-    if (!*opened)
-        return error_no_memory(error, "the PNG encoder of a GPU");
-    (*opened)->device = device;
-    (*opened)->result.is_locked = (*opened)->data.is_locked = true;
-    return true;
-}
-
-void device_png_close(struct device_png *png)
-{
-    if (!png)
-        return;
-    struct device_buffer *const buffers[] = {&png->filtered, &png->sums,   &png->work, &png->ends,
-                                             &png->stream,   &png->result, &png->data};
-    for (struct device_buffer *buffer : buffers)
-        device_buffer_release(png->device, buffer);
-    free(png);
-}
-
-static struct picture picture_of(const struct device_png *png, const struct image *image)
+static struct picture picture_of(const struct png_encoder *encoder, const struct image *image)
 {
     struct picture picture;
     picture.samples = image->samples;
@@ -416,12 +353,12 @@ static struct picture picture_of(const struct device_png *png, const struct imag
     picture.band_blocks = (int)((picture.band_bytes - 1) / block + 1);
     const size_t last = picture.bytes - (size_t)(picture.bands - 1) * picture.band_bytes;
     picture.blocks = (picture.bands - 1) * picture.band_blocks + (int)((last - 1) / block + 1);
-    picture.filtered = png->filtered.bytes;
-    picture.sums = (uint2 *)png->sums.bytes;
-    picture.work = (struct block *)png->work.bytes;
-    picture.ends = (uint64_t *)png->ends.bytes;
-    picture.stream = (uint32_t *)png->stream.bytes;
-    picture.result = (struct result *)png->result.bytes;
+    picture.filtered = encoder->filtered.bytes;
+    picture.sums = (uint2 *)encoder->sums.bytes;
+    picture.work = (struct block *)encoder->work.bytes;
+    picture.ends = (uint64_t *)encoder->ends.bytes;
+    picture.stream = (uint32_t *)encoder->stream.bytes;
+    picture.result = (struct result *)encoder->result.bytes;
     return picture;
 }
 
@@ -429,17 +366,18 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
 {
     enum { SLACK = 64 }; /* bytes after the last one are read; whole words are written */
     struct device *device = png->device;
-    const struct picture shape = picture_of(png, image);
+    struct png_encoder *encoder = &png->encoder;
+    const struct picture shape = picture_of(encoder, image);
     const size_t capacity = (size_t)shape.bands * deflate_bound(shape.band_bytes) + SLACK;
-    if (!device_buffer_reserve(device, &png->filtered, shape.bytes + SLACK, error) ||
-        !device_buffer_reserve(device, &png->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
-        !device_buffer_reserve(device, &png->work, (size_t)shape.blocks * sizeof *shape.work, error) ||
-        !device_buffer_reserve(device, &png->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
-        !device_buffer_reserve(device, &png->stream, capacity, error) ||
-        !device_buffer_reserve(device, &png->result, sizeof *shape.result, error) ||
-        !device_fill(device, png->stream.bytes, 0, capacity, error))
+    if (!device_buffer_reserve(device, &encoder->filtered, shape.bytes + SLACK, error) ||
+        !device_buffer_reserve(device, &encoder->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
+        !device_buffer_reserve(device, &encoder->work, (size_t)shape.blocks * sizeof *shape.work, error) ||
+        !device_buffer_reserve(device, &encoder->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
+        !device_buffer_reserve(device, &encoder->stream, capacity, error) ||
+        !device_buffer_reserve(device, &encoder->result, sizeof *shape.result, error) ||
+        !device_fill(device, encoder->stream.bytes, 0, capacity, error))
         return false;
-    const struct picture picture = picture_of(png, image);
+    const struct picture picture = picture_of(encoder, image);
     const cudaStream_t stream = device_stream(device);
     filter_rows<<<(unsigned)((picture.height - 1) / warps + 1), threads, 0, stream>>>(picture);
     CUDA_TRY(cudaGetLastError(), error);
@@ -457,14 +395,15 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
 bool device_png_encoded(struct device_png *png, const uint8_t **bytes, size_t *size, uint32_t *adler,
                         struct error *error)
 {
+    struct png_encoder *encoder = &png->encoder;
     if (!device_wait(png->device, error))
         return false;
-    const volatile struct result *result = (const volatile struct result *)png->result.bytes;
+    const volatile struct result *result = (const volatile struct result *)encoder->result.bytes;
     *size = (size_t)result->size;
     *adler = result->adler;
-    if (!device_buffer_reserve(png->device, &png->data, *size, error) ||
-        !device_download(png->device, png->data.bytes, png->stream.bytes, *size, error))
+    if (!device_buffer_reserve(png->device, &encoder->data, *size, error) ||
+        !device_download(png->device, encoder->data.bytes, encoder->stream.bytes, *size, error))
         return false;
-    *bytes = png->data.bytes;
+    *bytes = encoder->data.bytes;
     return device_wait(png->device, error);
 }

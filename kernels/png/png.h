@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C interface of PNG on a GPU: samples in device memory become the stream of a file. Only compressed bytes cross
- * the bus. They are the bytes that png/deflate.h defines, which the CPU writes, too. A build without CUDA has none of
- * these functions. */
+ * The C interface of PNG on a GPU: the stream of a file becomes samples in device memory, and samples become a stream.
+ * Only compressed bytes cross the bus. Those that are written are what png/deflate.h defines, as on the CPU. A build
+ * without CUDA has none of these functions. */
 #ifndef GPUCONV_DEVICE_PNG_H
 #define GPUCONV_DEVICE_PNG_H
 
 #include "image/image.h"
 #include "kernels/device/device.h"
+#include "png/layout.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +20,18 @@ struct device_png;
 /* Release with device_png_close, before the device; NULL is allowed there. */
 bool device_png_open(struct device *device, struct device_png **png, struct error *error);
 void device_png_close(struct device_png *png);
+
+/* Page-locked memory for the data of the IDAT chunks of a file, SIZE bytes: a stream of zlib. Call this once
+ * device_png_decoded has returned for the file before. The memory is valid until device_png_decode. */
+bool device_png_reserve(struct device_png *png, size_t size, uint8_t **bytes, struct error *error);
+
+/* Queue the upload of the stream, whose rows have LAYOUT, and its decoding to SAMPLES, on the device: height x width
+ * pixels of png_layout_channels samples, interleaved, aligned to 16 bytes. */
+bool device_png_decode(struct device_png *png, const struct png_layout *layout, uint8_t *samples, struct error *error);
+
+/* Wait for the decoder. *IS_DECODED is false if the stream is damaged or unsupported: the samples are then worthless,
+ * and the CPU has to decode the file. */
+bool device_png_decoded(struct device_png *png, bool *is_decoded, struct error *error);
 
 /* Queue the encoding of IMAGE, 8 or 16 bits and 1 to 4 channels in device memory. The samples stay as they are until
  * device_png_encoded returns. */

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "codec/codec.h"
 #include "codec/format.h"
+#include "container/png.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -134,11 +135,72 @@ static void check_picture(struct place *place, const struct image *image, const 
     place->cases++;
 }
 
+/* Decode the stream of FILE on the GPU. Returns the samples, or NULL if it is left to the CPU. */
+static uint8_t *decode_on_gpu(struct place *place, const uint8_t *file, size_t size, const struct png_layout *layout,
+                              size_t sample_bytes)
+{
+    struct png_walk walk = png_walk_begin(file, size);
+    struct png_chunk chunk;
+    struct error error = {0};
+    size_t stream_size = 0;
+    uint8_t *stream, *result = NULL;
+    void *samples;
+    bool is_decoded;
+    must(device_png_reserve(place->png, size, &stream, &error), &error);
+    while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
+        if (memcmp(chunk.type, "IDAT", 4) == 0) {
+            memcpy(stream + stream_size, chunk.data, chunk.size);
+            stream_size += chunk.size;
+        }
+    must(device_png_reserve(place->png, stream_size, &stream, &error) &&
+             device_allocate(place->device, sample_bytes, &samples, &error) &&
+             device_png_decode(place->png, layout, samples, &error) &&
+             device_png_decoded(place->png, &is_decoded, &error),
+         &error);
+    if (is_decoded) {
+        result = allocate(sample_bytes);
+        must(device_download(place->device, result, samples, sample_bytes, &error) &&
+                 device_wait(place->device, &error),
+             &error);
+    }
+    device_release(place->device, samples);
+    return result;
+}
+
+/* Files of all levels must give their samples back, and damaged ones must not give wrong samples. */
+static void check_file(struct place *place, const struct image *image, const char *name, uint64_t *state)
+{
+    static const int levels[] = {0, 1, 1, 2, 6, 9};
+    const struct codec_settings settings = {.compression = levels[random_between(state, 0, 5)]};
+    const struct png_layout layout = {
+        .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
+    struct error error = {0};
+    uint8_t *file;
+    size_t size;
+    must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &size, &error), &error);
+    uint8_t *samples = decode_on_gpu(place, file, size, &layout, image_bytes(image));
+    if (samples == NULL || memcmp(samples, image->samples, image_bytes(image)) != 0)
+        fail("%s, %d x %d, %d channels of %d bits, level %d: %s", name, image->width, image->height, image->channels,
+             image->bits, settings.compression, samples == NULL ? "not decoded" : "other samples");
+    free(samples);
+    for (int i = 0; i < 2 && size > 100; i++) {
+        file[random_between(state, 43, (int)size - 21)] ^= (uint8_t)(1 << random_between(state, 0, 7));
+        samples = decode_on_gpu(place, file, size, &layout, image_bytes(image));
+        if (samples != NULL && memcmp(samples, image->samples, image_bytes(image)) != 0) /* some bits are unused */
+            fail("%s, %d x %d: a damaged file gave other samples", name, image->width, image->height);
+        free(samples);
+        place->cases++;
+    }
+    free(file);
+    place->cases++;
+}
+
 static void check_size(struct place *place, enum content content, int width, int height, uint64_t *state)
 {
     const int channels = random_between(state, 1, 4), bits = random_between(state, 0, 2) == 0 ? 16 : 8;
     struct image image = make_picture(content, width, height, channels, bits, state);
     check_picture(place, &image, content_names[content]);
+    check_file(place, &image, content_names[content], state);
     free(image.samples);
 }
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adler-32 (RFC 1950) of rows, each with one byte in front. It has two sums, modulo the largest prime below 2^16: 1 and
+ * all bytes; and the values of the first sum after each byte. */
+#ifndef GPUCONV_PNG_ADLER_CUH
+#define GPUCONV_PNG_ADLER_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+constexpr uint32_t adler_prime = 65521;
+constexpr int adler_threads = 1024; /* that join the rows */
+
+/* A lane's sums of a row: of its bytes, and of these times how far they are from the row's end. */
+struct adler_sums {
+    uint64_t sum, weighted;
+    uint32_t weight; /* of the next byte, modulo the prime */
+};
+
+/* A lane adds byte FIRST of a row of SIZE bytes, and then every 32nd. */
+static __device__ __forceinline__ struct adler_sums adler_begin(size_t size, size_t first)
+{
+    struct adler_sums sums = {0, 0, (uint32_t)((size - first) % adler_prime)};
+    return sums;
+}
+
+static __device__ __forceinline__ void adler_add(struct adler_sums &sums, uint32_t byte)
+{
+    sums.sum += byte;
+    sums.weighted += (uint64_t)byte * sums.weight;
+    sums.weight += sums.weight < 32 ? adler_prime - 32 : -32u;
+}
+
+/* The sums of a row of SIZE bytes, by a warp. FRONT is the byte in front, which no lane has added. */
+static __device__ __forceinline__ uint2 adler_end(struct adler_sums sums, uint32_t front, size_t size)
+{
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        sums.sum += __shfl_xor_sync(0xffffffff, sums.sum, step);
+        sums.weighted += __shfl_xor_sync(0xffffffff, sums.weighted, step);
+    }
+    sums.weighted += (uint64_t)front * (size % adler_prime);
+    return make_uint2((uint32_t)((sums.sum + front) % adler_prime), (uint32_t)(sums.weighted % adler_prime));
+}
+
+/* The sum of VALUE over the threads up to this one, by adler_threads. */
+static __device__ __forceinline__ uint64_t sum_up_to(uint64_t *sums, uint64_t value)
+{
+    const int t = (int)threadIdx.x;
+    __syncthreads();
+    sums[t] = value;
+    __syncthreads();
+    for (int step = 1; step < adler_threads; step *= 2) {
+        const uint64_t other = t >= step ? sums[t - step] : 0;
+        __syncthreads();
+        sums[t] += other;
+        __syncthreads();
+    }
+    return sums[t];
+}
+
+/* The Adler-32 of HEIGHT rows of SIZE bytes, from their sums, by adler_threads. WORK has as many numbers. */
+static __device__ __forceinline__ uint32_t adler_join(uint64_t *work, const uint2 *rows, int height, size_t size)
+{
+    uint64_t low = 0, high = 0;
+    for (int row = (int)threadIdx.x; row < height; row += adler_threads) {
+        const uint64_t after = (uint64_t)(height - 1 - row) * size % adler_prime;
+        low += rows[row].x;
+        high = (high + rows[row].y + after * rows[row].x) % adler_prime;
+    }
+    sum_up_to(work, low);
+    low = (1 + work[adler_threads - 1]) % adler_prime;
+    sum_up_to(work, high);
+    high = (work[adler_threads - 1] + (uint64_t)height * size) % adler_prime;
+    return (uint32_t)(high << 16 | low);
+}
+
+#endif

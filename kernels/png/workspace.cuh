@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The buffers of PNG on a GPU. png.cu makes and releases them; the encoder and the decoder have their own. */
+#ifndef GPUCONV_PNG_WORKSPACE_CUH
+#define GPUCONV_PNG_WORKSPACE_CUH
+
+#include "kernels/png/inflate.cuh"
+#include "kernels/png/png.h"
+
+struct png_encoder {
+    struct device_buffer filtered, sums, work, ends, stream;
+    struct device_buffer result, data; /* page-locked */
+};
+
+struct png_decoder {
+    struct device_buffer data, result; /* page-locked */
+    struct device_buffer stream, rows, sums, layout, progress;
+    struct inflation inflation;
+    size_t size;         /* of the stream of zlib */
+    bool is_unsupported; /* nothing is queued, because the CPU has to decode the file */
+};
+
+struct device_png {
+    struct device *device;
+    struct png_encoder encoder;
+    struct png_decoder decoder;
+};
+
+#endif
