@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Check PNG on a GPU against the CPU, byte for byte: check_png --cuda [--quick] [--seed NUMBER]. A buffer of samples has
- * exactly the size of the samples, so compute-sanitizer finds accesses beyond them.
+ * Check PNG on a GPU against the CPU, byte for byte: check_png --cuda [--quick | --cases NUMBER] [--seed NUMBER]. A buffer
+ * of samples has exactly the size of the samples, so compute-sanitizer finds accesses beyond them. NUMBER is the small
+ * pictures of each content and stream, 150 if it is not given.
  *
  * check_png --bench FILE... times the kernels with the pictures of PNG files. */
 #include "check.h"
@@ -20,7 +21,7 @@
 
 enum { STREAMS = 4 };
 
-static const char usage[] = "usage: check_png --cuda [--quick] [--seed NUMBER]\n"
+static const char usage[] = "usage: check_png --cuda [--quick | --cases NUMBER] [--seed NUMBER]\n"
                             "       check_png --bench FILE...\n";
 
 void must(bool is_done, const struct error *error)
@@ -139,21 +140,26 @@ static void check_picture(struct place *place, const struct image *image, const 
 static uint8_t *decode_on_gpu(struct place *place, const uint8_t *file, size_t size, const struct png_layout *layout,
                               size_t sample_bytes)
 {
-    struct png_walk walk = png_walk_begin(file, size);
     struct png_chunk chunk;
     struct error error = {0};
     size_t stream_size = 0;
-    uint8_t *stream, *result = NULL;
+    uint8_t *stream = NULL, *result = NULL;
     void *samples;
     bool is_decoded;
-    must(device_png_reserve(place->png, size, &stream, &error), &error);
-    while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK)
-        if (memcmp(chunk.type, "IDAT", 4) == 0) {
-            memcpy(stream + stream_size, chunk.data, chunk.size);
+    for (int pass = 0; pass < 2; pass++) { /* measure, then copy */
+        struct png_walk walk = png_walk_begin(file, size);
+        if (pass > 0)
+            must(device_png_reserve(place->png, stream_size, &stream, &error), &error);
+        stream_size = 0;
+        while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK) {
+            if (memcmp(chunk.type, "IDAT", 4) != 0)
+                continue;
+            if (pass > 0)
+                memcpy(stream + stream_size, chunk.data, chunk.size);
             stream_size += chunk.size;
         }
-    must(device_png_reserve(place->png, stream_size, &stream, &error) &&
-             device_allocate(place->device, sample_bytes, &samples, &error) &&
+    }
+    must(device_allocate(place->device, sample_bytes, &samples, &error) &&
              device_png_decode(place->png, layout, samples, &error) &&
              device_png_decoded(place->png, &is_decoded, &error),
          &error);
@@ -215,8 +221,10 @@ static void check_size(struct place *place, enum content content, int width, int
 
 struct options {
     uint64_t seed;
-    bool quick; /* a reduced set, for sanitizers */
+    int cases; /* small pictures of each content and stream; fewer than CASES are a reduced set, for sanitizers */
 };
+
+enum { CASES = 150, QUICK_CASES = 6 };
 
 struct beside {
     struct options options;
@@ -227,17 +235,19 @@ struct beside {
 static void *run_cases(void *argument)
 {
     struct beside *beside = argument;
-    const bool quick = beside->options.quick;
+    const int cases = beside->options.cases;
+    const bool quick = cases < CASES;
     uint64_t state = beside->options.seed;
     struct place place;
     place_open(&place);
     for (enum content content = 0; content < CONTENTS; content++) {
-        for (int i = 0; i < (quick ? 6 : 150); i++) {
+        for (int i = 0; i < cases; i++) {
             const int max = i % 3 == 0 ? 20 : i % 3 == 1 ? 200 : quick ? 300 : 700;
             check_size(&place, content, random_between(&state, 1, max), random_between(&state, 1, max), &state);
         }
         for (int i = 0; i < (quick ? 1 : 4); i++) /* rows longer than a block, and than a band */
-            check_size(&place, content, random_between(&state, 10000, 300000), random_between(&state, 1, 3), &state);
+            check_size(&place, content, random_between(&state, 10000, quick ? 100000 : 300000),
+                       random_between(&state, 1, 3), &state);
         if (beside->large)
             check_size(&place, content, 2500, 1700, &state);
     }
@@ -251,15 +261,16 @@ static uint64_t run(const struct options *options)
 {
     pthread_t threads[STREAMS];
     struct beside beside[STREAMS];
-    struct beside alone = {.options = *options, .large = !options->quick};
+    struct beside alone = {.options = *options, .large = options->cases >= CASES};
+    const int streams = options->cases >= QUICK_CASES ? STREAMS : 0;
     run_cases(&alone);
-    for (int i = 0; i < STREAMS; i++) {
+    for (int i = 0; i < streams; i++) {
         beside[i] = (struct beside){.options = *options};
         beside[i].options.seed += (uint64_t)i + 1;
         if (pthread_create(&threads[i], NULL, run_cases, &beside[i]) != 0)
             fail("no thread");
     }
-    for (int i = 0; i < STREAMS; i++) {
+    for (int i = 0; i < streams; i++) {
         pthread_join(threads[i], NULL);
         alone.cases += beside[i].cases;
     }
@@ -273,7 +284,9 @@ static bool parse(int argc, char **argv, struct options *options)
         if (strcmp(argv[i], "--cuda") == 0)
             cuda = true;
         else if (strcmp(argv[i], "--quick") == 0)
-            options->quick = true;
+            options->cases = QUICK_CASES;
+        else if (strcmp(argv[i], "--cases") == 0 && i + 1 < argc)
+            options->cases = atoi(argv[++i]);
         else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
             options->seed = strtoull(argv[++i], NULL, 0);
         else
@@ -284,7 +297,7 @@ static bool parse(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261123};
+    struct options options = {.seed = 20261123, .cases = CASES};
     const bool is_bench = argc > 2 && strcmp(argv[1], "--bench") == 0;
     if (!is_bench && !parse(argc, argv, &options)) {
         fputs(usage, stderr);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What kernels use of CUDA, for the emulated GPU (../gpu.cc). One thread runs at a time, until it waits for others. */
+#ifndef GPUCONV_EMULATED_CUDA_RUNTIME_H
+#define GPUCONV_EMULATED_CUDA_RUNTIME_H
+
+#include <functional>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The language ---- */
+
+#define __global__ static
+#define __device__
+#define __host__
+#define __shared__ static /* blocks run one after the other */
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+struct uint2 {
+    unsigned x, y;
+};
+
+static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return {x, y};
+}
+
+struct dim3 {
+    unsigned x, y, z;
+
+    dim3(unsigned across = 1, unsigned down = 1, unsigned deep = 1) : x(across), y(down), z(deep) {}
+};
+
+extern dim3 threadIdx, blockIdx, gridDim;
+
+/* ---- The host ---- */
+
+typedef int cudaError_t;
+typedef void *cudaStream_t;
+enum { cudaSuccess };
+
+static inline cudaError_t cudaGetLastError()
+{
+    return cudaSuccess;
+}
+
+/* Run BODY for each thread of each block. launches.py puts this in the place of <<< >>>. The stream does not matter. */
+void emulated_launch(dim3 grid, unsigned threads, cudaStream_t stream, const std::function<void()> &body);
+
+/* ---- Threads that wait for each other ---- */
+
+void __syncthreads();
+
+/* The values of all lanes of a warp, valid until the second call after this one. */
+const uint64_t *emulated_exchange(uint64_t value);
+
+template <typename T> static inline uint64_t emulated_bits(T value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+template <typename T> static inline T emulated_value(uint64_t bits)
+{
+    T value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline void __syncwarp()
+{
+    emulated_exchange(0);
+}
+
+template <typename T> static inline T __shfl_sync(unsigned, T value, int lane)
+{
+    return emulated_value<T>(emulated_exchange(emulated_bits(value))[lane % 32]);
+}
+
+template <typename T> static inline T __shfl_up_sync(unsigned, T value, unsigned step)
+{
+    const unsigned lane = threadIdx.x % 32;
+    return emulated_value<T>(emulated_exchange(emulated_bits(value))[lane >= step ? lane - step : lane]);
+}
+
+template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int mask)
+{
+    return emulated_value<T>(emulated_exchange(emulated_bits(value))[threadIdx.x % 32 ^ (unsigned)mask]);
+}
+
+template <typename T> static inline unsigned __match_any_sync(unsigned, T value)
+{
+    const uint64_t *all = emulated_exchange(emulated_bits(value));
+    unsigned lanes = 0;
+    for (unsigned i = 0; i < 32; i++)
+        lanes |= (unsigned)(all[i] == emulated_bits(value)) << i;
+    return lanes;
+}
+
+static inline unsigned __ballot_sync(unsigned, int is_set)
+{
+    const uint64_t *all = emulated_exchange(is_set != 0);
+    unsigned lanes = 0;
+    for (unsigned i = 0; i < 32; i++)
+        lanes |= (unsigned)all[i] << i;
+    return lanes;
+}
+
+static inline int __any_sync(unsigned lanes, int is_set)
+{
+    return __ballot_sync(lanes, is_set) != 0;
+}
+
+/* ---- Memory ---- */
+
+static inline void __threadfence() {}
+
+template <typename T, typename U> static inline T atomicAdd(T *place, U value)
+{
+    const T before = *place;
+    *place = (T)(before + (T)value);
+    return before;
+}
+
+template <typename T, typename U> static inline T atomicOr(T *place, U value)
+{
+    const T before = *place;
+    *place = before | (T)value;
+    return before;
+}
+
+template <typename T, typename U> static inline T atomicMin(T *place, U value)
+{
+    const T before = *place;
+    *place = (T)value < before ? (T)value : before;
+    return before;
+}
+
+/* ---- Bits and numbers ---- */
+
+static inline int __popc(int value)
+{
+    return __builtin_popcount((unsigned)value);
+}
+
+static inline int __ffs(int value)
+{
+    return __builtin_ffs(value);
+}
+
+static inline int __ffsll(long long value)
+{
+    return __builtin_ffsll(value);
+}
+
+static inline int __clz(int value)
+{
+    return value != 0 ? __builtin_clz((unsigned)value) : 32;
+}
+
+static inline unsigned __brev(unsigned value)
+{
+    unsigned reversed = 0;
+    for (int i = 0; i < 32; i++)
+        reversed |= (value >> i & 1) << (31 - i);
+    return reversed;
+}
+
+static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
+{
+    return (unsigned)(((uint64_t)high << 32 | low) >> shift % 32);
+}
+
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static inline unsigned min(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+#endif
