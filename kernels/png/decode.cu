@@ -168,40 +168,24 @@ __global__ void __launch_bounds__(32) unfilter(const __grid_constant__ struct pi
 
 /* ---- Samples ---- */
 
-__device__ __forceinline__ void write_sample(uint8_t *pixel, int i, bool is_wide, unsigned value)
-{
-    if (is_wide)
-        ((uint16_t *)pixel)[i] = (uint16_t)value;
-    else
-        pixel[i] = (uint8_t)value; /* 65535 becomes 255 */
-}
-
 __global__ void __launch_bounds__(threads) expand(const __grid_constant__ struct picture picture)
 {
     const struct png_layout &layout = *picture.layout;
     const int x = (int)(blockIdx.x * threads + threadIdx.x);
     if (x >= layout.width)
         return;
-    const unsigned bits = (unsigned)layout.bits, scale = bits < 8 ? 255 / ((1u << bits) - 1) : 1;
-    const int channels = layout.channels, all = png_layout_channels(&layout);
-    const bool is_wide = bits == 16;
+    const unsigned bits = (unsigned)layout.bits;
+    const size_t all = (size_t)png_layout_channels(&layout), pixel_bytes = bits == 16 ? 2 * all : all;
     for (int y = (int)blockIdx.y; y < picture.height; y += (int)gridDim.y) {
         const uint8_t *row = picture.rows + (size_t)y * (picture.row_bytes + 1) + 1;
-        uint8_t *pixel = picture.samples + ((size_t)y * (size_t)layout.width + (size_t)x) * (size_t)(all << is_wide);
-        bool is_key = true;
+        uint8_t *pixel = picture.samples + ((size_t)y * (size_t)layout.width + (size_t)x) * pixel_bytes;
         if (layout.paletted) {
-            const uint8_t *colour = layout.palette[png_read_sample(row, (size_t)x, bits)];
-            for (int c = 0; c < all; c++)
+            const uint8_t *colour = png_find_colour(&layout, row, (size_t)x, bits);
+            for (size_t c = 0; c < all; c++)
                 pixel[c] = colour[c];
-            continue;
+        } else {
+            png_expand_pixel(&layout, row, (size_t)x, bits, (size_t)layout.channels, pixel);
         }
-        for (int c = 0; c < channels; c++) {
-            const unsigned sample = png_read_sample(row, (size_t)x * (size_t)channels + (size_t)c, bits);
-            is_key = is_key && sample == layout.key[c < 3 ? c : 0];
-            write_sample(pixel, c, is_wide, sample * scale);
-        }
-        if (layout.transparent)
-            write_sample(pixel, channels, is_wide, is_key ? 0 : 65535);
     }
 }
 } // namespace
@@ -224,7 +208,8 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     struct device *device = png->device;
     struct png_decoder *decoder = &png->decoder;
     const uint8_t *data = decoder->data.bytes;
-    const size_t row_bytes = png_layout_row(layout), expected = (size_t)layout->height * (row_bytes + 1);
+    const size_t row_bytes = png_row_bytes(layout, (size_t)layout->width),
+                 expected = (size_t)layout->height * (row_bytes + 1);
     const size_t groups = (size_t)(layout->height - 1) / rows_at_once + 1, progress = (2 + groups) * sizeof(unsigned);
     /* A stream of zlib: deflate, no dictionary, and a multiple of 31. */
     decoder->is_unsupported = decoder->size <= head_bytes + tail_bytes || (data[0] & 15) != 8 || (data[1] & 32) != 0 ||

@@ -20,19 +20,13 @@ size_t png_inflate_need(const struct codec_info *info)
 }
 
 /* The data of all IDAT chunks: those of the only one, or a copy in *JOINED. NULL: there is not enough memory. */
-static const uint8_t *join_stream(const struct codec_input *input, const struct png_picture *picture, uint8_t **joined)
+static const uint8_t *join_stream(const struct png_stream *stream, uint8_t **joined)
 {
-    struct png_walk walk = {.bytes = input->bytes, .size = input->size, .at = picture->stream};
-    struct png_chunk chunk;
-    *joined = NULL;
-    if (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK && chunk.size == picture->stream_size)
-        return chunk.data;
-    uint8_t *to = *joined = malloc(picture->stream_size);
-    for (; to != NULL && png_chunk_is(&chunk, "IDAT"); png_walk_next(&walk, &chunk)) {
-        memcpy(to, chunk.data, chunk.size);
-        to += chunk.size;
-    }
-    return *joined;
+    const uint8_t *data = png_stream_data(stream);
+    *joined = data != NULL ? NULL : malloc(stream->size);
+    if (*joined != NULL)
+        png_stream_copy(stream, 0, stream->size, *joined);
+    return data != NULL ? data : *joined;
 }
 
 struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
@@ -43,9 +37,9 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
     enum zlib_result result = ZLIB_NO_MEMORY;
     size_t used = 0;
     uint8_t *joined;
-    const uint8_t *stream = join_stream(input, picture, &joined);
+    const uint8_t *stream = join_stream(&picture->stream, &joined);
     if (inflater != NULL && stream != NULL)
-        result = zlib_inflate(stream, picture->stream_size, inflater->rows, capacity, NULL, &used);
+        result = zlib_inflate(stream, picture->stream.size, inflater->rows, capacity, NULL, &used);
     free(joined);
     if (result == ZLIB_DONE && used >= size) {
         inflater->done = 0;

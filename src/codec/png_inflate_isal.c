@@ -54,7 +54,8 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
         return NULL;
     }
     inflater->input = input;
-    inflater->walk = (struct png_walk){.bytes = input->bytes, .size = input->size, .at = picture->stream};
+    inflater->walk = (struct png_walk){
+        .bytes = input->bytes, .size = input->size, .at = (size_t)(picture->stream.chunks - input->bytes)};
     inflater->left = size;
     inflater->spare = png_inflate_spare(picture);
     isal_inflate_init(&inflater->stream);

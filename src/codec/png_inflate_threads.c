@@ -33,29 +33,20 @@ enum { COPY = 1 << 20 };
 static void copy_piece(void *context, int64_t index, int thread)
 {
     struct png_raw *raw = context;
-    struct png_walk walk = {.bytes = raw->input->bytes, .size = raw->input->size, .at = raw->picture->stream};
+    const struct png_stream *stream = &raw->picture->stream;
     const size_t first = (size_t)index * COPY, last = first + COPY;
-    struct png_chunk chunk;
     (void)thread;
-    for (size_t at = 0; at < last && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK && png_chunk_is(&chunk, "IDAT");
-         at += chunk.size) {
-        const size_t from = at > first ? at : first, to = at + chunk.size < last ? at + chunk.size : last;
-        if (from < to)
-            memcpy(raw->joined + from, chunk.data + (from - at), to - from);
-    }
+    png_stream_copy(stream, first, last < stream->size ? last : stream->size, raw->joined + first);
 }
 
 /* Let the stream be the data of the only IDAT chunk, or a copy of the data of all. */
 static bool join_stream(struct png_raw *raw)
 {
-    struct png_walk walk = {.bytes = raw->input->bytes, .size = raw->input->size, .at = raw->picture->stream};
     struct thread_pool *pool = raw->input->settings->pool;
-    const size_t size = raw->picture->stream_size;
-    struct png_chunk chunk;
-    if (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK && chunk.size == size) {
-        raw->stream = chunk.data;
+    const size_t size = raw->picture->stream.size;
+    raw->stream = png_stream_data(&raw->picture->stream);
+    if (raw->stream != NULL)
         return true;
-    }
     raw->stream = raw->joined = malloc(size);
     if (raw->joined != NULL)
         parallel_for(pool, thread_pool_threads(pool), (int64_t)((size - 1) / COPY + 1), copy_piece, raw);
@@ -75,7 +66,7 @@ static bool is_whole(struct png_raw *raw)
         left -= some;
     }
     const size_t end = ZLIB_HEAD + inflate_parts_end(raw->parts);
-    return left > 0 && end > ZLIB_HEAD && end + ZLIB_TAIL <= raw->picture->stream_size &&
+    return left > 0 && end > ZLIB_HEAD && end + ZLIB_TAIL <= raw->picture->stream.size &&
            big32(raw->stream + end) == raw->checksum;
 }
 
@@ -111,7 +102,7 @@ size_t png_raw_extra(const struct codec_info *info, const struct codec_settings 
 static void begin_parts(struct png_raw *raw)
 {
     const struct codec_settings *settings = raw->input->settings;
-    const size_t size = raw->picture->stream_size, extra = png_raw_extra(raw->input->info, settings);
+    const size_t size = raw->picture->stream.size, extra = png_raw_extra(raw->input->info, settings);
     const int threads = thread_pool_threads(settings->pool);
     const struct inflate_cut cut = inflate_usual_cut(size, raw->size, threads);
     if (extra > 0 && extra <= settings->reader_extra && size > ZLIB_HEAD + ZLIB_TAIL && join_stream(raw) &&

@@ -6,47 +6,47 @@
 /* ---- Chunks ---- */
 
 /* Colours that the palette lacks are opaque black, as in libpng. */
-static void read_palette(const struct png_chunk *chunk, struct png_picture *picture)
+static void read_palette(const struct png_chunk *chunk, struct png_layout *layout)
 {
     for (size_t i = 0; i < PNG_PALETTE_MAX; i++)
-        picture->palette[i][3] = 255;
+        layout->palette[i][3] = 255;
     for (size_t i = 0; i < chunk->size / 3; i++)
-        memcpy(picture->palette[i], chunk->data + 3 * i, 3);
+        memcpy(layout->palette[i], chunk->data + 3 * i, 3);
 }
 
-static void read_transparency(const struct png_chunk *chunk, struct png_picture *picture)
+static void read_transparency(const struct png_chunk *chunk, struct png_layout *layout)
 {
-    picture->transparent = true;
-    for (size_t i = 0; picture->paletted && i < chunk->size; i++)
-        picture->palette[i][3] = chunk->data[i];
-    for (size_t i = 0; !picture->paletted && i < picture->channels; i++)
-        picture->key[i] = big16(chunk->data + 2 * i) & ((1u << picture->bits) - 1);
+    layout->transparent = true;
+    for (size_t i = 0; layout->paletted && i < chunk->size; i++)
+        layout->palette[i][3] = chunk->data[i];
+    for (size_t i = 0; !layout->paletted && i < (size_t)layout->channels; i++)
+        layout->key[i] = big16(chunk->data + 2 * i) & ((1u << layout->bits) - 1);
 }
 
 void png_picture_read(const struct codec_input *input, struct png_picture *picture)
 {
     const struct png_header header = png_file_header(input->bytes);
+    struct png_layout *layout = &picture->layout;
+    struct png_stream *stream = &picture->stream;
     struct png_walk walk = png_walk_begin(input->bytes, input->size);
     struct png_chunk chunk;
-    *picture = (struct png_picture){
-        .width = header.width,
-        .height = header.height,
-        .channels = header.colour & PNG_COLOUR && !(header.colour & PNG_PALETTE) ? 3 : 1,
-        .bits = header.bits,
-        .interlaced = header.interlace != 0,
-        .paletted = header.colour & PNG_PALETTE,
-    };
-    picture->channels += header.colour & PNG_ALPHA ? 1 : 0;
+    *picture = (struct png_picture){.interlaced = header.interlace != 0};
+    layout->width = (int)header.width;
+    layout->height = (int)header.height;
+    layout->channels = header.colour & PNG_COLOUR && !(header.colour & PNG_PALETTE) ? 3 : 1;
+    layout->channels += header.colour & PNG_ALPHA ? 1 : 0;
+    layout->bits = (int)header.bits;
+    layout->paletted = header.colour & PNG_PALETTE;
     while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK) {
         if (png_chunk_is(&chunk, "PLTE")) {
-            read_palette(&chunk, picture);
+            read_palette(&chunk, layout);
         } else if (png_chunk_is(&chunk, "tRNS")) {
-            read_transparency(&chunk, picture);
+            read_transparency(&chunk, layout);
         } else if (png_chunk_is(&chunk, "IDAT")) {
-            if (picture->stream == 0)
-                picture->stream = chunk.at;
-            picture->stream_size += chunk.size;
-        } else if (picture->stream != 0) {
+            if (stream->chunks == NULL)
+                stream->chunks = chunk.head;
+            stream->size += chunk.size;
+        } else if (stream->chunks != NULL) {
             break;
         }
     }
@@ -69,72 +69,55 @@ bool png_inflate_report(const struct codec_input *input, enum zlib_result result
 
 /* ---- Samples ---- */
 
-/* Sample number I of a row. */
-static inline unsigned read_sample(const uint8_t *row, size_t i, unsigned bits)
-{
-    if (bits == 8)
-        return row[i];
-    if (bits == 16)
-        return (unsigned)row[2 * i] << 8 | row[2 * i + 1];
-    return (unsigned)row[i * bits / 8] >> (8 - bits - i * bits % 8) & ((1u << bits) - 1);
-}
-
-/* Set sample number I of a pixel. IS_16_BIT: a sample has 16 bits, else 8. */
-static inline void write_sample(uint8_t *pixel, size_t i, bool is_16_bit, unsigned value)
-{
-    const uint16_t wide = (uint16_t)value;
-    if (is_16_bit)
-        memcpy(pixel + 2 * i, &wide, sizeof wide);
-    else
-        pixel[i] = (uint8_t)value; /* 65535 becomes 255 */
-}
-
 /* Convert a row of COUNT pixels to samples of 8 or 16 bits with all channels. Pixels are STEP bytes apart. */
-static inline void expand_pixels(const struct png_picture *picture, const uint8_t *row, size_t count, unsigned bits,
-                                 uint8_t *out, size_t step)
+static inline void expand_pixels(const struct png_layout *layout, const uint8_t *row, size_t count, unsigned bits,
+                                 size_t channels, uint8_t *out, size_t step)
 {
-    const unsigned scale = bits < 8 ? 255 / ((1u << bits) - 1) : 1;
-    const size_t channels = picture->channels;
-    const bool is_16_bit = bits == 16;
-    for (size_t x = 0; x < count; x++, out += step) {
-        bool key = true;
-        for (size_t c = 0; c < channels; c++) {
-            const unsigned sample = read_sample(row, x * channels + c, bits);
-            key = key && sample == picture->key[c < 3 ? c : 0];
-            write_sample(out, c, is_16_bit, sample * scale);
-        }
-        if (picture->transparent)
-            write_sample(out, channels, is_16_bit, key ? 0 : 65535);
-    }
+    for (size_t x = 0; x < count; x++, out += step)
+        png_expand_pixel(layout, row, x, bits, channels, out);
 }
 
-static inline void expand_palette(const struct png_picture *picture, const uint8_t *row, size_t count, unsigned bits,
+static inline void expand_palette(const struct png_layout *layout, const uint8_t *row, size_t count, unsigned bits,
                                   uint8_t *out, size_t step)
 {
-    if (picture->transparent)
+    if (layout->transparent)
         for (size_t x = 0; x < count; x++, out += step)
-            memcpy(out, picture->palette[read_sample(row, x, bits)], 4);
+            memcpy(out, png_find_colour(layout, row, x, bits), 4);
     else
         for (size_t x = 0; x < count; x++, out += step)
-            memcpy(out, picture->palette[read_sample(row, x, bits)], 3);
+            memcpy(out, png_find_colour(layout, row, x, bits), 3);
 }
 
-/* Convert a row of COUNT pixels. With a constant number of bits, the compiler makes plain loops. */
-static void expand_row(const struct png_picture *picture, const uint8_t *row, size_t count, uint8_t *out, size_t step)
+/* With a constant number of bits and channels, the compiler makes plain loops. */
+static inline void expand(const struct png_layout *layout, const uint8_t *row, size_t count, unsigned bits,
+                          uint8_t *out, size_t step)
 {
-    const size_t channels = picture->channels;
-    if (picture->paletted && picture->bits == 8)
-        expand_palette(picture, row, count, 8, out, step);
-    else if (picture->paletted)
-        expand_palette(picture, row, count, picture->bits, out, step);
-    else if (picture->bits == 8)
-        expand_pixels(picture, row, count, 8, out, step);
-    else if (picture->bits == 16 && !picture->transparent && step == 2 * channels)
-        bytes_swap_big16(row, count * channels, out);
-    else if (picture->bits == 16)
-        expand_pixels(picture, row, count, 16, out, step);
+    if (layout->paletted)
+        expand_palette(layout, row, count, bits, out, step);
+    else if (layout->channels == 1)
+        expand_pixels(layout, row, count, bits, 1, out, step);
+    else if (layout->channels == 3)
+        expand_pixels(layout, row, count, bits, 3, out, step);
     else
-        expand_pixels(picture, row, count, picture->bits, out, step);
+        expand_pixels(layout, row, count, bits, (size_t)layout->channels, out, step);
+}
+
+/* Convert a row of COUNT pixels. */
+static void expand_row(const struct png_layout *layout, const uint8_t *row, size_t count, uint8_t *out, size_t step)
+{
+    const size_t channels = (size_t)layout->channels;
+    if (layout->bits == 16 && !layout->transparent && step == 2 * channels)
+        bytes_swap_big16(row, count * channels, out);
+    else if (layout->bits == 16)
+        expand(layout, row, count, 16, out, step);
+    else if (layout->bits == 8)
+        expand(layout, row, count, 8, out, step);
+    else if (layout->bits == 4)
+        expand(layout, row, count, 4, out, step);
+    else if (layout->bits == 2)
+        expand(layout, row, count, 2, out, step);
+    else
+        expand(layout, row, count, 1, out, step);
 }
 
 bool png_filters_are_known(const uint8_t *raw, size_t rows, size_t raw_bytes)
@@ -145,19 +128,18 @@ bool png_filters_are_known(const uint8_t *raw, size_t rows, size_t raw_bytes)
     return true;
 }
 
-void png_make_samples(const struct png_picture *picture, const uint8_t *raw, size_t rows, size_t width,
-                      uint8_t *scratch, uint8_t *out, size_t step, size_t stride)
+void png_make_samples(const struct png_layout *layout, const uint8_t *raw, size_t rows, size_t width, uint8_t *scratch,
+                      uint8_t *out, size_t step, size_t stride)
 {
-    const size_t size = png_row_bytes(picture, width), bits = picture->channels * picture->bits;
-    const size_t pixel = bits > 8 ? bits / 8 : 1;
-    const bool plain = picture->bits == 8 && !picture->paletted && !picture->transparent && stride == size;
+    const size_t size = png_row_bytes(layout, width), pixel = (size_t)png_layout_pixel(layout);
+    const bool plain = layout->bits == 8 && !layout->paletted && !layout->transparent && stride == size;
     uint8_t *above = scratch, *waste = scratch + size, *some = scratch + 2 * size;
     for (size_t done; rows > 0; rows -= done) {
         done = plain || rows < PNG_ROWS ? rows : PNG_ROWS;
         uint8_t *produced = plain ? out : some;
         png_unfilter(raw, done, above, size, pixel, produced, waste);
         for (size_t y = 0; y < done && !plain; y++)
-            expand_row(picture, produced + y * size, width, out + y * stride, step);
+            expand_row(layout, produced + y * size, width, out + y * stride, step);
         memcpy(above, produced + (done - 1) * size, size);
         raw += done * (size + 1);
         out += done * stride;

@@ -9,16 +9,13 @@
 #include "container/png.h"
 #include "container/zlib.h"
 #include "png/filter.h"
+#include "png/layout.h"
 
 /* The contents of a file, apart from the samples. */
 struct png_picture {
-    size_t width, height, channels;         /* as in the file: the index of a palette is one channel */
-    unsigned bits;                          /* of a sample */
-    bool interlaced, paletted, transparent; /* transparent: KEY is transparent, or the palette has alpha */
-    uint8_t palette[PNG_PALETTE_MAX][4];    /* red, green, blue, alpha */
-    unsigned key[3];
-    size_t stream;      /* the place in the file of the first IDAT chunk */
-    size_t stream_size; /* bytes of data in all IDAT chunks: a zlib stream */
+    struct png_layout layout;
+    bool interlaced;
+    struct png_stream stream;
 };
 
 /* The reader's functions, for the codec's row in png_write.c. png_decode reads interlaced files only. */
@@ -31,12 +28,6 @@ void png_reader_close(struct codec_reader *reader);
 /* Read the chunks up to the last IDAT. */
 void png_picture_read(const struct codec_input *input, struct png_picture *picture);
 
-/* Bytes of a row of WIDTH pixels, without its filter. */
-static inline size_t png_row_bytes(const struct png_picture *picture, size_t width)
-{
-    return (width * picture->channels * picture->bits + 7) / 8;
-}
-
 /* Are the filters of ROWS rows known? Each row has RAW_BYTES bytes, and its filter is the first. */
 bool png_filters_are_known(const uint8_t *raw, size_t rows, size_t raw_bytes);
 
@@ -48,8 +39,8 @@ static inline size_t png_scratch_bytes(size_t size)
 
 /* Make samples of 8 or 16 bits with all channels from the next ROWS rows of WIDTH pixels at RAW, which hold known
  * filters. STEP bytes lie between two pixels of OUT, and STRIDE between two rows. */
-void png_make_samples(const struct png_picture *picture, const uint8_t *raw, size_t rows, size_t width,
-                      uint8_t *scratch, uint8_t *out, size_t step, size_t stride);
+void png_make_samples(const struct png_layout *layout, const uint8_t *raw, size_t rows, size_t width, uint8_t *scratch,
+                      uint8_t *out, size_t step, size_t stride);
 
 /* ---- The bytes of the rows, inflated from first to last: by png_inflate_isal.c, or else by png_inflate.c ---- */
 
@@ -59,7 +50,7 @@ struct png_inflater;
  * damaged. */
 static inline size_t png_inflate_spare(const struct png_picture *picture)
 {
-    return png_row_bytes(picture, picture->width) + ((size_t)1 << 16);
+    return png_row_bytes(&picture->layout, (size_t)picture->layout.width) + ((size_t)1 << 16);
 }
 
 /* Report that the inflation failed. ZLIB_DONE: it ended too early. Returns false. */

@@ -83,10 +83,11 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
 {
     struct png_reader *state = ((struct codec_reader *)context)->state;
     const struct codec_info *info = state->input.info;
-    const size_t width = state->picture.width, pixel = (size_t)info->channels * (size_t)info->bits / 8;
+    const size_t width = (size_t)info->width, pixel = (size_t)info->channels * (size_t)info->bits / 8;
     (void)first;
     (void)error; /* the fetch has found all errors */
-    png_make_samples(&state->picture, raw->data, (size_t)rows, width, state->scratch, samples, pixel, width * pixel);
+    png_make_samples(&state->picture.layout, raw->data, (size_t)rows, width, state->scratch, samples, pixel,
+                     width * pixel);
     return true;
 }
 
@@ -113,7 +114,8 @@ static bool read_columns(void *context, int first, int rows, const struct rows *
                          struct error *error)
 {
     struct png_reader *state = ((struct codec_reader *)context)->state;
-    const size_t size = state->row_bytes, width = state->picture.width, pixel = size / width, count = (size_t)rows;
+    const size_t size = state->row_bytes, width = (size_t)state->picture.layout.width, pixel = size / width,
+                 count = (size_t)rows;
     (void)error;
     wait_for_rows(state, 0, first);
     const struct png_seam *seam = &state->seams[state->calls % (CODEC_READERS + 1)];
@@ -126,7 +128,7 @@ static bool read_columns(void *context, int first, int rows, const struct rows *
         memcpy(next->above + from, samples + (count - 1) * size + from, to - from);
         note_rows(state, i, first + rows);
     }
-    if (state->picture.bits == 16)
+    if (state->picture.layout.bits == 16)
         bytes_swap_big16(samples, count * size / 2, samples);
     return true;
 }
@@ -134,10 +136,10 @@ static bool read_columns(void *context, int first, int rows, const struct rows *
 /* Let several threads read at once, if each can have some columns. */
 static void allow_readers(struct png_reader *state, struct row_source *source)
 {
-    const struct png_picture *picture = &state->picture;
+    const struct png_layout *layout = &state->picture.layout;
     const int threads = thread_pool_threads(state->input.settings->pool) / 2;
-    if (threads < 2 || picture->width < COLUMNS * COLUMN_PIXELS_MIN || picture->bits < 8 || picture->paletted ||
-        picture->transparent)
+    if (threads < 2 || layout->width < COLUMNS * COLUMN_PIXELS_MIN || layout->bits < 8 || layout->paletted ||
+        layout->transparent)
         return;
     source->readers = threads < CODEC_READERS ? threads : CODEC_READERS;
     source->read = read_columns;
@@ -147,7 +149,8 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
 {
     struct png_picture picture;
     png_picture_read(&reader->input, &picture);
-    const size_t row_bytes = png_row_bytes(&picture, picture.width);
+    const struct png_layout *layout = &picture.layout;
+    const size_t row_bytes = png_row_bytes(layout, (size_t)layout->width);
     const size_t seams = 2 * (CODEC_READERS + 1) * row_bytes, scratch = png_scratch_bytes(row_bytes);
     struct png_reader *state = calloc(1, sizeof *state + (seams > scratch ? seams : scratch));
     reader->source.raw_bytes = row_bytes + 1;
@@ -160,7 +163,7 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
         .input = reader->input,
         .picture = picture,
         .row_bytes = row_bytes,
-        .left = picture.height * (row_bytes + 1),
+        .left = (size_t)layout->height * (row_bytes + 1),
     };
     pthread_mutex_init(&state->mutex, NULL);
     pthread_cond_init(&state->changed, NULL);
@@ -201,17 +204,18 @@ static size_t list_passes(const struct png_picture *picture, struct pass passes[
     /* Adam7: the first pixel's x and y, and the steps. */
     static const uint8_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
                                         {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    const size_t width = (size_t)picture->layout.width, height = (size_t)picture->layout.height;
     size_t size = 0;
     *count = 0;
     for (int i = 0; i < (picture->interlaced ? 7 : 1); i++) {
         struct pass pass = {.step_x = 1, .step_y = 1};
         if (picture->interlaced)
             pass = (struct pass){.x = adam7[i][0], .y = adam7[i][1], .step_x = adam7[i][2], .step_y = adam7[i][3]};
-        if (picture->width <= pass.x || picture->height <= pass.y)
+        if (width <= pass.x || height <= pass.y)
             continue;
-        pass.width = (picture->width - pass.x - 1) / pass.step_x + 1;
-        pass.height = (picture->height - pass.y - 1) / pass.step_y + 1;
-        pass.row_bytes = png_row_bytes(picture, pass.width);
+        pass.width = (width - pass.x - 1) / pass.step_x + 1;
+        pass.height = (height - pass.y - 1) / pass.step_y + 1;
+        pass.row_bytes = png_row_bytes(&picture->layout, pass.width);
         size += pass.height * (pass.row_bytes + 1);
         passes[(*count)++] = pass;
     }
@@ -219,17 +223,17 @@ static size_t list_passes(const struct png_picture *picture, struct pass passes[
 }
 
 /* Make IMAGE from the rows of all passes at RAW. SCRATCH is for png_make_samples. */
-static bool read_passes(const struct codec_input *input, const struct png_picture *picture, const struct pass *passes,
+static bool read_passes(const struct codec_input *input, const struct png_layout *layout, const struct pass *passes,
                         int count, const uint8_t *raw, uint8_t *scratch, struct image *image, struct error *error)
 {
-    const size_t pixel = image_pixel_bytes(image), row = picture->width * pixel;
+    const size_t pixel = image_pixel_bytes(image), row = image_row_bytes(image);
     for (int i = 0; i < count; i++) {
         const struct pass *pass = &passes[i];
         uint8_t *first = image->samples + pass->y * row + pass->x * pixel;
         if (!png_filters_are_known(raw, pass->height, pass->row_bytes + 1))
             return codec_report_damaged(input, "unknown row filter", error);
         memset(scratch, 0, png_scratch_bytes(pass->row_bytes));
-        png_make_samples(picture, raw, pass->height, pass->width, scratch, first, pass->step_x * pixel,
+        png_make_samples(layout, raw, pass->height, pass->width, scratch, first, pass->step_x * pixel,
                          pass->step_y * row);
         raw += pass->height * (pass->row_bytes + 1);
     }
@@ -241,7 +245,7 @@ static bool read_passes(const struct codec_input *input, const struct png_pictur
 static uint8_t *inflate_passes(const struct codec_input *input, const struct png_picture *picture, size_t size,
                                struct error *error)
 {
-    const size_t scratch = png_scratch_bytes(png_row_bytes(picture, picture->width));
+    const size_t scratch = png_scratch_bytes(png_row_bytes(&picture->layout, (size_t)picture->layout.width));
     uint8_t *raw = bytes_allocate(size + scratch);
     struct png_inflater *inflater =
         raw != NULL ? png_inflate_open(input, picture, size, error) : (error_no_memory(error, "the rows"), NULL);
@@ -275,7 +279,7 @@ bool png_decode(const struct codec_input *input, struct image *image, struct err
     uint8_t *raw = inflate_passes(input, &picture, size, error);
     const bool done = raw != NULL &&
                       image_allocate(image, info->width, info->height, info->channels, info->bits, error) &&
-                      read_passes(input, &picture, passes, count, raw, raw + size, image, error);
+                      read_passes(input, &picture.layout, passes, count, raw, raw + size, image, error);
     if (!done)
         image_free(image);
     free(raw);

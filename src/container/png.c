@@ -75,6 +75,22 @@ struct png_header png_file_header(const uint8_t *bytes)
     return png_header_read(bytes + PNG_SIGNATURE + PNG_CHUNK_HEAD);
 }
 
+const uint8_t *png_stream_data(const struct png_stream *stream)
+{
+    return big32(stream->chunks) == stream->size ? stream->chunks + PNG_CHUNK_HEAD : NULL;
+}
+
+void png_stream_copy(const struct png_stream *stream, size_t first, size_t last, uint8_t *to)
+{
+    const uint8_t *chunk = stream->chunks;
+    for (size_t at = 0, size; at < last; at += size, chunk += PNG_CHUNK_OVERHEAD + size) {
+        size = big32(chunk);
+        const size_t from = at > first ? at : first, end = at + size < last ? at + size : last;
+        if (from < end)
+            memcpy(to + (from - first), chunk + PNG_CHUNK_HEAD + (from - at), end - from);
+    }
+}
+
 uint8_t *png_chunk_close(uint8_t *chunk, const char *type, size_t size)
 {
     put_big32(chunk, (uint32_t)size);

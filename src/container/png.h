@@ -80,6 +80,18 @@ struct png_header png_header_read(const uint8_t *data);
 /* The header of a file that png_check has accepted: IHDR is its first chunk. */
 struct png_header png_file_header(const uint8_t *bytes);
 
+/* The data of all IDAT chunks of a file that png_check has accepted, so these chunks follow each other. */
+struct png_stream {
+    const uint8_t *chunks; /* the length of the first one */
+    size_t size;           /* bytes of data */
+};
+
+/* The data, if one chunk has them all; else NULL. */
+const uint8_t *png_stream_data(const struct png_stream *stream);
+
+/* Copy the data from byte FIRST up to, not including, byte LAST. */
+void png_stream_copy(const struct png_stream *stream, size_t first, size_t last, uint8_t *to);
+
 /* Write the length, type and CRC of a chunk around the SIZE bytes of data at CHUNK + PNG_CHUNK_HEAD. Returns the place
  * of the next chunk. */
 uint8_t *png_chunk_close(uint8_t *chunk, const char *type, size_t size);
