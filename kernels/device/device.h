@@ -128,6 +128,9 @@ bool device_peaks(struct device *device, struct device_peaks *peaks, struct erro
 bool device_orient(struct device *device, const struct image *from, int orientation, const struct image *to,
                    struct error *error);
 
+/* image_is_opaque on the device, where the samples are. It waits for them. */
+bool device_is_opaque(struct device *device, const struct image *image, bool *is_opaque, struct error *error);
+
 /* image_split and image_merge on the device. They give the same bytes as on the CPU. The image's samples, aligned to 16
  * bytes, and the tables of LINEAR are in device memory. */
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,

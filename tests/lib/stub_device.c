@@ -276,6 +276,13 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
     return works(CALL_MERGE, error);
 }
 
+bool device_is_opaque(struct device *device, const struct image *image, bool *is_opaque, struct error *error)
+{
+    (void)device;
+    *is_opaque = image_is_opaque(image);
+    return works(CALL_DOWNLOAD, error);
+}
+
 bool device_orient(struct device *device, const struct image *from, int orientation, const struct image *to,
                    struct error *error)
 {
