@@ -65,8 +65,8 @@ enum { THREAD_BYTES = 1 << 19 };
  *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
  *                                     from --compression 2 on 2 S more for filtered rows and a second stream
  *
- * So 4 S bound a decoder and 4.5 S an encoder, which follows it. Bands come on top. For a GPU the pipeline keeps S, and
- * S for the stream of a PNG that the GPU encodes.
+ * So 4 S bound a decoder and 4.5 S an encoder, which follows it. Bands come on top. For a GPU the pipeline keeps S, the
+ * data of the file, and S for the stream of a PNG that the GPU encodes.
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
@@ -80,9 +80,7 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const bool is_stream = codec_plan_stream(conversion->result->output_format, &conversion->codec) != NULL;
     struct job_memory need = {
         .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->request.linear ? sizeof(struct linear) : 0),
-        .kept = worker->is_cpu_only ? 0
-                : is_stream         ? 2 * image_bytes(shape)
-                                    : image_bytes(shape),
+        .kept = worker->is_cpu_only ? 0 : (is_stream ? 2 : 1) * image_bytes(shape) + size,
     };
     if (encoder != NULL) {
         conversion->streaming =
@@ -167,6 +165,7 @@ static bool decode_image(struct conversion *conversion)
                       codec_reader_decode(&conversion->reader, &conversion->image, &result->error) &&
                       image_orient(&conversion->image, conversion->orientation, &result->error);
     drop_input(conversion);
+    conversion->gpu.io.decodes = GPU_CODEC_NONE;
     phases_end(&result->phases, PHASE_DECODE);
     return done;
 }
@@ -200,16 +199,20 @@ static void find_gpu_codecs(const struct job_settings *settings, struct conversi
     const struct format *format = conversion->result->output_format;
     struct gpu_codecs *gpu = &conversion->gpu;
     struct gpu_io *io = &gpu->io;
-    gpu->decoder = codec_find_scan(&input, &gpu->in, &io->scan);
-    const bool writes = !settings->digests;
-    const struct codec *jpeg =
-        writes ? codec_plan_scan(format, &conversion->image, &conversion->codec, &gpu->out) : NULL;
-    const struct codec *png = writes ? codec_plan_stream(format, &conversion->codec) : NULL;
-    gpu->encoder = jpeg != NULL ? jpeg : png;
+    const struct codec *scan = codec_find_scan(&input, &gpu->jpeg_in, &io->scan);
+    const struct codec *stream = codec_find_stream(&input, &gpu->png_in, &io->stream);
+    gpu->decoder = scan != NULL ? scan : stream;
+    io->decodes = scan != NULL ? GPU_CODEC_JPEG : stream != NULL ? GPU_CODEC_PNG : GPU_CODEC_NONE;
+    io->jpeg_in = &gpu->jpeg_in;
+    io->png_in = &gpu->png_in;
     io->orientation = conversion->orientation;
-    io->in = gpu->decoder != NULL ? &gpu->in : NULL;
-    io->encodes = jpeg != NULL ? GPU_ENCODES_JPEG : png != NULL ? GPU_ENCODES_PNG : GPU_ENCODES_NOTHING;
-    io->out = &gpu->out;
+    if (settings->digests) /* nothing is written */
+        return;
+    scan = codec_plan_scan(format, &conversion->image, &conversion->codec, &gpu->jpeg_out);
+    stream = codec_plan_stream(format, &conversion->codec);
+    gpu->encoder = scan != NULL ? scan : stream;
+    io->encodes = scan != NULL ? GPU_CODEC_JPEG : stream != NULL ? GPU_CODEC_PNG : GPU_CODEC_NONE;
+    io->jpeg_out = &gpu->jpeg_out;
 }
 
 /* Note what is known of the input, which is decoded, or will be while it is filtered. */
@@ -236,7 +239,7 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
         .shape = conversion->image,
         .alpha = alpha,
         .bytes = conversion->job->bytes,
-        .gpu_decodes = conversion->gpu.decoder != NULL,
+        .gpu_decodes = conversion->gpu.io.decodes,
         .gpu_encodes = conversion->gpu.io.encodes,
     };
     conversion->backend = pipeline_choose(&worker->pipeline, &conversion->planned, &conversion->result->phases);
@@ -281,26 +284,56 @@ static void note_variants(const struct pipeline *pipeline, struct job_result *re
     result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
 }
 
+/* Plan the filters, where alpha takes part as ALPHA says. The cost depends on that, so choose the backend again. */
+static bool plan_filters(struct job_worker *worker, struct conversion *conversion, enum alpha alpha)
+{
+    struct job_result *result = conversion->result;
+    if (alpha != conversion->planned.alpha)
+        choose_backend(worker, conversion, alpha);
+    conversion->planned.shape = conversion->image;
+    return pipeline_plan(&worker->pipeline, &conversion->planned, conversion->backend, &result->phases, &result->error);
+}
+
+/* Not all pixels are opaque, as they were expected to be: plan again. Rows that stream begin again. */
+static bool plan_translucent(struct job_worker *worker, struct conversion *conversion)
+{
+    conversion->expects_opaque = false;
+    if (atomic_exchange(&conversion->translucent, false) && conversion->streams) {
+        codec_reader_close(&conversion->reader);
+        if (!open_input(conversion))
+            return false;
+    }
+    return plan_filters(worker, conversion, worker->request.alpha);
+}
+
+/* Decode the whole image on the CPU, unless that is done. It is filtered once, so it must be known before whether it is
+ * opaque. */
+static bool decode_for_filters(struct job_worker *worker, struct conversion *conversion)
+{
+    return (conversion->image.samples != NULL || decode_image(conversion)) &&
+           (!conversion->expects_opaque || image_is_opaque(&conversion->image) || plan_translucent(worker, conversion));
+}
+
 /* Filter the image as a whole. On a GPU, decode and encode it there, too, where that is possible. */
 static bool filter_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct pipeline *pipeline = &worker->pipeline;
     struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &conversion->result->error;
-    if (pipeline->backend != BACKEND_CUDA) {
-        io->in = NULL;
-        io->encodes = GPU_ENCODES_NOTHING;
-    }
-    bool done = io->in != NULL || conversion->image.samples != NULL || decode_image(conversion);
+    if (pipeline->backend != BACKEND_CUDA)
+        io->decodes = io->encodes = GPU_CODEC_NONE;
+    io->translucent = conversion->expects_opaque ? &conversion->translucent : NULL;
     atomic_store(&worker->step, JOB_STEP_FILTER);
-    done = done && pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
-    if (!done && io->needs_cpu_decode) {
-        io->in = NULL;
-        done = decode_image(conversion) && pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
-    }
-    if (done && io->in != NULL)
+    bool done = pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
+    if (!done && io->needs_cpu_decode)
+        done = decode_for_filters(worker, conversion) &&
+               pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
+    if (done && io->decodes != GPU_CODEC_NONE)
         conversion->result->decoder = conversion->gpu.decoder;
-    drop_input(conversion);
+    if (atomic_load(&conversion->translucent)) /* the input may be decoded again */
+        phases_end(&conversion->result->phases, PHASE_DECODE);
+    else
+        drop_input(conversion);
     if (done && conversion->filtered.samples != conversion->image.samples)
         image_free(&conversion->image);
     return done;
@@ -326,8 +359,8 @@ static bool wrap_output(struct conversion *conversion, size_t *size)
 {
     const struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &conversion->result->error;
-    return io->encodes == GPU_ENCODES_JPEG
-               ? codec_wrap_scan(io->out, io->data, io->data_size, &conversion->output, size, error)
+    return io->encodes == GPU_CODEC_JPEG
+               ? codec_wrap_scan(io->jpeg_out, io->data, io->data_size, &conversion->output, size, error)
                : codec_wrap_stream(&conversion->filtered, io->data, io->data_size, io->adler, &conversion->output, size,
                                    error);
 }
@@ -339,7 +372,7 @@ static bool encode_image(struct job_worker *worker, struct conversion *conversio
     const struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &result->error;
     size_t size = 0;
-    const bool is_encoded = io->encodes != GPU_ENCODES_NOTHING;
+    const bool is_encoded = io->encodes != GPU_CODEC_NONE;
     atomic_store(&worker->step, JOB_STEP_ENCODE);
     if (is_encoded)
         result->encoder = conversion->gpu.encoder;
@@ -397,28 +430,6 @@ static bool is_opaque(const struct job_worker *worker, const struct conversion *
            (conversion->image.samples == NULL || image_is_opaque(&conversion->image));
 }
 
-/* Plan the filters, where alpha takes part as ALPHA says. The cost depends on that, so choose the backend again. */
-static bool plan_filters(struct job_worker *worker, struct conversion *conversion, enum alpha alpha)
-{
-    struct job_result *result = conversion->result;
-    if (alpha != conversion->planned.alpha)
-        choose_backend(worker, conversion, alpha);
-    conversion->planned.shape = conversion->image;
-    return pipeline_plan(&worker->pipeline, &conversion->planned, conversion->backend, &result->phases, &result->error);
-}
-
-/* The rows, or the image that had to be decoded after all, are not opaque: plan again, and begin again. */
-static bool plan_translucent(struct job_worker *worker, struct conversion *conversion)
-{
-    conversion->expects_opaque = false;
-    if (atomic_exchange(&conversion->translucent, false)) {
-        codec_reader_close(&conversion->reader);
-        if (!open_input(conversion))
-            return false;
-    }
-    return plan_filters(worker, conversion, worker->request.alpha);
-}
-
 /* Plan the filters. If the image seems to be opaque, they leave alpha alone. */
 static bool plan_image(struct job_worker *worker, struct conversion *conversion)
 {
@@ -442,21 +453,25 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
 
 /* ---- All steps ---- */
 
-/* Filter the image as a whole. That is done once, so it must be known before whether it is opaque. */
+/* Filter the image as a whole. Unless a GPU decodes it, the CPU does, if it has not. */
 static bool filter_whole(struct job_worker *worker, struct conversion *conversion)
 {
-    return (!conversion->expects_opaque || (decode_image(conversion) && (image_is_opaque(&conversion->image) ||
-                                                                         plan_translucent(worker, conversion)))) &&
-           filter_image(worker, conversion);
+    const bool gpu_decodes =
+        worker->pipeline.backend == BACKEND_CUDA && conversion->gpu.io.decodes != GPU_CODEC_NONE;
+    return (gpu_decodes || decode_for_filters(worker, conversion)) && filter_image(worker, conversion);
 }
 
 static bool convert_image(struct job_worker *worker, struct conversion *conversion)
 {
-    const struct codec *encoder = conversion->result->encoder;
-    if (worker->pipeline.backend == BACKEND_CPU && codec_writes_rows(encoder))
-        return (conversion->streams || conversion->image.samples != NULL || decode_image(conversion)) &&
-               stream_image(worker, conversion);
-    return filter_whole(worker, conversion) && encode_image(worker, conversion);
+    const struct pipeline *pipeline = &worker->pipeline;
+    const bool writes_rows = codec_writes_rows(conversion->result->encoder);
+    const bool gpu_decodes = pipeline->backend == BACKEND_CUDA && conversion->gpu.io.decodes != GPU_CODEC_NONE;
+    const bool streams = pipeline->backend == BACKEND_CPU && conversion->streams && writes_rows;
+    if (!gpu_decodes && !streams && !decode_for_filters(worker, conversion))
+        return false;
+    if (pipeline->backend == BACKEND_CPU && writes_rows)
+        return stream_image(worker, conversion);
+    return filter_image(worker, conversion) && encode_image(worker, conversion);
 }
 
 bool job_convert(struct job_worker *worker, struct conversion *conversion)
@@ -499,7 +514,10 @@ bool job_digest(struct job_worker *worker, struct conversion *conversion)
     const char *expected = conversion->job->digest;
     const bool filters = worker->request.count > 0;
     if (filters) {
-        if (!plan_image(worker, conversion) || !filter_whole(worker, conversion))
+        bool done = plan_image(worker, conversion) && filter_whole(worker, conversion);
+        if (!done && atomic_load(&conversion->translucent))
+            done = plan_translucent(worker, conversion) && filter_whole(worker, conversion);
+        if (!done)
             return false;
         note_variants(&worker->pipeline, result);
     }

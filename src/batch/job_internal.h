@@ -18,7 +18,8 @@
 /* What a GPU can decode and encode of an image. */
 struct gpu_codecs {
     struct gpu_io io;
-    struct jpeg_layout in, out;
+    struct jpeg_layout jpeg_in, jpeg_out;
+    struct png_layout png_in;
     const struct codec *decoder, *encoder; /* that would make the same of them; NULL: the GPU cannot */
 };
 

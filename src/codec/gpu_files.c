@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/gpu_files.h"
 
-#include "codec/codec_internal.h"
+#include "codec/png_picture.h"
 
 /* The codec for FORMAT that a GPU has, too. NULL: there is none, or FORMAT is not the one with ID, or SETTINGS name
  * another codec. */
@@ -23,6 +23,20 @@ const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg
     const struct jpeg_headers *headers = &input->info->jpeg;
     *scan = (struct jpeg_scan){input->bytes + headers->scan, headers->scan_size};
     return codec != NULL && jpeg_layout_for_reading(layout, headers) ? codec : NULL;
+}
+
+/* The inspection has checked the CRCs of the chunks. */
+const struct codec *codec_find_stream(const struct codec_input *input, struct png_layout *layout,
+                                      struct png_stream *stream)
+{
+    const struct codec *codec = find_codec(FORMAT_PNG, input->info->format, input->settings);
+    struct png_picture picture;
+    if (codec == NULL || input->info->interlaced)
+        return NULL;
+    png_picture_read(input, &picture);
+    *layout = picture.layout;
+    *stream = picture.stream;
+    return codec;
 }
 
 const struct codec *codec_plan_scan(const struct format *format, const struct image *shape,

@@ -5,12 +5,19 @@
 #define GPUCONV_CODEC_GPU_FILES_H
 
 #include "codec/codec.h"
+#include "container/png.h"
 #include "jpeg/jpeg.h"
+#include "png/layout.h"
 
 /* Find the scan of a file whose reader is chosen. SCAN points into the file. Returns the codec that decodes such a scan
  * to the same samples. NULL: a GPU cannot read this file. */
 const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg_layout *layout,
                                     struct jpeg_scan *scan);
+
+/* Find the stream of a file whose reader is chosen, and how its rows become samples. STREAM points into the file.
+ * Returns the codec that decodes such a stream to the same samples. NULL: a GPU cannot read this file. */
+const struct codec *codec_find_stream(const struct codec_input *input, struct png_layout *layout,
+                                      struct png_stream *stream);
 
 /* Fill LAYOUT for the scan of an image of SHAPE as FORMAT. Returns the codec that writes the same bytes. NULL: a GPU
  * cannot write this file, or it has no scan. */

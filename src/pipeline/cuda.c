@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pipeline on a GPU: upload, split, filters, merge, download, queued on one stream. Where the image is a JPEG
- * before the filters, it is decoded there. Where it is a JPEG or a PNG after them, it is encoded there. */
+ * The pipeline on a GPU: upload, split, filters, merge, download, queued on one stream. Where the image is a JPEG or a
+ * PNG before or after the filters, it is decoded or encoded there. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"
@@ -117,7 +117,8 @@ struct workspace {
     struct image image; /* interleaved */
     struct plane planes[2];
     const struct linear *linear; /* NULL: the samples are filtered as they are */
-    struct image decoded;        /* as the JPEG's decoder or encoder wants it; the same samples where these are right */
+    struct image decoded;        /* as the decoder makes it; the same samples where these are right */
+    struct image encoded;        /* as the encoder wants it, likewise */
     bool reads_taps;             /* the lock of constant memory is held for reading */
 };
 
@@ -136,35 +137,45 @@ static bool upload_linear(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-/* The image that the JPEG's decoder makes, or that its encoder takes: 8 bits, and at the input not yet upright. */
-static struct image jpeg_image(const struct image *image, const struct gpu_io *io)
+/* The shape of the image that the decoder makes: not yet upright, and with its own depth. */
+static struct image decoded_shape(const struct image *image, const struct gpu_io *io)
 {
-    struct image jpeg = *image;
-    jpeg.bits = 8;
-    if (io->in != NULL) {
-        jpeg.width = io->in->width;
-        jpeg.height = io->in->height;
+    struct image decoded = *image;
+    if (io->decodes == GPU_CODEC_JPEG) {
+        decoded.width = io->jpeg_in->width;
+        decoded.height = io->jpeg_in->height;
+        decoded.bits = 8;
+    } else if (io->decodes == GPU_CODEC_PNG) {
+        decoded.width = io->png_in->width;
+        decoded.height = io->png_in->height;
+        decoded.bits = io->png_in->bits > 8 ? 16 : 8;
     }
-    return jpeg;
+    return decoded;
 }
 
-/* Reserve what decoding and encoding need besides. */
+/* Reserve what decoding and encoding need besides. A JPEG has 8 bits. One buffer serves both: the decoded image is
+ * filtered before it is encoded. */
 static bool reserve_codecs(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
                            struct workspace *workspace, struct error *error)
 {
-    const bool has_jpeg = io->in != NULL || io->encodes == GPU_ENCODES_JPEG;
-    struct image *decoded = &workspace->decoded;
-    *decoded = jpeg_image(image, io);
-    decoded->samples = workspace->image.samples;
-    if (has_jpeg && (image->bits > 8 || (io->in != NULL && io->orientation > 1))) {
-        if (!grow_device(pipeline->device, &pipeline->device_decoded, image_bytes(decoded), device_allocate,
-                         device_release, error))
-            return false;
-        decoded->samples = pipeline->device_decoded.data;
-    }
+    const bool has_jpeg = io->decodes == GPU_CODEC_JPEG || io->encodes == GPU_CODEC_JPEG;
+    const bool has_png = io->decodes == GPU_CODEC_PNG || io->encodes == GPU_CODEC_PNG;
+    struct image *decoded = &workspace->decoded, *encoded = &workspace->encoded;
+    *decoded = decoded_shape(&workspace->image, io);
+    *encoded = workspace->image;
+    encoded->bits = io->encodes == GPU_CODEC_JPEG ? 8 : image->bits;
+    const bool is_turned = decoded->bits != image->bits || (io->decodes != GPU_CODEC_NONE && io->orientation > 1);
+    const bool is_reduced = encoded->bits != image->bits;
+    const size_t before = is_turned ? image_bytes(decoded) : 0, after = is_reduced ? image_bytes(encoded) : 0;
+    struct buffer *buffer = &pipeline->device_decoded;
+    if (!grow_device(pipeline->device, buffer, before > after ? before : after, device_allocate, device_release, error))
+        return false;
+    if (is_turned)
+        decoded->samples = buffer->data;
+    if (is_reduced)
+        encoded->samples = buffer->data;
     return (!has_jpeg || pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error)) &&
-           (io->encodes != GPU_ENCODES_PNG || pipeline->png != NULL ||
-            device_png_open(pipeline->device, &pipeline->png, error));
+           (!has_png || pipeline->png != NULL || device_png_open(pipeline->device, &pipeline->png, error));
 }
 
 static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
@@ -173,7 +184,7 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     struct device *device = pipeline->device;
     const int count = pipeline->work.planes;
     const enum sample sample = pipeline->work.sample;
-    const bool has_samples = io->in == NULL || io->encodes == GPU_ENCODES_NOTHING;
+    const bool has_samples = io->decodes == GPU_CODEC_NONE || io->encodes == GPU_CODEC_NONE;
     bool done = upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
                                                               device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
@@ -193,47 +204,70 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
 
 /* ---- Encoded input and output ---- */
 
-/* Decode the scan of IO to the workspace's image. If that cannot be done, IO says so, and there is no error. */
-static bool decode_scan(struct pipeline *pipeline, struct gpu_io *io, const struct workspace *workspace,
+/* Decode to SAMPLES. *IS_DECODED is false if the CPU has to do it. */
+static bool decode_scan(struct device_jpeg *jpeg, const struct gpu_io *io, uint8_t *samples, bool *is_decoded,
                         struct error *error)
 {
-    struct device_jpeg *jpeg = pipeline->jpeg;
-    bool is_decoded;
-    if (!device_jpeg_load(jpeg, io->in, &io->scan, error) ||
-        !device_jpeg_decode(jpeg, io->in, workspace->decoded.samples, error) ||
-        !device_jpeg_decoded(jpeg, &is_decoded, error))
-        return false;
-    io->needs_cpu_decode = !is_decoded;
-    return is_decoded &&
-           (workspace->decoded.samples == workspace->image.samples ||
-            device_orient(pipeline->device, &workspace->decoded, io->orientation, &workspace->image, error));
+    return device_jpeg_load(jpeg, io->jpeg_in, &io->scan, error) &&
+           device_jpeg_decode(jpeg, io->jpeg_in, samples, error) && device_jpeg_decoded(jpeg, is_decoded, error);
 }
 
-/* Queue the image's way to the device. */
+static bool decode_stream(struct device_png *png, const struct gpu_io *io, uint8_t *samples, bool *is_decoded,
+                          struct error *error)
+{
+    uint8_t *data;
+    if (!device_png_reserve(png, io->stream.size, &data, error))
+        return false;
+    png_stream_copy(&io->stream, 0, io->stream.size, data);
+    return device_png_decode(png, io->png_in, samples, error) && device_png_decoded(png, is_decoded, error);
+}
+
+/* Decode to the workspace's image. If that cannot be done, IO says so, and there is no error. */
+static bool decode_image(struct pipeline *pipeline, struct gpu_io *io, const struct workspace *workspace,
+                         struct error *error)
+{
+    const struct image *decoded = &workspace->decoded;
+    bool is_decoded;
+    if (!(io->decodes == GPU_CODEC_PNG ? decode_stream(pipeline->png, io, decoded->samples, &is_decoded, error)
+                                       : decode_scan(pipeline->jpeg, io, decoded->samples, &is_decoded, error)))
+        return false;
+    io->needs_cpu_decode = !is_decoded;
+    return is_decoded && (decoded->samples == workspace->image.samples ||
+                          device_orient(pipeline->device, decoded, io->orientation, &workspace->image, error));
+}
+
+/* Queue the image's way to the device. Without an error, IO says why there is no image, or none that is opaque. */
 static bool queue_input(struct pipeline *pipeline, const struct image *image, const void *samples, struct gpu_io *io,
                         const struct workspace *workspace, struct error *error)
 {
-    return io->in != NULL
-               ? decode_scan(pipeline, io, workspace, error)
-               : device_upload(pipeline->device, workspace->image.samples, samples, image_bytes(image), error);
+    struct device *device = pipeline->device;
+    bool is_opaque = true;
+    if (io->decodes == GPU_CODEC_NONE)
+        return device_upload(device, workspace->image.samples, samples, image_bytes(image), error);
+    if (io->is_decoded)
+        return true;
+    if (!decode_image(pipeline, io, workspace, error) ||
+        (io->translucent != NULL && !device_is_opaque(device, &workspace->image, &is_opaque, error)))
+        return false;
+    if (!is_opaque) {
+        io->is_decoded = true;
+        atomic_store(io->translucent, true);
+    }
+    return is_opaque;
 }
 
-/* Encode the workspace's image, and download the data. A JPEG has 8 bits. */
+/* Encode the workspace's image, and download the data. */
 static bool encode_image(struct pipeline *pipeline, const struct workspace *workspace, struct gpu_io *io,
                          struct error *error)
 {
-    struct image image = workspace->image;
-    if (io->encodes == GPU_ENCODES_PNG)
-        return device_png_encode(pipeline->png, &image, error) &&
-               device_png_encoded(pipeline->png, &io->data, &io->data_size, &io->adler, error);
-    if (image.bits > 8) {
-        image.bits = 8;
-        image.samples = workspace->decoded.samples;
-        if (!device_orient(pipeline->device, &workspace->image, 1, &image, error))
-            return false;
-    }
-    return device_jpeg_encode(pipeline->jpeg, io->out, &image, error) &&
-           device_jpeg_encoded(pipeline->jpeg, &io->data, &io->data_size, error);
+    const struct image *image = &workspace->image, *encoded = &workspace->encoded;
+    if (encoded->samples != image->samples && !device_orient(pipeline->device, image, 1, encoded, error))
+        return false;
+    return io->encodes == GPU_CODEC_PNG
+               ? device_png_encode(pipeline->png, encoded, error) &&
+                     device_png_encoded(pipeline->png, &io->data, &io->data_size, &io->adler, error)
+               : device_jpeg_encode(pipeline->jpeg, io->jpeg_out, encoded, error) &&
+                     device_jpeg_encoded(pipeline->jpeg, &io->data, &io->data_size, error);
 }
 
 /* ---- Filters ---- */
@@ -336,7 +370,7 @@ static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_io
 {
     struct device *device = pipeline->device;
     const struct image *image = &workspace->image;
-    return (io->encodes != GPU_ENCODES_NOTHING
+    return (io->encodes != GPU_CODEC_NONE
                 ? encode_image(pipeline, workspace, io, error)
                 : device_download(device, samples, image->samples, image_bytes(image), error)) &&
            device_mark(device, MARK_OUTPUT, error) && device_wait(device, error);
@@ -346,12 +380,12 @@ static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_io
 static bool add_device_times(struct pipeline *pipeline, const struct gpu_io *io, struct error *error)
 {
     const enum phase phases[MARK_COUNT] = {
-        [MARK_INPUT] = io->in != NULL ? PHASE_DECODE : PHASE_UPLOAD,
+        [MARK_INPUT] = io->decodes != GPU_CODEC_NONE ? PHASE_DECODE : PHASE_UPLOAD,
         [MARK_SPLIT] = PHASE_SPLIT,
         [MARK_LOCK] = PHASE_WAIT,
         [MARK_CONVOLVE] = PHASE_CONVOLVE,
         [MARK_MERGE] = PHASE_MERGE,
-        [MARK_OUTPUT] = io->encodes != GPU_ENCODES_NOTHING ? PHASE_ENCODE : PHASE_DOWNLOAD,
+        [MARK_OUTPUT] = io->encodes != GPU_CODEC_NONE ? PHASE_ENCODE : PHASE_DOWNLOAD,
     };
     for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
         if (mark == MARK_LOCK && pipeline->request->constant_memory == NULL)
@@ -374,20 +408,21 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
     struct workspace workspace = {0};
     struct gpu_io none = {0};
     io = io != NULL ? io : &none;
-    const bool encodes = io->encodes != GPU_ENCODES_NOTHING;
+    const bool decodes = io->decodes != GPU_CODEC_NONE, encodes = io->encodes != GPU_CODEC_NONE;
     *intact = true;
     bool done = reserve_workspace(pipeline, image, io, &workspace, error);
     phases_end(pipeline->phases, PHASE_BUFFERS);
-    if (done && request->page_locked && (io->in == NULL || !encodes)) {
+    if (done && request->page_locked && (!decodes || !encodes)) {
         result->samples = pipeline->page_locked.data;
-        if (io->in == NULL)
+        if (!decodes) {
             memcpy(result->samples, image->samples, image_bytes(image));
-        phases_end(pipeline->phases, PHASE_UPLOAD);
+            phases_end(pipeline->phases, PHASE_UPLOAD);
+        }
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
     done = done && queue_image(pipeline, image, result->samples, io, &workspace, error) && device_wait(device, error);
     if (done) {
-        if (!encodes && !request->page_locked && (io->in != NULL || request->choice == CHOICE_AUTO))
+        if (!encodes && !request->page_locked && (decodes || request->choice == CHOICE_AUTO))
             aside = malloc(image_bytes(image));
         if (aside != NULL)
             result->samples = aside;

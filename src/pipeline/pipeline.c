@@ -290,13 +290,13 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io 
         io->needs_cpu_decode = false;
     if (pipeline->backend == BACKEND_CUDA && run_on_gpu(pipeline, image, io, result, &intact, error))
         return true;
-    if (io != NULL && io->needs_cpu_decode)
+    if (io != NULL && (io->needs_cpu_decode || (io->translucent != NULL && atomic_load(io->translucent))))
         return false;
     if (pipeline->backend == BACKEND_CUDA && !(intact && may_fall_back(request) && fall_back_to_cpu(pipeline, error)))
         return false;
     if (io != NULL)
-        io->encodes = GPU_ENCODES_NOTHING;
-    if (io != NULL && io->in != NULL) {
+        io->encodes = GPU_CODEC_NONE;
+    if (io != NULL && io->decodes != GPU_CODEC_NONE) {
         io->needs_cpu_decode = true;
         return false;
     }

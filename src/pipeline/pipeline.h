@@ -9,6 +9,7 @@
 #define GPUCONV_PIPELINE_H
 
 #include "base/error.h"
+#include "container/png.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/rows.h"
@@ -16,6 +17,7 @@
 #include "pipeline/phases.h"
 #include "pipeline/request.h"
 #include "plan/plan.h"
+#include "png/layout.h"
 #include "variants/choose.h"
 
 #include <stdatomic.h>
@@ -30,19 +32,24 @@ struct device_png;
 
 /* Encoded data in the place of samples, as the input or the output of a pipeline on a GPU. Only they cross the bus. */
 struct gpu_io {
-    /* The image before the filters is the scan of a JPEG. */
-    const struct jpeg_layout *in; /* NULL: the image has samples */
+    /* The image before the filters is samples, the scan of a JPEG, or the stream of a PNG that is not interlaced. */
+    enum gpu_codec decodes;
+    const struct jpeg_layout *jpeg_in;
     struct jpeg_scan scan;
-    int orientation; /* how to turn the decoded image upright, as for image_orient */
+    const struct png_layout *png_in;
+    struct png_stream stream;
+    int orientation;          /* how to turn the decoded image upright, as for image_orient */
+    atomic_bool *translucent; /* set, and the run fails, if a pixel is not opaque; NULL: any pixel is welcome */
+    bool is_decoded;          /* such a run has left the image on the GPU: plan, and run again with NULL */
 
     /* The image after the filters becomes samples, the scan of a JPEG, or the stream of a PNG. */
-    enum gpu_encodes encodes;
-    const struct jpeg_layout *out; /* of the JPEG */
-    const uint8_t *data;           /* receives the scan or the stream, which is valid until the next call */
+    enum gpu_codec encodes;
+    const struct jpeg_layout *jpeg_out;
+    const uint8_t *data; /* receives the scan or the stream, which is valid until the next call */
     size_t data_size;
     uint32_t adler; /* receives the checksum of the PNG's filtered rows */
 
-    bool needs_cpu_decode; /* the GPU has not decoded the input: decode it on the CPU, and call again without `in` */
+    bool needs_cpu_decode; /* the GPU has not decoded the input: decode it on the CPU, and run again with its samples */
 };
 
 /* Memory that is kept from image to image. It only grows. */
@@ -53,11 +60,11 @@ struct buffer {
 
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
-    struct image shape;           /* its samples do not matter */
-    enum alpha alpha;             /* the request's, or ALPHA_KEEP where plain filters give the same bytes */
-    uint64_t bytes;               /* of the file; 0: not known */
-    bool gpu_decodes;             /* a GPU can decode the file, a JPEG */
-    enum gpu_encodes gpu_encodes; /* what a GPU can encode of the output */
+    struct image shape;         /* its samples do not matter */
+    enum alpha alpha;           /* the request's, or ALPHA_KEEP where plain filters give the same bytes */
+    uint64_t bytes;             /* of the file; 0: not known */
+    enum gpu_codec gpu_decodes; /* what a GPU can decode of the file */
+    enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
 };
 
 struct pipeline {
@@ -84,7 +91,7 @@ struct pipeline {
     unsigned device_serial;       /* of these tables */
     struct buffer device_decoded; /* an image before it is turned upright, or before or after its depth changes */
     struct device_jpeg *jpeg;     /* NULL until the GPU decodes or encodes a JPEG */
-    struct device_png *png;       /* NULL until the GPU encodes a PNG */
+    struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
     bool has_taps;                /* the open device has the taps of the only filter, beside constant memory */
 };
 
@@ -133,9 +140,10 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
 
 /* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free
  * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. IO may be NULL, and is
- * for plans on a GPU. With io->in, IMAGE is the shape of the upright image; if the GPU cannot decode it, the function
- * fails without an error and sets io->needs_cpu_decode. With io->encodes, io->data are the result, and RESULT has no
- * samples; if the CPU takes over, io->encodes becomes GPU_ENCODES_NOTHING. */
+ * for plans on a GPU. With io->decodes, IMAGE is the shape of the upright image. If the GPU cannot decode it, the
+ * function fails without an error and sets io->needs_cpu_decode. It also fails without an error if it sets
+ * io->translucent. With io->encodes, io->data are the result, and RESULT has no samples; if the CPU takes over,
+ * io->encodes becomes GPU_CODEC_NONE. */
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result,
                   struct error *error);
 

@@ -29,7 +29,7 @@ struct batch_choice {
     size_t gpu_count;       /* at least 1 */
 
     pthread_mutex_t mutex;
-    enum choice kinds[2][3]; /* by what a GPU can decode and encode; CHOICE_AUTO: not yet decided */
+    enum choice kinds[3][3]; /* by what a GPU can decode and encode; CHOICE_AUTO: not yet decided */
     bool uses_gpus;          /* GPUs filter some kind of images, or all images */
     struct error why;        /* its message says why this backend does the work */
 };

@@ -79,27 +79,28 @@ static double pixels_of(const struct total_work *batch)
     return (double)batch->image.width * batch->image.height;
 }
 
-/* The time from samples to the file, on a busy core, and from samples to the host's memory, on a GPU. If a GPU cannot
- * encode, only the download counts. */
-static struct backend_seconds encode_seconds(const struct total_work *batch)
+/* To decode and to encode: seconds on a busy core, and on a GPU, for a pixel of a JPEG and a sample of a PNG. Those of
+ * a GPU for PNG are a guess. */
+static const struct backend_seconds decoding[] = {
+    [GPU_CODEC_JPEG] = {4.5e-9, 1 / 8e9}, [GPU_CODEC_PNG] = {2e-9, 1 / 8e9}};
+static const struct backend_seconds encoding[] = {
+    [GPU_CODEC_JPEG] = {2.5e-9, 1 / 12e9}, [GPU_CODEC_PNG] = {2.7e-9, 1 / 30e9}};
+
+/* The time between samples and the file, on a busy core, or the file's data in the host's memory, on a GPU. If a GPU
+ * has no codec, only the transfer of the samples counts. */
+static struct backend_seconds codec_seconds(const struct total_work *batch, enum gpu_codec codec,
+                                            const struct backend_seconds *each)
 {
-    const double jpeg = 2.5e-9, gpu_jpeg = 1 / 12e9; /* a pixel */
-    const double png = 2.7e-9, gpu_png = 1 / 30e9;   /* a sample; that on a GPU is a guess */
-    const double pixels = pixels_of(batch), samples = work_samples(&batch->image);
-    switch (batch->gpu_encodes) {
-    case GPU_ENCODES_JPEG:
-        return (struct backend_seconds){.cpu = pixels * jpeg, .cuda = pixels * gpu_jpeg};
-    case GPU_ENCODES_PNG:
-        return (struct backend_seconds){.cpu = samples * png, .cuda = samples * gpu_png};
-    default:
+    const double samples = work_samples(&batch->image), count = codec == GPU_CODEC_PNG ? samples : pixels_of(batch);
+    if (codec == GPU_CODEC_NONE)
         return (struct backend_seconds){.cuda = samples * (double)sample_bytes(batch->image.sample) * move_seconds};
-    }
+    return (struct backend_seconds){.cpu = count * each[codec].cpu, .cuda = count * each[codec].cuda};
 }
 
 static double batch_cpu_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
-    const double jpeg = 4.5e-9; /* to decode a pixel on a busy core */
-    const double decode = batch->gpu_decodes ? pixels_of(batch) * jpeg : 0, encode = encode_seconds(batch).cpu;
+    const double decode = codec_seconds(batch, batch->gpu_decodes, decoding).cpu;
+    const double encode = codec_seconds(batch, batch->gpu_encodes, encoding).cpu;
     const int threads = batch->image.threads > 0 ? batch->image.threads : 1;
     return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + (decode + encode) / threads) /
            batch->workers;
@@ -107,17 +108,18 @@ static double batch_cpu_seconds(const struct filter *filters, size_t count, cons
 
 static double batch_cuda_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
-    const double locking = 0.43e-9;               /* to page-lock a byte, once for each worker */
-    const double copy = 0.1e-9;                   /* to copy a byte to page-locked memory */
-    const double decode = 1 / 8e9, host = 0.5e-9; /* a pixel of a JPEG on a GPU; the bytes of its files on a core */
+    const double locking = 0.43e-9; /* to page-lock a byte, once for each worker */
+    const double copy = 0.1e-9;     /* to copy a byte to page-locked memory */
+    const double host = 0.5e-9;     /* a pixel: the bytes of its files, on a core */
     const struct work *image = &batch->image;
     const double bytes = work_samples(image) * (double)sample_bytes(image->sample);
-    const bool is_moved = !batch->gpu_decodes || batch->gpu_encodes == GPU_ENCODES_NOTHING;
+    const bool is_moved = batch->gpu_decodes == GPU_CODEC_NONE || batch->gpu_encodes == GPU_CODEC_NONE;
     /* The workers filter while a GPU starts. On an H200, the part of its start and shutdown that does not overlap took
      * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
     const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
-    const double gpu = (batch->gpu_decodes ? pixels_of(batch) * decode : bytes * move_seconds) +
-                       encode_seconds(batch).cuda + chosen_seconds(filters, count, BACKEND_CUDA, image);
+    const double gpu = codec_seconds(batch, batch->gpu_decodes, decoding).cuda +
+                       codec_seconds(batch, batch->gpu_encodes, encoding).cuda +
+                       chosen_seconds(filters, count, BACKEND_CUDA, image);
     const double core = is_moved ? bytes * copy : pixels_of(batch) * host;
     return start + batch->images * fmax(gpu / batch->gpus, core / batch->workers);
 }

@@ -20,19 +20,16 @@ double cost_variant_seconds(const struct variant *variant, const struct filter *
 /* The expected seconds on the CPU for all FILTERS one after the other, from image to image. */
 double cost_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
 
-/* What a GPU can encode of the outputs. */
-enum gpu_encodes { GPU_ENCODES_NOTHING, GPU_ENCODES_JPEG, GPU_ENCODES_PNG };
+/* What a GPU can decode of the inputs, or encode of the outputs. */
+enum gpu_codec { GPU_CODEC_NONE, GPU_CODEC_JPEG, GPU_CODEC_PNG };
 
 /* One image, or a batch of images like one. */
 struct total_work {
     struct work image;
-    double images; /* of the batch; 0: there is only one image, and the GPU has not started */
-    int workers;   /* of the batch, with image.threads threads each */
-    int gpus;      /* likewise; each starts once */
-    /* A GPU can decode the inputs, which are JPEGs, or encode the outputs. All other decoding and encoding does not
-     * count. */
-    bool gpu_decodes;
-    enum gpu_encodes gpu_encodes;
+    double images;                           /* of the batch; 0: there is only one image, and the GPU has not started */
+    int workers;                             /* of the batch, with image.threads threads each */
+    int gpus;                                /* likewise; each starts once */
+    enum gpu_codec gpu_decodes, gpu_encodes; /* all other decoding and encoding does not count */
 };
 
 /* The expected seconds on each backend. */

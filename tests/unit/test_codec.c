@@ -300,6 +300,48 @@ static void test_every_kind_of_png_is_decoded_alike(void **state)
                      (15 + 11) * 2 * 5); /* 15 kinds by the standard, of which 11 may name a transparent colour */
 }
 
+/* The stream that a GPU decodes is that of the file, whose IDAT chunks are joined, whole and in parts. The layout says
+ * what its rows are. There is none for an interlaced file, or for another codec. */
+static void test_a_stream_is_found_for_a_gpu(void **state)
+{
+    static const struct kind kinds[] = {
+        {.colour = 3, .bits = 2, .channels = 1, .transparent = true},
+        {.colour = 2, .bits = 16, .channels = 3, .transparent = true},
+        {.colour = 0, .bits = 1, .channels = 1},
+        {.colour = 6, .bits = 8, .channels = 4, .interlaced = true},
+    };
+    static struct buffer png;
+    const struct codec *codec = codec_find("parallel-png", NULL);
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        make_png(&png, &kinds[i], 13, 11);
+        EACH_READER(row, PNG)
+        {
+            const struct codec_settings settings = settings_of(row);
+            struct codec_info info;
+            struct png_layout layout;
+            struct png_stream stream;
+            uint8_t joined[1 << 12], raw[1 << 12];
+            size_t used;
+            const struct codec_input input = {png.bytes, png.size, "x.png", &info, &settings};
+            assert_true(codec_inspect(png.bytes, png.size, "x.png", &settings, &info, NULL));
+            const struct codec *found = codec_find_stream(&input, &layout, &stream);
+            assert_ptr_equal(found, row == codec && !kinds[i].interlaced ? codec : NULL);
+            if (found == NULL)
+                continue;
+            assert_int_equal(png_layout_channels(&layout), info.channels);
+            assert_null(png_stream_data(&stream)); /* there are two chunks */
+            assert_true(stream.size < sizeof joined);
+            for (size_t at = 0; at < stream.size; at++)
+                png_stream_copy(&stream, at, at + 1, joined + at);
+            assert_int_equal(zlib_inflate(joined, stream.size, raw, sizeof raw, NULL, &used), ZLIB_DONE);
+            assert_int_equal(used, 11 * (1 + png_row_bytes(&layout, 13)));
+            png_stream_copy(&stream, 0, stream.size, raw);
+            assert_memory_equal(raw, joined, stream.size);
+        }
+    }
+}
+
 /* ---- JPEG ---- */
 
 static void put_segment(struct buffer *jpeg, unsigned marker, const void *data, size_t size)
@@ -1307,6 +1349,7 @@ int main(void)
         cmocka_unit_test(test_an_encoded_image_comes_back),
         cmocka_unit_test(test_a_writer_of_8_bits_refuses_16),
         cmocka_unit_test(test_bands_and_threads_do_not_change_the_file),
+        cmocka_unit_test(test_a_stream_is_found_for_a_gpu),
         cmocka_unit_test(test_a_file_around_a_stream_is_as_written),
         cmocka_unit_test(test_a_stream_is_planned_for_one_level),
         cmocka_unit_test(test_higher_compression_is_not_larger),

@@ -217,16 +217,16 @@ static void test_model_prefers_the_cpu_for_small_work(void **state)
     assert_true(slow.cpu > slow.cuda);
 }
 
-/* A batch goes to a GPU that encodes its outputs, and the same batch stays on the CPU if the CPU must encode them in
- * either case. */
-static void test_model_counts_what_a_gpu_encodes(void **state)
+/* A batch goes to a GPU that decodes its inputs or encodes its outputs, and the same batch stays on the CPU if the CPU
+ * must do both in either case. */
+static void test_model_counts_what_a_gpu_codes(void **state)
 {
     (void)state;
     static struct filter filter;
     filter = parsed("1 2 1\n");
-    struct backend_seconds seconds[2][3];
-    for (int decodes = 0; decodes < 2; decodes++)
-        for (enum gpu_encodes encodes = GPU_ENCODES_NOTHING; encodes <= GPU_ENCODES_PNG; encodes++) {
+    struct backend_seconds seconds[3][3];
+    for (enum gpu_codec decodes = GPU_CODEC_NONE; decodes <= GPU_CODEC_PNG; decodes++)
+        for (enum gpu_codec encodes = GPU_CODEC_NONE; encodes <= GPU_CODEC_PNG; encodes++) {
             const struct total_work batch = {.image = {5120, 2880, 3, SAMPLE_U8, 1},
                                              .images = 100,
                                              .workers = 16,
@@ -235,14 +235,18 @@ static void test_model_counts_what_a_gpu_encodes(void **state)
                                              .gpu_encodes = encodes};
             seconds[decodes][encodes] = cost_backends(&filter, 1, &batch);
         }
-    for (int decodes = 0; decodes < 2; decodes++) {
-        const struct backend_seconds *by_output = seconds[decodes];
-        const double png = by_output[GPU_ENCODES_PNG].cpu - by_output[GPU_ENCODES_NOTHING].cpu;
-        const double jpeg = by_output[GPU_ENCODES_JPEG].cpu - by_output[GPU_ENCODES_NOTHING].cpu;
+    for (enum gpu_codec other = GPU_CODEC_NONE; other <= GPU_CODEC_PNG; other++) {
+        const double none = seconds[other][GPU_CODEC_NONE].cpu;
+        const double png = seconds[other][GPU_CODEC_PNG].cpu - none, jpeg = seconds[other][GPU_CODEC_JPEG].cpu - none;
         assert_true(png > jpeg && jpeg > 0);
-        assert_true(by_output[GPU_ENCODES_PNG].cuda < by_output[GPU_ENCODES_PNG].cpu);
+        const double from_none = seconds[GPU_CODEC_NONE][other].cpu;
+        const double from_png = seconds[GPU_CODEC_PNG][other].cpu - from_none;
+        assert_true(from_png > seconds[GPU_CODEC_JPEG][other].cpu - from_none && from_png > png / 3);
+        assert_true(seconds[other][GPU_CODEC_PNG].cuda < seconds[other][GPU_CODEC_PNG].cpu);
+        assert_true(seconds[GPU_CODEC_PNG][other].cpu - seconds[GPU_CODEC_PNG][other].cuda >
+                    seconds[GPU_CODEC_NONE][other].cpu - seconds[GPU_CODEC_NONE][other].cuda);
     }
-    assert_true(seconds[0][GPU_ENCODES_NOTHING].cuda > seconds[0][GPU_ENCODES_NOTHING].cpu);
+    assert_true(seconds[GPU_CODEC_NONE][GPU_CODEC_NONE].cuda > seconds[GPU_CODEC_NONE][GPU_CODEC_NONE].cpu);
 }
 
 /* One row is the reference, wherever it stands in the table. It accepts everything, and is named so. */
@@ -353,7 +357,7 @@ int main(void)
         cmocka_unit_test(test_accepts_shifts_and_few_taps),
         cmocka_unit_test(test_choice_is_canonical_and_fits),
         cmocka_unit_test(test_model_prefers_the_cpu_for_small_work),
-        cmocka_unit_test(test_model_counts_what_a_gpu_encodes),
+        cmocka_unit_test(test_model_counts_what_a_gpu_codes),
         cmocka_unit_test(test_model_knows_which_planes_are_turned),
         cmocka_unit_test(test_one_row_is_the_reference),
         cmocka_unit_test(test_arrangements_of_tensor_core),
