@@ -235,9 +235,10 @@ __device__ __forceinline__ struct item item_at(const struct block &block, const 
     } else if (!has(block.covered, at)) {
         add_code(item, tables.literals[part.bytes[at]]);
     } else if (has(block.begun, at)) {
-        const unsigned rest = block.notes[at + 1] - 1u, symbol = deflate_symbol(rest, DISTANCE_STEPS);
+        const uint32_t repetition = block.repetitions[at / DEFLATE_LENGTH_MIN];
+        const unsigned rest = (repetition >> 16) - 1, symbol = deflate_symbol(rest, DISTANCE_STEPS);
         const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
-        add_code(item, tables.lengths[block.notes[at]]);
+        add_code(item, tables.lengths[repetition & 0xffff]);
         add_code(item, tables.distances[symbol]);
         add_code(item, (rest & ((1u << extra) - 1)) << 8 | extra);
     }

@@ -25,9 +25,10 @@ struct block {
     uint32_t chosen[set_words];    /* where other repetitions are looked for, and then those that have a candidate */
     uint32_t begun[set_words];     /* the first bytes of repetitions */
     uint32_t covered[set_words];   /* the bytes of repetitions */
-    /* At a place with a candidate, the candidate. At the first byte of a repetition its length, and then its distance.
-     * The walk does not look back at places. */
-    uint16_t notes[DEFLATE_BLOCK];
+    uint16_t candidates[DEFLATE_BLOCK]; /* at a place that has one */
+    /* Of a repetition, by a third of its start: its length, and from bit 16 on its distance. Repetitions have 3 bytes or
+     * more. Candidates cannot share the memory: while a lane writes, the one before may still look at them. */
+    uint32_t repetitions[DEFLATE_BLOCK / DEFLATE_LENGTH_MIN + 1];
     uint8_t prices[DEFLATE_LITERALS];
     uint32_t pays; /* does the block have other repetitions than runs? */
     struct deflate_uses uses;

@@ -301,8 +301,7 @@ __device__ __forceinline__ int add_repetition(const struct walk &walk, int start
     const unsigned symbol = deflate_symbol((unsigned)distance - 1, DISTANCE_STEPS);
     for (int at = start; at < end;) {
         const int part = min(end - at, (int)DEFLATE_LENGTH_MAX);
-        walk.block->notes[at] = (uint16_t)part;
-        walk.block->notes[at + 1] = (uint16_t)distance;
+        walk.block->repetitions[at / DEFLATE_LENGTH_MIN] = (uint32_t)part | (uint32_t)distance << 16;
         set_bits(walk.block->begun, at, at + 1);
         atomicAdd(&walk.uses->lengths[deflate_length_symbol((unsigned)part)], 1u);
         atomicAdd(&walk.uses->distances[symbol], 1u);
@@ -324,7 +323,7 @@ __device__ __forceinline__ int add_run(const struct walk &walk, int at)
 __device__ __forceinline__ int try_other(const struct walk &walk, int literal, int at)
 {
     const uint8_t *bytes = walk.part.bytes;
-    const int from = walk.block->notes[at];
+    const int from = walk.block->candidates[at];
     const unsigned price = deflate_repetition_price((unsigned)(at - from));
     const int length = equal_length(bytes + at, bytes + from, walk.part.size - at);
     int back = 0;
@@ -365,7 +364,7 @@ __global__ void __launch_bounds__(32) walk_blocks(const __grid_constant__ struct
     struct walk walk = {&block, part_of(picture, (int)blockIdx.x), picture.pixel, NULL};
     if (block.pays != 0)
         find_candidates(search, walk.part.bytes, block.chosen,
-                        [&](int place, int from) { block.notes[place] = (uint16_t)from; });
+                        [&](int place, int from) { block.candidates[place] = (uint16_t)from; });
     for (int i = lane; i < (int)(sizeof uses / 4); i += 32)
         ((uint32_t *)&uses)[i] = 0;
     __syncwarp();

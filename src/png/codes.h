@@ -303,6 +303,8 @@ static inline HOST_DEVICE void deflate_set_tables(struct deflate_tables *tables,
 {
     for (int i = 0; i < DEFLATE_LITERALS; i++)
         tables->literals[i] = table_entry(codes->litlens[i], 0, 0);
+    for (unsigned length = 0; length < DEFLATE_LENGTH_MIN; length++)
+        tables->lengths[length] = 0;
     for (unsigned length = DEFLATE_LENGTH_MIN; length <= DEFLATE_LENGTH_MAX; length++) {
         const unsigned symbol = deflate_length_symbol(length);
         const unsigned extra = symbol == LENGTH_LAST ? 0 : deflate_extra(symbol, LENGTH_STEPS);
