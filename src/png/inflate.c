@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decoding on the CPU. inflate_codes.h says what the tables hold. */
+ * Decoding on the CPU.
+ *
+ * The entries of the tables have 32 bits. The lowest five are how many bits to take from the stream, extra bits
+ * included. An entry of 0 is a code that is too long for the table, or none.
+ *
+ *   up to three literals    bits 5 and 6: how many; from bit 8 on: the bytes
+ *   a length, a distance    bits 8 to 11: how many bits the code itself has; from bit 16 on: the least value
+ *   the end of a block      a length of 0 */
 #include "png/inflate.h"
 
 #include "base/bytes.h"
@@ -40,6 +47,30 @@ static uint32_t next_code(uint32_t reversed, int length)
     for (; reversed & carry; carry >>= 1)
         reversed ^= carry;
     return reversed | carry;
+}
+
+/* The entry of a symbol whose code has LENGTH bits. */
+static uint32_t inflate_entry(unsigned symbol, int length, bool is_distance)
+{
+    const uint32_t bits = (uint32_t)length, own = bits << 8 | bits;
+    if (symbol >= (is_distance ? DEFLATE_DISTANCES : DEFLATE_LITLENS))
+        return 0;
+    if (is_distance)
+        return (1 + deflate_base(symbol, DISTANCE_STEPS)) << 16 | (own + deflate_extra(symbol, DISTANCE_STEPS));
+    if (symbol <= DEFLATE_END)
+        return symbol < DEFLATE_END ? symbol << 8 | 1 << 5 | bits : own;
+    const unsigned i = symbol - DEFLATE_LENGTH_FIRST;
+    if (i == LENGTH_LAST)
+        return (uint32_t)DEFLATE_LENGTH_MAX << 16 | own;
+    return (DEFLATE_LENGTH_MIN + deflate_base(i, LENGTH_STEPS)) << 16 | (own + deflate_extra(i, LENGTH_STEPS));
+}
+
+/* The entry of a code of more than KNOWN bits. 0: there is none. */
+static NOT_INLINED uint32_t inflate_long(const struct inflate_code *code, uint64_t bits, int known, bool is_distance)
+{
+    int length = known;
+    const int symbol = inflate_search(code, bits, &length);
+    return symbol >= 0 ? inflate_entry((unsigned)symbol, length, is_distance) : 0;
 }
 
 /* Set a code, and its table of BITS bits, from the lengths of COUNT symbols. Returns how many codes of INFLATE_CODE_MAX

@@ -87,6 +87,17 @@ void __syncthreads()
     meet(&block_meeting, &fibers[current].block_turn, thread_count);
 }
 
+int __syncthreads_or(int is_set)
+{
+    static bool is_any;
+    __syncthreads(); /* all have read it */
+    is_any = false;
+    __syncthreads();
+    is_any |= is_set != 0;
+    __syncthreads();
+    return is_any;
+}
+
 const uint64_t *emulated_exchange(uint64_t value)
 {
     struct meeting *meeting = &warp_meetings[current / lanes];

@@ -54,6 +54,7 @@ void emulated_launch(dim3 grid, unsigned threads, cudaStream_t stream, const std
 /* ---- Threads that wait for each other ---- */
 
 void __syncthreads();
+int __syncthreads_or(int is_set);
 
 /* The values of all lanes of a warp, valid until the second call after this one. */
 const uint64_t *emulated_exchange(uint64_t value);

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The symbols of the parts of a stream. A block of threads has a part. Of a block with codes, each thread has a piece of
+ * 1,024 bits, and does not know where its first symbol begins. It guesses; a decoder that begins at a wrong bit nearly
+ * always falls into step with the right one after some symbols. So most guesses give the right end, which is where the
+ * next piece begins. Threads whose beginning was wrong decode again, until none was. (Weissenberger and Schmidt,
+ * "Massively Parallel Huffman Decoding on GPUs", 2018.)
+ *
+ * The first kernel counts bytes, so that all pieces have a place. The second one decodes them to symbols of 16 bits: a
+ * byte, or a marker for a byte of the 32 KiB before the part. */
+#include "kernels/png/inflate_parts.cuh"
+
+namespace
+{
+constexpr int threads = chunk_pieces, warps = threads / 32;
+
+/* ---- Codes ---- */
+
+/* The codes of literals and lengths, and of distances. An entry of TABLE is a symbol, and below it 4 bits for the length
+ * of its code; 0: the code is longer, or wrong. VALUES has the base of a symbol, and from bit 16 on how many extra bits
+ * it has. */
+constexpr int literal_bits = 12, distance_bits = 9, distance_table = 1 << literal_bits;
+constexpr unsigned distance_values = 32;
+struct codes {
+    uint16_t table[distance_table + (1 << distance_bits)];
+    uint32_t values[2 * distance_values];
+    struct inflate_code literals, distances;
+    uint16_t used[2][INFLATE_CODE_MAX + 1];
+};
+
+/* Set the values that do not depend on the block, by all threads. */
+__device__ __forceinline__ void set_values(struct codes &codes)
+{
+    const unsigned t = threadIdx.x, i = t - 1;
+    if (t == 0)
+        codes.values[0] = 0; /* the end of a block */
+    else if (t <= LENGTH_LAST)
+        codes.values[t] = (DEFLATE_LENGTH_MIN + deflate_base(i, LENGTH_STEPS)) | deflate_extra(i, LENGTH_STEPS) << 16;
+    else if (t == LENGTH_LAST + 1)
+        codes.values[t] = DEFLATE_LENGTH_MAX;
+    else if (t >= distance_values && t < distance_values + DEFLATE_DISTANCES)
+        codes.values[t] = (1 + deflate_base(t - distance_values, DISTANCE_STEPS)) |
+                          deflate_extra(t - distance_values, DISTANCE_STEPS) << 16;
+}
+static_assert(LENGTH_LAST + 1 < distance_values && distance_values + DEFLATE_DISTANCES <= threads, "a thread a value");
+
+/* Set CODE and its table of BITS bits, from the lengths of COUNT symbols, by a warp. Symbols from KNOWN on are wrong. */
+__device__ void set_code(struct inflate_code &code, uint16_t *used, uint16_t *table, int bits, const uint8_t *lengths,
+                         int count, int known)
+{
+    const int lane = lane_id();
+    if (lane <= INFLATE_CODE_MAX)
+        code.count[lane] = used[lane] = 0;
+    __syncwarp();
+    for (int first = 0; first < count; first += 32) {
+        const int length = first + lane < count ? lengths[first + lane] : 0;
+        const unsigned peers = __match_any_sync(all_lanes, length);
+        if (peers >> lane == 1 && length != 0)
+            code.count[length] = (uint16_t)(code.count[length] + __popc((int)peers));
+        __syncwarp();
+    }
+    if (lane == 0) {
+        code.first[0] = code.place[0] = 0;
+        for (int length = 1, next = 0, place = 0; length <= INFLATE_CODE_MAX; length++) {
+            code.first[length] = next <<= 1;
+            code.place[length] = (uint16_t)place;
+            next += code.count[length];
+            place += code.count[length];
+        }
+    }
+    __syncwarp();
+    for (int first = 0; first < count; first += 32) {
+        const int symbol = first + lane, length = symbol < count ? lengths[symbol] : 0;
+        const unsigned peers = __match_any_sync(all_lanes, length), before = peers & ((1u << lane) - 1);
+        const int rank = used[length] + __popc((int)before);
+        __syncwarp();
+        if (peers >> lane == 1)
+            used[length] = (uint16_t)(rank + 1);
+        if (length != 0)
+            code.list[code.place[length] + rank] = (uint16_t)symbol;
+        if (length != 0 && length <= bits && symbol < known) {
+            const uint16_t entry = (uint16_t)(symbol << 4 | length);
+            for (uint32_t i = __brev((uint32_t)(code.first[length] + rank)) >> (32 - length); i < 1u << bits;
+                 i += 1u << length)
+                table[i] = entry;
+        }
+        __syncwarp();
+    }
+}
+
+/* Set both codes from the lengths of CHUNK, by all threads. */
+__device__ void set_codes(struct codes &codes, const struct chunk &chunk)
+{
+    for (int i = (int)threadIdx.x; i < (int)(sizeof codes.table / 4); i += threads)
+        ((uint32_t *)codes.table)[i] = 0;
+    __syncthreads();
+    if (threadIdx.x < 32)
+        set_code(codes.literals, codes.used[0], codes.table, literal_bits, chunk.lengths, INFLATE_LITERALS,
+                 DEFLATE_LITLENS);
+    else if (threadIdx.x < 64)
+        set_code(codes.distances, codes.used[1], codes.table + distance_table, distance_bits,
+                 chunk.lengths + INFLATE_LITERALS, INFLATE_DISTANCES, DEFLATE_DISTANCES);
+    __syncthreads();
+}
+
+/* Set the lengths of CHUNK for a block of TYPE 1 or 2 at *BIT, after its type, by all threads. */
+__device__ bool set_lengths(const struct stream &stream, struct code_lengths &codes, struct chunk &chunk, unsigned type,
+                            uint64_t *bit)
+{
+    __shared__ uint64_t end; /* 0: the lengths are wrong */
+    const int t = (int)threadIdx.x;
+    if (type == 1) {
+        for (int i = t; i < INFLATE_LITERALS + INFLATE_DISTANCES; i += threads)
+            chunk.lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < INFLATE_LITERALS ? 8 : 5;
+    } else {
+        if (t == 0) {
+            uint64_t after = *bit;
+            end = read_lengths(stream, &after, codes) && are_lengths_right(codes) ? after : 0;
+        }
+        __syncthreads();
+        *bit = end;
+        if (end == 0)
+            return false;
+        for (int i = t; i < INFLATE_LITERALS + INFLATE_DISTANCES; i += threads) {
+            const int limit = i < INFLATE_LITERALS ? codes.literals : INFLATE_LITERALS + codes.distances;
+            const int from = i < INFLATE_LITERALS ? i : i - INFLATE_LITERALS + codes.literals;
+            chunk.lengths[i] = i < limit ? codes.lengths[from] : 0;
+        }
+    }
+    __syncthreads();
+    return true;
+}
+
+/* ---- Symbols ---- */
+
+/* The next bits of the stream. */
+struct reader {
+    const uint32_t *next; /* the word after AHEAD */
+    uint64_t buffer;      /* COUNT bits are right, at least 33 after a refill */
+    uint32_t ahead;
+    int count;
+};
+
+__device__ __forceinline__ struct reader read_from(const struct stream &stream, uint64_t bit)
+{
+    struct reader reader;
+    reader.buffer = bits_at(stream, bit);
+    reader.count = 64 - (int)(bit % 32);
+    reader.buffer &= bit % 32 != 0 ? (1ull << reader.count) - 1 : ~0ull;
+    reader.next = stream.words + bit / 32 + 3;
+    reader.ahead = reader.next[-1];
+    return reader;
+}
+
+/* A byte; a length, of 0 at the end of a block; or a distance. */
+struct symbol {
+    int bits; /* 0: there is none */
+    uint32_t value;
+    bool is_byte;
+};
+
+/* The entry of a code of more than KNOWN bits, or 0. */
+__device__ __noinline__ unsigned long_entry(const struct inflate_code &code, uint32_t bits, int known, int limit)
+{
+    int length = known;
+    const int symbol = inflate_search(&code, bits, &length);
+    return symbol >= 0 && symbol < limit ? (unsigned)(symbol << 4 | length) : 0;
+}
+
+/* Take the next symbol from the stream. */
+__device__ __forceinline__ struct symbol take_symbol(const struct codes &codes, struct reader &reader, bool is_distance)
+{
+    if (reader.count <= 32) {
+        reader.buffer |= (uint64_t)reader.ahead << reader.count;
+        reader.count += 32;
+        reader.ahead = *reader.next++;
+    }
+    const uint32_t bits = (uint32_t)reader.buffer;
+    unsigned entry = codes.table[is_distance ? distance_table + (bits & ((1 << distance_bits) - 1))
+                                             : bits & ((1 << literal_bits) - 1)];
+    if (entry == 0)
+        entry = is_distance ? long_entry(codes.distances, bits, distance_bits, DEFLATE_DISTANCES)
+                            : long_entry(codes.literals, bits, literal_bits, DEFLATE_LITLENS);
+    const unsigned own = entry & 15, number = entry >> 4;
+    struct symbol symbol = {(int)own, number, !is_distance && number < DEFLATE_END};
+    if (!symbol.is_byte) {
+        const uint32_t value = codes.values[is_distance ? distance_values + number : number - DEFLATE_END];
+        const unsigned extra = value >> 16;
+        symbol.value = (value & 0xffff) + (bits >> own & ((1u << extra) - 1));
+        symbol.bits += (int)extra;
+    }
+    reader.buffer >>= symbol.bits;
+    reader.count -= symbol.bits;
+    return entry != 0 ? symbol : (struct symbol){0, 0, false};
+}
+
+/* ---- The first kernel ---- */
+
+/* The end of a piece, from the chunk's first bit on. ENDS: the block ends there. BROKEN: there is none. */
+constexpr uint32_t ends = 1u << 30, broken = 1u << 31;
+static_assert(chunk_pieces * piece_bits + 64 < ends, "flags are not bits of a place");
+
+struct measuring {
+    uint32_t ends[threads]; /* of the pieces */
+    uint32_t sums[warps];
+    int number, last, mark;
+    struct code_lengths lengths;
+};
+
+/* Decode the symbols that begin from START on, before LIMIT. Both count from bit BASE on. *BYTES becomes what they mean.
+ * Returns the end. */
+__device__ __forceinline__ uint32_t count_piece(const struct stream &stream, const struct codes &codes, uint64_t base,
+                                                uint32_t start, uint32_t limit, uint32_t *bytes)
+{
+    struct reader reader = read_from(stream, base + start);
+    int left = (int)(limit - start);
+    uint32_t count = 0;
+    for (bool is_distance = false; left > 0 || is_distance;) {
+        const struct symbol symbol = take_symbol(codes, reader, is_distance);
+        if (symbol.bits == 0)
+            return broken;
+        left -= symbol.bits;
+        if (!is_distance && !symbol.is_byte && symbol.value == 0) {
+            *bytes = count;
+            return (limit - (uint32_t)left) | ends;
+        }
+        count += is_distance ? 0 : symbol.is_byte ? 1 : symbol.value;
+        is_distance = !is_distance && !symbol.is_byte;
+    }
+    *bytes = count;
+    return limit - (uint32_t)left;
+}
+
+/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. */
+__device__ __forceinline__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *whole)
+{
+    const int warp = (int)threadIdx.x / 32;
+    uint32_t sum = value;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(all_lanes, sum, (unsigned)step);
+        sum += lane_id() >= step ? other : 0;
+    }
+    if (lane_id() == 31)
+        sums[warp] = sum;
+    __syncthreads();
+    uint32_t before = sum - value;
+    *whole = 0;
+    for (int i = 0; i < warps; i++) {
+        before += i < warp ? sums[i] : 0;
+        *whole += sums[i];
+    }
+    return before;
+}
+
+/* Measure the pieces of a chunk, from bit chunk.bit on. Returns the end of the last one. */
+__device__ uint32_t measure_chunk(const struct stream &stream, const struct codes &codes, struct measuring &shared,
+                                  struct chunk &chunk)
+{
+    const uint32_t t = threadIdx.x, whole = (uint32_t)min((uint64_t)ends - 1, stream.bits - chunk.bit);
+    const uint32_t limit = min((t + 1) * piece_bits, whole);
+    uint32_t start = t * piece_bits, bytes = 0, all;
+    uint32_t end = start < whole ? count_piece(stream, codes, chunk.bit, start, limit, &bytes) : broken;
+    shared.ends[t] = end;
+    for (;;) {
+        __syncthreads();
+        const uint32_t right = t > 0 ? shared.ends[t - 1] : 0;
+        if (!__syncthreads_or(right != start))
+            break;
+        if (right != start) {
+            start = right;
+            end = start < whole ? count_piece(stream, codes, chunk.bit, start, limit, &bytes) : broken;
+            shared.ends[t] = end;
+        }
+    }
+    const bool is_used = start < ends;
+    if (is_used && (t == threads - 1 || end >= ends))
+        shared.last = (int)t;
+    bytes = is_used && end < broken ? bytes : 0;
+    const uint32_t before = sum_before(shared.sums, bytes, &all);
+    chunk.pieces[t] = {start, chunk.place + before};
+    if (t == 0) {
+        chunk.size = all;
+        chunk.piece_count = shared.last + 1;
+    }
+    const uint32_t last = shared.ends[shared.last];
+    __syncthreads();
+    return last;
+}
+
+/* Append a chunk at BIT to PART. NULL: there are too many. */
+__device__ struct chunk *append_chunk(const struct stream &stream, struct measuring &shared, struct part &part,
+                                      struct chunk *before, uint64_t bit)
+{
+    if (threadIdx.x == 0)
+        shared.number = (int)atomicAdd(&stream.state->chunks, 1u);
+    __syncthreads();
+    const int number = shared.number;
+    __syncthreads();
+    if ((unsigned)number >= stream.chunk_max)
+        return NULL;
+    struct chunk *chunk = stream.chunks + number;
+    if (threadIdx.x == 0) {
+        chunk->bit = bit;
+        chunk->place = (uint32_t)part.size;
+        chunk->size = 0;
+        chunk->piece_count = 0;
+        chunk->next = -1;
+        chunk->is_continued = 0;
+        *(before != NULL ? &before->next : &part.first_chunk) = number;
+    }
+    __syncthreads();
+    return chunk;
+}
+
+/* Measure a block with codes of TYPE at *BIT, after its type. *LAST is the part's last chunk. */
+__device__ bool measure_block(const struct stream &stream, struct codes &codes, struct measuring &shared,
+                              struct part &part, struct chunk **last, unsigned type, uint64_t *bit)
+{
+    struct chunk *chunk = append_chunk(stream, shared, part, *last, 0);
+    if (chunk == NULL || !set_lengths(stream, shared.lengths, *chunk, type, bit))
+        return false;
+    set_codes(codes, *chunk);
+    for (;;) {
+        if (*bit >= stream.bits)
+            return false;
+        if (threadIdx.x == 0)
+            chunk->bit = *bit;
+        __syncthreads();
+        const uint32_t end = measure_chunk(stream, codes, shared, *chunk);
+        *last = chunk;
+        *bit += end & (ends - 1);
+        if (threadIdx.x == 0)
+            part.size += chunk->size;
+        __syncthreads();
+        if (end >= broken || *bit > stream.bits || part.size > stream.expected)
+            return false;
+        if (end >= ends)
+            return true;
+        chunk = append_chunk(stream, shared, part, *last, *bit);
+        if (chunk == NULL)
+            return false;
+        if (threadIdx.x == 0)
+            chunk->is_continued = 1;
+    }
+}
+
+/* Measure a stored block at *BIT, after its type. */
+__device__ bool measure_stored(const struct stream &stream, struct measuring &shared, struct part &part,
+                               struct chunk **last, uint64_t *bit)
+{
+    *bit = (*bit + 7) / 8 * 8;
+    const uint32_t head = (uint32_t)bits_at(stream, *bit), size = head & 0xffff;
+    *bit += 32;
+    if (size != (~head >> 16) || *bit + 8 * (uint64_t)size > stream.bits || part.size + size > stream.expected)
+        return false;
+    if (size > 0) {
+        *last = append_chunk(stream, shared, part, *last, *bit);
+        if (*last == NULL)
+            return false;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && size > 0) {
+        (*last)->size = size;
+        part.size += size;
+    }
+    __syncthreads();
+    *bit += 8 * (uint64_t)size;
+    return true;
+}
+
+/* The number of the mark at BIT, by a warp. -1: there is none. */
+__device__ __forceinline__ int mark_at(const struct stream &stream, uint64_t bit)
+{
+    if (bit >= stream.bits || (stream.marks[bit / 32] >> bit % 32 & 1) == 0)
+        return -1;
+    const int word = (int)(bit / 32), own = word / rank_words * rank_words + lane_id();
+    const uint32_t here = own > word ? 0 : stream.marks[own] & (own < word ? all_lanes : (1u << bit % 32) - 1);
+    int before = __popc((int)here);
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        before += __shfl_xor_sync(all_lanes, before, step);
+    return (int)stream.ranks[word / rank_words] + before;
+}
+
+/* Measure from part.start on until a block ends at a mark. Returns the number of the mark, or a NEXT. *END becomes the
+ * bit after the last block. */
+__device__ int measure_part(const struct stream &stream, struct codes &codes, struct measuring &shared,
+                            struct part &part, uint64_t *end)
+{
+    struct chunk *last = NULL;
+    for (uint64_t bit = part.start; bit + 3 <= stream.bits;) {
+        const unsigned head = (unsigned)bits_at(stream, bit) & 7, type = head >> 1;
+        bit += 3;
+        if (type == 3 || !(type == 0 ? measure_stored(stream, shared, part, &last, &bit)
+                                     : measure_block(stream, codes, shared, part, &last, type, &bit)))
+            return NEXT_BAD;
+        *end = bit;
+        if ((head & 1) != 0)
+            return NEXT_END;
+        if (threadIdx.x < 32) {
+            const int mark = mark_at(stream, bit);
+            if (threadIdx.x == 0)
+                shared.mark = mark;
+        }
+        __syncthreads();
+        const int mark = shared.mark;
+        __syncthreads();
+        if (mark >= 0)
+            return mark < (int)stream.state->parts ? mark : NEXT_BAD;
+    }
+    return NEXT_BAD;
+}
+
+__global__ void __launch_bounds__(threads) measure(const __grid_constant__ struct stream stream)
+{
+    __shared__ struct codes codes;
+    __shared__ struct measuring shared;
+    set_values(codes);
+    for (unsigned i = blockIdx.x; i < stream.state->parts; i += gridDim.x) {
+        struct part &part = stream.parts[i];
+        if (threadIdx.x == 0) {
+            part.size = 0;
+            part.first_chunk = -1;
+        }
+        __syncthreads();
+        uint64_t end = part.start;
+        const int next = measure_part(stream, codes, shared, part, &end);
+        if (threadIdx.x == 0) {
+            part.end = end;
+            part.next = next;
+            if (stream.state->chunks > stream.chunk_max)
+                stream.state->status = INFLATE_TOO_MANY;
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- The second kernel ---- */
+
+constexpr int batch = 8 * threads, buffer_symbols = 12 * batch; /* symbols that are resolved together; of a chunk */
+/* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is its
+ * distance less 1, as if it were a marker, until the repetition is resolved. */
+constexpr uint32_t placed = 256, unknown = marker - 1;
+static_assert(placed + buffer_symbols <= unknown, "all places have a symbol");
+
+struct decoding {
+    uint16_t symbols[buffer_symbols];
+    uint32_t starts[buffer_symbols / 32]; /* of repetitions */
+    int before[2];                        /* the distance of the last repetition before a batch: even ones, odd ones */
+};
+
+/* A thread's piece. */
+struct work {
+    struct reader reader;
+    uint32_t at, stop;       /* bytes, in the part */
+    uint32_t rest, distance; /* bytes of a repetition that are still to come */
+};
+
+/* Decode the bytes before END to the buffer, which begins at FIRST. False: a symbol is wrong. */
+__device__ __forceinline__ bool decode_piece(const struct codes &codes, struct decoding &shared, struct work &work,
+                                             uint32_t first, uint32_t end)
+{
+    uint32_t length = 0; /* of a repetition whose distance comes next */
+    while (work.at < end || length > 0) {
+        if (work.rest == 0) {
+            const struct symbol symbol = take_symbol(codes, work.reader, length > 0);
+            if (symbol.bits == 0 || (length == 0 && !symbol.is_byte && symbol.value == 0))
+                return false;
+            if (symbol.is_byte)
+                shared.symbols[work.at++ - first] = (uint16_t)symbol.value;
+            work.rest = length;
+            work.distance = symbol.value;
+            length = length > 0 || symbol.is_byte ? 0 : symbol.value;
+            if (work.rest == 0)
+                continue;
+        }
+        const uint32_t place = work.at - first, count = min(work.rest, end - work.at);
+        shared.symbols[place] = (uint16_t)(marker | (work.distance - 1));
+        atomicOr(&shared.starts[place / 32], 1u << place % 32);
+        work.at += count;
+        work.rest -= count;
+    }
+    return true;
+}
+
+/* Where the last repetition up to place I of the buffer begins, or -1. */
+__device__ __forceinline__ int last_start(const struct decoding &shared, int i)
+{
+    int word = i / 32;
+    uint32_t starts = shared.starts[word] & ((2u << i % 32) - 1);
+    while (starts == 0 && word > 0)
+        starts = shared.starts[--word];
+    return starts != 0 ? 32 * word + 31 - __clz((int)starts) : -1;
+}
+
+/* The distance of the repetition that begins at START. That of the last one before BEGIN is BEFORE. */
+__device__ __forceinline__ int distance_at(const struct decoding &shared, int start, int begin, int before)
+{
+    return start < begin ? before : (shared.symbols[start] & (marker - 1)) + 1;
+}
+
+/* What is at place I of the buffer, which begins at byte FIRST of PART. All before place BEGIN is resolved. BEFORE is the
+ * distance of the last repetition there. */
+__device__ __forceinline__ uint32_t look_up(const struct stream &stream, const struct part &part,
+                                            const struct decoding &shared, uint32_t first, int i, int begin, int before)
+{
+    const uint32_t here = shared.symbols[i];
+    const int start = here < placed ? -1 : last_start(shared, i);
+    if (start < 0) /* a byte, or a piece that is wrong */
+        return here & 255;
+    const int distance = distance_at(shared, start, begin, before), after = i - start;
+    const int from = start - distance + (after < distance ? after : after % distance);
+    if (from >= 0)
+        return from < begin ? shared.symbols[from] : placed + (uint32_t)from;
+    const int64_t place = (int64_t)first + from;
+    if ((int64_t)part.place + place < 0)
+        stream.state->status = INFLATE_BAD; /* before the stream */
+    return place >= 0 ? stream.symbols[part.place + (uint64_t)place] : (uint32_t)(marker + window + (int)place);
+}
+
+/* Resolve the repetitions of the COUNT symbols in the buffer, which begins at byte FIRST of PART. */
+__device__ void resolve_buffer(const struct stream &stream, const struct part &part, struct decoding &shared,
+                               uint32_t first, int count)
+{
+    const int t = (int)threadIdx.x;
+    for (int begin = 0; begin < count; begin += batch) {
+        uint32_t symbols[batch / threads];
+        const int before = shared.before[begin / batch % 2];
+        bool is_placed;
+#pragma unroll
+        for (int k = 0; k < batch / threads; k++) {
+            const int i = begin + k * threads + t;
+            symbols[k] = i < count ? look_up(stream, part, shared, first, i, begin, before) : 0;
+        }
+        if (t == 0)
+            shared.before[(begin / batch + 1) % 2] =
+                distance_at(shared, last_start(shared, begin + batch - 1), begin, before);
+        __syncthreads();
+        do {
+            is_placed = false;
+#pragma unroll
+            for (int k = 0; k < batch / threads; k++) {
+                shared.symbols[begin + k * threads + t] = (uint16_t)symbols[k];
+                is_placed |= symbols[k] >= placed && symbols[k] < marker;
+            }
+            is_placed = __syncthreads_or(is_placed) != 0;
+            if (is_placed) {
+#pragma unroll
+                for (int k = 0; k < batch / threads; k++)
+                    if (symbols[k] >= placed && symbols[k] < marker)
+                        symbols[k] = shared.symbols[symbols[k] - placed];
+                __syncthreads();
+            }
+        } while (is_placed);
+#pragma unroll
+        for (int k = 0; k < batch / threads; k++) {
+            const int i = begin + k * threads + t;
+            if (i < count)
+                stream.symbols[part.place + first + (uint32_t)i] = (uint16_t)symbols[k];
+        }
+    }
+    __syncthreads();
+}
+
+/* Decode a chunk with codes. */
+__device__ void decode_chunk(const struct stream &stream, const struct part &part, const struct codes &codes,
+                             struct decoding &shared, const struct chunk &chunk)
+{
+    const int t = (int)threadIdx.x;
+    const uint32_t end = chunk.place + chunk.size;
+    struct work work = {};
+    const bool has_piece = t < chunk.piece_count;
+    if (has_piece) {
+        work.reader = read_from(stream, chunk.bit + chunk.pieces[t].bit);
+        work.at = chunk.pieces[t].place;
+        work.stop = t + 1 < chunk.piece_count ? chunk.pieces[t + 1].place : end;
+    }
+    for (uint32_t first = chunk.place; first < end; first += buffer_symbols) {
+        const uint32_t last = min(end - first, (uint32_t)buffer_symbols) + first;
+        for (int i = t; i < buffer_symbols / 2; i += threads)
+            ((uint32_t *)shared.symbols)[i] = unknown << 16 | unknown;
+        for (int i = t; i < buffer_symbols / 32; i += threads)
+            shared.starts[i] = 0;
+        __syncthreads();
+        if (has_piece && work.at < last && work.at < work.stop &&
+            !decode_piece(codes, shared, work, first, min(work.stop, last))) {
+            stream.state->status = INFLATE_BAD;
+            work.stop = 0;
+        }
+        __syncthreads();
+        resolve_buffer(stream, part, shared, first, (int)(last - first));
+    }
+}
+
+__global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct stream stream)
+{
+    __shared__ struct codes codes;
+    __shared__ struct decoding shared;
+    if (stream.state->status != INFLATED)
+        return;
+    set_values(codes);
+    for (unsigned i = blockIdx.x; i < stream.state->chain; i += gridDim.x) {
+        const struct part part = stream.parts[stream.chain[i]];
+        for (int number = part.first_chunk; number >= 0; number = stream.chunks[number].next) {
+            const struct chunk &chunk = stream.chunks[number];
+            if (chunk.piece_count > 0) {
+                if (!chunk.is_continued)
+                    set_codes(codes, chunk);
+                decode_chunk(stream, part, codes, shared, chunk);
+                continue;
+            }
+            const uint8_t *bytes = (const uint8_t *)stream.words + chunk.bit / 8;
+            for (uint32_t k = threadIdx.x; k < chunk.size; k += threads)
+                stream.symbols[part.place + chunk.place + k] = bytes[k];
+            __syncthreads();
+        }
+    }
+}
+} // namespace
+
+bool measure_parts(struct device *device, const struct stream &stream, struct error *error)
+{
+    const unsigned blocks = min(stream.part_max, 132u * 16);
+    measure<<<blocks, threads, 0, device_stream(device)>>>(stream);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
+bool decode_parts(struct device *device, const struct stream &stream, struct error *error)
+{
+    const unsigned blocks = min(stream.part_max, 132u * 16);
+    decode<<<blocks, threads, 0, device_stream(device)>>>(stream);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}

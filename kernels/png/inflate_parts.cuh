@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between the two files that inflate: the stream, and what the kernels know of it. */
+#ifndef GPUCONV_PNG_INFLATE_PARTS_CUH
+#define GPUCONV_PNG_INFLATE_PARTS_CUH
+
+#include "kernels/png/inflate.cuh"
+#include "png/inflate_codes.h"
+#include "png/symbols.h"
+
+constexpr unsigned all_lanes = 0xffffffff;
+constexpr int window = 1 << 15, marker = 1 << 15; /* symbols from MARKER on are places in the window */
+constexpr int chunk_pieces = 128;                 /* a thread has a piece */
+constexpr uint32_t piece_bits = 1024;
+
+/* Where a thread begins. */
+struct piece {
+    uint32_t bit;   /* from the chunk's first one on */
+    uint32_t place; /* in the part, of its first byte */
+};
+
+/* Some symbols of a block with codes, or a stored block. */
+struct chunk {
+    uint64_t bit;          /* of the first symbol, or stored byte */
+    uint32_t place, size;  /* bytes in the part */
+    int next;              /* chunk of this part, or -1 */
+    int piece_count;       /* 0: a stored block */
+    uint32_t is_continued; /* it has the codes of the chunk before */
+    struct piece pieces[chunk_pieces];
+    uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES]; /* of the codes */
+};
+
+/* A part of the stream, from a block's beginning to another's. */
+struct part {
+    uint64_t start, end; /* bits */
+    uint64_t size;       /* bytes */
+    uint64_t place;      /* of its first byte */
+    int next;            /* the part at its end, or one of these */
+    int first_chunk;
+};
+
+enum { NEXT_END = -1, NEXT_BAD = -2 };
+
+/* What the kernels get, by value. */
+struct stream {
+    const uint32_t *words;
+    uint64_t bits;   /* of the stream */
+    uint32_t *marks; /* a bit for each bit of the stream: does a block begin there? */
+    uint64_t *survivors;
+    unsigned survivor_max, part_max, chunk_max;
+    int rank_count;
+    uint32_t *ranks; /* the number of marks before each RANK_WORDS words */
+    uint64_t *sums;  /* of blocks of ranks */
+    struct part *parts;
+    struct chunk *chunks;
+    int *chain; /* the numbers of the true parts */
+    uint16_t *symbols;
+    uint16_t *maps;   /* of the groups: the window after each, as symbols of the window before it */
+    uint8_t *windows; /* the window before each group */
+    uint8_t *out;
+    uint64_t expected; /* bytes */
+    struct inflate_state *state;
+};
+
+constexpr int rank_words = 32; /* of marks, which have a common rank */
+
+static __device__ __forceinline__ int lane_id()
+{
+    return (int)threadIdx.x % 32;
+}
+
+/* 64 bits from BIT on. Words after the stream can be read. */
+static __device__ __forceinline__ uint64_t bits_at(const struct stream &stream, uint64_t bit)
+{
+    const uint32_t *words = stream.words + bit / 32;
+    const unsigned shift = (unsigned)bit % 32;
+    const uint32_t middle = words[1];
+    return (uint64_t)__funnelshift_r(middle, words[2], shift) << 32 | __funnelshift_r(words[0], middle, shift);
+}
+
+/* ---- The lengths of codes ---- */
+
+/* Those of a block, and room for a repetition that goes beyond them. */
+struct code_lengths {
+    uint8_t lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES + 138];
+    uint8_t table[1 << PRECODE_MAX]; /* of the third code */
+    int literals, distances;         /* counts */
+};
+
+/* Do the lengths of the third code, COUNT times 3 bits, use that code up? */
+static __device__ __forceinline__ bool is_precode_whole(uint64_t bits, int count)
+{
+    int unused = 1 << PRECODE_MAX;
+    for (int i = 0; i < count; i++, bits >>= 3)
+        unused -= (bits & 7) != 0 ? 1 << PRECODE_MAX >> (bits & 7) : 0;
+    return unused == 0;
+}
+
+/* Read the lengths of the codes of a block, after its type at *BIT. False: they are wrong. By one thread. */
+static __device__ bool read_lengths(const struct stream &stream, uint64_t *bit, struct code_lengths &codes)
+{
+    const uint64_t head = bits_at(stream, *bit);
+    codes.literals = DEFLATE_LENGTH_FIRST + (int)(head & 31);
+    codes.distances = 1 + (int)(head >> 5 & 31);
+    const int precodes = 4 + (int)(head >> 10 & 15), all = codes.literals + codes.distances;
+    uint64_t precode = bits_at(stream, *bit + 14);
+    if (codes.literals > DEFLATE_LITLENS || codes.distances > DEFLATE_DISTANCES || !is_precode_whole(precode, precodes))
+        return false;
+    *bit += 14 + 3 * (uint64_t)precodes;
+    uint64_t by_symbol = 0; /* the lengths, 3 bits for each symbol */
+    for (int i = 0; i < precodes; i++, precode >>= 3)
+        by_symbol |= (precode & 7) << 3 * precode_at(i);
+    uint32_t code = 0;
+    for (unsigned length = 1; length <= PRECODE_MAX; length++, code <<= 1)
+        for (unsigned symbol = 0; symbol < PRECODES; symbol++) {
+            if ((by_symbol >> 3 * symbol & 7) != length)
+                continue;
+            const uint32_t reversed = __brev(code++) >> (32 - length);
+            for (uint32_t i = reversed; i < 1 << PRECODE_MAX; i += 1u << length)
+                codes.table[i] = (uint8_t)(symbol << 3 | length);
+        }
+    int i = 0, used = 0; /* of two codes */
+    while (i < all && *bit <= stream.bits && used <= 2 << INFLATE_CODE_MAX) {
+        const uint64_t bits = bits_at(stream, *bit);
+        const uint8_t entry = codes.table[bits & ((1 << PRECODE_MAX) - 1)];
+        const unsigned symbol = entry >> 3, own = entry & 7, extra = precode_extra(symbol);
+        const int more = (int)(bits >> own & ((1u << extra) - 1));
+        int count = 1, length = (int)symbol;
+        *bit += own + extra;
+        if (symbol >= 16) {
+            count = (symbol == 18 ? 11 : 3) + more;
+            if (symbol == 16 && i == 0)
+                return false;
+            length = symbol == 16 ? codes.lengths[i - 1] : 0;
+        }
+        used += length > 0 ? count << (INFLATE_CODE_MAX - length) : 0;
+        for (int k = 0; k < count; k++)
+            codes.lengths[i + k] = (uint8_t)length;
+        i += count;
+    }
+    return i == all && *bit <= stream.bits && codes.lengths[DEFLATE_END] != 0;
+}
+
+/* The part of 2^15 codes that COUNT lengths leave unused; below 0 if they do not fit. */
+static __device__ __forceinline__ int unused_codes(const uint8_t *lengths, int count)
+{
+    int unused = 1 << INFLATE_CODE_MAX;
+    for (int i = 0; i < count; i++)
+        unused -= lengths[i] != 0 ? 1 << (INFLATE_CODE_MAX - lengths[i]) : 0;
+    return unused;
+}
+
+/* The first code must be whole. The second may be empty, or have one code of one bit. */
+static __device__ __forceinline__ bool are_lengths_right(const struct code_lengths &codes)
+{
+    const uint8_t *distances = codes.lengths + codes.literals;
+    const int unused = unused_codes(distances, codes.distances);
+    int count = 0;
+    for (int i = 0; i < codes.distances; i++)
+        count += distances[i] != 0;
+    return unused_codes(codes.lengths, codes.literals) == 0 &&
+           (unused == 0 || (unused == 1 << (INFLATE_CODE_MAX - 1) && count == 1) || unused == 1 << INFLATE_CODE_MAX);
+}
+
+/* Queue the kernels that measure all parts, and that decode those of the chain. (inflate_parts.cu) */
+bool measure_parts(struct device *device, const struct stream &stream, struct error *error);
+bool decode_parts(struct device *device, const struct stream &stream, struct error *error);
+
+#endif
