@@ -5,8 +5,8 @@
  *     sum        a warp sums up a row for the Adler-32
  *     unfilter   a warp undoes the filters of 32 rows. While the first row is at pixel I, row K is at pixel I - K, and
  *                the pixel above it was made one step before. The row above the first belongs to another warp, which
- *                says how far it is
- *     expand     a thread makes the samples of a pixel: palettes, transparent colours, 1 to 16 bits
+ *                hands its pixels over. Most pictures then have their samples
+ *     expand     a thread makes the samples of a pixel: palettes, transparent colours, less than 8 bits
  *     check      one block of threads compares sizes and checksums */
 #include "kernels/png/adler.cuh"
 #include "kernels/png/workspace.cuh"
@@ -16,8 +16,8 @@ namespace
 {
 constexpr unsigned all_lanes = 0xffffffff;
 constexpr int threads = 256, warps = threads / 32;
-constexpr int rows_at_once = 32, columns_at_once = 32; /* pixels between two looks at the warp before */
-constexpr size_t head_bytes = 2, tail_bytes = 4;       /* of zlib */
+constexpr int rows_at_once = 32, batch = 8;      /* BATCH: pixels of a row that are loaded, made and stored together */
+constexpr size_t head_bytes = 2, tail_bytes = 4; /* of zlib */
 
 /* What the decoder tells the host. */
 struct result {
@@ -31,7 +31,11 @@ struct picture {
     size_t row_bytes;                /* without it */
     int height, pixel;               /* PIXEL: bytes */
     uint2 *sums;
-    unsigned *progress; /* a ticket, whether a filter is unknown, and the pixels that each warp's last row has */
+    unsigned *progress; /* a ticket, and whether a filter is unknown */
+    uint64_t *edges;    /* the last row of each warp, in words of 4 bytes of one pixel, which have a mark above */
+    uint8_t *out;       /* the rows without filters, OUT_STRIDE bytes apart: the samples, or the rows in place */
+    size_t out_stride;
+    unsigned order; /* of the bytes of two samples, for __byte_perm */
     uint8_t *samples;
     const struct inflate_state *state;
     uint32_t adler;     /* as the stream has it */
@@ -74,67 +78,145 @@ __global__ void __launch_bounds__(adler_threads) check(const __grid_constant__ s
 
 /* ---- Filters ---- */
 
-/* A byte from what FILTER predicts. LEFT, UP and CORNER are its neighbours. */
-__device__ __forceinline__ uint8_t undo(int filter, int byte, int left, int up, int corner)
+/* The pixel that Paeth predicts, byte by byte. With T = 3 CORNER - LEFT - UP, that is the smaller neighbour if T is at
+ * least the larger, the larger if T is at most the smaller, and CORNER between. */
+__device__ __forceinline__ uint32_t predict_paeth(uint32_t left, uint32_t up, uint32_t corner)
 {
-    const int a = abs(up - corner), b = abs(left - corner), c = abs(left + up - 2 * corner);
-    const int paeth = a <= b && a <= c ? left : b <= c ? up : corner;
-    return (uint8_t)(byte + (filter == PNG_SUB       ? left
-                             : filter == PNG_UP      ? up
-                             : filter == PNG_AVERAGE ? (left + up) / 2
-                             : filter == PNG_PAETH   ? paeth
-                                                     : 0));
+    uint32_t predicted = 0;
+#pragma unroll
+    for (int shift = 0; shift < 32; shift += 8) {
+        const int a = (int)(left >> shift & 255), b = (int)(up >> shift & 255), c = (int)(corner >> shift & 255);
+        const int low = min(a, b), high = max(a, b), t = 3 * c - b - a;
+        predicted |= (uint32_t)(t >= high ? low : t <= low ? high : c) << shift;
+    }
+    return predicted;
 }
 
-/* Wait until the warp of the rows above has made COUNT pixels of its last one. */
-__device__ __forceinline__ void wait_for(const unsigned *progress, unsigned count)
+/* How a row predicts its pixels: Paeth with zeros in place of some neighbours is None, Sub or Up, too. */
+struct prediction {
+    uint32_t left, up, corner; /* masks */
+    bool is_average;
+};
+
+__device__ __forceinline__ uint32_t predict(const struct prediction &prediction, uint32_t left, uint32_t up,
+                                            uint32_t corner)
 {
-    while (*(const volatile unsigned *)progress < count)
-        ;
-    __threadfence();
+    left &= prediction.left;
+    up &= prediction.up;
+    const uint32_t average = (left & up) + ((left ^ up) >> 1 & 0x7f7f7f7f);
+    const uint32_t paeth = predict_paeth(left, up, corner & prediction.corner);
+    return prediction.is_average ? average : paeth;
+}
+
+__device__ __forceinline__ uint32_t add_bytes(uint32_t a, uint32_t b)
+{
+    return ((a & 0x7f7f7f7f) + (b & 0x7f7f7f7f)) ^ ((a ^ b) & 0x80808080);
+}
+
+/* Byte AT of a ROW, and how many bytes it is after an aligned word. */
+__device__ __forceinline__ int offset_of(const uint8_t *row, int at)
+{
+    return (int)((uintptr_t)row + (uintptr_t)(intptr_t)at) & 3;
+}
+
+/* Load the aligned words with the bytes from AT on of a row of SIZE bytes. The others are worthless. */
+template <int COUNT>
+__device__ __forceinline__ void load_words(const uint8_t *row, int size, int at, uint32_t (&words)[COUNT])
+{
+    at -= offset_of(row, at);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++, at += 4)
+        words[i] = at > -4 && at < size ? *(const uint32_t *)(row + at) : 0;
+}
+
+/* Store those of the 4 bytes from AT on that are in a row of SIZE bytes. AT is aligned. */
+__device__ __forceinline__ void store_word(uint8_t *row, int size, int at, uint32_t word)
+{
+    if (at >= 0 && at + 4 <= size)
+        *(uint32_t *)(row + at) = word;
+    else if (at > -4 && at < size) /* other rows have the other bytes */
+#pragma unroll 1
+        for (int i = max(at, 0); i < min(at + 4, size); i++)
+            row[i] = (uint8_t)(word >> 8 * (i - at));
+}
+
+/* A lane's part of the row above a group, from its pixel X on: a pixel's word, with the mark. Other lanes, and those
+ * without such a pixel, have only a mark. */
+__device__ __forceinline__ uint64_t load_edge(const struct picture &picture, int group, int pixels, int x, int words,
+                                              int word)
+{
+    x += (int)threadIdx.x;
+    if (group == 0 || threadIdx.x >= batch || x >= pixels)
+        return (uint64_t)1 << 32;
+    return *(const volatile uint64_t *)&picture.edges[((size_t)(group - 1) * pixels + x) * words + word];
 }
 
 template <int PIXEL>
 __device__ __forceinline__ void undo_rows(const struct picture &picture, int group)
 {
-    const int lane = (int)threadIdx.x % 32, row = group * rows_at_once + lane;
-    const int pixels = (int)((picture.row_bytes + PIXEL - 1) / PIXEL);
-    const bool is_row = row < picture.height;
-    const size_t stride = picture.row_bytes + 1;
-    uint8_t *const bytes = picture.rows + (size_t)(is_row ? row : 0) * stride + 1;
-    const int filter = is_row ? bytes[-1] : PNG_NONE;
-    unsigned *const own = picture.progress + 2 + group;
-    const bool waits = group > 0;
-    uint8_t left[PIXEL] = {}, corner[PIXEL] = {};
-    for (int step = 0; step < pixels + rows_at_once - 1; step++) {
-        if (waits && step % columns_at_once == 0 && step < pixels)
-            wait_for(own - 1, (unsigned)min(step + columns_at_once, pixels));
-        const int x = step - lane;
-        const bool is_inside = is_row && x >= 0 && x < pixels;
-        uint8_t produced[PIXEL];
+    constexpr int words = (PIXEL + 3) / 4, count = batch * PIXEL / 4; /* of a pixel, of a batch */
+    const int lane = (int)threadIdx.x, row = group * rows_at_once + lane;
+    const int size = row < picture.height ? (int)picture.row_bytes : 0, pixels = (int)(picture.row_bytes / PIXEL);
+    const uint8_t *const from = picture.rows + (size_t)min(row, picture.height - 1) * (picture.row_bytes + 1) + 1;
+    uint8_t *const to = picture.out + (size_t)min(row, picture.height - 1) * picture.out_stride;
+    const int filter = from[-1];
+    const bool is_paeth = filter == PNG_PAETH, is_average = filter == PNG_AVERAGE;
+    const struct prediction prediction = {is_paeth || is_average || filter == PNG_SUB ? ~0u : 0,
+                                          is_paeth || is_average || filter == PNG_UP ? ~0u : 0, is_paeth ? ~0u : 0,
+                                          is_average};
+    uint64_t *const edge = picture.edges + (size_t)group * pixels * words;
+    uint32_t left[words] = {}, corner[words] = {}, stored = 0, next[count + 1];
+    uint64_t next_above[words];
+    load_words(from, size, -lane * PIXEL, next);
 #pragma unroll
-        for (int k = 0; k < PIXEL; k++) {
-            /* The pixel above: of the lane before one step ago, which it has in LEFT, or of the warp before. */
-            int up = __shfl_up_sync(all_lanes, (int)left[k], 1);
-            if (lane == 0)
-                up = waits && is_inside ? *(volatile uint8_t *)(bytes - stride + (size_t)x * PIXEL + k) : 0;
-            produced[k] = is_inside ? undo(filter, bytes[(size_t)x * PIXEL + k], left[k], up, corner[k]) : left[k];
-            corner[k] = is_inside ? (uint8_t)up : corner[k];
+    for (int k = 0; k < words; k++)
+        next_above[k] = load_edge(picture, group, pixels, 0, words, k);
+    /* All words are stored when the last lane is 3 pixels beyond its row, because a word may have parts of two batches. */
+    for (int first = 0; first < pixels + rows_at_once + 2; first += batch) {
+        const int at = (first - lane) * PIXEL;
+        uint32_t raw[count + 1], made[count + 1] = {};
+        uint64_t above[words];
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            raw[i] = __funnelshift_r(next[i], next[i + 1], 8 * (unsigned)offset_of(from, at));
+        raw[count] = 0;
+        load_words(from, size, at + batch * PIXEL, next); /* long before they are used */
+#pragma unroll
+        for (int k = 0; k < words; k++) {
+            above[k] = next_above[k];
+            while (__any_sync(all_lanes, above[k] >> 32 == 0))
+                above[k] = load_edge(picture, group, pixels, first, words, k);
+            next_above[k] = load_edge(picture, group, pixels, first + batch, words, k);
         }
 #pragma unroll
-        for (int k = 0; k < PIXEL; k++) {
-            left[k] = produced[k];
-            if (is_inside)
-                bytes[(size_t)x * PIXEL + k] = produced[k];
+        for (int i = 0; i < batch; i++) {
+            const int x = first - lane + i;
+#pragma unroll
+            for (int k = 0; k < words; k++) {
+                /* The pixel above: of the lane before one step ago, which it has in LEFT, or of the warp before. */
+                const uint32_t inner = __shfl_up_sync(all_lanes, left[k], 1);
+                const uint32_t outer = __shfl_sync(all_lanes, (uint32_t)above[k], i);
+                const uint32_t up = lane == 0 ? outer : inner;
+                const int byte = i * PIXEL + 4 * k, word = byte / 4, shift = byte % 4 * 8;
+                const int bits = PIXEL - 4 * k < 4 ? (PIXEL - 4 * k) * 8 : 32;
+                const uint32_t difference = __funnelshift_r(raw[word], raw[word + 1], shift) & (~0u >> (32 - bits));
+                const uint32_t pixel = add_bytes(difference, predict(prediction, left[k], up, corner[k]));
+                left[k] = x >= 0 ? pixel : 0;
+                corner[k] = up;
+                made[word] |= left[k] << shift;
+                if (shift + bits > 32)
+                    made[word + 1] |= left[k] >> (32 - shift);
+                if (lane == rows_at_once - 1 && x >= 0 && x < pixels)
+                    *(volatile uint64_t *)&edge[x * words + k] = (uint64_t)1 << 32 | left[k];
+            }
         }
-        if (lane == rows_at_once - 1 && x >= 0 && (x + 1) % columns_at_once == 0) {
-            __threadfence();
-            *(volatile unsigned *)own = (unsigned)(x + 1);
+        const int offset = offset_of(to, at);
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            const uint32_t word = __byte_perm(made[i], 0, picture.order);
+            store_word(to, size, at - offset + 4 * i, __funnelshift_l(stored, word, 8 * (unsigned)offset));
+            stored = word;
         }
-    }
-    if (lane == rows_at_once - 1) {
-        __threadfence();
-        *(volatile unsigned *)own = (unsigned)pixels;
     }
 }
 
@@ -167,6 +249,12 @@ __global__ void __launch_bounds__(32) unfilter(const __grid_constant__ struct pi
 }
 
 /* ---- Samples ---- */
+
+/* Are the bytes of the rows the samples, but for the order of the two bytes of a sample? */
+bool has_samples(const struct png_layout *layout)
+{
+    return layout->bits >= 8 && !layout->paletted && !layout->transparent;
+}
 
 __global__ void __launch_bounds__(threads) expand(const __grid_constant__ struct picture picture)
 {
@@ -210,7 +298,10 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     const uint8_t *data = decoder->data.bytes;
     const size_t row_bytes = png_row_bytes(layout, (size_t)layout->width),
                  expected = (size_t)layout->height * (row_bytes + 1);
-    const size_t groups = (size_t)(layout->height - 1) / rows_at_once + 1, progress = (2 + groups) * sizeof(unsigned);
+    const int pixel = png_layout_pixel(layout);
+    const size_t groups = (size_t)(layout->height - 1) / rows_at_once + 1, pixel_words = pixel > 4 ? 2 : 1,
+                 progress = (1 + groups * (row_bytes / (size_t)pixel) * pixel_words) * sizeof(uint64_t);
+    const bool is_ready = has_samples(layout);
     /* A stream of zlib: deflate, no dictionary, and a multiple of 31. */
     decoder->is_unsupported = decoder->size <= head_bytes + tail_bytes || (data[0] & 15) != 8 || (data[1] & 32) != 0 ||
                               (data[0] << 8 | data[1]) % 31 != 0 || expected > UINT32_MAX;
@@ -218,7 +309,7 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
         return true;
     const size_t size = decoder->size - head_bytes - tail_bytes;
     if (!device_buffer_reserve(device, &decoder->stream, size + SLACK, error) ||
-        !device_buffer_reserve(device, &decoder->rows, expected, error) ||
+        !device_buffer_reserve(device, &decoder->rows, (expected + 3) / 4 * 4, error) ||
         !device_buffer_reserve(device, &decoder->sums, (size_t)layout->height * sizeof(uint2), error) ||
         !device_buffer_reserve(device, &decoder->layout, sizeof *layout, error) ||
         !device_buffer_reserve(device, &decoder->progress, progress, error) ||
@@ -235,9 +326,13 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     picture.rows = decoder->rows.bytes;
     picture.row_bytes = row_bytes;
     picture.height = layout->height;
-    picture.pixel = png_layout_pixel(layout);
+    picture.pixel = pixel;
     picture.sums = (uint2 *)decoder->sums.bytes;
     picture.progress = (unsigned *)decoder->progress.bytes;
+    picture.edges = (uint64_t *)decoder->progress.bytes + 1;
+    picture.out = is_ready ? samples : picture.rows + 1;
+    picture.out_stride = row_bytes + !is_ready;
+    picture.order = is_ready && layout->bits == 16 ? 0x2301 : 0x3210;
     picture.samples = samples;
     picture.state = (const struct inflate_state *)decoder->inflation.state.bytes;
     picture.adler = (uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 | (uint32_t)tail[2] << 8 | tail[3];
@@ -251,6 +346,8 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     CUDA_TRY(cudaGetLastError(), error);
     unfilter<<<(unsigned)groups, 32, 0, queue>>>(picture);
     CUDA_TRY(cudaGetLastError(), error);
+    if (is_ready)
+        return true;
     expand<<<dim3(across, down), threads, 0, queue>>>(picture);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
