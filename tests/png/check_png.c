@@ -9,9 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "codec/codec.h"
 #include "codec/format.h"
-#include "container/png.h"
+#include "codec/gpu_files.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -136,29 +135,16 @@ static void check_picture(struct place *place, const struct image *image, const 
     place->cases++;
 }
 
-/* Decode the stream of FILE on the GPU. Returns the samples, or NULL if it is left to the CPU. */
-static uint8_t *decode_on_gpu(struct place *place, const uint8_t *file, size_t size, const struct png_layout *layout,
+/* Decode STREAM on the GPU. Returns the samples, or NULL if it is left to the CPU. */
+static uint8_t *decode_on_gpu(struct place *place, const struct png_stream *stream, const struct png_layout *layout,
                               size_t sample_bytes)
 {
-    struct png_chunk chunk;
     struct error error = {0};
-    size_t stream_size = 0;
-    uint8_t *stream = NULL, *result = NULL;
+    uint8_t *data, *result = NULL;
     void *samples;
     bool is_decoded;
-    for (int pass = 0; pass < 2; pass++) { /* measure, then copy */
-        struct png_walk walk = png_walk_begin(file, size);
-        if (pass > 0)
-            must(device_png_reserve(place->png, stream_size, &stream, &error), &error);
-        stream_size = 0;
-        while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK) {
-            if (memcmp(chunk.type, "IDAT", 4) != 0)
-                continue;
-            if (pass > 0)
-                memcpy(stream + stream_size, chunk.data, chunk.size);
-            stream_size += chunk.size;
-        }
-    }
+    must(device_png_reserve(place->png, stream->size, &data, &error), &error);
+    png_stream_copy(stream, 0, stream->size, data);
     must(device_allocate(place->device, sample_bytes, &samples, &error) &&
              device_png_decode(place->png, layout, samples, &error) &&
              device_png_decoded(place->png, &is_decoded, &error),
@@ -173,32 +159,76 @@ static uint8_t *decode_on_gpu(struct place *place, const uint8_t *file, size_t s
     return result;
 }
 
-/* Files of all levels must give their samples back, and damaged ones must not give wrong samples. */
+/* Give the samples of *FILE, a PNG of IMAGE, another meaning: fewer bits, a palette, a transparent colour. */
+static void reinterpret(const struct image *image, uint8_t **file, size_t *size, uint64_t *state)
+{
+    enum { IHDR_AT = PNG_SIGNATURE, IDAT_AT = IHDR_AT + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA };
+    uint8_t *header = *file + IHDR_AT + PNG_CHUNK_HEAD, random[3 * PNG_PALETTE_MAX], key[6];
+    size_t colours = 0;
+    struct blob out = {0};
+    for (size_t i = 0; i < sizeof random; i++)
+        random[i] = (uint8_t)random_next(state);
+    if (image->channels == 1 && image->bits == 8) {
+        const int bits = 1 << random_between(state, 0, 3), pixels = 8 / bits;
+        const bool is_paletted = random_between(state, 0, 1) != 0;
+        put_big32(header, (uint32_t)(image->width * pixels - random_between(state, 0, pixels - 1)));
+        header[8] = (uint8_t)bits;
+        header[9] = is_paletted ? PNG_COLOUR | PNG_PALETTE : 0;
+        colours = is_paletted ? (size_t)1 << bits : 0;
+        png_chunk_close(*file + IHDR_AT, "IHDR", PNG_HEADER_DATA);
+    }
+    for (int c = 0; c < image->channels % 4; c++) /* of the first pixel */
+        put_big16(key + 2 * c,
+                  image->bits == 16 ? ((const uint16_t *)image->samples)[c] : ((const uint8_t *)image->samples)[c]);
+    bool is_done = blob_append(&out, *file, IDAT_AT);
+    if (colours > 0)
+        is_done = is_done && png_chunk_append(&out, "PLTE", random, 3 * colours);
+    if (image->channels % 2 != 0 && random_between(state, 0, 1) != 0)
+        is_done = is_done && png_chunk_append(&out, "tRNS", colours > 0 ? random : key,
+                                              colours > 0 ? colours : 2 * (size_t)image->channels);
+    if (!is_done || !blob_append(&out, *file + IDAT_AT, *size - IDAT_AT))
+        fail("no memory");
+    free(*file);
+    *file = out.bytes;
+    *size = out.size;
+}
+
+/* Files of all levels must give the CPU's samples, and damaged ones must not give wrong samples. */
 static void check_file(struct place *place, const struct image *image, const char *name, uint64_t *state)
 {
     static const int levels[] = {0, 1, 1, 2, 6, 9};
     const struct codec_settings settings = {.compression = levels[random_between(state, 0, 5)]};
-    const struct png_layout layout = {
-        .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
+    struct codec_info info;
+    struct png_layout layout;
+    struct png_stream stream;
+    struct image expected;
     struct error error = {0};
     uint8_t *file;
     size_t size;
     must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &size, &error), &error);
-    uint8_t *samples = decode_on_gpu(place, file, size, &layout, image_bytes(image));
-    if (samples == NULL || memcmp(samples, image->samples, image_bytes(image)) != 0)
-        fail("%s, %d x %d, %d channels of %d bits, level %d: %s", name, image->width, image->height, image->channels,
-             image->bits, settings.compression, samples == NULL ? "not decoded" : "other samples");
+    reinterpret(image, &file, &size, state);
+    must(codec_decode(file, size, name, &settings, &expected, &info, &error), &error);
+    const struct codec_input input = {file, size, name, &info, &settings};
+    if (codec_find_stream(&input, &layout, &stream) == NULL)
+        fail("not a file that a GPU reads");
+    const size_t bytes = image_bytes(&expected), idat = (size_t)(stream.chunks - file); /* the only chunk of data */
+    uint8_t *samples = decode_on_gpu(place, &stream, &layout, bytes);
+    if (samples == NULL || memcmp(samples, expected.samples, bytes) != 0)
+        fail("%s, %d x %d, %d channels of %d bits%s%s, level %d: %s", name, layout.width, layout.height,
+             layout.channels, layout.bits, layout.paletted ? ", a palette" : "",
+             layout.transparent ? ", a transparent colour" : "", settings.compression,
+             samples == NULL ? "not decoded" : "other samples");
+    image_free(&expected);
     free(samples);
     for (int i = 0; i < 2; i++) {
-        enum { IDAT_AT = 8 + 25, TAIL = 4 + 12 };
-        struct image expected;
-        file[random_between(state, IDAT_AT + 8, (int)size - TAIL - 1)] ^= (uint8_t)(1 << random_between(state, 0, 7));
-        png_chunk_close(file + IDAT_AT, "IDAT", size - TAIL - IDAT_AT - 8);
-        samples = decode_on_gpu(place, file, size, &layout, image_bytes(image));
+        enum { TAIL = 4 + 12 };
+        file[random_between(state, (int)idat + 8, (int)size - TAIL - 1)] ^= (uint8_t)(1 << random_between(state, 0, 7));
+        png_chunk_close(file + idat, "IDAT", size - TAIL - idat - 8);
+        samples = decode_on_gpu(place, &stream, &layout, bytes);
         const bool is_good = codec_decode(file, size, name, &settings, &expected, NULL, &error);
-        if (samples != NULL && (!is_good || memcmp(samples, expected.samples, image_bytes(image)) != 0))
-            fail("%s, %d x %d, %d channels of %d bits: a damaged file was decoded", name, image->width, image->height,
-                 image->channels, image->bits);
+        if (samples != NULL && (!is_good || memcmp(samples, expected.samples, bytes) != 0))
+            fail("%s, %d x %d, %d channels of %d bits: a damaged file was decoded", name, layout.width, layout.height,
+                 layout.channels, layout.bits);
         if (is_good)
             image_free(&expected);
         free(samples);
