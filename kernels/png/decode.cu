@@ -78,18 +78,15 @@ __global__ void __launch_bounds__(adler_threads) check(const __grid_constant__ s
 
 /* ---- Filters ---- */
 
-/* The pixel that Paeth predicts, byte by byte. With T = 3 CORNER - LEFT - UP, that is the smaller neighbour if T is at
- * least the larger, the larger if T is at most the smaller, and CORNER between. */
+/* What Paeth predicts for two bytes, in the halves of words. With T = 3 CORNER - LEFT - UP, that is the smaller neighbour
+ * if T is at least the larger, the larger if T is at most the smaller, and CORNER between. 2^15 keeps halves positive;
+ * its bit is then a comparison. */
 __device__ __forceinline__ uint32_t predict_paeth(uint32_t left, uint32_t up, uint32_t corner)
 {
-    uint32_t predicted = 0;
-#pragma unroll
-    for (int shift = 0; shift < 32; shift += 8) {
-        const int a = (int)(left >> shift & 255), b = (int)(up >> shift & 255), c = (int)(corner >> shift & 255);
-        const int low = min(a, b), high = max(a, b), t = 3 * c - b - a;
-        predicted |= (uint32_t)(t >= high ? low : t <= low ? high : c) << shift;
-    }
-    return predicted;
+    const uint32_t low = __vminu2(left, up), high = __vmaxu2(left, up), t = 3 * corner + 0x80008000 - up - left;
+    const uint32_t is_low = ((t - high) >> 15 & 0x00010001) * 255;
+    const uint32_t is_corner = ((t - low - 0x00010001) >> 15 & 0x00010001) * 255;
+    return (low & is_low) | (~is_low & ((corner & is_corner) | (high & ~is_corner)));
 }
 
 /* How a row predicts its pixels: Paeth with zeros in place of some neighbours is None, Sub or Up, too. */
@@ -101,11 +98,14 @@ struct prediction {
 __device__ __forceinline__ uint32_t predict(const struct prediction &prediction, uint32_t left, uint32_t up,
                                             uint32_t corner)
 {
+    constexpr uint32_t half = 0x00ff00ff;
     left &= prediction.left;
     up &= prediction.up;
+    corner &= prediction.corner;
     const uint32_t average = (left & up) + ((left ^ up) >> 1 & 0x7f7f7f7f);
-    const uint32_t paeth = predict_paeth(left, up, corner & prediction.corner);
-    return prediction.is_average ? average : paeth;
+    const uint32_t even = predict_paeth(left & half, up & half, corner & half);
+    const uint32_t odd = predict_paeth(left >> 8 & half, up >> 8 & half, corner >> 8 & half);
+    return prediction.is_average ? average : odd << 8 | even;
 }
 
 __device__ __forceinline__ uint32_t add_bytes(uint32_t a, uint32_t b)
@@ -165,7 +165,7 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
                                           is_paeth || is_average || filter == PNG_UP ? ~0u : 0, is_paeth ? ~0u : 0,
                                           is_average};
     uint64_t *const edge = picture.edges + (size_t)group * pixels * words;
-    uint32_t left[words] = {}, corner[words] = {}, stored = 0, next[count + 1];
+    uint32_t left[words] = {}, corner[words] = {}, last = 0, next[count + 1];
     uint64_t next_above[words];
     load_words(from, size, -lane * PIXEL, next);
 #pragma unroll
@@ -199,9 +199,8 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
                 const uint32_t up = lane == 0 ? outer : inner;
                 const int byte = i * PIXEL + 4 * k, word = byte / 4, shift = byte % 4 * 8;
                 const int bits = PIXEL - 4 * k < 4 ? (PIXEL - 4 * k) * 8 : 32;
-                const uint32_t difference = __funnelshift_r(raw[word], raw[word + 1], shift) & (~0u >> (32 - bits));
-                const uint32_t pixel = add_bytes(difference, predict(prediction, left[k], up, corner[k]));
-                left[k] = x >= 0 ? pixel : 0;
+                const uint32_t bytes = __funnelshift_r(raw[word], raw[word + 1], shift) & (~0u >> (32 - bits));
+                left[k] = add_bytes(x >= 0 ? bytes : 0, predict(prediction, left[k], up, corner[k]));
                 corner[k] = up;
                 made[word] |= left[k] << shift;
                 if (shift + bits > 32)
@@ -210,12 +209,21 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
                     *(volatile uint64_t *)&edge[x * words + k] = (uint64_t)1 << 32 | left[k];
             }
         }
-        const int offset = offset_of(to, at);
+        const int offset = offset_of(to, at), place = at - offset;
 #pragma unroll
         for (int i = 0; i < count; i++) {
             const uint32_t word = __byte_perm(made[i], 0, picture.order);
-            store_word(to, size, at - offset + 4 * i, __funnelshift_l(stored, word, 8 * (unsigned)offset));
-            stored = word;
+            made[i] = __funnelshift_l(last, word, 8 * (unsigned)offset);
+            last = word;
+        }
+        if (place >= 0 && place + 4 * count <= size) {
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                *(uint32_t *)(to + place + 4 * i) = made[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < count; i++)
+                store_word(to, size, place + 4 * i, made[i]);
         }
     }
 }

@@ -115,7 +115,7 @@ static void *run_stream(void *argument)
         const struct source *source = &stream->sources[(stream->index * PICTURES_MAX + i) % stream->source_count];
         const struct image *image = &source->image;
         const size_t size = image_bytes(image);
-        void *samples;
+        void *samples = NULL;
         pictures[i] = (struct picture){.source = source, .image = *image};
         must(device_png_open(device, &pictures[i].png, &error) && device_allocate(device, size, &samples, &error) &&
                  device_upload(device, samples, image->samples, size, &error),

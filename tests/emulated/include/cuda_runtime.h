@@ -211,4 +211,15 @@ static inline int max(int a, int b)
     return a > b ? a : b;
 }
 
+/* The smaller and the larger halves. */
+static inline unsigned __vminu2(unsigned a, unsigned b)
+{
+    return min(a >> 16, b >> 16) << 16 | min(a & 0xffff, b & 0xffff);
+}
+
+static inline unsigned __vmaxu2(unsigned a, unsigned b)
+{
+    return ~__vminu2(~a, ~b);
+}
+
 #endif
