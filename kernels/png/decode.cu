@@ -43,6 +43,12 @@ struct picture {
     struct result *result;
 };
 
+/* How many bytes after an aligned word is byte AT of a row? */
+__device__ __forceinline__ int offset_of(const uint8_t *row, int at)
+{
+    return (int)((uintptr_t)row + (uintptr_t)(intptr_t)at) & 3;
+}
+
 /* ---- Checks ---- */
 
 __global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ struct picture picture)
@@ -50,12 +56,21 @@ __global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ stru
     const int row = (int)blockIdx.x * warps + (int)threadIdx.x / 32;
     if (row >= picture.height || picture.state->status != INFLATED)
         return;
-    const size_t size = picture.row_bytes + 1;
-    const uint8_t *bytes = picture.rows + (size_t)row * size;
-    struct adler_sums sums = adler_begin(size, 1 + threadIdx.x % 32);
-    for (size_t i = 1 + threadIdx.x % 32; i < size; i += 32)
-        adler_add(sums, bytes[i]);
-    const uint2 whole = adler_end(sums, bytes[0], size);
+    const int size = (int)picture.row_bytes + 1;
+    const uint8_t *bytes = picture.rows + (size_t)row * (size_t)size;
+    struct adler_sums sums = {0, 0, 0};
+#pragma unroll 4
+    for (int at = 4 * ((int)threadIdx.x % 32) - offset_of(bytes, 0); at < size; at += 4 * 32) {
+        uint32_t word = *(const uint32_t *)(bytes + at);
+        if (at < 0)
+            word &= ~0u << -8 * at;
+        if (at + 4 > size)
+            word &= ~0u >> 8 * (at + 4 - size);
+        const uint32_t sum = __dp4a(word, 0x01010101u, 0u);
+        sums.sum += sum;
+        sums.weighted += (uint64_t)(size - at) * sum - __dp4a(word, 0x03020100u, 0u); /* at most 255 x SIZE x SIZE */
+    }
+    const uint2 whole = adler_end(sums, 0, (size_t)size);
     if (threadIdx.x % 32 == 0) {
         picture.sums[row] = whole;
         if (bytes[0] >= PNG_FILTERS)
@@ -111,12 +126,6 @@ __device__ __forceinline__ uint32_t predict(const struct prediction &prediction,
 __device__ __forceinline__ uint32_t add_bytes(uint32_t a, uint32_t b)
 {
     return ((a & 0x7f7f7f7f) + (b & 0x7f7f7f7f)) ^ ((a ^ b) & 0x80808080);
-}
-
-/* Byte AT of a ROW, and how many bytes it is after an aligned word. */
-__device__ __forceinline__ int offset_of(const uint8_t *row, int at)
-{
-    return (int)((uintptr_t)row + (uintptr_t)(intptr_t)at) & 3;
 }
 
 /* Load the aligned words with the bytes from AT on of a row of SIZE bytes. The others are worthless. */

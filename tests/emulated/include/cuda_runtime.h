@@ -211,6 +211,14 @@ static inline int max(int a, int b)
     return a > b ? a : b;
 }
 
+/* The sum of the products of bytes. */
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum)
+{
+    for (int shift = 0; shift < 32; shift += 8)
+        sum += (a >> shift & 255) * (b >> shift & 255);
+    return sum;
+}
+
 /* The smaller and the larger halves. */
 static inline unsigned __vminu2(unsigned a, unsigned b)
 {
