@@ -104,28 +104,17 @@ __device__ __forceinline__ uint32_t predict_paeth(uint32_t left, uint32_t up, ui
     return (low & is_low) | (~is_low & ((corner & is_corner) | (high & ~is_corner)));
 }
 
-/* How a row predicts its pixels: Paeth with zeros in place of some neighbours is None, Sub or Up, too. */
+/* How a row predicts its pixels. Paeth with zeros in place of some neighbours is None, Sub or Up, too. */
 struct prediction {
-    uint32_t left, up, corner; /* masks */
+    uint32_t left, up, corner; /* masks for halves */
     bool is_average;
 };
 
-__device__ __forceinline__ uint32_t predict(const struct prediction &prediction, uint32_t left, uint32_t up,
-                                            uint32_t corner)
+__device__ __forceinline__ struct prediction prediction_of(int filter)
 {
-    constexpr uint32_t half = 0x00ff00ff;
-    left &= prediction.left;
-    up &= prediction.up;
-    corner &= prediction.corner;
-    const uint32_t average = (left & up) + ((left ^ up) >> 1 & 0x7f7f7f7f);
-    const uint32_t even = predict_paeth(left & half, up & half, corner & half);
-    const uint32_t odd = predict_paeth(left >> 8 & half, up >> 8 & half, corner >> 8 & half);
-    return prediction.is_average ? average : odd << 8 | even;
-}
-
-__device__ __forceinline__ uint32_t add_bytes(uint32_t a, uint32_t b)
-{
-    return ((a & 0x7f7f7f7f) + (b & 0x7f7f7f7f)) ^ ((a ^ b) & 0x80808080);
+    const bool is_average = filter == PNG_AVERAGE, has_both = filter == PNG_PAETH || is_average;
+    return {has_both || filter == PNG_SUB ? 0x00ff00ff : 0u, has_both || filter == PNG_UP ? 0x00ff00ff : 0u,
+            filter == PNG_PAETH ? 0x00ff00ff : 0u, is_average};
 }
 
 /* Load the aligned words with the bytes from AT on of a row of SIZE bytes. The others are worthless. */
@@ -168,13 +157,10 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
     const int size = row < picture.height ? (int)picture.row_bytes : 0, pixels = (int)(picture.row_bytes / PIXEL);
     const uint8_t *const from = picture.rows + (size_t)min(row, picture.height - 1) * (picture.row_bytes + 1) + 1;
     uint8_t *const to = picture.out + (size_t)min(row, picture.height - 1) * picture.out_stride;
-    const int filter = from[-1];
-    const bool is_paeth = filter == PNG_PAETH, is_average = filter == PNG_AVERAGE;
-    const struct prediction prediction = {is_paeth || is_average || filter == PNG_SUB ? ~0u : 0,
-                                          is_paeth || is_average || filter == PNG_UP ? ~0u : 0, is_paeth ? ~0u : 0,
-                                          is_average};
+    const struct prediction prediction = prediction_of(from[-1]);
     uint64_t *const edge = picture.edges + (size_t)group * pixels * words;
-    uint32_t left[words] = {}, corner[words] = {}, last = 0, next[count + 1];
+    uint32_t pixel[words] = {}, left[words][2] = {}, corner[words][2] = {}; /* left and corner: masked halves */
+    uint32_t last = 0, next[count + 1];
     uint64_t next_above[words];
     load_words(from, size, -lane * PIXEL, next);
 #pragma unroll
@@ -202,20 +188,29 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
             const int x = first - lane + i;
 #pragma unroll
             for (int k = 0; k < words; k++) {
-                /* The pixel above: of the lane before one step ago, which it has in LEFT, or of the warp before. */
-                const uint32_t inner = __shfl_up_sync(all_lanes, left[k], 1);
+                /* The pixel above: of the lane before one step ago, or of the warp before. */
+                const uint32_t inner = __shfl_up_sync(all_lanes, pixel[k], 1);
                 const uint32_t outer = __shfl_sync(all_lanes, (uint32_t)above[k], i);
                 const uint32_t up = lane == 0 ? outer : inner;
                 const int byte = i * PIXEL + 4 * k, word = byte / 4, shift = byte % 4 * 8;
                 const int bits = PIXEL - 4 * k < 4 ? (PIXEL - 4 * k) * 8 : 32;
-                const uint32_t bytes = __funnelshift_r(raw[word], raw[word + 1], shift) & (~0u >> (32 - bits));
-                left[k] = add_bytes(x >= 0 ? bytes : 0, predict(prediction, left[k], up, corner[k]));
-                corner[k] = up;
-                made[word] |= left[k] << shift;
+                const uint32_t loaded = __funnelshift_r(raw[word], raw[word + 1], shift) & (~0u >> (32 - bits));
+                const uint32_t difference = x >= 0 ? loaded : 0;
+                uint32_t sums[2] = {};
+#pragma unroll
+                for (int half = 0; half < (PIXEL > 1 ? 2 : 1); half++) {
+                    const uint32_t a = left[k][half], b = up >> 8 * half & prediction.up;
+                    const uint32_t average = (a + b) >> 1 & 0x00ff00ff, paeth = predict_paeth(a, b, corner[k][half]);
+                    sums[half] = (difference >> 8 * half & 0x00ff00ff) + (prediction.is_average ? average : paeth);
+                    left[k][half] = sums[half] & prediction.left;
+                    corner[k][half] = b & prediction.corner;
+                }
+                pixel[k] = __byte_perm(sums[0], sums[1], 0x6240);
+                made[word] |= pixel[k] << shift;
                 if (shift + bits > 32)
-                    made[word + 1] |= left[k] >> (32 - shift);
+                    made[word + 1] |= pixel[k] >> (32 - shift);
                 if (lane == rows_at_once - 1 && x >= 0 && x < pixels)
-                    *(volatile uint64_t *)&edge[x * words + k] = (uint64_t)1 << 32 | left[k];
+                    *(volatile uint64_t *)&edge[x * words + k] = (uint64_t)1 << 32 | pixel[k];
             }
         }
         const int offset = offset_of(to, at), place = at - offset;
