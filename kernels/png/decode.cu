@@ -127,15 +127,20 @@ __device__ __forceinline__ void load_words(const uint8_t *row, int size, int at,
         words[i] = at > -4 && at < size ? *(const uint32_t *)(row + at) : 0;
 }
 
-/* Store those of the 4 bytes from AT on that are in a row of SIZE bytes. AT is aligned. */
-__device__ __forceinline__ void store_word(uint8_t *row, int size, int at, uint32_t word)
+/* Store those bytes of WORDS that are in a row of SIZE bytes, from AT on, which is aligned. Other rows have the bytes
+ * around them. */
+template <int COUNT>
+__device__ __forceinline__ void store_words(uint8_t *row, int size, int at, const uint32_t (&words)[COUNT])
 {
-    if (at >= 0 && at + 4 <= size)
-        *(uint32_t *)(row + at) = word;
-    else if (at > -4 && at < size) /* other rows have the other bytes */
+    const bool is_inside = at >= 0 && at + 4 * COUNT <= size;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++, at += 4)
+        if (is_inside)
+            *(uint32_t *)(row + at) = words[i];
+        else
 #pragma unroll 1
-        for (int i = max(at, 0); i < min(at + 4, size); i++)
-            row[i] = (uint8_t)(word >> 8 * (i - at));
+            for (int k = max(at, 0); k < min(at + 4, size); k++)
+                row[k] = (uint8_t)(words[i] >> 8 * (k - at));
 }
 
 /* A lane's part of the row above a group, from its pixel X on: a pixel's word, with the mark. Other lanes, and those
@@ -213,22 +218,15 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
                     *(volatile uint64_t *)&edge[x * words + k] = (uint64_t)1 << 32 | pixel[k];
             }
         }
-        const int offset = offset_of(to, at), place = at - offset;
+        const int offset = offset_of(to, at);
+        uint32_t shifted[count];
 #pragma unroll
         for (int i = 0; i < count; i++) {
             const uint32_t word = __byte_perm(made[i], 0, picture.order);
-            made[i] = __funnelshift_l(last, word, 8 * (unsigned)offset);
+            shifted[i] = __funnelshift_l(last, word, 8 * (unsigned)offset);
             last = word;
         }
-        if (place >= 0 && place + 4 * count <= size) {
-#pragma unroll
-            for (int i = 0; i < count; i++)
-                *(uint32_t *)(to + place + 4 * i) = made[i];
-        } else {
-#pragma unroll
-            for (int i = 0; i < count; i++)
-                store_word(to, size, place + 4 * i, made[i]);
-        }
+        store_words(to, size, at - offset, shifted);
     }
 }
 
