@@ -15,8 +15,6 @@
 
 namespace
 {
-constexpr int threads = 256, warps = threads / 32;
-
 /* ---- Filter ---- */
 
 /* Rows of samples, as the bytes of a file. */
@@ -94,19 +92,6 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
 
 /* ---- Codes ---- */
 
-/* Count the literals of a block again: those in long runs were not counted, and the bytes of repetitions were. */
-__device__ __forceinline__ void count_literals(const struct block &block, const struct part &part,
-                                               struct deflate_uses &uses)
-{
-    for (int word = (int)threadIdx.x; 32 * word < part.size; word += 32) {
-        const uint32_t uncounted = block.uncounted[word], covered = block.covered[word];
-        for (uint32_t left = uncounted ^ covered; left != 0; left &= left - 1) {
-            const int bit = __ffs((int)left) - 1;
-            atomicAdd(&uses.litlens[part.bytes[32 * word + bit]], covered >> bit & 1 ? all_lanes : 1u);
-        }
-    }
-}
-
 __global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct picture picture)
 {
     __shared__ struct deflate_uses uses;
@@ -114,9 +99,7 @@ __global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct 
     struct block &block = picture.work[blockIdx.x];
     const struct part part = part_of(picture, (int)blockIdx.x);
     for (int i = (int)threadIdx.x; i < (int)(sizeof uses / 4); i += 32)
-        ((uint32_t *)&uses)[i] = i == DEFLATE_END ? 1 : ((const uint32_t *)&block.uses)[i];
-    __syncwarp();
-    count_literals(block, part, uses);
+        ((uint32_t *)&uses)[i] = ((const uint32_t *)&block.uses)[i];
     __syncwarp();
     if (threadIdx.x == 0) {
         block.bits = deflate_make_codes(&uses, &codes);
@@ -235,7 +218,7 @@ __device__ __forceinline__ struct item item_at(const struct block &block, const 
     } else if (!has(block.covered, at)) {
         add_code(item, tables.literals[part.bytes[at]]);
     } else if (has(block.begun, at)) {
-        const uint32_t repetition = block.repetitions[at / DEFLATE_LENGTH_MIN];
+        const uint32_t repetition = block.repetitions[at / 2];
         const unsigned rest = (repetition >> 16) - 1, symbol = deflate_symbol(rest, DISTANCE_STEPS);
         const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
         add_code(item, tables.lengths[repetition & 0xffff]);
@@ -254,29 +237,6 @@ struct emission {
     uint32_t words[step_words]; /* bits of a step, from a word of the stream on */
     uint32_t sums[warps];
 };
-
-/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. */
-__device__ __forceinline__ uint32_t sum_before(struct emission &emission, uint32_t value, uint32_t *whole)
-{
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    uint32_t sum = value;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(all_lanes, sum, (unsigned)step);
-        sum += lane >= step ? other : 0;
-    }
-    if (lane == 31)
-        emission.sums[warp] = sum;
-    __syncthreads();
-    uint32_t before = sum - value;
-    *whole = 0;
-#pragma unroll
-    for (int i = 0; i < warps; i++) {
-        before += i < warp ? emission.sums[i] : 0;
-        *whole += emission.sums[i];
-    }
-    return before;
-}
 
 /* Write the block, which begins at bit AT. Its first and last word may also have bits of others. */
 __device__ __forceinline__ void emit_coded(const struct picture &picture, struct emission &emission,
@@ -299,7 +259,7 @@ __device__ __forceinline__ void emit_coded(const struct picture &picture, struct
             items[k] = item_at(block, emission.tables, part, first + thread_bytes * t + k);
             count += items[k].count;
         }
-        uint64_t bit = at % 32 + sum_before(emission, count, &whole);
+        uint64_t bit = at % 32 + sum_before(emission.sums, count, &whole);
 #pragma unroll
         for (int k = 0; k < thread_bytes; k++) {
             put_bits(emission.words, bit, items[k].bits, items[k].count);
@@ -338,6 +298,8 @@ __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ s
 
 /* ---- The host's part ---- */
 
+enum { SLACK = 64 }; /* bytes before and after the filtered rows are read; whole words are written */
+
 static struct picture picture_of(const struct png_encoder *encoder, const struct image *image)
 {
     struct picture picture;
@@ -354,7 +316,7 @@ static struct picture picture_of(const struct png_encoder *encoder, const struct
     picture.band_blocks = (int)((picture.band_bytes - 1) / block + 1);
     const size_t last = picture.bytes - (size_t)(picture.bands - 1) * picture.band_bytes;
     picture.blocks = (picture.bands - 1) * picture.band_blocks + (int)((last - 1) / block + 1);
-    picture.filtered = encoder->filtered.bytes;
+    picture.filtered = encoder->filtered.bytes + SLACK;
     picture.sums = (uint2 *)encoder->sums.bytes;
     picture.work = (struct block *)encoder->work.bytes;
     picture.ends = (uint64_t *)encoder->ends.bytes;
@@ -365,12 +327,11 @@ static struct picture picture_of(const struct png_encoder *encoder, const struct
 
 bool device_png_encode(struct device_png *png, const struct image *image, struct error *error)
 {
-    enum { SLACK = 64 }; /* bytes after the last one are read; whole words are written */
     struct device *device = png->device;
     struct png_encoder *encoder = &png->encoder;
     const struct picture shape = picture_of(encoder, image);
     const size_t capacity = (size_t)shape.bands * deflate_bound(shape.band_bytes) + SLACK;
-    if (!device_buffer_reserve(device, &encoder->filtered, shape.bytes + SLACK, error) ||
+    if (!device_buffer_reserve(device, &encoder->filtered, shape.bytes + 2 * SLACK, error) ||
         !device_buffer_reserve(device, &encoder->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
         !device_buffer_reserve(device, &encoder->work, (size_t)shape.blocks * sizeof *shape.work, error) ||
         !device_buffer_reserve(device, &encoder->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||

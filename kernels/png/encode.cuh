@@ -10,6 +10,7 @@
 #include "png/deflate.h"
 #include "png/filter.h"
 
+constexpr int threads = 256, warps = threads / 32; /* of a block, but for some kernels */
 constexpr unsigned all_lanes = 0xffffffff;
 
 /* A bit for each byte of a block, and zeros. */
@@ -26,9 +27,9 @@ struct block {
     uint32_t begun[set_words];     /* the first bytes of repetitions */
     uint32_t covered[set_words];   /* the bytes of repetitions */
     uint16_t candidates[DEFLATE_BLOCK]; /* at a place that has one */
-    /* Of a repetition, by a third of its start: its length, and from bit 16 on its distance. Repetitions have 3 bytes or
-     * more. Candidates cannot share the memory: while a lane writes, the one before may still look at them. */
-    uint32_t repetitions[DEFLATE_BLOCK / DEFLATE_LENGTH_MIN + 1];
+    /* Of a repetition, by a half of its start: its length, and from bit 16 on its distance. Candidates cannot share the
+     * memory: while a thread writes, the one before may still look at them. Before that, it is a list of places. */
+    uint32_t repetitions[DEFLATE_BLOCK / 2];
     uint8_t prices[DEFLATE_LITERALS];
     uint32_t pays; /* does the block have other repetitions than runs? */
     struct deflate_uses uses;
@@ -94,6 +95,30 @@ static __device__ __forceinline__ bool has(const uint32_t *bits, int at)
 static __device__ __forceinline__ uint32_t inside(int word, int size)
 {
     return size >= 32 * (word + 1) ? all_lanes : size <= 32 * word ? 0 : (1u << (size - 32 * word)) - 1;
+}
+
+/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. SUMS has a number for each
+ * warp, and may change after the next barrier. */
+static __device__ __forceinline__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *whole)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    uint32_t sum = value;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(all_lanes, sum, (unsigned)step);
+        sum += lane >= step ? other : 0;
+    }
+    if (lane == 31)
+        sums[warp] = sum;
+    __syncthreads();
+    uint32_t before = sum - value;
+    *whole = 0;
+#pragma unroll
+    for (int i = 0; i < warps; i++) {
+        before += i < warp ? sums[i] : 0;
+        *whole += sums[i];
+    }
+    return before;
 }
 
 /* Steps 1 to 8: queue what splits all blocks into literals and repetitions, and counts them. (split.cu) */

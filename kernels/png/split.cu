@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the repetitions of each block are: steps 1 to 8 of png/deflate.h. The first kernel has a block of threads for
- * each block of bytes. The second one has a warp, because most of its work is one step after the other; a processor of
- * the GPU has many of them in flight. */
+ * Where the repetitions of each block are: steps 1 to 8 of png/deflate.h. Both kernels have a block of threads for each
+ * block of bytes. */
 #include "kernels/png/encode.cuh"
 
 namespace
 {
-constexpr int threads = 256, warps = threads / 32;
 static_assert(threads == DEFLATE_LITERALS, "a thread has a price");
 
 __device__ __forceinline__ int lane_id()
@@ -34,6 +32,20 @@ __device__ __forceinline__ int equal_length(const uint8_t *a, const uint8_t *b, 
             return length + (__ffsll((long long)difference) - 1) / 8;
     }
     while (length < limit && a[length] == b[length])
+        length++;
+    return length;
+}
+
+/* The number of equal bytes before A and B, at most LIMIT. */
+__device__ __forceinline__ int equal_before(const uint8_t *a, const uint8_t *b, int limit)
+{
+    int length = 0;
+    for (; length + 8 <= limit; length += 8) {
+        const uint64_t difference = load64(a - length - 8) ^ load64(b - length - 8);
+        if (difference != 0)
+            return length + __clzll((long long)difference) / 8;
+    }
+    while (length < limit && a[-length - 1] == b[-length - 1])
         length++;
     return length;
 }
@@ -95,81 +107,166 @@ __device__ void find_runs(struct block &block, unsigned least, uint32_t *runs)
 
 /* ---- Candidates ---- */
 
-/* Of a warp, for the search of candidates. */
+/* For the search of candidates. Each warp has the hashes of one part. */
+constexpr int parts = warps, part_shift = DEFLATE_HASH_BITS - 3, step_words = 4, step_places = threads * step_words;
+static_assert(parts == 8, "3 bits of a hash");
+
 struct search {
     uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash; 0: none yet */
-    uint16_t places[1024];                   /* of some words, in order */
-    uint32_t found[32];                      /* the bits of these words whose places have a candidate */
+    uint32_t queue[step_places];   /* a step's places, by part: and from bit 16 on the hash, and then what LATEST has */
+    uint32_t counts[warps][parts]; /* the places of each warp */
+    uint32_t sums[warps];
 };
 
-/* Find the candidates of the places in BITS, by a warp. BITS become those that have one, and each of these is visited:
- * VISIT(place, candidate). */
+/* List the places in BITS in order, and empty BITS. Returns their number. */
+__device__ __forceinline__ int list_places(struct search &search, uint32_t *bits, uint16_t *places)
+{
+    constexpr int own = set_words / threads;
+    uint32_t words[own], count = 0, whole;
+#pragma unroll
+    for (int i = 0; i < own; i++) {
+        words[i] = bits[own * threadIdx.x + i];
+        bits[own * threadIdx.x + i] = 0;
+        count += (uint32_t)__popc((int)words[i]);
+    }
+    uint32_t at = sum_before(search.sums, count, &whole);
+#pragma unroll
+    for (int i = 0; i < own; i++)
+        for (uint32_t left = words[i]; left != 0; left &= left - 1)
+            places[at++] = (uint16_t)(32 * (own * (int)threadIdx.x + i) + __ffs((int)left) - 1);
+    __syncthreads();
+    return (int)whole;
+}
+
+/* Queue up to step_places places from FIRST on, each in the part of its hash and there in order. Returns the queue's
+ * part that the warp has: its begin, and from bit 16 on its end. */
+__device__ __forceinline__ uint32_t queue_places(struct search &search, const uint8_t *bytes, const uint16_t *places,
+                                                 int first, int count)
+{
+    const int lane = lane_id(), warp = (int)threadIdx.x / 32;
+    uint32_t items[step_words], before[step_words], sum = 0; /* SUM: the places of the part whose number is the lane */
+#pragma unroll
+    for (int k = 0; k < step_words; k++) {
+        const int i = first + 32 * (step_words * warp + k) + lane;
+        const bool is_place = i < count;
+        const uint32_t place = is_place ? places[i] : 0, hash = deflate_hash(load64(bytes + place));
+        const unsigned used = __ballot_sync(all_lanes, is_place);
+        unsigned peers = used, mine = used;
+#pragma unroll
+        for (int bit = 0; bit < 3; bit++) {
+            const unsigned set = __ballot_sync(all_lanes, (int)(hash >> (part_shift + bit) & 1));
+            peers &= hash >> (part_shift + bit) & 1 ? set : ~set;
+            mine &= lane >> bit & 1 ? set : ~set;
+        }
+        items[k] = place | hash << 16;
+        before[k] = __shfl_sync(all_lanes, sum, (int)(hash >> part_shift)) +
+                    (uint32_t)__popc((int)(peers & ((1u << lane) - 1)));
+        sum += (uint32_t)__popc((int)mine);
+    }
+    if (lane < parts)
+        search.counts[warp][lane] = sum;
+    __syncthreads();
+    uint32_t start = 0, whole = 0;
+#pragma unroll
+    for (int i = 0; i < warps; i++) {
+        start += i < warp ? search.counts[i][lane % parts] : 0;
+        whole += search.counts[i][lane % parts];
+    }
+    uint32_t end = whole;
+#pragma unroll
+    for (int step = 1; step < parts; step *= 2) {
+        const uint32_t other = __shfl_up_sync(all_lanes, end, (unsigned)step);
+        end += lane >= step ? other : 0;
+    }
+    start += end - whole;
+#pragma unroll
+    for (int k = 0; k < step_words; k++) {
+        const uint32_t at = __shfl_sync(all_lanes, start, (int)(items[k] >> (16 + part_shift))) + before[k];
+        if (first + 32 * (step_words * warp + k) + lane < count)
+            search.queue[at] = items[k];
+    }
+    __syncthreads();
+    return __shfl_sync(all_lanes, (end - whole) | end << 16, warp);
+}
+
+/* Find the candidates of COUNT places, and visit each place that has one: VISIT(place, candidate). A step takes some
+ * places. Each warp looks up those of its part, which only it has, one after the other. */
 template <typename Visit>
-__device__ __forceinline__ void find_candidates(struct search &search, const uint8_t *bytes, uint32_t *bits,
-                                                Visit visit)
+__device__ __forceinline__ void find_candidates(struct search &search, const uint8_t *bytes, const uint16_t *places,
+                                                int count, Visit visit)
 {
     const int lane = lane_id();
-    for (int i = lane; i < (1 << DEFLATE_HASH_BITS) / 2; i += 32)
+    for (int i = (int)threadIdx.x; i < (1 << DEFLATE_HASH_BITS) / 2; i += threads)
         ((uint32_t *)search.latest)[i] = 0;
-    for (int first = 0; first < set_words; first += 32) {
-        uint32_t left = bits[first + lane];
-        int end = __popc((int)left), count = end;
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            const int other = __shfl_up_sync(all_lanes, end, (unsigned)step);
-            end += lane >= step ? other : 0;
-        }
-        const int whole = __shfl_sync(all_lanes, end, 31);
-        for (int at = end - count; left != 0; left &= left - 1)
-            search.places[at++] = (uint16_t)(32 * (first + lane) + __ffs((int)left) - 1);
-        search.found[lane] = 0;
-        __syncwarp();
-        for (int i = lane; i - lane < whole; i += 32) {
-            const bool is_place = i < whole;
-            const int place = is_place ? search.places[i] : 0;
-            const uint64_t here = load64(bytes + place);
-            const uint32_t hash = is_place ? deflate_hash(here) : ~(uint32_t)lane;
-            const unsigned peers = __match_any_sync(all_lanes, hash), before = peers & ((1u << lane) - 1);
-            int from = is_place ? search.latest[hash] - 1 : -1;
-            const int other = __shfl_sync(all_lanes, place, before != 0 ? 31 - __clz((int)before) : 0);
-            from = before != 0 ? other : from;
+    for (int first = 0; first < count; first += step_places) {
+        const uint32_t range = queue_places(search, bytes, places, first, count);
+        const int end = (int)(range >> 16);
+        for (int i = (int)(range & 0xffff) + lane; i - lane < end; i += 32) {
+            const bool is_place = i < end;
+            const uint32_t item = is_place ? search.queue[i] : ~(uint32_t)lane, hash = item >> 16;
+            const unsigned peers = __match_any_sync(all_lanes, is_place ? hash : item);
+            const unsigned before = peers & ((1u << lane) - 1);
+            const uint32_t other = __shfl_sync(all_lanes, item, before != 0 ? 31 - __clz((int)before) : 0);
+            uint32_t from = is_place ? search.latest[hash] : 0;
+            from = before != 0 ? (other & 0xffff) + 1 : from;
             __syncwarp();
-            if (is_place && peers >> lane == 1) /* the last one with this hash */
-                search.latest[hash] = (uint16_t)(place + 1);
-            if (is_place && from >= 0 && place - from <= WINDOW && load64(bytes + from) == here) {
-                atomicOr(&search.found[place / 32 - first], 1u << place % 32);
-                visit(place, from);
+            if (is_place) {
+                if (peers >> lane == 1) /* the last one with this hash */
+                    search.latest[hash] = (uint16_t)((item & 0xffff) + 1);
+                search.queue[i] = (item & 0xffff) | from << 16;
             }
             __syncwarp();
         }
-        bits[first + lane] = search.found[lane];
-        __syncwarp();
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < min(count - first, step_places); i += threads) {
+            const int place = (int)(search.queue[i] & 0xffff), from = (int)(search.queue[i] >> 16) - 1;
+            if (from >= 0 && place - from <= WINDOW && load64(bytes + from) == load64(bytes + place))
+                visit(place, from);
+        }
     }
+    __syncthreads();
 }
 
 /* ---- Prices ---- */
 
-/* The price of the bytes from FROM to TO without other repetitions than runs. It stops where it exceeds ENOUGH. */
-__device__ __forceinline__ unsigned price_bytes(const struct block &block, const uint8_t *bytes, int from, int to,
-                                                unsigned enough)
+/* The price of the bytes from FROM to TO without other repetitions than runs, if it does not exceed ENOUGH; else more
+ * than ENOUGH. */
+__device__ __forceinline__ unsigned price_bytes(const uint32_t *run_bytes, const uint8_t *prices, const uint8_t *bytes,
+                                                int from, int to, unsigned enough)
 {
     unsigned price = 0;
-    bool is_run = from > 0 && has(block.runs, from - 1);
-    for (int at = from; at < to && price <= enough; at++) {
-        const bool was_run = is_run;
-        is_run = has(block.runs, at);
-        price += is_run ? (was_run ? 0 : RUN_PRICE) : block.prices[bytes[at]];
+    uint32_t was_run = from > 0 && has(run_bytes, from - 1);
+    for (int at = from; at < to && price <= enough; at += 32) {
+        const uint32_t here = inside(0, to - at), runs = bits_from(run_bytes, at);
+        price += RUN_PRICE * (unsigned)__popc((int)(runs & ~(runs << 1 | was_run) & here));
+        was_run = runs >> 31;
+        for (uint32_t left = here & ~runs; left != 0 && price <= enough; left &= left - 1)
+            price += prices[bytes[at + __ffs((int)left) - 1]];
     }
     return price;
 }
 
 /* What a sample saves, in the mean of its bytes. */
-__device__ __forceinline__ unsigned sample_gain(const struct block &block, const struct part &part, int place, int from)
+__device__ __forceinline__ unsigned sample_gain(const struct block &block, const uint8_t *prices,
+                                                const struct part &part, int place, int from)
 {
     const int length = equal_length(part.bytes + place, part.bytes + from, min(part.size - place, SAMPLE_LENGTH));
-    const unsigned old = price_bytes(block, part.bytes, place, place + length, ~0u);
+    const unsigned old = price_bytes(block.runs, prices, part.bytes, place, place + length, ~0u);
     const unsigned now = deflate_repetition_price((unsigned)(place - from));
     return old > now ? (old - now) / (unsigned)length : 0;
+}
+
+/* Can the candidate FROM of PLACE save bits, whatever is before it? Most cannot, and all threads work on this evenly. */
+__device__ __forceinline__ bool may_save(const struct block &block, const uint8_t *prices, const struct part &part,
+                                         int place, int from)
+{
+    constexpr int enough = 32; /* equal bytes in one direction: the walk looks at these again */
+    const uint8_t *const a = part.bytes + place, *const b = part.bytes + from;
+    const unsigned price = deflate_repetition_price((unsigned)(place - from));
+    const int after = equal_length(a, b, min(part.size - place, enough)),
+              before = equal_before(a, b, min(from, enough));
+    return after == enough || before == enough ||
+           price_bytes(block.runs, prices, part.bytes, place - before, place + after, price) > price;
 }
 
 /* ---- The first kernel: steps 1 to 5, and 7 ---- */
@@ -177,29 +274,142 @@ __device__ __forceinline__ unsigned sample_gain(const struct block &block, const
 struct marking {
     struct search search;
     uint32_t counts[warps][DEFLATE_LITERALS]; /* of bytes outside of long runs */
+    uint8_t prices[DEFLATE_LITERALS];
     uint32_t total, lowest;
     unsigned long long price; /* of these bytes */
-    bool pays;
+    unsigned long long saved; /* by samples */
 };
+
+/* The 32 bytes from a place on, in words of 4, with 8 bytes before and 12 after them. Up to 3 more on both sides are
+ * read. */
+constexpr int words_before = 2, words_here = 8, words_after = 3;
+
+struct window {
+    uint32_t words[words_before + words_here + words_after];
+
+    __device__ __forceinline__ uint32_t at(int word) const
+    {
+        return words[words_before + word];
+    }
+};
+
+__device__ __forceinline__ struct window load_window(const uint8_t *bytes)
+{
+    constexpr int count = words_before + words_here + words_after;
+    struct window window;
+    const uint32_t *from = (const uint32_t *)((uintptr_t)bytes & ~(uintptr_t)3) - words_before;
+    const unsigned shift = 8 * (unsigned)((uintptr_t)bytes & 3);
+    uint32_t low = from[0];
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+        const uint32_t high = from[i + 1];
+        window.words[i] = __funnelshift_r(low, high, shift);
+        low = high;
+    }
+    return window;
+}
+
+constexpr uint32_t each_byte = 0x01010101;
+
+/* The upper bits of 4 bytes, as 4 bits from bit 28 on. */
+__device__ __forceinline__ uint32_t upper_bits(uint32_t bytes)
+{
+    return (bytes & 0x80 * each_byte) * 0x00204081u & 0xf0000000u;
+}
+
+/* In the upper bit of each byte: is it zero? */
+__device__ __forceinline__ uint32_t is_zero(uint32_t bytes)
+{
+    return ~(((bytes & 0x7f * each_byte) + 0x7f * each_byte) | bytes);
+}
+
+/* deflate_mix for 4 places, modulo SAMPLED. */
+__device__ __forceinline__ uint32_t mix_words(uint32_t first, uint32_t second, uint32_t third)
+{
+    constexpr uint32_t mask = SAMPLE_BITS * each_byte; /* 3 times this and as much again fit in a byte */
+    first &= mask;
+    second &= mask;
+    third &= mask;
+    uint32_t sum = __funnelshift_r(second, third, 24);
+    sum = (3 * sum + __funnelshift_r(second, third, 16)) & mask;
+    sum = (3 * sum + __funnelshift_r(second, third, 8)) & mask;
+    sum = (3 * sum + second) & mask;
+    sum = (3 * sum + __funnelshift_r(first, second, 24)) & mask;
+    sum = (3 * sum + __funnelshift_r(first, second, 16)) & mask;
+    sum = (3 * sum + __funnelshift_r(first, second, 8)) & mask;
+    return (3 * sum + first) & mask;
+}
+
+/* The magnitudes of 4 differences. Larger ones than 15 count as 15, which exceeds DEAR. */
+__device__ __forceinline__ uint32_t small_magnitudes(uint32_t bytes)
+{
+    const uint32_t sign = bytes >> 7 & each_byte, magnitude = (bytes ^ 255 * sign) + sign;
+    const uint32_t large = (magnitude + 0x70 * each_byte) >> 7 & each_byte;
+    return (magnitude & 0x0f * each_byte) | 15 * large;
+}
+static_assert(DEAR <= 15 && HASHED * 15 < 128, "sums of HASHED magnitudes fit in 7 bits");
+
+/* The sums of two neighbours in steps of BYTES bytes, for 4 places. */
+__device__ __forceinline__ uint32_t sum_pairs(uint32_t first, uint32_t second, unsigned bytes)
+{
+    return first + __funnelshift_r(first, second, 8 * bytes);
+}
 
 /* Set the bytes that are the same, and the samples. No byte is in a repetition yet. */
 __device__ __forceinline__ void mark_bytes(struct block &block, const struct part &part, int pixel)
 {
-    const int lane = lane_id();
-    for (int word = (int)threadIdx.x / 32; word < set_words; word += warps) {
-        const int at = 32 * word + lane, place = part.before + at;
-        const uint8_t *byte = part.bytes + at;
-        const bool is_inside = at < part.size;
-        const unsigned near = __ballot_sync(all_lanes, is_inside && place > 0 && byte[0] == byte[-1]);
-        const unsigned far =
-            __ballot_sync(all_lanes, is_inside && pixel > 1 && place >= pixel && byte[0] == byte[-pixel]);
-        const unsigned sampled = __ballot_sync(all_lanes, at + HASHED <= part.size && deflate_is_sampled(byte));
-        if (lane == 0) {
-            block.same[0][word] = near;
-            block.same[1][word] = far;
-            block.chosen[word] = sampled;
-            block.begun[word] = block.covered[word] = 0;
+    for (int word = (int)threadIdx.x; word < set_words; word += threads) {
+        uint32_t near = 0, far = 0, sampled = 0;
+        if (32 * word < part.size) {
+            const struct window window = load_window(part.bytes + 32 * word);
+#pragma unroll
+            for (int i = 0; i < words_here; i++) {
+                const uint32_t before = window.at(i - 1), here = window.at(i);
+                const uint32_t pixel_before = pixel > 4
+                                                  ? __funnelshift_r(window.at(i - 2), before, 0u - 8 * (unsigned)pixel)
+                                                  : __funnelshift_r(before, here, 0u - 8 * (unsigned)pixel);
+                const uint32_t mixed = mix_words(here, window.at(i + 1), window.at(i + 2));
+                near = near >> 4 | upper_bits(is_zero(here ^ __funnelshift_r(before, here, 24)));
+                far = far >> 4 | upper_bits(is_zero(here ^ pixel_before));
+                sampled = sampled >> 4 | upper_bits(is_zero(mixed ^ SAMPLE_VALUE * each_byte));
+            }
+            const bool is_first = part.before + word == 0;
+            near &= inside(word, part.size) & (is_first ? all_lanes << 1 : all_lanes);
+            far &= pixel > 1 ? inside(word, part.size) & (is_first ? all_lanes << pixel : all_lanes) : 0;
+            sampled &= inside(word, part.size - HASHED + 1);
         }
+        block.same[0][word] = near;
+        block.same[1][word] = far;
+        block.chosen[word] = sampled;
+        block.begun[word] = 0;
+    }
+}
+
+/* Choose the places of step 5. */
+__device__ __forceinline__ void choose_hashed(struct block &block, const struct part &part)
+{
+    for (int word = (int)threadIdx.x; word < set_words; word += threads) {
+        uint32_t hashed = 0;
+        if (32 * word < part.size) {
+            const struct window window = load_window(part.bytes + 32 * word);
+            uint32_t sums[words_here + words_after];
+#pragma unroll
+            for (int i = 0; i < words_here + words_after; i++)
+                sums[i] = small_magnitudes(window.at(i));
+#pragma unroll
+            for (int i = 0; i < words_here + 2; i++)
+                sums[i] = sum_pairs(sums[i], sums[i + 1], 1);
+#pragma unroll
+            for (int i = 0; i < words_here + 1; i++)
+                sums[i] = sum_pairs(sums[i], sums[i + 1], 2);
+#pragma unroll
+            for (int i = 0; i < words_here; i++) {
+                const uint32_t mixed = mix_words(window.at(i), window.at(i + 1), window.at(i + 2));
+                const uint32_t is_quarter = is_zero((mixed ^ QUARTER_VALUE * each_byte) & QUARTER_BITS * each_byte);
+                hashed = hashed >> 4 | upper_bits(is_quarter | (sums[i] + sums[i + 1] + (128 - DEAR) * each_byte));
+            }
+        }
+        block.chosen[word] = hashed & inside(word, part.size - HASHED + 1);
     }
 }
 
@@ -212,7 +422,7 @@ __device__ __forceinline__ void price_literals(struct marking &marking, struct b
     if (t == 0) {
         marking.total = 0;
         marking.lowest = PRICE_MAX;
-        marking.price = 0;
+        marking.price = marking.saved = 0;
     }
     __syncthreads();
     for (int word = warp; 32 * word < part.size; word += warps) {
@@ -229,7 +439,7 @@ __device__ __forceinline__ void price_literals(struct marking &marking, struct b
     const unsigned price = deflate_price(marking.total, uses);
     atomicMin(&marking.lowest, price);
     atomicAdd(&marking.price, (unsigned long long)price * uses);
-    block.prices[t] = (uint8_t)price;
+    block.prices[t] = marking.prices[t] = (uint8_t)price;
     block.uses.litlens[t] = uses;
     __syncthreads();
 }
@@ -239,153 +449,244 @@ __global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct p
     __shared__ struct marking marking;
     struct block &block = picture.work[blockIdx.x];
     const struct part part = part_of(picture, (int)blockIdx.x);
-    const int t = (int)threadIdx.x, lane = lane_id();
     mark_bytes(block, part, picture.pixel);
     find_runs(block, LONG_RUN, block.uncounted);
     price_literals(marking, block, part);
     find_runs(block, deflate_least_run(marking.lowest), block.runs);
-    for (int word = t; word < set_words; word += threads)
+    for (int word = (int)threadIdx.x; word < set_words; word += threads)
         block.chosen[word] &= ~block.runs[word];
     __syncthreads();
-    if (t < 32) {
-        unsigned long long saved = 0;
-        find_candidates(marking.search, part.bytes, block.chosen,
-                        [&](int place, int from) { saved += sample_gain(block, part, place, from); });
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2)
-            saved += __shfl_xor_sync(all_lanes, saved, step);
-        if (t == 0)
-            block.pays = marking.pays = deflate_pays(saved, marking.price, marking.total, (uint64_t)part.size);
-    }
+    unsigned long long saved = 0;
+    uint16_t *const places = (uint16_t *)block.repetitions;
+    const int count = list_places(marking.search, block.chosen, places);
+    find_candidates(marking.search, part.bytes, places, count,
+                    [&](int place, int from) { saved += sample_gain(block, marking.prices, part, place, from); });
+    atomicAdd(&marking.saved, saved);
     __syncthreads();
-    if (!marking.pays)
-        return;
-    for (int word = t / 32; word < set_words; word += warps) {
-        const int at = 32 * word + lane;
-        const unsigned hashed =
-            __ballot_sync(all_lanes, at + HASHED <= part.size && deflate_is_hashed(part.bytes + at));
-        if (lane == 0)
-            block.chosen[word] = hashed;
-    }
+    const bool pays = deflate_pays(marking.saved, marking.price, marking.total, (uint64_t)part.size);
+    if (threadIdx.x == 0)
+        block.pays = pays;
+    if (pays)
+        choose_hashed(block, part);
 }
 
 /* ---- The second kernel: the rest of step 5, and step 8 ---- */
 
-/* The symbols of a block's repetitions. */
-struct repetition_uses {
-    uint32_t lengths[DEFLATE_LITLENS - DEFLATE_LENGTH_FIRST], distances[DEFLATE_DISTANCES];
+/* Bytes of a block; length and distance as in struct block. No length: there is none. */
+struct repetition {
+    int start;
+    uint32_t numbers;
 };
 
-/* The walk of a lane. */
+struct walking {
+    union {
+        struct search search;
+        uint32_t covered[set_words]; /* after the search */
+    };
+    uint8_t prices[DEFLATE_LITERALS];
+    int after[threads]; /* the first byte after each walk that no repetition has */
+    struct deflate_uses uses;
+};
+
+/* The walk of a thread through the repetitions that begin in its segment. The segments are whole words of sets, so only
+ * the thread writes to them. But the first repetition may begin before the segment. */
 struct walk {
     struct block *block;
     struct part part;
+    const uint8_t *prices;
     int pixel;
-    struct repetition_uses *uses; /* NULL: the walk writes nothing */
+    bool pays;
+    int first, end;          /* of the segment */
+    struct repetition early; /* the one that begins before the segment */
+    int literal, after;      /* the first byte that no repetition has, before and after the walk */
 };
 
-__device__ __forceinline__ void set_bits(uint32_t *bits, int from, int to)
+__device__ __forceinline__ int length_of(uint32_t numbers)
 {
-    for (int at = from; at < to; at += 32 - at % 32) {
-        const int count = min(to - at, 32 - at % 32);
-        atomicOr(&bits[at / 32], (all_lanes >> (32 - count)) << at % 32);
-    }
+    return (int)(numbers & 0xffff);
 }
 
-/* Add a repetition, in parts. Returns its end: a rest that is too short is left. */
-__device__ __forceinline__ int add_repetition(const struct walk &walk, int start, int length, int distance)
+/* A repetition, which is written in parts. A rest that is too short is left. */
+__device__ __forceinline__ struct repetition make_repetition(int start, int length, int distance)
 {
-    const int rest = length % DEFLATE_LENGTH_MAX, end = start + length - (rest < DEFLATE_LENGTH_MIN ? rest : 0);
-    if (walk.uses == NULL)
-        return end;
-    const unsigned symbol = deflate_symbol((unsigned)distance - 1, DISTANCE_STEPS);
-    for (int at = start; at < end;) {
-        const int part = min(end - at, (int)DEFLATE_LENGTH_MAX);
-        walk.block->repetitions[at / DEFLATE_LENGTH_MIN] = (uint32_t)part | (uint32_t)distance << 16;
-        set_bits(walk.block->begun, at, at + 1);
-        atomicAdd(&walk.uses->lengths[deflate_length_symbol((unsigned)part)], 1u);
-        atomicAdd(&walk.uses->distances[symbol], 1u);
-        at += part;
-    }
-    set_bits(walk.block->covered, start, end);
-    return end;
+    const int rest = length % DEFLATE_LENGTH_MAX;
+    length -= rest < DEFLATE_LENGTH_MIN ? rest : 0;
+    return {start, (uint32_t)length | (uint32_t)distance << 16};
 }
 
-/* Add the run that starts at AT: the longer one, or the one of a byte. Returns its end. */
-__device__ __forceinline__ int add_run(const struct walk &walk, int at)
+/* The run that starts at AT: the longer one, or the one of a byte. */
+__device__ __forceinline__ struct repetition run_at(const struct walk &walk, int at)
 {
     const int bytes = count_ones(walk.block->same[0], at), pixels = count_ones(walk.block->same[1], at);
-    return add_repetition(walk, at, max(bytes, pixels), bytes >= pixels ? 1 : walk.pixel);
+    return make_repetition(at, max(bytes, pixels), bytes >= pixels ? 1 : walk.pixel);
 }
 
-/* Add the repetition of the candidate at AT, if it saves bits. LITERAL is the first byte that no repetition has.
- * Returns its end, or 0. */
-__device__ __forceinline__ int try_other(const struct walk &walk, int literal, int at)
+/* The repetition of the candidate at AT, if it saves bits. LITERAL is the first byte that no repetition has. */
+__device__ __forceinline__ struct repetition try_other(const struct walk &walk, int literal, int at)
 {
     const uint8_t *bytes = walk.part.bytes;
     const int from = walk.block->candidates[at];
     const unsigned price = deflate_repetition_price((unsigned)(at - from));
     const int length = equal_length(bytes + at, bytes + from, walk.part.size - at);
-    int back = 0;
-    while (at - back > literal && from - back > 0 && bytes[at - back - 1] == bytes[from - back - 1])
-        back++;
-    if (price_bytes(*walk.block, bytes, at - back, at + length, price) <= price)
-        return 0;
-    return add_repetition(walk, at - back, back + length, at - from);
+    const int back = equal_before(bytes + at, bytes + from, min(at - literal, from));
+    if (price_bytes(walk.block->runs, walk.prices, bytes, at - back, at + length, price) <= price)
+        return {0, 0};
+    return make_repetition(at - back, back + length, at - from);
 }
 
-/* Take what begins in the bytes from FIRST on, before END. LITERAL is as for try_other. Returns LITERAL of the bytes
- * after that. */
-__device__ __forceinline__ int walk_segment(const struct walk &walk, int literal, int first, int end)
+/* The first repetition from AT on that the walk takes. */
+__device__ __forceinline__ struct repetition next_repetition(const struct walk &walk, int literal, int at)
 {
     const struct block &block = *walk.block;
-    for (int at = max(literal, first), next; at < end; at = literal = next) {
-        const int run = find_next(block.starts, at, end);
-        next = 0;
-        for (int place = at; block.pays != 0 && next == 0 && (place = find_next(block.chosen, place, run)) < run;
-             place++)
-            next = try_other(walk, literal, place);
-        if (next == 0 && run == end)
-            break;
-        if (next == 0)
-            next = add_run(walk, run);
+    const int run = find_next(block.starts, at, walk.end);
+    for (int place = at; walk.pays && (place = find_next(block.chosen, place, run)) < run; place++) {
+        const struct repetition other = try_other(walk, literal, place);
+        if (other.numbers != 0)
+            return other;
     }
-    return literal;
+    return run < walk.end ? run_at(walk, run) : repetition{0, 0};
 }
 
-/* Each lane walks through a segment. Where it begins depends on the lane before. All lanes guess at first, and walk
- * again until none has guessed wrong: after K rounds, K lanes are right, and nearly always all of them. */
-__global__ void __launch_bounds__(32) walk_blocks(const __grid_constant__ struct picture picture)
+__device__ __forceinline__ void clear_bits(uint32_t *bits, int from, int to)
 {
-    __shared__ struct search search;
-    __shared__ struct repetition_uses uses;
-    const int lane = lane_id();
-    struct block &block = picture.work[blockIdx.x];
-    struct walk walk = {&block, part_of(picture, (int)blockIdx.x), picture.pixel, NULL};
-    if (block.pays != 0)
-        find_candidates(search, walk.part.bytes, block.chosen,
-                        [&](int place, int from) { block.candidates[place] = (uint16_t)from; });
-    for (int i = lane; i < (int)(sizeof uses / 4); i += 32)
-        ((uint32_t *)&uses)[i] = 0;
-    __syncwarp();
-    const int segment = (walk.part.size + 31) / 32;
-    const int first = min(lane * segment, walk.part.size), end = min(first + segment, walk.part.size);
-    int literal = first, after = walk_segment(walk, literal, first, end);
-    for (;;) {
-        int right = __shfl_up_sync(all_lanes, after, 1);
-        right = lane == 0 ? 0 : block.pays != 0 ? right : max(right, first);
-        if (!__any_sync(all_lanes, right != literal))
+    for (int at = from; at < to; at += 32 - at % 32)
+        bits[at / 32] &= ~(inside(0, to - at) << at % 32);
+}
+
+/* Walk through the segment, from LITERAL on. A walk that is not the first one ends where it meets the one before: at a
+ * repetition with the same end, all others are the same, too. */
+__device__ __forceinline__ void walk_segment(struct walk &walk, int literal, bool is_first)
+{
+    struct block &block = *walk.block;
+    const struct repetition old = walk.early;
+    int cleared = walk.first; /* up to here, only this walk's repetitions are in the set */
+    walk.literal = literal;
+    walk.early.numbers = 0;
+    for (int at = max(literal, walk.first); at < walk.end; at = literal) {
+        const struct repetition next = next_repetition(walk, literal, at);
+        if (next.numbers == 0)
             break;
-        if (right != literal)
-            after = walk_segment(walk, literal = right, first, end);
+        literal = next.start + length_of(next.numbers);
+        if (next.start < walk.first) {
+            walk.early = next;
+            if (old.numbers != 0 && old.start + length_of(old.numbers) == literal)
+                return;
+            continue;
+        }
+        uint32_t *const numbers = &block.repetitions[next.start / 2];
+        if (!is_first) {
+            clear_bits(block.begun, cleared, next.start);
+            if (has(block.begun, next.start) && *numbers == next.numbers)
+                return;
+            cleared = next.start + 1;
+        }
+        block.begun[next.start / 32] |= 1u << next.start % 32;
+        *numbers = next.numbers;
     }
-    walk.uses = &uses;
-    walk_segment(walk, literal, first, end);
-    __syncwarp();
-    for (int i = lane; i < DEFLATE_LITLENS - DEFLATE_LENGTH_FIRST; i += 32)
-        block.uses.litlens[DEFLATE_LENGTH_FIRST + i] = uses.lengths[i];
-    if (lane < DEFLATE_DISTANCES)
-        block.uses.distances[lane] = uses.distances[lane];
+    if (!is_first)
+        clear_bits(block.begun, cleared, walk.end);
+    walk.after = literal;
+}
+
+__device__ __forceinline__ void set_bits(uint32_t *bits, int from, int to)
+{
+    for (int at = from; at < to; at += 32 - at % 32)
+        atomicOr(&bits[at / 32], inside(0, to - at) << at % 32);
+}
+
+/* Cut the repetitions into parts, and count their symbols. */
+__device__ __forceinline__ void count_repetitions(struct walking &walking, struct block &block)
+{
+    constexpr int own = set_words / threads;
+    uint32_t begun[own];
+#pragma unroll
+    for (int i = 0; i < own; i++) {
+        begun[i] = block.begun[threads * i + (int)threadIdx.x];
+        walking.covered[threads * i + (int)threadIdx.x] = 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < own; i++)
+        for (uint32_t left = begun[i]; left != 0; left &= left - 1) {
+            const int start = 32 * (threads * i + (int)threadIdx.x) + __ffs((int)left) - 1;
+            const uint32_t numbers = block.repetitions[start / 2], distance = numbers >> 16;
+            const int end = start + length_of(numbers);
+            set_bits(walking.covered, start, end);
+            for (int at = start, part; at < end; at += part) {
+                part = min(end - at, (int)DEFLATE_LENGTH_MAX);
+                if (end - start > DEFLATE_LENGTH_MAX) {
+                    atomicOr(&block.begun[at / 32], 1u << at % 32);
+                    block.repetitions[at / 2] = (uint32_t)part | distance << 16;
+                }
+                atomicAdd(&walking.uses.litlens[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)part)], 1u);
+                atomicAdd(&walking.uses.distances[deflate_symbol(distance - 1, DISTANCE_STEPS)], 1u);
+            }
+        }
+    __syncthreads();
+}
+
+/* Count the literals again: those in long runs were not counted, and the bytes of repetitions were. */
+__device__ __forceinline__ void count_literals(struct walking &walking, struct block &block, const struct part &part)
+{
+    for (int word = (int)threadIdx.x; word < set_words; word += threads) {
+        const uint32_t covered = walking.covered[word];
+        for (uint32_t left = (block.uncounted[word] ^ covered) & inside(word, part.size); left != 0; left &= left - 1) {
+            const int bit = __ffs((int)left) - 1;
+            atomicAdd(&walking.uses.litlens[part.bytes[32 * word + bit]], covered >> bit & 1 ? all_lanes : 1u);
+        }
+        block.covered[word] = covered;
+    }
+    __syncthreads();
+}
+
+/* Each thread walks through a segment. Where it begins depends on the thread before. All threads guess at first, and
+ * walk again until none has guessed wrong: after K rounds, K threads are right, and nearly always all of them. */
+__global__ void __launch_bounds__(threads) walk_blocks(const __grid_constant__ struct picture picture)
+{
+    __shared__ struct walking walking;
+    const int t = (int)threadIdx.x;
+    struct block &block = picture.work[blockIdx.x];
+    const struct part part = part_of(picture, (int)blockIdx.x);
+    const bool pays = block.pays != 0;
+    walking.prices[t] = block.prices[t];
+    for (int i = t; i < (int)(sizeof walking.uses / 4); i += threads) {
+        uint32_t *const uses = (uint32_t *)&walking.uses;
+        uses[i] = i < DEFLATE_LITERALS ? block.uses.litlens[i] : i == DEFLATE_END;
+    }
+    __syncthreads();
+    if (pays) {
+        uint16_t *const places = (uint16_t *)block.repetitions;
+        const int count = list_places(walking.search, block.chosen, places);
+        find_candidates(walking.search, part.bytes, places, count, [&](int place, int from) {
+            if (!may_save(block, walking.prices, part, place, from))
+                return;
+            block.candidates[place] = (uint16_t)from;
+            atomicOr(&block.chosen[place / 32], 1u << place % 32);
+        });
+    }
+    const int segment = ((part.size - 1) / (32 * threads) + 1) * 32;
+    struct walk walk = {&block, part, walking.prices, picture.pixel, pays};
+    walk.first = min(t * segment, part.size);
+    walk.end = min(walk.first + segment, part.size);
+    walk_segment(walk, walk.first, true);
+    for (;;) {
+        walking.after[t] = walk.after;
+        __syncthreads();
+        const int right = t == 0 ? 0 : pays ? walking.after[t - 1] : max(walking.after[t - 1], walk.first);
+        if (!__syncthreads_or(right != walk.literal))
+            break;
+        if (right != walk.literal)
+            walk_segment(walk, right, false);
+    }
+    if (walk.early.numbers != 0) {
+        atomicOr(&block.begun[walk.early.start / 32], 1u << walk.early.start % 32);
+        block.repetitions[walk.early.start / 2] = walk.early.numbers;
+    }
+    __syncthreads();
+    count_repetitions(walking, block);
+    count_literals(walking, block, part);
+    for (int i = t; i < (int)(sizeof walking.uses / 4); i += threads)
+        ((uint32_t *)&block.uses)[i] = ((const uint32_t *)&walking.uses)[i];
 }
 } // namespace
 
@@ -393,7 +694,7 @@ bool split_blocks(struct device *device, const struct picture &picture, struct e
 {
     mark<<<(unsigned)picture.blocks, threads, 0, device_stream(device)>>>(picture);
     CUDA_TRY(cudaGetLastError(), error);
-    walk_blocks<<<(unsigned)picture.blocks, 32, 0, device_stream(device)>>>(picture);
+    walk_blocks<<<(unsigned)picture.blocks, threads, 0, device_stream(device)>>>(picture);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

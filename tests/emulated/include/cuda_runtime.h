@@ -56,6 +56,8 @@ void emulated_launch(dim3 grid, unsigned threads, cudaStream_t stream, const std
 void __syncthreads();
 int __syncthreads_or(int is_set);
 
+int __syncthreads_or(int is_set);
+
 /* The values of all lanes of a warp, valid until the second call after this one. */
 const uint64_t *emulated_exchange(uint64_t value);
 
@@ -162,6 +164,11 @@ static inline int __ffsll(long long value)
 static inline int __clz(int value)
 {
     return value != 0 ? __builtin_clz((unsigned)value) : 32;
+}
+
+static inline int __clzll(long long value)
+{
+    return value != 0 ? __builtin_clzll((unsigned long long)value) : 64;
 }
 
 static inline unsigned __brev(unsigned value)
