@@ -17,53 +17,112 @@ namespace
 {
 /* ---- Filter ---- */
 
-/* Rows of samples, as the bytes of a file. */
+/* Rows of samples. Their functions take bytes of a file, 4 at once: the first is the lowest. */
 struct rows {
-    const uint8_t *here, *above; /* ABOVE: NULL for the first row */
-    int swap;                    /* 1 if the bytes of a sample change their order, else 0 */
+    const uint8_t *here, *above; /* ABOVE: like HERE for the first row, and UP 0 */
+    int size, pixel;             /* bytes */
+    uint32_t up;                 /* the bits of bytes above that count */
+    bool swap;                   /* the bytes of a sample change their order */
 };
 
-/* The difference of byte I from what FILTER predicts. LEFT, UP and CORNER are its neighbours. */
-__device__ __forceinline__ uint32_t difference(int filter, int byte, int left, int up, int corner)
+/* What FILTER predicts for 4 bytes, from their neighbours. Paeth's prediction is the nearest neighbour to LEFT + UP -
+ * CORNER: png/filter.c says why it is these. */
+__device__ __forceinline__ uint32_t predict(int filter, uint32_t left, uint32_t up, uint32_t corner)
 {
-    int predicted = filter == PNG_SUB ? left : filter == PNG_UP ? up : filter == PNG_AVERAGE ? (left + up) / 2 : 0;
-    if (filter == PNG_PAETH) {
-        const int a = abs(up - corner), b = abs(left - corner), c = abs(left + up - 2 * corner);
-        predicted = a <= b && a <= c ? left : b <= c ? up : corner;
-    }
-    return (uint32_t)(byte - predicted) & 255;
+    if (filter == PNG_SUB)
+        return left;
+    if (filter == PNG_UP)
+        return up;
+    if (filter == PNG_AVERAGE)
+        return __vhaddu4(left, up);
+    if (filter != PNG_PAETH)
+        return 0;
+    const uint32_t swap = __vcmpgtu4(left, up) & (left ^ up), low = left ^ swap, high = up ^ swap;
+    const uint32_t x = __vabsdiffu4(high, corner) & __vcmpgtu4(high, corner);
+    const uint32_t y = __vabsdiffu4(corner, low) & __vcmpgtu4(corner, low);
+    const uint32_t not_high = __vcmpgtu4(y, x >> 1 & 0x7f * each_byte),
+                   not_low = __vcmpgtu4(x, y >> 1 & 0x7f * each_byte);
+    return (low & ~not_low) | (not_low & ((high & ~not_high) | (corner & not_high)));
 }
 
-/* Call VISIT(i, byte, left, up, corner) for each byte of the row that the lane has. */
-template <typename Visit>
-__device__ __forceinline__ void visit_row(const struct rows &rows, size_t size, size_t pixel, Visit visit)
+/* Twice the sum of the magnitudes of 4 differences, which count at most PNG_DIFFERENCE_MAX each: the smaller of two
+ * numbers, twice, is their sum less their difference. */
+__device__ __forceinline__ uint32_t double_magnitudes(uint32_t bytes, uint32_t predicted, uint32_t counted,
+                                                      uint32_t sum)
 {
-    for (size_t i = threadIdx.x % 32; i < size; i += 32) {
-        const size_t at = i ^ (size_t)rows.swap, left = at - pixel;
-        const bool has_left = i >= pixel, has_above = rows.above != NULL;
-        visit(i, (int)rows.here[at], has_left ? (int)rows.here[left] : 0, has_above ? (int)rows.above[at] : 0,
-              has_left && has_above ? (int)rows.above[left] : 0);
+    constexpr uint32_t limit = PNG_DIFFERENCE_MAX * each_byte, half = 0x80 * each_byte;
+    const uint32_t magnitudes = __vabsdiffu4(__vabsdiffu4(bytes, predicted) ^ half, half); /* 256 - n above 128 */
+    return __dp4a((magnitudes + limit - __vabsdiffu4(magnitudes, limit)) & counted, each_byte, sum);
+}
+
+__device__ __forceinline__ uint32_t load32(const uint8_t *bytes)
+{
+    const uint32_t *words = (const uint32_t *)((uintptr_t)bytes & ~(uintptr_t)3);
+    return __funnelshift_r(words[0], words[1], 8 * (unsigned)((uintptr_t)bytes & 3));
+}
+
+/* The bytes from AT on. IS_INSIDE: the row has these and the next 8, and 4 before. Bytes that it does not have are 0. */
+__device__ __forceinline__ uint32_t bytes_at(const struct rows &rows, const uint8_t *row, int at, bool is_inside)
+{
+    if (is_inside && !rows.swap)
+        return load32(row + at);
+    if (is_inside) {
+        const uint8_t *const first = row + (at & ~1);
+        return __byte_perm(load32(first), load32(first + 4), at & 1 ? 0x5230 : 0x2301);
     }
+    uint32_t bytes = 0;
+    for (int i = at; i < at + 4; i++)
+        if (i >= 0 && i < rows.size)
+            bytes |= (uint32_t)row[i ^ (int)rows.swap] << 8 * (i - at);
+    return bytes;
+}
+
+/* Call VISIT(at, counted, bytes, left, up, corner) for the bytes that the lane has. The row's first byte is one of the
+ * 4 from FIRST on. COUNTED: the bits of those that the row has. */
+template <typename Visit>
+__device__ __forceinline__ void visit_row(const struct rows &rows, int first, Visit visit)
+{
+    for (int at = first + 4 * ((int)threadIdx.x % 32), left; at < rows.size; at += 4 * 32) {
+        left = at - rows.pixel;
+        const bool is_inside = left >= 4 && at + 12 <= rows.size;
+        uint32_t counted = at < 0 ? all_lanes << -8 * at : all_lanes;
+        counted &= at + 4 > rows.size ? all_lanes >> 8 * (at + 4 - rows.size) : all_lanes;
+        visit(at, counted, bytes_at(rows, rows.here, at, is_inside), bytes_at(rows, rows.here, left, is_inside),
+              bytes_at(rows, rows.above, at, is_inside) & rows.up,
+              bytes_at(rows, rows.above, left, is_inside) & rows.up);
+    }
+}
+
+/* Add 4 bytes; those of the next call are 128 bytes later in the row. */
+__device__ __forceinline__ void adler_add_words(struct adler_sums &sums, uint32_t bytes)
+{
+    const uint32_t sum = __dp4a(bytes, each_byte, 0u);
+    sums.sum += sum;
+    sums.weighted += (uint64_t)sum * (sums.weight + adler_prime) - __dp4a(bytes, 0x03020100u, 0u);
+    sums.weight += sums.weight < 128 ? adler_prime - 128 : -128u;
 }
 
 __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ struct picture picture)
 {
-    const int row = (int)blockIdx.x * warps + (int)threadIdx.x / 32;
+    const int row = (int)blockIdx.x * warps + (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     if (row >= picture.height)
         return;
-    const size_t size = picture.row_bytes, pixel = (size_t)picture.pixel;
+    const size_t size = picture.row_bytes;
     struct rows rows;
     rows.here = picture.samples + (size_t)row * size;
-    rows.above = row > 0 ? rows.here - size : NULL;
-    rows.swap = picture.is_wide;
+    rows.above = row > 0 ? rows.here - size : rows.here;
+    rows.size = (int)size;
+    rows.pixel = picture.pixel;
+    rows.up = row > 0 ? all_lanes : 0;
+    rows.swap = picture.is_wide != 0;
+    uint8_t *const out = picture.filtered + (size_t)row * (size + 1);
+    const int first = -(int)((uintptr_t)(out + 1) & 3); /* words of the result are aligned */
 
     uint32_t sums[PNG_FILTERS] = {};
-    visit_row(rows, size, pixel, [&](size_t, int byte, int left, int up, int corner) {
+    visit_row(rows, first, [&](int, uint32_t counted, uint32_t bytes, uint32_t left, uint32_t up, uint32_t corner) {
 #pragma unroll
-        for (int f = 0; f < PNG_FILTERS; f++) {
-            const uint32_t value = difference(f, byte, left, up, corner);
-            sums[f] += min(min(value, 256 - value), (uint32_t)PNG_DIFFERENCE_MAX);
-        }
+        for (int f = 0; f < PNG_FILTERS; f++)
+            sums[f] = double_magnitudes(bytes, predict(f, left, up, corner), counted, sums[f]);
     });
     int best = PNG_NONE;
     uint32_t least = all_lanes;
@@ -76,15 +135,18 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
         least = min(least, sums[f]);
     }
 
-    uint8_t *const out = picture.filtered + (size_t)row * (size + 1);
-    struct adler_sums sums_of_row = adler_begin(size + 1, 1 + threadIdx.x % 32);
-    visit_row(rows, size, pixel, [&](size_t i, int byte, int left, int up, int corner) {
-        const uint32_t value = difference(best, byte, left, up, corner);
-        out[1 + i] = (uint8_t)value;
-        adler_add(sums_of_row, value);
+    struct adler_sums sums_of_row = adler_begin(size + 1, (size_t)(1 + first + 4 * lane));
+    visit_row(rows, first, [&](int at, uint32_t counted, uint32_t bytes, uint32_t left, uint32_t up, uint32_t corner) {
+        const uint32_t values = __vsub4(bytes, predict(best, left, up, corner)) & counted;
+        if (counted == all_lanes)
+            *(uint32_t *)(out + 1 + at) = values;
+        else
+            for (int i = max(at, 0); i < min(at + 4, rows.size); i++)
+                out[1 + i] = (uint8_t)(values >> 8 * (i - at));
+        adler_add_words(sums_of_row, values);
     });
     const uint2 whole = adler_end(sums_of_row, (uint32_t)best, size + 1);
-    if (threadIdx.x % 32 == 0) {
+    if (lane == 0) {
         out[0] = (uint8_t)best;
         picture.sums[row] = whole;
     }

@@ -12,6 +12,7 @@
 
 constexpr int threads = 256, warps = threads / 32; /* of a block, but for some kernels */
 constexpr unsigned all_lanes = 0xffffffff;
+constexpr uint32_t each_byte = 0x01010101;
 
 /* A bit for each byte of a block, and zeros. */
 constexpr int set_words = 2048;

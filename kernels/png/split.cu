@@ -309,8 +309,6 @@ __device__ __forceinline__ struct window load_window(const uint8_t *bytes)
     return window;
 }
 
-constexpr uint32_t each_byte = 0x01010101;
-
 /* The upper bits of 4 bytes, as 4 bits from bit 28 on. */
 __device__ __forceinline__ uint32_t upper_bits(uint32_t bytes)
 {

@@ -56,8 +56,6 @@ void emulated_launch(dim3 grid, unsigned threads, cudaStream_t stream, const std
 void __syncthreads();
 int __syncthreads_or(int is_set);
 
-int __syncthreads_or(int is_set);
-
 /* The values of all lanes of a warp, valid until the second call after this one. */
 const uint64_t *emulated_exchange(uint64_t value);
 
@@ -198,6 +196,43 @@ static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selecto
     return chosen;
 }
 
+/* The sum of A's bytes times B's, and SUM. */
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum)
+{
+    for (int i = 0; i < 32; i += 8)
+        sum += (a >> i & 255) * (b >> i & 255);
+    return sum;
+}
+
+/* VALUE(a, b) of each byte of A and B. */
+template <typename Value> static inline unsigned emulated_bytes(unsigned a, unsigned b, Value value)
+{
+    unsigned result = 0;
+    for (int i = 0; i < 32; i += 8)
+        result |= (value((int)(a >> i & 255), (int)(b >> i & 255)) & 255u) << i;
+    return result;
+}
+
+static inline unsigned __vsub4(unsigned a, unsigned b)
+{
+    return emulated_bytes(a, b, [](int x, int y) { return (unsigned)(x - y); });
+}
+
+static inline unsigned __vabsdiffu4(unsigned a, unsigned b)
+{
+    return emulated_bytes(a, b, [](int x, int y) { return (unsigned)abs(x - y); });
+}
+
+static inline unsigned __vhaddu4(unsigned a, unsigned b)
+{
+    return emulated_bytes(a, b, [](int x, int y) { return (unsigned)(x + y) / 2; });
+}
+
+static inline unsigned __vcmpgtu4(unsigned a, unsigned b)
+{
+    return emulated_bytes(a, b, [](int x, int y) { return x > y ? 255u : 0u; });
+}
+
 static inline int min(int a, int b)
 {
     return a < b ? a : b;
@@ -219,13 +254,6 @@ static inline int max(int a, int b)
 }
 
 /* The sum of the products of bytes. */
-static inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum)
-{
-    for (int shift = 0; shift < 32; shift += 8)
-        sum += (a >> shift & 255) * (b >> shift & 255);
-    return sum;
-}
-
 /* The smaller and the larger halves. */
 static inline unsigned __vminu2(unsigned a, unsigned b)
 {
