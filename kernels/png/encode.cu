@@ -10,6 +10,7 @@
  *
  * Each bit is written once, to words that were 0, so the result does not depend on the order of the threads. */
 #include "kernels/png/adler.cuh"
+#include "kernels/png/codes.cuh"
 #include "kernels/png/encode.cuh"
 #include "kernels/png/workspace.cuh"
 
@@ -156,21 +157,24 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
 
 __global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct picture picture)
 {
-    __shared__ struct deflate_uses uses;
-    __shared__ struct deflate_codes codes;
+    __shared__ struct coding coding;
     struct block &block = picture.work[blockIdx.x];
     const struct part part = part_of(picture, (int)blockIdx.x);
-    for (int i = (int)threadIdx.x; i < (int)(sizeof uses / 4); i += 32)
-        ((uint32_t *)&uses)[i] = ((const uint32_t *)&block.uses)[i];
+    for (int i = (int)threadIdx.x; i < (int)(sizeof coding.uses / 4); i += 32)
+        ((uint32_t *)&coding.uses)[i] = ((const uint32_t *)&block.uses)[i];
     __syncwarp();
+    make_code(coding, coding.uses.litlens, DEFLATE_LITLENS, CODE_MAX, coding.codes.litlens);
+    make_code(coding, coding.uses.distances, DEFLATE_DISTANCES, CODE_MAX, coding.codes.distances);
+    make_third_code(coding);
+    const unsigned description_bits = describe(coding, part.ends_stream), bits = description_bits + symbol_bits(coding);
     if (threadIdx.x == 0) {
-        block.bits = deflate_make_codes(&uses, &codes);
-        block.is_stored = block.bits >= 8 * (uint64_t)part.size;
-        struct deflate_writer out = {0, 0, (uint8_t *)block.description};
-        deflate_write_description(&codes, part.ends_stream, &out);
-        block.description_bits = (uint32_t)(8 * (out.next - (uint8_t *)block.description)) + out.count;
-        deflate_set_tables(&block.tables, &codes);
+        block.bits = bits;
+        block.is_stored = bits >= 8 * (unsigned)part.size;
+        block.description_bits = description_bits;
     }
+    for (int i = (int)threadIdx.x; i < description_words; i += 32)
+        block.description[i] = coding.description[i];
+    deflate_set_tables(&block.tables, &coding.codes, threadIdx.x, 32);
 }
 
 /* ---- Places ---- */
@@ -224,20 +228,6 @@ __global__ void __launch_bounds__(place_threads) place_blocks(const __grid_const
 }
 
 /* ---- Bits ---- */
-
-/* Put COUNT bits of VALUE, at most 64, at bit AT of WORDS, which may be shared or global. */
-__device__ __forceinline__ void put_bits(uint32_t *words, uint64_t at, uint64_t value, unsigned count)
-{
-    uint32_t *word = words + at / 32;
-    const unsigned shift = (unsigned)at % 32;
-    if (count == 0)
-        return;
-    atomicOr(word, (uint32_t)(value << shift));
-    if (shift + count > 32)
-        atomicOr(word + 1, (uint32_t)(value << shift >> 32));
-    if (shift + count > 64)
-        atomicOr(word + 2, (uint32_t)(value >> (64 - shift)));
-}
 
 /* Write a stored block of PART's bytes that begins at bit AT. */
 __device__ __forceinline__ void emit_stored(const struct picture &picture, const struct part &part, uint64_t at)

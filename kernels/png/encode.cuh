@@ -18,6 +18,10 @@ constexpr uint32_t each_byte = 0x01010101;
 constexpr int set_words = 2048;
 static_assert(set_words * 32 >= DEFLATE_BLOCK + 64, "two more words can be read");
 
+/* Of a description: a code of at most 7 bits and its extra bits for each length, and what is before them. */
+constexpr int description_words =
+    (3 + 5 + 5 + 4 + 3 * PRECODES + (DEFLATE_LITLENS + DEFLATE_DISTANCES) * (PRECODE_MAX + 7)) / 32 + 1;
+
 /* What the kernels know of a block. */
 struct block {
     uint32_t same[2][set_words];   /* the bytes that equal the byte before, and the one a pixel before */
@@ -36,15 +40,10 @@ struct block {
     struct deflate_uses uses;
     struct deflate_tables tables;
     uint32_t is_stored;
-    uint32_t description[160], description_bits;
+    uint32_t description[description_words], description_bits;
     uint64_t bits;  /* of the block */
     uint64_t place; /* of its first bit in the stream */
 };
-
-/* A code of at most 7 bits and its extra bits for each length, and what is before them. */
-static_assert((3 + 5 + 5 + 4 + 3 * PRECODES + (DEFLATE_LITLENS + DEFLATE_DISTANCES) * (PRECODE_MAX + 7)) / 32 + 3 <=
-                  160,
-              "a description fits");
 
 /* What the kernel of the last step tells the host. */
 struct result {

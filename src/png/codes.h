@@ -133,16 +133,13 @@ static inline HOST_DEVICE void huffman_lengths(uint32_t *weights, int count)
     }
 }
 
-/* Count in LENGTHS how many of COUNT codes have each length. UNLIMITED are the lengths without a limit. Codes longer
- * than LIMIT get LIMIT bits. Then shorter codes are lengthened until the sum of 2^-length is 1. */
-static inline HOST_DEVICE void limit_lengths(const uint32_t *unlimited, int count, int limit, unsigned *lengths)
+/* LENGTHS: how many codes have each length. Those with more than LIMIT bits count as LIMIT bits. Shorter codes are
+ * lengthened until the sum of 2^-length is 1. */
+static inline HOST_DEVICE void limit_lengths(unsigned *lengths, int limit)
 {
     unsigned sum = 0; /* of 2^(LIMIT - length) */
-    for (int i = 0; i < count; i++) {
-        const unsigned length = unlimited[i] < (uint32_t)limit ? unlimited[i] : (unsigned)limit;
-        lengths[length]++;
-        sum += 1u << ((unsigned)limit - length);
-    }
+    for (int length = 1; length <= limit; length++)
+        sum += lengths[length] << (limit - length);
     for (; sum > 1u << limit; sum--) {
         int length = limit - 1;
         while (lengths[length] == 0)
@@ -190,7 +187,9 @@ static inline HOST_DEVICE void code_make(const uint32_t *uses, int symbols, int 
     for (int i = 0; i < count; i++)
         weights[i] = sorted[i] >> 9;
     huffman_lengths(weights, count);
-    limit_lengths(weights, count, limit, lengths);
+    for (int i = 0; i < count; i++)
+        lengths[weights[i] < (uint32_t)limit ? weights[i] : (uint32_t)limit]++;
+    limit_lengths(lengths, limit);
     memcpy(left, lengths, sizeof left);
     for (int i = 0, length = limit; i < count; i++) { /* the rarest get the longest */
         while (left[length] == 0)
@@ -299,21 +298,22 @@ static inline HOST_DEVICE uint32_t table_entry(struct deflate_code code, unsigne
     return (code.bits | extra << code.length) << 8 | (code.length + extra_bits);
 }
 
-static inline HOST_DEVICE void deflate_set_tables(struct deflate_tables *tables, const struct deflate_codes *codes)
+/* Set the entries FIRST, FIRST + STEP and so on of each table. */
+static inline HOST_DEVICE void deflate_set_tables(struct deflate_tables *tables, const struct deflate_codes *codes,
+                                                  unsigned first, unsigned step)
 {
-    for (int i = 0; i < DEFLATE_LITERALS; i++)
+    for (unsigned i = first; i < DEFLATE_LITERALS; i += step)
         tables->literals[i] = table_entry(codes->litlens[i], 0, 0);
-    for (unsigned length = 0; length < DEFLATE_LENGTH_MIN; length++)
-        tables->lengths[length] = 0;
-    for (unsigned length = DEFLATE_LENGTH_MIN; length <= DEFLATE_LENGTH_MAX; length++) {
-        const unsigned symbol = deflate_length_symbol(length);
+    for (unsigned length = first; length <= DEFLATE_LENGTH_MAX; length += step) {
+        const unsigned symbol = length < DEFLATE_LENGTH_MIN ? 0 : deflate_length_symbol(length);
         const unsigned extra = symbol == LENGTH_LAST ? 0 : deflate_extra(symbol, LENGTH_STEPS);
         tables->lengths[length] = table_entry(codes->litlens[DEFLATE_LENGTH_FIRST + symbol],
                                               (length - DEFLATE_LENGTH_MIN) & ((1u << extra) - 1), extra);
     }
-    for (int i = 0; i < DEFLATE_DISTANCES; i++)
+    for (unsigned i = first; i < DEFLATE_DISTANCES; i += step)
         tables->distances[i] = table_entry(codes->distances[i], 0, 0);
-    tables->end = table_entry(codes->litlens[DEFLATE_END], 0, 0);
+    if (first == 0)
+        tables->end = table_entry(codes->litlens[DEFLATE_END], 0, 0);
 }
 
 #endif

@@ -70,7 +70,7 @@ size_t deflate_band(struct deflate_workspace *work, const uint8_t *bytes, size_t
         work->loops->split(work, bytes + start, end - start, start, pixel);
         if (deflate_make_codes(&work->uses, &codes) < 8 * (uint64_t)(end - start)) {
             deflate_write_description(&codes, final, &out);
-            deflate_set_tables(&work->tables, &codes);
+            deflate_set_tables(&work->tables, &codes, 0, 1);
             work->loops->write(work, bytes + start, &out);
         } else {
             write_stored(bytes + start, end - start, final, &out);
