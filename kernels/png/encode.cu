@@ -248,75 +248,96 @@ __device__ __forceinline__ void emit_stored(const struct picture &picture, const
     }
 }
 
-/* The bits of a byte's literal, or of the repetition that begins there. */
-struct item {
-    uint64_t bits;
-    unsigned count;
-};
-
-__device__ __forceinline__ void add_code(struct item &item, uint32_t code)
-{
-    item.bits |= (uint64_t)(code >> 8) << item.count;
-    item.count += code & 255;
-}
-
-__device__ __forceinline__ struct item item_at(const struct block &block, const struct deflate_tables &tables,
-                                               const struct part &part, int at)
-{
-    struct item item = {0, 0};
-    if (at >= part.size) {
-        if (at == part.size)
-            add_code(item, tables.end);
-    } else if (!has(block.covered, at)) {
-        add_code(item, tables.literals[part.bytes[at]]);
-    } else if (has(block.begun, at)) {
-        const uint32_t repetition = block.repetitions[at / 2];
-        const unsigned rest = (repetition >> 16) - 1, symbol = deflate_symbol(rest, DISTANCE_STEPS);
-        const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
-        add_code(item, tables.lengths[repetition & 0xffff]);
-        add_code(item, tables.distances[symbol]);
-        add_code(item, (rest & ((1u << extra) - 1)) << 8 | extra);
-    }
-    return item;
-}
-
-constexpr int thread_bytes = 4, step_bytes = threads * thread_bytes;
+constexpr int thread_bytes = 8, step_bytes = threads * thread_bytes;
 /* A repetition has 3 bytes or more, and its codes and extra bits at most 42 bits. */
 constexpr int step_words = step_bytes * 14 / 32 + 4;
 
 struct emission {
     struct deflate_tables tables;
-    uint32_t words[step_words]; /* bits of a step, from a word of the stream on */
+    uint32_t words[step_words]; /* bits of a step, from a word of the stream on; 0 between steps */
     uint32_t sums[warps];
 };
+
+/* Bits on their way to words of 32 bits, which other threads share. */
+struct word_writer {
+    uint32_t *word;
+    uint64_t waiting;
+    unsigned count; /* below 32 */
+};
+
+/* COUNT is at most 32. */
+__device__ __forceinline__ void add_bits(struct word_writer &out, uint32_t value, unsigned count)
+{
+    out.waiting |= (uint64_t)value << out.count;
+    out.count += count;
+    if (out.count >= 32) {
+        atomicOr(out.word++, (uint32_t)out.waiting);
+        out.waiting >>= 32;
+        out.count -= 32;
+    }
+}
+
+/* The codes of a repetition: LENGTH is as in the tables. */
+struct repetition_codes {
+    uint32_t length, distance;
+    unsigned distance_count;
+};
+
+__device__ __forceinline__ struct repetition_codes codes_of(const struct deflate_tables &tables, uint32_t repetition)
+{
+    const unsigned rest = (repetition >> 16) - 1, symbol = deflate_symbol(rest, DISTANCE_STEPS);
+    const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
+    const uint32_t code = tables.distances[symbol], count = code & 255;
+    return {tables.lengths[repetition & 0xffff], code >> 8 | (rest & ((1u << extra) - 1)) << count, count + extra};
+}
 
 /* Write the block, which begins at bit AT. Its first and last word may also have bits of others. */
 __device__ __forceinline__ void emit_coded(const struct picture &picture, struct emission &emission,
                                            const struct block &block, const struct part &part, uint64_t at)
 {
     const int t = (int)threadIdx.x;
-    for (int i = t; i < (int)(sizeof emission.tables / 4); i += threads)
+    const struct deflate_tables &tables = emission.tables;
+    for (int i = t; i < (int)(sizeof tables / 4); i += threads)
         ((uint32_t *)&emission.tables)[i] = ((const uint32_t *)&block.tables)[i];
+    for (int i = t; i < step_words; i += threads)
+        emission.words[i] = 0;
     for (unsigned first = 32 * threadIdx.x; first < block.description_bits; first += 32 * threads)
         put_bits(picture.stream, at + first, block.description[first / 32], min(32u, block.description_bits - first));
     at += block.description_bits;
-    for (int first = 0; first <= part.size; first += step_bytes) {
-        struct item items[thread_bytes];
-        uint32_t count = 0, whole;
-        for (int i = t; i < step_words; i += threads)
-            emission.words[i] = 0;
-        __syncthreads();
+    __syncthreads();
+    for (int first = 0; first < part.size; first += step_bytes) {
+        const int start = first + thread_bytes * t;
+        uint32_t codes[thread_bytes] = {}, begun = 0, sum = 0, whole;
+        if (start < part.size) {
+            const uint64_t bytes = load64(part.bytes + start);
+            const uint32_t literals = ~((const uint8_t *)block.covered)[start / 8] & inside(0, part.size - start);
+            begun = ((const uint8_t *)block.begun)[start / 8];
 #pragma unroll
-        for (int k = 0; k < thread_bytes; k++) {
-            items[k] = item_at(block, emission.tables, part, first + thread_bytes * t + k);
-            count += items[k].count;
+            for (int k = 0; k < thread_bytes; k++) {
+                codes[k] = literals >> k & 1 ? tables.literals[bytes >> 8 * k & 255] : 0;
+                sum += codes[k]; /* 8 counts fit in the lowest 8 bits */
+            }
         }
-        uint64_t bit = at % 32 + sum_before(emission.sums, count, &whole);
+        uint32_t count = sum & 255;
+        for (uint32_t left = begun; left != 0; left &= left - 1) {
+            const int place = start + __ffs((int)left) - 1;
+            const struct repetition_codes repetition = codes_of(tables, block.repetitions[place / 2]);
+            count += (repetition.length & 255) + repetition.distance_count;
+        }
+        const uint32_t bit = (uint32_t)(at % 32) + sum_before(emission.sums, count, &whole);
+        struct word_writer out = {emission.words + bit / 32, 0, bit % 32};
 #pragma unroll
-        for (int k = 0; k < thread_bytes; k++) {
-            put_bits(emission.words, bit, items[k].bits, items[k].count);
-            bit += items[k].count;
+        for (int k = 0; k < thread_bytes;
+             k += 2) { /* a repetition is after the literals: it has both bytes or the last */
+            add_bits(out, codes[k] >> 8 | codes[k + 1] >> 8 << (codes[k] & 255), (codes[k] + codes[k + 1]) & 255);
+            if (begun >> k & 3) {
+                const struct repetition_codes repetition = codes_of(tables, block.repetitions[(start + k) / 2]);
+                add_bits(out, repetition.length >> 8, repetition.length & 255);
+                add_bits(out, repetition.distance, repetition.distance_count);
+            }
         }
+        if (out.waiting != 0)
+            atomicOr(out.word, (uint32_t)out.waiting);
         __syncthreads();
         const int words = (int)((at % 32 + whole + 31) / 32);
         for (int i = t; i < words; i += threads) {
@@ -324,10 +345,12 @@ __device__ __forceinline__ void emit_coded(const struct picture &picture, struct
                 atomicOr(picture.stream + at / 32 + i, emission.words[i]);
             else
                 picture.stream[at / 32 + i] = emission.words[i];
+            emission.words[i] = 0;
         }
         at += whole;
-        __syncthreads();
     }
+    if (t == 0)
+        put_bits(picture.stream, at, tables.end >> 8, tables.end & 255);
 }
 
 __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ struct picture picture)

@@ -97,6 +97,15 @@ static __device__ __forceinline__ uint32_t inside(int word, int size)
     return size >= 32 * (word + 1) ? all_lanes : size <= 32 * word ? 0 : (1u << (size - 32 * word)) - 1;
 }
 
+/* 8 bytes, little-endian. Up to 4 bytes before and after them are read. */
+static __device__ __forceinline__ uint64_t load64(const uint8_t *bytes)
+{
+    const uint32_t *words = (const uint32_t *)((uintptr_t)bytes & ~(uintptr_t)3);
+    const unsigned shift = 8 * (unsigned)((uintptr_t)bytes & 3);
+    const uint32_t middle = words[1];
+    return (uint64_t)__funnelshift_r(middle, words[2], shift) << 32 | __funnelshift_r(words[0], middle, shift);
+}
+
 /* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. SUMS has a number for each
  * warp, and may change after the next barrier. */
 static __device__ __forceinline__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *whole)

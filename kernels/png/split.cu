@@ -13,15 +13,6 @@ __device__ __forceinline__ int lane_id()
     return (int)threadIdx.x % 32;
 }
 
-/* 8 bytes, little-endian. Up to 4 bytes before and after them are read. */
-__device__ __forceinline__ uint64_t load64(const uint8_t *bytes)
-{
-    const uint32_t *words = (const uint32_t *)((uintptr_t)bytes & ~(uintptr_t)3);
-    const unsigned shift = 8 * (unsigned)((uintptr_t)bytes & 3);
-    const uint32_t middle = words[1];
-    return (uint64_t)__funnelshift_r(middle, words[2], shift) << 32 | __funnelshift_r(words[0], middle, shift);
-}
-
 /* The number of equal bytes at A and B, at most LIMIT. */
 __device__ __forceinline__ int equal_length(const uint8_t *a, const uint8_t *b, int limit)
 {
