@@ -231,8 +231,15 @@ __device__ __forceinline__ unsigned price_bytes(const uint32_t *run_bytes, const
         const uint32_t here = inside(0, to - at), runs = bits_from(run_bytes, at);
         price += RUN_PRICE * (unsigned)__popc((int)(runs & ~(runs << 1 | was_run) & here));
         was_run = runs >> 31;
-        for (uint32_t left = here & ~runs; left != 0 && price <= enough; left &= left - 1)
-            price += prices[bytes[at + __ffs((int)left) - 1]];
+        uint32_t left = here & ~runs;
+        for (const uint8_t *next = bytes + at; left != 0 && price <= enough; next += 8, left >>= 8) {
+            if ((left & 255) == 0)
+                continue;
+            const uint64_t together = load64(next);
+#pragma unroll
+            for (int k = 0; k < 8; k++)
+                price += left >> k & 1 ? prices[together >> 8 * k & 255] : 0;
+        }
     }
     return price;
 }
@@ -266,9 +273,8 @@ struct marking {
     struct search search;
     uint32_t counts[warps][DEFLATE_LITERALS]; /* of bytes outside of long runs */
     uint8_t prices[DEFLATE_LITERALS];
-    uint32_t total, lowest;
-    unsigned long long price; /* of these bytes */
-    unsigned long long saved; /* by samples */
+    uint32_t total, lowest, price; /* PRICE: of these bytes; below 2^32, as SAVED */
+    uint32_t saved;                /* by samples */
 };
 
 /* The 32 bytes from a place on, in words of 4, with 8 bytes before and 12 after them. Up to 3 more on both sides are
@@ -405,7 +411,7 @@ __device__ __forceinline__ void choose_hashed(struct block &block, const struct 
 /* Count the bytes outside of long runs, and price them. */
 __device__ __forceinline__ void price_literals(struct marking &marking, struct block &block, const struct part &part)
 {
-    const int t = (int)threadIdx.x, warp = t / 32, lane = lane_id();
+    const int t = (int)threadIdx.x;
     for (int i = t; i < warps * DEFLATE_LITERALS; i += threads)
         marking.counts[i / DEFLATE_LITERALS][i % DEFLATE_LITERALS] = 0;
     if (t == 0) {
@@ -414,10 +420,13 @@ __device__ __forceinline__ void price_literals(struct marking &marking, struct b
         marking.price = marking.saved = 0;
     }
     __syncthreads();
-    for (int word = warp; 32 * word < part.size; word += warps) {
-        const int at = 32 * word + lane;
-        if (at < part.size && (block.uncounted[word] >> lane & 1) == 0)
-            atomicAdd(&marking.counts[warp][part.bytes[at]], 1u);
+    for (int at = 8 * t; at < part.size; at += 8 * threads) {
+        const uint64_t bytes = load64(part.bytes + at);
+        const uint32_t counted = ~((const uint8_t *)block.uncounted)[at / 8] & inside(0, part.size - at);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            if (counted >> k & 1)
+                atomicAdd(&marking.counts[t / 32][bytes >> 8 * k & 255], 1u);
     }
     __syncthreads();
     uint32_t uses = 0;
@@ -427,7 +436,7 @@ __device__ __forceinline__ void price_literals(struct marking &marking, struct b
     __syncthreads();
     const unsigned price = deflate_price(marking.total, uses);
     atomicMin(&marking.lowest, price);
-    atomicAdd(&marking.price, (unsigned long long)price * uses);
+    atomicAdd(&marking.price, price * uses);
     block.prices[t] = marking.prices[t] = (uint8_t)price;
     block.uses.litlens[t] = uses;
     __syncthreads();
@@ -445,7 +454,7 @@ __global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct p
     for (int word = (int)threadIdx.x; word < set_words; word += threads)
         block.chosen[word] &= ~block.runs[word];
     __syncthreads();
-    unsigned long long saved = 0;
+    uint32_t saved = 0;
     uint16_t *const places = (uint16_t *)block.repetitions;
     const int count = list_places(marking.search, block.chosen, places);
     find_candidates(marking.search, part.bytes, places, count,
