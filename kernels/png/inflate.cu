@@ -8,10 +8,11 @@
  *     rank      the remaining beginnings get numbers, in their order
  *     measure   inflate_parts.cu decodes from one beginning until a block ends at another, and counts bytes
  *     link      a warp follows the parts from the first bit on; false beginnings are left out
- *     decode    inflate_parts.cu decodes these parts to symbols of 16 bits. What a part repeats from those before it
- *               becomes a marker, a place in the 32 KiB before the part
- *     windows   these 32 KiB become known, part after part; groups of parts first without the group before
- *     resolve   all other symbols become bytes
+ *     list      these parts become slices of about 64 KiB
+ *     decode    inflate_parts.cu decodes the slices to symbols of 16 bits. What a slice repeats from those before it
+ *               becomes a marker, a place in the 32 KiB before the slice
+ *     windows   these 32 KiB become known, slice after slice; groups of slices first without the group before
+ *     resolve   all symbols become bytes
  *
  * Nothing is written that was not counted, a part ends with its stream, and all counts have limits. Whatever is not
  * right is left to the CPU, which finds the words for it. */
@@ -22,7 +23,7 @@
 namespace
 {
 constexpr int threads = 256;
-constexpr int group_parts = 32; /* whose windows are followed together */
+constexpr int group_slices = 32; /* whose windows are followed together */
 
 /* ---- Beginnings ---- */
 
@@ -115,53 +116,81 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
     const int lane = lane_id();
     const unsigned parts = stream.state->parts;
     uint64_t place = 0;
-    unsigned count = 0;
+    unsigned count = 0, slices = 0;
     int number = 0;
     while (number >= 0 && count < stream.part_max) {
         const unsigned own = (unsigned)(number + lane);
         const int next = own < parts ? stream.parts[own].next : NEXT_BAD;
         const unsigned others = __ballot_sync(all_lanes, next != (int)own + 1);
         const int last = others != 0 ? __ffs((int)others) - 1 : 31; /* a lane */
-        const uint64_t size = lane <= last ? stream.parts[own].size : 0;
-        uint64_t end = size;
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            const uint64_t other = __shfl_up_sync(all_lanes, end, (unsigned)step);
-            end += lane >= step ? other : 0;
-        }
-        if (lane <= last && count + (unsigned)lane < stream.part_max) {
+        const bool is_part = lane <= last;
+        const uint64_t size = is_part ? stream.parts[own].size : 0, end = sum_up_to_lane(size);
+        const unsigned own_slices = is_part ? stream.parts[own].slices : 0, after = sum_up_to_lane(own_slices);
+        if (is_part && count + (unsigned)lane < stream.part_max) {
             stream.parts[own].place = place + end - size;
+            stream.parts[own].first_slice = slices + after - own_slices;
             stream.chain[count + (unsigned)lane] = (int)own;
         }
         if (lane == last)
             stream.state->end = stream.parts[own].end;
         place += __shfl_sync(all_lanes, end, 31);
+        slices += __shfl_sync(all_lanes, after, 31);
         count += (unsigned)last + 1;
         number = __shfl_sync(all_lanes, next, last);
     }
     if (lane != 0)
         return;
     stream.state->chain = min(count, stream.part_max);
-    stream.state->size = place;
-    if (stream.state->status == INFLATED && (number != NEXT_END || place != stream.expected))
-        stream.state->status = number != NEXT_END ? INFLATE_BAD : INFLATE_UNFINISHED;
+    stream.state->slices = slices;
+    if (stream.state->status == INFLATED &&
+        (number != NEXT_END || place != stream.expected || slices > stream.slice_max))
+        stream.state->status = number != NEXT_END         ? INFLATE_BAD
+                               : place != stream.expected ? INFLATE_UNFINISHED
+                                                          : INFLATE_TOO_MANY;
+    else
+        stream.slices[slices] = {place, 0, -1, 0};
+}
+
+/* List the slices of each part, by a warp. */
+__global__ void __launch_bounds__(threads) list_slices(const __grid_constant__ struct stream stream)
+{
+    const int lane = lane_id(), warps = threads / 32;
+    if (stream.state->status != INFLATED)
+        return;
+    for (unsigned i = blockIdx.x * warps + threadIdx.x / 32; i < stream.state->chain; i += gridDim.x * warps) {
+        const struct part &part = stream.parts[stream.chain[i]];
+        unsigned at = part.first_slice;
+        for (int number = part.first_chunk; number >= 0; number = stream.chunks[number].next) {
+            const struct chunk &chunk = stream.chunks[number];
+            for (int t = lane; t < chunk_pieces; t += 32) {
+                const bool begins = begins_slice(chunk, t);
+                const unsigned all = __ballot_sync(all_lanes, begins);
+                const uint32_t place = t > 0 && begins ? chunk.pieces[t].place : chunk.place;
+                if (begins)
+                    stream.slices[at + (unsigned)__popc((int)(all & ((1u << lane) - 1)))] = {part.place + place, place,
+                                                                                             number, t};
+                at += (unsigned)__popc((int)all);
+            }
+        }
+    }
 }
 
 /* ---- Windows ---- */
 
 constexpr int window_threads = 1024;
 
-/* Let MAP, of 2^15 symbols, which is the window before a part, become the window after it. */
+/* Let MAP, of 2^15 symbols, which is the window before slice I, become the window after it. */
 template <typename T>
-__device__ __forceinline__ void move_window(const struct stream &stream, const struct part &part, T *map)
+__device__ __forceinline__ void move_window(const struct stream &stream, unsigned i, T *map)
 {
-    const int moved = (int)min(part.size, (uint64_t)window), stay = window - moved;
+    const uint64_t end = stream.slices[i + 1].place, size = end - stream.slices[i].place;
+    const int stay = window - (int)min(size, (uint64_t)window);
     T values[window / window_threads];
 #pragma unroll
     for (int k = 0; k < window / window_threads; k++) {
-        const int i = k * window_threads + (int)threadIdx.x;
+        const int at = k * window_threads + (int)threadIdx.x;
         const uint32_t symbol =
-            i < stay ? marker + (uint32_t)(i + moved) : stream.symbols[part.place + part.size - (uint64_t)(window - i)];
+            at < stay ? marker + (uint32_t)(at + window - stay) : stream.symbols[end - (uint64_t)(window - at)];
         values[k] = symbol < marker ? (T)symbol : map[symbol - marker];
     }
     __syncthreads();
@@ -176,13 +205,13 @@ __global__ void __launch_bounds__(window_threads) map_groups(const __grid_consta
 {
     if (stream.state->status != INFLATED)
         return;
-    for (unsigned group = blockIdx.x; group * group_parts < stream.state->chain; group += gridDim.x) {
+    for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
         uint16_t *map = stream.maps + (size_t)group * window;
         for (int i = (int)threadIdx.x; i < window; i += window_threads)
             map[i] = (uint16_t)(marker + i);
         __syncthreads();
-        for (unsigned i = group * group_parts; i < (group + 1) * group_parts && i < stream.state->chain; i++)
-            move_window(stream, stream.parts[stream.chain[i]], map);
+        for (unsigned i = group * group_slices; i < min((group + 1) * group_slices, stream.state->slices); i++)
+            move_window(stream, i, map);
     }
 }
 
@@ -194,35 +223,50 @@ __global__ void __launch_bounds__(window_threads) join_groups(const __grid_const
     for (int i = (int)threadIdx.x; i < window; i += window_threads)
         stream.windows[i] = 0;
     __syncthreads();
-    for (unsigned group = 1; group * group_parts < stream.state->chain; group++) {
+    for (unsigned group = 1; group * group_slices < stream.state->slices; group++) {
         const uint16_t *map = stream.maps + (size_t)(group - 1) * window;
-        const uint8_t *before = stream.windows + (size_t)(group - 1) * window;
-        uint8_t *after = stream.windows + (size_t)group * window;
+        const uint8_t *before = stream.windows + (size_t)(group - 1) * group_slices * window;
+        uint8_t *after = stream.windows + (size_t)group * group_slices * window;
         for (int i = (int)threadIdx.x; i < window; i += window_threads)
             after[i] = map[i] < marker ? (uint8_t)map[i] : before[map[i] - marker];
         __syncthreads();
     }
 }
 
-/* Bytes from all symbols. The parts of a group come one after the other. */
-__global__ void __launch_bounds__(window_threads) resolve(const __grid_constant__ struct stream stream)
+/* The window before each other slice. */
+__global__ void __launch_bounds__(window_threads) split_groups(const __grid_constant__ struct stream stream)
 {
     __shared__ uint8_t bytes[window];
     if (stream.state->status != INFLATED)
         return;
-    for (unsigned group = blockIdx.x; group * group_parts < stream.state->chain; group += gridDim.x) {
+    for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
+        uint8_t *windows = stream.windows + (size_t)group * group_slices * window;
         for (int i = (int)threadIdx.x; i < window; i += window_threads)
-            bytes[i] = stream.windows[(size_t)group * window + (size_t)i];
+            bytes[i] = windows[i];
         __syncthreads();
-        for (unsigned i = group * group_parts; i < (group + 1) * group_parts && i < stream.state->chain; i++) {
-            const struct part part = stream.parts[stream.chain[i]];
-#pragma unroll 8
-            for (uint64_t k = threadIdx.x; k < part.size; k += window_threads) {
-                const uint32_t symbol = stream.symbols[part.place + k];
-                stream.out[part.place + k] = symbol < marker ? (uint8_t)symbol : bytes[symbol - marker];
-            }
-            move_window(stream, part, bytes);
+        for (unsigned i = group * group_slices + 1; i < min((group + 1) * group_slices, stream.state->slices); i++) {
+            move_window(stream, i - 1, bytes);
+            windows += window;
+            for (int k = (int)threadIdx.x; k < window; k += window_threads)
+                windows[k] = bytes[k];
         }
+        __syncthreads();
+    }
+}
+
+/* Bytes from all symbols. */
+__global__ void __launch_bounds__(threads) resolve(const __grid_constant__ struct stream stream)
+{
+    if (stream.state->status != INFLATED)
+        return;
+    for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
+        const uint64_t place = stream.slices[i].place, size = stream.slices[i + 1].place - place;
+        const uint16_t *__restrict__ symbols = stream.symbols + place;
+        const uint8_t *__restrict__ before = stream.windows + (size_t)i * window;
+        uint8_t *__restrict__ out = stream.out + place;
+#pragma unroll 8
+        for (uint32_t k = threadIdx.x; k < size; k += threads)
+            out[k] = symbols[k] < marker ? (uint8_t)symbols[k] : before[symbols[k] - marker];
     }
 }
 } // namespace
@@ -234,15 +278,17 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
 {
     const size_t words = size / 4 + 1, ranks = (words + rank_words - 1) / rank_words;
     const size_t survivors = size / 8 + 1024, parts = size / 2048 + 64, chunks = size / 1024 + 1024;
-    const size_t groups = (parts + group_parts - 1) / group_parts, rank_blocks = (ranks + threads - 1) / threads;
+    const size_t slices = expected / 8192 + 64, groups = (slices + group_slices - 1) / group_slices;
+    const size_t rank_blocks = (ranks + threads - 1) / threads;
     if (!device_buffer_reserve(device, &inflation->marks, ranks * rank_words * 4, error) ||
         !device_buffer_reserve(device, &inflation->survivors, survivors * 8, error) ||
         !device_buffer_reserve(device, &inflation->ranks, (rank_blocks + 1) * 8 + ranks * 4, error) ||
         !device_buffer_reserve(device, &inflation->parts, parts * (sizeof(struct part) + sizeof(int)), error) ||
         !device_buffer_reserve(device, &inflation->chunks, chunks * sizeof(struct chunk), error) ||
+        !device_buffer_reserve(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
         !device_buffer_reserve(device, &inflation->symbols, expected * 2, error) ||
         !device_buffer_reserve(device, &inflation->maps, groups * window * 2, error) ||
-        !device_buffer_reserve(device, &inflation->windows, groups * window, error) ||
+        !device_buffer_reserve(device, &inflation->windows, slices * window, error) ||
         !device_buffer_reserve(device, &inflation->state, sizeof(struct inflate_state), error) ||
         !device_fill(device, inflation->marks.bytes, 0, ranks * rank_words * 4, error) ||
         !device_fill(device, inflation->ranks.bytes, 0, (rank_blocks + 1) * 8, error) ||
@@ -256,12 +302,14 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
     stream.survivor_max = (unsigned)survivors;
     stream.part_max = (unsigned)parts;
     stream.chunk_max = (unsigned)chunks;
+    stream.slice_max = (unsigned)slices;
     stream.rank_count = (int)ranks;
     stream.sums = (uint64_t *)inflation->ranks.bytes;
     stream.ranks = (uint32_t *)(stream.sums + rank_blocks + 1);
     stream.chunks = (struct chunk *)inflation->chunks.bytes;
     stream.parts = (struct part *)inflation->parts.bytes;
     stream.chain = (int *)(stream.parts + parts);
+    stream.slices = (struct slice *)inflation->slices.bytes;
     stream.symbols = (uint16_t *)inflation->symbols.bytes;
     stream.maps = (uint16_t *)inflation->maps.bytes;
     stream.windows = inflation->windows.bytes;
@@ -280,22 +328,26 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
         return false;
     link_parts<<<1, 32, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
-    if (!decode_parts(device, stream, error))
+    list_slices<<<132, threads, 0, queue>>>(stream);
+    CUDA_TRY(cudaGetLastError(), error);
+    if (!decode_slices(device, stream, error))
         return false;
     map_groups<<<groups_at_once, window_threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     join_groups<<<1, window_threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
-    resolve<<<groups_at_once, window_threads, 0, queue>>>(stream);
+    split_groups<<<groups_at_once, window_threads, 0, queue>>>(stream);
+    CUDA_TRY(cudaGetLastError(), error);
+    resolve<<<blocks_at_once, threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
 void inflate_release(struct device *device, struct inflation *inflation)
 {
-    struct device_buffer *const buffers[] = {&inflation->marks, &inflation->survivors, &inflation->ranks,
-                                             &inflation->parts, &inflation->chunks,    &inflation->symbols,
-                                             &inflation->maps,  &inflation->windows,   &inflation->state};
+    struct device_buffer *const buffers[] = {
+        &inflation->marks,  &inflation->survivors, &inflation->ranks, &inflation->parts,   &inflation->chunks,
+        &inflation->slices, &inflation->symbols,   &inflation->maps,  &inflation->windows, &inflation->state};
     for (struct device_buffer *buffer : buffers)
         device_buffer_release(device, buffer);
 }

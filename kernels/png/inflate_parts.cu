@@ -6,8 +6,8 @@
  * next piece begins. Threads whose beginning was wrong decode again, until none was. (Weissenberger and Schmidt,
  * "Massively Parallel Huffman Decoding on GPUs", 2018.)
  *
- * The first kernel counts bytes, so that all pieces have a place. The second one decodes them to symbols of 16 bits: a
- * byte, or a marker for a byte of the 32 KiB before the part. */
+ * The first kernel counts bytes, so that all pieces have a place. The second one has a block of threads for each slice,
+ * which decodes its pieces to symbols of 16 bits: a byte, or a marker for a byte of the 32 KiB before the slice. */
 #include "kernels/png/inflate_parts.cuh"
 
 namespace
@@ -235,12 +235,7 @@ __device__ __forceinline__ uint32_t count_piece(const struct stream &stream, con
 __device__ __forceinline__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *whole)
 {
     const int warp = (int)threadIdx.x / 32;
-    uint32_t sum = value;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(all_lanes, sum, (unsigned)step);
-        sum += lane_id() >= step ? other : 0;
-    }
+    const uint32_t sum = sum_up_to_lane(value);
     if (lane_id() == 31)
         sums[warp] = sum;
     __syncthreads();
@@ -306,7 +301,6 @@ __device__ struct chunk *append_chunk(const struct stream &stream, struct measur
         chunk->size = 0;
         chunk->piece_count = 0;
         chunk->next = -1;
-        chunk->is_continued = 0;
         *(before != NULL ? &before->next : &part.first_chunk) = number;
     }
     __syncthreads();
@@ -330,6 +324,8 @@ __device__ bool measure_block(const struct stream &stream, struct codes &codes, 
         const uint32_t end = measure_chunk(stream, codes, shared, *chunk);
         *last = chunk;
         *bit += end & (ends - 1);
+        if (begins_slice(*chunk, (int)threadIdx.x))
+            atomicAdd(&part.slices, 1u);
         if (threadIdx.x == 0)
             part.size += chunk->size;
         __syncthreads();
@@ -340,8 +336,8 @@ __device__ bool measure_block(const struct stream &stream, struct codes &codes, 
         chunk = append_chunk(stream, shared, part, *last, *bit);
         if (chunk == NULL)
             return false;
-        if (threadIdx.x == 0)
-            chunk->is_continued = 1;
+        for (int i = (int)threadIdx.x; i < (int)sizeof chunk->lengths; i += threads)
+            chunk->lengths[i] = (*last)->lengths[i];
     }
 }
 
@@ -363,6 +359,7 @@ __device__ bool measure_stored(const struct stream &stream, struct measuring &sh
     if (threadIdx.x == 0 && size > 0) {
         (*last)->size = size;
         part.size += size;
+        part.slices++;
     }
     __syncthreads();
     *bit += 8 * (uint64_t)size;
@@ -422,6 +419,7 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
         if (threadIdx.x == 0) {
             part.size = 0;
             part.first_chunk = -1;
+            part.slices = 0;
         }
         __syncthreads();
         uint64_t end = part.start;
@@ -500,9 +498,9 @@ __device__ __forceinline__ int distance_at(const struct decoding &shared, int st
     return start < begin ? before : (shared.symbols[start] & (marker - 1)) + 1;
 }
 
-/* What is at place I of the buffer, which begins at byte FIRST of PART. All before place BEGIN is resolved. BEFORE is the
+/* What is at place I of the buffer, which begins at byte FIRST of SLICE. All before place BEGIN is resolved. BEFORE is the
  * distance of the last repetition there. */
-__device__ __forceinline__ uint32_t look_up(const struct stream &stream, const struct part &part,
+__device__ __forceinline__ uint32_t look_up(const struct stream &stream, const struct slice &slice,
                                             const struct decoding &shared, uint32_t first, int i, int begin, int before)
 {
     const uint32_t here = shared.symbols[i];
@@ -514,13 +512,13 @@ __device__ __forceinline__ uint32_t look_up(const struct stream &stream, const s
     if (from >= 0)
         return from < begin ? shared.symbols[from] : placed + (uint32_t)from;
     const int64_t place = (int64_t)first + from;
-    if ((int64_t)part.place + place < 0)
+    if ((int64_t)slice.place + place < 0)
         stream.state->status = INFLATE_BAD; /* before the stream */
-    return place >= 0 ? stream.symbols[part.place + (uint64_t)place] : (uint32_t)(marker + window + (int)place);
+    return place >= 0 ? stream.symbols[slice.place + (uint64_t)place] : (uint32_t)(marker + window + (int)place);
 }
 
-/* Resolve the repetitions of the COUNT symbols in the buffer, which begins at byte FIRST of PART. */
-__device__ void resolve_buffer(const struct stream &stream, const struct part &part, struct decoding &shared,
+/* Resolve the repetitions of the COUNT symbols in the buffer, which begins at byte FIRST of SLICE. */
+__device__ void resolve_buffer(const struct stream &stream, const struct slice &slice, struct decoding &shared,
                                uint32_t first, int count)
 {
     const int t = (int)threadIdx.x;
@@ -531,7 +529,7 @@ __device__ void resolve_buffer(const struct stream &stream, const struct part &p
 #pragma unroll
         for (int k = 0; k < batch / threads; k++) {
             const int i = begin + k * threads + t;
-            symbols[k] = i < count ? look_up(stream, part, shared, first, i, begin, before) : 0;
+            symbols[k] = i < count ? look_up(stream, slice, shared, first, i, begin, before) : 0;
         }
         if (t == 0)
             shared.before[(begin / batch + 1) % 2] =
@@ -557,39 +555,39 @@ __device__ void resolve_buffer(const struct stream &stream, const struct part &p
         for (int k = 0; k < batch / threads; k++) {
             const int i = begin + k * threads + t;
             if (i < count)
-                stream.symbols[part.place + first + (uint32_t)i] = (uint16_t)symbols[k];
+                stream.symbols[slice.place + first + (uint32_t)i] = (uint16_t)symbols[k];
         }
     }
     __syncthreads();
 }
 
-/* Decode a chunk with codes. */
-__device__ void decode_chunk(const struct stream &stream, const struct part &part, const struct codes &codes,
-                             struct decoding &shared, const struct chunk &chunk)
+/* Decode a slice of a chunk with codes. NEXT is the slice after it. */
+__device__ void decode_slice(const struct stream &stream, const struct codes &codes, struct decoding &shared,
+                             const struct slice &slice, const struct slice &next)
 {
-    const int t = (int)threadIdx.x;
-    const uint32_t end = chunk.place + chunk.size;
+    const struct chunk &chunk = stream.chunks[slice.chunk];
+    const int pieces = next.chunk == slice.chunk ? next.first : chunk.piece_count;
+    const int t = slice.first + (int)threadIdx.x;
+    const uint32_t size = (uint32_t)(next.place - slice.place);
     struct work work = {};
-    const bool has_piece = t < chunk.piece_count;
-    if (has_piece) {
+    if (t < pieces) {
         work.reader = read_from(stream, chunk.bit + chunk.pieces[t].bit);
-        work.at = chunk.pieces[t].place;
-        work.stop = t + 1 < chunk.piece_count ? chunk.pieces[t + 1].place : end;
+        work.at = chunk.pieces[t].place - slice.part_place;
+        work.stop = t + 1 < pieces ? chunk.pieces[t + 1].place - slice.part_place : size;
     }
-    for (uint32_t first = chunk.place; first < end; first += buffer_symbols) {
-        const uint32_t last = min(end - first, (uint32_t)buffer_symbols) + first;
-        for (int i = t; i < buffer_symbols / 2; i += threads)
+    for (uint32_t first = 0; first < size; first += buffer_symbols) {
+        const uint32_t last = min(size - first, (uint32_t)buffer_symbols) + first;
+        for (int i = (int)threadIdx.x; i < buffer_symbols / 2; i += threads)
             ((uint32_t *)shared.symbols)[i] = unknown << 16 | unknown;
-        for (int i = t; i < buffer_symbols / 32; i += threads)
+        for (int i = (int)threadIdx.x; i < buffer_symbols / 32; i += threads)
             shared.starts[i] = 0;
         __syncthreads();
-        if (has_piece && work.at < last && work.at < work.stop &&
-            !decode_piece(codes, shared, work, first, min(work.stop, last))) {
+        if (work.at < last && work.at < work.stop && !decode_piece(codes, shared, work, first, min(work.stop, last))) {
             stream.state->status = INFLATE_BAD;
             work.stop = 0;
         }
         __syncthreads();
-        resolve_buffer(stream, part, shared, first, (int)(last - first));
+        resolve_buffer(stream, slice, shared, first, (int)(last - first));
     }
 }
 
@@ -600,21 +598,18 @@ __global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct
     if (stream.state->status != INFLATED)
         return;
     set_values(codes);
-    for (unsigned i = blockIdx.x; i < stream.state->chain; i += gridDim.x) {
-        const struct part part = stream.parts[stream.chain[i]];
-        for (int number = part.first_chunk; number >= 0; number = stream.chunks[number].next) {
-            const struct chunk &chunk = stream.chunks[number];
-            if (chunk.piece_count > 0) {
-                if (!chunk.is_continued)
-                    set_codes(codes, chunk);
-                decode_chunk(stream, part, codes, shared, chunk);
-                continue;
-            }
+    for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
+        const struct slice slice = stream.slices[i], next = stream.slices[i + 1];
+        const struct chunk &chunk = stream.chunks[slice.chunk];
+        if (chunk.piece_count > 0) {
+            set_codes(codes, chunk);
+            decode_slice(stream, codes, shared, slice, next);
+        } else {
             const uint8_t *bytes = (const uint8_t *)stream.words + chunk.bit / 8;
             for (uint32_t k = threadIdx.x; k < chunk.size; k += threads)
-                stream.symbols[part.place + chunk.place + k] = bytes[k];
-            __syncthreads();
+                stream.symbols[slice.place + k] = bytes[k];
         }
+        __syncthreads();
     }
 }
 } // namespace
@@ -627,9 +622,9 @@ bool measure_parts(struct device *device, const struct stream &stream, struct er
     return true;
 }
 
-bool decode_parts(struct device *device, const struct stream &stream, struct error *error)
+bool decode_slices(struct device *device, const struct stream &stream, struct error *error)
 {
-    const unsigned blocks = min(stream.part_max, 132u * 16);
+    const unsigned blocks = min(stream.slice_max, 132u * 16);
     decode<<<blocks, threads, 0, device_stream(device)>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     return true;

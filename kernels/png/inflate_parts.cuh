@@ -21,11 +21,10 @@ struct piece {
 
 /* Some symbols of a block with codes, or a stored block. */
 struct chunk {
-    uint64_t bit;          /* of the first symbol, or stored byte */
-    uint32_t place, size;  /* bytes in the part */
-    int next;              /* chunk of this part, or -1 */
-    int piece_count;       /* 0: a stored block */
-    uint32_t is_continued; /* it has the codes of the chunk before */
+    uint64_t bit;         /* of the first symbol, or stored byte */
+    uint32_t place, size; /* bytes in the part */
+    int next;             /* chunk of this part, or -1 */
+    int piece_count;      /* 0: a stored block */
     struct piece pieces[chunk_pieces];
     uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES]; /* of the codes */
 };
@@ -37,9 +36,19 @@ struct part {
     uint64_t place;      /* of its first byte */
     int next;            /* the part at its end, or one of these */
     int first_chunk;
+    unsigned slices, first_slice; /* count; number */
 };
 
 enum { NEXT_END = -1, NEXT_BAD = -2 };
+
+/* Some pieces of a chunk, of about SLICE_BYTES bytes, or a stored block. Repetitions can make a chunk large, so slices,
+ * not parts, are decoded beside each other. After the last one there is another, for the end. */
+struct slice {
+    uint64_t place;      /* of its first byte */
+    uint32_t part_place; /* the same, in its part */
+    int chunk, first;    /* its number; the first piece */
+};
+constexpr uint32_t slice_bytes = 1 << 16;
 
 /* What the kernels get, by value. */
 struct stream {
@@ -47,16 +56,17 @@ struct stream {
     uint64_t bits;   /* of the stream */
     uint32_t *marks; /* a bit for each bit of the stream: does a block begin there? */
     uint64_t *survivors;
-    unsigned survivor_max, part_max, chunk_max;
+    unsigned survivor_max, part_max, chunk_max, slice_max;
     int rank_count;
     uint32_t *ranks; /* the number of marks before each RANK_WORDS words */
     uint64_t *sums;  /* of blocks of ranks */
     struct part *parts;
     struct chunk *chunks;
     int *chain; /* the numbers of the true parts */
+    struct slice *slices;
     uint16_t *symbols;
     uint16_t *maps;   /* of the groups: the window after each, as symbols of the window before it */
-    uint8_t *windows; /* the window before each group */
+    uint8_t *windows; /* the window before each slice */
     uint8_t *out;
     uint64_t expected; /* bytes */
     struct inflate_state *state;
@@ -67,6 +77,27 @@ constexpr int rank_words = 32; /* of marks, which have a common rank */
 static __device__ __forceinline__ int lane_id()
 {
     return (int)threadIdx.x % 32;
+}
+
+/* Does piece T of CHUNK begin a slice? Its size does not count. */
+static __device__ __forceinline__ bool begins_slice(const struct chunk &chunk, int t)
+{
+    if (t == 0 || t >= chunk.piece_count)
+        return t == 0;
+    return (chunk.pieces[t].place - chunk.place) / slice_bytes !=
+           (chunk.pieces[t - 1].place - chunk.place) / slice_bytes;
+}
+
+/* The sum of VALUE over the lanes up to the own one. */
+template <typename T>
+static __device__ __forceinline__ T sum_up_to_lane(T value)
+{
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const T other = __shfl_up_sync(all_lanes, value, (unsigned)step);
+        value += lane_id() >= step ? other : 0;
+    }
+    return value;
 }
 
 /* 64 bits from BIT on. Words after the stream can be read. */
@@ -162,8 +193,8 @@ static __device__ __forceinline__ bool are_lengths_right(const struct code_lengt
            (unused == 0 || (unused == 1 << (INFLATE_CODE_MAX - 1) && count == 1) || unused == 1 << INFLATE_CODE_MAX);
 }
 
-/* Queue the kernels that measure all parts, and that decode those of the chain. (inflate_parts.cu) */
+/* Queue the kernels that measure all parts, and that decode all slices. (inflate_parts.cu) */
 bool measure_parts(struct device *device, const struct stream &stream, struct error *error);
-bool decode_parts(struct device *device, const struct stream &stream, struct error *error);
+bool decode_slices(struct device *device, const struct stream &stream, struct error *error);
 
 #endif
