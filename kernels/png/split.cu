@@ -60,14 +60,19 @@ __device__ __forceinline__ int find_next(const uint32_t *bits, int at, int end)
     return end;
 }
 
-/* The number of bits from AT on that are set. */
-__device__ __forceinline__ int count_ones(const uint32_t *bits, int at)
+/* Words of a set, as a set. */
+struct word_set {
+    uint32_t bits[set_words / 32 + 1];
+};
+
+/* The number of bits from AT on that are set. BROKEN: the words with zeros. */
+__device__ __forceinline__ int count_ones(const uint32_t *bits, const struct word_set &broken, int at)
 {
-    int count = 0;
-    uint32_t zeros;
-    while ((zeros = ~bits_from(bits, at + count)) == 0)
-        count += 32;
-    return count + __ffs((int)zeros) - 1;
+    const uint32_t zeros = ~bits_from(bits, at);
+    if (zeros != 0)
+        return __ffs((int)zeros) - 1;
+    const int word = find_next(broken.bits, at / 32 + 1, set_words);
+    return 32 * word + __ffs((int)~bits[word]) - 1 - at;
 }
 
 /* Set the starts of runs of LEAST bytes, and RUNS, the bytes of these runs, by all threads. */
@@ -479,8 +484,10 @@ struct repetition {
 struct walking {
     union {
         struct search search;
-        uint32_t covered[set_words]; /* after the search */
+        uint32_t covered[set_words]; /* after the search, but for whole words */
     };
+    struct word_set broken[2]; /* words of struct block's SAME that have zeros */
+    struct word_set whole;     /* whole words that are covered */
     uint8_t prices[DEFLATE_LITERALS];
     int after[threads]; /* the first byte after each walk that no repetition has */
     struct deflate_uses uses;
@@ -491,7 +498,7 @@ struct walking {
 struct walk {
     struct block *block;
     struct part part;
-    const uint8_t *prices;
+    const struct walking *shared;
     int pixel;
     bool pays;
     int first, end;          /* of the segment */
@@ -515,7 +522,8 @@ __device__ __forceinline__ struct repetition make_repetition(int start, int leng
 /* The run that starts at AT: the longer one, or the one of a byte. */
 __device__ __forceinline__ struct repetition run_at(const struct walk &walk, int at)
 {
-    const int bytes = count_ones(walk.block->same[0], at), pixels = count_ones(walk.block->same[1], at);
+    const int bytes = count_ones(walk.block->same[0], walk.shared->broken[0], at);
+    const int pixels = count_ones(walk.block->same[1], walk.shared->broken[1], at);
     return make_repetition(at, max(bytes, pixels), bytes >= pixels ? 1 : walk.pixel);
 }
 
@@ -527,7 +535,7 @@ __device__ __forceinline__ struct repetition try_other(const struct walk &walk, 
     const unsigned price = deflate_repetition_price((unsigned)(at - from));
     const int length = equal_length(bytes + at, bytes + from, walk.part.size - at);
     const int back = equal_before(bytes + at, bytes + from, min(at - literal, from));
-    if (price_bytes(walk.block->runs, walk.prices, bytes, at - back, at + length, price) <= price)
+    if (price_bytes(walk.block->runs, walk.shared->prices, bytes, at - back, at + length, price) <= price)
         return {0, 0};
     return make_repetition(at - back, back + length, at - from);
 }
@@ -592,8 +600,30 @@ __device__ __forceinline__ void set_bits(uint32_t *bits, int from, int to)
         atomicOr(&bits[at / 32], inside(0, to - at) << at % 32);
 }
 
-/* Cut the repetitions into parts, and count their symbols. */
-__device__ __forceinline__ void count_repetitions(struct walking &walking, struct block &block)
+/* Cut the repetition into parts, and count its symbols. */
+__device__ __forceinline__ void cut_repetition(struct walking &walking, struct block &block, int start)
+{
+    const uint32_t distance = block.repetitions[start / 2] >> 16;
+    const int length = length_of(block.repetitions[start / 2]), end = start + length;
+    const int parts = length / DEFLATE_LENGTH_MAX, rest = length % DEFLATE_LENGTH_MAX;
+    const int first = (start - 1) / 32 + 1, last = end / 32; /* whole words */
+    set_bits(walking.covered, start, min(end, 32 * first));
+    set_bits(walking.whole.bits, first, last);
+    set_bits(walking.covered, max(32 * last, start), end);
+    if (parts > 0) {
+        atomicAdd(&walking.uses.litlens[DEFLATE_LENGTH_FIRST + LENGTH_LAST], (uint32_t)parts);
+        for (int at = start; at < end; at += DEFLATE_LENGTH_MAX) {
+            atomicOr(&block.begun[at / 32], 1u << at % 32);
+            block.repetitions[at / 2] = (uint32_t)min(end - at, (int)DEFLATE_LENGTH_MAX) | distance << 16;
+        }
+    }
+    if (rest > 0)
+        atomicAdd(&walking.uses.litlens[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)rest)], 1u);
+    atomicAdd(&walking.uses.distances[deflate_symbol(distance - 1, DISTANCE_STEPS)], (uint32_t)(parts + (rest > 0)));
+}
+
+/* Cut all repetitions into parts. */
+__device__ __forceinline__ void cut_repetitions(struct walking &walking, struct block &block)
 {
     constexpr int own = set_words / threads;
     uint32_t begun[own];
@@ -602,24 +632,13 @@ __device__ __forceinline__ void count_repetitions(struct walking &walking, struc
         begun[i] = block.begun[threads * i + (int)threadIdx.x];
         walking.covered[threads * i + (int)threadIdx.x] = 0;
     }
+    if (threadIdx.x < set_words / 32)
+        walking.whole.bits[threadIdx.x] = 0;
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < own; i++)
-        for (uint32_t left = begun[i]; left != 0; left &= left - 1) {
-            const int start = 32 * (threads * i + (int)threadIdx.x) + __ffs((int)left) - 1;
-            const uint32_t numbers = block.repetitions[start / 2], distance = numbers >> 16;
-            const int end = start + length_of(numbers);
-            set_bits(walking.covered, start, end);
-            for (int at = start, part; at < end; at += part) {
-                part = min(end - at, (int)DEFLATE_LENGTH_MAX);
-                if (end - start > DEFLATE_LENGTH_MAX) {
-                    atomicOr(&block.begun[at / 32], 1u << at % 32);
-                    block.repetitions[at / 2] = (uint32_t)part | distance << 16;
-                }
-                atomicAdd(&walking.uses.litlens[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)part)], 1u);
-                atomicAdd(&walking.uses.distances[deflate_symbol(distance - 1, DISTANCE_STEPS)], 1u);
-            }
-        }
+        for (uint32_t left = begun[i]; left != 0; left &= left - 1)
+            cut_repetition(walking, block, 32 * (threads * i + (int)threadIdx.x) + __ffs((int)left) - 1);
     __syncthreads();
 }
 
@@ -627,13 +646,27 @@ __device__ __forceinline__ void count_repetitions(struct walking &walking, struc
 __device__ __forceinline__ void count_literals(struct walking &walking, struct block &block, const struct part &part)
 {
     for (int word = (int)threadIdx.x; word < set_words; word += threads) {
-        const uint32_t covered = walking.covered[word];
+        const uint32_t covered = has(walking.whole.bits, word) ? all_lanes : walking.covered[word];
         for (uint32_t left = (block.uncounted[word] ^ covered) & inside(word, part.size); left != 0; left &= left - 1) {
             const int bit = __ffs((int)left) - 1;
             atomicAdd(&walking.uses.litlens[part.bytes[32 * word + bit]], covered >> bit & 1 ? all_lanes : 1u);
         }
         block.covered[word] = covered;
     }
+    __syncthreads();
+}
+
+/* Find the words of the same bytes that have zeros. */
+__device__ __forceinline__ void find_broken(struct walking &walking, const struct block &block)
+{
+    for (int word = (int)threadIdx.x; word < set_words; word += threads)
+        for (int i = 0; i < 2; i++) {
+            const unsigned broken = __ballot_sync(all_lanes, block.same[i][word] != all_lanes);
+            if (lane_id() == 0)
+                walking.broken[i].bits[word / 32] = broken;
+        }
+    if (threadIdx.x < 2)
+        walking.broken[threadIdx.x].bits[set_words / 32] = 0;
     __syncthreads();
 }
 
@@ -662,8 +695,9 @@ __global__ void __launch_bounds__(threads) walk_blocks(const __grid_constant__ s
             atomicOr(&block.chosen[place / 32], 1u << place % 32);
         });
     }
+    find_broken(walking, block);
     const int segment = ((part.size - 1) / (32 * threads) + 1) * 32;
-    struct walk walk = {&block, part, walking.prices, picture.pixel, pays};
+    struct walk walk = {&block, part, &walking, picture.pixel, pays};
     walk.first = min(t * segment, part.size);
     walk.end = min(walk.first + segment, part.size);
     walk_segment(walk, walk.first, true);
@@ -681,7 +715,7 @@ __global__ void __launch_bounds__(threads) walk_blocks(const __grid_constant__ s
         block.repetitions[walk.early.start / 2] = walk.early.numbers;
     }
     __syncthreads();
-    count_repetitions(walking, block);
+    cut_repetitions(walking, block);
     count_literals(walking, block, part);
     for (int i = t; i < (int)(sizeof walking.uses / 4); i += threads)
         ((uint32_t *)&block.uses)[i] = ((const uint32_t *)&walking.uses)[i];
