@@ -56,26 +56,34 @@ __device__ __forceinline__ uint32_t double_magnitudes(uint32_t bytes, uint32_t p
     return __dp4a((magnitudes + limit - __vabsdiffu4(magnitudes, limit)) & counted, each_byte, sum);
 }
 
-__device__ __forceinline__ uint32_t load32(const uint8_t *bytes)
+/* 4 bytes from AT on. Those that the row does not have are 0. */
+__device__ __forceinline__ uint32_t bytes_at(const struct rows &rows, const uint8_t *row, int at)
 {
-    const uint32_t *words = (const uint32_t *)((uintptr_t)bytes & ~(uintptr_t)3);
-    return __funnelshift_r(words[0], words[1], 8 * (unsigned)((uintptr_t)bytes & 3));
+    uint32_t bytes = 0;
+    for (int i = max(at, 0); i < min(at + 4, rows.size); i++)
+        bytes |= (uint32_t)row[i ^ (int)rows.swap] << 8 * (i - at);
+    return bytes;
 }
 
-/* The bytes from AT on. IS_INSIDE: the row has these and the next 8, and 4 before. Bytes that it does not have are 0. */
-__device__ __forceinline__ uint32_t bytes_at(const struct rows &rows, const uint8_t *row, int at, bool is_inside)
+/* Twice 4 bytes from AT on. IS_INSIDE: the row has these and the next 8, and 4 before. */
+__device__ __forceinline__ void load_bytes(const struct rows &rows, const uint8_t *row, int at, bool is_inside,
+                                           uint32_t bytes[2])
 {
-    if (is_inside && !rows.swap)
-        return load32(row + at);
-    if (is_inside) {
-        const uint8_t *const first = row + (at & ~1);
-        return __byte_perm(load32(first), load32(first + 4), at & 1 ? 0x5230 : 0x2301);
+    if (!is_inside) {
+        bytes[0] = bytes_at(rows, row, at);
+        bytes[1] = bytes_at(rows, row, at + 4);
+        return;
     }
-    uint32_t bytes = 0;
-    for (int i = at; i < at + 4; i++)
-        if (i >= 0 && i < rows.size)
-            bytes |= (uint32_t)row[i ^ (int)rows.swap] << 8 * (i - at);
-    return bytes;
+    const uint8_t *const first = row + (rows.swap ? at & ~1 : at);
+    const uint32_t *const words = (const uint32_t *)((uintptr_t)first & ~(uintptr_t)3);
+    const unsigned shift = 8 * (unsigned)((uintptr_t)first & 3);
+    bytes[0] = __funnelshift_r(words[0], words[1], shift);
+    bytes[1] = __funnelshift_r(words[1], words[2], shift);
+    if (rows.swap) {
+        const unsigned order = at & 1 ? 0x5230 : 0x2301;
+        bytes[0] = __byte_perm(bytes[0], bytes[1], order);
+        bytes[1] = __byte_perm(bytes[1], __funnelshift_r(words[2], words[3], shift), order);
+    }
 }
 
 /* Call VISIT(at, counted, bytes, left, up, corner) for the bytes that the lane has. The row's first byte is one of the
@@ -83,24 +91,22 @@ __device__ __forceinline__ uint32_t bytes_at(const struct rows &rows, const uint
 template <typename Visit>
 __device__ __forceinline__ void visit_row(const struct rows &rows, int first, Visit visit)
 {
-    for (int at = first + 4 * ((int)threadIdx.x % 32), left; at < rows.size; at += 4 * 32) {
-        left = at - rows.pixel;
-        const bool is_inside = left >= 4 && at + 12 <= rows.size;
-        uint32_t counted = at < 0 ? all_lanes << -8 * at : all_lanes;
-        counted &= at + 4 > rows.size ? all_lanes >> 8 * (at + 4 - rows.size) : all_lanes;
-        visit(at, counted, bytes_at(rows, rows.here, at, is_inside), bytes_at(rows, rows.here, left, is_inside),
-              bytes_at(rows, rows.above, at, is_inside) & rows.up,
-              bytes_at(rows, rows.above, left, is_inside) & rows.up);
+    for (int at = first + 8 * ((int)threadIdx.x % 32); at < rows.size; at += 8 * 32) {
+        const bool is_inside = at - rows.pixel >= 4 && at + 16 <= rows.size;
+        uint32_t bytes[2], left[2], up[2], corner[2];
+        load_bytes(rows, rows.here, at, is_inside, bytes);
+        load_bytes(rows, rows.here, at - rows.pixel, is_inside, left);
+        load_bytes(rows, rows.above, at, is_inside, up);
+        load_bytes(rows, rows.above, at - rows.pixel, is_inside, corner);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int place = at + 4 * i, missing = place + 4 - rows.size;
+            uint32_t counted = all_lanes;
+            if (!is_inside)
+                counted = missing >= 4 ? 0 : (all_lanes << 8 * max(-place, 0)) & (all_lanes >> 8 * max(missing, 0));
+            visit(place, counted, bytes[i], left[i], up[i] & rows.up, corner[i] & rows.up);
+        }
     }
-}
-
-/* Add 4 bytes; those of the next call are 128 bytes later in the row. */
-__device__ __forceinline__ void adler_add_words(struct adler_sums &sums, uint32_t bytes)
-{
-    const uint32_t sum = __dp4a(bytes, each_byte, 0u);
-    sums.sum += sum;
-    sums.weighted += (uint64_t)sum * (sums.weight + adler_prime) - __dp4a(bytes, 0x03020100u, 0u);
-    sums.weight += sums.weight < 128 ? adler_prime - 128 : -128u;
 }
 
 __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ struct picture picture)
@@ -136,15 +142,17 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
         least = min(least, sums[f]);
     }
 
-    struct adler_sums sums_of_row = adler_begin(size + 1, (size_t)(1 + first + 4 * lane));
+    struct adler_sums sums_of_row = {0, 0, 0};
     visit_row(rows, first, [&](int at, uint32_t counted, uint32_t bytes, uint32_t left, uint32_t up, uint32_t corner) {
         const uint32_t values = __vsub4(bytes, predict(best, left, up, corner)) & counted;
+        const uint32_t sum = __dp4a(values, each_byte, 0u);
+        sums_of_row.sum += sum; /* the sums of a row, of less than 2^28 bytes, fit in 64 bits */
+        sums_of_row.weighted += (uint64_t)sum * (uint32_t)(rows.size - at) - __dp4a(values, 0x03020100u, 0u);
         if (counted == all_lanes)
             *(uint32_t *)(out + 1 + at) = values;
         else
             for (int i = max(at, 0); i < min(at + 4, rows.size); i++)
                 out[1 + i] = (uint8_t)(values >> 8 * (i - at));
-        adler_add_words(sums_of_row, values);
     });
     const uint2 whole = adler_end(sums_of_row, (uint32_t)best, size + 1);
     if (lane == 0) {

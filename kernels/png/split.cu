@@ -672,7 +672,7 @@ __device__ __forceinline__ void find_broken(struct walking &walking, const struc
 
 /* Each thread walks through a segment. Where it begins depends on the thread before. All threads guess at first, and
  * walk again until none has guessed wrong: after K rounds, K threads are right, and nearly always all of them. */
-__global__ void __launch_bounds__(threads) walk_blocks(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads, 5) walk_blocks(const __grid_constant__ struct picture picture)
 {
     __shared__ struct walking walking;
     const int t = (int)threadIdx.x;
