@@ -275,8 +275,10 @@ __device__ __forceinline__ bool may_save(const struct block &block, const uint8_
 /* ---- The first kernel: steps 1 to 5, and 7 ---- */
 
 struct marking {
-    struct search search;
-    uint32_t counts[warps][DEFLATE_LITERALS]; /* of bytes outside of long runs */
+    union {
+        uint32_t counts[warps][DEFLATE_LITERALS]; /* of bytes outside of long runs */
+        struct search search;                     /* after that */
+    };
     uint8_t prices[DEFLATE_LITERALS];
     uint32_t total, lowest, price; /* PRICE: of these bytes; below 2^32, as SAVED */
     uint32_t saved;                /* by samples */

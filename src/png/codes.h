@@ -214,14 +214,13 @@ static inline HOST_DEVICE int describe_codes(const uint8_t *lengths, int count, 
 {
     int used = 0;
     for (int i = 0; i < count;) {
-        const int limit = count - i < 138 ? count - i : 138;
+        const int most = lengths[i] == 0 ? 138 : 7, limit = count - i < most ? count - i : most;
         int run = 1;
         while (run < limit && lengths[i + run] == lengths[i])
             run++;
         if (lengths[i] == 0 && run >= 3) {
             items[used++] = (uint16_t)(run < 11 ? 17 | (run - 3) << 5 : 18 | (run - 11) << 5);
         } else if (run >= 4) {
-            run = run < 7 ? run : 7;
             items[used++] = lengths[i];
             items[used++] = (uint16_t)(16 | (run - 4) << 5);
         } else {
