@@ -13,10 +13,10 @@ __device__ __forceinline__ int lane_id()
     return (int)threadIdx.x % 32;
 }
 
-/* The number of equal bytes at A and B, at most LIMIT. */
+/* The number of equal bytes at A and B, at most LIMIT. The first HASHED bytes are equal. */
 __device__ __forceinline__ int equal_length(const uint8_t *a, const uint8_t *b, int limit)
 {
-    int length = 0;
+    int length = HASHED;
     for (; length + 8 <= limit; length += 8) {
         const uint64_t difference = load64(a + length) ^ load64(b + length);
         if (difference != 0)
