@@ -26,13 +26,15 @@ struct source {
 /* A picture of a stream. */
 struct picture {
     const struct source *source;
+    struct device *device;
     struct device_png *png;
     struct image image; /* in device memory */
 };
 
+/* What is timed, without and with the copies of compressed bytes in host memory or to it. */
 struct task {
-    void (*run)(struct picture *picture, bool is_waited);
-    const char *name, *queued, *waited; /* what the times include */
+    void (*run)(struct picture *picture, bool has_copy);
+    const char *name, *text, *text_of_copies;
 };
 
 struct stream {
@@ -41,9 +43,8 @@ struct stream {
     const struct task *task;
     const struct source *sources;
     int source_count, index;
-    double pixels; /* of all rounds */
-    float queued;  /* milliseconds of the rounds on the device */
-    double waited; /* seconds of the rounds, each picture waited for */
+    double pixels;     /* of all rounds */
+    double seconds[2]; /* without and with copies */
 };
 
 static double now(void)
@@ -74,30 +75,31 @@ static void load_source(const char *name, struct source *source)
     free(bytes);
 }
 
-static void encode(struct picture *picture, bool is_waited)
+static void encode(struct picture *picture, bool has_copy)
 {
     struct error error = {0};
     const uint8_t *bytes;
     size_t size;
     uint32_t adler;
     must(device_png_encode(picture->png, &picture->image, &error) &&
-             (!is_waited || device_png_encoded(picture->png, &bytes, &size, &adler, &error)),
+             (has_copy ? device_png_encoded(picture->png, &bytes, &size, &adler, &error)
+                       : device_wait(picture->device, &error)),
          &error);
 }
 
-/* The stream stays in page-locked memory until the next one that is waited for. */
-static void decode(struct picture *picture, bool is_waited)
+/* Without a copy, the stream of the time before is decoded again. */
+static void decode(struct picture *picture, bool has_copy)
 {
     const struct source *source = picture->source;
     struct error error = {0};
-    bool is_decoded = true;
-    if (is_waited) {
+    bool is_decoded;
+    if (has_copy) {
         uint8_t *data;
         must(device_png_reserve(picture->png, source->size, &data, &error), &error);
         memcpy(data, source->data, source->size);
     }
     must(device_png_decode(picture->png, &source->layout, picture->image.samples, &error) &&
-             (!is_waited || device_png_decoded(picture->png, &is_decoded, &error)),
+             device_png_decoded(picture->png, &is_decoded, &error),
          &error);
     if (!is_decoded)
         fail("%s: the GPU cannot decode this file", source->name);
@@ -116,7 +118,7 @@ static void *run_stream(void *argument)
         const struct image *image = &source->image;
         const size_t size = image_bytes(image);
         void *samples = NULL;
-        pictures[i] = (struct picture){.source = source, .image = *image};
+        pictures[i] = (struct picture){.source = source, .device = device, .image = *image};
         must(device_png_open(device, &pictures[i].png, &error) && device_allocate(device, size, &samples, &error) &&
                  device_upload(device, samples, image->samples, size, &error),
              &error);
@@ -126,17 +128,13 @@ static void *run_stream(void *argument)
     for (int i = 0; i < 2 * PICTURES_MAX; i++) /* the buffers grow */
         run(&pictures[i % PICTURES_MAX], true);
 
-    pthread_barrier_wait(stream->barrier);
-    must(device_mark(device, 0, &error), &error);
-    for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
-        run(&pictures[i % PICTURES_MAX], false);
-    must(device_mark(device, 1, &error) && device_elapsed(device, 0, 1, &stream->queued, &error), &error);
-
-    pthread_barrier_wait(stream->barrier);
-    const double start = now();
-    for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
-        run(&pictures[i % PICTURES_MAX], true);
-    stream->waited = now() - start;
+    for (int copies = 0; copies < 2; copies++) {
+        pthread_barrier_wait(stream->barrier);
+        const double start = now();
+        for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
+            run(&pictures[i % PICTURES_MAX], copies != 0);
+        stream->seconds[copies] = now() - start;
+    }
     for (int i = 0; i < PICTURES_MAX; i++) {
         device_png_close(pictures[i].png);
         device_release(device, pictures[i].image.samples);
@@ -159,23 +157,24 @@ static void bench_streams(const struct task *task, int count, const struct sourc
         if (pthread_create(&streams[i].thread, NULL, run_stream, &streams[i]) != 0)
             fail("no thread");
     }
-    double pixels = 0, queued = 0, waited = 0;
+    double pixels = 0, seconds[2] = {0};
     for (int i = 0; i < count; i++) {
         pthread_join(streams[i].thread, NULL);
         pixels += streams[i].pixels;
-        queued = streams[i].queued > queued ? streams[i].queued : queued;
-        waited = streams[i].waited > waited ? streams[i].waited : waited;
+        for (int copies = 0; copies < 2; copies++)
+            seconds[copies] =
+                streams[i].seconds[copies] > seconds[copies] ? streams[i].seconds[copies] : seconds[copies];
     }
     pthread_barrier_destroy(&barrier);
-    printf("%s, %2d streams: %7.2f Gpixel/s%s, %7.2f %s\n", task->name, count, pixels / queued * 1e-6, task->queued,
-           pixels / waited * 1e-9, task->waited);
+    printf("%s, %2d streams: %7.2f Gpixel/s%s, %7.2f %s\n", task->name, count, pixels / seconds[0] * 1e-9, task->text,
+           pixels / seconds[1] * 1e-9, task->text_of_copies);
 }
 
 void bench_files(int count, char **names)
 {
     static const struct task tasks[] = {
         {encode, "encode", "", "with downloads"},
-        {decode, "decode", " with uploads", "with copies and waits"},
+        {decode, "decode", " with uploads", "with copies to page-locked memory"},
     };
     struct source *sources = allocate((size_t)count * sizeof *sources);
     for (int i = 0; i < count; i++)
