@@ -132,15 +132,20 @@ __device__ __forceinline__ void load_words(const uint8_t *row, int size, int at,
 template <int COUNT>
 __device__ __forceinline__ void store_words(uint8_t *row, int size, int at, const uint32_t (&words)[COUNT])
 {
-    const bool is_inside = at >= 0 && at + 4 * COUNT <= size;
+    if (at >= 0 && at + 4 * COUNT <= size) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            *(uint32_t *)(row + at + 4 * i) = words[i];
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < COUNT; i++, at += 4)
-        if (is_inside)
+        if (at >= 0 && at + 4 <= size)
             *(uint32_t *)(row + at) = words[i];
-        else
-#pragma unroll 1
-            for (int k = max(at, 0); k < min(at + 4, size); k++)
-                row[k] = (uint8_t)(words[i] >> 8 * (k - at));
+        else if (at > -4 && at < size)
+            for (int k = 0; k < 4; k++)
+                if (at + k >= 0 && at + k < size)
+                    row[at + k] = (uint8_t)(words[i] >> 8 * k);
 }
 
 /* A lane's part of the row above a group, from its pixel X on: a pixel's word, with the mark. Other lanes, and those
@@ -165,9 +170,10 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
     const struct prediction prediction = prediction_of(from[-1]);
     uint64_t *const edge = picture.edges + (size_t)group * pixels * words;
     uint32_t pixel[words] = {}, left[words][2] = {}, corner[words][2] = {}; /* left and corner: masked halves */
-    uint32_t last = 0, next[count + 1];
+    uint32_t last = 0, next[count + 1], later[count + 1];
     uint64_t next_above[words];
     load_words(from, size, -lane * PIXEL, next);
+    load_words(from, size, (batch - lane) * PIXEL, later);
 #pragma unroll
     for (int k = 0; k < words; k++)
         next_above[k] = load_edge(picture, group, pixels, 0, words, k);
@@ -180,7 +186,10 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
         for (int i = 0; i < count; i++)
             raw[i] = __funnelshift_r(next[i], next[i + 1], 8 * (unsigned)offset_of(from, at));
         raw[count] = 0;
-        load_words(from, size, at + batch * PIXEL, next); /* long before they are used */
+#pragma unroll
+        for (int i = 0; i <= count; i++)
+            next[i] = later[i];
+        load_words(from, size, at + 2 * batch * PIXEL, later); /* memory takes longer than a batch */
 #pragma unroll
         for (int k = 0; k < words; k++) {
             above[k] = next_above[k];
