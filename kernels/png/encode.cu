@@ -56,33 +56,57 @@ __device__ __forceinline__ uint32_t double_magnitudes(uint32_t bytes, uint32_t p
     return __dp4a((magnitudes + limit - __vabsdiffu4(magnitudes, limit)) & counted, each_byte, sum);
 }
 
-/* 4 bytes from AT on. Those that the row does not have are 0. */
-__device__ __forceinline__ uint32_t bytes_at(const struct rows &rows, const uint8_t *row, int at)
+/* The bits of the 4 bytes from AT on that the row has. */
+__device__ __forceinline__ uint32_t bits_inside(const struct rows &rows, int at)
 {
-    uint32_t bytes = 0;
-    for (int i = max(at, 0); i < min(at + 4, rows.size); i++)
-        bytes |= (uint32_t)row[i ^ (int)rows.swap] << 8 * (i - at);
-    return bytes;
+    const int missing = at + 4 - rows.size;
+    return missing >= 4 ? 0 : (all_lanes << 8 * max(-at, 0)) & (all_lanes >> 8 * max(missing, 0));
 }
 
-/* Twice 4 bytes from AT on. IS_INSIDE: the row has these and the next 8, and 4 before. */
-__device__ __forceinline__ void load_bytes(const struct rows &rows, const uint8_t *row, int at, bool is_inside,
-                                           uint32_t bytes[2])
+/* Twice 4 bytes from AT on. Those that the row does not have are 0. */
+__device__ __forceinline__ uint2 bytes_near_end(const struct rows &rows, const uint8_t *row, int at)
 {
-    if (!is_inside) {
-        bytes[0] = bytes_at(rows, row, at);
-        bytes[1] = bytes_at(rows, row, at + 4);
-        return;
-    }
-    const uint8_t *const first = row + (rows.swap ? at & ~1 : at);
+    uint64_t bytes = 0;
+    for (int i = max(at, 0); i < min(at + 8, rows.size); i++)
+        bytes |= (uint64_t)row[i ^ (int)rows.swap] << 8 * (i - at);
+    return make_uint2((uint32_t)bytes, (uint32_t)(bytes >> 32));
+}
+
+/* Twice 4 bytes from AT on, if the row has these and the next 8, and 4 before. */
+template <bool swap>
+__device__ __forceinline__ uint2 bytes_at(const uint8_t *row, int at)
+{
+    const uint8_t *const first = row + (swap ? at & ~1 : at);
     const uint32_t *const words = (const uint32_t *)((uintptr_t)first & ~(uintptr_t)3);
-    const unsigned shift = 8 * (unsigned)((uintptr_t)first & 3);
-    bytes[0] = __funnelshift_r(words[0], words[1], shift);
-    bytes[1] = __funnelshift_r(words[1], words[2], shift);
-    if (rows.swap) {
-        const unsigned order = at & 1 ? 0x5230 : 0x2301;
-        bytes[0] = __byte_perm(bytes[0], bytes[1], order);
-        bytes[1] = __byte_perm(bytes[1], __funnelshift_r(words[2], words[3], shift), order);
+    const unsigned shift = 8 * (unsigned)((uintptr_t)first & 3), order = at & 1 ? 0x5230 : 0x2301;
+    const uint32_t low = __funnelshift_r(words[0], words[1], shift), high = __funnelshift_r(words[1], words[2], shift);
+    if (!swap)
+        return make_uint2(low, high);
+    return make_uint2(__byte_perm(low, high, order),
+                      __byte_perm(high, __funnelshift_r(words[2], words[3], shift), order));
+}
+
+/* See visit_row. One branch decides about all loads, so that they do not wait for each other. */
+template <bool swap, typename Visit>
+__device__ __forceinline__ void visit_bytes(const struct rows &rows, int first, Visit visit)
+{
+    for (int at = first + 8 * ((int)threadIdx.x % 32); at < rows.size; at += 8 * 32) {
+        const int before = at - rows.pixel;
+        uint2 bytes, left, up, corner, counted = make_uint2(all_lanes, all_lanes);
+        if (before >= 4 && at + 16 <= rows.size) {
+            bytes = bytes_at<swap>(rows.here, at);
+            left = bytes_at<swap>(rows.here, before);
+            up = bytes_at<swap>(rows.above, at);
+            corner = bytes_at<swap>(rows.above, before);
+        } else {
+            bytes = bytes_near_end(rows, rows.here, at);
+            left = bytes_near_end(rows, rows.here, before);
+            up = bytes_near_end(rows, rows.above, at);
+            corner = bytes_near_end(rows, rows.above, before);
+            counted = make_uint2(bits_inside(rows, at), bits_inside(rows, at + 4));
+        }
+        visit(at, counted.x, bytes.x, left.x, up.x & rows.up, corner.x & rows.up);
+        visit(at + 4, counted.y, bytes.y, left.y, up.y & rows.up, corner.y & rows.up);
     }
 }
 
@@ -91,22 +115,10 @@ __device__ __forceinline__ void load_bytes(const struct rows &rows, const uint8_
 template <typename Visit>
 __device__ __forceinline__ void visit_row(const struct rows &rows, int first, Visit visit)
 {
-    for (int at = first + 8 * ((int)threadIdx.x % 32); at < rows.size; at += 8 * 32) {
-        const bool is_inside = at - rows.pixel >= 4 && at + 16 <= rows.size;
-        uint32_t bytes[2], left[2], up[2], corner[2];
-        load_bytes(rows, rows.here, at, is_inside, bytes);
-        load_bytes(rows, rows.here, at - rows.pixel, is_inside, left);
-        load_bytes(rows, rows.above, at, is_inside, up);
-        load_bytes(rows, rows.above, at - rows.pixel, is_inside, corner);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int place = at + 4 * i, missing = place + 4 - rows.size;
-            uint32_t counted = all_lanes;
-            if (!is_inside)
-                counted = missing >= 4 ? 0 : (all_lanes << 8 * max(-place, 0)) & (all_lanes >> 8 * max(missing, 0));
-            visit(place, counted, bytes[i], left[i], up[i] & rows.up, corner[i] & rows.up);
-        }
-    }
+    if (rows.swap)
+        visit_bytes<true>(rows, first, visit);
+    else
+        visit_bytes<false>(rows, first, visit);
 }
 
 __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ struct picture picture)
