@@ -11,24 +11,18 @@
 constexpr uint32_t adler_prime = 65521;
 constexpr int adler_threads = 1024; /* that join the rows */
 
-/* A lane's sums of a row: of its bytes, and of these times how far they are from the row's end. */
+/* A lane's sums of a row: of its bytes, and of these times how far they are from the row's end. A row has less than 2^28
+ * bytes, so these sums fit. */
 struct adler_sums {
     uint64_t sum, weighted;
-    uint32_t weight; /* of the next byte, modulo the prime */
 };
 
-/* A lane adds byte FIRST of a row of SIZE bytes, and then every 32nd. */
-static __device__ __forceinline__ struct adler_sums adler_begin(size_t size, size_t first)
+/* Add 4 bytes, the first of them SIZE bytes before the row's end. Those after the end are 0. */
+static __device__ __forceinline__ void adler_add(struct adler_sums &sums, uint32_t bytes, int size)
 {
-    struct adler_sums sums = {0, 0, (uint32_t)((size - first) % adler_prime)};
-    return sums;
-}
-
-static __device__ __forceinline__ void adler_add(struct adler_sums &sums, uint32_t byte)
-{
-    sums.sum += byte;
-    sums.weighted += (uint64_t)byte * sums.weight;
-    sums.weight += sums.weight < 32 ? adler_prime - 32 : -32u;
+    const uint32_t sum = __dp4a(bytes, 0x01010101u, 0u);
+    sums.sum += sum;
+    sums.weighted += (uint64_t)sum * (uint32_t)size - __dp4a(bytes, 0x03020100u, 0u);
 }
 
 /* The sums of a row of SIZE bytes, by a warp. FRONT is the byte in front, which no lane has added. */

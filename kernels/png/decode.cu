@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ stru
         return;
     const int size = (int)picture.row_bytes + 1;
     const uint8_t *bytes = picture.rows + (size_t)row * (size_t)size;
-    struct adler_sums sums = {0, 0, 0};
+    struct adler_sums sums = {0, 0};
 #pragma unroll 4
     for (int at = 4 * ((int)threadIdx.x % 32) - offset_of(bytes, 0); at < size; at += 4 * 32) {
         uint32_t word = *(const uint32_t *)(bytes + at);
@@ -66,9 +66,7 @@ __global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ stru
             word &= ~0u << -8 * at;
         if (at + 4 > size)
             word &= ~0u >> 8 * (at + 4 - size);
-        const uint32_t sum = __dp4a(word, 0x01010101u, 0u);
-        sums.sum += sum;
-        sums.weighted += (uint64_t)(size - at) * sum - __dp4a(word, 0x03020100u, 0u); /* at most 255 x SIZE x SIZE */
+        adler_add(sums, word, size - at);
     }
     const uint2 whole = adler_end(sums, 0, (size_t)size);
     if (threadIdx.x % 32 == 0) {

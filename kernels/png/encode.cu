@@ -154,12 +154,10 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
         least = min(least, sums[f]);
     }
 
-    struct adler_sums sums_of_row = {0, 0, 0};
+    struct adler_sums sums_of_row = {0, 0};
     visit_row(rows, first, [&](int at, uint32_t counted, uint32_t bytes, uint32_t left, uint32_t up, uint32_t corner) {
         const uint32_t values = __vsub4(bytes, predict(best, left, up, corner)) & counted;
-        const uint32_t sum = __dp4a(values, each_byte, 0u);
-        sums_of_row.sum += sum; /* the sums of a row, of less than 2^28 bytes, fit in 64 bits */
-        sums_of_row.weighted += (uint64_t)sum * (uint32_t)(rows.size - at) - __dp4a(values, 0x03020100u, 0u);
+        adler_add(sums_of_row, values, rows.size - at);
         if (counted == all_lanes)
             *(uint32_t *)(out + 1 + at) = values;
         else
