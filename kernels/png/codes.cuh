@@ -44,7 +44,7 @@ static __device__ __forceinline__ int list_symbols(struct coding &coding, const 
         const bool is_used = i < symbols && uses[i] > 0;
         const unsigned used = __ballot_sync(all_lanes, is_used);
         if (is_used)
-            coding.keys[count + __popc((int)(used & ((1u << lane) - 1)))] = uses[i] << 9 | (uint32_t)i;
+            coding.keys[count + (int)lanes_before(used)] = uses[i] << 9 | (uint32_t)i;
         count += __popc((int)used);
     }
     if (lane == 0)
@@ -114,8 +114,7 @@ static __device__ __forceinline__ void make_code(struct coding &coding, const ui
     for (int first = 0; first < symbols; first += 32) {
         const int i = first + lane;
         const unsigned length = i < symbols ? codes[i].length : 0, peers = __match_any_sync(all_lanes, length);
-        const unsigned code =
-            (length > 0 ? coding.next[length] : 0) + (unsigned)__popc((int)(peers & ((1u << lane) - 1)));
+        const unsigned code = (length > 0 ? coding.next[length] : 0) + lanes_before(peers);
         __syncwarp();
         if (length > 0) {
             codes[i].bits = (uint16_t)(__brev(code) >> (32 - length));
@@ -185,12 +184,7 @@ static __device__ __forceinline__ unsigned describe(struct coding &coding, bool 
             value = code.bits | item >> 5 << code.length;
             count = code.length + precode_extra(item & 31);
         }
-        unsigned end = count;
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            const unsigned other = __shfl_up_sync(all_lanes, end, (unsigned)step);
-            end += lane >= step ? other : 0;
-        }
+        const unsigned end = sum_up_to_lane(count);
         put_bits(coding.description, at + end - count, value, count);
         at += __shfl_sync(all_lanes, end, 31);
     }
@@ -210,10 +204,7 @@ static __device__ __forceinline__ unsigned symbol_bits(const struct coding &codi
     if (threadIdx.x < DEFLATE_DISTANCES)
         bits += coding.uses.distances[threadIdx.x] *
                 (coding.codes.distances[threadIdx.x].length + deflate_extra(threadIdx.x, DISTANCE_STEPS));
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        bits += __shfl_xor_sync(all_lanes, bits, step);
-    return bits;
+    return sum_of_lanes(bits);
 }
 
 #endif

@@ -147,9 +147,7 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
     uint32_t least = all_lanes;
 #pragma unroll
     for (int f = 0; f < PNG_FILTERS; f++) {
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2)
-            sums[f] += __shfl_xor_sync(all_lanes, sums[f], step);
+        sums[f] = sum_of_lanes(sums[f]);
         best = sums[f] < least ? f : best;
         least = min(least, sums[f]);
     }

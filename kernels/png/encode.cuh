@@ -97,6 +97,37 @@ static __device__ __forceinline__ uint32_t inside(int word, int size)
     return size >= 32 * (word + 1) ? all_lanes : size <= 32 * word ? 0 : (1u << (size - 32 * word)) - 1;
 }
 
+static __device__ __forceinline__ int lane_id()
+{
+    return (int)threadIdx.x % 32;
+}
+
+/* The number of lanes before this one in a set of lanes. */
+static __device__ __forceinline__ unsigned lanes_before(unsigned lanes)
+{
+    return (unsigned)__popc((int)(lanes & ((1u << lane_id()) - 1)));
+}
+
+/* The sum of VALUE over the lanes up to this one. */
+static __device__ __forceinline__ uint32_t sum_up_to_lane(uint32_t value)
+{
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(all_lanes, value, (unsigned)step);
+        value += lane_id() >= step ? other : 0;
+    }
+    return value;
+}
+
+/* The sum of VALUE over all lanes. */
+static __device__ __forceinline__ uint32_t sum_of_lanes(uint32_t value)
+{
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        value += __shfl_xor_sync(all_lanes, value, step);
+    return value;
+}
+
 /* 8 bytes, little-endian. Up to 4 bytes before and after them are read. */
 static __device__ __forceinline__ uint64_t load64(const uint8_t *bytes)
 {
@@ -110,14 +141,9 @@ static __device__ __forceinline__ uint64_t load64(const uint8_t *bytes)
  * warp, and may change after the next barrier. */
 static __device__ __forceinline__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *whole)
 {
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    uint32_t sum = value;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(all_lanes, sum, (unsigned)step);
-        sum += lane >= step ? other : 0;
-    }
-    if (lane == 31)
+    const int warp = (int)threadIdx.x / 32;
+    const uint32_t sum = sum_up_to_lane(value);
+    if (lane_id() == 31)
         sums[warp] = sum;
     __syncthreads();
     uint32_t before = sum - value;
