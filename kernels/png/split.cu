@@ -403,16 +403,16 @@ __device__ __forceinline__ struct repetition run_at(const struct walk &walk, int
     return make_repetition(at, max(bytes, pixels), bytes >= pixels ? 1 : walk.pixel);
 }
 
-/* The repetition of the candidate at AT, if it saves bits. LITERAL is the first byte that no repetition has. */
-__device__ __forceinline__ struct repetition try_other(const struct walk &walk, int literal, int at)
+/* The repetition of the candidate FROM at AT, if it saves bits; or else only where the equal bytes end. LITERAL is the
+ * first byte that no repetition has. */
+__device__ __forceinline__ struct repetition try_other(const struct walk &walk, int literal, int at, int from)
 {
     const uint8_t *bytes = walk.part.bytes;
-    const int from = walk.block->candidates[at];
     const unsigned price = deflate_repetition_price((unsigned)(at - from));
     const int length = equal_length(bytes + at, bytes + from, walk.part.size - at);
     const int back = equal_before(bytes + at, bytes + from, min(at - literal, from));
     if (price_bytes(walk.block->runs, walk.shared->prices, bytes, at - back, at + length, price) <= price)
-        return {0, 0};
+        return {at + length, 0};
     return make_repetition(at - back, back + length, at - from);
 }
 
@@ -421,10 +421,16 @@ __device__ __forceinline__ struct repetition next_repetition(const struct walk &
 {
     const struct block &block = *walk.block;
     const int run = find_next(block.starts, at, walk.end);
+    int distance = 0, end = 0; /* of equal bytes that do not save any: their other places do not either */
     for (int place = at; walk.pays && (place = find_next(block.chosen, place, run)) < run; place++) {
-        const struct repetition other = try_other(walk, literal, place);
+        const int from = block.candidates[place];
+        if (place < end && place - from == distance)
+            continue;
+        const struct repetition other = try_other(walk, literal, place, from);
         if (other.numbers != 0)
             return other;
+        distance = place - from;
+        end = other.start;
     }
     return run < walk.end ? run_at(walk, run) : repetition{0, 0};
 }
