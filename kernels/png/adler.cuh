@@ -11,8 +11,8 @@
 constexpr uint32_t adler_prime = 65521;
 constexpr int adler_threads = 1024; /* that join the rows */
 
-/* A lane's sums of a row: of its bytes, and of these times how far they are from the row's end. A row has less than 2^28
- * bytes, so these sums fit. */
+/* A lane's sums of a row: of its bytes, and of these times how far they are from the row's end. They fit, because a row
+ * has less than 2^28 bytes. */
 struct adler_sums {
     uint64_t sum, weighted;
 };

@@ -4,7 +4,7 @@
  *
  *     filter   a warp filters a row, and sums it up for the Adler-32
  *     split    split.cu finds the repetitions of each block
- *     codes    a warp makes the codes of a block, which say how many bits the block has
+ *     codes    codes.cuh: a warp makes the codes of a block, which say how many bits the block has
  *     place    one block of threads adds up the bits of all blocks, and the sums of all rows
  *     emit     a block of threads writes the bits of a block to their place
  *

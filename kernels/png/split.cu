@@ -133,7 +133,7 @@ __device__ __forceinline__ unsigned sample_gain(const struct block &block, const
     return old > now ? (old - now) / (unsigned)length : 0;
 }
 
-/* Can the candidate FROM of PLACE save bits, whatever is before it? Most cannot, and all threads work on this evenly. */
+/* Can the candidate FROM of PLACE save bits, whatever is before it? Most cannot, and threads work evenly on this. */
 __device__ __forceinline__ bool may_save(const struct block &block, const uint8_t *prices, const struct part &part,
                                          int place, int from)
 {
