@@ -428,6 +428,8 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
         !device_buffer_reserve(device, &encoder->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
         !device_buffer_reserve(device, &encoder->stream, capacity, error) ||
         !device_buffer_reserve(device, &encoder->result, sizeof *shape.result, error) ||
+        !device_fill(device, encoder->filtered.bytes, 0, SLACK, error) ||
+        !device_fill(device, encoder->filtered.bytes + SLACK + shape.bytes, 0, SLACK, error) ||
         !device_fill(device, encoder->stream.bytes, 0, capacity, error))
         return false;
     const struct picture picture = picture_of(encoder, image);

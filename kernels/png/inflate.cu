@@ -278,7 +278,8 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
 {
     const size_t words = size / 4 + 1, ranks = (words + rank_words - 1) / rank_words;
     const size_t survivors = size / 8 + 1024, parts = size / 2048 + 64, chunks = size / 1024 + 1024;
-    const size_t slices = expected / 8192 + 64, groups = (slices + group_slices - 1) / group_slices;
+    const size_t slices = expected / slice_bytes + size / 8192 + 64,
+                 groups = (slices + group_slices - 1) / group_slices;
     const size_t rank_blocks = (ranks + threads - 1) / threads;
     if (!device_buffer_reserve(device, &inflation->marks, ranks * rank_words * 4, error) ||
         !device_buffer_reserve(device, &inflation->survivors, survivors * 8, error) ||

@@ -18,7 +18,7 @@ enum inflate_status { INFLATED, INFLATE_UNFINISHED, INFLATE_TOO_MANY, INFLATE_BA
 struct inflate_state {
     unsigned survivors, parts, chunks, chain, slices; /* counts */
     unsigned ticket;
-    uint64_t end;  /* the bit after the last block */
+    uint64_t end; /* the bit after the last block */
     uint32_t status;
 };
 

@@ -74,27 +74,28 @@ static double image_cuda_seconds(const struct filter *filters, size_t count, con
            chosen_seconds(filters, count, BACKEND_CUDA, work);
 }
 
-static double pixels_of(const struct total_work *batch)
-{
-    return (double)batch->image.width * batch->image.height;
-}
+/* Seconds between samples and a file: of a busy core that does it, of a GPU, and of the core beside that GPU, which
+ * reads, copies, sums up and writes the file. */
+struct codec_seconds {
+    double cpu, gpu, host;
+};
 
-/* To decode and to encode: seconds on a busy core, and on a GPU, for a pixel of a JPEG and a sample of a PNG. Those of
- * a GPU for PNG are a guess. */
-static const struct backend_seconds decoding[] = {
-    [GPU_CODEC_JPEG] = {4.5e-9, 1 / 8e9}, [GPU_CODEC_PNG] = {2e-9, 1 / 8e9}};
-static const struct backend_seconds encoding[] = {
-    [GPU_CODEC_JPEG] = {2.5e-9, 1 / 12e9}, [GPU_CODEC_PNG] = {2.7e-9, 1 / 30e9}};
+/* For a pixel of a JPEG and a sample of a PNG, in batches on 16 cores and an H200. */
+static const struct codec_seconds decoding[] = {
+    [GPU_CODEC_JPEG] = {4.5e-9, 1 / 8e9, 0.25e-9}, [GPU_CODEC_PNG] = {2e-9, 1 / 25e9, 0.25e-9}};
+static const struct codec_seconds encoding[] = {
+    [GPU_CODEC_JPEG] = {2.5e-9, 1 / 12e9, 0.25e-9}, [GPU_CODEC_PNG] = {2.7e-9, 1 / 90e9, 0.4e-9}};
 
-/* The time between samples and the file, on a busy core, or the file's data in the host's memory, on a GPU. If a GPU
- * has no codec, only the transfer of the samples counts. */
-static struct backend_seconds codec_seconds(const struct total_work *batch, enum gpu_codec codec,
-                                            const struct backend_seconds *each)
+/* Those of an image. If a GPU has no codec, only the transfer of the samples counts. */
+static struct codec_seconds codec_seconds(const struct total_work *batch, enum gpu_codec codec,
+                                          const struct codec_seconds *each)
 {
-    const double samples = work_samples(&batch->image), count = codec == GPU_CODEC_PNG ? samples : pixels_of(batch);
+    const double copy = 0.05e-9; /* to copy a byte to or from page-locked memory */
+    const double samples = work_samples(&batch->image), bytes = samples * (double)sample_bytes(batch->image.sample);
+    const double count = codec == GPU_CODEC_PNG ? samples : (double)batch->image.width * batch->image.height;
     if (codec == GPU_CODEC_NONE)
-        return (struct backend_seconds){.cuda = samples * (double)sample_bytes(batch->image.sample) * move_seconds};
-    return (struct backend_seconds){.cpu = count * each[codec].cpu, .cuda = count * each[codec].cuda};
+        return (struct codec_seconds){.gpu = bytes * move_seconds, .host = bytes * copy};
+    return (struct codec_seconds){count * each[codec].cpu, count * each[codec].gpu, count * each[codec].host};
 }
 
 static double batch_cpu_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
@@ -109,19 +110,16 @@ static double batch_cpu_seconds(const struct filter *filters, size_t count, cons
 static double batch_cuda_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
     const double locking = 0.43e-9; /* to page-lock a byte, once for each worker */
-    const double copy = 0.1e-9;     /* to copy a byte to page-locked memory */
-    const double host = 0.5e-9;     /* a pixel: the bytes of its files, on a core */
+    const struct codec_seconds decode = codec_seconds(batch, batch->gpu_decodes, decoding);
+    const struct codec_seconds encode = codec_seconds(batch, batch->gpu_encodes, encoding);
     const struct work *image = &batch->image;
     const double bytes = work_samples(image) * (double)sample_bytes(image->sample);
     const bool is_moved = batch->gpu_decodes == GPU_CODEC_NONE || batch->gpu_encodes == GPU_CODEC_NONE;
     /* The workers filter while a GPU starts. On an H200, the part of its start and shutdown that does not overlap took
      * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
     const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
-    const double gpu = codec_seconds(batch, batch->gpu_decodes, decoding).cuda +
-                       codec_seconds(batch, batch->gpu_encodes, encoding).cuda +
-                       chosen_seconds(filters, count, BACKEND_CUDA, image);
-    const double core = is_moved ? bytes * copy : pixels_of(batch) * host;
-    return start + batch->images * fmax(gpu / batch->gpus, core / batch->workers);
+    const double gpu = decode.gpu + encode.gpu + chosen_seconds(filters, count, BACKEND_CUDA, image);
+    return start + batch->images * fmax(gpu / batch->gpus, (decode.host + encode.host) / batch->workers);
 }
 
 struct backend_seconds cost_backends(const struct filter *filters, size_t count, const struct total_work *work)
