@@ -150,8 +150,8 @@ bool reserve(struct device_jpeg *jpeg, const struct scan *scan, size_t mcus, siz
     take_walk(&parts, scan, mcus, walk);
     if (!device_buffer_reserve(jpeg->device, &decoder->upload, upload, error) ||
         !device_buffer_reserve(jpeg->device, &decoder->work, parts.used, error) ||
-        !device_buffer_reserve(jpeg->device, &decoder->coefficients, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
-                             error) ||
+        !device_buffer_reserve(jpeg->device, &decoder->coefficients,
+                               (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t), error) ||
         !device_buffer_reserve(jpeg->device, &decoder->samples, samples, error))
         return false;
     parts.memory = decoder->work.bytes;

@@ -25,9 +25,9 @@ struct decoder {
     struct device_buffer work;         /* states, sums and DC values */
     struct device_buffer coefficients; /* of all blocks in the order of the scan */
     struct device_buffer samples;      /* of all components */
-    size_t starts_at, bytes_at;      /* of segments and bytes in the data */
-    size_t segments, size;           /* of the scan: restart segments; bytes without stuffing and restart markers */
-    bool is_unsupported;             /* nothing is queued, because the CPU has to decode the file */
+    size_t starts_at, bytes_at;        /* of segments and bytes in the data */
+    size_t segments, size;             /* of the scan: restart segments; bytes without stuffing and restart markers */
+    bool is_unsupported;               /* nothing is queued, because the CPU has to decode the file */
 };
 
 struct device_jpeg {

@@ -29,7 +29,7 @@ static __device__ __forceinline__ int list_places(struct search &search, uint32_
         bits[own * threadIdx.x + i] = 0;
         count += (uint32_t)__popc((int)words[i]);
     }
-    uint32_t at = sum_before(search.sums, count, &whole);
+    uint32_t at = sum_before<warps>(search.sums, count, &whole);
 #pragma unroll
     for (int i = 0; i < own; i++)
         for (uint32_t left = words[i]; left != 0; left &= left - 1)

@@ -9,12 +9,12 @@
  *     expand     a thread makes the samples of a pixel: palettes, transparent colours, less than 8 bits
  *     check      one block of threads compares sizes and checksums */
 #include "kernels/png/adler.cuh"
+#include "kernels/png/lanes.cuh"
 #include "kernels/png/workspace.cuh"
 #include "png/filter.h"
 
 namespace
 {
-constexpr unsigned all_lanes = 0xffffffff;
 constexpr int threads = 256, warps = threads / 32;
 constexpr int rows_at_once = 32, batch = 8;      /* BATCH: pixels of a row that are loaded, made and stored together */
 constexpr size_t head_bytes = 2, tail_bytes = 4; /* of zlib */
@@ -91,9 +91,9 @@ __global__ void __launch_bounds__(adler_threads) check(const __grid_constant__ s
 
 /* ---- Filters ---- */
 
-/* What Paeth predicts for two bytes, in the halves of words. With T = 3 CORNER - LEFT - UP, that is the smaller neighbour
- * if T is at least the larger, the larger if T is at most the smaller, and CORNER between. 2^15 keeps halves positive;
- * its bit is then a comparison. */
+/* What Paeth predicts for two bytes, in the halves of words. With T = 3 CORNER - LEFT - UP, that is the smaller
+ * neighbour if T is at least the larger, the larger if T is at most the smaller, and CORNER between. 2^15 keeps halves
+ * positive; its bit is then a comparison. */
 __device__ __forceinline__ uint32_t predict_paeth(uint32_t left, uint32_t up, uint32_t corner)
 {
     const uint32_t low = __vminu2(left, up), high = __vmaxu2(left, up), t = 3 * corner + 0x80008000 - up - left;
@@ -175,7 +175,8 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
 #pragma unroll
     for (int k = 0; k < words; k++)
         next_above[k] = load_edge(picture, group, pixels, 0, words, k);
-    /* All words are stored when the last lane is 3 pixels beyond its row, because a word may have parts of two batches. */
+    /* All words are stored when the last lane is 3 pixels beyond its row, because a word may have parts of two
+     * batches. */
     for (int first = 0; first < pixels + rows_at_once + 2; first += batch) {
         const int at = (first - lane) * PIXEL;
         uint32_t raw[count + 1], made[count + 1] = {};

@@ -340,7 +340,7 @@ __device__ __forceinline__ void emit_coded(const struct picture &picture, struct
             const struct repetition_codes repetition = codes_of(tables, block.repetitions[place / 2]);
             count += (repetition.length & 255) + repetition.distance_count;
         }
-        const uint32_t bit = (uint32_t)(at % 32) + sum_before(emission.sums, count, &whole);
+        const uint32_t bit = (uint32_t)(at % 32) + sum_before<warps>(emission.sums, count, &whole);
         struct word_writer out = {emission.words + bit / 32, 0, bit % 32};
 #pragma unroll
         for (int k = 0; k < thread_bytes;

@@ -5,13 +5,13 @@
 #ifndef GPUCONV_PNG_ENCODE_CUH
 #define GPUCONV_PNG_ENCODE_CUH
 
+#include "kernels/png/lanes.cuh"
 #include "kernels/shared/conv.cuh"
 #include "png/codes.h"
 #include "png/deflate.h"
 #include "png/filter.h"
 
 constexpr int threads = 256, warps = threads / 32; /* of a block, but for some kernels */
-constexpr unsigned all_lanes = 0xffffffff;
 constexpr uint32_t each_byte = 0x01010101;
 
 /* A bit for each byte of a block, and zeros. */
@@ -97,37 +97,6 @@ static __device__ __forceinline__ uint32_t inside(int word, int size)
     return size >= 32 * (word + 1) ? all_lanes : size <= 32 * word ? 0 : (1u << (size - 32 * word)) - 1;
 }
 
-static __device__ __forceinline__ int lane_id()
-{
-    return (int)threadIdx.x % 32;
-}
-
-/* The number of lanes before this one in a set of lanes. */
-static __device__ __forceinline__ unsigned lanes_before(unsigned lanes)
-{
-    return (unsigned)__popc((int)(lanes & ((1u << lane_id()) - 1)));
-}
-
-/* The sum of VALUE over the lanes up to this one. */
-static __device__ __forceinline__ uint32_t sum_up_to_lane(uint32_t value)
-{
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(all_lanes, value, (unsigned)step);
-        value += lane_id() >= step ? other : 0;
-    }
-    return value;
-}
-
-/* The sum of VALUE over all lanes. */
-static __device__ __forceinline__ uint32_t sum_of_lanes(uint32_t value)
-{
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        value += __shfl_xor_sync(all_lanes, value, step);
-    return value;
-}
-
 /* 8 bytes, little-endian. Up to 4 bytes before and after them are read. */
 static __device__ __forceinline__ uint64_t load64(const uint8_t *bytes)
 {
@@ -135,25 +104,6 @@ static __device__ __forceinline__ uint64_t load64(const uint8_t *bytes)
     const unsigned shift = 8 * (unsigned)((uintptr_t)bytes & 3);
     const uint32_t middle = words[1];
     return (uint64_t)__funnelshift_r(middle, words[2], shift) << 32 | __funnelshift_r(words[0], middle, shift);
-}
-
-/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. SUMS has a number for each
- * warp, and may change after the next barrier. */
-static __device__ __forceinline__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *whole)
-{
-    const int warp = (int)threadIdx.x / 32;
-    const uint32_t sum = sum_up_to_lane(value);
-    if (lane_id() == 31)
-        sums[warp] = sum;
-    __syncthreads();
-    uint32_t before = sum - value;
-    *whole = 0;
-#pragma unroll
-    for (int i = 0; i < warps; i++) {
-        before += i < warp ? sums[i] : 0;
-        *whole += sums[i];
-    }
-    return before;
 }
 
 /* Steps 1 to 8: queue what splits all blocks into literals and repetitions, and counts them. (split.cu) */

@@ -22,8 +22,8 @@ struct inflate_state {
     uint32_t status;
 };
 
-/* Queue the inflation of SIZE bytes of STREAM, aligned to 512 bytes with 64 bytes more to read, to the EXPECTED bytes at
- * OUT. inflation->state becomes what happened. */
+/* Queue the inflation of SIZE bytes of STREAM, aligned to 512 bytes with 64 bytes more to read, to the EXPECTED bytes
+ * at OUT. inflation->state becomes what happened. */
 bool inflate_queue(struct device *device, struct inflation *inflation, const uint8_t *stream, size_t size, uint8_t *out,
                    size_t expected, struct error *error);
 void inflate_release(struct device *device, struct inflation *inflation);

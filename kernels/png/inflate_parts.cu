@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The symbols of the parts of a stream. A block of threads has a part. Of a block with codes, each thread has a piece of
- * 1,024 bits, and does not know where its first symbol begins. It guesses; a decoder that begins at a wrong bit nearly
- * always falls into step with the right one after some symbols. So most guesses give the right end, which is where the
- * next piece begins. Threads whose beginning was wrong decode again, until none was. (Weissenberger and Schmidt,
- * "Massively Parallel Huffman Decoding on GPUs", 2018.)
+ * The symbols of the parts of a stream. A block of threads has a part. Of a block with codes, each thread has a piece
+ * of 1,024 bits, and does not know where its first symbol begins. It guesses; a decoder that begins at a wrong bit
+ * nearly always falls into step with the right one after some symbols. So most guesses give the right end, which is
+ * where the next piece begins. Threads whose beginning was wrong decode again, until none was. (Weissenberger and
+ * Schmidt, "Massively Parallel Huffman Decoding on GPUs", 2018.)
  *
  * The first kernel counts bytes, so that all pieces have a place. The second one has a block of threads for each slice,
  * which decodes its pieces to symbols of 16 bits: a byte, or a marker for a byte of the 32 KiB before the slice. */
@@ -16,9 +16,9 @@ constexpr int threads = chunk_pieces, warps = threads / 32;
 
 /* ---- Codes ---- */
 
-/* The codes of literals and lengths, and of distances. An entry of TABLE is a symbol, and below it 4 bits for the length
- * of its code; 0: the code is longer, or wrong. VALUES has the base of a symbol, and from bit 16 on how many extra bits
- * it has. */
+/* The codes of literals and lengths, and of distances. An entry of TABLE is a symbol, and below it 4 bits for the
+ * length of its code; 0: the code is longer, or wrong. VALUES has the base of a symbol, and from bit 16 on how many
+ * extra bits it has. */
 constexpr int literal_bits = 12, distance_bits = 9, distance_table = 1 << literal_bits;
 constexpr unsigned distance_values = 32;
 struct codes {
@@ -44,7 +44,8 @@ __device__ __forceinline__ void set_values(struct codes &codes)
 }
 static_assert(LENGTH_LAST + 1 < distance_values && distance_values + DEFLATE_DISTANCES <= threads, "a thread a value");
 
-/* Set CODE and its table of BITS bits, from the lengths of COUNT symbols, by a warp. Symbols from KNOWN on are wrong. */
+/* Set CODE and its table of BITS bits, from the lengths of COUNT symbols, by a warp. Symbols from KNOWN on are
+ * wrong. */
 __device__ void set_code(struct inflate_code &code, uint16_t *used, uint16_t *table, int bits, const uint8_t *lengths,
                          int count, int known)
 {
@@ -207,8 +208,8 @@ struct measuring {
     struct code_lengths lengths;
 };
 
-/* Decode the symbols that begin from START on, before LIMIT. Both count from bit BASE on. *BYTES becomes what they mean.
- * Returns the end. */
+/* Decode the symbols that begin from START on, before LIMIT. Both count from bit BASE on. *BYTES becomes what they
+ * mean. Returns the end. */
 __device__ __forceinline__ uint32_t count_piece(const struct stream &stream, const struct codes &codes, uint64_t base,
                                                 uint32_t start, uint32_t limit, uint32_t *bytes)
 {
@@ -229,23 +230,6 @@ __device__ __forceinline__ uint32_t count_piece(const struct stream &stream, con
     }
     *bytes = count;
     return limit - (uint32_t)left;
-}
-
-/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. */
-__device__ __forceinline__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *whole)
-{
-    const int warp = (int)threadIdx.x / 32;
-    const uint32_t sum = sum_up_to_lane(value);
-    if (lane_id() == 31)
-        sums[warp] = sum;
-    __syncthreads();
-    uint32_t before = sum - value;
-    *whole = 0;
-    for (int i = 0; i < warps; i++) {
-        before += i < warp ? sums[i] : 0;
-        *whole += sums[i];
-    }
-    return before;
 }
 
 /* Measure the pieces of a chunk, from bit chunk.bit on. Returns the end of the last one. */
@@ -272,7 +256,7 @@ __device__ uint32_t measure_chunk(const struct stream &stream, const struct code
     if (is_used && (t == threads - 1 || end >= ends))
         shared.last = (int)t;
     bytes = is_used && end < broken ? bytes : 0;
-    const uint32_t before = sum_before(shared.sums, bytes, &all);
+    const uint32_t before = sum_before<warps>(shared.sums, bytes, &all);
     chunk.pieces[t] = {start, chunk.place + before};
     if (t == 0) {
         chunk.size = all;
@@ -373,11 +357,7 @@ __device__ __forceinline__ int mark_at(const struct stream &stream, uint64_t bit
         return -1;
     const int word = (int)(bit / 32), own = word / rank_words * rank_words + lane_id();
     const uint32_t here = own > word ? 0 : stream.marks[own] & (own < word ? all_lanes : (1u << bit % 32) - 1);
-    int before = __popc((int)here);
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        before += __shfl_xor_sync(all_lanes, before, step);
-    return (int)stream.ranks[word / rank_words] + before;
+    return (int)(stream.ranks[word / rank_words] + sum_of_lanes((uint32_t)__popc((int)here)));
 }
 
 /* Measure from part.start on until a block ends at a mark. Returns the number of the mark, or a NEXT. *END becomes the
@@ -437,8 +417,8 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
 /* ---- The second kernel ---- */
 
 constexpr int batch = 8 * threads, buffer_symbols = 12 * batch; /* symbols that are resolved together; of a chunk */
-/* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is its
- * distance less 1, as if it were a marker, until the repetition is resolved. */
+/* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is
+ * its distance less 1, as if it were a marker, until the repetition is resolved. */
 constexpr uint32_t placed = 256, unknown = marker - 1;
 static_assert(placed + buffer_symbols <= unknown, "all places have a symbol");
 
@@ -498,8 +478,8 @@ __device__ __forceinline__ int distance_at(const struct decoding &shared, int st
     return start < begin ? before : (shared.symbols[start] & (marker - 1)) + 1;
 }
 
-/* What is at place I of the buffer, which begins at byte FIRST of SLICE. All before place BEGIN is resolved. BEFORE is the
- * distance of the last repetition there. */
+/* What is at place I of the buffer, which begins at byte FIRST of SLICE. All before place BEGIN is resolved. BEFORE is
+ * the distance of the last repetition there. */
 __device__ __forceinline__ uint32_t look_up(const struct stream &stream, const struct slice &slice,
                                             const struct decoding &shared, uint32_t first, int i, int begin, int before)
 {

@@ -5,10 +5,10 @@
 #define GPUCONV_PNG_INFLATE_PARTS_CUH
 
 #include "kernels/png/inflate.cuh"
+#include "kernels/png/lanes.cuh"
 #include "png/inflate_codes.h"
 #include "png/symbols.h"
 
-constexpr unsigned all_lanes = 0xffffffff;
 constexpr int window = 1 << 15, marker = 1 << 15; /* symbols from MARKER on are places in the window */
 constexpr int chunk_pieces = 128;                 /* a thread has a piece */
 constexpr uint32_t piece_bits = 1024;
@@ -74,11 +74,6 @@ struct stream {
 
 constexpr int rank_words = 32; /* of marks, which have a common rank */
 
-static __device__ __forceinline__ int lane_id()
-{
-    return (int)threadIdx.x % 32;
-}
-
 /* Does piece T of CHUNK begin a slice? Its size does not count. */
 static __device__ __forceinline__ bool begins_slice(const struct chunk &chunk, int t)
 {
@@ -86,18 +81,6 @@ static __device__ __forceinline__ bool begins_slice(const struct chunk &chunk, i
         return t == 0;
     return (chunk.pieces[t].place - chunk.place) / slice_bytes !=
            (chunk.pieces[t - 1].place - chunk.place) / slice_bytes;
-}
-
-/* The sum of VALUE over the lanes up to the own one. */
-template <typename T>
-static __device__ __forceinline__ T sum_up_to_lane(T value)
-{
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const T other = __shfl_up_sync(all_lanes, value, (unsigned)step);
-        value += lane_id() >= step ? other : 0;
-    }
-    return value;
 }
 
 /* 64 bits from BIT on. Words after the stream can be read. */

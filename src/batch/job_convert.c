@@ -456,8 +456,7 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
 /* Filter the image as a whole. Unless a GPU decodes it, the CPU does, if it has not. */
 static bool filter_whole(struct job_worker *worker, struct conversion *conversion)
 {
-    const bool gpu_decodes =
-        worker->pipeline.backend == BACKEND_CUDA && conversion->gpu.io.decodes != GPU_CODEC_NONE;
+    const bool gpu_decodes = worker->pipeline.backend == BACKEND_CUDA && conversion->gpu.io.decodes != GPU_CODEC_NONE;
     return (gpu_decodes || decode_for_filters(worker, conversion)) && filter_image(worker, conversion);
 }
 

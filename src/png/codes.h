@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Huffman codes of a block: their lengths from the uses of the symbols, their bits, and how a block describes them.
- * Kernels can include this file, too. */
+ * The CPU and the GPU share this file. */
 #ifndef GPUCONV_PNG_CODES_H
 #define GPUCONV_PNG_CODES_H
 

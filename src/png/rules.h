@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rules and numbers of deflate.h, which says what they mean. Kernels can include this file, too. */
+ * The rules and numbers of deflate.h, which says what they mean. The CPU and the GPU share this file. */
 #ifndef GPUCONV_PNG_RULES_H
 #define GPUCONV_PNG_RULES_H
 

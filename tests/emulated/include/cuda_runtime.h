@@ -32,7 +32,9 @@ static inline uint2 make_uint2(unsigned x, unsigned y)
 struct dim3 {
     unsigned x, y, z;
 
-    dim3(unsigned across = 1, unsigned down = 1, unsigned deep = 1) : x(across), y(down), z(deep) {}
+    dim3(unsigned across = 1, unsigned down = 1, unsigned deep = 1) : x(across), y(down), z(deep)
+    {
+    }
 };
 
 extern dim3 threadIdx, blockIdx, gridDim;
@@ -59,14 +61,16 @@ int __syncthreads_or(int is_set);
 /* The values of all lanes of a warp, valid until the second call after this one. */
 const uint64_t *emulated_exchange(uint64_t value);
 
-template <typename T> static inline uint64_t emulated_bits(T value)
+template <typename T>
+static inline uint64_t emulated_bits(T value)
 {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
     return bits;
 }
 
-template <typename T> static inline T emulated_value(uint64_t bits)
+template <typename T>
+static inline T emulated_value(uint64_t bits)
 {
     T value;
     memcpy(&value, &bits, sizeof value);
@@ -78,23 +82,27 @@ static inline void __syncwarp()
     emulated_exchange(0);
 }
 
-template <typename T> static inline T __shfl_sync(unsigned, T value, int lane)
+template <typename T>
+static inline T __shfl_sync(unsigned, T value, int lane)
 {
     return emulated_value<T>(emulated_exchange(emulated_bits(value))[lane % 32]);
 }
 
-template <typename T> static inline T __shfl_up_sync(unsigned, T value, unsigned step)
+template <typename T>
+static inline T __shfl_up_sync(unsigned, T value, unsigned step)
 {
     const unsigned lane = threadIdx.x % 32;
     return emulated_value<T>(emulated_exchange(emulated_bits(value))[lane >= step ? lane - step : lane]);
 }
 
-template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int mask)
+template <typename T>
+static inline T __shfl_xor_sync(unsigned, T value, int mask)
 {
     return emulated_value<T>(emulated_exchange(emulated_bits(value))[threadIdx.x % 32 ^ (unsigned)mask]);
 }
 
-template <typename T> static inline unsigned __match_any_sync(unsigned, T value)
+template <typename T>
+static inline unsigned __match_any_sync(unsigned, T value)
 {
     const uint64_t *all = emulated_exchange(emulated_bits(value));
     unsigned lanes = 0;
@@ -119,23 +127,28 @@ static inline int __any_sync(unsigned lanes, int is_set)
 
 /* ---- Memory ---- */
 
-static inline void __threadfence() {}
+static inline void __threadfence()
+{
+}
 
-template <typename T, typename U> static inline T atomicAdd(T *place, U value)
+template <typename T, typename U>
+static inline T atomicAdd(T *place, U value)
 {
     const T before = *place;
     *place = (T)(before + (T)value);
     return before;
 }
 
-template <typename T, typename U> static inline T atomicOr(T *place, U value)
+template <typename T, typename U>
+static inline T atomicOr(T *place, U value)
 {
     const T before = *place;
     *place = before | (T)value;
     return before;
 }
 
-template <typename T, typename U> static inline T atomicMin(T *place, U value)
+template <typename T, typename U>
+static inline T atomicMin(T *place, U value)
 {
     const T before = *place;
     *place = (T)value < before ? (T)value : before;
@@ -205,7 +218,8 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum)
 }
 
 /* VALUE(a, b) of each byte of A and B. */
-template <typename Value> static inline unsigned emulated_bytes(unsigned a, unsigned b, Value value)
+template <typename Value>
+static inline unsigned emulated_bytes(unsigned a, unsigned b, Value value)
 {
     unsigned result = 0;
     for (int i = 0; i < 32; i += 8)
