@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Time batches of photos: batch_bench.py GPUCONV [--count 200] [--filter sharpen] [--formats png,jpg] [--runs 3]
-[--json FILE].
+[--no-peers] [--json FILE].
 
 The photos have 2 to 15 Mpixel, PNG and JPEG in turn unless --formats names one, made from samples/: enlarged, with a
 little noise, so that they compress like photos. --keep FOLDER copies them there. Timed are gpuconv on the CPU and on 1,
-2, 4... GPUs, and, if installed, libvips under xargs and OpenCV, each with one process a core. All read and write the
-same folders, which should be in memory (--folder, default /dev/shm). The script prints a table and, with --json, writes
-JSON: medians of images and megapixels a second, the peak memory of all processes of a run, and the share of each stage
-in gpuconv's time.
+2, 4... GPUs, and, if installed, libvips under xargs and OpenCV, each with one process a core (not with --no-peers). All
+read and write the same folders, which should be in memory (--folder, default /dev/shm). The script prints a table and,
+with --json, writes JSON: medians of images and megapixels a second, the peak memory of all processes of a run, and the
+share of each stage in gpuconv's time.
 
 codec: the rate of as many cores that only decode and encode, each as fast as one alone. gpuconv's rate is also given in
 percent of it."""
@@ -52,24 +52,29 @@ def has_opencv():
                           check=False).returncode == 0
 
 
-def make_with_opencv(sample, path, width, height, seed):
+def make_with_opencv(sample, path, width, height, seed, level=None):
+    """A photo; LEVEL is the compression of a PNG, and without it the library's own."""
     import cv2
     import numpy
     image = cv2.imread(sample, cv2.IMREAD_COLOR)
     image = cv2.resize(image, (width, height), interpolation=cv2.INTER_CUBIC).astype(numpy.float32)
     image += numpy.random.default_rng(seed).standard_normal(image.shape, dtype=numpy.float32) * NOISE
-    options = [cv2.IMWRITE_JPEG_QUALITY, 90] if path.endswith(".jpg") else []
+    if path.endswith(".jpg"):
+        options = [cv2.IMWRITE_JPEG_QUALITY, 90]
+    else:
+        options = [] if level is None else [cv2.IMWRITE_PNG_COMPRESSION, level]
     cv2.imwrite(path, numpy.clip(image + 0.5, 0, 255).astype(numpy.uint8), options)
 
 
-def make_with_vips(sample, path, width, height, seed):
+def make_with_vips(sample, path, width, height, seed, level=6):
     parts = [f"{path}.{i}.v" for i in range(5)]
+    options = "[Q=90]" if path.endswith(".jpg") else f"[compression={level}]"
     for command in (["colourspace", sample, parts[0], "srgb"],
                     ["extract_band", parts[0], parts[1], "0", "--n", "3"],
                     ["thumbnail", parts[1], parts[2], str(width), "--height", str(height), "--size", "force"],
                     ["gaussnoise", parts[3], str(width), str(height), "--sigma", str(NOISE), "--seed", str(seed)],
                     ["add", parts[2], parts[3], parts[4]],
-                    ["cast", parts[4], path + ("[Q=90]" if path.endswith(".jpg") else ""), "uchar"]):
+                    ["cast", parts[4], path + options, "uchar"]):
         subprocess.run(["vips", *command], check=True)
     for part in parts:
         os.remove(part)
@@ -158,7 +163,7 @@ def commands(arguments, source, output, report):
         number *= 2
     if gpus > 0:
         yield "gpuconv auto", [*base, "--device", "all"]
-    if arguments.filter not in MATRICES:
+    if arguments.filter not in MATRICES or arguments.no_peers:
         return
     scale, rows = MATRICES[arguments.filter]
     if shutil.which("vips"):
@@ -186,6 +191,7 @@ def main():
     parser.add_argument("--filter", default="sharpen")
     parser.add_argument("--formats", default="png,jpg")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--keep")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--folder", default="/dev/shm")

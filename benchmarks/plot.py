@@ -342,30 +342,36 @@ def time_by_filter(bench, peers, folder):
 
 
 def batch_by_cores(batches, folder):
-    """Images a second by cores, with the CPU alone and with GPUs."""
+    """Images a second by cores, with the CPU alone and with GPUs, for each format."""
     size = max(row["width"] for row in batches["rows"])
-    rows = [row for row in batches["rows"] if row["width"] == size]
-    names = list(dict.fromkeys(row["filter"] for row in rows))
-    figure, axes = plt.subplots(figsize=(WIDTH, 4.8))
-    figure.subplots_adjust(left=0.095, right=0.72, top=0.93, bottom=0.11)
-    labels = []
-    for i, name in enumerate(names):
+    rows = [{"format": "jpg", **row} for row in batches["rows"] if row["width"] == size]
+    kinds = list(dict.fromkeys(row["format"] for row in rows))
+    figure, panels = plt.subplots(len(kinds), 1, figsize=(WIDTH, 4.8 * len(kinds)), squeeze=False)
+    figure.subplots_adjust(left=0.095, right=0.72, top=1 - 0.07 / len(kinds), bottom=0.11 / len(kinds), hspace=0.23)
+    for axes, kind in zip(panels.flat, kinds):
+        batch_by_cores_of([row for row in rows if row["format"] == kind], axes, batches["gpu"])
+    save(figure, folder, "batch-by-cores.svg")
+
+
+def batch_by_cores_of(rows, axes, gpu):
+    first, labels = rows[0], []
+    for i, name in enumerate(dict.fromkeys(row["filter"] for row in rows)):
         colour = STYLES[i][0]
         for gpus in (0, *sorted({row["gpus"] for row in rows})):
             points = sorted((row["cores"], row["cuda_per_s" if gpus else "cpu_per_s"]) for row in rows
-                            if row["filter"] == name and row["gpus"] == (gpus or rows[0]["gpus"]))
+                            if row["filter"] == name and row["gpus"] == (gpus or first["gpus"]))
             x, y = zip(*points)
             axes.plot(x, y, color=colour, linestyle=("-", "--", "-.")[min(gpus, 2)], marker=("o", "s", "^")[min(gpus, 2)])
             text = f"{name}, CPU" if gpus == 0 else f"{name}, {gpus} GPU" + ("s" if gpus > 1 else "")
             labels.append((x[-1], y[-1], text, darker(colour), False))
     axes.set(xscale="log", yscale="log", xlabel="cores of the CPU", ylabel="images a second")
-    axes.set_title(f"JPEG to JPEG, {size * rows[0]['height'] / 1e6:.1f} Mpixel, {batches['gpu']}")
+    name = {"jpg": "JPEG", "png": "PNG"}[first["format"]]
+    axes.set_title(f"{name} to {name}, {first['width'] * first['height'] / 1e6:.1f} Mpixel, {gpu}")
     log_axis(axes.xaxis, sorted({row["cores"] for row in rows}))
     log_axis(axes.yaxis, [10, 20, 50, 100, 200, 500, 1000, 2000])
-    axes.text(0.02, 0.98, "12 images a core, the GPU's start included", transform=axes.transAxes, fontsize=SMALL,
-              va="top", color="#444444")
+    axes.text(0.02, 0.98, f"{first['images'] // first['cores']} images a core, the GPU's start included",
+              transform=axes.transAxes, fontsize=SMALL, va="top", color="#444444")
     end_labels(axes, labels)
-    save(figure, folder, "batch-by-cores.svg")
 
 
 def main():
