@@ -310,7 +310,7 @@ bool device_png_reserve(struct device_png *png, size_t size, uint8_t **bytes, st
 
 bool device_png_decode(struct device_png *png, const struct png_layout *layout, uint8_t *samples, struct error *error)
 {
-    enum { SLACK = 64 }; /* bytes after the stream that are read, and are 0 */
+    enum { SLACK = 64, ROW_SLACK = 4 }; /* bytes after the stream, and after the rows, that are read, and are 0 */
     struct device *device = png->device;
     struct png_decoder *decoder = &png->decoder;
     const uint8_t *data = decoder->data.bytes;
@@ -327,13 +327,14 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
         return true;
     const size_t size = decoder->size - head_bytes - tail_bytes;
     if (!device_buffer_reserve(device, &decoder->stream, size + SLACK, error) ||
-        !device_buffer_reserve(device, &decoder->rows, (expected + 3) / 4 * 4, error) ||
+        !device_buffer_reserve(device, &decoder->rows, expected + ROW_SLACK, error) ||
         !device_buffer_reserve(device, &decoder->sums, (size_t)layout->height * sizeof(uint2), error) ||
         !device_buffer_reserve(device, &decoder->layout, sizeof *layout, error) ||
         !device_buffer_reserve(device, &decoder->progress, progress, error) ||
         !device_buffer_reserve(device, &decoder->result, sizeof(struct result), error) ||
         !device_upload(device, decoder->stream.bytes, data + head_bytes, size, error) ||
         !device_fill(device, decoder->stream.bytes + size, 0, SLACK, error) ||
+        !device_fill(device, decoder->rows.bytes + expected, 0, ROW_SLACK, error) ||
         !device_upload(device, decoder->layout.bytes, layout, sizeof *layout, error) ||
         !device_fill(device, decoder->progress.bytes, 0, progress, error) ||
         !inflate_queue(device, &decoder->inflation, decoder->stream.bytes, size, decoder->rows.bytes, expected, error))
