@@ -14,20 +14,63 @@ int image_planes(const struct image *image, enum alpha alpha)
 
 bool image_is_opaque(const struct image *image)
 {
-    const size_t step = (size_t)image->channels, count = image_samples(image);
+    const bool is_8_bit = image_sample_bytes(image) == 1;
+    const size_t step = image_pixel_stride(image), last = (size_t)(image->channels - 1) * image_channel_stride(image);
     unsigned min = 65535;
     if (!image_has_alpha(image))
         return true;
-    if (image_sample_bytes(image) == 1) {
-        const uint8_t *samples = image->samples;
-        for (size_t i = step - 1; i < count; i += step)
-            min = samples[i] < min ? samples[i] : min;
-        return min == 255;
+    for (int y = 0; y < image->height; y++) {
+        const uint8_t *alphas = image_row(image, y) + last;
+        if (is_8_bit)
+            for (int x = 0; x < image->width; x++, alphas += step)
+                min = *alphas < min ? *alphas : min;
+        else
+            for (int x = 0; x < image->width; x++, alphas += step) {
+                const unsigned alpha = *(const uint16_t *)(const void *)alphas;
+                min = alpha < min ? alpha : min;
+            }
+        if (min < (is_8_bit ? 255 : 65535))
+            return false;
     }
-    const uint16_t *samples = image_samples16(image);
-    for (size_t i = step - 1; i < count; i += step)
-        min = samples[i] < min ? samples[i] : min;
-    return min == 65535;
+    return true;
+}
+
+/* Copy a row of COUNT samples of SIZE bytes at distances FROM_STEP and TO_STEP in bytes. */
+static void copy_samples(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step, int count, size_t size)
+{
+    if (from_step == size && to_step == size)
+        memcpy(to, from, (size_t)count * size);
+    else if (size == 1)
+        for (int x = 0; x < count; x++, from += from_step, to += to_step)
+            *to = *from;
+    else if (size == sizeof(uint16_t))
+        for (int x = 0; x < count; x++, from += from_step, to += to_step)
+            memcpy(to, from, sizeof(uint16_t));
+    else
+        for (int x = 0; x < count; x++, from += from_step, to += to_step)
+            memcpy(to, from, sizeof(float));
+}
+
+/* Do the samples of a row lie one after the other? */
+static bool has_packed_rows(const struct image *image)
+{
+    return image_pixel_stride(image) == image_pixel_bytes(image) &&
+           image_channel_stride(image) == image_sample_bytes(image);
+}
+
+void image_copy(const struct image *from, const struct image *to)
+{
+    const bool is_packed = has_packed_rows(from) && has_packed_rows(to);
+    for (int y = 0; y < from->height; y++) {
+        const uint8_t *in = image_row(from, y);
+        uint8_t *out = image_row(to, y);
+        if (is_packed)
+            memcpy(out, in, image_row_bytes(from));
+        for (int c = 0; !is_packed && c < from->channels; c++)
+            copy_samples(in + (size_t)c * image_channel_stride(from), image_pixel_stride(from),
+                         out + (size_t)c * image_channel_stride(to), image_pixel_stride(to), from->width,
+                         image_sample_bytes(from));
+    }
 }
 
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An image is the picture of a file: interleaved samples of 8 or 16 bits. A plane is one channel with contiguous rows:
- * variants work on planes. This room has both, and splits and merges images on the CPU. */
+ * An image is the picture of a file: interleaved samples of 8 or 16 bits. A caller of the library may have floats, and
+ * samples at other distances. A plane is one channel with contiguous rows: variants work on planes. This room has both,
+ * and splits and merges images on the CPU. */
 #ifndef GPUCONV_IMAGE_H
 #define GPUCONV_IMAGE_H
 
@@ -21,9 +22,13 @@ struct linear; /* image/linear.h */
 struct image {
     int width, height; /* pixels, at least 1 each */
     int channels;      /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
-    int bits;          /* of a sample: 8 or 16 */
+    int bits;          /* of a sample: 8, 16, or 32 for floats from 0 to 1 */
     uint8_t *samples;  /* height x width x channels, no padding; those of 16 bits are aligned uint16_t in the
-                          machine's byte order; owned by the image */
+                          machine's byte order, floats are aligned, too; owned by the image */
+
+    /* All 0, except in a view of samples that lie in another way, such as planes, or a part of a larger image: bytes
+     * from one to the next. Of the functions, only those that say so take such views. */
+    size_t row_stride, pixel_stride, channel_stride;
 };
 
 /* The type of a plane's samples: 8-bit levels, 16-bit levels in the machine's byte order, or floats from 0 to 1. */
@@ -73,7 +78,7 @@ static inline size_t image_samples(const struct image *image)
 /* Bytes of one sample. */
 static inline size_t image_sample_bytes(const struct image *image)
 {
-    return image->bits > 8 ? 2 : 1;
+    return image->bits > 16 ? sizeof(float) : image->bits > 8 ? sizeof(uint16_t) : 1;
 }
 
 /* Bytes of one pixel. */
@@ -82,10 +87,26 @@ static inline size_t image_pixel_bytes(const struct image *image)
     return (size_t)image->channels * image_sample_bytes(image);
 }
 
-/* Bytes of one row. */
+/* Bytes of one row, without padding. */
 static inline size_t image_row_bytes(const struct image *image)
 {
     return (size_t)image->width * image_pixel_bytes(image);
+}
+
+/* Bytes from one row, pixel or channel to the next, also of a view with strides. */
+static inline size_t image_row_stride(const struct image *image)
+{
+    return image->row_stride > 0 ? image->row_stride : image_row_bytes(image);
+}
+
+static inline size_t image_pixel_stride(const struct image *image)
+{
+    return image->pixel_stride > 0 ? image->pixel_stride : image_pixel_bytes(image);
+}
+
+static inline size_t image_channel_stride(const struct image *image)
+{
+    return image->channel_stride > 0 ? image->channel_stride : image_sample_bytes(image);
 }
 
 /* Bytes of all samples. */
@@ -94,13 +115,13 @@ static inline size_t image_bytes(const struct image *image)
     return (size_t)image->height * image_row_bytes(image);
 }
 
-/* Row Y of an image. */
+/* Row Y of an image, or of a view with strides. */
 static inline uint8_t *image_row(const struct image *image, int y)
 {
-    return image->samples + (size_t)y * image_row_bytes(image);
+    return image->samples + (size_t)y * image_row_stride(image);
 }
 
-/* A view of ROWS rows of IMAGE from row FIRST on. */
+/* A view of ROWS rows of IMAGE, or of a view with strides, from row FIRST on. */
 static inline struct image image_rows(const struct image *image, int first, int rows)
 {
     struct image part = *image;
@@ -121,15 +142,18 @@ static inline bool image_has_alpha(const struct image *image)
     return image->channels == 2 || image->channels == 4;
 }
 
-/* Is every pixel opaque? Also true without an alpha channel. */
+/* Is every pixel opaque? Also true without an alpha channel. IMAGE may have strides, and no floats. */
 bool image_is_opaque(const struct image *image);
 
 /* The number of planes that are convolved in the mode ALPHA: all channels, or all but alpha. */
 int image_planes(const struct image *image, enum alpha alpha);
 
-/* Reserve an image with BITS (8 or 16) per sample and undefined samples. Release it with image_free. Fails if a size is
+/* Reserve an image with BITS (8, 16 or 32) per sample and undefined samples. Release it with image_free. Fails if a size is
  * impossible or there is not enough memory. */
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error);
+
+/* Copy the samples of FROM to TO, which has its shape and bits, but not its memory. Both may have strides. */
+void image_copy(const struct image *from, const struct image *to);
 
 /* Copy the samples of FROM to TO, which has its shape: reduce_sample makes 8 bits of 16, widen_sample makes 16 of 8. */
 void image_convert_samples(const struct image *from, const struct image *to);
@@ -178,14 +202,15 @@ bool plane_allocate(struct plane *plane, enum sample sample, int width, int heig
 /* Release plane->data. The struct may be all zero, and is all zero afterwards. */
 void plane_free(struct plane *plane);
 
-/* Split the image into planes->count planes of its size: channel c becomes plane c. An image of 8 bits becomes planes
- * of SAMPLE_U8, or of SAMPLE_U16 (by widen_sample). An image of 16 bits becomes planes of SAMPLE_U16. If LINEAR is not
+/* Split the image, which may have strides, into planes->count planes of its size: channel c becomes plane c. An image
+ * of 8 bits becomes planes of SAMPLE_U8, or of SAMPLE_U16 (by widen_sample). An image of 16 bits becomes planes of
+ * SAMPLE_U16, and one of floats planes of SAMPLE_F32, whose colours alpha multiplies and divides as floats. If LINEAR is not
  * NULL, the planes are SAMPLE_U16, and its tables convert the colours to linear light. With ALPHA_PREMULTIPLY and an
  * alpha channel, colours then become premultiply_sample(colour, alpha). ALPHA_HEADROOM has another unit for images of 8
  * bits that are not in linear light, see premultiply_headroom. */
 void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes);
 
-/* The inverse: plane c becomes channel c. Channels without a plane keep their samples. With ALPHA_PREMULTIPLY and an
+/* The inverse, for an image that may have strides: plane c becomes channel c. Channels without a plane keep their samples. With ALPHA_PREMULTIPLY and an
  * alpha channel, colours first become unpremultiply_sample(colour, alpha), with the alpha of the planes. With LINEAR,
  * IMAGE holds the samples before the filter: a level whose light is the same stays. */
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image);

@@ -61,7 +61,8 @@ static uint16_t *plane_row16(const struct plane *planes, int c)
 static int take_rows(const struct image *image, const struct plane *planes, int y, struct image *row,
                      struct plane *row_planes)
 {
-    const bool joined = planes->row_bytes == (size_t)image->width * sample_bytes(planes->sample);
+    const bool joined = planes->row_bytes == (size_t)image->width * sample_bytes(planes->sample) &&
+                        image_row_stride(image) == (size_t)image->width * image_pixel_stride(image);
     const int left = image->height - y, wanted = joined ? ROW_PIXELS / image->width : 1;
     const int rows = wanted < 1 ? 1 : wanted < left ? wanted : left;
     *row = image_rows(image, y, 1);
@@ -81,6 +82,18 @@ static int multiplying_alpha(const struct image *image, enum alpha alpha)
 static int dividing_alpha(const struct image *image, enum alpha alpha)
 {
     return alpha != ALPHA_BLACK ? multiplying_alpha(image, alpha) : -1;
+}
+
+/* Samples from one pixel of the image to the next. */
+static size_t pixel_step(const struct image *image)
+{
+    return image_pixel_stride(image) / image_sample_bytes(image);
+}
+
+/* The first sample of channel C. */
+static uint8_t *channel_of(const struct image *image, int c)
+{
+    return image->samples + (size_t)c * image_channel_stride(image);
 }
 
 /* Are planes of 16 bits of the image in the unit of HEADROOM_WHITE? */
@@ -116,14 +129,19 @@ CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b,
 static void split_channel16(const struct image *image, const uint8_t *in, const struct linear_tables *tables,
                             uint16_t *row)
 {
-    const int width = image->width, step = image->channels;
+    const size_t width = (size_t)image->width, step = pixel_step(image);
     const uint16_t *samples = (const uint16_t *)(const void *)in;
     if (image_sample_bytes(image) == 1)
-        for (int x = 0; x < width; x++)
+        for (size_t x = 0; x < width; x++)
             row[x] = tables != NULL ? tables->from8[in[x * step]] : widen_sample(in[x * step]);
+    else if (tables != NULL)
+        for (size_t x = 0; x < width; x++)
+            row[x] = tables->from16[samples[x * step]];
+    else if (step == 1)
+        memcpy(row, samples, width * sizeof *row);
     else
-        for (int x = 0; x < width; x++)
-            row[x] = tables != NULL ? tables->from16[samples[x * step]] : samples[x * step];
+        for (size_t x = 0; x < width; x++)
+            row[x] = samples[x * step];
 }
 
 /* Copy ROW, divided by ALPHAS unless that is NULL, to one channel of a row of the image, through TABLES unless these
@@ -132,7 +150,9 @@ static void merge_channel16(const struct image *image, const uint16_t *row, cons
                             const struct linear_tables *tables, uint8_t *out)
 {
     uint16_t *samples = (uint16_t *)(void *)out;
-    for (int x = 0, i = 0; x < image->width; x++, i += image->channels) {
+    const size_t step = pixel_step(image);
+    size_t i = 0;
+    for (int x = 0; x < image->width; x++, i += step) {
         const uint16_t value = alphas != NULL ? unpremultiply_sample16(row[x], alphas[x]) : row[x];
         if (image_sample_bytes(image) == 1)
             out[i] = tables != NULL ? linear_to8(tables, value, out[i]) : reduce_sample(value);
@@ -147,44 +167,47 @@ static bool is_colour(const struct image *image, int c)
     return !image_has_alpha(image) || c < image->channels - 1;
 }
 
-/* Multiply ROW, one colour of a row of the image, by alpha. IN is the row's first sample. */
-static void multiply_row16(const struct image *image, const uint8_t *in, int c, enum alpha alpha,
-                           const struct linear *linear, uint16_t *row)
+/* Multiply ROW, colour C of a row of the image, by alpha. */
+static void multiply_row16(const struct image *image, int c, enum alpha alpha, const struct linear *linear,
+                           uint16_t *row)
 {
-    const int width = image->width, step = image->channels, last = step - 1;
-    const uint16_t *samples = (const uint16_t *)(const void *)in;
+    const size_t width = (size_t)image->width, step = pixel_step(image);
+    const uint8_t *in = channel_of(image, c), *alphas = channel_of(image, image->channels - 1);
+    const uint16_t *alphas16 = (const uint16_t *)(const void *)alphas;
     if (image_sample_bytes(image) > 1)
-        for (int x = 0; x < width; x++)
-            row[x] = premultiply_sample16(row[x], samples[x * step + last]);
+        for (size_t x = 0; x < width; x++)
+            row[x] = premultiply_sample16(row[x], alphas16[x * step]);
     else if (linear != NULL)
-        for (int x = 0; x < width; x++)
-            row[x] = premultiply_sample16(row[x], widen_sample(in[x * step + last]));
+        for (size_t x = 0; x < width; x++)
+            row[x] = premultiply_sample16(row[x], widen_sample(alphas[x * step]));
     else
-        for (int x = 0; x < width; x++)
-            row[x] = multiply_alpha(alpha, in[x * step + c], in[x * step + last]);
+        for (size_t x = 0; x < width; x++)
+            row[x] = multiply_alpha(alpha, in[x * step], alphas[x * step]);
 }
 
 static void split_16(const struct image *image, enum alpha alpha, const struct linear *linear,
                      const struct plane *planes)
 {
     const bool multiplies = multiplying_alpha(image, alpha) >= 0, headroom = has_headroom(image, alpha, linear);
-    const uint8_t *in = image->samples;
+    const size_t width = (size_t)image->width, step = pixel_step(image);
     for (int c = 0; c < planes->count; c++) {
         uint16_t *row = plane_row16(planes, c);
         const bool colour = is_colour(image, c);
-        split_channel16(image, in + (size_t)c * image_sample_bytes(image), colour ? linear_of(linear, c) : NULL, row);
+        const uint8_t *in = channel_of(image, c);
+        split_channel16(image, in, colour ? linear_of(linear, c) : NULL, row);
         if (colour && multiplies)
-            multiply_row16(image, in, c, alpha, linear, row);
-        for (int x = 0; !colour && headroom && x < image->width; x++)
-            row[x] = (uint16_t)(in[x * image->channels + c] * HEADROOM_UNIT);
+            multiply_row16(image, c, alpha, linear, row);
+        for (size_t x = 0; !colour && headroom && x < width; x++)
+            row[x] = (uint16_t)(in[x * step] * HEADROOM_UNIT);
     }
 }
 
 /* Copy ROW with headroom, divided by ALPHAS unless it is these, to one channel of a row of the image. */
 static void merge_headroom(const struct image *image, const uint16_t *row, const uint16_t *alphas, uint8_t *out)
 {
-    for (int x = 0, i = 0; x < image->width; x++, i += image->channels)
-        out[i] = row != alphas ? (uint8_t)unpremultiply_sample(row[x], alphas[x]) : reduce_headroom(row[x]);
+    const size_t width = (size_t)image->width, step = pixel_step(image);
+    for (size_t x = 0; x < width; x++)
+        out[x * step] = row != alphas ? (uint8_t)unpremultiply_sample(row[x], alphas[x]) : reduce_headroom(row[x]);
 }
 
 static void merge_16(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
@@ -195,49 +218,51 @@ static void merge_16(const struct plane *planes, enum alpha alpha, const struct 
         const bool colour = is_colour(image, c);
         const uint16_t *row = plane_row16(planes, c);
         const uint16_t *alphas = alpha_channel >= 0 ? plane_row16(planes, alpha_channel) : NULL;
-        uint8_t *out = image->samples + (size_t)c * image_sample_bytes(image);
         if (headroom)
-            merge_headroom(image, row, alphas, out);
+            merge_headroom(image, row, alphas, channel_of(image, c));
         else
-            merge_channel16(image, row, colour ? alphas : NULL, colour ? linear_of(linear, c) : NULL, out);
+            merge_channel16(image, row, colour ? alphas : NULL, colour ? linear_of(linear, c) : NULL,
+                            channel_of(image, c));
     }
 }
 
 /* ---- Planes of 8 bits ---- */
 
+/* Do the bytes of the image's pixels lie one after the other, and do PLANES have three of three channels? */
+static bool is_plain_rgb(const struct image *image, const struct plane *planes)
+{
+    return image->channels == 3 && planes->count == 3 && pixel_step(image) == 3 && image_channel_stride(image) == 1;
+}
+
 static void split_8(const struct image *image, enum alpha alpha, const struct plane *planes)
 {
-    const int channels = image->channels, alpha_channel = multiplying_alpha(image, alpha);
-    if (channels == 1) {
-        memcpy(planes->data, image->samples, (size_t)image->width);
-        return;
-    }
-    if (channels == 3 && planes->count == 3) {
+    const size_t width = (size_t)image->width, step = pixel_step(image);
+    const int alpha_channel = multiplying_alpha(image, alpha);
+    if (is_plain_rgb(image, planes)) {
         split_3(image->samples, image->width, plane_row(planes, 0, 0), plane_row(planes, 1, 0),
                 plane_row(planes, 2, 0));
         return;
     }
+    const uint8_t *alphas = alpha_channel < 0 ? NULL : channel_of(image, alpha_channel);
     for (int c = 0; c < planes->count; c++) {
         uint8_t *row = plane_row(planes, c, 0);
-        const uint8_t *in = image->samples + c;
-        if (alpha_channel < 0 || c == alpha_channel) {
-            for (int x = 0; x < image->width; x++, in += channels)
-                row[x] = *in;
-        } else {
-            for (int x = 0; x < image->width; x++, in += channels)
-                row[x] = (uint8_t)premultiply_sample(*in, in[alpha_channel - c]);
-        }
+        const uint8_t *in = channel_of(image, c);
+        if (alpha_channel >= 0 && c != alpha_channel)
+            for (size_t x = 0; x < width; x++)
+                row[x] = (uint8_t)premultiply_sample(in[x * step], alphas[x * step]);
+        else if (step == 1)
+            memcpy(row, in, width);
+        else
+            for (size_t x = 0; x < width; x++)
+                row[x] = in[x * step];
     }
 }
 
 static void merge_8(const struct plane *planes, enum alpha alpha, struct image *image)
 {
-    const int channels = image->channels, alpha_channel = dividing_alpha(image, alpha);
-    if (channels == 1) {
-        memcpy(image->samples, planes->data, (size_t)image->width);
-        return;
-    }
-    if (channels == 3 && planes->count == 3) {
+    const size_t width = (size_t)image->width, step = pixel_step(image);
+    const int alpha_channel = dividing_alpha(image, alpha);
+    if (is_plain_rgb(image, planes)) {
         merge_3(plane_row(planes, 0, 0), plane_row(planes, 1, 0), plane_row(planes, 2, 0), image->width,
                 image->samples);
         return;
@@ -245,14 +270,49 @@ static void merge_8(const struct plane *planes, enum alpha alpha, struct image *
     const uint8_t *alphas = alpha_channel < 0 ? NULL : plane_row(planes, alpha_channel, 0);
     for (int c = 0; c < planes->count; c++) {
         const uint8_t *row = plane_row(planes, c, 0);
-        uint8_t *out = image->samples + c;
-        if (alpha_channel < 0 || c == alpha_channel) {
-            for (int x = 0; x < image->width; x++, out += channels)
-                *out = row[x];
-        } else {
-            for (int x = 0; x < image->width; x++, out += channels)
-                *out = (uint8_t)unpremultiply_sample(row[x], alphas[x]);
-        }
+        uint8_t *out = channel_of(image, c);
+        if (alpha_channel >= 0 && c != alpha_channel)
+            for (size_t x = 0; x < width; x++)
+                out[x * step] = (uint8_t)unpremultiply_sample(row[x], alphas[x]);
+        else if (step == 1)
+            memcpy(out, row, width);
+        else
+            for (size_t x = 0; x < width; x++)
+                out[x * step] = row[x];
+    }
+}
+
+/* ---- Planes of floats ---- */
+
+static void split_float(const struct image *image, enum alpha alpha, const struct plane *planes)
+{
+    const size_t width = (size_t)image->width, step = pixel_step(image);
+    const int alpha_channel = multiplying_alpha(image, alpha);
+    const float *alphas = alpha_channel < 0 ? NULL : (const float *)(const void *)channel_of(image, alpha_channel);
+    for (int c = 0; c < planes->count; c++) {
+        float *row = plane_row(planes, c, 0);
+        const float *in = (const float *)(const void *)channel_of(image, c);
+        for (size_t x = 0; x < width; x++)
+            row[x] = in[x * step];
+        for (size_t x = 0; alphas != NULL && c != alpha_channel && x < width; x++)
+            row[x] *= alphas[x * step];
+    }
+}
+
+static void merge_float(const struct plane *planes, enum alpha alpha, struct image *image)
+{
+    const size_t width = (size_t)image->width, step = pixel_step(image);
+    const int alpha_channel = dividing_alpha(image, alpha);
+    const float *alphas = alpha_channel < 0 ? NULL : plane_row(planes, alpha_channel, 0);
+    for (int c = 0; c < planes->count; c++) {
+        const float *row = plane_row(planes, c, 0);
+        float *out = (float *)(void *)channel_of(image, c);
+        if (alphas != NULL && c != alpha_channel)
+            for (size_t x = 0; x < width; x++)
+                out[x * step] = alphas[x] > 0 ? row[x] / alphas[x] : 0;
+        else
+            for (size_t x = 0; x < width; x++)
+                out[x * step] = row[x];
     }
 }
 
@@ -266,6 +326,8 @@ void image_split(const struct image *image, enum alpha alpha, const struct linea
         y += take_rows(image, planes, y, &row, &to);
         if (planes->sample == SAMPLE_U16)
             split_16(&row, alpha, linear, &to);
+        else if (planes->sample == SAMPLE_F32)
+            split_float(&row, alpha, &to);
         else
             split_8(&row, alpha, &to);
     }
@@ -279,6 +341,8 @@ void image_merge(const struct plane *planes, enum alpha alpha, const struct line
         y += take_rows(image, planes, y, &row, &from);
         if (planes->sample == SAMPLE_U16)
             merge_16(&from, alpha, linear, &row);
+        else if (planes->sample == SAMPLE_F32)
+            merge_float(&from, alpha, &row);
         else
             merge_8(&from, alpha, &row);
     }

@@ -27,7 +27,7 @@ struct work request_work(const struct request *request, enum alpha alpha, const 
         work.planes = planes > work.planes ? planes : work.planes;
         is_fine = is_fine || (image_has_alpha(shape) && (own == ALPHA_PREMULTIPLY || own == ALPHA_HEADROOM));
     }
-    work.sample = is_fine ? SAMPLE_U16 : SAMPLE_U8;
+    work.sample = shape->bits == 32 ? SAMPLE_F32 : is_fine ? SAMPLE_U16 : SAMPLE_U8;
     return work;
 }
 

@@ -13,7 +13,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The rows from FIRST to the one before LAST. */
 struct span {
@@ -116,7 +115,8 @@ static void copy_unfiltered(const struct stream *stream, struct span span, const
 {
     for (int y = span.first; y < span.last;) {
         const struct image rows = stream_rows(stream, y, span.last);
-        memcpy(image_row(to, y - span.first), rows.samples, image_bytes(&rows));
+        const struct image part = image_rows(to, y - span.first, rows.height);
+        image_copy(&rows, &part);
         y += rows.height;
     }
 }
@@ -220,9 +220,10 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     phases_end(&worker->watch, PHASE_CONVOLVE);
 
     const bool keeps = result.count < produced->channels || pipeline->linear != NULL;
-    if (keeps && worker->merged.samples != NULL) /* an earlier filter may have changed them */
-        memcpy(produced->samples, image_row(&worker->merged, wanted.first - needed.first), image_bytes(produced));
-    else if (keeps)
+    if (keeps && worker->merged.samples != NULL) { /* an earlier filter may have changed them */
+        const struct image part = image_rows(&worker->merged, wanted.first - needed.first, produced->height);
+        image_copy(&part, produced);
+    } else if (keeps)
         copy_unfiltered(stream, wanted, produced);
     image_merge(&result, alpha_of(filtering, pipeline->request->count - 1), pipeline->linear, produced);
     phases_end(&worker->watch, PHASE_MERGE);
