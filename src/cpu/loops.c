@@ -596,7 +596,7 @@ static void mark_detail(const struct passes *p, enum sample sample, const void *
     else if (sample == SAMPLE_U16)
         MARK(uint16_t, int32_t, int32_t, 1 << UNSHARP_LEVEL_BITS, threshold)
     else
-        MARK(float, float, float, 1, (float)threshold / (1 << UNSHARP_LEVEL_BITS))
+        MARK(float, float, float, 1, (float)threshold / (65535 << UNSHARP_LEVEL_BITS)) /* of the filter for 16 bits */
 }
 
 #define KEEP(type)                                                                                                     \

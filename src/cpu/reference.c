@@ -86,7 +86,7 @@ static float reference_f32(const struct plan *plan, const struct plane *in, int 
               : f->combine == COMBINE_SUM     ? first + second
                                               : fmax(first, second);
     }
-    return (float)((f->absolute ? fabs(sum) : sum) / f->scale + f->offset);
+    return (float)((f->absolute ? fabs(sum) : sum) / f->scale + f->offset / 255);
 }
 
 struct images {
@@ -158,7 +158,7 @@ static double second_pass(const struct images *images, int channel, int y, int x
     const double sample = sample_at(in, channel, y, x);
     if (in->sample == SAMPLE_F32) {
         const double blur = float_sum / (double)f->pass_scale, detail = sample - blur;
-        *has_detail |= fabs(detail) >= ldexp(f->threshold, -UNSHARP_LEVEL_BITS);
+        *has_detail |= fabs(detail) >= ldexp(f->threshold, -UNSHARP_LEVEL_BITS) / 65535;
         return f->amount == 0 ? blur : sample + ldexp(f->amount, -UNSHARP_AMOUNT_BITS) * detail;
     }
     if (f->amount == 0)

@@ -34,7 +34,7 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .filter = filter,
         .border = border,
         .sample = sample,
-        .offset = (float)filter->offset,
+        .offset = (float)(filter->offset / 255),
     };
     if (filter->two_pass) {
         passes_make(filter, sample, &plan->passes);

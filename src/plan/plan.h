@@ -5,7 +5,8 @@
  *     out(y, x) = clamp(round((sum over i, j of q(i, j) * in(y + i - anchor_y, x + j - anchor_x)) / D + O))
  *
  * for planes of uint8_t. Planes of uint16_t take 257 * O in place of O, because their levels are 257 times as fine:
- * 65535 is 257 * 255, so white stays white. Planes of float are neither clamped nor rounded. Outside the image, the
+ * 65535 is 257 * 255, so white stays white. Planes of float take O / 255, because white is 1, and are neither clamped nor
+ * rounded. Outside the image, the
  * border gives in(). For a filter with two grids, its `combine` of both sums takes the place of the sum. A filter in
  * two passes has formulas of its own (struct filter); for planes of float its row sums are not rounded. */
 #ifndef GPUCONV_PLAN_H
@@ -43,7 +44,7 @@ struct plan {
     struct rounding16 rounding16;  /* for planes of uint16_t; there |sums| are below 2^31 * 257 < 2^40 */
     struct root16 root16;          /* the same, for COMBINE_MAGNITUDE */
     struct passes passes;          /* for filters in two passes, which use none of these three */
-    float offset;                  /* for planes of float */
+    float offset;                  /* for planes of float: O / 255 */
     bool float_exact;              /* sums_fit_float for uint8_t */
     bool root_in_float;            /* root_fits_float, for COMBINE_MAGNITUDE */
     int32_t twice_bias;            /* with root_in_float: 2 D (O + 1/2) */

@@ -300,5 +300,5 @@ double variant_tolerance(const struct plan *plan)
      * and the rounding of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the
      * errors of four roundings of its own. */
     const double n = (f->two_pass ? f->width + f->height : f->width * f->height) + 8 + 4 * filter_grids(f);
-    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset));
+    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset) / 255);
 }
