@@ -27,6 +27,12 @@ def main():
     expected = {
         "gpuconv": "/opt/g/programs/gpuconv",
         "gpuconv.1": "/opt/g/pages/man1/gpuconv.1",
+        "gpuconv.3": "/opt/g/pages/man3/gpuconv.3",
+        "gpuconv.h": "/opt/g/include/gpuconv.h",
+        "libgpuconv.so": "/opt/g/libraries/libgpuconv.so",
+        "libgpuconv.so.0": "/opt/g/libraries/libgpuconv.so.0",
+        "libgpuconv.a": "/opt/g/libraries/libgpuconv.a",
+        "gpuconv.pc": "/opt/g/libraries/pkgconfig/gpuconv.pc",
         "gpuconv.bash": "/srv/data/bash-completion/completions/gpuconv",
         "_gpuconv": "/srv/data/zsh/site-functions/_gpuconv",
         "gpuconv.fish": "/srv/data/fish/vendor_completions.d/gpuconv.fish",

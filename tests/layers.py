@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 # From top to bottom.
-ROOMS = ["main.c", "app", "compare", "batch", "bench", "pipeline", "variants", "cpu", "kernels", "codec", "metadata",
+ROOMS = ["main.c", "app", "library", "compare", "batch", "bench", "pipeline", "variants", "cpu", "kernels", "codec", "metadata",
          "jpeg", "png", "container", "plan", "filter", "image", "base"]
 # A library inside the house: what includes its other headers is a part of it.
 HEADERS = {"jpeg": ("jpeg/jpeg.h", "kernels")}

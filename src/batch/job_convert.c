@@ -170,14 +170,6 @@ static bool decode_image(struct conversion *conversion)
     return done;
 }
 
-/* The chroma subsampling J:a:b of three digits. In two rows of J = 4 samples, the first row has a colours and the
- * second b. If b is 0, both rows share the colours. */
-static struct chroma_subsampling chroma_of(int digits)
-{
-    const int a = digits / 10 % 10, b = digits % 10;
-    return (struct chroma_subsampling){.horizontal = 4 / a, .vertical = b == 0 ? 2 : 1};
-}
-
 /* Let the image's shape and the metadata be upright. Decoding turns the samples. */
 static bool orient_shape(const struct job_settings *settings, struct conversion *conversion)
 {
@@ -188,7 +180,7 @@ static bool orient_shape(const struct job_settings *settings, struct conversion 
                                                       &info->chroma_subsampling, &conversion->result->error);
     conversion->codec.chroma_subsampling = info->chroma_subsampling;
     if (settings->subsampling > 0)
-        conversion->codec.chroma_subsampling = chroma_of(settings->subsampling);
+        conversion->codec.chroma_subsampling = jpeg_chroma_of(settings->subsampling);
     return done;
 }
 

@@ -140,6 +140,16 @@ bool jpeg_walk_headers(struct jpeg_walk *walk, struct jpeg_segment *segment);
 /* The chroma subsampling of three components; 0, 0 for others. */
 struct chroma_subsampling jpeg_chroma_subsampling(const struct jpeg_headers *headers);
 
+/* The chroma subsampling J:a:b of the three digits 444, 422, 420, 440 or 411, else 0, 0. In two rows of J = 4 samples,
+ * the first row has a colours and the second b. If b is 0, both rows share the colours. */
+static inline struct chroma_subsampling jpeg_chroma_of(int digits)
+{
+    const int a = digits / 10 % 10, b = digits % 10;
+    if (digits != 444 && digits != 422 && digits != 420 && digits != 440 && digits != 411)
+        return (struct chroma_subsampling){0, 0};
+    return (struct chroma_subsampling){.horizontal = 4 / a, .vertical = b == 0 ? 2 : 1};
+}
+
 /* CHROMA or, if it is 0, 0, the subsampling for a file of QUALITY, as stb chooses it. */
 static inline struct chroma_subsampling jpeg_chroma_for(struct chroma_subsampling chroma, int quality)
 {

@@ -43,11 +43,11 @@ def fork_on_terminal():
         skip(f"there is no pseudo-terminal: {error}")
 
 
-def run(program, *arguments, status=0):
+def run(program, *arguments, status=0, env=None):
     """Run it to its end. Another exit status than STATUS ends the test."""
-    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, env=env)
     if done.returncode != status:
-        sys.exit(f"gpuconv {' '.join(arguments)}: exit status {done.returncode}, expected {status}\n{done.stderr}")
+        sys.exit(f"{os.path.basename(program)} {' '.join(arguments)}: exit status {done.returncode}, expected {status}\n{done.stderr}")
     return done
 
 

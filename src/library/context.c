@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts, and the filters that they apply. */
+#include "library/library.h"
+
+#include "image/linear.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Errors ---- */
+
+enum gpuconv_status library_status(bool done, const struct error *from, struct gpuconv_error *to)
+{
+    static const enum gpuconv_status statuses[] = {
+        [ERROR_NONE] = GPUCONV_BAD_ARGUMENT,  [ERROR_WORK] = GPUCONV_BAD_DATA,
+        [ERROR_USAGE] = GPUCONV_BAD_ARGUMENT, [ERROR_READ] = GPUCONV_BAD_DATA,
+        [ERROR_OUTPUT] = GPUCONV_BAD_DATA,    [ERROR_WRITE] = GPUCONV_BAD_DATA,
+        [ERROR_LIMIT] = GPUCONV_NO_MEMORY,    [ERROR_MEMORY] = GPUCONV_NO_MEMORY,
+        [ERROR_GPU] = GPUCONV_NO_GPU,         [ERROR_INTERRUPTED] = GPUCONV_BAD_DATA,
+    };
+    if (done)
+        return GPUCONV_OK;
+    if (to != NULL) {
+        to->status = statuses[from->code];
+        error_text(from, to->message, sizeof to->message);
+    }
+    return statuses[from->code];
+}
+
+bool library_check_reserved(const int *reserved, size_t count, struct error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved[i] != 0)
+            return error_set(error, ERROR_USAGE,
+                             "a reserved field is %d; set structs to 0 first, or use a library that is as new as the "
+                             "header",
+                             reserved[i]);
+    return true;
+}
+
+const char *gpuconv_version(void)
+{
+    return GPUCONV_VERSION;
+}
+
+int gpuconv_gpus(void)
+{
+    return pipeline_gpus();
+}
+
+/* ---- Contexts ---- */
+
+static struct gpuconv_context *open_context(const struct gpuconv_context_options *options, struct error *error)
+{
+    const struct gpuconv_context_options defaults = {0}, *o = options != NULL ? options : &defaults;
+    if (!library_check_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, error))
+        return NULL;
+    if (o->threads < 0 || o->threads > PARALLEL_THREADS_MAX) {
+        error_set(error, ERROR_USAGE, "%d threads were asked for; give 1 to %d, or 0 for one a processor", o->threads,
+                  PARALLEL_THREADS_MAX);
+        return NULL;
+    }
+    if (o->uses_gpu) {
+        error_set(error, ERROR_GPU, "this version of the library filters on the CPU only; set uses_gpu to 0");
+        return NULL;
+    }
+    struct gpuconv_context *context = calloc(1, sizeof *context);
+    if (context == NULL) {
+        error_no_memory(error, "a context");
+        return NULL;
+    }
+    pthread_mutex_init(&context->mutex, NULL);
+    thread_pool_open(&context->pool, o->threads);
+    return context;
+}
+
+struct gpuconv_context *gpuconv_context_open(const struct gpuconv_context_options *options, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_context *context = open_context(options, &reason);
+    return LIBRARY_RESULT(context, &reason, error);
+}
+
+static void close_prepared(struct prepared *prepared)
+{
+    if (prepared == NULL)
+        return;
+    pipeline_close(&prepared->pipeline);
+    filter_release((struct gpuconv_filter *)prepared->recipe.filter);
+    free(prepared);
+}
+
+void gpuconv_context_close(struct gpuconv_context *context)
+{
+    if (context == NULL)
+        return;
+    for (int i = 0; i < PREPARED_MAX; i++)
+        close_prepared(context->prepared[i]);
+    thread_pool_close(&context->pool);
+    pthread_mutex_destroy(&context->mutex);
+    free(context);
+}
+
+/* ---- Plans ---- */
+
+static bool is_same_recipe(const struct recipe *a, const struct recipe *b)
+{
+    return a->filter == b->filter && a->border == b->border && a->alpha == b->alpha &&
+           a->effective_alpha == b->effective_alpha && a->linear == b->linear && a->bits == b->bits;
+}
+
+static bool open_prepared(struct gpuconv_context *context, const struct recipe *recipe, struct prepared *prepared,
+                          struct error *error)
+{
+    *prepared = (struct prepared){
+        .recipe = *recipe,
+        .request =
+            {
+                .filters = recipe->filter->filters,
+                .count = recipe->filter->count,
+                .border = recipe->border,
+                .alpha = recipe->alpha,
+                .linear = recipe->linear,
+                .choice = CHOICE_CPU,
+                .pool = &context->pool,
+            },
+    };
+    atomic_fetch_add(&((struct gpuconv_filter *)recipe->filter)->references, 1);
+    phases_begin(&prepared->phases);
+    return pipeline_open(&prepared->pipeline, &prepared->request, error);
+}
+
+/* Find the pipeline for RECIPE, or open it in place of the one that was not used for the longest time. */
+static struct prepared *find_prepared(struct gpuconv_context *context, const struct recipe *recipe, struct error *error)
+{
+    struct prepared **slot = &context->prepared[0];
+    for (int i = 0; i < PREPARED_MAX; i++) {
+        struct prepared *prepared = context->prepared[i];
+        if (prepared != NULL && is_same_recipe(&prepared->recipe, recipe))
+            return prepared;
+        if (*slot != NULL && (prepared == NULL || prepared->last_call < (*slot)->last_call))
+            slot = &context->prepared[i];
+    }
+    close_prepared(*slot);
+    *slot = malloc(sizeof **slot);
+    if (*slot == NULL) {
+        error_no_memory(error, "the plan of a filter");
+    } else if (!open_prepared(context, recipe, *slot, error)) {
+        close_prepared(*slot);
+        *slot = NULL;
+    }
+    return *slot;
+}
+
+/* ---- Apply ---- */
+
+/* How the images of a call are filtered. */
+struct application {
+    struct gpuconv_context *context;
+    struct recipe recipe; /* but for effective_alpha, which depends on each image */
+    const struct gpuconv_image *curve_of;
+};
+
+/* Let the tables of linear light be those that the caller asks for. */
+static bool set_linear(const struct application *application, const struct image *image, struct linear *linear,
+                       struct error *error)
+{
+    const struct gpuconv_image *like = application->curve_of;
+    unsigned unread;
+    if (like != NULL)
+        metadata_set_linear(&like->metadata, image->channels <= 2, image->bits, linear, &unread);
+    else if (!linear_set(linear, &curve_srgb, 1, image->bits))
+        return error_set(error, ERROR_WORK, "the curve of sRGB does not rise");
+    return true;
+}
+
+/* Filter one image. */
+static bool apply_to_image(const struct application *application, const struct image *in, struct image *out,
+                           struct error *error)
+{
+    struct recipe recipe = application->recipe;
+    /* Filtering an opaque image without premultiplying is faster and gives the same bytes. */
+    const bool is_opaque =
+        recipe.alpha == ALPHA_PREMULTIPLY && image_has_alpha(in) && recipe.bits < 32 && image_is_opaque(in);
+    recipe.effective_alpha = is_opaque ? ALPHA_KEEP : recipe.alpha;
+    struct prepared *prepared = find_prepared(application->context, &recipe, error);
+    if (prepared == NULL)
+        return false;
+    prepared->last_call = ++application->context->calls;
+    if (recipe.linear && !set_linear(application, in, prepared->pipeline.linear, error))
+        return false;
+    const struct pipeline_input input = {
+        .shape = {.width = in->width, .height = in->height, .channels = in->channels, .bits = in->bits},
+        .alpha = recipe.effective_alpha,
+    };
+    const struct row_source source = {.image = in};
+    const struct row_sink sink = {.image = out, .multiple = 1};
+    return pipeline_plan(&prepared->pipeline, &input, BACKEND_CPU, &prepared->phases, error) &&
+           pipeline_stream(&prepared->pipeline, &input.shape, &source, &sink, error);
+}
+
+/* Copy all IMAGES to a block of memory, which they then are. */
+static bool copy_images(struct images *images, uint8_t **block, struct error *error)
+{
+    struct image packed = images->first;
+    size_t size;
+    packed.row_stride = packed.pixel_stride = packed.channel_stride = 0;
+    const size_t each = image_bytes(&packed);
+    *block = __builtin_mul_overflow(each, images->count, &size) || size > PTRDIFF_MAX ? NULL : malloc(size);
+    if (*block == NULL)
+        return error_no_memory(error, "a copy of the input");
+    struct images copies = {.first = packed, .count = images->count, .stride = each};
+    copies.first.samples = *block;
+    for (size_t i = 0; i < images->count; i++) {
+        const struct image from = images_at(images, i), to = images_at(&copies, i);
+        image_copy(&from, &to);
+    }
+    *images = copies;
+    return true;
+}
+
+/* Apply to all images, in memory that may overlap. */
+static bool apply_to_images(const struct application *application, const struct images *in, const struct images *out,
+                            struct error *error)
+{
+    struct images from = *in;
+    uint8_t *block = NULL;
+    const uintptr_t a = (uintptr_t)in->first.samples, b = (uintptr_t)out->first.samples;
+    const bool overlaps = a < b + out->bytes && b < a + in->bytes;
+    bool done = !overlaps || copy_images(&from, &block, error);
+    for (size_t i = 0; done && i < from.count; i++) {
+        const struct image image = images_at(&from, i);
+        struct image result = images_at(out, i);
+        done = apply_to_image(application, &image, &result, error);
+    }
+    free(block);
+    return done;
+}
+
+static bool check_options(const struct gpuconv_options *options, const struct gpuconv_view *in, struct error *error)
+{
+    if (options->border < GPUCONV_REPLICATE || options->border > GPUCONV_ZERO)
+        return error_set(error, ERROR_USAGE, "there is no border %d; give one of enum gpuconv_border",
+                         (int)options->border);
+    if (options->alpha < GPUCONV_PREMULTIPLY || options->alpha > GPUCONV_FILTER_ALPHA)
+        return error_set(error, ERROR_USAGE, "there is no mode %d of alpha; give one of enum gpuconv_alpha",
+                         (int)options->alpha);
+    if (options->linear && in->type == GPUCONV_FLOAT)
+        return error_set(error, ERROR_USAGE,
+                         "floats are filtered as they are; convert them to linear light before, and set linear to 0");
+    if (options->stream != NULL)
+        return error_set(error, ERROR_USAGE, "a context on the CPU has no CUDA stream; set it to NULL");
+    return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
+}
+
+static bool check_pair(const struct gpuconv_view *in, const struct gpuconv_view *out, struct images images[2],
+                       struct error *error)
+{
+    if (!view_check(in, "input", &images[0], error) || !view_check(out, "output", &images[1], error) ||
+        !view_check_apart(out, "output", error))
+        return false;
+    const struct image *a = &images[0].first, *b = &images[1].first;
+    if (a->width != b->width || a->height != b->height || a->channels != b->channels || a->bits != b->bits ||
+        images[0].count != images[1].count)
+        return error_set(error, ERROR_USAGE,
+                         "the input is %zu x %d x %d x %d samples of %d bits, and the output %zu x %d x %d x %d of %d; "
+                         "give an output like the input",
+                         images[0].count, a->height, a->width, a->channels, a->bits, images[1].count, b->height,
+                         b->width, b->channels, b->bits);
+    return (in->memory == GPUCONV_HOST && out->memory == GPUCONV_HOST) ||
+           error_set(error, ERROR_USAGE, "a context on the CPU filters images on the host; copy them from the GPU");
+}
+
+static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *filter, const struct gpuconv_view *in,
+                  const struct gpuconv_view *out, const struct gpuconv_options *options, struct error *error)
+{
+    static const enum alpha alphas[] = {
+        [GPUCONV_PREMULTIPLY] = ALPHA_PREMULTIPLY, [GPUCONV_KEEP] = ALPHA_KEEP, [GPUCONV_FILTER_ALPHA] = ALPHA_FILTER};
+    const struct gpuconv_options defaults = {0};
+    struct images images[2];
+    options = options != NULL ? options : &defaults;
+    if (context == NULL || filter == NULL)
+        return error_set(error, ERROR_USAGE, "there is no %s; open it first", context == NULL ? "context" : "filter");
+    if (!check_pair(in, out, images, error) || !check_options(options, in, error))
+        return false;
+    const struct application application = {
+        .context = context,
+        .recipe =
+            {
+                .filter = filter,
+                .border = (enum border)options->border,
+                .alpha = alphas[options->alpha],
+                .linear = options->linear != 0,
+                .bits = images[0].first.bits,
+            },
+        .curve_of = options->curve_of,
+    };
+    pthread_mutex_lock(&context->mutex);
+    const bool done = apply_to_images(&application, &images[0], &images[1], error);
+    pthread_mutex_unlock(&context->mutex);
+    return done;
+}
+
+enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
+                                  const struct gpuconv_view *in, const struct gpuconv_view *out,
+                                  const struct gpuconv_options *options, struct gpuconv_error *error)
+{
+    struct error reason;
+    return library_status(apply(context, filter, in, out, options, &reason), &reason, error);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters for callers of the library. */
+#include "base/text.h"
+#include "library/library.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Objects ---- */
+
+/* An object for COUNT FILTERS, which it owns from now on. */
+static struct gpuconv_filter *make_object(struct filter *filters, size_t count, struct error *error)
+{
+    struct gpuconv_filter *object = malloc(sizeof *object);
+    if (object == NULL) {
+        error_no_memory(error, "a filter");
+        free(filters);
+        return NULL;
+    }
+    atomic_init(&object->references, 1);
+    object->count = count;
+    object->filters = filters;
+    return object;
+}
+
+void filter_release(struct gpuconv_filter *filter)
+{
+    if (filter == NULL || atomic_fetch_sub(&filter->references, 1) > 1)
+        return;
+    free(filter->filters);
+    free(filter);
+}
+
+void gpuconv_filter_close(struct gpuconv_filter *filter)
+{
+    filter_release(filter);
+}
+
+/* ---- Sources ---- */
+
+static struct gpuconv_filter *find_filter(const char *name, struct error *error)
+{
+    struct filter *filters;
+    size_t count;
+    if (name == NULL) {
+        error_set(error, ERROR_USAGE, "there is no name of a filter; give one such as \"gaussian:2\"");
+        return NULL;
+    }
+    return filter_find_all(name, filter_find, &filters, &count, error) ? make_object(filters, count, error) : NULL;
+}
+
+struct gpuconv_filter *gpuconv_filter_find(const char *name, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_filter *filter = find_filter(name, &reason);
+    return LIBRARY_RESULT(filter, &reason, error);
+}
+
+static struct gpuconv_filter *parse_filter(const char *text, size_t size, const char *name, struct error *error)
+{
+    if (text == NULL) {
+        error_set(error, ERROR_USAGE, "there is no text of a filter; give rows of taps");
+        return NULL;
+    }
+    struct filter *filter = malloc(sizeof *filter);
+    if (filter == NULL)
+        error_no_memory(error, "a filter");
+    else if (filter_parse(text, size, name != NULL ? name : "filter", filter, error))
+        return make_object(filter, 1, error);
+    free(filter);
+    return NULL;
+}
+
+struct gpuconv_filter *gpuconv_filter_parse(const char *text, size_t size, const char *name,
+                                            struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_filter *filter = parse_filter(text, size, name, &reason);
+    return LIBRARY_RESULT(filter, &reason, error);
+}
+
+/* Check what the text of a filter could not say, or not as clearly. */
+static bool check_taps(const struct gpuconv_taps *taps, struct error *error)
+{
+    if (taps == NULL || taps->taps == NULL)
+        return error_set(error, ERROR_USAGE, "there are no taps; give width x height of them");
+    if (taps->width < 1 || taps->height < 1 || taps->width > FILTER_MAX || taps->height > FILTER_MAX)
+        return error_set(error, ERROR_USAGE, "there are %d x %d taps; give 1 to %d on a side", taps->width,
+                         taps->height, FILTER_MAX);
+    if (taps->has_anchor &&
+        (taps->anchor_x < 0 || taps->anchor_x >= taps->width || taps->anchor_y < 0 || taps->anchor_y >= taps->height))
+        return error_set(error, ERROR_USAGE, "the anchor is at column %d, row %d; give one within the %d x %d taps",
+                         taps->anchor_x, taps->anchor_y, taps->width, taps->height);
+    if (taps->scale < 0)
+        return error_set(error, ERROR_USAGE, "the scale is %d; give 1 or more", taps->scale);
+    if (!(taps->offset >= -65535 && taps->offset <= 65535))
+        return error_set(error, ERROR_USAGE, "the offset is %g; give -65535 to 65535", taps->offset);
+    return library_check_reserved(taps->reserved, sizeof taps->reserved / sizeof *taps->reserved, error);
+}
+
+/* Write OFFSET as a fraction: a decimal of up to nine digits as its writer meant it, else rounded to 1/2^32. No number
+ * is printed with a point, because the locale may have another one. */
+static void print_offset(FILE *stream, double offset)
+{
+    int64_t unit = 1;
+    while (unit < 1000000000 && (double)llround(offset * (double)unit) / (double)unit != offset)
+        unit *= 10;
+    if ((double)llround(offset * (double)unit) / (double)unit != offset)
+        unit = (int64_t)1 << 32;
+    fprintf(stream, "offset %lld/%lld\n", llround(offset * (double)unit), (long long)unit);
+}
+
+/* The parser makes a filter of TAPS, written as text: it cancels factors, checks sums and factors the filter. */
+static struct gpuconv_filter *make_filter(const struct gpuconv_taps *taps, struct error *error)
+{
+    struct text_buffer text;
+    if (!check_taps(taps, error))
+        return NULL;
+    FILE *stream = text_open(&text);
+    if (stream == NULL) {
+        error_no_memory(error, "a filter");
+        return NULL;
+    }
+    fprintf(stream, "scale %d\n%s", taps->scale > 0 ? taps->scale : 1, taps->absolute ? "abs\n" : "");
+    print_offset(stream, taps->offset);
+    if (taps->has_anchor)
+        fprintf(stream, "anchor %d %d\n", taps->anchor_x, taps->anchor_y);
+    for (int i = 0; i < taps->width * taps->height; i++)
+        fprintf(stream, "%d%c", taps->taps[i], i % taps->width == taps->width - 1 ? '\n' : ' ');
+    struct gpuconv_filter *filter = NULL;
+    if (text_close(stream, &text))
+        filter = parse_filter(text.bytes, text.size, "taps", error);
+    else
+        error_no_memory(error, "a filter");
+    free(text.bytes);
+    return filter;
+}
+
+struct gpuconv_filter *gpuconv_filter_make(const struct gpuconv_taps *taps, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_filter *filter = make_filter(taps, &reason);
+    return LIBRARY_RESULT(filter, &reason, error);
+}
+
+static struct gpuconv_filter *flip_filter(const struct gpuconv_filter *filter, struct error *error)
+{
+    const size_t count = filter->count;
+    struct filter *flipped = malloc(2 * count * sizeof *flipped);
+    if (flipped == NULL) {
+        error_no_memory(error, "%zu filters", count);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        flipped[i] = filter->filters[i];
+        if (flipped[i].filter16 != NULL) {
+            flipped[count + i] = *flipped[i].filter16;
+            flipped[i].filter16 = &flipped[count + i];
+        }
+        filter_flip(&flipped[i]);
+    }
+    return make_object(flipped, count, error);
+}
+
+struct gpuconv_filter *gpuconv_filter_flip(const struct gpuconv_filter *filter, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_filter *flipped = flip_filter(filter, &reason);
+    return LIBRARY_RESULT(flipped, &reason, error);
+}
+
+/* ---- Descriptions ---- */
+
+void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv_filter_info *info)
+{
+    *info = (struct gpuconv_filter_info){.count = (int)filter->count, .exact = 1};
+    for (size_t i = 0; i < filter->count; i++) {
+        const struct filter *f = &filter->filters[i];
+        int left = 0, right = 0, above = 0, below = 0;
+        for (; f != NULL; f = f->filter16) { /* that for more bits may reach farther */
+            left = f->anchor_x > left ? f->anchor_x : left;
+            above = f->anchor_y > above ? f->anchor_y : above;
+            right = f->width - 1 - f->anchor_x > right ? f->width - 1 - f->anchor_x : right;
+            below = f->height - 1 - f->anchor_y > below ? f->height - 1 - f->anchor_y : below;
+            info->exact &= f->exact;
+            info->largest_error = f->largest_error > info->largest_error ? f->largest_error : info->largest_error;
+        }
+        info->left += left;
+        info->right += right;
+        info->above += above;
+        info->below += below;
+    }
+}
+
+static char *describe_filter(const struct gpuconv_filter *filter, int index, bool as_json, struct error *error)
+{
+    struct text_buffer text = {0};
+    if (index < 0 || (size_t)index >= filter->count) {
+        error_set(error, ERROR_USAGE, "there is no filter %d, only %zu of them, counted from 0", index, filter->count);
+        return NULL;
+    }
+    if (!as_json) {
+        text.bytes = filter_describe(&filter->filters[index]);
+    } else {
+        FILE *stream = text_open(&text);
+        if (stream != NULL) {
+            filter_print_json(stream, &filter->filters[index]);
+            if (!text_close(stream, &text)) {
+                free(text.bytes);
+                text.bytes = NULL;
+            }
+        }
+    }
+    if (text.bytes == NULL)
+        error_no_memory(error, "the text of a filter");
+    return text.bytes;
+}
+
+char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as_json, struct gpuconv_error *error)
+{
+    struct error reason;
+    const locale_t locale = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(locale); /* numbers have points */
+    char *text = describe_filter(filter, index, as_json != 0, &reason);
+    uselocale(before);
+    freelocale(locale);
+    return LIBRARY_RESULT(text, &reason, error);
+}
+
+const char *gpuconv_filter_name(int index)
+{
+    return index >= 0 && (size_t)index < builtin_filter_count ? builtin_filters[index].name : NULL;
+}

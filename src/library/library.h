@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the library share. */
+#ifndef GPUCONV_LIBRARY_H
+#define GPUCONV_LIBRARY_H
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "filter/filter.h"
+#include "image/image.h"
+#include "library/gpuconv.h"
+#include "metadata/metadata.h"
+#include "pipeline/pipeline.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gpuconv_filter {
+    atomic_int references; /* the caller's, and those of the contexts that keep plans for it */
+    size_t count;
+    struct filter *filters; /* one block with each filter16 */
+};
+
+struct gpuconv_image {
+    struct image image;
+    struct metadata metadata;
+    struct chroma_subsampling chroma_subsampling; /* of a JPEG that it was decoded from, turned as the image */
+};
+
+/* What a pipeline was opened and planned for. */
+struct recipe {
+    const struct gpuconv_filter *filter;
+    enum border border;
+    enum alpha alpha, effective_alpha;
+    bool linear;
+    int bits;
+};
+
+/* A pipeline that is kept, with its plans. It stays where it is. */
+struct prepared {
+    struct recipe recipe;
+    struct request request;
+    struct pipeline pipeline;
+    struct phases phases;
+    uint64_t last_call;
+};
+
+/* The most pipelines that a context keeps. With a linear one come tables of 0.6 MB. */
+enum { PREPARED_MAX = 16 };
+
+struct gpuconv_context {
+    pthread_mutex_t mutex; /* for all that follows; a pool and a pipeline serve one thread at a time */
+    struct thread_pool pool;
+    struct prepared *prepared[PREPARED_MAX]; /* NULL after the last */
+    uint64_t calls;
+};
+
+/* The status of a call that is DONE, or failed for the reason FROM, which is copied TO the caller's struct. */
+enum gpuconv_status library_status(bool done, const struct error *from, struct gpuconv_error *to);
+
+/* The same, for a function that returns RESULT: NULL after a failure. */
+#define LIBRARY_RESULT(result, from, to) (library_status((result) != NULL, from, to) == GPUCONV_OK ? (result) : NULL)
+
+/* Are all COUNT values of RESERVED 0? */
+bool library_check_reserved(const int *reserved, size_t count, struct error *error);
+
+/* Release one reference. */
+void filter_release(struct gpuconv_filter *filter);
+
+/* ---- view.c ---- */
+
+/* A view as an image with strides, and the images after it. */
+struct images {
+    struct image first;
+    size_t count, stride; /* bytes from one image to the next */
+    size_t bytes;         /* from the first byte of all to the one after the last */
+};
+
+/* Check VIEW, and set IMAGES. NAME is for messages: "input". */
+bool view_check(const struct gpuconv_view *view, const char *name, struct images *images, struct error *error);
+
+/* Do no two samples of VIEW, which is checked, share memory? */
+bool view_check_apart(const struct gpuconv_view *view, const char *name, struct error *error);
+
+/* Image number INDEX. */
+static inline struct image images_at(const struct images *images, size_t index)
+{
+    struct image image = images->first;
+    image.samples += index * images->stride;
+    return image;
+}
+
+/* Set *IMAGE to the only image of VIEW, of 8 or 16 bits and without padding. If the samples must be copied for that,
+ * COPY has them, else it is zero: release it with image_free. */
+bool view_take_image(const struct gpuconv_view *view, const char *name, struct image *image, struct image *copy,
+                     struct error *error);
+
+#endif

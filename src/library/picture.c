@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Images of the library, and files in memory: decode and encode. */
+#include "codec/codec.h"
+#include "compare/compare.h"
+#include "library/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Images ---- */
+
+static struct gpuconv_image *make_image(int width, int height, int channels, enum gpuconv_type type,
+                                        struct error *error)
+{
+    const bool known = type >= GPUCONV_UINT8 && type <= GPUCONV_FLOAT;
+    const int bits = type == GPUCONV_UINT8 ? 8 : type == GPUCONV_UINT16 ? 16 : 32;
+    if (!known || width < 1 || height < 1 || width > FORMAT_SIDE_MAX || height > FORMAT_SIDE_MAX || channels < 1 ||
+        channels > 4) {
+        error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels, %d channels and type %d", width, height,
+                  channels, (int)type);
+        return NULL;
+    }
+    struct gpuconv_image *image = calloc(1, sizeof *image);
+    if (image == NULL)
+        error_no_memory(error, "an image");
+    else if (image_allocate(&image->image, width, height, channels, bits, error))
+        return image;
+    free(image);
+    return NULL;
+}
+
+struct gpuconv_image *gpuconv_image_new(int width, int height, int channels, enum gpuconv_type type,
+                                        struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_image *image = make_image(width, height, channels, type, &reason);
+    return LIBRARY_RESULT(image, &reason, error);
+}
+
+static enum gpuconv_type type_of_bits(int bits)
+{
+    return bits == 8 ? GPUCONV_UINT8 : bits == 16 ? GPUCONV_UINT16 : GPUCONV_FLOAT;
+}
+
+struct gpuconv_view gpuconv_image_view(const struct gpuconv_image *image)
+{
+    const struct image *own = &image->image;
+    return gpuconv_interleaved(own->samples, own->width, own->height, own->channels, type_of_bits(own->bits));
+}
+
+void gpuconv_image_free(struct gpuconv_image *image)
+{
+    if (image == NULL)
+        return;
+    image_free(&image->image);
+    metadata_free(&image->metadata);
+    free(image);
+}
+
+/* ---- Decode ---- */
+
+/* Inspect a file, whose bytes may be missing. */
+static bool inspect(const void *bytes, size_t size, const char *name, const struct codec_settings *settings,
+                    struct codec_info *info, struct error *error)
+{
+    return (bytes != NULL || error_set(error, ERROR_USAGE, "there are no bytes of a file; give those of an image")) &&
+           codec_inspect(bytes, size, name, settings, info, error) && codec_choose_reader(info, settings, name, error);
+}
+
+enum gpuconv_status gpuconv_inspect(const void *bytes, size_t size, struct gpuconv_file_info *info,
+                                    struct gpuconv_error *error)
+{
+    const struct codec_settings settings = {0};
+    struct error reason;
+    struct codec_info own;
+    const bool done = inspect(bytes, size, "image", &settings, &own, &reason);
+    *info = (struct gpuconv_file_info){0};
+    if (done)
+        *info = (struct gpuconv_file_info){.format = own.format->name,
+                                           .width = own.width,
+                                           .height = own.height,
+                                           .channels = own.channels,
+                                           .type = type_of_bits(own.bits)};
+    return library_status(done, &reason, error);
+}
+
+/* Decode the inspected INPUT to IMAGE, with its metadata. */
+static bool decode_file(const struct codec_input *input, bool keeps_orientation, struct gpuconv_image *image,
+                        struct error *error)
+{
+    const struct codec_info *info = input->info;
+    struct codec_reader reader = {0};
+    image->chroma_subsampling = info->chroma_subsampling;
+    image->metadata = (struct metadata){.max = METADATA_PART_MAX};
+    const bool done = info->format->read_metadata(input->bytes, input->size, &image->metadata, error) &&
+                      codec_reader_open(&reader, input, error) && codec_reader_decode(&reader, &image->image, error);
+    codec_reader_close(&reader);
+    return done &&
+           (keeps_orientation || metadata_orient(&image->metadata, &image->image, &image->chroma_subsampling, error));
+}
+
+static struct gpuconv_image *decode(struct gpuconv_context *context, const void *bytes, size_t size,
+                                    const struct gpuconv_decode_options *options, struct error *error)
+{
+    const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
+    struct codec_info info;
+    if (context == NULL) {
+        error_set(error, ERROR_USAGE, "there is no context; open it first");
+        return NULL;
+    }
+    if (o->bits != 0 && o->bits != 8 && o->bits != 16) {
+        error_set(error, ERROR_USAGE, "%d bits a sample were asked for; give 8 or 16, or 0 for those of the file",
+                  o->bits);
+        return NULL;
+    }
+    struct codec_settings settings = {.bits = o->bits, .max_pixels = o->max_pixels, .pool = &context->pool};
+    const char *name = o->name != NULL ? o->name : "image";
+    const struct codec_input input = {.bytes = bytes, .size = size, .name = name, .info = &info, .settings = &settings};
+    if (!library_check_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, error) ||
+        !inspect(bytes, size, name, &settings, &info, error))
+        return NULL;
+    struct gpuconv_image *image = calloc(1, sizeof *image);
+    if (image == NULL) {
+        error_no_memory(error, "an image");
+        return NULL;
+    }
+    pthread_mutex_lock(&context->mutex);
+    settings.reader_extra = codec_reader_extra(&info, &settings);
+    const bool done = decode_file(&input, o->keep_orientation != 0, image, error);
+    pthread_mutex_unlock(&context->mutex);
+    if (done)
+        return image;
+    error_add_subject(error, name);
+    gpuconv_image_free(image);
+    return NULL;
+}
+
+struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context, const void *bytes, size_t size,
+                                     const struct gpuconv_decode_options *options, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_image *image = decode(context, bytes, size, options, &reason);
+    return LIBRARY_RESULT(image, &reason, error);
+}
+
+/* ---- Encode ---- */
+
+/* Check OPTIONS, and set SETTINGS and *FORMAT to what they ask for. */
+static bool find_settings(const struct gpuconv_encode_options *options, struct codec_settings *settings,
+                          const struct format **format, struct error *error)
+{
+    const struct gpuconv_image *like = options->metadata_of;
+    const uint32_t colour = options->has_background ? options->background : 0xffffff;
+    *settings = (struct codec_settings){
+        .quality = options->quality > 0 ? options->quality : CODEC_QUALITY,
+        .compression = options->compression == 0 ? CODEC_COMPRESSION : options->compression,
+        .progressive = options->progressive != 0,
+        .background = {(uint8_t)(colour >> 16), (uint8_t)(colour >> 8), (uint8_t)colour},
+        .jpeg_options = (options->subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
+                        (options->progressive ? JPEG_OPTION_PROGRESSIVE : 0u),
+    };
+    settings->compression = settings->compression < 0 ? 0 : settings->compression;
+    *format = format_find_by_suffix(options->format != NULL ? options->format : "png");
+    if (*format == NULL) {
+        char suffixes[256];
+        format_join_suffixes("or", suffixes, sizeof suffixes);
+        return error_set(error, ERROR_USAGE, "there is no format \"%s\"; give one of %s, without the dot",
+                         options->format, suffixes);
+    }
+    if (options->quality < 0 || options->quality > 100 || options->compression < -1 || options->compression > 9 ||
+        colour > 0xffffff)
+        return error_set(error, ERROR_USAGE,
+                         "the quality is %d, the compression %d and the background 0x%x; give 1 to 100, -1 to 9, and "
+                         "0xRRGGBB",
+                         options->quality, options->compression, (unsigned)colour);
+    if (like != NULL)
+        settings->chroma_subsampling = like->chroma_subsampling;
+    if (options->subsampling != 0)
+        settings->chroma_subsampling = jpeg_chroma_of(options->subsampling);
+    if (options->subsampling != 0 && settings->chroma_subsampling.horizontal == 0)
+        return error_set(error, ERROR_USAGE, "there is no chroma subsampling %d; give 444, 422, 420, 440 or 411",
+                         options->subsampling);
+    return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
+}
+
+/* Encode IMAGE, and put METADATA into the file, unless they are NULL. */
+static bool encode_image(const struct image *image, const struct metadata *metadata, const struct format *format,
+                         const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
+{
+    uint64_t dropped;
+    if (codec_encode(image, format, settings, bytes, size, error) &&
+        (metadata == NULL || format->write_metadata(metadata, bytes, size, &dropped, error)))
+        return true;
+    free(*bytes);
+    *bytes = NULL;
+    *size = 0;
+    return false;
+}
+
+static bool encode(struct gpuconv_context *context, const struct gpuconv_view *view,
+                   const struct gpuconv_encode_options *options, uint8_t **bytes, size_t *size, struct error *error)
+{
+    const struct gpuconv_encode_options defaults = {0}, *o = options != NULL ? options : &defaults;
+    const struct gpuconv_image *like = o->metadata_of;
+    const struct format *format;
+    struct codec_settings settings;
+    struct image image, copy;
+    if (context == NULL)
+        return error_set(error, ERROR_USAGE, "there is no context; open it first");
+    if (!find_settings(o, &settings, &format, error) || !view_take_image(view, "image", &image, &copy, error))
+        return false;
+    bool done = like == NULL || (like->image.width == image.width && like->image.height == image.height) ||
+                error_set(error, ERROR_USAGE,
+                          "the metadata are of an image of %d x %d pixels, and this one has %d x %d; leave them out",
+                          like->image.width, like->image.height, image.width, image.height);
+    settings.pool = &context->pool;
+    if (done) {
+        pthread_mutex_lock(&context->mutex);
+        done = encode_image(&image, like != NULL ? &like->metadata : NULL, format, &settings, bytes, size, error);
+        pthread_mutex_unlock(&context->mutex);
+    }
+    image_free(&copy);
+    return done;
+}
+
+enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct gpuconv_view *view,
+                                   const struct gpuconv_encode_options *options, void **bytes, size_t *size,
+                                   struct gpuconv_error *error)
+{
+    struct error reason;
+    uint8_t *own = NULL;
+    *size = 0;
+    const bool done = encode(context, view, options, &own, size, &reason);
+    *bytes = own;
+    return library_status(done, &reason, error);
+}
+
+void gpuconv_free(void *memory)
+{
+    free(memory);
+}
+
+/* ---- Compare ---- */
+
+/* Take both images, and say whether they have one shape. */
+static bool take_pair(const struct gpuconv_view *expected, const struct gpuconv_view *actual, struct image images[2],
+                      struct image copies[2], bool *same_shape, struct error *error)
+{
+    copies[0] = copies[1] = (struct image){0};
+    if (!view_take_image(expected, "expected image", &images[0], &copies[0], error) ||
+        !view_take_image(actual, "actual image", &images[1], &copies[1], error))
+        return false;
+    *same_shape = images[0].width == images[1].width && images[0].height == images[1].height &&
+                  images[0].channels == images[1].channels && images[0].bits == images[1].bits;
+    return true;
+}
+
+/* Compare two images of one shape. */
+static bool compare_pair(struct gpuconv_context *context, const struct image images[2], int tolerance,
+                         struct gpuconv_difference *result, struct error *error)
+{
+    const struct compare_rules rules = {.tolerance = tolerance};
+    struct difference own;
+    struct ssim ssim = {.mean = 1};
+    compare_images(&images[0], &images[1], &rules, 0, &own);
+    pthread_mutex_lock(&context->mutex);
+    const bool done = own.largest == 0 || ssim_compute(&images[0], &images[1], &context->pool, &ssim, error);
+    pthread_mutex_unlock(&context->mutex);
+    *result = (struct gpuconv_difference){
+        .same_shape = 1,
+        .largest = own.largest,
+        .first_x = own.first_x,
+        .first_y = own.first_y,
+        .box_x = own.box.x,
+        .box_y = own.box.y,
+        .box_width = own.box.width,
+        .box_height = own.box.height,
+        .pixels = own.pixels,
+        .tolerated = own.tolerated,
+        .psnr = own.psnr,
+        .ssim = ssim.mean,
+    };
+    memcpy(result->largest_of, own.largest_of, sizeof result->largest_of);
+    return done;
+}
+
+enum gpuconv_status gpuconv_compare(struct gpuconv_context *context, const struct gpuconv_view *expected,
+                                    const struct gpuconv_view *actual, int tolerance,
+                                    struct gpuconv_difference *difference, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct image images[2], copies[2] = {{0}};
+    bool same_shape = false;
+    *difference = (struct gpuconv_difference){0};
+    bool done = (context != NULL || error_set(&reason, ERROR_USAGE, "there is no context; open it first")) &&
+                (tolerance >= 0 || error_set(&reason, ERROR_USAGE, "the tolerance is %d; give 0 or more", tolerance)) &&
+                take_pair(expected, actual, images, copies, &same_shape, &reason);
+    if (done && same_shape)
+        done = compare_pair(context, images, tolerance, difference, &reason);
+    image_free(&copies[0]);
+    image_free(&copies[1]);
+    return library_status(done, &reason, error);
+}
+
+static struct gpuconv_image *draw_difference(const struct image images[2], bool same_shape, struct error *error)
+{
+    if (!same_shape) {
+        error_set(error, ERROR_USAGE, "the images have other sizes, channels or types; give two of one shape");
+        return NULL;
+    }
+    struct gpuconv_image *picture = calloc(1, sizeof *picture);
+    if (picture == NULL)
+        error_no_memory(error, "an image");
+    else if (difference_picture(&images[0], &images[1], NULL, &picture->image, error))
+        return picture;
+    free(picture);
+    return NULL;
+}
+
+struct gpuconv_image *gpuconv_compare_picture(const struct gpuconv_view *expected, const struct gpuconv_view *actual,
+                                              struct gpuconv_error *error)
+{
+    struct error reason;
+    struct image images[2], copies[2] = {{0}};
+    bool same_shape = false;
+    struct gpuconv_image *picture = take_pair(expected, actual, images, copies, &same_shape, &reason)
+                                        ? draw_difference(images, same_shape, &reason)
+                                        : NULL;
+    image_free(&copies[0]);
+    image_free(&copies[1]);
+    return LIBRARY_RESULT(picture, &reason, error);
+}

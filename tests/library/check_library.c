@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random calls of gpuconv_apply, each beside the command line: check_library GPUCONV [CALLS]. The samples are written as
+ * a PAM, which gpuconv filters. The library filters the same samples in views: interleaved, planar, transposed, padded,
+ * cropped, at the end of a page, in place. The result must be the same bytes, and no other byte may change. */
+#include "base/random.h"
+#include "tests/lib/program.h"
+
+#include <gpuconv.h>
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    IMAGES = 40,     /* with one filter and one set of options, so that one process filters them */
+    SIDE_MAX = 90,   /* most are smaller */
+    ARENA = 1 << 22, /* bytes, with a page before and after it that nobody may touch */
+    PATH = 256,
+};
+
+/* An image: height x width x channels samples. */
+struct picture {
+    int width, height, channels;
+    enum gpuconv_type type;
+    uint8_t *samples, *expected;
+};
+
+static size_t sample_size(const struct picture *picture)
+{
+    return picture->type == GPUCONV_UINT8 ? 1 : 2;
+}
+
+static size_t picture_size(const struct picture *picture)
+{
+    return (size_t)picture->width * (size_t)picture->height * (size_t)picture->channels * sample_size(picture);
+}
+
+/* ---- Pictures ---- */
+
+static void make_picture(uint64_t *state, struct picture *picture)
+{
+    const int max = random_between(state, 0, 3) == 0 ? SIDE_MAX : 20;
+    picture->width = random_between(state, 1, max);
+    picture->height = random_between(state, 1, max);
+    picture->channels = random_between(state, 1, 4);
+    picture->type = random_between(state, 0, 1) ? GPUCONV_UINT16 : GPUCONV_UINT8;
+    const size_t size = picture_size(picture);
+    const int kind = random_between(state, 0, 3);
+    picture->samples = allocate(size);
+    picture->expected = allocate(size);
+    for (size_t i = 0; i < size; i++)
+        picture->samples[i] = kind == 0   ? (uint8_t)(i / 3)
+                              : kind == 1 ? 255 * (random_next(state) & 1)
+                                          : (uint8_t)random_next(state);
+    /* An opaque image takes another way. */
+    const size_t pixel = (size_t)picture->channels * sample_size(picture);
+    for (size_t i = 0; kind == 2 && picture->channels % 2 == 0 && i < size; i += pixel)
+        memset(picture->samples + i + pixel - sample_size(picture), 255, sample_size(picture));
+}
+
+/* The other byte order, for samples of 16 bits: a PAM is big-endian. */
+static void swap_bytes(const struct picture *picture, uint8_t *samples)
+{
+    for (size_t i = 0; picture->type == GPUCONV_UINT16 && i < picture_size(picture); i += 2) {
+        uint16_t value;
+        memcpy(&value, samples + i, sizeof value);
+        samples[i] = (uint8_t)(value >> 8);
+        samples[i + 1] = (uint8_t)value;
+    }
+}
+
+static void write_picture(const struct picture *picture, const char *path)
+{
+    static const char *const types[] = {"GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
+    FILE *file = fopen(path, "wb");
+    uint8_t *bytes = allocate(picture_size(picture));
+    memcpy(bytes, picture->samples, picture_size(picture));
+    swap_bytes(picture, bytes);
+    if (file == NULL)
+        fail("cannot write %s", path);
+    fprintf(file, "P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n", picture->width,
+            picture->height, picture->channels, picture->type == GPUCONV_UINT8 ? 255 : 65535,
+            types[picture->channels - 1]);
+    if (fwrite(bytes, 1, picture_size(picture), file) != picture_size(picture) || fclose(file) != 0)
+        fail("cannot write %s", path);
+    free(bytes);
+}
+
+/* Read the result: the last bytes of the file. */
+static void read_expected(struct picture *picture, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, -(long)picture_size(picture), SEEK_END) != 0 ||
+        fread(picture->expected, 1, picture_size(picture), file) != picture_size(picture))
+        fail("cannot read %s", path);
+    fclose(file);
+    uint8_t big_endian[2] = {1, 0};
+    uint16_t value;
+    memcpy(&value, big_endian, sizeof value);
+    if (value == 1) /* the machine is little-endian */
+        for (size_t i = 0; picture->type == GPUCONV_UINT16 && i < picture_size(picture); i += 2) {
+            const uint8_t first = picture->expected[i];
+            picture->expected[i] = picture->expected[i + 1];
+            picture->expected[i + 1] = first;
+        }
+}
+
+/* ---- Views ---- */
+
+/* Memory between two pages that cannot be touched. */
+static uint8_t *open_arena(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *all = mmap(NULL, ARENA + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED || mprotect(all + page, ARENA, PROT_READ | PROT_WRITE) != 0)
+        fail("there is not enough memory");
+    return all + page;
+}
+
+/* Place a view like PICTURE in ARENA: its axes in any order, with gaps, at the end, the start or in between. */
+static struct gpuconv_view place_view(uint64_t *state, const struct picture *picture, uint8_t *arena)
+{
+    static const int orders[][3] = {{0, 1, 2}, {0, 1, 2}, {1, 2, 0}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {2, 0, 1}};
+    const int *order = orders[random_between(state, 0, sizeof orders / sizeof *orders - 1)]; /* channel, column, row */
+    const int counts[3] = {picture->channels, picture->width, picture->height};
+    const ptrdiff_t size = (ptrdiff_t)sample_size(picture);
+    const bool gaps = random_between(state, 0, 1);
+    ptrdiff_t strides[3], covered = size;
+    for (int i = 0; i < 3; i++) {
+        const int axis = order[i];
+        strides[axis] = covered + (gaps && random_between(state, 0, 1) ? size * random_between(state, 1, 5) : 0);
+        covered += (counts[axis] - 1) * strides[axis];
+        covered = covered > strides[axis] * counts[axis] || random_between(state, 0, 1) ? covered
+                                                                                        : strides[axis] * counts[axis];
+        if (counts[axis] == 1 && random_between(state, 0, 1))
+            strides[axis] = random_between(state, -9, 9); /* it does not count */
+    }
+    ptrdiff_t reach = size;
+    for (int axis = 0; axis < 3; axis++)
+        reach += counts[axis] > 1 ? (counts[axis] - 1) * strides[axis] : 0;
+    const ptrdiff_t rest = (ARENA - reach) / size;
+    const int place = random_between(state, 0, 2);
+    return (struct gpuconv_view){
+        .data = arena + size * (place == 0   ? 0
+                                : place == 1 ? rest
+                                             : random_between(state, 0, (int)rest)),
+        .width = picture->width,
+        .height = picture->height,
+        .channels = picture->channels,
+        .type = picture->type,
+        .channel_stride = strides[0],
+        .column_stride = strides[1],
+        .row_stride = strides[2],
+    };
+}
+
+/* Copy SAMPLES of PICTURE to VIEW. */
+static void fill_view(const struct picture *picture, const uint8_t *samples, const struct gpuconv_view *view)
+{
+    const size_t size = sample_size(picture);
+    for (int y = 0; y < picture->height; y++)
+        for (int x = 0; x < picture->width; x++)
+            for (int c = 0; c < picture->channels; c++, samples += size)
+                memcpy((char *)view->data + (picture->height > 1 ? y * view->row_stride : 0) +
+                           (picture->width > 1 ? x * view->column_stride : 0) +
+                           (picture->channels > 1 ? c * view->channel_stride : 0),
+                       samples, size);
+}
+
+/* ---- Settings ---- */
+
+struct setting {
+    struct gpuconv_filter *filter;
+    char spec[PATH]; /* for the command line */
+    struct gpuconv_options options;
+};
+
+/* A filter of random taps, in a file for the command line. */
+static struct gpuconv_filter *make_taps(uint64_t *state, const char *path)
+{
+    static const char *const offsets[] = {"0", "128", "0.3", "-1.25", "1e-3"};
+    int32_t values[9 * 9];
+    const char *offset = offsets[random_between(state, 0, 4)];
+    struct gpuconv_taps taps = {.taps = values,
+                                .width = random_between(state, 1, 9),
+                                .height = random_between(state, 1, 9),
+                                .has_anchor = random_between(state, 0, 1),
+                                .absolute = random_between(state, 0, 3) == 0,
+                                .scale = random_between(state, 1, 300),
+                                .offset = strtod(offset, NULL)};
+    taps.anchor_x = random_between(state, 0, taps.width - 1);
+    taps.anchor_y = random_between(state, 0, taps.height - 1);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        fail("cannot write %s", path);
+    fprintf(file, "scale %d\noffset %s\n%s", taps.scale, offset, taps.absolute ? "abs\n" : "");
+    if (taps.has_anchor)
+        fprintf(file, "anchor %d %d\n", taps.anchor_x, taps.anchor_y);
+    for (int i = 0; i < taps.width * taps.height; i++) {
+        values[i] = random_between(state, 0, 2) == 0 ? 0 : random_between(state, -60, 90);
+        fprintf(file, "%d%c", values[i], i % taps.width == taps.width - 1 ? '\n' : ' ');
+    }
+    fclose(file);
+    struct gpuconv_error error;
+    struct gpuconv_filter *filter = gpuconv_filter_make(&taps, &error);
+    if (filter == NULL)
+        fail("%s", error.message);
+    return filter;
+}
+
+static void choose_setting(uint64_t *state, int number, const char *folder, struct setting *setting)
+{
+    static const char *const specs[] = {"identity",
+                                        "sharpen",
+                                        "blur",
+                                        "box9",
+                                        "sobel",
+                                        "emboss",
+                                        "unsharp",
+                                        "shift",
+                                        "laplacian",
+                                        "gaussian:2",
+                                        "gaussian:0.6",
+                                        "unsharp:1.5:0.8:3",
+                                        "disk:3",
+                                        "motion:9:30",
+                                        "box:4",
+                                        "log:1.4",
+                                        "prewitt",
+                                        "blur,sharpen",
+                                        "gaussian:1,sobel,emboss",
+                                        "gaussian:6",
+                                        "scharr"};
+    const int count = sizeof specs / sizeof *specs;
+    struct gpuconv_error error;
+    if (number % 3 == 2) {
+        snprintf(setting->spec, sizeof setting->spec, "%s/taps-%d.txt", folder, number);
+        setting->filter = make_taps(state, setting->spec);
+    } else {
+        snprintf(setting->spec, sizeof setting->spec, "%s", specs[(number - number / 3) % count]);
+        setting->filter = gpuconv_filter_find(setting->spec, &error);
+        if (setting->filter == NULL)
+            fail("%s", error.message);
+    }
+    setting->options = (struct gpuconv_options){
+        .border = (enum gpuconv_border)random_between(state, 0, GPUCONV_ZERO),
+        .alpha = (enum gpuconv_alpha)random_between(state, 0, GPUCONV_FILTER_ALPHA),
+        .linear = random_between(state, 0, 4) == 0,
+    };
+}
+
+/* Let the command line filter the pictures in FOLDER/in to FOLDER/out. */
+static void run_program(const char *program, const char *folder, const struct setting *setting)
+{
+    static const char *const borders[] = {"replicate", "reflect", "reflect101", "wrap", "zero"};
+    static const char *const alphas[] = {"premultiply", "keep", "filter"};
+    char command[4 * PATH];
+    snprintf(command, sizeof command, "'%s' --quiet --backend cpu %s--border %s --alpha %s '%s' '%s/in' -o '%s/out'",
+             program, setting->options.linear ? "--linear " : "", borders[setting->options.border],
+             alphas[setting->options.alpha], setting->spec, folder, folder);
+    if (system(command) != 0)
+        fail("failed: %s", command);
+}
+
+/* ---- Calls ---- */
+
+static void report(const char *what, const struct setting *setting, const struct picture *picture)
+{
+    fail("%s: %s, border %d, alpha %d, linear %d, %d x %d x %d of type %d", what, setting->spec,
+         (int)setting->options.border, (int)setting->options.alpha, setting->options.linear, picture->width,
+         picture->height, picture->channels, (int)picture->type);
+}
+
+/* Filter PICTURE from one view to another, and sometimes in place. */
+static void check_call(uint64_t *state, struct gpuconv_context *context, const struct setting *setting,
+                       const struct picture *picture, uint8_t *const arenas[3])
+{
+    struct gpuconv_error error;
+    const bool in_place = random_between(state, 0, 7) == 0;
+    const struct gpuconv_view out = place_view(state, picture, arenas[1]);
+    const struct gpuconv_view in = in_place ? out : place_view(state, picture, arenas[0]);
+    struct gpuconv_view expected = out;
+    expected.data = arenas[2] + ((uint8_t *)out.data - arenas[1]);
+    memset(arenas[1], 0xa5, ARENA);
+    memset(arenas[2], 0xa5, ARENA);
+    fill_view(picture, picture->samples, &in);
+    fill_view(picture, picture->expected, &expected);
+    if (gpuconv_apply(context, setting->filter, &in, &out, &setting->options, &error) != GPUCONV_OK)
+        report(error.message, setting, picture);
+    if (memcmp(arenas[1], arenas[2], ARENA) != 0)
+        report(in_place ? "other bytes in place" : "other bytes", setting, picture);
+}
+
+int main(int count, char *arguments[])
+{
+    if (count < 2)
+        fail("usage: check_library GPUCONV [CALLS]");
+    const int calls = count > 2 ? atoi(arguments[2]) : 5000;
+    char folder[] = "/tmp/gpuconv-library-XXXXXX", path[PATH];
+    uint64_t state = 31;
+    struct gpuconv_error error;
+    struct gpuconv_context *contexts[2] = {
+        gpuconv_context_open(&(struct gpuconv_context_options){.threads = 1}, &error),
+        gpuconv_context_open(&(struct gpuconv_context_options){.threads = 3}, &error),
+    };
+    uint8_t *const arenas[3] = {open_arena(), open_arena(), open_arena()};
+    if (mkdtemp(folder) == NULL || contexts[0] == NULL || contexts[1] == NULL)
+        fail("there is no temporary folder or no memory");
+    snprintf(path, sizeof path, "%s/in", folder);
+    mkdir(path, 0700);
+    for (int number = 0; number * IMAGES < calls; number++) {
+        struct picture pictures[IMAGES];
+        struct setting setting;
+        choose_setting(&state, number, folder, &setting);
+        for (int i = 0; i < IMAGES; i++) {
+            make_picture(&state, &pictures[i]);
+            snprintf(path, sizeof path, "%s/in/%d.pam", folder, i);
+            write_picture(&pictures[i], path);
+        }
+        run_program(arguments[1], folder, &setting);
+        for (int i = 0; i < IMAGES; i++) {
+            snprintf(path, sizeof path, "%s/out/%d.pam", folder, i);
+            read_expected(&pictures[i], path);
+            check_call(&state, contexts[i % 2], &setting, &pictures[i], arenas);
+            free(pictures[i].samples);
+            free(pictures[i].expected);
+        }
+        gpuconv_filter_close(setting.filter);
+    }
+    gpuconv_context_close(contexts[0]);
+    gpuconv_context_close(contexts[1]);
+    snprintf(path, sizeof path, "rm -r '%s'", folder);
+    if (system(path) != 0)
+        fail("failed: %s", path);
+    printf("%d calls\n", (calls + IMAGES - 1) / IMAGES * IMAGES);
+    return 0;
+}

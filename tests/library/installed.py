@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Build programs with the installed library: installed.py BUILD SOURCES GPUCONV CC...
+
+The library is installed in a temporary folder. pkg-config must find it there. Both examples are built with the shared
+and with the static library, and must do what gpuconv does. The header must suit C++, too."""
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import run, skip  # noqa: E402
+
+EXAMPLES = ["filter_file", "blur_part"]
+# A name of gpuconv's own is free for a program that links the static library.
+CLASH = "int image_free(void); int image_free(void) { return 7; }\n"
+
+
+def check_examples(programs, folder, sources, gpuconv, environment):
+    """Each program, by the name of its example."""
+    for name, suffix in (("cat.png", "png"), ("rocket.jpg", "jpg")):
+        output, expected = folder / f"output.{suffix}", folder / f"expected.{suffix}"
+        picture = str(sources / "samples" / name)
+        run(str(programs["filter_file"]), "gaussian:2", picture, str(output), env=environment)
+        run(gpuconv, "--quiet", "--backend", "cpu", "gaussian:2", picture, str(expected))
+        if output.read_bytes() != expected.read_bytes():
+            sys.exit(f"the library and the command line make other files of {name}")
+    line = run(str(programs["blur_part"]), env=environment).stdout
+    if line != "80 81 82 83 87 86 84 81 78 75 73 73 73 73 72 72\n":
+        sys.exit(f"blur_part prints {line}")
+
+
+def main():
+    build, sources, gpuconv, *compiler = sys.argv[1:]
+    sources = pathlib.Path(sources)
+    if shutil.which("pkg-config") is None:
+        skip("pkg-config is not in PATH")
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as name:
+        folder = pathlib.Path(name)
+        run("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", str(folder / "root"))
+        found = list((folder / "root").rglob("gpuconv.pc"))
+        if len(found) != 1:
+            sys.exit(f"gpuconv.pc is installed {len(found)} times")
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(found[0].parent),
+                       "PKG_CONFIG_SYSROOT_DIR": str(folder / "root")}
+        libraries = found[0].parents[1]
+        flags = {kind: run("pkg-config", *words, "--cflags", "--libs", "gpuconv", env=environment).stdout.split()
+                 for kind, words in (("shared", []), ("static", ["--static"]))}
+        archive = str(libraries / "libgpuconv.a")
+        flags["static"] = [archive if word == "-lgpuconv" else word for word in flags["static"]]
+        environment["LD_LIBRARY_PATH"] = str(libraries)
+        clash = folder / "clash.c"
+        clash.write_text(CLASH, encoding="utf-8")
+        for kind, words in flags.items():
+            programs = {}
+            for example in EXAMPLES:
+                programs[example] = folder / f"{example}-{kind}"
+                run(*compiler, "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                    str(sources / "docs" / "examples" / f"{example}.c"), str(clash), "-o", str(programs[example]),
+                    *words)
+            check_examples(programs, folder, sources, gpuconv, environment)
+        header = list((folder / "root").rglob("gpuconv.h"))
+        for language in ("c++", "c"):
+            standard = "c++11" if language == "c++" else "c99"
+            if language == "c" or shutil.which("g++") is not None:
+                run("g++" if language == "c++" else compiler[-1], "-x", language, f"-std={standard}", "-Wall",
+                    "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", str(header[0]))
+    print("2 examples, shared and static")
+
+
+main()

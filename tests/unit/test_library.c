@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The library's arguments: what is refused, and with which sentence; what overlaps; floats; threads; filters; files and
+ * comparisons. tests/library/ compares random calls with the command line. */
+#include "library/gpuconv.h"
+
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WIDTH = 37, HEIGHT = 29, SAMPLES = WIDTH * HEIGHT * 3 };
+
+static struct gpuconv_context *context;
+static struct gpuconv_error error;
+static uint8_t in[2 * SAMPLES], out[2 * SAMPLES], expected[2 * SAMPLES];
+
+static int open_all(void **state)
+{
+    (void)state;
+    context = gpuconv_context_open(NULL, &error);
+    for (int i = 0; i < 2 * SAMPLES; i++)
+        in[i] = (uint8_t)(i * i >> 4);
+    return context == NULL;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    gpuconv_context_close(context);
+    return 0;
+}
+
+static struct gpuconv_filter *find(const char *name)
+{
+    struct gpuconv_filter *filter = gpuconv_filter_find(name, &error);
+    if (filter == NULL)
+        fail_msg("%s", error.message);
+    return filter;
+}
+
+static struct gpuconv_view view_of(void *data)
+{
+    return gpuconv_interleaved(data, WIDTH, HEIGHT, 3, GPUCONV_UINT8);
+}
+
+static void apply(const struct gpuconv_filter *filter, struct gpuconv_view from, struct gpuconv_view to,
+                  const struct gpuconv_options *options)
+{
+    if (gpuconv_apply(context, filter, &from, &to, options, &error) != GPUCONV_OK)
+        fail_msg("%s", error.message);
+}
+
+/* ---- Refused ---- */
+
+/* What is wrong with one of the two views, or with the options, and a part of the sentence about it. */
+struct refused {
+    struct gpuconv_view from, to;
+    struct gpuconv_options options;
+    const char *sentence;
+};
+
+static void test_views_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    const struct gpuconv_view a = view_of(in), b = view_of(out);
+    struct refused cases[64];
+    int count = 0;
+#define REFUSED(which, field, value, words)                                                                            \
+    cases[count] = (struct refused){.from = a, .to = b, .sentence = words};                                            \
+    cases[count++].which.field = value
+    REFUSED(from, data, NULL, "the input is at");
+    REFUSED(to, data, NULL, "the output is at");
+    REFUSED(from, width, 0, "the input has 0 x 29 pixels");
+    REFUSED(from, height, -1, "the input has 37 x -1 pixels");
+    REFUSED(from, width, INT_MAX, "the input has 2147483647 x 29 pixels");
+    REFUSED(from, height, 1 << 24, "give 1 to 16777215 on a side");
+    REFUSED(from, channels, 0, "the input has 0 channels");
+    REFUSED(to, channels, 5, "the output has 5 channels");
+    REFUSED(from, type, (enum gpuconv_type)7, "the input has no type");
+    REFUSED(from, memory, (enum gpuconv_memory)2, "no kind of memory");
+    REFUSED(from, memory, GPUCONV_DEVICE, "on the host");
+    REFUSED(to, memory, GPUCONV_DEVICE, "on the host");
+    REFUSED(from, count, -1, "the input has -1 images");
+    REFUSED(from, row_stride, -WIDTH * 3, "the row stride of the input is -111 bytes; give a positive multiple of 1");
+    REFUSED(from, column_stride, -3, "the column stride of the input is -3 bytes");
+    REFUSED(to, channel_stride, 0, "the channel stride of the output is 0 bytes");
+    REFUSED(from, row_stride, PTRDIFF_MAX, "beyond all memory");
+    REFUSED(from, row_stride, PTRDIFF_MAX / (HEIGHT - 1), "beyond all memory");
+    REFUSED(to, row_stride, WIDTH * 3 - 1, "share memory; give 111 or more");
+    REFUSED(to, column_stride, 2, "share memory; give 3 or more");
+    REFUSED(to, width, WIDTH - 1, "give an output like the input");
+    REFUSED(to, height, HEIGHT - 1, "give an output like the input");
+    REFUSED(to, channels, 2, "give an output like the input");
+    REFUSED(from, reserved[3], 1, "a reserved field is 1");
+    REFUSED(options, border, (enum gpuconv_border)5, "there is no border 5");
+    REFUSED(options, alpha, (enum gpuconv_alpha) - 1, "there is no mode -1 of alpha");
+    REFUSED(options, reserved[5], -2, "a reserved field is -2");
+    REFUSED(options, stream, &context, "no CUDA stream");
+#undef REFUSED
+    /* Samples of 16 bits, and floats. */
+    cases[count] = (struct refused){a, b, {0}, "give an address that is a multiple of 2"};
+    cases[count].from = gpuconv_interleaved(in + 1, 5, 5, 1, GPUCONV_UINT16);
+    count++;
+    cases[count] = (struct refused){a, b, {0}, "give a positive multiple of 4"};
+    cases[count].from = gpuconv_interleaved(in, 5, 5, 1, GPUCONV_FLOAT);
+    cases[count++].from.row_stride = 22;
+    cases[count] = (struct refused){a, b, {0}, "give an output like the input"};
+    cases[count++].to = gpuconv_interleaved(out, WIDTH, HEIGHT, 3, GPUCONV_UINT16);
+    cases[count] = (struct refused){a, b, {.linear = 1}, "set linear to 0"};
+    cases[count].from = gpuconv_interleaved(in, 5, 5, 1, GPUCONV_FLOAT);
+    cases[count++].to = gpuconv_interleaved(out, 5, 5, 1, GPUCONV_FLOAT);
+    cases[count] = (struct refused){a, b, {0}, "give 1 to 16777215 on a side"};
+    cases[count++].from = gpuconv_crop(&a, 10, 0, WIDTH, 1);
+
+    struct gpuconv_filter *filter = find("sharpen");
+    memset(out, 0x5a, sizeof out);
+    for (int i = 0; i < count; i++) {
+        const struct refused *c = &cases[i];
+        error = (struct gpuconv_error){0};
+        assert_int_equal(gpuconv_apply(context, filter, &c->from, &c->to, &c->options, &error), GPUCONV_BAD_ARGUMENT);
+        assert_int_equal(error.status, GPUCONV_BAD_ARGUMENT);
+        if (strstr(error.message, c->sentence) == NULL)
+            fail_msg("%s, not %s", error.message, c->sentence);
+        assert_int_equal(gpuconv_apply(context, filter, &c->from, &c->to, &c->options, NULL), GPUCONV_BAD_ARGUMENT);
+    }
+    for (size_t i = 0; i < sizeof out; i++)
+        assert_int_equal(out[i], 0x5a);
+    assert_int_equal(gpuconv_apply(NULL, filter, &a, &b, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_apply(context, NULL, &a, &b, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_apply(context, filter, NULL, &b, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_apply(context, filter, &a, NULL, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    gpuconv_filter_close(filter);
+}
+
+static void test_contexts_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    assert_null(gpuconv_context_open(&(struct gpuconv_context_options){.threads = -1}, &error));
+    assert_int_equal(error.status, GPUCONV_BAD_ARGUMENT);
+    assert_null(gpuconv_context_open(&(struct gpuconv_context_options){.threads = 100000}, &error));
+    assert_null(gpuconv_context_open(&(struct gpuconv_context_options){.reserved = {1}}, NULL));
+    gpuconv_context_close(NULL);
+    assert_true(gpuconv_gpus() >= 0);
+    assert_string_equal(gpuconv_version(), GPUCONV_VERSION);
+}
+
+/* ---- Views ---- */
+
+/* A stride does not count where there is one row, column, channel or image. Rows may be shared in the input. */
+static void test_only_the_strides_that_count_are_checked(void **state)
+{
+    (void)state;
+    struct gpuconv_filter *filter = find("gaussian3");
+    struct gpuconv_view a = gpuconv_interleaved(in, WIDTH, 1, 1, GPUCONV_UINT8), b = a;
+    b.data = expected;
+    apply(filter, a, b, NULL);
+    a.row_stride = -5;
+    a.channel_stride = 0;
+    a.image_stride = PTRDIFF_MIN;
+    b.data = out;
+    apply(filter, a, b, NULL);
+    assert_memory_equal(out, expected, WIDTH);
+    /* One pixel of three channels far apart. */
+    a = (struct gpuconv_view){.data = in, .width = 1, .height = 1, .channels = 3, .channel_stride = 100};
+    b = a;
+    b.data = out;
+    apply(filter, a, b, NULL);
+    for (int c = 0; c < 3; c++)
+        assert_int_equal(out[100 * c], in[100 * c]);
+    /* Windows that slide along a row: each row begins a sample later. */
+    a = gpuconv_interleaved(in, 8, 20, 1, GPUCONV_UINT8);
+    a.row_stride = 1;
+    for (int y = 0; y < 20; y++)
+        memcpy(expected + 8 * y, in + y, 8);
+    apply(filter, gpuconv_interleaved(expected, 8, 20, 1, GPUCONV_UINT8),
+          gpuconv_interleaved(expected + 160, 8, 20, 1, GPUCONV_UINT8), NULL);
+    apply(filter, a, gpuconv_interleaved(out, 8, 20, 1, GPUCONV_UINT8), NULL);
+    assert_memory_equal(out, expected + 160, 160);
+    gpuconv_filter_close(filter);
+}
+
+static void test_views_may_overlap(void **state)
+{
+    (void)state;
+    struct gpuconv_filter *filter = find("gaussian:2");
+    static uint8_t memory[2 * SAMPLES];
+    apply(filter, view_of(in), view_of(expected), NULL);
+    const int shifts[] = {0, 1, 3, WIDTH * 3, 5 * WIDTH * 3 + 1, SAMPLES - 1};
+    for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++)
+        for (int back = 0; back < 2; back++) {
+            uint8_t *from = memory + (back ? shifts[i] : 0), *to = memory + (back ? 0 : shifts[i]);
+            memcpy(from, in, SAMPLES);
+            apply(filter, view_of(from), view_of(to), NULL);
+            assert_memory_equal(to, expected, SAMPLES);
+        }
+    gpuconv_filter_close(filter);
+}
+
+/* Several images of one shape, also if the result of each overlaps the next input. */
+static void test_a_view_has_several_images(void **state)
+{
+    (void)state;
+    enum { COUNT = 5, SIDE = 9, EACH = SIDE * SIDE * 3 };
+    struct gpuconv_filter *filter = find("emboss");
+    struct gpuconv_view a = gpuconv_planar(in, SIDE, SIDE, 3, GPUCONV_UINT8), b = a, one = a;
+    a.count = b.count = COUNT;
+    a.image_stride = EACH + 7;
+    b.image_stride = EACH;
+    b.data = out;
+    apply(filter, a, b, NULL);
+    for (int i = 0; i < COUNT; i++) {
+        one.data = in + i * (EACH + 7);
+        struct gpuconv_view result = one;
+        result.data = expected + i * EACH;
+        apply(filter, one, result, NULL);
+    }
+    assert_memory_equal(out, expected, COUNT * EACH);
+    memcpy(out, in, COUNT * (EACH + 7));
+    a.data = out;
+    b.data = out + EACH / 2;
+    apply(filter, a, b, NULL);
+    assert_memory_equal(b.data, expected, COUNT * EACH);
+    gpuconv_filter_close(filter);
+}
+
+/* ---- Floats ---- */
+
+/* Floats are within the rounding of the exact result, where that is not clamped. */
+static void test_floats_agree_with_integers(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gaussian:2", "sharpen", "emboss",      "sobel",    "box9",
+                                        "blur,edge",  "shift",   "unsharp:2:1", "disk:2.5", "unsharp:1.5:0.8:3"};
+    static float from[SAMPLES], to[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++)
+        from[i] = (float)in[i] / 255;
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        struct gpuconv_filter *filter = find(names[n]);
+        apply(filter, view_of(in), view_of(out), NULL);
+        apply(filter, gpuconv_interleaved(from, WIDTH, HEIGHT, 3, GPUCONV_FLOAT),
+              gpuconv_interleaved(to, WIDTH, HEIGHT, 3, GPUCONV_FLOAT), NULL);
+        const float most = strchr(names[n], ',') != NULL ? 8.5f : 0.53f; /* a chain rounds and clamps in between */
+        for (int i = 0; i < SAMPLES; i++) {
+            const float level = fminf(fmaxf(255 * to[i], 0), 255);
+            if (!(fabsf(level - (float)out[i]) <= most))
+                fail_msg("%s: sample %d is %g and not %d", names[n], i, (double)level, out[i]);
+        }
+        gpuconv_filter_close(filter);
+    }
+}
+
+/* The colours of floats are weighed by alpha, and not clamped. */
+static void test_floats_have_alpha(void **state)
+{
+    (void)state;
+    const float pixels[2 * 4] = {4, 0, 0, 0.5f, 0, 8, 0, 0.25f};
+    float result[8];
+    struct gpuconv_filter *filter = find("box:1");
+    struct gpuconv_options options = {.border = GPUCONV_REPLICATE};
+    const struct gpuconv_view a = gpuconv_interleaved((void *)pixels, 2, 1, 4, GPUCONV_FLOAT);
+    const struct gpuconv_view b = gpuconv_interleaved(result, 2, 1, 4, GPUCONV_FLOAT);
+    apply(filter, a, b, &options);
+    const float first[4] = {2 * 2 / 1.25f, 2 / 1.25f, 0, 1.25f / 3}; /* of two pixels 1 and one pixel 2 */
+    for (int c = 0; c < 4; c++)
+        assert_true(fabsf(result[c] - first[c]) < 1e-5f);
+    options.alpha = GPUCONV_KEEP;
+    apply(filter, a, b, &options);
+    assert_true(fabsf(result[0] - 8 / 3.0f) < 1e-5f && fabsf(result[1] - 8 / 3.0f) < 1e-5f && result[3] == 0.5f);
+    options.alpha = GPUCONV_FILTER_ALPHA;
+    apply(filter, a, b, &options);
+    assert_true(fabsf(result[3] - 1.25f / 3) < 1e-6f);
+    gpuconv_filter_close(filter);
+}
+
+/* ---- Threads ---- */
+
+struct user {
+    struct gpuconv_context *context; /* NULL: one of its own */
+    struct gpuconv_filter *filters[4];
+    uint8_t (*results)[SAMPLES];
+    bool failed;
+};
+
+static void *use(void *argument)
+{
+    struct user *user = argument;
+    struct gpuconv_error own;
+    struct gpuconv_context *own_context = user->context != NULL ? user->context : gpuconv_context_open(NULL, &own);
+    uint8_t *memory = malloc(SAMPLES);
+    const struct gpuconv_view a = view_of(in), b = view_of(memory);
+    user->failed = own_context == NULL || memory == NULL;
+    for (int i = 0; !user->failed && i < 200; i++)
+        user->failed = gpuconv_apply(own_context, user->filters[i % 4], &a, &b, NULL, &own) != GPUCONV_OK ||
+                       memcmp(memory, user->results[i % 4], SAMPLES) != 0;
+    if (user->context == NULL)
+        gpuconv_context_close(own_context);
+    free(memory);
+    return NULL;
+}
+
+static void test_threads_share_contexts_and_filters(void **state)
+{
+    (void)state;
+    enum { USERS = 6 };
+    static const char *const names[] = {"blur", "sobel", "unsharp", "gaussian:3"};
+    static uint8_t results[4][SAMPLES];
+    struct user users[USERS];
+    pthread_t threads[USERS];
+    struct gpuconv_filter *filters[4];
+    for (int i = 0; i < 4; i++) {
+        filters[i] = find(names[i]);
+        apply(filters[i], view_of(in), view_of(results[i]), NULL);
+    }
+    for (int i = 0; i < USERS; i++) {
+        users[i] = (struct user){.context = i % 2 ? context : NULL, .results = results};
+        memcpy(users[i].filters, filters, sizeof filters);
+        assert_int_equal(pthread_create(&threads[i], NULL, use, &users[i]), 0);
+    }
+    for (int i = 0; i < USERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_false(users[i].failed);
+    }
+    for (int i = 0; i < 4; i++)
+        gpuconv_filter_close(filters[i]);
+}
+
+/* A context keeps plans of 16 filters. A new filter may have the address of one that is closed. */
+static void test_plans_are_those_of_the_filter(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        const int32_t tap = i + 1;
+        struct gpuconv_filter *filter =
+            gpuconv_filter_make(&(struct gpuconv_taps){.taps = &tap, .width = 1, .height = 1, .scale = 7}, &error);
+        assert_non_null(filter);
+        apply(filter, gpuconv_interleaved(in, 100, 1, 1, GPUCONV_UINT8),
+              gpuconv_interleaved(out, 100, 1, 1, GPUCONV_UINT8), NULL);
+        for (int x = 0; x < 100; x++) {
+            const int level = (2 * in[x] * tap + 7) / 14;
+            assert_int_equal(out[x], level < 255 ? level : 255);
+        }
+        gpuconv_filter_close(filter);
+    }
+}
+
+/* ---- Filters ---- */
+
+static void test_filters_are_found_made_and_described(void **state)
+{
+    (void)state;
+    struct gpuconv_filter_info info;
+    struct gpuconv_filter *filter = find("gaussian:2,shift-left");
+    gpuconv_filter_describe(filter, &info);
+    assert_int_equal(info.count, 2);
+    assert_true(info.left >= 6 && info.right >= 6 && info.left + info.right == info.above + info.below + 2);
+    assert_int_equal(info.above, info.below);
+    gpuconv_filter_close(filter);
+
+    const int32_t taps[] = {1, 2, 3, 4, 5, 6};
+    struct gpuconv_taps made = {.taps = taps, .width = 3, .height = 2, .has_anchor = 1, .scale = 10, .offset = -0.1};
+    filter = gpuconv_filter_make(&made, &error);
+    assert_non_null(filter);
+    struct gpuconv_filter *flipped = gpuconv_filter_flip(filter, &error);
+    assert_non_null(flipped);
+    gpuconv_filter_describe(flipped, &info);
+    assert_true(info.exact && info.left == 2 && info.right == 0 && info.above == 1 && info.below == 0);
+    /* The same numbers, read from text, make the same filter, in a locale with commas, too. */
+    const char *text = "scale 10\noffset -0.1\nanchor 0 0\n1 2 3\n4 5 6\n";
+    struct gpuconv_filter *parsed = gpuconv_filter_parse(text, strlen(text), "a", &error);
+    assert_non_null(parsed);
+    setlocale(LC_ALL, "de_DE.UTF-8");
+    char *texts[2] = {gpuconv_filter_text(filter, 0, 1, &error), gpuconv_filter_text(parsed, 0, 1, &error)};
+    setlocale(LC_ALL, "C");
+    assert_non_null(strstr(texts[0], "\"offset\":-0.1"));
+    assert_string_equal(strstr(texts[0], "\"width\""), strstr(texts[1], "\"width\""));
+    gpuconv_free(texts[0]);
+    gpuconv_free(texts[1]);
+    assert_null(gpuconv_filter_text(filter, 1, 0, &error));
+    gpuconv_filter_close(filter);
+    gpuconv_filter_close(flipped);
+    gpuconv_filter_close(parsed);
+
+    bool has_blur = false;
+    for (int i = 0; gpuconv_filter_name(i) != NULL; i++)
+        has_blur |= strcmp(gpuconv_filter_name(i), "blur") == 0;
+    assert_true(has_blur);
+    assert_null(gpuconv_filter_name(-1));
+}
+
+static void test_filters_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    const int32_t taps[4] = {INT32_MAX, INT32_MIN, 0, 1};
+    const struct gpuconv_taps cases[] = {
+        {.taps = NULL, .width = 1, .height = 1},
+        {.taps = taps, .width = 0, .height = 1},
+        {.taps = taps, .width = 128, .height = 1},
+        {.taps = taps, .width = INT_MAX, .height = INT_MAX},
+        {.taps = taps + 3, .width = 1, .height = 1, .has_anchor = 1, .anchor_x = 1},
+        {.taps = taps + 3, .width = 1, .height = 1, .scale = -1},
+        {.taps = taps + 3, .width = 1, .height = 1, .offset = NAN},
+        {.taps = taps + 3, .width = 1, .height = 1, .offset = 1e300},
+        {.taps = taps + 3, .width = 1, .height = 1, .reserved = {0, 0, 0, 9}},
+        {.taps = taps, .width = 2, .height = 2}, /* a sum of 2^32 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        error.status = GPUCONV_OK;
+        assert_null(gpuconv_filter_make(&cases[i], &error));
+        assert_int_equal(error.status, GPUCONV_BAD_ARGUMENT);
+        assert_true(strlen(error.message) > 20);
+    }
+    static const char *const names[] = {"", "blurr", "gaussian:-1", "blur,,blur", "/dev/null/x"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_null(gpuconv_filter_find(names[i], &error));
+        assert_int_equal(error.status, GPUCONV_BAD_ARGUMENT);
+    }
+    assert_null(gpuconv_filter_find(NULL, &error));
+    assert_null(gpuconv_filter_parse(NULL, 0, NULL, &error));
+    assert_null(gpuconv_filter_parse("1 x\n", 4, "mine", &error));
+    assert_string_equal(error.message, "mine:1:3: expected a tap such as 3, -0.5 or 1/16, found \"x\"");
+    gpuconv_filter_close(NULL);
+}
+
+/* ---- Files and comparisons ---- */
+
+static void test_images_are_encoded_decoded_and_compared(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"png", "ppm", "pam", NULL};
+    void *bytes;
+    size_t size;
+    struct gpuconv_difference difference;
+    struct gpuconv_view view = view_of(in);
+    for (int i = 0; i < 4; i++) {
+        struct gpuconv_file_info info;
+        const struct gpuconv_encode_options options = {.format = formats[i]};
+        view.width = WIDTH - 2 * i; /* the rows have gaps */
+        assert_int_equal(gpuconv_encode(context, &view, &options, &bytes, &size, &error), GPUCONV_OK);
+        assert_int_equal(gpuconv_inspect(bytes, size, &info, &error), GPUCONV_OK);
+        assert_true(info.width == view.width && info.channels == 3 && info.type == GPUCONV_UINT8);
+        struct gpuconv_image *image = gpuconv_decode(context, bytes, size, NULL, &error);
+        assert_non_null(image);
+        const struct gpuconv_view decoded = gpuconv_image_view(image);
+        assert_int_equal(gpuconv_compare(context, &view, &decoded, 0, &difference, &error), GPUCONV_OK);
+        assert_true(difference.same_shape && difference.largest == 0 && isinf(difference.psnr) &&
+                    difference.ssim == 1 && difference.first_x == -1);
+        /* A truncated file is refused. */
+        assert_null(gpuconv_decode(context, bytes, size / 2, &(struct gpuconv_decode_options){.name = "half"}, &error));
+        assert_int_equal(error.status, GPUCONV_BAD_DATA);
+        assert_int_equal(strncmp(error.message, "half: ", 6), 0);
+        /* A larger one than the caller wants, too. */
+        assert_null(gpuconv_decode(context, bytes, size, &(struct gpuconv_decode_options){.max_pixels = 9}, &error));
+        gpuconv_free(bytes);
+        gpuconv_image_free(image);
+    }
+}
+
+static void test_differences_are_found(void **state)
+{
+    (void)state;
+    struct gpuconv_difference difference;
+    struct gpuconv_view a = view_of(in), b = view_of(out);
+    memcpy(out, in, SAMPLES);
+    out[(5 * WIDTH + 7) * 3 + 1] ^= 4;
+    out[(9 * WIDTH + 2) * 3] ^= 1;
+    assert_int_equal(gpuconv_compare(context, &a, &b, 1, &difference, &error), GPUCONV_OK);
+    assert_true(difference.largest == 4 && difference.largest_of[1] == 4 && difference.largest_of[0] == 1);
+    assert_true(difference.pixels == 1 && difference.tolerated == 1);
+    assert_true(difference.first_x == 7 && difference.first_y == 5);
+    assert_true(difference.box_x == 7 && difference.box_y == 5 && difference.box_width == 1);
+    assert_true(difference.psnr > 40 && difference.ssim < 1 && difference.ssim > 0.9);
+    struct gpuconv_image *picture = gpuconv_compare_picture(&a, &b, &error);
+    assert_non_null(picture);
+    const struct gpuconv_view shown = gpuconv_image_view(picture);
+    assert_true(shown.width == WIDTH && shown.height == HEIGHT);
+    gpuconv_image_free(picture);
+    b.height--;
+    assert_int_equal(gpuconv_compare(context, &a, &b, 0, &difference, &error), GPUCONV_OK);
+    assert_false(difference.same_shape);
+    assert_null(gpuconv_compare_picture(&a, &b, &error));
+    assert_int_equal(gpuconv_compare(context, &a, &b, -1, &difference, &error), GPUCONV_BAD_ARGUMENT);
+}
+
+static void test_bad_requests_for_files_are_refused(void **state)
+{
+    (void)state;
+    const struct gpuconv_view view = view_of(in), floats = gpuconv_interleaved(in, 4, 4, 1, GPUCONV_FLOAT);
+    struct gpuconv_image *other = gpuconv_image_new(3, 3, 1, GPUCONV_UINT8, &error);
+    const struct gpuconv_encode_options cases[] = {
+        {.format = "gif"},
+        {.format = ""},
+        {.format = "jpg", .quality = 101},
+        {.quality = -1},
+        {.compression = 10},
+        {.compression = -2},
+        {.format = "jpg", .subsampling = 123},
+        {.metadata_of = other},
+        {.reserved = {[5] = 1}},
+        {.background = 1 << 24, .has_background = 1},
+    };
+    void *bytes;
+    size_t size;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(gpuconv_encode(context, &view, &cases[i], &bytes, &size, &error), GPUCONV_BAD_ARGUMENT);
+        assert_null(bytes);
+    }
+    assert_int_equal(gpuconv_encode(context, &floats, NULL, &bytes, &size, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_encode(NULL, &view, NULL, &bytes, &size, &error), GPUCONV_BAD_ARGUMENT);
+    gpuconv_image_free(other);
+    assert_null(gpuconv_image_new(0, 1, 1, GPUCONV_UINT8, &error));
+    assert_null(gpuconv_image_new(1 << 24, 1, 1, GPUCONV_UINT8, &error));
+    assert_null(gpuconv_decode(context, NULL, 0, NULL, &error));
+    assert_null(gpuconv_decode(context, "", 0, NULL, &error));
+    assert_null(gpuconv_decode(context, "P5 1 1 255\n", 11, &(struct gpuconv_decode_options){.bits = 12}, &error));
+    gpuconv_image_free(NULL);
+    gpuconv_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_views_that_make_no_sense_are_refused),
+        cmocka_unit_test(test_contexts_that_cannot_be_are_refused),
+        cmocka_unit_test(test_only_the_strides_that_count_are_checked),
+        cmocka_unit_test(test_views_may_overlap),
+        cmocka_unit_test(test_a_view_has_several_images),
+        cmocka_unit_test(test_floats_agree_with_integers),
+        cmocka_unit_test(test_floats_have_alpha),
+        cmocka_unit_test(test_threads_share_contexts_and_filters),
+        cmocka_unit_test(test_plans_are_those_of_the_filter),
+        cmocka_unit_test(test_filters_are_found_made_and_described),
+        cmocka_unit_test(test_filters_that_make_no_sense_are_refused),
+        cmocka_unit_test(test_images_are_encoded_decoded_and_compared),
+        cmocka_unit_test(test_differences_are_found),
+        cmocka_unit_test(test_bad_requests_for_files_are_refused),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
