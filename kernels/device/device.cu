@@ -5,6 +5,7 @@
 #include "base/round.h"
 #include "kernels/shared/conv.cuh"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,38 @@ struct device {
     int next_texture; /* the oldest, to be replaced next */
     struct reserved table, scratch;
     bool is_abandoned; /* see device_abandon */
+
+    /* For device_enter. */
+    bool is_entered;
+    int previous;            /* device of the calling thread */
+    cudaStream_t own_stream; /* while `stream` is the caller's */
+    cudaEvent_t idle;        /* the end of what was queued last; NULL until then */
+    struct reserved slots[DEVICE_SLOTS];
+    struct device_taps *keeping;    /* receives what a variant uploads; NULL: constant memory and the table do */
+    const struct device_taps *taps; /* that the next launch reads; NULL: the device's own */
 };
+
+/* What a variant has uploaded to a symbol in constant memory. */
+struct kept_words {
+    const void *symbol;
+    void *words;
+    size_t bytes;
+};
+
+struct device_taps {
+    struct kept_words words[2];
+    int count;
+    struct reserved table;
+    uint64_t serial; /* no others have it */
+};
+
+/* Who reads the constant memory of each GPU. It is one of a process, as constant memory is. */
+static pthread_mutex_t readers_mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t last_serial;
+static struct reader {
+    uint64_t serial;  /* of the taps that are there; 0: unknown */
+    cudaEvent_t done; /* the last kernel that reads them has ended */
+} readers[64];
 
 bool cuda_failure(cudaError_t status, const char *call, struct error *error)
 {
@@ -219,6 +251,10 @@ void device_close(struct device *device)
                 cudaEventDestroy(device->marks[i]);
         cudaFree(device->table.data);
         cudaFree(device->scratch.data);
+        for (int i = 0; i < DEVICE_SLOTS; i++)
+            cudaFree(device->slots[i].data);
+        if (device->idle)
+            cudaEventDestroy(device->idle);
         if (device->stream)
             cudaStreamDestroy(device->stream);
     }
@@ -365,41 +401,61 @@ bool device_elapsed(struct device *device, int from, int to, float *milliseconds
     return true;
 }
 
+/* Note an upload of BYTES of words to SYMBOL, in place of it. */
+static bool keep_words(struct device *device, const void *symbol, const void *words, size_t bytes, struct error *error)
+{
+    struct kept_words *kept = &device->keeping->words[device->keeping->count++];
+    kept->symbol = symbol;
+    kept->bytes = bytes;
+    CUDA_TRY(cudaMalloc(&kept->words, bytes), error);
+    CUDA_TRY(cudaMemcpyAsync(kept->words, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
+    return true;
+}
+
 bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error)
 {
+    if (device->keeping)
+        return keep_words(device, symbol, words, (size_t)count * 4, error);
     /* The source is pageable: the call returns once it has been read, so it may be a local array. */
     CUDA_TRY(cudaMemcpyToSymbolAsync(symbol, words, (size_t)count * 4, 0, cudaMemcpyHostToDevice, device->stream),
              error);
     return true;
 }
 
-static bool reserve(struct reserved *reserved, size_t bytes, struct error *error)
+static bool reserve(struct device *device, struct reserved *reserved, size_t bytes, struct error *error)
 {
     if (reserved->bytes >= bytes)
         return true;
-    CUDA_TRY(cudaFree(reserved->data), error); /* cudaFree waits for the kernels that use it */
+    if (device->is_entered && reserved->data)
+        CUDA_TRY(cudaFreeAsync(reserved->data, device->stream), error);
+    else
+        CUDA_TRY(cudaFree(reserved->data), error); /* cudaFree waits for the kernels that use it */
     *reserved = {};
-    CUDA_TRY(cudaMalloc(&reserved->data, bytes), error);
+    if (device->is_entered)
+        CUDA_TRY(cudaMallocAsync(&reserved->data, bytes, device->stream), error);
+    else
+        CUDA_TRY(cudaMalloc(&reserved->data, bytes), error);
     reserved->bytes = bytes;
     return true;
 }
 
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
 {
-    if (!reserve(&device->table, bytes, error))
+    struct reserved *table = device->keeping ? &device->keeping->table : &device->table;
+    if (!reserve(device, table, bytes, error))
         return false;
-    CUDA_TRY(cudaMemcpyAsync(device->table.data, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
+    CUDA_TRY(cudaMemcpyAsync(table->data, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
     return true;
 }
 
 const void *device_table(const struct device *device)
 {
-    return device->table.data;
+    return device->taps ? device->taps->table.data : device->table.data;
 }
 
 bool device_scratch(struct device *device, size_t bytes, void **scratch, struct error *error)
 {
-    if (!reserve(&device->scratch, bytes, error))
+    if (!reserve(device, &device->scratch, bytes, error))
         return false;
     *scratch = device->scratch.data;
     return true;
@@ -460,5 +516,136 @@ bool device_texture(struct device *device, const struct plane *plane, int index,
     device->next_texture = (device->next_texture + 1) % max_textures;
     *slot = wanted;
     *texture = wanted.object;
+    return true;
+}
+
+/* ---- On a caller's stream ---- */
+
+bool device_open_shared(int index, struct device **device, struct error *error)
+{
+    int previous = index;
+    cudaGetDevice(&previous);
+    const bool done = device_open(index, device, error);
+    if (previous != index)
+        cudaSetDevice(previous);
+    cudaGetLastError(); /* where there is no GPU, these have failed, too */
+    return done;
+}
+
+/* Begin on STREAM; the current device is the right one. */
+static bool begin_on_stream(struct device *device, cudaStream_t stream, struct error *error)
+{
+    cudaStreamCaptureStatus status;
+    CUDA_TRY(cudaStreamIsCapturing(stream, &status), error);
+    if (status != cudaStreamCaptureStatusNone)
+        return error_set(error, ERROR_USAGE,
+                         "a CUDA graph captures the stream, but constant memory is shared with work outside the graph; "
+                         "filter before or after the capture");
+    if (device->idle)
+        CUDA_TRY(cudaStreamWaitEvent(stream, device->idle, 0), error);
+    else
+        CUDA_TRY(cudaEventCreateWithFlags(&device->idle, cudaEventDisableTiming), error);
+    device->own_stream = device->stream;
+    device->stream = stream;
+    device->is_entered = true;
+    return true;
+}
+
+bool device_enter(struct device *device, void *const *stream, struct error *error)
+{
+    CUDA_TRY(cudaGetDevice(&device->previous), error);
+    CUDA_TRY(cudaSetDevice(device->index), error);
+    if (begin_on_stream(device, stream ? (cudaStream_t)*stream : device->stream, error))
+        return true;
+    cudaSetDevice(device->previous);
+    return false;
+}
+
+bool device_leave(struct device *device, struct error *error)
+{
+    const cudaError_t recorded = cudaEventRecord(device->idle, device->stream);
+    device->stream = device->own_stream;
+    device->is_entered = false;
+    cudaSetDevice(device->previous);
+    CUDA_TRY(recorded, error);
+    return true;
+}
+
+bool device_reserve(struct device *device, int slot, size_t size, void **memory, struct error *error)
+{
+    if (!reserve(device, &device->slots[slot], size, error))
+        return false;
+    *memory = device->slots[slot].data;
+    return true;
+}
+
+bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, struct device *, struct error *),
+                      struct plan *plan, struct device_taps **taps, struct error *error)
+{
+    *taps = device->keeping = (struct device_taps *)calloc(1, sizeof **taps);
+    if (!*taps)
+        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
+    pthread_mutex_lock(&readers_mutex);
+    device->keeping->serial = ++last_serial;
+    pthread_mutex_unlock(&readers_mutex);
+    const bool done = prepare(plan, device, error);
+    device->keeping = NULL;
+    return done;
+}
+
+void device_free_taps(struct device *device, struct device_taps *taps)
+{
+    (void)device;
+    if (!taps)
+        return;
+    for (int i = 0; i < taps->count; i++)
+        cudaFree(taps->words[i].words);
+    cudaFree(taps->table.data);
+    free(taps);
+}
+
+/* Queue the copy of TAPS to constant memory, unless they are there. */
+static bool copy_taps(struct device *device, const struct device_taps *taps, struct reader *reader, struct error *error)
+{
+    if (reader->done)
+        CUDA_TRY(cudaStreamWaitEvent(device->stream, reader->done, 0), error);
+    else
+        CUDA_TRY(cudaEventCreateWithFlags(&reader->done, cudaEventDisableTiming), error);
+    if (reader->serial == taps->serial)
+        return true;
+    reader->serial = 0;
+    for (int i = 0; i < taps->count; i++)
+        CUDA_TRY(cudaMemcpyToSymbolAsync(taps->words[i].symbol, taps->words[i].words, taps->words[i].bytes, 0,
+                                         cudaMemcpyDeviceToDevice, device->stream),
+                 error);
+    reader->serial = taps->serial;
+    return true;
+}
+
+bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error)
+{
+    if (taps->count > 0 && device->index >= (int)(sizeof readers / sizeof *readers))
+        return error_set(error, ERROR_GPU, "GPU %d is not one of the first 64; use another", device->index);
+    if (taps->count > 0) {
+        pthread_mutex_lock(&readers_mutex);
+        if (!copy_taps(device, taps, &readers[device->index], error)) {
+            pthread_mutex_unlock(&readers_mutex);
+            return false;
+        }
+    }
+    device->taps = taps;
+    return true;
+}
+
+bool device_end_taps(struct device *device, struct error *error)
+{
+    const bool is_reader = device->taps->count > 0;
+    cudaError_t recorded = cudaSuccess;
+    device->taps = NULL;
+    if (is_reader) {
+        recorded = cudaEventRecord(readers[device->index].done, device->stream);
+        pthread_mutex_unlock(&readers_mutex);
+    }
+    CUDA_TRY(recorded, error);
     return true;
 }

@@ -138,6 +138,43 @@ bool device_split(struct device *device, const struct image *image, enum alpha a
 bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
                   const struct image *image, struct error *error);
 
+/* ---- On a caller's stream ---- */
+
+/* As device_open, but the calling thread's current device is afterwards what it was. */
+bool device_open_shared(int index, struct device **device, struct error *error);
+
+/* Let the work of the calling thread be queued on *STREAM, a cudaStream_t, or on the device's own if STREAM is NULL,
+ * until device_leave. It begins after the work that was queued before through this device, on any stream; the host does
+ * not wait. Other threads may not use the device meanwhile. Fails if a CUDA graph captures the stream, because it would
+ * not hold what orders the work. */
+bool device_enter(struct device *device, void *const *stream, struct error *error);
+
+/* End this. The calling thread's current device is again what it was before device_enter. */
+bool device_leave(struct device *device, struct error *error);
+
+/* Between these two calls, the device's memory for an image: number SLOT is at least SIZE bytes long, is aligned to 512
+ * bytes, and keeps its content only until it grows. */
+enum { DEVICE_SLOTS = 5 };
+bool device_reserve(struct device *device, int slot, size_t size, void **memory, struct error *error);
+
+/* Copies of what a variant has uploaded for one plan, in device memory. */
+struct device_taps;
+struct plan;
+
+/* Call PREPARE, a variant's, for PLAN, and keep what it uploads. Call this between device_enter and device_leave.
+ * Release *TAPS with device_free_taps, which takes NULL, too. */
+bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, struct device *, struct error *),
+                      struct plan *plan, struct device_taps **taps, struct error *error);
+void device_free_taps(struct device *device, struct device_taps *taps);
+
+/* Queue what lets kernels read TAPS, after all kernels on this GPU that read others. From a success until
+ * device_end_taps, which follows the launch, other threads of the host wait in this call; that is some microseconds. */
+bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error);
+bool device_end_taps(struct device *device, struct error *error);
+
+/* image_copy on the device, where the samples of both are. */
+bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

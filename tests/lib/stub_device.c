@@ -14,6 +14,7 @@
 #include "kernels/device/device.h"
 #include "plan/plan.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@ struct device {
     struct device_info info;
     int index;
     struct timespec marks[DEVICE_MARKS];
+    bool is_entered;
+    void *slots[DEVICE_SLOTS];
 };
 
 enum call {
@@ -51,6 +54,8 @@ enum call {
 static const char *const call_names[CALL_COUNT] = {"driver",  "open",   "allocate", "locked", "upload", "split",
                                                    "prepare", "launch", "merge",    "mark",   "wait",   "download",
                                                    "elapsed", "jpeg",   "png",      "any"};
+
+const char stub_captured;
 
 /* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
@@ -141,6 +146,8 @@ bool device_open(int index, struct device **device, struct error *error)
 
 void device_close(struct device *device)
 {
+    for (int i = 0; device != NULL && i < DEVICE_SLOTS; i++)
+        free(device->slots[i]);
     free(device);
 }
 
@@ -293,6 +300,91 @@ bool device_orient(struct device *device, const struct image *from, int orientat
     memcpy(to->samples, turned.samples, image_bytes(to));
     image_free(&turned);
     return true;
+}
+
+/* ---- On a caller's stream ---- */
+
+/* One thread at a time uses the taps of a GPU. */
+static pthread_mutex_t readers = PTHREAD_MUTEX_INITIALIZER;
+
+struct device_taps {
+    int uses;
+};
+
+bool device_open_shared(int index, struct device **device, struct error *error)
+{
+    return device_open(index, device, error);
+}
+
+bool device_enter(struct device *device, void *const *stream, struct error *error)
+{
+    if (stream != NULL && *stream == &stub_captured)
+        return error_set(error, ERROR_USAGE, "a CUDA graph captures the stream");
+    if (device->is_entered)
+        return error_set(error, ERROR_WORK, "two threads use one device");
+    device->is_entered = true;
+    return true;
+}
+
+bool device_leave(struct device *device, struct error *error)
+{
+    (void)error;
+    device->is_entered = false;
+    return true;
+}
+
+/* New memory each time, so that a sanitizer sees what reads the old. */
+bool device_reserve(struct device *device, int slot, size_t size, void **memory, struct error *error)
+{
+    if (!device->is_entered)
+        return error_set(error, ERROR_WORK, "memory was reserved outside a call");
+    free(device->slots[slot]);
+    device->slots[slot] = *memory = works(CALL_ALLOCATE, error) ? aligned_alloc(512, (size + 511) / 512 * 512) : NULL;
+    if (*memory != NULL)
+        memset(*memory, 0xa5, size);
+    return *memory != NULL;
+}
+
+bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, struct device *, struct error *),
+                      struct plan *plan, struct device_taps **taps, struct error *error)
+{
+    *taps = calloc(1, sizeof **taps);
+    pthread_mutex_lock(&readers); /* stub_prepare does not know that constant memory has no part in this */
+    const bool done = *taps != NULL && prepare(plan, device, error);
+    atomic_store(&users[device->index], NULL);
+    pthread_mutex_unlock(&readers);
+    return done;
+}
+
+void device_free_taps(struct device *device, struct device_taps *taps)
+{
+    (void)device;
+    free(taps);
+}
+
+bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error)
+{
+    (void)taps;
+    if (!works(CALL_PREPARE, error))
+        return false;
+    pthread_mutex_lock(&readers);
+    atomic_store(&users[device->index], device);
+    return true;
+}
+
+bool device_end_taps(struct device *device, struct error *error)
+{
+    (void)error;
+    atomic_store(&users[device->index], NULL);
+    pthread_mutex_unlock(&readers);
+    return true;
+}
+
+bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, struct error *error)
+{
+    (void)device;
+    image_copy(from, to);
+    return works(CALL_UPLOAD, error);
 }
 
 /* ---- The rows of the table ---- */

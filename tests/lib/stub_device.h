@@ -6,6 +6,9 @@
 
 #include "base/error.h"
 
+/* A stream that a CUDA graph captures. */
+extern const char stub_captured;
+
 /* Count a call of JPEG's functions, or of PNG's, and say whether it works. */
 bool stub_works_jpeg(struct error *error);
 bool stub_works_png(struct error *error);
