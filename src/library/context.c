@@ -62,13 +62,18 @@ static struct gpuconv_context *open_context(const struct gpuconv_context_options
                   PARALLEL_THREADS_MAX);
         return NULL;
     }
-    if (o->uses_gpu) {
-        error_set(error, ERROR_GPU, "this version of the library filters on the CPU only; set uses_gpu to 0");
+    if (o->device < 0) {
+        error_set(error, ERROR_USAGE, "there is no GPU %d; GPUs are counted from 0", o->device);
         return NULL;
     }
     struct gpuconv_context *context = calloc(1, sizeof *context);
     if (context == NULL) {
         error_no_memory(error, "a context");
+        return NULL;
+    }
+    context->device_index = o->device;
+    if (o->uses_gpu && !pipeline_open_device(o->device, &context->device, error)) {
+        free(context);
         return NULL;
     }
     pthread_mutex_init(&context->mutex, NULL);
@@ -98,6 +103,7 @@ void gpuconv_context_close(struct gpuconv_context *context)
         return;
     for (int i = 0; i < PREPARED_MAX; i++)
         close_prepared(context->prepared[i]);
+    pipeline_close_device(context->device);
     thread_pool_close(&context->pool);
     pthread_mutex_destroy(&context->mutex);
     free(context);
@@ -123,13 +129,17 @@ static bool open_prepared(struct gpuconv_context *context, const struct recipe *
                 .border = recipe->border,
                 .alpha = recipe->alpha,
                 .linear = recipe->linear,
-                .choice = CHOICE_CPU,
+                .choice = context->device != NULL ? CHOICE_CUDA : CHOICE_CPU,
+                .device = context->device_index,
                 .pool = &context->pool,
             },
     };
     atomic_fetch_add(&((struct gpuconv_filter *)recipe->filter)->references, 1);
     phases_begin(&prepared->phases);
-    return pipeline_open(&prepared->pipeline, &prepared->request, error);
+    const bool done = pipeline_open(&prepared->pipeline, &prepared->request, error);
+    prepared->pipeline.device = context->device;
+    prepared->pipeline.shares_device = true;
+    return done;
 }
 
 /* Find the pipeline for RECIPE, or open it in place of the one that was not used for the longest time. */
@@ -161,6 +171,8 @@ struct application {
     struct gpuconv_context *context;
     struct recipe recipe; /* but for effective_alpha, which depends on each image */
     const struct gpuconv_image *curve_of;
+    bool on_device; /* the images are in the memory of the context's GPU */
+    void *stream;   /* for these */
 };
 
 /* Let the tables of linear light be those that the caller asks for. */
@@ -176,14 +188,42 @@ static bool set_linear(const struct application *application, const struct image
     return true;
 }
 
+/* Filter an image on the host by a GPU, which takes rows without padding. */
+static bool run_copies(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
+{
+    struct image from, to;
+    if (!image_allocate(&from, in->width, in->height, in->channels, in->bits, error))
+        return false;
+    image_copy(in, &from);
+    to = from;
+    const bool done = pipeline_copy_and_run(pipeline, &from, &to, error);
+    if (done)
+        image_copy(&to, out);
+    image_free(&from);
+    return done;
+}
+
+/* Filter one image by the planned pipeline. */
+static bool run_pipeline(const struct application *application, struct pipeline *pipeline, const struct image *in,
+                         struct image *out, struct error *error)
+{
+    const struct image shape = {.width = in->width, .height = in->height, .channels = in->channels, .bits = in->bits};
+    const struct row_source source = {.image = in};
+    const struct row_sink sink = {.image = out, .multiple = 1};
+    if (application->on_device)
+        return pipeline_queue(pipeline, in, out, &application->stream, error);
+    return application->context->device != NULL ? run_copies(pipeline, in, out, error)
+                                                : pipeline_stream(pipeline, &shape, &source, &sink, error);
+}
+
 /* Filter one image. */
 static bool apply_to_image(const struct application *application, const struct image *in, struct image *out,
                            struct error *error)
 {
     struct recipe recipe = application->recipe;
     /* Filtering an opaque image without premultiplying is faster and gives the same bytes. */
-    const bool is_opaque =
-        recipe.alpha == ALPHA_PREMULTIPLY && image_has_alpha(in) && recipe.bits < 32 && image_is_opaque(in);
+    const bool is_opaque = recipe.alpha == ALPHA_PREMULTIPLY && image_has_alpha(in) && recipe.bits < 32 &&
+                           !application->on_device && image_is_opaque(in);
     recipe.effective_alpha = is_opaque ? ALPHA_KEEP : recipe.alpha;
     struct prepared *prepared = find_prepared(application->context, &recipe, error);
     if (prepared == NULL)
@@ -195,10 +235,9 @@ static bool apply_to_image(const struct application *application, const struct i
         .shape = {.width = in->width, .height = in->height, .channels = in->channels, .bits = in->bits},
         .alpha = recipe.effective_alpha,
     };
-    const struct row_source source = {.image = in};
-    const struct row_sink sink = {.image = out, .multiple = 1};
-    return pipeline_plan(&prepared->pipeline, &input, BACKEND_CPU, &prepared->phases, error) &&
-           pipeline_stream(&prepared->pipeline, &input.shape, &source, &sink, error);
+    const enum backend backend = application->context->device != NULL ? BACKEND_CUDA : BACKEND_CPU;
+    return pipeline_plan(&prepared->pipeline, &input, backend, &prepared->phases, error) &&
+           run_pipeline(application, &prepared->pipeline, in, out, error);
 }
 
 /* Copy all IMAGES to a block of memory, which they then are. */
@@ -229,7 +268,10 @@ static bool apply_to_images(const struct application *application, const struct 
     uint8_t *block = NULL;
     const uintptr_t a = (uintptr_t)in->first.samples, b = (uintptr_t)out->first.samples;
     const bool overlaps = a < b + out->bytes && b < a + in->bytes;
-    bool done = !overlaps || copy_images(&from, &block, error);
+    if (overlaps && application->on_device && in->count > 1)
+        return error_set(error, ERROR_USAGE,
+                         "several images on a GPU overlap their results; give other memory for the output");
+    bool done = !overlaps || application->on_device || copy_images(&from, &block, error);
     for (size_t i = 0; done && i < from.count; i++) {
         const struct image image = images_at(&from, i);
         struct image result = images_at(out, i);
@@ -237,6 +279,19 @@ static bool apply_to_images(const struct application *application, const struct 
     }
     free(block);
     return done;
+}
+
+/* Check the kinds of memory, and the stream. */
+static bool check_memory(const struct gpuconv_context *context, const struct gpuconv_view *in,
+                         const struct gpuconv_view *out, const struct gpuconv_options *options, struct error *error)
+{
+    if (in->memory != out->memory)
+        return error_set(error, ERROR_USAGE, "one image is on the host and the other on a GPU; copy one of them");
+    if (in->memory == GPUCONV_DEVICE && context->device == NULL)
+        return error_set(error, ERROR_USAGE,
+                         "a context on the CPU filters images on the host; open one with uses_gpu, or copy them");
+    return in->memory == GPUCONV_DEVICE || options->stream == NULL ||
+           error_set(error, ERROR_USAGE, "images on the host are not filtered on a CUDA stream; set it to NULL");
 }
 
 static bool check_options(const struct gpuconv_options *options, const struct gpuconv_view *in, struct error *error)
@@ -250,8 +305,6 @@ static bool check_options(const struct gpuconv_options *options, const struct gp
     if (options->linear && in->type == GPUCONV_FLOAT)
         return error_set(error, ERROR_USAGE,
                          "floats are filtered as they are; convert them to linear light before, and set linear to 0");
-    if (options->stream != NULL)
-        return error_set(error, ERROR_USAGE, "a context on the CPU has no CUDA stream; set it to NULL");
     return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
 }
 
@@ -269,8 +322,7 @@ static bool check_pair(const struct gpuconv_view *in, const struct gpuconv_view 
                          "give an output like the input",
                          images[0].count, a->height, a->width, a->channels, a->bits, images[1].count, b->height,
                          b->width, b->channels, b->bits);
-    return (in->memory == GPUCONV_HOST && out->memory == GPUCONV_HOST) ||
-           error_set(error, ERROR_USAGE, "a context on the CPU filters images on the host; copy them from the GPU");
+    return true;
 }
 
 static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *filter, const struct gpuconv_view *in,
@@ -283,7 +335,8 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
     options = options != NULL ? options : &defaults;
     if (context == NULL || filter == NULL)
         return error_set(error, ERROR_USAGE, "there is no %s; open it first", context == NULL ? "context" : "filter");
-    if (!check_pair(in, out, images, error) || !check_options(options, in, error))
+    if (!check_pair(in, out, images, error) || !check_memory(context, in, out, options, error) ||
+        !check_options(options, in, error))
         return false;
     const struct application application = {
         .context = context,
@@ -296,6 +349,8 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
                 .bits = images[0].first.bits,
             },
         .curve_of = options->curve_of,
+        .on_device = in->memory == GPUCONV_DEVICE,
+        .stream = options->stream,
     };
     pthread_mutex_lock(&context->mutex);
     const bool done = apply_to_images(&application, &images[0], &images[1], error);

@@ -67,7 +67,7 @@ struct gpuconv_context;
 
 struct gpuconv_context_options {
     int threads;  /* of the CPU, the calling thread included; 0: one for each processor that this process may use */
-    int uses_gpu; /* 1: filter on a GPU. 0: filter on the CPU; no GPU is then started or asked for */
+    int uses_gpu; /* 1: filter on a GPU, whose start takes about 0.3 s. 0: on the CPU; no GPU is asked for */
     int device;   /* the GPU, as CUDA counts them */
     int reserved[5];
 };
@@ -209,7 +209,7 @@ struct gpuconv_options {
     enum gpuconv_alpha alpha;
     int linear;                           /* 1: filter in linear light. For samples of 8 and 16 bits */
     const struct gpuconv_image *curve_of; /* a decoded image whose profile says what linear light is; NULL: sRGB */
-    void *stream; /* of a context on a GPU: the cudaStream_t on which views in device memory are filtered */
+    void *stream; /* for views in device memory: the cudaStream_t; NULL is CUDA's default stream */
     int reserved[6];
 };
 
@@ -218,10 +218,19 @@ struct gpuconv_options {
  * machine, with any number of threads. Floats are neither rounded nor clamped: their sums depend on the order, so they
  * agree with the exact result only within the rounding of float, and machines may differ.
  *
- * IN and OUT may overlap, or be the same; then memory for one more image is used. In OUT, no two samples may share
- * memory. Bytes between the samples of OUT are not written.
+ * IN and OUT may overlap, or be the same; then memory for one more image is used. Several images in device memory may
+ * not. In OUT, no two samples may share memory. Bytes between the samples of OUT are not written.
  *
- * Views on the host: the call returns when OUT is written. Views in device memory are not supported yet. */
+ * Views on the host: the call returns when OUT is written. A context on a GPU copies the samples there and back.
+ *
+ * Views in device memory: the work is queued on the stream of OPTIONS, in its order, and the call returns at once. IN
+ * and OUT must stay until the work is done. The first call with a filter, or with another curve of linear light, copies
+ * its numbers to the GPU, and may wait for that. Calls of one context are ordered on the GPU, also those on other
+ * streams, because they share memory; those of other contexts are ordered only where both need constant memory. Where
+ * the stream is captured by a CUDA graph, the call fails: a graph would not hold this order. Fastest are planes whose
+ * first sample is at a multiple of 512 bytes, and whose strides of rows and channels are multiples of 128, and then
+ * interleaved images without padding at a multiple of 16 bytes. Others are copied on the GPU. Floats with alpha need
+ * GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. */
 GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
                                               const struct gpuconv_view *in, const struct gpuconv_view *out,
                                               const struct gpuconv_options *options, struct gpuconv_error *error);

@@ -54,6 +54,8 @@ enum { PREPARED_MAX = 16 };
 struct gpuconv_context {
     pthread_mutex_t mutex; /* for all that follows; a pool and a pipeline serve one thread at a time */
     struct thread_pool pool;
+    struct device *device; /* NULL: the CPU filters */
+    int device_index;
     struct prepared *prepared[PREPARED_MAX]; /* NULL after the last */
     uint64_t calls;
 };

@@ -66,12 +66,25 @@ bool gpu_open(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
+void gpu_forget_taps(struct pipeline *pipeline, size_t number)
+{
+    if (pipeline->taps == NULL)
+        return;
+    device_free_taps(pipeline->device, pipeline->taps[number]);
+    pipeline->taps[number] = NULL;
+}
+
 void gpu_close(struct pipeline *pipeline, bool is_last)
 {
     if (is_last && pipeline->device != NULL && pipeline->request->start != NULL)
         device_abandon(pipeline->device);
     pipeline_shrink(pipeline);
-    device_close(pipeline->device);
+    for (size_t i = 0; i < pipeline->request->count; i++)
+        gpu_forget_taps(pipeline, i);
+    free(pipeline->taps);
+    pipeline->taps = NULL;
+    if (!pipeline->shares_device)
+        device_close(pipeline->device);
     pipeline->device = NULL;
     pipeline->has_taps = false;
 }
@@ -112,18 +125,7 @@ static bool grow_device(struct device *device, struct buffer *buffer, size_t siz
     return true;
 }
 
-/* The device memory of one image. */
-struct workspace {
-    struct image image; /* interleaved */
-    struct plane planes[2];
-    const struct linear *linear; /* NULL: the samples are filtered as they are */
-    struct image decoded;        /* as the decoder makes it; the same samples where these are right */
-    struct image encoded;        /* as the encoder wants it, likewise */
-    bool reads_taps;             /* the lock of constant memory is held for reading */
-};
-
-/* Let the device hold the tables of linear light. No other image uses those that are there. */
-static bool upload_linear(struct pipeline *pipeline, struct error *error)
+bool gpu_upload_linear(struct pipeline *pipeline, struct error *error)
 {
     const struct linear *linear = pipeline->linear;
     struct buffer *buffer = &pipeline->device_linear;
@@ -185,8 +187,8 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     const int count = pipeline->work.planes;
     const enum sample sample = pipeline->work.sample;
     const bool has_samples = io->decodes == GPU_CODEC_NONE || io->encodes == GPU_CODEC_NONE;
-    bool done = upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
-                                                              device_allocate, device_release, error);
+    bool done = gpu_upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
+                                                                  device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
         struct buffer *buffer = &pipeline->device_planes[i];
         const size_t size = device_plane_layout(sample, image->width, image->height, count, 0, &workspace->planes[i]);
@@ -276,10 +278,23 @@ static bool encode_image(struct pipeline *pipeline, const struct workspace *work
  * of constant memory is held. */
 enum mark { MARK_BEGIN, MARK_INPUT, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_OUTPUT, MARK_COUNT };
 
-/* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS. *IN becomes the index
- * of the planes that hold the result. */
-static bool queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace,
-                          bool uploads, int *in, struct error *error)
+/* Queue a filter, and before it the upload of its taps if UPLOADS. */
+static bool queue_filter(struct pipeline *pipeline, size_t number, const struct plane *from, const struct plane *to,
+                         bool uploads, struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct plan *plan = &pipeline->plans[number];
+    if (pipeline->taps == NULL)
+        return (!uploads || variant_prepare(plan, device, error)) &&
+               plan->variant->launch(plan, device, from, to, error);
+    if (!device_use_taps(device, pipeline->taps[number], error))
+        return false;
+    const bool done = plan->variant->launch(plan, device, from, to, error);
+    return device_end_taps(device, done ? error : NULL) && done;
+}
+
+bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
+                       int *in, struct error *error)
 {
     const struct request *request = pipeline->request;
     struct device *device = pipeline->device;
@@ -287,7 +302,6 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
     enum alpha last = ALPHA_KEEP; /* of the filter before */
     *in = 0;
     for (size_t i = 0; i < request->count; i++, *in = !*in) {
-        struct plan *plan = &pipeline->plans[i];
         const enum alpha alpha = request_alpha(request, pipeline->effective_alpha, i);
         struct plane *from = &workspace->planes[*in];
         if (i > 0 && merges && !device_merge(device, from, last, workspace->linear, &workspace->image, error))
@@ -295,8 +309,7 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
         from->count = workspace->planes[!*in].count = image_planes(image, alpha);
         if (i > 0 && merges && !device_split(device, &workspace->image, alpha, workspace->linear, from, error))
             return false;
-        if ((uploads && !variant_prepare(plan, device, error)) ||
-            !plan->variant->launch(plan, device, from, &workspace->planes[!*in], error))
+        if (!queue_filter(pipeline, i, from, &workspace->planes[!*in], uploads, error))
             return false;
         last = alpha;
     }
@@ -332,7 +345,7 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
         }
     }
     bool done = device_mark(device, MARK_LOCK, error) &&
-                queue_filters(pipeline, image, workspace, uploads, in, error) &&
+                gpu_queue_filters(pipeline, image, workspace, uploads, in, error) &&
                 device_mark(device, MARK_CONVOLVE, error);
     if (memory != NULL && uploads) {
         done = device_wait(device, done ? error : NULL) && done;

@@ -60,9 +60,40 @@ bool gpu_open(struct pipeline *pipeline, struct error *error)
     return no_cuda(error);
 }
 
+bool pipeline_open_device(int index, struct device **device, struct error *error)
+{
+    (void)index;
+    *device = NULL;
+    return no_cuda(error);
+}
+
+void pipeline_close_device(struct device *device)
+{
+    (void)device;
+}
+
+bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
+                    struct error *error)
+{
+    (void)pipeline, (void)in, (void)out, (void)stream;
+    return no_cuda(error);
+}
+
+bool pipeline_copy_and_run(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                           struct error *error)
+{
+    (void)pipeline, (void)in, (void)out;
+    return no_cuda(error);
+}
+
 void pipeline_shrink(struct pipeline *pipeline)
 {
     (void)pipeline;
+}
+
+void gpu_forget_taps(struct pipeline *pipeline, size_t number)
+{
+    (void)pipeline, (void)number;
 }
 
 void gpu_close(struct pipeline *pipeline, bool is_last)

@@ -29,6 +29,7 @@ static bool make_plans(struct pipeline *pipeline, enum backend backend, struct e
             continue;
         plan_free(plan);
         pipeline->has_taps = false;
+        gpu_forget_taps(pipeline, i);
         if (!variant_plan(plan, filter, request->border, pipeline->work.sample, variant, error))
             return false;
         plan->pool = request->pool;

@@ -29,6 +29,7 @@ struct device;
 struct device_info;
 struct device_jpeg;
 struct device_png;
+struct device_taps;
 
 /* Encoded data in the place of samples, as the input or the output of a pipeline on a GPU. Only they cross the bus. */
 struct gpu_io {
@@ -93,6 +94,10 @@ struct pipeline {
     struct device_jpeg *jpeg;     /* NULL until the GPU decodes or encodes a JPEG */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
     bool has_taps;                /* the open device has the taps of the only filter, beside constant memory */
+
+    /* For pipeline_queue. */
+    bool shares_device;        /* the device is another's, and stays open */
+    struct device_taps **taps; /* of each plan, or NULL; NULL until the first image */
 };
 
 /* Was this program built with CUDA? */
@@ -156,6 +161,22 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
 /* Bytes of memory that pipeline_stream needs, however alpha takes part. SIZE_MAX if they are too many to count. */
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink);
+
+/* Open GPU INDEX for pipelines that share it. Set pipeline->device and pipeline->shares_device before the first plan, and
+ * close it after the pipelines. */
+bool pipeline_open_device(int index, struct device **device, struct error *error);
+void pipeline_close_device(struct device *device);
+
+/* Apply the filters of a pipeline that is planned for a GPU to IN, and write the result to OUT, an image of the same
+ * shape. Both are in the memory of the GPU, may have strides, and may overlap. The work is queued on *STREAM, a
+ * cudaStream_t, or on the device's own if STREAM is NULL, and the next wait reports errors of kernels. The host does not
+ * wait for it, but may wait when the pipeline's first image uploads the taps. */
+bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
+                    struct error *error);
+
+/* The same for images on the host, whose rows have no padding. Returns when OUT is written. */
+bool pipeline_copy_and_run(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                           struct error *error);
 
 /* Release the buffers; the device stays open. */
 void pipeline_shrink(struct pipeline *pipeline);

@@ -23,10 +23,33 @@ bool gpu_open(struct pipeline *pipeline, struct error *error);
  * GPU. */
 void gpu_close(struct pipeline *pipeline, bool is_last);
 
+/* Release pipeline->taps of plan NUMBER. */
+void gpu_forget_taps(struct pipeline *pipeline, size_t number);
+
 /* Filter IMAGE by the plans. IO is as for pipeline_run. RESULT, a copy of IMAGE's struct, becomes the view that
  * pipeline_run describes. After a failure *INTACT says whether IMAGE still has the samples that it had. If the CPU may
  * take over, it has them, unless there was too little memory for a second image. */
 bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result, bool *intact,
                 struct error *error);
+
+/* ---- cuda.c, for queue.c ---- */
+
+/* The device memory of one image. */
+struct workspace {
+    struct image image; /* interleaved */
+    struct plane planes[2];
+    const struct linear *linear; /* NULL: the samples are filtered as they are */
+    struct image decoded;        /* as the decoder makes it; the same samples where these are right */
+    struct image encoded;        /* as the encoder wants it, likewise */
+    bool reads_taps;             /* the lock of constant memory is held for reading */
+};
+
+/* Let the device hold the tables of linear light. No other image uses those that are there. */
+bool gpu_upload_linear(struct pipeline *pipeline, struct error *error);
+
+/* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS, or the use of those in
+ * pipeline->taps if it has them. *IN becomes the index of the planes that hold the result. */
+bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
+                       int *in, struct error *error);
 
 #endif

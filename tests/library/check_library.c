@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random calls of gpuconv_apply, each beside the command line: check_library GPUCONV [CALLS]. The samples are written as
- * a PAM, which gpuconv filters. The library filters the same samples in views: interleaved, planar, transposed, padded,
- * cropped, at the end of a page, in place. The result must be the same bytes, and no other byte may change. */
+ * Random calls of gpuconv_apply, each beside the command line: check_library GPUCONV CALLS [gpu]. The samples are written
+ * as a PAM, which gpuconv filters. The library filters the same samples in views: interleaved, planar, transposed,
+ * padded, cropped, at the end of a page, in place. The result must be the same bytes, and no other byte may change. With
+ * `gpu`, contexts use a GPU, and most views are in its memory: managed memory, which the host sees too, or, with the
+ * stub in place of a GPU, any. */
 #include "base/random.h"
 #include "tests/lib/program.h"
 
@@ -40,6 +42,66 @@ static size_t picture_size(const struct picture *picture)
 {
     return (size_t)picture->width * (size_t)picture->height * (size_t)picture->channels * sample_size(picture);
 }
+
+/* ---- Memory ---- */
+
+/* Memory between two pages that cannot be touched. */
+static uint8_t *open_arena(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *all = mmap(NULL, ARENA + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED || mprotect(all + page, ARENA, PROT_READ | PROT_WRITE) != 0)
+        fail("there is not enough memory");
+    return all + page;
+}
+
+#ifdef GPUCONV_MANAGED_MEMORY
+
+/* From cuda_runtime_api.h, whose folder only nvcc knows. */
+int cudaMallocManaged(void **memory, size_t size, unsigned flags);
+int cudaDeviceSynchronize(void);
+int cudaStreamCreate(void **stream);
+
+static uint8_t *open_device_arena(void)
+{
+    void *arena;
+    if (cudaMallocManaged(&arena, ARENA, 1) != 0)
+        fail("there is no managed memory");
+    return arena;
+}
+
+static void *open_stream(void)
+{
+    void *stream;
+    if (cudaStreamCreate(&stream) != 0)
+        fail("there is no stream");
+    return stream;
+}
+
+/* Wait for all work. */
+static void wait_for_device(void)
+{
+    if (cudaDeviceSynchronize() != 0)
+        fail("a kernel failed");
+}
+
+#else
+
+static uint8_t *open_device_arena(void)
+{
+    return open_arena();
+}
+
+static void *open_stream(void)
+{
+    return NULL;
+}
+
+static void wait_for_device(void)
+{
+}
+
+#endif
 
 /* ---- Pictures ---- */
 
@@ -113,14 +175,13 @@ static void read_expected(struct picture *picture, const char *path)
 
 /* ---- Views ---- */
 
-/* Memory between two pages that cannot be touched. */
-static uint8_t *open_arena(void)
+/* Planes as the kernels of a GPU take them. */
+static struct gpuconv_view place_planes(const struct picture *picture, uint8_t *arena)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uint8_t *all = mmap(NULL, ARENA + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED || mprotect(all + page, ARENA, PROT_READ | PROT_WRITE) != 0)
-        fail("there is not enough memory");
-    return all + page;
+    struct gpuconv_view view = gpuconv_planar(arena, picture->width, picture->height, picture->channels, picture->type);
+    view.row_stride = (view.row_stride + 127) / 128 * 128;
+    view.channel_stride = view.row_stride * (picture->height + 1);
+    return view;
 }
 
 /* Place a view like PICTURE in ARENA: its axes in any order, with gaps, at the end, the start or in between. */
@@ -131,6 +192,11 @@ static struct gpuconv_view place_view(uint64_t *state, const struct picture *pic
     const int counts[3] = {picture->channels, picture->width, picture->height};
     const ptrdiff_t size = (ptrdiff_t)sample_size(picture);
     const bool gaps = random_between(state, 0, 1);
+    const int simple = random_between(state, 0, 7);
+    if (simple == 0)
+        return place_planes(picture, arena);
+    if (simple == 1)
+        return gpuconv_interleaved(arena, picture->width, picture->height, picture->channels, picture->type);
     ptrdiff_t strides[3], covered = size;
     for (int i = 0; i < 3; i++) {
         const int axis = order[i];
@@ -277,41 +343,76 @@ static void report(const char *what, const struct setting *setting, const struct
          picture->height, picture->channels, (int)picture->type);
 }
 
+/* Contexts, and the memory for views. */
+struct library {
+    struct gpuconv_context *contexts[2];
+    uint8_t *arenas[3];        /* for the input, the output, and the expected output */
+    uint8_t *device_arenas[2]; /* the same in the memory of a GPU; NULL: there is none */
+    void *streams[2];
+};
+
+static void open_library(bool uses_gpu, struct library *library)
+{
+    *library = (struct library){0};
+    for (int i = 0; i < 2; i++) {
+        struct gpuconv_error error;
+        const struct gpuconv_context_options options = {.threads = 1 + 2 * i, .uses_gpu = uses_gpu};
+        library->contexts[i] = gpuconv_context_open(&options, &error);
+        if (library->contexts[i] == NULL)
+            fail("%s", error.message);
+        library->device_arenas[i] = uses_gpu ? open_device_arena() : NULL;
+        library->streams[i] = uses_gpu ? open_stream() : NULL;
+    }
+    for (int i = 0; i < 3; i++)
+        library->arenas[i] = open_arena();
+}
+
 /* Filter PICTURE from one view to another, and sometimes in place. */
-static void check_call(uint64_t *state, struct gpuconv_context *context, const struct setting *setting,
-                       const struct picture *picture, uint8_t *const arenas[3])
+static void check_call(uint64_t *state, const struct library *library, const struct setting *setting,
+                       const struct picture *picture)
 {
     struct gpuconv_error error;
     const bool in_place = random_between(state, 0, 7) == 0;
-    const struct gpuconv_view out = place_view(state, picture, arenas[1]);
-    const struct gpuconv_view in = in_place ? out : place_view(state, picture, arenas[0]);
-    struct gpuconv_view expected = out;
-    expected.data = arenas[2] + ((uint8_t *)out.data - arenas[1]);
+    const bool on_device = library->device_arenas[0] != NULL && random_between(state, 0, 5) > 0;
+    uint8_t *const *arenas = on_device ? library->device_arenas : library->arenas;
+    struct gpuconv_view out = place_view(state, picture, arenas[1]);
+    struct gpuconv_view in = in_place ? out : place_view(state, picture, arenas[0]), expected = out;
+    struct gpuconv_options options = setting->options;
+    in.memory = out.memory = on_device ? GPUCONV_DEVICE : GPUCONV_HOST;
+    if (on_device)
+        options.stream = library->streams[random_between(state, 0, 1)];
+    expected.data = library->arenas[2] + ((uint8_t *)out.data - arenas[1]);
     memset(arenas[1], 0xa5, ARENA);
-    memset(arenas[2], 0xa5, ARENA);
+    memset(library->arenas[2], 0xa5, ARENA);
     fill_view(picture, picture->samples, &in);
     fill_view(picture, picture->expected, &expected);
-    if (gpuconv_apply(context, setting->filter, &in, &out, &setting->options, &error) != GPUCONV_OK)
+    if (gpuconv_apply(library->contexts[random_between(state, 0, 1)], setting->filter, &in, &out, &options, &error) !=
+        GPUCONV_OK)
         report(error.message, setting, picture);
-    if (memcmp(arenas[1], arenas[2], ARENA) != 0)
-        report(in_place ? "other bytes in place" : "other bytes", setting, picture);
+    if (on_device)
+        wait_for_device();
+    if (memcmp(arenas[1], library->arenas[2], ARENA) != 0)
+        report(in_place    ? "other bytes in place"
+               : on_device ? "other bytes on the GPU"
+                           : "other bytes",
+               setting, picture);
 }
 
 int main(int count, char *arguments[])
 {
-    if (count < 2)
-        fail("usage: check_library GPUCONV [CALLS]");
-    const int calls = count > 2 ? atoi(arguments[2]) : 5000;
+    if (count < 3)
+        fail("usage: check_library GPUCONV CALLS [gpu]");
+    const int calls = atoi(arguments[2]);
     char folder[] = "/tmp/gpuconv-library-XXXXXX", path[PATH];
     uint64_t state = 31;
-    struct gpuconv_error error;
-    struct gpuconv_context *contexts[2] = {
-        gpuconv_context_open(&(struct gpuconv_context_options){.threads = 1}, &error),
-        gpuconv_context_open(&(struct gpuconv_context_options){.threads = 3}, &error),
-    };
-    uint8_t *const arenas[3] = {open_arena(), open_arena(), open_arena()};
-    if (mkdtemp(folder) == NULL || contexts[0] == NULL || contexts[1] == NULL)
-        fail("there is no temporary folder or no memory");
+    struct library library;
+    if (count > 3 && gpuconv_gpus() == 0) {
+        printf("skipped: there is no GPU\n");
+        return EXIT_SKIPPED;
+    }
+    open_library(count > 3, &library);
+    if (mkdtemp(folder) == NULL)
+        fail("there is no temporary folder");
     snprintf(path, sizeof path, "%s/in", folder);
     mkdir(path, 0700);
     for (int number = 0; number * IMAGES < calls; number++) {
@@ -327,14 +428,14 @@ int main(int count, char *arguments[])
         for (int i = 0; i < IMAGES; i++) {
             snprintf(path, sizeof path, "%s/out/%d.pam", folder, i);
             read_expected(&pictures[i], path);
-            check_call(&state, contexts[i % 2], &setting, &pictures[i], arenas);
+            check_call(&state, &library, &setting, &pictures[i]);
             free(pictures[i].samples);
             free(pictures[i].expected);
         }
         gpuconv_filter_close(setting.filter);
     }
-    gpuconv_context_close(contexts[0]);
-    gpuconv_context_close(contexts[1]);
+    gpuconv_context_close(library.contexts[0]);
+    gpuconv_context_close(library.contexts[1]);
     snprintf(path, sizeof path, "rm -r '%s'", folder);
     if (system(path) != 0)
         fail("failed: %s", path);

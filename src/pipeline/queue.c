@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Images in the memory of a GPU, filtered on a caller's stream. Nothing here waits.
+ *
+ * An image takes the shortest way to planes and back:
+ *
+ *   planes, aligned as kernels need them, one filter    the kernel reads and writes them
+ *   interleaved without padding                         split, filters, merge, as for an image of a file
+ *   all others                                          their samples are copied, with their strides
+ *
+ * Where alpha weighs the colours, or light is linear, there is always a split and a merge. */
+#include "pipeline/pipeline_internal.h"
+
+#include "kernels/device/device.h"
+
+#include <stdlib.h>
+
+/* The device's memory for images: slots of device_reserve. */
+enum { SLOT_PLANES, SLOT_OTHER_PLANES, SLOT_IMAGE, SLOT_COPY, SLOT_HOST };
+
+enum { IMAGE_ALIGNMENT = 16, PLANE_ALIGNMENT = 512, ROW_ALIGNMENT = 128 };
+
+bool pipeline_open_device(int index, struct device **device, struct error *error)
+{
+    return device_open_shared(index, device, error);
+}
+
+void pipeline_close_device(struct device *device)
+{
+    device_close(device);
+}
+
+/* ---- Layouts ---- */
+
+/* Do the kernels for images take this one? */
+static bool is_packed(const struct image *image)
+{
+    return image->bits <= 16 && (uintptr_t)image->samples % IMAGE_ALIGNMENT == 0 &&
+           image_row_stride(image) == image_row_bytes(image) && image_pixel_stride(image) == image_pixel_bytes(image) &&
+           image_channel_stride(image) == image_sample_bytes(image);
+}
+
+/* Do the kernels for planes take the first COUNT channels of IMAGE? */
+static bool is_planar(const struct image *image, int count)
+{
+    return (uintptr_t)image->samples % PLANE_ALIGNMENT == 0 && image_pixel_stride(image) == image_sample_bytes(image) &&
+           (image->height == 1 || image_row_stride(image) % ROW_ALIGNMENT == 0) &&
+           (count == 1 || image_channel_stride(image) % ROW_ALIGNMENT == 0);
+}
+
+/* The channels of a planar image as planes. */
+static struct plane planes_of(const struct image *image, const struct plane *like)
+{
+    struct plane planes = *like;
+    planes.row_bytes = image_row_stride(image);
+    planes.plane_bytes = image_channel_stride(image);
+    planes.data = image->samples;
+    return planes;
+}
+
+/* Planes as a planar image. */
+static struct image image_of(const struct plane *planes)
+{
+    return (struct image){
+        .width = planes->width,
+        .height = planes->height,
+        .channels = planes->count,
+        .bits = (int)(8 * sample_bytes(planes->sample)),
+        .samples = planes->data,
+        .row_stride = planes->row_bytes,
+        .pixel_stride = sample_bytes(planes->sample),
+        .channel_stride = planes->plane_bytes,
+    };
+}
+
+/* COUNT channels of IMAGE, from channel FIRST on. */
+static struct image channels_of(const struct image *image, int first, int count)
+{
+    struct image part = *image;
+    part.row_stride = image_row_stride(image);
+    part.pixel_stride = image_pixel_stride(image);
+    part.channel_stride = image_channel_stride(image);
+    part.samples += (size_t)first * part.channel_stride;
+    part.channels = count;
+    return part;
+}
+
+/* Bytes from the first sample to the end of the last one. */
+static size_t bytes_of(const struct image *image)
+{
+    return (size_t)(image->height - 1) * image_row_stride(image) +
+           (size_t)(image->width - 1) * image_pixel_stride(image) +
+           (size_t)(image->channels - 1) * image_channel_stride(image) + image_sample_bytes(image);
+}
+
+static bool overlap(const struct image *a, const struct image *b)
+{
+    const uintptr_t first = (uintptr_t)a->samples, second = (uintptr_t)b->samples;
+    return first < second + bytes_of(b) && second < first + bytes_of(a);
+}
+
+/* ---- An image ---- */
+
+/* Keep the taps of all plans on the device. */
+static bool keep_taps(struct pipeline *pipeline, struct error *error)
+{
+    const size_t count = pipeline->request->count;
+    if (pipeline->taps == NULL)
+        pipeline->taps = calloc(count, sizeof *pipeline->taps);
+    if (pipeline->taps == NULL)
+        return error_no_memory(error, "the taps of %zu filters", count);
+    for (size_t i = 0; i < count; i++)
+        if (pipeline->taps[i] == NULL &&
+            !device_keep_taps(pipeline->device, variant_prepare, &pipeline->plans[i], &pipeline->taps[i], error)) {
+            gpu_forget_taps(pipeline, i);
+            return false;
+        }
+    return true;
+}
+
+/* Set IMAGE to a shape like LIKE without padding in the memory of SLOT. */
+static bool reserve_image(struct device *device, int slot, const struct image *like, struct image *image,
+                          struct error *error)
+{
+    void *memory;
+    *image =
+        (struct image){.width = like->width, .height = like->height, .channels = like->channels, .bits = like->bits};
+    if (!device_reserve(device, slot, image_bytes(image), &memory, error))
+        return false;
+    image->samples = memory;
+    return true;
+}
+
+static bool reserve_planes(const struct pipeline *pipeline, const struct image *image, struct plane planes[2],
+                           struct error *error)
+{
+    for (int i = 0; i < 2; i++) {
+        const size_t size = device_plane_layout(pipeline->work.sample, image->width, image->height,
+                                                pipeline->work.planes, 0, &planes[i]);
+        if (!device_reserve(pipeline->device, i == 0 ? SLOT_PLANES : SLOT_OTHER_PLANES, size, &planes[i].data, error))
+            return false;
+    }
+    return true;
+}
+
+/* Filter channels as they are, from IN to OUT. They do not overlap, or are the same packed image. */
+static bool queue_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                           struct workspace *workspace, struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct plane *planes = workspace->planes;
+    const int count = pipeline->work.planes;
+    const bool in_place = in->samples == out->samples, is_direct = !in_place && pipeline->request->count == 1;
+    const bool reads_in = is_direct && is_planar(in, count), writes_out = is_direct && is_planar(out, count);
+    const struct image kept_in = channels_of(in, count, in->channels - count),
+                       kept_out = channels_of(out, count, in->channels - count);
+    const struct image from = channels_of(in, 0, count), to = channels_of(out, 0, count), first = image_of(&planes[0]);
+    int result;
+    if (reads_in)
+        planes[0] = planes_of(in, &planes[0]);
+    if (writes_out)
+        planes[1] = planes_of(out, &planes[1]);
+    if (!(reads_in        ? true
+          : is_packed(in) ? device_split(device, in, ALPHA_FILTER, NULL, &planes[0], error)
+                          : device_copy_samples(device, &from, &first, error)) ||
+        !gpu_queue_filters(pipeline, in, workspace, false, &result, error))
+        return false;
+    if (kept_in.channels > 0 && !in_place && !device_copy_samples(device, &kept_in, &kept_out, error))
+        return false;
+    const struct image last = image_of(&planes[result]);
+    return writes_out       ? true
+           : is_packed(out) ? device_merge(device, &planes[result], ALPHA_FILTER, NULL, out, error)
+                            : device_copy_samples(device, &last, &to, error);
+}
+
+/* Filter an image whose colours are converted, from IN to OUT. They do not overlap, or are the same packed image. */
+static bool queue_converted(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                            struct workspace *workspace, struct error *error)
+{
+    struct device *device = pipeline->device;
+    const struct request *request = pipeline->request;
+    const enum alpha first = request_alpha(request, pipeline->effective_alpha, 0);
+    const enum alpha last = request_alpha(request, pipeline->effective_alpha, request->count - 1);
+    const bool goes_to_out = is_packed(out);
+    struct image *image = &workspace->image;
+    int result;
+    *image = *out;
+    if (!goes_to_out && !reserve_image(device, SLOT_IMAGE, out, image, error))
+        return false;
+    workspace->planes[0].count = image_planes(image, first);
+    /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
+    if (!gpu_upload_linear(pipeline, error) ||
+        (in->samples != image->samples && !device_copy_samples(device, in, image, error)))
+        return false;
+    workspace->linear = pipeline->linear != NULL ? pipeline->device_linear.data : NULL;
+    return device_split(device, image, first, workspace->linear, &workspace->planes[0], error) &&
+           gpu_queue_filters(pipeline, image, workspace, false, &result, error) &&
+           device_merge(device, &workspace->planes[result], last, workspace->linear, image, error) &&
+           (goes_to_out || device_copy_samples(device, image, out, error));
+}
+
+/* Queue all work for one image. */
+static bool queue_image(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct workspace workspace = {0};
+    struct image copy, from = *in;
+    const bool weighs = pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in);
+    if (weighs && in->bits > 16)
+        return error_set(error, ERROR_USAGE,
+                         "a GPU does not weigh floats by alpha; keep alpha, filter it as a channel, or use the CPU");
+    if (!keep_taps(pipeline, error) || !reserve_planes(pipeline, in, workspace.planes, error))
+        return false;
+    const bool is_same = in->samples == out->samples && is_packed(in) && is_packed(out);
+    if (overlap(in, out) && !is_same) {
+        if (!reserve_image(device, SLOT_COPY, in, &copy, error) || !device_copy_samples(device, in, &copy, error))
+            return false;
+        from = copy;
+    }
+    return weighs || pipeline->linear != NULL ? queue_converted(pipeline, &from, out, &workspace, error)
+                                              : queue_channels(pipeline, &from, out, &workspace, error);
+}
+
+bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
+                    struct error *error)
+{
+    if (!device_enter(pipeline->device, stream, error))
+        return false;
+    const bool done = queue_image(pipeline, in, out, error);
+    return device_leave(pipeline->device, done ? error : NULL) && done;
+}
+
+/* Upload IN, queue its way, and download it to OUT. */
+static bool queue_copies(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                         struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct image image;
+    void *memory;
+    image = *in;
+    if (!device_reserve(device, SLOT_HOST, image_bytes(in), &memory, error))
+        return false;
+    image.samples = memory;
+    return device_upload(device, memory, in->samples, image_bytes(in), error) &&
+           queue_image(pipeline, &image, &image, error) &&
+           device_download(device, out->samples, memory, image_bytes(in), error);
+}
+
+bool pipeline_copy_and_run(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                           struct error *error)
+{
+    struct device *device = pipeline->device;
+    if (!device_enter(device, NULL, error))
+        return false;
+    bool done = queue_copies(pipeline, in, out, error);
+    done = device_wait(device, done ? error : NULL) && done; /* the caller's memory is not used any more */
+    return device_leave(device, done ? error : NULL) && done;
+}

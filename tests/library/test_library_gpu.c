@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts on a GPU, with the stub in place of one: what is refused, failures, floats, threads. The stub's device memory
+ * is memory of the host. check_library.c compares random calls with the command line. */
+#include "tests/lib/stub_device.h"
+
+#include <gpuconv.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WIDTH = 45, HEIGHT = 31, SAMPLES = WIDTH * HEIGHT * 4 };
+
+static struct gpuconv_context *cpu, *gpu;
+static struct gpuconv_error error;
+static float in[SAMPLES], out[SAMPLES], expected[SAMPLES];
+
+static int open_all(void **state)
+{
+    (void)state;
+    cpu = gpuconv_context_open(NULL, &error);
+    gpu = gpuconv_context_open(&(struct gpuconv_context_options){.uses_gpu = 1, .device = 1}, &error);
+    for (int i = 0; i < SAMPLES; i++)
+        in[i] = (float)(i * i % 1001) / 1001;
+    return cpu == NULL || gpu == NULL;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    gpuconv_context_close(cpu);
+    gpuconv_context_close(gpu);
+    return 0;
+}
+
+static struct gpuconv_view view_of(void *data, int channels, enum gpuconv_type type, enum gpuconv_memory memory)
+{
+    struct gpuconv_view view = gpuconv_interleaved(data, WIDTH, HEIGHT, channels, type);
+    view.memory = memory;
+    return view;
+}
+
+static enum gpuconv_status apply(struct gpuconv_context *context, const char *name, struct gpuconv_view from,
+                                 struct gpuconv_view to, const struct gpuconv_options *options)
+{
+    struct gpuconv_filter *filter = gpuconv_filter_find(name, &error);
+    assert_non_null(filter);
+    const enum gpuconv_status status = gpuconv_apply(context, filter, &from, &to, options, &error);
+    gpuconv_filter_close(filter);
+    return status;
+}
+
+/* ---- Results ---- */
+
+/* The types and layouts that take different ways on a GPU. check_library does not have floats. */
+static void test_device_memory_gives_the_same(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"blur", "gaussian:2,sobel,emboss", "shift-left"};
+    for (int type = GPUCONV_UINT8; type <= GPUCONV_FLOAT; type++)
+        for (int channels = 1; channels <= 4; channels++)
+            for (int i = 0; i < 12; i++) {
+                const struct gpuconv_options options = {.alpha = type == GPUCONV_FLOAT || i % 2 ? GPUCONV_KEEP
+                                                                                                : GPUCONV_PREMULTIPLY,
+                                                        .linear = type != GPUCONV_FLOAT && i % 4 == 3};
+                const char *name = names[i % 3];
+                struct gpuconv_view a = view_of(in, channels, (enum gpuconv_type)type, GPUCONV_HOST), b = a;
+                b.data = expected;
+                assert_int_equal(apply(cpu, name, a, b, &options), GPUCONV_OK);
+                b.data = out;
+                a.memory = b.memory = i < 6 ? GPUCONV_DEVICE : GPUCONV_HOST;
+                memset(out, 0x77, sizeof out);
+                if (apply(gpu, name, a, b, &options) != GPUCONV_OK)
+                    fail_msg("%s", error.message);
+                assert_memory_equal(out, expected, (size_t)(b.row_stride * HEIGHT));
+            }
+}
+
+static void test_a_view_has_several_images(void **state)
+{
+    (void)state;
+    struct gpuconv_view a = gpuconv_planar(in, 20, 10, 3, GPUCONV_UINT8), b = a;
+    a.count = b.count = 6;
+    a.image_stride = b.image_stride = 600;
+    b.data = expected;
+    assert_int_equal(apply(cpu, "sharpen", a, b, NULL), GPUCONV_OK);
+    b.data = out;
+    a.memory = b.memory = GPUCONV_DEVICE;
+    memset(out, 0, sizeof out);
+    assert_int_equal(apply(gpu, "sharpen", a, b, NULL), GPUCONV_OK);
+    assert_memory_equal(out, expected, 6 * 600);
+    assert_int_equal(apply(gpu, "sharpen", a, a, NULL), GPUCONV_BAD_ARGUMENT);
+}
+
+/* ---- Refused ---- */
+
+static void test_what_a_gpu_cannot_do_is_refused(void **state)
+{
+    (void)state;
+    struct gpuconv_view host = view_of(in, 4, GPUCONV_FLOAT, GPUCONV_HOST), a = host, b = host;
+    a.memory = b.memory = GPUCONV_DEVICE;
+    b.data = out;
+    assert_int_equal(apply(gpu, "blur", a, b, NULL), GPUCONV_BAD_ARGUMENT); /* floats weighed by alpha */
+    const struct gpuconv_options options = {.alpha = GPUCONV_KEEP, .stream = (void *)&stub_captured};
+    assert_int_equal(apply(gpu, "blur", a, b, &options), GPUCONV_BAD_ARGUMENT);
+    assert_non_null(strstr(error.message, "CUDA graph"));
+    assert_int_equal(apply(gpu, "blur", host, b, NULL), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(apply(gpu, "blur", a, host, NULL), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(apply(cpu, "blur", a, b, NULL), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(apply(gpu, "blur", host, host, &options), GPUCONV_BAD_ARGUMENT);
+    assert_non_null(strstr(error.message, "on the host"));
+    assert_null(gpuconv_context_open(&(struct gpuconv_context_options){.uses_gpu = 1, .device = 2}, &error));
+    assert_int_equal(error.status, GPUCONV_NO_GPU);
+    assert_null(gpuconv_context_open(&(struct gpuconv_context_options){.uses_gpu = 1, .device = -1}, &error));
+}
+
+/* After a failure of any call, the next call works. */
+static void test_a_failure_is_reported(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"allocate", "split",  "prepare", "launch",
+                                        "merge",    "upload", "wait",    "download"};
+    struct gpuconv_view a = view_of(in, 3, GPUCONV_UINT8, GPUCONV_HOST), b = a;
+    b.data = expected;
+    assert_int_equal(apply(cpu, "box9", a, b, NULL), GPUCONV_OK);
+    b.data = out;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char fail[32];
+        snprintf(fail, sizeof fail, "%s:1", calls[i]);
+        setenv("GPUCONV_STUB_FAIL", fail, 1);
+        assert_int_equal(apply(gpu, "box9", a, b, NULL), GPUCONV_NO_GPU);
+        assert_non_null(strstr(error.message, calls[i]));
+        unsetenv("GPUCONV_STUB_FAIL");
+        assert_int_equal(apply(gpu, "box9", a, b, NULL), GPUCONV_OK);
+        assert_memory_equal(out, expected, WIDTH * HEIGHT * 3);
+    }
+}
+
+/* ---- Threads ---- */
+
+static void *use(void *context)
+{
+    static uint8_t *const failed = (uint8_t *)"failed";
+    uint8_t *memory = malloc(WIDTH * HEIGHT * 3);
+    for (int i = 0; memory != NULL && i < 30; i++) {
+        struct gpuconv_error own;
+        struct gpuconv_filter *filter = gpuconv_filter_find("box9", &own);
+        const struct gpuconv_view a = view_of(in, 3, GPUCONV_UINT8, GPUCONV_DEVICE);
+        const struct gpuconv_view b = view_of(memory, 3, GPUCONV_UINT8, GPUCONV_DEVICE);
+        const bool done = filter != NULL && gpuconv_apply(context, filter, &a, &b, NULL, &own) == GPUCONV_OK &&
+                          memcmp(memory, expected, WIDTH * HEIGHT * 3) == 0;
+        gpuconv_filter_close(filter);
+        if (!done) {
+            free(memory);
+            return failed;
+        }
+    }
+    free(memory);
+    return NULL;
+}
+
+static void test_threads_share_a_gpu(void **state)
+{
+    (void)state;
+    enum { USERS = 4 };
+    pthread_t threads[USERS];
+    struct gpuconv_context *other =
+        gpuconv_context_open(&(struct gpuconv_context_options){.uses_gpu = 1, .device = 1}, &error);
+    struct gpuconv_view a = view_of(in, 3, GPUCONV_UINT8, GPUCONV_HOST), b = a;
+    assert_non_null(other);
+    b.data = expected;
+    assert_int_equal(apply(cpu, "box9", a, b, NULL), GPUCONV_OK);
+    for (int i = 0; i < USERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use, i % 2 ? gpu : other), 0);
+    for (int i = 0; i < USERS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_null(result);
+    }
+    gpuconv_context_close(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_device_memory_gives_the_same),
+        cmocka_unit_test(test_a_view_has_several_images),
+        cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
+        cmocka_unit_test(test_a_failure_is_reported),
+        cmocka_unit_test(test_threads_share_a_gpu),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
