@@ -260,6 +260,32 @@ static bool copy_images(struct images *images, uint8_t **block, struct error *er
     return true;
 }
 
+/* Are the channels of all images at equal distances? Then *JOINED becomes one image with all of them. */
+static bool join_channels(const struct images *images, struct image *joined)
+{
+    const size_t channels = (size_t)images->first.channels;
+    *joined = images->first;
+    if (channels == 1)
+        joined->channel_stride = images->stride;
+    joined->channels = (int)(images->count * channels);
+    return images->stride == channels * joined->channel_stride;
+}
+
+/* May a GPU filter all channels of all images by one launch, because they have nothing to do with each other? */
+static bool is_one_launch(const struct application *application, const struct images *images)
+{
+    enum { CHANNELS_MAX = 65535 }; /* grid.z */
+    const struct recipe *recipe = &application->recipe;
+    const struct image *first = &images->first;
+    for (size_t i = 0; i < recipe->filter->count; i++)
+        if (filter_of_depth(&recipe->filter->filters[i], true)->threshold > 0) /* all colours decide about a pixel */
+            return false;
+    return application->on_device && images->count > 1 && !recipe->linear &&
+           (recipe->alpha == ALPHA_FILTER || !image_has_alpha(first)) &&
+           images->count <= CHANNELS_MAX / (size_t)first->channels &&
+           images->count <= ((size_t)1 << 30) / image_samples(first);
+}
+
 /* Apply to all images, in memory that may overlap. */
 static bool apply_to_images(const struct application *application, const struct images *in, const struct images *out,
                             struct error *error)
@@ -271,10 +297,16 @@ static bool apply_to_images(const struct application *application, const struct 
     if (overlaps && application->on_device && in->count > 1)
         return error_set(error, ERROR_USAGE,
                          "several images on a GPU overlap their results; give other memory for the output");
+    struct image joined, result;
+    if (is_one_launch(application, in) && join_channels(in, &joined) && join_channels(out, &result)) {
+        struct application all = *application;
+        all.recipe.alpha = ALPHA_FILTER; /* no channel is alpha, whatever their number */
+        return apply_to_image(&all, &joined, &result, error);
+    }
     bool done = !overlaps || application->on_device || copy_images(&from, &block, error);
     for (size_t i = 0; done && i < from.count; i++) {
         const struct image image = images_at(&from, i);
-        struct image result = images_at(out, i);
+        result = images_at(out, i);
         done = apply_to_image(application, &image, &result, error);
     }
     free(block);

@@ -87,6 +87,11 @@ bool device_may_exist(void)
     return gpus() > 0;
 }
 
+long stub_launches(void)
+{
+    return atomic_load(&calls[CALL_LAUNCH]);
+}
+
 bool stub_works_jpeg(struct error *error)
 {
     return works(CALL_JPEG, error);

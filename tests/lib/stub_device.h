@@ -6,6 +6,9 @@
 
 #include "base/error.h"
 
+/* The number of launches of variants. */
+long stub_launches(void);
+
 /* A stream that a CUDA graph captures. */
 extern const char stub_captured;
 

@@ -55,7 +55,7 @@ static uint8_t *open_arena(void)
     return all + page;
 }
 
-#ifdef GPUCONV_MANAGED_MEMORY
+#ifdef GPUCONV_CUDA_RUNTIME
 
 /* From cuda_runtime_api.h, whose folder only nvcc knows. */
 int cudaMallocManaged(void **memory, size_t size, unsigned flags);

@@ -44,10 +44,10 @@ def main():
         found = list((folder / "root").rglob("gpuconv.pc"))
         if len(found) != 1:
             sys.exit(f"gpuconv.pc is installed {len(found)} times")
-        environment = {**os.environ, "PKG_CONFIG_PATH": str(found[0].parent),
-                       "PKG_CONFIG_SYSROOT_DIR": str(folder / "root")}
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(found[0].parent)}
         libraries = found[0].parents[1]
-        flags = {kind: run("pkg-config", *words, "--cflags", "--libs", "gpuconv", env=environment).stdout.split()
+        moved = "--define-variable=prefix=" + str(folder / "root") + found[0].read_text().split("\n")[0][len("prefix="):]
+        flags = {kind: run("pkg-config", *words, moved, "--cflags", "--libs", "gpuconv", env=environment).stdout.split()
                  for kind, words in (("shared", []), ("static", ["--static"]))}
         archive = str(libraries / "libgpuconv.a")
         flags["static"] = [archive if word == "-lgpuconv" else word for word in flags["static"]]

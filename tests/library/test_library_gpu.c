@@ -84,20 +84,31 @@ static void test_device_memory_gives_the_same(void **state)
             }
 }
 
+/* Planar images that lie one after the other take one launch, unless their channels have to do with each other. */
 static void test_a_view_has_several_images(void **state)
 {
     (void)state;
-    struct gpuconv_view a = gpuconv_planar(in, 20, 10, 3, GPUCONV_UINT8), b = a;
-    a.count = b.count = 6;
-    a.image_stride = b.image_stride = 600;
-    b.data = expected;
-    assert_int_equal(apply(cpu, "sharpen", a, b, NULL), GPUCONV_OK);
-    b.data = out;
-    a.memory = b.memory = GPUCONV_DEVICE;
-    memset(out, 0, sizeof out);
-    assert_int_equal(apply(gpu, "sharpen", a, b, NULL), GPUCONV_OK);
-    assert_memory_equal(out, expected, 6 * 600);
-    assert_int_equal(apply(gpu, "sharpen", a, a, NULL), GPUCONV_BAD_ARGUMENT);
+    static const char *const names[] = {"sharpen", "unsharp:1.5:0.8:9", "gaussian:2,edge"};
+    for (int channels = 1; channels <= 4; channels++)
+        for (int alpha = GPUCONV_PREMULTIPLY; alpha <= GPUCONV_FILTER_ALPHA; alpha++)
+            for (int i = 0; i < 12; i++) {
+                const struct gpuconv_options options = {.alpha = (enum gpuconv_alpha)alpha, .linear = i % 4 == 3};
+                const char *name = names[i % 3];
+                struct gpuconv_view a = gpuconv_planar(in, 20, 10, channels, GPUCONV_UINT8), b = a;
+                a.count = b.count = i < 3 ? 4 : 6;
+                a.image_stride = b.image_stride = 200 * channels;
+                b.data = expected;
+                assert_int_equal(apply(cpu, name, a, b, &options), GPUCONV_OK);
+                b.data = out;
+                a.memory = b.memory = GPUCONV_DEVICE;
+                memset(out, 0, sizeof out);
+                const long before = stub_launches();
+                assert_int_equal(apply(gpu, name, a, b, &options), GPUCONV_OK);
+                assert_memory_equal(out, expected, (size_t)(a.count * a.image_stride));
+                const bool is_joined = (channels % 2 || alpha == GPUCONV_FILTER_ALPHA) && i % 3 != 1 && i % 4 != 3;
+                assert_int_equal(stub_launches() - before, (is_joined ? 1 : a.count) * (i % 3 == 2 ? 2 : 1));
+                assert_int_equal(apply(gpu, name, a, a, NULL), GPUCONV_BAD_ARGUMENT);
+            }
 }
 
 /* ---- Refused ---- */
