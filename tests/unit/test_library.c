@@ -259,6 +259,41 @@ static void test_floats_agree_with_integers(void **state)
     }
 }
 
+/* Neither the threads nor the layout change the order of a sum. */
+static void test_floats_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    enum { SIDE = 700, COUNT = SIDE * SIDE * 3 };
+    static const char *const names[] = {"box9", "gaussian:2", "sobel", "unsharp:2:1", "sharpen"};
+    struct gpuconv_context *one = gpuconv_context_open(&(struct gpuconv_context_options){.threads = 1}, &error);
+    struct gpuconv_context *four = gpuconv_context_open(&(struct gpuconv_context_options){.threads = 4}, &error);
+    float *memory[4];
+    for (int i = 0; i < 4; i++)
+        memory[i] = malloc(COUNT * sizeof(float));
+    assert_true(one != NULL && four != NULL && memory[0] && memory[1] && memory[2] && memory[3]);
+    struct gpuconv_view view[4];
+    for (int i = 0; i < 4; i++)
+        view[i] = i % 2 ? gpuconv_planar(memory[i], SIDE, SIDE, 3, GPUCONV_FLOAT)
+                        : gpuconv_interleaved(memory[i], SIDE, SIDE, 3, GPUCONV_FLOAT);
+    for (int i = 0; i < COUNT; i++) {
+        memory[0][i] = (float)(i % 65521 * 7919 % 65521) / 65521;
+        memory[1][i % 3 * SIDE * SIDE + i / 3] = memory[0][i];
+    }
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        struct gpuconv_filter *filter = find(names[n]);
+        assert_int_equal(gpuconv_apply(one, filter, &view[0], &view[2], NULL, &error), GPUCONV_OK);
+        assert_int_equal(gpuconv_apply(four, filter, &view[1], &view[3], NULL, &error), GPUCONV_OK);
+        for (int i = 0; i < COUNT; i++)
+            if (memcmp(&memory[2][i], &memory[3][i % 3 * SIDE * SIDE + i / 3], sizeof(float)) != 0)
+                fail_msg("%s: sample %d", names[n], i);
+        gpuconv_filter_close(filter);
+    }
+    for (int i = 0; i < 4; i++)
+        free(memory[i]);
+    gpuconv_context_close(one);
+    gpuconv_context_close(four);
+}
+
 /* The colours of floats are weighed by alpha, and not clamped. */
 static void test_floats_have_alpha(void **state)
 {
@@ -535,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_views_may_overlap),
         cmocka_unit_test(test_a_view_has_several_images),
         cmocka_unit_test(test_floats_agree_with_integers),
+        cmocka_unit_test(test_floats_do_not_depend_on_threads),
         cmocka_unit_test(test_floats_have_alpha),
         cmocka_unit_test(test_threads_share_contexts_and_filters),
         cmocka_unit_test(test_plans_are_those_of_the_filter),
