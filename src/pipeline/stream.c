@@ -147,25 +147,53 @@ static void round_between(const struct filtering *filtering, const struct band_w
     image_split(&rows, alpha_of(filtering, number), linear, &to);
 }
 
-/* Apply all filters to the planes of worker->planes[0], which hold the rows NEEDED for outputs of SPAN. *RESULT becomes
- * the planes with these outputs, from the same row on. */
-static bool convolve_band(const struct filtering *filtering, struct band_worker *worker, struct span needed,
-                          struct span span, struct plane *result, struct error *error)
+/* Has IMAGE planes of the samples that the filters take? Then PLANES becomes a view of its rows of SPAN. IMAGE may be
+ * NULL. */
+static bool find_planes(const struct filtering *filtering, const struct image *image, struct span span,
+                        struct plane *planes)
+{
+    const struct pipeline *pipeline = filtering->pipeline;
+    const size_t size = sample_bytes(pipeline->work.sample);
+    if (image == NULL || image_sample_bytes(image) != size || image_pixel_stride(image) != size ||
+        pipeline->linear != NULL || (alpha_multiplies(pipeline->effective_alpha) && image_has_alpha(image)))
+        return false;
+    *planes = (struct plane){
+        .sample = pipeline->work.sample,
+        .width = image->width,
+        .height = span.last - span.first,
+        .count = image_planes(image, pipeline->effective_alpha),
+        .row_bytes = image_row_stride(image),
+        .plane_bytes = image_channel_stride(image),
+        .data = image_row(image, span.first),
+    };
+    return true;
+}
+
+/* Apply all filters to PLANES, which hold the rows NEEDED for outputs of SPAN. If the sink's image has planes for all
+ * channels, it gets these outputs, and RESULT has no data. Otherwise RESULT becomes the planes with the outputs, from
+ * the same row on. */
+static bool convolve_band(const struct filtering *filtering, struct band_worker *worker, const struct plane *planes,
+                          struct span needed, struct span span, struct plane *result, struct error *error)
 {
     const struct stream *stream = &filtering->stream;
     const struct pipeline *pipeline = filtering->pipeline;
     const struct request *request = pipeline->request;
     struct span input = needed;
+    bool is_written = false;
     int in = 0;
     for (size_t i = 0; i < request->count; i++, in = !in) {
         struct plan plan = pipeline->plans[i];
+        struct plane out;
         const struct span produced = span_extend(stream, span, halo_of(request, i + 1, pipeline->work.sample));
         struct plane from = plane_span(&worker->planes[in], needed.first, input);
         struct plane to = plane_span(&worker->planes[!in], needed.first, input);
         if (i > 0 && worker->merged.samples != NULL)
             round_between(filtering, worker, i, in, from);
-        from = filter_planes(filtering, i, from);
+        from = i == 0 ? *planes : filter_planes(filtering, i, from);
         to = filter_planes(filtering, i, to);
+        is_written = i == request->count - 1 && to.count == stream->shape.channels &&
+                     find_planes(filtering, stream->sink->image, input, &out);
+        to = is_written ? out : to;
         plan.first_row = produced.first - input.first;
         plan.last_row = produced.last - input.first;
         plan.pool = stream->bands.count > 1 ? NULL : request->pool;
@@ -174,6 +202,7 @@ static bool convolve_band(const struct filtering *filtering, struct band_worker 
         input = produced;
     }
     *result = filter_planes(filtering, request->count - 1, plane_span(&worker->planes[in], needed.first, span));
+    result->data = is_written ? NULL : result->data;
     return true;
 }
 
@@ -211,13 +240,16 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
         return false;
 
     struct plane planes = filter_planes(filtering, 0, plane_span(&worker->planes[0], needed.first, needed)), result;
-    split_span(filtering, needed, &planes);
+    if (!find_planes(filtering, stream->source->image, needed, &planes))
+        split_span(filtering, needed, &planes);
     if (worker->merged.samples != NULL)
         copy_unfiltered(stream, needed, &worker->merged);
     phases_end(&worker->watch, PHASE_SPLIT);
-    if (!convolve_band(filtering, worker, needed, wanted, &result, error))
+    if (!convolve_band(filtering, worker, &planes, needed, wanted, &result, error))
         return false;
     phases_end(&worker->watch, PHASE_CONVOLVE);
+    if (result.data == NULL)
+        return true;
 
     const bool keeps = result.count < produced->channels || pipeline->linear != NULL;
     if (keeps && worker->merged.samples != NULL) { /* an earlier filter may have changed them */
