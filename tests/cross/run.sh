@@ -9,13 +9,13 @@
 # architecture's libraries are unpacked there, so this machine's packages stay as they are. The unit tests that take
 # minutes under QEMU are left out: the stream and the pipeline run in the batches instead.
 set -eu
-tests='container deflate exif filter image jpeg_decode jpeg_encode jpeg_forward linear plan png_filter png_rows
-    variants'
+tests='container deflate exif filter image jpeg_decode jpeg_encode jpeg_forward library linear plan png_filter
+    png_rows variants'
 case $1 in
 aarch64) debian=arm64 endian=little without= variants='--cpu --quick --share 293' ;;
 s390x) # slower: the unit tests that depend on the order of bytes
     debian=s390x endian=big without=libisal-dev variants=
-    tests='container deflate exif image jpeg_forward png_rows' ;;
+    tests='container deflate exif image jpeg_forward library png_rows' ;;
 *) echo 'usage: tests/cross/run.sh aarch64|s390x GPUCONV FOLDER' >&2; exit 2 ;;
 esac
 cpu=$1 triplet=$1-linux-gnu native=$(realpath "$2")
