@@ -7,6 +7,7 @@ and with the static library, and must do what gpuconv does. The header must suit
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -28,6 +29,16 @@ def check_examples(programs, folder, sources, gpuconv, environment):
         run(gpuconv, "--quiet", "--backend", "cpu", "gaussian:2", picture, str(expected))
         if output.read_bytes() != expected.read_bytes():
             sys.exit(f"the library and the command line make other files of {name}")
+    for picture in sorted((sources / "tests" / "data" / "pngsuite").glob("*.png")):
+        results = []
+        for program in ([str(programs["filter_file"])], [gpuconv, "--quiet", "--backend", "cpu"]):
+            output = folder / "suite.png"
+            output.unlink(missing_ok=True)
+            done = subprocess.run([*program, "sharpen", str(picture), str(output)], capture_output=True,
+                                  env=environment)
+            results.append((done.returncode == 0, output.read_bytes() if output.exists() else b""))
+        if results[0] != results[1]:
+            sys.exit(f"the library and the command line do not agree about {picture.name}")
     line = run(str(programs["blur_part"]), env=environment).stdout
     if line != "80 81 82 83 87 86 84 81 78 75 73 73 73 73 72 72\n":
         sys.exit(f"blur_part prints {line}")
