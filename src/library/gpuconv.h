@@ -77,7 +77,7 @@ struct gpuconv_context_options {
 GPUCONV_API struct gpuconv_context *gpuconv_context_open(const struct gpuconv_context_options *options,
                                                          struct gpuconv_error *error);
 
-/* End the threads, and release the context. NULL is allowed. */
+/* Wait for queued work, end the threads, and release the context. NULL is allowed. */
 GPUCONV_API void gpuconv_context_close(struct gpuconv_context *context);
 
 /* The number of GPUs that can be used; 0 if there is none, no driver, or the library was built without CUDA. The first
@@ -209,7 +209,7 @@ struct gpuconv_options {
     enum gpuconv_alpha alpha;
     int linear;                           /* 1: filter in linear light. For samples of 8 and 16 bits */
     const struct gpuconv_image *curve_of; /* a decoded image whose profile says what linear light is; NULL: sRGB */
-    void *stream; /* for views in device memory: the cudaStream_t; NULL is CUDA's default stream */
+    void *stream; /* for views in device memory: the cudaStream_t; NULL is CUDA's legacy default stream */
     int reserved[6];
 };
 
