@@ -60,7 +60,8 @@ static void check_image(struct place *place, const struct image_case *c, uint64_
             pixel[0] = (unsigned char)i;
             pixel[c->channels - 1] = (unsigned char)(i >> 8);
         }
-    struct image image = {c->width, c->height, c->channels, c->bits, samples + GUARD};
+    struct image image = {
+        .width = c->width, .height = c->height, .channels = c->channels, .bits = c->bits, .samples = samples + GUARD};
     image_split(&image, c->alpha, c->linear, &expected.plane);
 
     struct device *device = place->device;
