@@ -23,8 +23,8 @@
  * use an object while another thread releases it or writes the samples. A child of fork cannot use a context of its
  * parent.
  *
- * Structs. Set what you do not use to 0, for example by an initialiser: 0 is the default everywhere. Fields that a later
- * version adds take the place of `reserved` ones, which must be 0. */
+ * Structs. Set what you do not use to 0, for example by an initialiser: 0 is the default everywhere. Fields that a
+ * later version adds take the place of `reserved` ones, which must be 0. */
 #ifndef GPUCONV_H
 #define GPUCONV_H
 
@@ -230,8 +230,8 @@ struct gpuconv_options {
  * the stream is captured by a CUDA graph, the call fails: a graph would not hold this order. Fastest are planes whose
  * first sample is at a multiple of 512 bytes, and whose strides of rows and channels are multiples of 128, and then
  * interleaved images without padding at a multiple of 16 bytes. Others are copied on the GPU. Several images are
- * filtered at once if their planes have equal distances, and neither alpha nor linear light takes part. Floats with alpha need
- * GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. */
+ * filtered at once if their planes have equal distances, and neither alpha nor linear light takes part. Floats with
+ * alpha need GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. */
 GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
                                               const struct gpuconv_view *in, const struct gpuconv_view *out,
                                               const struct gpuconv_options *options, struct gpuconv_error *error);
