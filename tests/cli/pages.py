@@ -150,10 +150,12 @@ def check(line):
     assert done.returncode in expected, f"{line}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
 
 
-def time_jpegs(line):
-    assert "check_jpeg --bench FILE" in source("tests/jpeg/check_jpeg.c")
-    if IS_GPU and (BUILD / "tests/jpeg/check_jpeg").exists():
-        expect(line.replace("PHOTO...", str(ROOT / "samples/rocket.jpg")))
+def time_files(line):
+    program, option, name = line.split()
+    program = program.removeprefix("build/")
+    assert f"{os.path.basename(program)} {option} FILE" in source(program + ".c")
+    if IS_GPU and (BUILD / program).exists():
+        expect(line.replace(name, str(ROOT / "samples" / ("cat.png" if ".png" in name else "rocket.jpg"))))
 
 
 def accept(line):
@@ -202,13 +204,14 @@ RULES = [
     (r"apt-get build-dep \.", elsewhere(".ci/run", "apt-get build-dep -y ."), False),
     (r"dpkg-buildpackage -us -uc -b", elsewhere(".ci/run", "dpkg-buildpackage -us -uc -b"), False),
     (r"python3 benchmarks/tables.py build/gpuconv", elsewhere("tests/unit/meson.build", "'tables.py', gpuconv"), False),
+    (r"meson test -C build --benchmark", elsewhere("tests/library/meson.build", "benchmark('library'"), False),
     (r"meson test -C build", elsewhere(".ci/run", 'meson test -C "$1"'), False),
     (r"git clone URL gpuconv.*", elsewhere("tests/cli/notebook.py", '"git clone"'), False),
-    (r"benchmarks/(peers|backends|join)\.py|tests/variants/choice\.py --update", name_script, False),
+    (r"benchmarks/(peers|png_peers|backends|join)\.py|tests/variants/choice\.py --update", name_script, False),
     (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
     (r"(meson setup|ninja -C) build .*", set_up, False),
     (r"build/tests/variants/check_variants --quick --variant \w+", check, True),
-    (r"build/tests/jpeg/check_jpeg --bench PHOTO\.\.\.", time_jpegs, True),
+    (r"build/tests/\w+/check_\w+ --bench PHOTO(\.png)?\.\.\.", time_files, True),
     (r"ncu .* build/gpuconv .*", profile, True),
     (r"(build/)?gpuconv --bench.*", bench, True),
     (r"gpuconv .*--backend cuda.*", expect, True),
