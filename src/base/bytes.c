@@ -10,20 +10,15 @@ bool bytes_contain(const uint8_t *bytes, size_t size, const char *text)
     return size > 0 && memmem(bytes, size, text, strlen(text)) != NULL; /* no bytes may be at NULL */
 }
 
-/* Ask for large pages, if BYTES, which may be NULL, are many. */
-static void *prefer_large_pages(uint8_t *bytes, size_t size)
+void *bytes_allocate(size_t size)
 {
-    enum { LARGE_MIN = 4 << 20, LARGE_PAGE = 2 << 20 };
+    enum { LARGE_MIN = 8 << 20, LARGE_PAGE = 2 << 20 };
+    uint8_t *bytes = malloc(size);
     if (bytes != NULL && size >= LARGE_MIN) {
         const size_t before = LARGE_PAGE - (uintptr_t)bytes % LARGE_PAGE;
         (void)madvise(bytes + before, size - before, MADV_HUGEPAGE); /* the system may refuse */
     }
     return bytes;
-}
-
-void *bytes_allocate(size_t size)
-{
-    return prefer_large_pages(malloc(size), size);
 }
 
 void *array_grow(void *items, size_t count, size_t size)
@@ -43,7 +38,7 @@ uint8_t *blob_extend(struct blob *blob, size_t size)
 {
     const size_t capacity = capacity_of(blob->size + size);
     if (capacity > capacity_of(blob->size)) {
-        uint8_t *larger = prefer_large_pages(realloc(blob->bytes, capacity), capacity);
+        uint8_t *larger = realloc(blob->bytes, capacity);
         if (larger == NULL)
             return NULL;
         blob->bytes = larger;
