@@ -552,9 +552,16 @@ __device__ __forceinline__ void find_broken(struct walking &walking, const struc
     __syncthreads();
 }
 
+/* Blocks of threads on a multiprocessor, which has 1,024 threads before 8.0, and at least 1,536 from there on. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int walks_at_once = 4;
+#else
+constexpr int walks_at_once = 5;
+#endif
+
 /* Each thread walks through a segment. Where it begins depends on the thread before. All threads guess at first, and
  * walk again until none has guessed wrong: after K rounds, K threads are right, and nearly always all of them. */
-__global__ void __launch_bounds__(threads, 5) walk_blocks(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads, walks_at_once) walk_blocks(const __grid_constant__ struct picture picture)
 {
     __shared__ struct walking walking;
     const int t = (int)threadIdx.x;
