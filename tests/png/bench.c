@@ -92,7 +92,7 @@ static void decode(struct picture *picture, bool has_copy)
 {
     const struct source *source = picture->source;
     struct error error = {0};
-    bool is_decoded;
+    bool is_decoded = false;
     if (has_copy) {
         uint8_t *data;
         must(device_png_reserve(picture->png, source->size, &data, &error), &error);

@@ -110,8 +110,8 @@ static void check_picture(struct place *place, const struct image *image, const 
     struct error error = {0};
     const uint8_t *stream;
     uint8_t *file;
-    size_t file_size, size;
-    uint32_t adler;
+    size_t file_size, size = 0;
+    uint32_t adler = 0;
     must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &file_size, &error), &error);
     void *samples;
     must(device_allocate(place->device, image_bytes(image), &samples, &error) &&
@@ -142,7 +142,7 @@ static uint8_t *decode_on_gpu(struct place *place, const struct png_stream *stre
     struct error error = {0};
     uint8_t *data, *result = NULL;
     void *samples;
-    bool is_decoded;
+    bool is_decoded = false;
     must(device_png_reserve(place->png, stream->size, &data, &error), &error);
     png_stream_copy(stream, 0, stream->size, data);
     must(device_allocate(place->device, sample_bytes, &samples, &error) &&
