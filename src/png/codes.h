@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Huffman codes of a block: their lengths from the uses of the symbols, their bits, and how a block describes them.
- * The CPU and the GPU share this file. */
+ * The GPU uses the functions with HOST_DEVICE; in place of the others a warp works (kernels/png/codes.cuh). */
 #ifndef GPUCONV_PNG_CODES_H
 #define GPUCONV_PNG_CODES_H
 
@@ -48,25 +48,21 @@ struct deflate_writer {
     uint8_t *next;
 };
 
-static inline HOST_DEVICE void deflate_put(struct deflate_writer *out, uint64_t value, unsigned count)
+static inline void deflate_put(struct deflate_writer *out, uint64_t value, unsigned count)
 {
     out->waiting |= value << out->count;
     out->count += count;
 }
 
-static inline HOST_DEVICE void deflate_put_code(struct deflate_writer *out, uint32_t code)
+static inline void deflate_put_code(struct deflate_writer *out, uint32_t code)
 {
     deflate_put(out, code >> 8, code & 255);
 }
 
 /* Write the whole bytes. This stores 8 bytes; the next flush overwrites those after the whole ones. */
-static inline HOST_DEVICE void deflate_flush(struct deflate_writer *out)
+static inline void deflate_flush(struct deflate_writer *out)
 {
-#ifdef __CUDA_ARCH__
-    const uint64_t waiting = out->waiting;
-#else
     const uint64_t waiting = htole64(out->waiting);
-#endif
     memcpy(out->next, &waiting, sizeof waiting);
     out->next += out->count >> 3;
     out->waiting >>= out->count & ~7u;
@@ -74,7 +70,7 @@ static inline HOST_DEVICE void deflate_flush(struct deflate_writer *out)
 }
 
 /* Fill the last byte with zeros. */
-static inline HOST_DEVICE void deflate_align(struct deflate_writer *out)
+static inline void deflate_align(struct deflate_writer *out)
 {
     out->count = (out->count + 7) & ~7u;
     deflate_flush(out);
@@ -83,7 +79,7 @@ static inline HOST_DEVICE void deflate_align(struct deflate_writer *out)
 /* ---- Codes ---- */
 
 /* Sort keys of a symbol in 9 bits and its uses above, below 2^16. Symbols are in order, so only the uses are sorted. */
-static inline HOST_DEVICE void sort_uses(uint32_t *keys, int count)
+static inline void sort_uses(uint32_t *keys, int count)
 {
     uint32_t other[DEFLATE_LITLENS], *from = keys, *to = other;
     for (int shift = 9; shift < 25; shift += 8) {
@@ -152,7 +148,7 @@ static inline HOST_DEVICE void limit_lengths(unsigned *lengths, int limit)
 
 /* Set the bits of codes from their lengths, in rising order for each length (RFC 1951, 3.2.2). LENGTHS is the number of
  * codes of each length. */
-static inline HOST_DEVICE void assign_bits(const unsigned *lengths, int limit, int symbols, struct deflate_code *codes)
+static inline void assign_bits(const unsigned *lengths, int limit, int symbols, struct deflate_code *codes)
 {
     unsigned next[CODE_MAX + 1] = {0}, first = 0;
     for (int length = 1; length <= limit; length++) {
@@ -169,7 +165,7 @@ static inline HOST_DEVICE void assign_bits(const unsigned *lengths, int limit, i
 
 /* Make a Huffman code of at most LIMIT bits for symbols that occur USES times each. There are always two codes, because
  * some decoders refuse a single one. */
-static inline HOST_DEVICE void code_make(const uint32_t *uses, int symbols, int limit, struct deflate_code *codes)
+static inline void code_make(const uint32_t *uses, int symbols, int limit, struct deflate_code *codes)
 {
     uint32_t sorted[DEFLATE_LITLENS], weights[DEFLATE_LITLENS];
     unsigned lengths[CODE_MAX + 1] = {0}, left[CODE_MAX + 1];
@@ -200,7 +196,7 @@ static inline HOST_DEVICE void code_make(const uint32_t *uses, int symbols, int 
     assign_bits(lengths, limit, symbols, codes);
 }
 
-static inline HOST_DEVICE uint64_t code_cost(const uint32_t *uses, const struct deflate_code *codes, int symbols)
+static inline uint64_t code_cost(const uint32_t *uses, const struct deflate_code *codes, int symbols)
 {
     uint64_t cost = 0;
     for (int i = 0; i < symbols; i++)
@@ -233,7 +229,7 @@ static inline HOST_DEVICE int describe_codes(const uint8_t *lengths, int count, 
 }
 
 /* Make all codes of the block. Returns the bits of the block, its codes included. */
-static inline HOST_DEVICE uint64_t deflate_make_codes(const struct deflate_uses *uses, struct deflate_codes *codes)
+static inline uint64_t deflate_make_codes(const struct deflate_uses *uses, struct deflate_codes *codes)
 {
     uint8_t lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES];
     uint32_t third[PRECODES] = {0};
@@ -267,13 +263,12 @@ static inline HOST_DEVICE uint64_t deflate_make_codes(const struct deflate_uses 
     return cost;
 }
 
-static inline HOST_DEVICE void write_code(struct deflate_writer *out, struct deflate_code code)
+static inline void write_code(struct deflate_writer *out, struct deflate_code code)
 {
     deflate_put(out, code.bits, code.length);
 }
 
-static inline HOST_DEVICE void deflate_write_description(const struct deflate_codes *codes, bool last,
-                                                         struct deflate_writer *out)
+static inline void deflate_write_description(const struct deflate_codes *codes, bool last, struct deflate_writer *out)
 {
     deflate_put(out, last | 2u << 1, 3); /* a block with codes of its own */
     deflate_put(out, (uint64_t)(codes->litlen_count - DEFLATE_LENGTH_FIRST), 5);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rules and numbers of deflate.h, which says what they mean. The CPU and the GPU share this file. */
+ * The rules and numbers of deflate.h, which says what they mean. The CPU and the GPU share this file,
+ * but kernels/png/split.cu chooses places four at a time. */
 #ifndef GPUCONV_PNG_RULES_H
 #define GPUCONV_PNG_RULES_H
 
@@ -38,7 +39,7 @@ enum {
 
 /* ---- Places ---- */
 
-static inline HOST_DEVICE unsigned deflate_mix(const uint8_t *bytes)
+static inline unsigned deflate_mix(const uint8_t *bytes)
 {
     unsigned sum = 0;
     for (int i = HASHED - 1; i >= 0; i--)
@@ -46,13 +47,13 @@ static inline HOST_DEVICE unsigned deflate_mix(const uint8_t *bytes)
     return sum;
 }
 
-static inline HOST_DEVICE bool deflate_is_sampled(const uint8_t *bytes)
+static inline bool deflate_is_sampled(const uint8_t *bytes)
 {
     return (deflate_mix(bytes) & SAMPLE_BITS) == SAMPLE_VALUE;
 }
 
 /* A quarter of all places, and all with large differences. */
-static inline HOST_DEVICE bool deflate_is_hashed(const uint8_t *bytes)
+static inline bool deflate_is_hashed(const uint8_t *bytes)
 {
     unsigned sum = 0;
     for (int i = 0; i < HASHED; i++) {
