@@ -3,12 +3,12 @@
  * How fast the kernels are, in pixels a second, with several streams. Each has its own thread and pictures. */
 #include "check.h"
 
+#include "base/clock.h"
 #include "kernels/device/device.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { STREAMS_MAX = 16, PICTURES_MAX = 4, ROUNDS = 25, QUALITY = 90 };
 
@@ -27,13 +27,6 @@ struct stream {
     float kernels;         /* milliseconds of the rounds on the device */
     double with_downloads; /* seconds of the rounds, each picture waited for */
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static struct source load_source(const char *name)
 {
@@ -88,10 +81,10 @@ static void *run_stream(void *argument)
     must(device_mark(device, 1, &error) && device_elapsed(device, 0, 1, &stream->kernels, &error), &error);
 
     pthread_barrier_wait(stream->barrier);
-    const double start = now();
+    const double start = clock_milliseconds();
     for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
         encode(jpeg, sources[i % PICTURES_MAX], &images[i % PICTURES_MAX], true);
-    stream->with_downloads = now() - start;
+    stream->with_downloads = 1e-3 * (clock_milliseconds() - start);
     for (int i = 0; i < PICTURES_MAX; i++)
         device_release(device, images[i].samples);
     device_jpeg_close(jpeg);

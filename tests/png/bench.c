@@ -3,6 +3,7 @@
  * How fast the kernels are, in pixels a second, with several streams. Each has its own thread and pictures. */
 #include "check.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "codec/gpu_files.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { STREAMS_MAX = 16, PICTURES_MAX = 4, ROUNDS = 10 };
 
@@ -46,13 +46,6 @@ struct stream {
     double pixels;     /* of all rounds */
     double seconds[2]; /* without and with copies */
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void load_source(const char *name, struct source *source)
 {
@@ -130,10 +123,10 @@ static void *run_stream(void *argument)
 
     for (int copies = 0; copies < 2; copies++) {
         pthread_barrier_wait(stream->barrier);
-        const double start = now();
+        const double start = clock_milliseconds();
         for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
             run(&pictures[i % PICTURES_MAX], copies != 0);
-        stream->seconds[copies] = now() - start;
+        stream->seconds[copies] = 1e-3 * (clock_milliseconds() - start);
     }
     for (int i = 0; i < PICTURES_MAX; i++) {
         device_png_close(pictures[i].png);
