@@ -7,7 +7,7 @@
 
 #include "kernels/png/encode.cuh"
 
-/* Of a warp, in shared memory. */
+/* What a warp keeps in shared memory while it makes the codes of a block. */
 struct coding {
     struct deflate_uses uses;
     struct deflate_codes codes;

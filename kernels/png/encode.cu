@@ -63,7 +63,7 @@ __device__ __forceinline__ uint32_t bits_inside(const struct rows &rows, int at)
     return missing >= 4 ? 0 : (all_lanes << 8 * max(-at, 0)) & (all_lanes >> 8 * max(missing, 0));
 }
 
-/* Twice 4 bytes from AT on. Those that the row does not have are 0. */
+/* 8 bytes from AT on, in two words. A byte outside the row is 0. */
 __device__ __forceinline__ uint2 bytes_near_end(const struct rows &rows, const uint8_t *row, int at)
 {
     uint64_t bytes = 0;
@@ -72,7 +72,7 @@ __device__ __forceinline__ uint2 bytes_near_end(const struct rows &rows, const u
     return make_uint2((uint32_t)bytes, (uint32_t)(bytes >> 32));
 }
 
-/* Twice 4 bytes from AT on, if the row has these and the next 8, and 4 before. */
+/* The same where the row has these 8 bytes, the 8 after them and the 4 before them. */
 template <bool swap>
 __device__ __forceinline__ uint2 bytes_at(const uint8_t *row, int at)
 {

@@ -18,7 +18,7 @@ constexpr uint32_t each_byte = 0x01010101;
 constexpr int set_words = 2048;
 static_assert(set_words * 32 >= DEFLATE_BLOCK + 64, "two more words can be read");
 
-/* Of a description: a code of at most 7 bits and its extra bits for each length, and what is before them. */
+/* The words of a description. Each length takes a code of at most 7 bits, and extra bits. A head comes first. */
 constexpr int description_words =
     (3 + 5 + 5 + 4 + 3 * PRECODES + (DEFLATE_LITLENS + DEFLATE_DISTANCES) * (PRECODE_MAX + 7)) / 32 + 1;
 
@@ -32,8 +32,9 @@ struct block {
     uint32_t begun[set_words];     /* the first bytes of repetitions */
     uint32_t covered[set_words];   /* the bytes of repetitions */
     uint16_t candidates[DEFLATE_BLOCK]; /* at a place that has one */
-    /* Of a repetition, by a half of its start: its length, and from bit 16 on its distance. Candidates cannot share the
-     * memory: while a thread writes, the one before may still look at them. Before that, it is a list of places. */
+    /* The length of a repetition, and from bit 16 on its distance. The index is half of the repetition's start.
+     * Candidates need memory of their own: while a thread writes here, the thread before may still read candidates. The
+     * search of candidates keeps its list of places here. */
     uint32_t repetitions[DEFLATE_BLOCK / 2];
     uint8_t prices[DEFLATE_LITERALS];
     uint32_t pays; /* does the block have other repetitions than runs? */

@@ -160,12 +160,12 @@ __global__ void __launch_bounds__(threads) list_slices(const __grid_constant__ s
     for (unsigned i = blockIdx.x * warps + threadIdx.x / 32; i < stream.state->chain; i += gridDim.x * warps) {
         const struct part &part = stream.parts[stream.chain[i]];
         unsigned at = part.first_slice;
-        for (int number = part.first_chunk; number >= 0; number = stream.chunks[number].next) {
-            const struct chunk &chunk = stream.chunks[number];
-            for (int t = lane; t < chunk_pieces; t += 32) {
-                const bool begins = begins_slice(chunk, t);
+        for (int number = part.first_span; number >= 0; number = stream.spans[number].next) {
+            const struct span &span = stream.spans[number];
+            for (int t = lane; t < span_pieces; t += 32) {
+                const bool begins = begins_slice(span, t);
                 const unsigned all = __ballot_sync(all_lanes, begins);
-                const uint32_t place = t > 0 && begins ? chunk.pieces[t].place : chunk.place;
+                const uint32_t place = t > 0 && begins ? span.pieces[t].place : span.place;
                 if (begins)
                     stream.slices[at + (unsigned)__popc((int)(all & ((1u << lane) - 1)))] = {part.place + place, place,
                                                                                              number, t};
@@ -200,7 +200,7 @@ __device__ __forceinline__ void move_window(const struct stream &stream, unsigne
     __syncthreads();
 }
 
-/* The window after each group, by that before it. */
+/* Set the window after each group, as symbols of the window before the group. */
 __global__ void __launch_bounds__(window_threads) map_groups(const __grid_constant__ struct stream stream)
 {
     if (stream.state->status != INFLATED)
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(window_threads) map_groups(const __grid_consta
     }
 }
 
-/* The window before each group. */
+/* Set the window before each group. */
 __global__ void __launch_bounds__(window_threads) join_groups(const __grid_constant__ struct stream stream)
 {
     if (stream.state->status != INFLATED)
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(window_threads) join_groups(const __grid_const
     }
 }
 
-/* The window before each other slice. */
+/* Set the window before each slice that does not begin a group. */
 __global__ void __launch_bounds__(window_threads) split_groups(const __grid_constant__ struct stream stream)
 {
     __shared__ uint8_t bytes[window];
@@ -277,7 +277,7 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
                    size_t expected, struct error *error)
 {
     const size_t words = size / 4 + 1, ranks = (words + rank_words - 1) / rank_words;
-    const size_t survivors = size / 8 + 1024, parts = size / 2048 + 64, chunks = size / 1024 + 1024;
+    const size_t survivors = size / 8 + 1024, parts = size / 2048 + 64, spans = size / 1024 + 1024;
     const size_t slices = expected / slice_bytes + size / 8192 + 64,
                  groups = (slices + group_slices - 1) / group_slices;
     const size_t rank_blocks = (ranks + threads - 1) / threads;
@@ -285,7 +285,7 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
         !device_buffer_reserve(device, &inflation->survivors, survivors * 8, error) ||
         !device_buffer_reserve(device, &inflation->ranks, (rank_blocks + 1) * 8 + ranks * 4, error) ||
         !device_buffer_reserve(device, &inflation->parts, parts * (sizeof(struct part) + sizeof(int)), error) ||
-        !device_buffer_reserve(device, &inflation->chunks, chunks * sizeof(struct chunk), error) ||
+        !device_buffer_reserve(device, &inflation->spans, spans * sizeof(struct span), error) ||
         !device_buffer_reserve(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
         !device_buffer_reserve(device, &inflation->symbols, expected * 2, error) ||
         !device_buffer_reserve(device, &inflation->maps, groups * window * 2, error) ||
@@ -302,12 +302,12 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
     stream.survivors = (uint64_t *)inflation->survivors.bytes;
     stream.survivor_max = (unsigned)survivors;
     stream.part_max = (unsigned)parts;
-    stream.chunk_max = (unsigned)chunks;
+    stream.span_max = (unsigned)spans;
     stream.slice_max = (unsigned)slices;
     stream.rank_count = (int)ranks;
     stream.sums = (uint64_t *)inflation->ranks.bytes;
     stream.ranks = (uint32_t *)(stream.sums + rank_blocks + 1);
-    stream.chunks = (struct chunk *)inflation->chunks.bytes;
+    stream.spans = (struct span *)inflation->spans.bytes;
     stream.parts = (struct part *)inflation->parts.bytes;
     stream.chain = (int *)(stream.parts + parts);
     stream.slices = (struct slice *)inflation->slices.bytes;
@@ -347,7 +347,7 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
 void inflate_release(struct device *device, struct inflation *inflation)
 {
     struct device_buffer *const buffers[] = {
-        &inflation->marks,  &inflation->survivors, &inflation->ranks, &inflation->parts,   &inflation->chunks,
+        &inflation->marks,  &inflation->survivors, &inflation->ranks, &inflation->parts,   &inflation->spans,
         &inflation->slices, &inflation->symbols,   &inflation->maps,  &inflation->windows, &inflation->state};
     for (struct device_buffer *buffer : buffers)
         device_buffer_release(device, buffer);

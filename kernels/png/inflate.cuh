@@ -8,7 +8,7 @@
 
 /* Buffers, which grow. */
 struct inflation {
-    struct device_buffer marks, survivors, ranks, parts, chunks, slices, symbols, maps, windows;
+    struct device_buffer marks, survivors, ranks, parts, spans, slices, symbols, maps, windows;
     struct device_buffer state;
 };
 
@@ -16,7 +16,7 @@ struct inflation {
 enum inflate_status { INFLATED, INFLATE_UNFINISHED, INFLATE_TOO_MANY, INFLATE_BAD };
 
 struct inflate_state {
-    unsigned survivors, parts, chunks, chain, slices; /* counts */
+    unsigned survivors, parts, spans, chain, slices; /* counts */
     unsigned ticket;
     uint64_t end; /* the bit after the last block */
     uint32_t status;

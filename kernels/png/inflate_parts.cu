@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The symbols of the parts of a stream. A block of threads has a part. Of a block with codes, each thread has a piece
- * of 1,024 bits, and does not know where its first symbol begins. It guesses; a decoder that begins at a wrong bit
- * nearly always falls into step with the right one after some symbols. So most guesses give the right end, which is
- * where the next piece begins. Threads whose beginning was wrong decode again, until none was. (Weissenberger and
- * Schmidt, "Massively Parallel Huffman Decoding on GPUs", 2018.)
+ * The symbols of a stream. A block of threads decodes a part of it. In a block with codes, each thread decodes a piece
+ * of 1,024 bits, and does not know where the first symbol begins. It guesses. A decoder that begins at a wrong bit
+ * nearly always falls into step with the right one after some symbols. So most guesses give the right end, where the
+ * next piece begins. A thread whose beginning was wrong decodes again, until all are right. (Weissenberger and Schmidt,
+ * "Massively Parallel Huffman Decoding on GPUs", 2018.)
  *
  * The first kernel counts bytes, so that all pieces have a place. The second one has a block of threads for each slice,
  * which decodes its pieces to symbols of 16 bits: a byte, or a marker for a byte of the 32 KiB before the slice. */
@@ -12,7 +12,7 @@
 
 namespace
 {
-constexpr int threads = chunk_pieces, warps = threads / 32;
+constexpr int threads = span_pieces, warps = threads / 32;
 
 /* ---- Codes ---- */
 
@@ -89,30 +89,30 @@ __device__ void set_code(struct inflate_code &code, uint16_t *used, uint16_t *ta
     }
 }
 
-/* Set both codes from the lengths of CHUNK, by all threads. */
-__device__ void set_codes(struct codes &codes, const struct chunk &chunk)
+/* Set both codes from the lengths of SPAN, by all threads. */
+__device__ void set_codes(struct codes &codes, const struct span &span)
 {
     for (int i = (int)threadIdx.x; i < (int)(sizeof codes.table / 4); i += threads)
         ((uint32_t *)codes.table)[i] = 0;
     __syncthreads();
     if (threadIdx.x < 32)
-        set_code(codes.literals, codes.used[0], codes.table, literal_bits, chunk.lengths, INFLATE_LITERALS,
+        set_code(codes.literals, codes.used[0], codes.table, literal_bits, span.lengths, INFLATE_LITERALS,
                  DEFLATE_LITLENS);
     else if (threadIdx.x < 64)
         set_code(codes.distances, codes.used[1], codes.table + distance_table, distance_bits,
-                 chunk.lengths + INFLATE_LITERALS, INFLATE_DISTANCES, DEFLATE_DISTANCES);
+                 span.lengths + INFLATE_LITERALS, INFLATE_DISTANCES, DEFLATE_DISTANCES);
     __syncthreads();
 }
 
-/* Set the lengths of CHUNK for a block of TYPE 1 or 2 at *BIT, after its type, by all threads. */
-__device__ bool set_lengths(const struct stream &stream, struct code_lengths &codes, struct chunk &chunk, unsigned type,
+/* Set the lengths of SPAN for a block of TYPE 1 or 2 at *BIT, after its type, by all threads. */
+__device__ bool set_lengths(const struct stream &stream, struct code_lengths &codes, struct span &span, unsigned type,
                             uint64_t *bit)
 {
     __shared__ uint64_t end; /* 0: the lengths are wrong */
     const int t = (int)threadIdx.x;
     if (type == 1) {
         for (int i = t; i < INFLATE_LITERALS + INFLATE_DISTANCES; i += threads)
-            chunk.lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < INFLATE_LITERALS ? 8 : 5;
+            span.lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < INFLATE_LITERALS ? 8 : 5;
     } else {
         if (t == 0) {
             uint64_t after = *bit;
@@ -125,7 +125,7 @@ __device__ bool set_lengths(const struct stream &stream, struct code_lengths &co
         for (int i = t; i < INFLATE_LITERALS + INFLATE_DISTANCES; i += threads) {
             const int limit = i < INFLATE_LITERALS ? codes.literals : INFLATE_LITERALS + codes.distances;
             const int from = i < INFLATE_LITERALS ? i : i - INFLATE_LITERALS + codes.literals;
-            chunk.lengths[i] = i < limit ? codes.lengths[from] : 0;
+            span.lengths[i] = i < limit ? codes.lengths[from] : 0;
         }
     }
     __syncthreads();
@@ -197,9 +197,9 @@ __device__ __forceinline__ struct symbol take_symbol(const struct codes &codes, 
 
 /* ---- The first kernel ---- */
 
-/* The end of a piece, from the chunk's first bit on. ENDS: the block ends there. BROKEN: there is none. */
+/* The end of a piece, from the span's first bit on. ENDS: the block ends there. BROKEN: there is none. */
 constexpr uint32_t ends = 1u << 30, broken = 1u << 31;
-static_assert(chunk_pieces * piece_bits + 64 < ends, "flags are not bits of a place");
+static_assert(span_pieces * piece_bits + 64 < ends, "flags are not bits of a place");
 
 struct measuring {
     uint32_t ends[threads]; /* of the pieces */
@@ -232,14 +232,14 @@ __device__ __forceinline__ uint32_t count_piece(const struct stream &stream, con
     return limit - (uint32_t)left;
 }
 
-/* Measure the pieces of a chunk, from bit chunk.bit on. Returns the end of the last one. */
-__device__ uint32_t measure_chunk(const struct stream &stream, const struct codes &codes, struct measuring &shared,
-                                  struct chunk &chunk)
+/* Measure the pieces of a span, from bit span.bit on. Returns the end of the last one. */
+__device__ uint32_t measure_span(const struct stream &stream, const struct codes &codes, struct measuring &shared,
+                                 struct span &span)
 {
-    const uint32_t t = threadIdx.x, whole = (uint32_t)min((uint64_t)ends - 1, stream.bits - chunk.bit);
+    const uint32_t t = threadIdx.x, whole = (uint32_t)min((uint64_t)ends - 1, stream.bits - span.bit);
     const uint32_t limit = min((t + 1) * piece_bits, whole);
     uint32_t start = t * piece_bits, bytes = 0, all;
-    uint32_t end = start < whole ? count_piece(stream, codes, chunk.bit, start, limit, &bytes) : broken;
+    uint32_t end = start < whole ? count_piece(stream, codes, span.bit, start, limit, &bytes) : broken;
     shared.ends[t] = end;
     for (;;) {
         __syncthreads();
@@ -248,7 +248,7 @@ __device__ uint32_t measure_chunk(const struct stream &stream, const struct code
             break;
         if (right != start) {
             start = right;
-            end = start < whole ? count_piece(stream, codes, chunk.bit, start, limit, &bytes) : broken;
+            end = start < whole ? count_piece(stream, codes, span.bit, start, limit, &bytes) : broken;
             shared.ends[t] = end;
         }
     }
@@ -257,77 +257,77 @@ __device__ uint32_t measure_chunk(const struct stream &stream, const struct code
         shared.last = (int)t;
     bytes = is_used && end < broken ? bytes : 0;
     const uint32_t before = sum_before<warps>(shared.sums, bytes, &all);
-    chunk.pieces[t] = {start, chunk.place + before};
+    span.pieces[t] = {start, span.place + before};
     if (t == 0) {
-        chunk.size = all;
-        chunk.piece_count = shared.last + 1;
+        span.size = all;
+        span.piece_count = shared.last + 1;
     }
     const uint32_t last = shared.ends[shared.last];
     __syncthreads();
     return last;
 }
 
-/* Append a chunk at BIT to PART. NULL: there are too many. */
-__device__ struct chunk *append_chunk(const struct stream &stream, struct measuring &shared, struct part &part,
-                                      struct chunk *before, uint64_t bit)
+/* Append a span at BIT to PART. NULL: there are too many. */
+__device__ struct span *append_span(const struct stream &stream, struct measuring &shared, struct part &part,
+                                    struct span *before, uint64_t bit)
 {
     if (threadIdx.x == 0)
-        shared.number = (int)atomicAdd(&stream.state->chunks, 1u);
+        shared.number = (int)atomicAdd(&stream.state->spans, 1u);
     __syncthreads();
     const int number = shared.number;
     __syncthreads();
-    if ((unsigned)number >= stream.chunk_max)
+    if ((unsigned)number >= stream.span_max)
         return NULL;
-    struct chunk *chunk = stream.chunks + number;
+    struct span *span = stream.spans + number;
     if (threadIdx.x == 0) {
-        chunk->bit = bit;
-        chunk->place = (uint32_t)part.size;
-        chunk->size = 0;
-        chunk->piece_count = 0;
-        chunk->next = -1;
-        *(before != NULL ? &before->next : &part.first_chunk) = number;
+        span->bit = bit;
+        span->place = (uint32_t)part.size;
+        span->size = 0;
+        span->piece_count = 0;
+        span->next = -1;
+        *(before != NULL ? &before->next : &part.first_span) = number;
     }
     __syncthreads();
-    return chunk;
+    return span;
 }
 
-/* Measure a block with codes of TYPE at *BIT, after its type. *LAST is the part's last chunk. */
+/* Measure a block with codes of TYPE at *BIT, after its type. *LAST is the part's last span. */
 __device__ bool measure_block(const struct stream &stream, struct codes &codes, struct measuring &shared,
-                              struct part &part, struct chunk **last, unsigned type, uint64_t *bit)
+                              struct part &part, struct span **last, unsigned type, uint64_t *bit)
 {
-    struct chunk *chunk = append_chunk(stream, shared, part, *last, 0);
-    if (chunk == NULL || !set_lengths(stream, shared.lengths, *chunk, type, bit))
+    struct span *span = append_span(stream, shared, part, *last, 0);
+    if (span == NULL || !set_lengths(stream, shared.lengths, *span, type, bit))
         return false;
-    set_codes(codes, *chunk);
+    set_codes(codes, *span);
     for (;;) {
         if (*bit >= stream.bits)
             return false;
         if (threadIdx.x == 0)
-            chunk->bit = *bit;
+            span->bit = *bit;
         __syncthreads();
-        const uint32_t end = measure_chunk(stream, codes, shared, *chunk);
-        *last = chunk;
+        const uint32_t end = measure_span(stream, codes, shared, *span);
+        *last = span;
         *bit += end & (ends - 1);
-        if (begins_slice(*chunk, (int)threadIdx.x))
+        if (begins_slice(*span, (int)threadIdx.x))
             atomicAdd(&part.slices, 1u);
         if (threadIdx.x == 0)
-            part.size += chunk->size;
+            part.size += span->size;
         __syncthreads();
         if (end >= broken || *bit > stream.bits || part.size > stream.expected)
             return false;
         if (end >= ends)
             return true;
-        chunk = append_chunk(stream, shared, part, *last, *bit);
-        if (chunk == NULL)
+        span = append_span(stream, shared, part, *last, *bit);
+        if (span == NULL)
             return false;
-        for (int i = (int)threadIdx.x; i < (int)sizeof chunk->lengths; i += threads)
-            chunk->lengths[i] = (*last)->lengths[i];
+        for (int i = (int)threadIdx.x; i < (int)sizeof span->lengths; i += threads)
+            span->lengths[i] = (*last)->lengths[i];
     }
 }
 
 /* Measure a stored block at *BIT, after its type. */
 __device__ bool measure_stored(const struct stream &stream, struct measuring &shared, struct part &part,
-                               struct chunk **last, uint64_t *bit)
+                               struct span **last, uint64_t *bit)
 {
     *bit = (*bit + 7) / 8 * 8;
     const uint32_t head = (uint32_t)bits_at(stream, *bit), size = head & 0xffff;
@@ -335,7 +335,7 @@ __device__ bool measure_stored(const struct stream &stream, struct measuring &sh
     if (size != (~head >> 16) || *bit + 8 * (uint64_t)size > stream.bits || part.size + size > stream.expected)
         return false;
     if (size > 0) {
-        *last = append_chunk(stream, shared, part, *last, *bit);
+        *last = append_span(stream, shared, part, *last, *bit);
         if (*last == NULL)
             return false;
     }
@@ -365,7 +365,7 @@ __device__ __forceinline__ int mark_at(const struct stream &stream, uint64_t bit
 __device__ int measure_part(const struct stream &stream, struct codes &codes, struct measuring &shared,
                             struct part &part, uint64_t *end)
 {
-    struct chunk *last = NULL;
+    struct span *last = NULL;
     for (uint64_t bit = part.start; bit + 3 <= stream.bits;) {
         const unsigned head = (unsigned)bits_at(stream, bit) & 7, type = head >> 1;
         bit += 3;
@@ -398,7 +398,7 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
         struct part &part = stream.parts[i];
         if (threadIdx.x == 0) {
             part.size = 0;
-            part.first_chunk = -1;
+            part.first_span = -1;
             part.slices = 0;
         }
         __syncthreads();
@@ -407,7 +407,7 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
         if (threadIdx.x == 0) {
             part.end = end;
             part.next = next;
-            if (stream.state->chunks > stream.chunk_max)
+            if (stream.state->spans > stream.span_max)
                 stream.state->status = INFLATE_TOO_MANY;
         }
         __syncthreads();
@@ -416,7 +416,7 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
 
 /* ---- The second kernel ---- */
 
-constexpr int batch = 8 * threads, buffer_symbols = 12 * batch; /* symbols that are resolved together; of a chunk */
+constexpr int batch = 8 * threads, buffer_symbols = 12 * batch; /* symbols that are resolved together; of a span */
 /* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is
  * its distance less 1, as if it were a marker, until the repetition is resolved. */
 constexpr uint32_t placed = 256, unknown = marker - 1;
@@ -478,8 +478,8 @@ __device__ __forceinline__ int distance_at(const struct decoding &shared, int st
     return start < begin ? before : (shared.symbols[start] & (marker - 1)) + 1;
 }
 
-/* What is at place I of the buffer, which begins at byte FIRST of SLICE. All before place BEGIN is resolved. BEFORE is
- * the distance of the last repetition there. */
+/* The symbol at place I of the buffer, which begins at byte FIRST of SLICE. The places before BEGIN are resolved.
+ * BEFORE is the distance of the last repetition that begins before BEGIN. */
 __device__ __forceinline__ uint32_t look_up(const struct stream &stream, const struct slice &slice,
                                             const struct decoding &shared, uint32_t first, int i, int begin, int before)
 {
@@ -541,19 +541,19 @@ __device__ void resolve_buffer(const struct stream &stream, const struct slice &
     __syncthreads();
 }
 
-/* Decode a slice of a chunk with codes. NEXT is the slice after it. */
+/* Decode a slice of a span with codes. NEXT is the slice after it. */
 __device__ void decode_slice(const struct stream &stream, const struct codes &codes, struct decoding &shared,
                              const struct slice &slice, const struct slice &next)
 {
-    const struct chunk &chunk = stream.chunks[slice.chunk];
-    const int pieces = next.chunk == slice.chunk ? next.first : chunk.piece_count;
+    const struct span &span = stream.spans[slice.span];
+    const int pieces = next.span == slice.span ? next.first : span.piece_count;
     const int t = slice.first + (int)threadIdx.x;
     const uint32_t size = (uint32_t)(next.place - slice.place);
     struct work work = {};
     if (t < pieces) {
-        work.reader = read_from(stream, chunk.bit + chunk.pieces[t].bit);
-        work.at = chunk.pieces[t].place - slice.part_place;
-        work.stop = t + 1 < pieces ? chunk.pieces[t + 1].place - slice.part_place : size;
+        work.reader = read_from(stream, span.bit + span.pieces[t].bit);
+        work.at = span.pieces[t].place - slice.part_place;
+        work.stop = t + 1 < pieces ? span.pieces[t + 1].place - slice.part_place : size;
     }
     for (uint32_t first = 0; first < size; first += buffer_symbols) {
         const uint32_t last = min(size - first, (uint32_t)buffer_symbols) + first;
@@ -580,13 +580,13 @@ __global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct
     set_values(codes);
     for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
         const struct slice slice = stream.slices[i], next = stream.slices[i + 1];
-        const struct chunk &chunk = stream.chunks[slice.chunk];
-        if (chunk.piece_count > 0) {
-            set_codes(codes, chunk);
+        const struct span &span = stream.spans[slice.span];
+        if (span.piece_count > 0) {
+            set_codes(codes, span);
             decode_slice(stream, codes, shared, slice, next);
         } else {
-            const uint8_t *bytes = (const uint8_t *)stream.words + chunk.bit / 8;
-            for (uint32_t k = threadIdx.x; k < chunk.size; k += threads)
+            const uint8_t *bytes = (const uint8_t *)stream.words + span.bit / 8;
+            for (uint32_t k = threadIdx.x; k < span.size; k += threads)
                 stream.symbols[slice.place + k] = bytes[k];
         }
         __syncthreads();

@@ -10,22 +10,22 @@
 #include "png/symbols.h"
 
 constexpr int window = 1 << 15, marker = 1 << 15; /* symbols from MARKER on are places in the window */
-constexpr int chunk_pieces = 128;                 /* a thread has a piece */
+constexpr int span_pieces = 128;                  /* a thread has a piece */
 constexpr uint32_t piece_bits = 1024;
 
 /* Where a thread begins. */
 struct piece {
-    uint32_t bit;   /* from the chunk's first one on */
+    uint32_t bit;   /* from the span's first one on */
     uint32_t place; /* in the part, of its first byte */
 };
 
 /* Some symbols of a block with codes, or a stored block. */
-struct chunk {
+struct span {
     uint64_t bit;         /* of the first symbol, or stored byte */
     uint32_t place, size; /* bytes in the part */
-    int next;             /* chunk of this part, or -1 */
+    int next;             /* span of this part, or -1 */
     int piece_count;      /* 0: a stored block */
-    struct piece pieces[chunk_pieces];
+    struct piece pieces[span_pieces];
     uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES]; /* of the codes */
 };
 
@@ -35,18 +35,18 @@ struct part {
     uint64_t size;       /* bytes */
     uint64_t place;      /* of its first byte */
     int next;            /* the part at its end, or one of these */
-    int first_chunk;
+    int first_span;
     unsigned slices, first_slice; /* count; number */
 };
 
 enum { NEXT_END = -1, NEXT_BAD = -2 };
 
-/* Some pieces of a chunk, of about SLICE_BYTES bytes, or a stored block. Repetitions can make a chunk large, so slices,
+/* Some pieces of a span, of about SLICE_BYTES bytes, or a stored block. Repetitions can make a span large, so slices,
  * not parts, are decoded beside each other. After the last one there is another, for the end. */
 struct slice {
     uint64_t place;      /* of its first byte */
     uint32_t part_place; /* the same, in its part */
-    int chunk, first;    /* its number; the first piece */
+    int span, first;     /* its number; the first piece */
 };
 constexpr uint32_t slice_bytes = 1 << 16;
 
@@ -56,12 +56,12 @@ struct stream {
     uint64_t bits;   /* of the stream */
     uint32_t *marks; /* a bit for each bit of the stream: does a block begin there? */
     uint64_t *survivors;
-    unsigned survivor_max, part_max, chunk_max, slice_max;
+    unsigned survivor_max, part_max, span_max, slice_max;
     int rank_count;
     uint32_t *ranks; /* the number of marks before each RANK_WORDS words */
     uint64_t *sums;  /* of blocks of ranks */
     struct part *parts;
-    struct chunk *chunks;
+    struct span *spans;
     int *chain; /* the numbers of the true parts */
     struct slice *slices;
     uint16_t *symbols;
@@ -74,13 +74,12 @@ struct stream {
 
 constexpr int rank_words = 32; /* of marks, which have a common rank */
 
-/* Does piece T of CHUNK begin a slice? Its size does not count. */
-static __device__ __forceinline__ bool begins_slice(const struct chunk &chunk, int t)
+/* Does piece T of SPAN begin a slice? Its size does not count. */
+static __device__ __forceinline__ bool begins_slice(const struct span &span, int t)
 {
-    if (t == 0 || t >= chunk.piece_count)
+    if (t == 0 || t >= span.piece_count)
         return t == 0;
-    return (chunk.pieces[t].place - chunk.place) / slice_bytes !=
-           (chunk.pieces[t - 1].place - chunk.place) / slice_bytes;
+    return (span.pieces[t].place - span.place) / slice_bytes != (span.pieces[t - 1].place - span.place) / slice_bytes;
 }
 
 /* 64 bits from BIT on. Words after the stream can be read. */
@@ -94,7 +93,7 @@ static __device__ __forceinline__ uint64_t bits_at(const struct stream &stream, 
 
 /* ---- The lengths of codes ---- */
 
-/* Those of a block, and room for a repetition that goes beyond them. */
+/* The lengths of a block's codes. A repetition of lengths may end after the last one, so there is room for it. */
 struct code_lengths {
     uint8_t lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES + 138];
     uint8_t table[1 << PRECODE_MAX]; /* of the third code */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The C interface of PNG on a GPU: the stream of a file becomes samples in device memory, and samples become a stream.
- * Only compressed bytes cross the bus. Those that are written are what png/deflate.h defines, as on the CPU. A build
- * without CUDA has none of these functions. */
+ * Only compressed bytes cross the bus. The encoder writes the bytes that png/deflate.h defines, as the CPU does. A
+ * build without CUDA has none of these functions. */
 #ifndef GPUCONV_DEVICE_PNG_H
 #define GPUCONV_DEVICE_PNG_H
 
