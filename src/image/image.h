@@ -26,8 +26,8 @@ struct image {
     uint8_t *samples;  /* height x width x channels, no padding; those of 16 bits are aligned uint16_t in the
                           machine's byte order, floats are aligned, too; owned by the image */
 
-    /* All 0, except in a view of samples that lie in another way, such as planes, or a part of a larger image: bytes
-     * from one to the next. Of the functions, only those that say so take such views. */
+    /* Bytes from a row, a pixel or a channel to the next one. They are 0 in an image without padding. Other values make
+     * a view, for example of planes or of a part of a larger image. Only functions that say so take views. */
     size_t row_stride, pixel_stride, channel_stride;
 };
 
@@ -148,8 +148,8 @@ bool image_is_opaque(const struct image *image);
 /* The number of planes that are convolved in the mode ALPHA: all channels, or all but alpha. */
 int image_planes(const struct image *image, enum alpha alpha);
 
-/* Reserve an image with BITS (8, 16 or 32) per sample and undefined samples. Release it with image_free. Fails if a size is
- * impossible or there is not enough memory. */
+/* Reserve an image with BITS (8, 16 or 32) per sample and undefined samples. Release it with image_free. Fails if a
+ * size is impossible or there is not enough memory. */
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error);
 
 /* Copy the samples of FROM to TO, which has its shape and bits, but not its memory. Both may have strides. */
@@ -204,15 +204,16 @@ void plane_free(struct plane *plane);
 
 /* Split the image, which may have strides, into planes->count planes of its size: channel c becomes plane c. An image
  * of 8 bits becomes planes of SAMPLE_U8, or of SAMPLE_U16 (by widen_sample). An image of 16 bits becomes planes of
- * SAMPLE_U16, and one of floats planes of SAMPLE_F32, whose colours alpha multiplies and divides as floats. If LINEAR is not
- * NULL, the planes are SAMPLE_U16, and its tables convert the colours to linear light. With ALPHA_PREMULTIPLY and an
- * alpha channel, colours then become premultiply_sample(colour, alpha). ALPHA_HEADROOM has another unit for images of 8
- * bits that are not in linear light, see premultiply_headroom. */
+ * SAMPLE_U16, and one of floats planes of SAMPLE_F32, whose colours alpha multiplies and divides as floats. If LINEAR
+ * is not NULL, the planes are SAMPLE_U16, and its tables convert the colours to linear light. With ALPHA_PREMULTIPLY
+ * and an alpha channel, colours then become premultiply_sample(colour, alpha). ALPHA_HEADROOM has another unit for
+ * images of 8 bits that are not in linear light, see premultiply_headroom. */
 void image_split(const struct image *image, enum alpha alpha, const struct linear *linear, const struct plane *planes);
 
-/* The inverse, for an image that may have strides: plane c becomes channel c. Channels without a plane keep their samples. With ALPHA_PREMULTIPLY and an
- * alpha channel, colours first become unpremultiply_sample(colour, alpha), with the alpha of the planes. With LINEAR,
- * IMAGE holds the samples before the filter: a level whose light is the same stays. */
+/* The inverse, for an image that may have strides: plane c becomes channel c. Channels without a plane keep their
+ * samples. With ALPHA_PREMULTIPLY and an alpha channel, colours first become unpremultiply_sample(colour, alpha), with
+ * the alpha of the planes. With LINEAR, IMAGE holds the samples before the filter: a level whose light is the same
+ * stays. */
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image);
 
 /* 8 bits to 16: black stays black and white stays white, as 65535 / 255 = 257 is a whole number. */

@@ -178,9 +178,9 @@ GPUCONV_API struct gpuconv_view gpuconv_interleaved(void *data, int width, int h
 /* A view of channels x height x width samples on the host, without padding. */
 GPUCONV_API struct gpuconv_view gpuconv_planar(void *data, int width, int height, int channels, enum gpuconv_type type);
 
-/* The part of VIEW whose first pixel is in column X and row Y. What is outside the part is also outside the image: the
- * border takes its place. If the part is not inside VIEW, the result has no pixels, and the functions that get it
- * fail. */
+/* The part of VIEW whose first pixel is in column X and row Y. The part is an image of its own: a filter uses the
+ * border around it, and not the pixels of VIEW. If the part is not inside VIEW, the result has no pixels, and the
+ * functions that get it fail. */
 GPUCONV_API struct gpuconv_view gpuconv_crop(const struct gpuconv_view *view, int x, int y, int width, int height);
 
 /* ---- Apply ---- */
