@@ -206,6 +206,35 @@ static void test_views_may_overlap(void **state)
     gpuconv_filter_close(filter);
 }
 
+/* A part of an image is filtered as its copy is: what is outside the part does not take part. */
+static void test_a_part_is_an_image_of_its_own(void **state)
+{
+    (void)state;
+    enum { X = 5, Y = 3, PART_WIDTH = 20, PART_HEIGHT = 11 };
+    static uint8_t copy[PART_HEIGHT][PART_WIDTH][3];
+    struct gpuconv_filter *filter = find("gaussian:2");
+    const struct gpuconv_view planes = gpuconv_planar(in, WIDTH, HEIGHT, 3, GPUCONV_UINT8);
+    for (int y = 0; y < PART_HEIGHT; y++)
+        for (int x = 0; x < PART_WIDTH; x++)
+            for (int c = 0; c < 3; c++)
+                copy[y][x][c] = in[(c * HEIGHT + Y + y) * WIDTH + X + x];
+    apply(filter, gpuconv_crop(&planes, X, Y, PART_WIDTH, PART_HEIGHT),
+          gpuconv_interleaved(out, PART_WIDTH, PART_HEIGHT, 3, GPUCONV_UINT8), NULL);
+    apply(filter, gpuconv_interleaved(copy, PART_WIDTH, PART_HEIGHT, 3, GPUCONV_UINT8),
+          gpuconv_interleaved(expected, PART_WIDTH, PART_HEIGHT, 3, GPUCONV_UINT8), NULL);
+    assert_memory_equal(out, expected, sizeof copy);
+    gpuconv_filter_close(filter);
+
+    static const int outside[][4] = {{-1, 0, 5, 5},        {0, -1, 5, 5},        {0, 0, 0, 5},
+                                     {0, 0, 5, -1},        {WIDTH - 4, 0, 5, 5}, {0, HEIGHT - 4, 5, 5},
+                                     {0, 0, WIDTH + 1, 5}, {INT_MAX, 0, 5, 5},   {0, 0, 5, INT_MAX}};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        const int *part = outside[i];
+        assert_int_equal(gpuconv_crop(&planes, part[0], part[1], part[2], part[3]).width, 0);
+    }
+    assert_int_equal(gpuconv_crop(&planes, WIDTH - 5, HEIGHT - 5, 5, 5).width, 5);
+}
+
 /* Several images of one shape, also if the result of each overlaps the next input. */
 static void test_a_view_has_several_images(void **state)
 {
@@ -568,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_contexts_that_cannot_be_are_refused),
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
         cmocka_unit_test(test_views_may_overlap),
+        cmocka_unit_test(test_a_part_is_an_image_of_its_own),
         cmocka_unit_test(test_a_view_has_several_images),
         cmocka_unit_test(test_floats_agree_with_integers),
         cmocka_unit_test(test_floats_do_not_depend_on_threads),
