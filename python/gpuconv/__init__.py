@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+"""Exact convolution of images, in memory, with the same bytes as the command gpuconv.
+
+    import gpuconv
+    blurred = gpuconv.filter(array, "gaussian:2")
+    gpuconv.write("out.jpg", gpuconv.filter(gpuconv.read("in.jpg"), "sharpen"))
+
+The manual is docs/python.md."""
+from . import _library
+from ._context import Context, gpus
+from ._errors import GpuError, ImageError
+from ._filters import Filter, filter, filter_names
+from ._images import Comparison, Image, compare, difference, encode, read, write
+
+__all__ = ["Comparison", "Context", "Filter", "GpuError", "Image", "ImageError", "compare", "difference", "encode",
+           "filter", "filter_names", "gpus", "read", "write"]
+__version__ = _library.version().decode()

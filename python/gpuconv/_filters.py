@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""Filters, and their application to arrays."""
+import ctypes
+import functools
+import json
+import os
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy
+
+from . import _arrays, _library
+from ._context import current_context
+from ._images import Image
+
+BORDERS = {"replicate": 0, "reflect": 1, "reflect101": 2, "wrap": 3, "zero": 4}  # enum gpuconv_border
+ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
+
+
+# ---- Filters ----
+
+def _number(value):
+    """VALUE as a filter file has it: an integer, a fraction, or a decimal without an exponent."""
+    if isinstance(value, (int, Fraction, numpy.integer)):
+        return str(value)
+    return format(Decimal(repr(float(value))), "f")
+
+
+def _text_of(taps, scale, offset, anchor, absolute):
+    rows = [list(row) for row in taps]
+    if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        raise ValueError("the taps are not a grid; give rows of equal length")
+    lines = [f"scale {_number(scale)}", f"offset {_number(offset)}"]
+    lines += ["abs"] if absolute else []
+    lines += [f"anchor {anchor[0]} {anchor[1]}"] if anchor is not None else []
+    return "\n".join(lines + [" ".join(map(_number, row)) for row in rows]) + "\n"
+
+
+class Filter:
+    """A filter, which never changes and may be used by several threads.
+
+    source: a name as on the command line: "sharpen", "gaussian:2.5", the path of a file, or several of these, separated
+        by commas. Or taps, row by row: integers, Fractions or floats, up to 127 x 127.
+
+    Only with taps: out = clamp(round(sum of tap * in / scale + offset)). It is a correlation; see flip().
+
+    scale: the divisor, at least 1.
+    offset: in levels of 8 bits, also for images of 16 bits and of floats.
+    anchor: (column, row) of the tap over the pixel; None is the middle.
+    absolute: take the absolute value of the sum before it is divided.
+
+    Raises ValueError if there is no such filter."""
+
+    def __init__(self, source, *, scale=1, offset=0, anchor=None, absolute=False):
+        error = _library.Error()
+        if isinstance(source, (str, os.PathLike)):
+            if scale != 1 or offset != 0 or anchor is not None or absolute:
+                raise TypeError("scale, offset, anchor and absolute are for taps; a named filter has its own")
+            self._name = os.fspath(source)
+            pointer = _library.filter_find(os.fsencode(source), error)
+        else:
+            text = _text_of(source, scale, offset, anchor, absolute).encode()
+            self._name = f"{len(source)} x {len(source[0])} taps"
+            pointer = _library.filter_parse(text, len(text), b"taps", error)
+        self._arguments = source, scale, offset, anchor, absolute
+        self._take(pointer)
+
+    def _take(self, pointer):
+        self._object = _library.Object(pointer, _library.filter_close)
+        self._as_parameter_ = self._object._as_parameter_
+        self._info = _library.FilterInfo()
+        _library.filter_describe(self, self._info)
+
+    @classmethod
+    def parse(cls, text: str, name: str = "filter") -> "Filter":
+        """The filter of TEXT, the content of a filter file. NAME is for messages."""
+        self = cls.__new__(cls)
+        content = text.encode()
+        self._name, self._arguments = name, None
+        self._text = text
+        self._take(_library.filter_parse(content, len(content), os.fsencode(name), _library.Error()))
+        return self
+
+    def flip(self) -> "Filter":
+        """The filter with its taps turned by 180 degrees: the correlation with it is the convolution with this one."""
+        flipped = Filter.__new__(Filter)
+        flipped._name, flipped._flipped = f"{self._name}, flipped", self
+        flipped._take(_library.filter_flip(self, _library.Error()))
+        return flipped
+
+    def __reduce__(self):
+        if hasattr(self, "_flipped"):
+            return Filter.flip, (self._flipped,)
+        if hasattr(self, "_text"):
+            return Filter.parse, (self._text, self._name)
+        source, scale, offset, anchor, absolute = self._arguments
+        make = functools.partial(Filter, scale=scale, offset=offset, anchor=anchor, absolute=absolute)
+        return make, (source,)
+
+    @property
+    def margins(self) -> tuple[int, int, int, int]:
+        """So many pixels on the left, on the right, above and below a pixel decide about its result."""
+        info = self._info
+        return info.left, info.right, info.above, info.below
+
+    @property
+    def exact(self) -> bool:
+        """The taps are exact. Otherwise they were rounded once: see largest_error."""
+        return bool(self._info.exact)
+
+    @property
+    def largest_error(self) -> float:
+        """How far rounded taps move a result, in levels of 8 bits."""
+        return self._info.largest_error
+
+    def _texts(self, as_json):
+        for index in range(self._info.count):
+            text = _library.filter_text(self, index, as_json, _library.Error())
+            try:
+                yield ctypes.string_at(text).decode()
+            finally:
+                _library.free(text)
+
+    def show(self) -> str:
+        """What `gpuconv --show` prints: the taps, their accuracy, and how the filter is applied."""
+        return "".join(self._texts(False))
+
+    def describe(self) -> list[dict]:
+        """What `gpuconv --show --json` prints, of each filter that is applied in turn."""
+        return [json.loads(text) for text in self._texts(True)]
+
+    def __repr__(self):
+        return f"<gpuconv.Filter {self._name}>"
+
+
+@functools.lru_cache(maxsize=256)
+def _find(name):
+    return Filter(name)
+
+
+def filter_names() -> list[str]:
+    """The names of the filters that are built in, without the parametric ones."""
+    names = []
+    while (name := _library.filter_name(len(names))) is not None:
+        names.append(name.decode())
+    return names
+
+
+# ---- Apply ----
+
+def _value(values, key, what):
+    if key not in values:
+        raise ValueError(f"there is no {what} {key!r}; give {', '.join(map(repr, values))}")
+    return values[key]
+
+
+def _filter_on_device(image, taps, options, layout, out, context, stream):
+    interface = image.__cuda_array_interface__
+    result = _arrays.empty_on_device(image) if out is None else out
+    if not hasattr(result, "__cuda_array_interface__"):
+        raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
+    view = _arrays.view_of(interface, _arrays.DEVICE, layout, "input")
+    target = _arrays.view_of_output(result.__cuda_array_interface__, _arrays.DEVICE, layout)
+    options.stream = _arrays.current_stream(image, interface) if stream is None else stream
+    _library.apply(context or current_context(_arrays.device_of(image)), taps, view, target, options, _library.Error())
+    return result
+
+
+def filter(image, filter, *, border="replicate", alpha="premultiply", linear=False, layout="hwc", out=None,
+           context=None, stream=None):
+    """Apply a filter to an image, or to several, and return the result: of the same shape and type, in the same kind
+    of array, on the same device.
+
+    image: an array of uint8, uint16 (in the machine's byte order) or float32 (0 is black, 1 is white): of NumPy,
+        PyTorch, JAX, or of another library with a buffer, __array__ or __dlpack__; or an Image. On a GPU, an array of
+        CuPy or PyTorch, or of another library with __cuda_array_interface__ if OUT is given. It may be a part of an
+        array, transposed or padded: it is not copied. Strides must be positive.
+    filter: a Filter, or a name for one, such as "gaussian:2". A name is looked up once a process.
+    border: what stands outside the image: "replicate" (aaa|abcd|ddd), "reflect" (cba|abcd|dcb), "reflect101"
+        (dcb|abcd|cba), "wrap" (bcd|abcd|abc) or "zero" (000|abcd|000).
+    alpha: how the last of 2 or 4 channels takes part: "premultiply" (filter alpha, and the colours multiplied by it),
+        "keep" (copy it) or "filter" (filter it as any other, also for four channels without alpha).
+    linear: filter in linear light. For uint8 and uint16. The curve is that of an Image's file, else sRGB.
+    layout: "hwc" for (H, W), (H, W, C) and (N, H, W, C); "chw" for (H, W), (C, H, W) and (N, C, H, W). C is 1 to 4.
+    out: the array for the result, of the image's shape and type. It may be the image itself, unless it has N on a GPU.
+    context: a Context; None is this thread's own.
+    stream: for an image on a GPU, the address of the cudaStream_t. None is the one on which CuPy or PyTorch queue work
+        at the moment; 1 is CUDA's legacy default stream.
+
+    uint8 and uint16 become the bytes that the command line makes, on every machine. Floats are neither rounded nor
+    clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done.
+
+    Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,
+    MemoryError."""
+    taps = filter if isinstance(filter, Filter) else _find(filter)
+    options = _library.Options(_value(BORDERS, border, "border"), _value(ALPHAS, alpha, "alpha"), bool(linear))
+    if isinstance(image, Image):
+        return image.filtered(taps, options, out, context)
+    if hasattr(image, "__cuda_array_interface__"):
+        return _filter_on_device(image, taps, options, layout, out, context, stream)
+    array = _arrays.host_array(image)
+    result = numpy.empty_like(array) if out is None else _arrays.host_array(out)
+    view = _arrays.view_of(array.__array_interface__, _arrays.HOST, layout, "input")
+    target = _arrays.view_of_output(result.__array_interface__, _arrays.HOST, layout)
+    _library.apply(context or current_context(), taps, view, target, options, _library.Error())
+    return _arrays.like_caller(result, image) if out is None else out

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""libgpuconv by ctypes: the structs and functions of gpuconv.h, under their own names. A call releases the GIL.
+
+python/tests/interface.py compares the layouts and the functions with tests/library/interface.txt."""
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_uint64, c_void_p
+
+from ._errors import GpuError, ImageError
+
+
+def _load():
+    """The library beside this file, as the wheel has it; else the installed one."""
+    name = "libgpuconv.so.0"
+    own = pathlib.Path(__file__).with_name(name)
+    return ctypes.CDLL(os.fspath(own) if own.exists() else name)
+
+
+# ---- Structs ----
+
+class Error(ctypes.Structure):
+    _fields_ = [("status", c_int), ("message", c_char * 2044)]
+
+
+class ContextOptions(ctypes.Structure):
+    _fields_ = [("threads", c_int), ("uses_gpu", c_int), ("device", c_int), ("reserved", c_int * 5)]
+
+
+class FilterInfo(ctypes.Structure):
+    _fields_ = [("count", c_int), ("left", c_int), ("right", c_int), ("above", c_int), ("below", c_int),
+                ("exact", c_int), ("largest_error", c_double), ("reserved", c_int * 8)]
+
+
+class View(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("width", c_int), ("height", c_int), ("channels", c_int), ("type", c_int),
+                ("memory", c_int), ("count", c_int), ("row_stride", c_ssize_t), ("column_stride", c_ssize_t),
+                ("channel_stride", c_ssize_t), ("image_stride", c_ssize_t), ("reserved", c_int * 4)]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("border", c_int), ("alpha", c_int), ("linear", c_int), ("curve_of", c_void_p), ("stream", c_void_p),
+                ("reserved", c_int * 6)]
+
+
+class FileInfo(ctypes.Structure):
+    _fields_ = [("format", c_char_p), ("width", c_int), ("height", c_int), ("channels", c_int), ("type", c_int),
+                ("reserved", c_int * 8)]
+
+
+class DecodeOptions(ctypes.Structure):
+    _fields_ = [("bits", c_int), ("keep_orientation", c_int), ("name", c_char_p), ("max_pixels", c_size_t),
+                ("reserved", c_int * 6)]
+
+
+class EncodeOptions(ctypes.Structure):
+    _fields_ = [("format", c_char_p), ("quality", c_int), ("subsampling", c_int), ("progressive", c_int),
+                ("compression", c_int), ("background", c_uint32), ("has_background", c_int),
+                ("metadata_of", c_void_p), ("reserved", c_int * 6)]
+
+
+class Difference(ctypes.Structure):
+    _fields_ = [("same_shape", c_int), ("largest", c_int), ("largest_of", c_int * 4), ("first_x", c_int),
+                ("first_y", c_int), ("box_x", c_int), ("box_y", c_int), ("box_width", c_int), ("box_height", c_int),
+                ("pixels", c_uint64), ("tolerated", c_uint64), ("psnr", c_double), ("ssim", c_double),
+                ("reserved", c_int * 8)]
+
+
+# ---- Functions ----
+
+# enum gpuconv_status: the exceptions of BAD_ARGUMENT, BAD_DATA, NO_MEMORY and NO_GPU
+EXCEPTIONS = {1: ValueError, 2: ImageError, 3: MemoryError, 4: GpuError}
+
+
+def _check_status(status, _function, arguments):
+    if status != 0:
+        raise EXCEPTIONS[status](arguments[-1].message.decode(errors="replace"))
+
+
+def _check_pointer(pointer, _function, arguments):
+    if pointer is None:
+        _check_status(arguments[-1].status, None, arguments)
+    return pointer
+
+
+def _declare(name, result, *arguments):
+    """The function, which raises what its last argument, an Error, says."""
+    function = getattr(_library, name)
+    function.restype, function.argtypes = result, arguments
+    if arguments and arguments[-1] is _ERROR:
+        function.errcheck = _check_status if result is c_int else _check_pointer
+    return function
+
+
+_library = _load()
+_ERROR, _VIEW = POINTER(Error), POINTER(View)
+
+version = _declare("gpuconv_version", c_char_p)
+gpus = _declare("gpuconv_gpus", c_int)
+context_open = _declare("gpuconv_context_open", c_void_p, POINTER(ContextOptions), _ERROR)
+context_close = _declare("gpuconv_context_close", None, c_void_p)
+filter_find = _declare("gpuconv_filter_find", c_void_p, c_char_p, _ERROR)
+filter_parse = _declare("gpuconv_filter_parse", c_void_p, c_char_p, c_size_t, c_char_p, _ERROR)
+filter_flip = _declare("gpuconv_filter_flip", c_void_p, c_void_p, _ERROR)
+filter_describe = _declare("gpuconv_filter_describe", None, c_void_p, POINTER(FilterInfo))
+filter_text = _declare("gpuconv_filter_text", c_void_p, c_void_p, c_int, c_int, _ERROR)
+filter_name = _declare("gpuconv_filter_name", c_char_p, c_int)
+filter_close = _declare("gpuconv_filter_close", None, c_void_p)
+apply = _declare("gpuconv_apply", c_int, c_void_p, c_void_p, _VIEW, _VIEW, POINTER(Options), _ERROR)
+image_view = _declare("gpuconv_image_view", View, c_void_p)
+image_free = _declare("gpuconv_image_free", None, c_void_p)
+inspect = _declare("gpuconv_inspect", c_int, c_void_p, c_size_t, POINTER(FileInfo), _ERROR)
+decode = _declare("gpuconv_decode", c_void_p, c_void_p, c_void_p, c_size_t, POINTER(DecodeOptions), _ERROR)
+encode = _declare("gpuconv_encode", c_int, c_void_p, _VIEW, POINTER(EncodeOptions), POINTER(c_void_p),
+                  POINTER(c_size_t), _ERROR)
+free = _declare("gpuconv_free", None, c_void_p)
+compare = _declare("gpuconv_compare", c_int, c_void_p, _VIEW, _VIEW, c_int, POINTER(Difference), _ERROR)
+compare_picture = _declare("gpuconv_compare_picture", c_void_p, _VIEW, _VIEW, _ERROR)
+
+
+# ---- Objects ----
+
+class Object:
+    """An object of the library, which ends with this one. It can be an argument of the functions."""
+
+    def __init__(self, pointer, release):
+        self._as_parameter_ = c_void_p(pointer)
+        self._release = release
+
+    def __del__(self):
+        self._release(self._as_parameter_)
