@@ -123,7 +123,7 @@ class Filter:
 
     def show(self) -> str:
         """What `gpuconv --show` prints: the taps, their accuracy, and how the filter is applied."""
-        return "".join(self._texts(False))
+        return "\n".join(self._texts(False))
 
     def describe(self) -> list[dict]:
         """What `gpuconv --show --json` prints, of each filter that is applied in turn."""

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Arrays of other libraries: arrays.py ROOT torch|jax|cupy|stub.
+
+The result is an array of the same library, on the same device, with the samples that NumPy's arrays get. `stub` is for
+the library with the stub in place of a GPU, whose memory is that of the host."""
+import importlib.util
+import pathlib
+import sys
+import types
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+ROOT, NAME = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from harness import skip, use_python_with  # noqa: E402
+
+use_python_with("numpy")
+import numpy  # noqa: E402
+
+import gpuconv  # noqa: E402
+
+RANDOM = numpy.random.default_rng(2)
+
+
+def check(from_numpy, to_numpy, dtypes=("uint8", "uint16", "float32")):
+    """Some calls, with arrays of the library that FROM_NUMPY makes."""
+    for dtype in dtypes:
+        for layout, shape in (("hwc", (40, 50, 3)), ("chw", (3, 40, 50)), ("hwc", (40, 50)), ("chw", (2, 3, 40, 50))):
+            image = (1000 * RANDOM.random(shape)).astype(dtype) / numpy.asarray(1000, dtype) \
+                if dtype == "float32" else RANDOM.integers(0, numpy.iinfo(dtype).max, shape, dtype)
+            for name in ("gaussian:2", "sobel"):
+                expected = gpuconv.filter(image, name, layout=layout, border="wrap")
+                own = from_numpy(image)
+                result = gpuconv.filter(own, name, layout=layout, border="wrap")
+                assert type(result) is type(own) and result is not own, type(result)
+                assert numpy.allclose(to_numpy(result), expected, rtol=0, atol=1e-5 if dtype == "float32" else 0), \
+                    (dtype, layout, shape, name)
+                assert numpy.array_equal(to_numpy(own), image)
+
+
+def check_output(from_numpy, to_numpy):
+    """OUT, also as a part of an array, and transposed inputs."""
+    image = RANDOM.integers(0, 256, (40, 50, 3), "uint8")
+    expected = gpuconv.filter(image, "blur")
+    out = from_numpy(numpy.zeros((50, 60, 3), "uint8"))
+    part = out[5:45, 5:55]
+    assert gpuconv.filter(from_numpy(image), "blur", out=part) is part
+    assert numpy.array_equal(to_numpy(out)[5:45, 5:55], expected) and int(to_numpy(out).sum()) == int(expected.sum())
+    turned = gpuconv.filter(from_numpy(image).transpose(0, 2).transpose(1, 2), "blur", layout="chw") \
+        if NAME == "torch" else gpuconv.filter(from_numpy(image).transpose(2, 0, 1), "blur", layout="chw")
+    assert numpy.array_equal(to_numpy(turned).transpose(1, 2, 0), expected)
+
+
+def check_torch():
+    import torch
+    check(torch.from_numpy, lambda tensor: tensor.numpy(),
+          ("uint8", "uint16", "float32") if hasattr(torch, "uint16") else ("uint8", "float32"))
+    check_output(torch.from_numpy, lambda tensor: tensor.numpy())
+    try:
+        gpuconv.filter(torch.zeros((4, 4), requires_grad=True), "blur")
+    except RuntimeError as error:
+        assert "detach" in str(error), error
+    else:
+        raise AssertionError("a tensor with a gradient was filtered")
+    if gpuconv.gpus() > 0 and torch.cuda.is_available():
+        check(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy(), ("uint8", "float32"))
+        check_output(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
+        with torch.cuda.stream(torch.cuda.Stream()):
+            check(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy(), ("uint8",))
+
+
+def check_jax():
+    import jax
+    with jax.default_device(jax.devices("cpu")[0]):
+        check(jax.numpy.asarray, numpy.asarray)
+
+
+def check_cupy():
+    import cupy
+    if gpuconv.gpus() == 0:
+        skip("there is no GPU")
+    check(cupy.asarray, cupy.asnumpy)
+    check_output(cupy.asarray, cupy.asnumpy)
+    with cupy.cuda.Stream(non_blocking=True):
+        check(cupy.asarray, cupy.asnumpy)
+
+
+class Stub:
+    """An array of CuPy on the stub's GPU: what this package uses of it."""
+
+    asked = []  # the streams that were given
+
+    def __init__(self, array):
+        self.array = array
+
+    @property
+    def __cuda_array_interface__(self):
+        Stub.asked.append(1)
+        return dict(self.array.__array_interface__, version=3, stream=1)
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __getitem__(self, where):
+        return Stub(self.array[where])
+
+    def transpose(self, *axes):
+        return Stub(self.array.transpose(*axes))
+
+
+def check_stub():
+    assert gpuconv.gpus() > 0, "this is not the library with the stub"
+    sys.modules["cupy"] = types.SimpleNamespace(empty_like=lambda image: Stub(numpy.empty_like(image.array)))
+    Stub.__module__ = "cupy"
+    check(Stub, lambda stub: stub.array)
+    check_output(Stub, lambda stub: stub.array)
+    image = RANDOM.integers(0, 256, (40, 50, 3), "uint8")
+    own = Stub(image)
+    in_place = Stub(image.copy())
+    gpuconv.filter(in_place, "blur", out=in_place, stream=2)
+    assert numpy.array_equal(in_place.array, gpuconv.filter(own, "blur").array)
+    with gpuconv.Context(gpu=0) as context:
+        assert numpy.array_equal(gpuconv.filter(image, "blur", context=context), in_place.array)
+    for arguments, text in (({"out": image}, "the output is not"), ({"context": gpuconv.Context()}, "on the CPU")):
+        try:
+            gpuconv.filter(own, "blur", **arguments)
+        except (TypeError, ValueError) as error:
+            assert text in str(error), error
+        else:
+            raise AssertionError(text)
+    Stub.__module__ = "other"
+    try:
+        gpuconv.filter(own, "blur")
+    except TypeError as error:
+        assert "makes no arrays of other on a GPU; give out=" in str(error), error
+    else:
+        raise AssertionError("an array of an unknown library was made")
+
+
+if NAME != "stub" and importlib.util.find_spec(NAME) is None:
+    skip(f"{NAME} is not installed")
+globals()[f"check_{NAME}"]()

@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The Python package beside the command line: calls.py GPUCONV ROOT."""
+import os
+import pathlib
+import pickle
+import random
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from harness import run, run_tests, use_python_with  # noqa: E402
+
+use_python_with("numpy")
+import numpy  # noqa: E402
+
+import gpuconv  # noqa: E402
+import gpuconv.testing  # noqa: E402
+from gpuconv import _context  # noqa: E402
+
+RANDOM = numpy.random.default_rng(1)
+
+
+def noise(*shape, dtype="uint8"):
+    if dtype == "float32":
+        return RANDOM.random(shape, dtype)
+    return RANDOM.integers(0, 256 if dtype == "uint8" else 65536, shape, dtype)
+
+
+def expect(kind, text, function, *arguments, **options):
+    """The call raises KIND, with TEXT in its message."""
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        assert type(error) is kind and text in str(error), repr(error)
+    else:
+        raise AssertionError(f"nothing was raised; expected {kind.__name__}: {text}")
+
+
+# ---- Bytes ----
+
+def test_bytes_of_the_command_line():
+    """The file that the command line writes, from the file that it reads."""
+    chance = random.Random(1)
+    for _ in range(40):
+        channels, dtype = chance.randrange(1, 5), chance.choice(("uint8", "uint16"))
+        shape = (chance.randrange(1, 60), chance.randrange(1, 60)) + ((channels,) if channels > 1 else ())
+        gpuconv.write("in.png", noise(*shape, dtype=dtype))
+        name = chance.choice(("gaussian:2", "sobel", "sharpen,box3", "motion:9:30", "unsharp:1.5:2:4", "shift-left"))
+        border = chance.choice(("replicate", "reflect", "reflect101", "wrap", "zero"))
+        alpha, linear = chance.choice(("premultiply", "keep", "filter")), chance.random() < 0.3
+        run(PROGRAM, name, "in.png", "out.png", "--border", border, "--alpha", alpha, *(["--linear"] if linear else []))
+        photo = gpuconv.read("in.png")
+        assert photo.array.dtype == dtype and photo.array.shape == shape, photo
+        result = gpuconv.filter(photo, name, border=border, alpha=alpha, linear=linear)
+        assert gpuconv.encode(result) == pathlib.Path("out.png").read_bytes(), (shape, name, border, alpha, linear)
+        array = gpuconv.filter(photo.array, name, border=border, alpha=alpha, linear=linear)
+        assert numpy.array_equal(array, gpuconv.read("out.png").array)
+
+
+def test_files_of_the_command_line():
+    """Formats, metadata, orientation, and the options of writing."""
+    for name in ("cat.png", "rocket.jpg"):
+        source = ROOT / "samples" / name
+        for suffix, words, options in (("png", [], {}), ("jpg", ["--quality", "75"], {"quality": 75}),
+                                       ("png", ["--depth", "16", "--linear"], {"bits": 16, "linear": True}),
+                                       ("ppm", [], {})):
+            run(PROGRAM, "blur", str(source), f"c.{suffix}", *words)
+            photo = gpuconv.read(source, bits=options.get("bits", 0))
+            result = gpuconv.filter(photo, "blur", linear=options.get("linear", False))
+            gpuconv.write(f"p.{suffix}", result, quality=options.get("quality", 0))
+            same = pathlib.Path(f"c.{suffix}").read_bytes() == pathlib.Path(f"p.{suffix}").read_bytes()
+            assert same, (name, suffix, words)
+    content = (ROOT / "samples/rocket.jpg").read_bytes()
+    assert numpy.array_equal(gpuconv.read(content), gpuconv.read(ROOT / "samples/rocket.jpg"))
+    assert gpuconv.read(memoryview(content)).format == "JPEG"
+    metadata = gpuconv.read(content)
+    with_metadata = gpuconv.encode(metadata.array, "jpg", metadata=metadata)
+    assert with_metadata == gpuconv.encode(metadata, "jpg")
+
+
+# ---- Arrays ----
+
+def test_layouts_and_strides():
+    """Views of the same samples have the same result, and no other sample is touched."""
+    for dtype in ("uint8", "uint16", "float32"):
+        image = noise(23, 31, 3, dtype=dtype)
+        expected = gpuconv.filter(image, "gaussian:1")
+        assert expected.dtype == dtype and expected.shape == image.shape and not numpy.array_equal(expected, image)
+
+        def is_expected(result):  # floats may be added in another order
+            return numpy.allclose(result, expected, rtol=0, atol=1e-6 if dtype == "float32" else 0)
+
+        planes = numpy.ascontiguousarray(image.transpose(2, 0, 1))
+        assert is_expected(gpuconv.filter(planes, "gaussian:1", layout="chw").transpose(1, 2, 0))
+        assert is_expected(gpuconv.filter(image.transpose(2, 0, 1), "gaussian:1", layout="chw").transpose(1, 2, 0))
+        assert is_expected(gpuconv.filter(numpy.asfortranarray(image), "gaussian:1"))
+        assert is_expected(numpy.dstack([gpuconv.filter(image[..., c], "gaussian:1") for c in range(3)]))
+        wide = numpy.full((46, 62, 5), 7, dtype)
+        wide[::2, ::2, 1:4] = image
+        assert is_expected(gpuconv.filter(wide[::2, ::2, 1:4], "gaussian:1"))
+        out = numpy.full_like(wide, 9)
+        assert gpuconv.filter(image, "gaussian:1", out=out[1::2, ::2, 2:5])[0, 0, 0] == out[1, 0, 2]
+        assert is_expected(out[1::2, ::2, 2:5])
+        out[1::2, ::2, 2:5] = 9
+        assert (out == 9).all()
+        batch = numpy.stack([image, image[::-1, ::-1]])
+        several = gpuconv.filter(batch, "gaussian:1")
+        assert is_expected(several[0]) and is_expected(several[1][::-1, ::-1])
+        assert numpy.array_equal(gpuconv.filter(numpy.ascontiguousarray(batch.transpose(0, 3, 1, 2)), "gaussian:1",
+                                                layout="chw").transpose(0, 2, 3, 1), several)
+        in_place = image.copy()
+        assert gpuconv.filter(in_place, "gaussian:1", out=in_place) is in_place and is_expected(in_place)
+    read_only = noise(5, 5)
+    expected = gpuconv.filter(read_only, "blur")
+    read_only.setflags(write=False)
+    assert numpy.array_equal(gpuconv.filter(read_only, "blur"), expected)
+    assert numpy.array_equal(gpuconv.filter(memoryview(read_only), "blur"), expected)
+
+
+def test_four_channels_without_alpha():
+    image = noise(20, 20, 4)
+    result = gpuconv.filter(image, "blur", alpha="filter")
+    assert numpy.array_equal(result[..., 3], gpuconv.filter(image[..., 3], "blur"))
+    assert numpy.array_equal(gpuconv.filter(image, "blur", alpha="keep")[..., 3], image[..., 3])
+    assert not numpy.array_equal(gpuconv.filter(image, "blur")[..., :3], result[..., :3])
+
+
+def test_float():
+    """Floats are neither rounded nor clamped: the rounded result is that of the integers."""
+    image = noise(40, 50, 3)
+    result = gpuconv.filter(image.astype("float32") / 255, "sharpen") * 255
+    assert result.min() < -1 and result.max() > 256
+    assert numpy.array_equal(numpy.clip(numpy.floor(result + 0.5 + 1e-4), 0, 255), gpuconv.filter(image, "sharpen"))
+
+
+def test_errors():
+    image = noise(6, 7, 3)
+    for kind, text, arguments, options in (
+            (ValueError, 'no filter named "gauss"', (image, "gauss"), {}),
+            (ValueError, "there is no border 'mirror'; give 'replicate'", (image, "blur"), {"border": "mirror"}),
+            (ValueError, "there is no alpha 'none'", (image, "blur"), {"alpha": "none"}),
+            (ValueError, "there is no layout 'HWC'", (image, "blur"), {"layout": "HWC"}),
+            (ValueError, "the row stride of the input is -21 bytes", (image[::-1], "blur"), {}),
+            (ValueError, "the input has 7 channels in the layout 'chw'", (image.reshape(7, 6, 3), "blur"),
+             {"layout": "chw"}),
+            (ValueError, "has 1 dimensions", (image[0, 0], "blur"), {}),
+            (ValueError, "the input has the shape (0, 7, 3)", (image[:0], "blur"), {}),
+            (ValueError, "the input has the shape (0, 6, 7, 3)", (image[None][:0], "blur"), {}),
+            (ValueError, "give an output like the input", (image, "blur"), {"out": noise(6, 8, 3)}),
+            (ValueError, "give an output like the input", (image, "blur"), {"out": noise(6, 7, 3, dtype="uint16")}),
+            (ValueError, "share memory", (image, "blur"), {"out": numpy.lib.stride_tricks.as_strided(
+                numpy.zeros(9, "uint8"), (6, 7, 3), (1, 1, 1))}),
+            (ValueError, "the output is read-only", (image, "blur"),
+             {"out": numpy.frombuffer(bytes(126), "uint8").reshape(6, 7, 3)}),
+            (ValueError, "linear", (image.astype("float32"), "blur"), {"linear": True}),
+            (TypeError, "samples of type <i8", (image.astype("int64"), "blur"), {}),
+            (TypeError, "samples of type |b1", (image > 3, "blur"), {}),
+            (TypeError, "samples of type >u2", (image.astype(">u2"), "blur"), {}),
+            (TypeError, "samples of type", ([[1, 2]], "blur"), {})):
+        expect(kind, text, gpuconv.filter, *arguments, **options)
+    expect(ValueError, "65536", gpuconv.Context, threads=65536)
+    if gpuconv.gpus() == 0:
+        expect(gpuconv.GpuError, "", gpuconv.Context, gpu=0)
+    pathlib.Path("bad.png").write_bytes(b"\x89PNG\r\n\x1a\nbad")
+    expect(gpuconv.ImageError, "bad.png", gpuconv.read, "bad.png")
+    expect(FileNotFoundError, "none.png", gpuconv.read, "none.png")
+    expect(gpuconv.ImageError, "is not a PNG", gpuconv.read, b"")
+    expect(gpuconv.ImageError, "1000", gpuconv.read, ROOT / "samples/cat.png", max_pixels=1000)
+    expect(ValueError, "gif", gpuconv.write, "a.gif", image)
+    expect(ValueError, "quality", gpuconv.encode, image, "jpg", quality=101)
+    expect(FileNotFoundError, "none", gpuconv.write, "none/a.png", image)
+    assert not os.path.exists("a.gif")
+
+
+# ---- Filters ----
+
+def test_filters():
+    """Taps are those of the same filter file, and what is shown is what the command line shows."""
+    rows = [[-2, -1, 0], [-1, 1, 1], [0, 1, 2]]
+    text = "scale 3\noffset 12.5\nabs\nanchor 0 1\n-2 -1 0\n-1 1 1\n0 1 2\n"
+    pathlib.Path("mine.txt").write_text(text)
+    options = {"scale": 3, "offset": 12.5, "anchor": (0, 1), "absolute": True}
+    image = noise(30, 40)
+    expected = gpuconv.filter(image, "./mine.txt")
+    made = [gpuconv.Filter(rows, **options), gpuconv.Filter(numpy.array(rows, "int8"), **options),
+            gpuconv.Filter.parse(text), gpuconv.Filter(pathlib.Path("./mine.txt"))]
+    made += [pickle.loads(pickle.dumps(one)) for one in made]
+    for one in made:
+        assert numpy.array_equal(gpuconv.filter(image, one), expected), one
+        assert one.margins == (0, 2, 1, 1) and one.exact and one.largest_error == 0
+    flipped = pickle.loads(pickle.dumps(made[0].flip()))
+    turned = [row[::-1] for row in rows[::-1]]
+    again = gpuconv.Filter(turned, **dict(options, anchor=(2, 1)))
+    assert numpy.array_equal(gpuconv.filter(image, flipped), gpuconv.filter(image, again))
+    thirds = gpuconv.Filter([[Fraction(1, 3)] * 3])
+    assert thirds.exact and not gpuconv.Filter([[1 / 3, 1e-7]]).exact
+    for name in ("gaussian:2", "sharpen,box3", "sobel"):
+        shown = gpuconv.Filter(name)
+        assert run(PROGRAM, "--show", name).stdout == shown.show(), shown.show()
+        assert len(shown.describe()) == name.count(",") + 1 and "taps" in str(shown.describe()[0])
+    for taps in ([], [[]], [[1, 2], [3]], [[0] * 128]):
+        expect(ValueError, "", gpuconv.Filter, taps)
+    expect(TypeError, "a named filter has its own", gpuconv.Filter, "blur", scale=2)
+    assert "gaussian3" in gpuconv.filter_names() and len(gpuconv.filter_names()) > 15
+
+
+# ---- Threads and processes ----
+
+def test_threads():
+    """Threads do not disturb each other, with contexts of their own and with one that they share."""
+    images = [noise(200, 300, 3) for _ in range(16)]
+    expected = [gpuconv.filter(image, "gaussian:3") for image in images]
+    for context in (None, gpuconv.Context(threads=2)):
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(lambda image: gpuconv.filter(image, "gaussian:3", context=context), 4 * images))
+        assert all(numpy.array_equal(a, b) for a, b in zip(results, 4 * expected))
+
+
+def test_releases_the_lock():
+    """Another thread runs while a call does. A call that kept the interpreter's lock would stop it until its end."""
+    image, beats, done = noise(1500, 1500, dtype="uint16"), [], threading.Event()
+
+    def beat():
+        while not done.is_set():
+            beats.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    with gpuconv.Context(threads=1) as context:
+        begin = time.perf_counter()
+        gpuconv.filter(image, "disk:20", context=context)
+        end = time.perf_counter()
+    done.set()
+    thread.join()
+    inside = sum(begin < moment < end for moment in beats)
+    assert end - begin > 0.02 and inside >= 5, (inside, end - begin)
+
+
+def test_fork():
+    """A child has contexts of its own."""
+    image = noise(900, 900, 3)
+    expected = gpuconv.filter(image, "blur")
+    own = _context.current_context()
+    child = os.fork()
+    if child == 0:
+        is_new = _context.current_context() is not own
+        os._exit(0 if is_new and numpy.array_equal(gpuconv.filter(image, "blur"), expected) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_ends():
+    """A program that leaves everything open ends without a word."""
+    code = ("import gpuconv, numpy\nimage = numpy.zeros((900, 900, 3), 'uint8')\n"
+            "gpuconv.filter(image, 'blur')\nphoto = gpuconv.read(gpuconv.encode(image))\ncontext = gpuconv.Context()\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+
+
+def test_images_outlive():
+    """The samples stay as long as an array has them."""
+    array = gpuconv.read(ROOT / "samples/cat.png").array[5:, 5:]
+    copy = array.copy()
+    for _ in range(20):
+        gpuconv.read(ROOT / "samples/cat.png")
+    assert numpy.array_equal(array, copy)
+
+
+# ---- Compare ----
+
+def test_compare():
+    a = noise(30, 40, 3)
+    b = a.copy()
+    b[7, 9, 1] ^= 64
+    b[12, 4, 0] ^= 1
+    same, differs = gpuconv.compare(a, a), gpuconv.compare(a, b, 1)
+    assert same and same.psnr == float("inf") and same.first is None and same.largest_of == (0, 0, 0)
+    assert not differs and (differs.pixels, differs.tolerated, differs.largest) == (1, 1, 64)
+    assert differs.largest_of == (1, 64, 0) and differs.first == (9, 7) and differs.box == (9, 7, 1, 1)
+    assert "1 pixels differ by more than 1, the most by 64; the first at column 9, row 7" in repr(differs)
+    assert gpuconv.compare(a, b, 64) and not gpuconv.compare(a, b[..., 0]).same_shape
+    expect(ValueError, "tolerance", gpuconv.compare, a, b, -1)
+    picture = gpuconv.difference(a, b)
+    assert picture[7, 9].any() and not picture[0, 0].any() and picture.shape[:2] == a.shape[:2]
+    gpuconv.write("a.png", a)
+    gpuconv.write("b.png", b)
+    run(PROGRAM, "--compare", "a.png", "b.png", "d.png", status=1)
+    assert numpy.array_equal(gpuconv.read("d.png"), picture)
+
+
+def test_golden():
+    a = noise(30, 40, 3)
+    b = a.copy()
+    b[7, 9] ^= 64
+    gpuconv.write("golden.png", a)
+    gpuconv.testing.assert_images_equal(a, "golden.png")
+    gpuconv.testing.assert_images_equal(b, "golden.png", tolerance=64)
+    assert not os.path.exists("gpuconv-differences")
+    expect(AssertionError, "golden.png: 1 pixels differ", gpuconv.testing.assert_images_equal, b, "golden.png")
+    assert numpy.array_equal(gpuconv.read("gpuconv-differences/golden.png"), b)
+    assert gpuconv.read("gpuconv-differences/golden-difference.png").array[7, 9].any()
+    expect(AssertionError, "new.png does not exist; see f/new.png", gpuconv.testing.assert_images_equal, a,
+           pathlib.Path("new.png"), folder="f")
+    expect(AssertionError, "the images: the images have other sizes", gpuconv.testing.assert_images_equal, a, a[1:])
+
+
+run_tests(globals())
