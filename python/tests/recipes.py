@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run a recipe of docs/python.md as it stands there: recipes.py GPUCONV ROOT NAME.
+
+It runs in a folder with in.jpg, photos/ and golden/. A check below looks at what it leaves. Skipped (exit status 77)
+where its library is not installed, or there is no GPU that it needs."""
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+PROGRAM, ROOT, NAME = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from harness import run, skip, use_python_with  # noqa: E402
+
+use_python_with("numpy")
+import numpy  # noqa: E402
+
+import gpuconv  # noqa: E402
+
+PHOTOS = "cat.png", "coffee.png", "rocket.jpg"
+
+
+def same_file(name, other):
+    assert pathlib.Path(name).read_bytes() == pathlib.Path(other).read_bytes(), (name, other)
+
+
+def check_file(_left):
+    run(PROGRAM, "--depth", "16", "--linear", "gaussian:3", "in.jpg", "expected.png")
+    same_file("out.png", "expected.png")
+
+
+def check_folder(_left):
+    for name in PHOTOS:
+        run(PROGRAM, "sharpen", f"photos/{name}", f"expected-{name}")
+        same_file(f"sharp/{name}", f"expected-{name}")
+
+
+def check_bytes(left):
+    run(PROGRAM, "gaussian:8", "in.jpg", "expected.jpg", "--quality", "80")
+    assert left["answer"] == pathlib.Path("expected.jpg").read_bytes()
+    try:
+        left["blur"](b"no image")
+    except SystemExit as end:
+        assert str(end).startswith("400 Bad Request: "), end
+    else:
+        raise AssertionError("bytes that are no image were taken")
+
+
+def check_frames(left):
+    frame, edges = left["both"][:, :1920].copy(), left["both"][:, 1920:]
+    assert numpy.array_equal(edges, gpuconv.filter(frame, "sobel"))
+    frame[100:200, 300:500] = gpuconv.filter(frame[100:200, 300:500].copy(), "box:15")
+    assert numpy.array_equal(left["frame"], frame)
+
+
+def check_taps(left):
+    pathlib.Path("relief.txt").write_text("offset 128\n-2 -1 0\n-1 1 1\n0 1 2\n")
+    run(PROGRAM, "--flip", "./relief.txt", "in.jpg", "expected.png")
+    assert numpy.array_equal(left["convolved"], gpuconv.read("expected.png"))
+    assert left["thirds"].exact and left["floats"].exact and left["floats"].margins == (1, 1, 1, 1)
+
+
+def check_pytest(_left):
+    def pytest():
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "recipe.py"],
+                              capture_output=True, text=True)
+        return done.returncode, done.stdout
+    os.mkdir("golden")
+    status, said = pytest()
+    assert status == 1 and "golden/drawing.png does not exist; see gpuconv-differences/drawing.png" in said, said
+    os.rename("gpuconv-differences/drawing.png", "golden/drawing.png")
+    status, said = pytest()
+    assert status == 0 and "2 passed" in said, said
+    golden = gpuconv.read("golden/drawing.png")
+    golden.array[5, 6] ^= 128
+    gpuconv.write("golden/drawing.png", golden)
+    status, said = pytest()
+    assert status == 1 and "drawing.png: 1 pixels differ by more than 2" in said, said
+    assert gpuconv.read("gpuconv-differences/drawing-difference.png").array[5, 6].any()
+
+
+def check_torch(left):
+    images = left["images"].numpy()
+    expected = gpuconv.filter(images, "gaussian:1.5", border="reflect", layout="chw")
+    assert numpy.array_equal(numpy.concatenate([batch.cpu().numpy() for batch in left["batches"]]), expected)
+
+
+def check_cupy(left):
+    assert numpy.array_equal(left["edges"].get(), gpuconv.filter(left["image"].get(), "sobel"))
+
+
+def check_dask(left):
+    assert numpy.array_equal(left["blurred"], gpuconv.filter(left["picture"].compute(), left["blur"]))
+
+
+def check_ray(left):
+    for name, result in zip(sorted(PHOTOS), left["results"]):
+        run(PROGRAM, "unsharp:1:0.5", f"photos/{name}", "expected.png")
+        assert result == pathlib.Path("expected.png").read_bytes(), name
+
+
+def main():
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    recipes = dict(re.findall(r"<!-- recipe: (\w+) -->\n```python\n(.*?)```", page, re.S))
+    assert all(f"check_{name}" in globals() for name in recipes), recipes.keys()
+    if NAME in ("pytest", "torch", "cupy", "dask", "ray") and importlib.util.find_spec(NAME) is None:
+        skip(f"{NAME} is not installed")
+    if NAME == "cupy" and gpuconv.gpus() == 0:
+        skip("there is no GPU")
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        os.chdir(folder)
+        os.environ.update(HOME=folder, RAY_AUTH_MODE="disabled")
+        os.mkdir("photos")
+        for name in PHOTOS:
+            shutil.copy(ROOT / "samples" / name, "photos")
+        shutil.copy("photos/rocket.jpg", "in.jpg")
+        pathlib.Path("recipe.py").write_text(recipes[NAME], encoding="utf-8")
+        left = {"__name__": "recipe"}
+        exec(compile(recipes[NAME], "recipe.py", "exec"), left)
+        globals()[f"check_{NAME}"](left)
+        os.chdir("/")
+
+
+if __name__ == "__main__":
+    main()
