@@ -12,13 +12,13 @@ class Context:
     Each thread has its own, which functions use where context= is None. Make one to choose the number of threads, or to
     filter NumPy arrays on a GPU. Calls that share a context take turns.
 
-    threads: of the CPU, the calling one included; 0 is one for each processor that this process may use. They start when
-        an image of about 0.5 megabytes or more first needs them.
+    threads: of the CPU, the calling one included; 0 is one for each processor that this process may use. They start
+        when an image of about 0.5 megabytes or more first needs them.
     gpu: the number of a GPU, from 0; its start takes about 0.3 s. None filters on the CPU.
 
     Raises GpuError if the GPU cannot be used. A child of fork() cannot use a Context of its parent."""
 
-    def __init__(self, threads: int = 0, gpu: int | None = None):
+    def __init__(self, threads: int = 0, gpu: int | None = None) -> None:
         self.threads, self.gpu = threads, gpu
         options = _library.ContextOptions(threads, gpu is not None, gpu or 0)
         self._as_parameter_ = _library.c_void_p(_library.context_open(options, _library.Error()))

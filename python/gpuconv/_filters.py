@@ -4,14 +4,18 @@ import ctypes
 import functools
 import json
 import os
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, Literal, TypeVar
 
 import numpy
 
 from . import _arrays, _library
-from ._context import current_context
+from ._context import Context, current_context
 from ._images import Image
+
+Array = TypeVar("Array")  # of NumPy, CuPy, PyTorch, JAX...; or an Image
 
 BORDERS = {"replicate": 0, "reflect": 1, "reflect101": 2, "wrap": 3, "zero": 4}  # enum gpuconv_border
 ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
@@ -51,51 +55,44 @@ class Filter:
 
     Raises ValueError if there is no such filter."""
 
-    def __init__(self, source, *, scale=1, offset=0, anchor=None, absolute=False):
+    def __init__(self, source: "str | os.PathLike[str] | Sequence[Sequence[Any]] | numpy.ndarray", *, scale: int = 1,
+                 offset: "float | Fraction" = 0, anchor: tuple[int, int] | None = None, absolute: bool = False) -> None:
         error = _library.Error()
         if isinstance(source, (str, os.PathLike)):
             if scale != 1 or offset != 0 or anchor is not None or absolute:
                 raise TypeError("scale, offset, anchor and absolute are for taps; a named filter has its own")
-            self._name = os.fspath(source)
+            name = os.fspath(source)
             pointer = _library.filter_find(os.fsencode(source), error)
         else:
             text = _text_of(source, scale, offset, anchor, absolute).encode()
-            self._name = f"{len(source)} x {len(source[0])} taps"
+            name = f"{len(source)} x {len(source[0])} taps"
             pointer = _library.filter_parse(text, len(text), b"taps", error)
-        self._arguments = source, scale, offset, anchor, absolute
-        self._take(pointer)
+        remake = functools.partial(Filter, scale=scale, offset=offset, anchor=anchor, absolute=absolute)
+        self._take(pointer, name, (remake, (source,)))
 
-    def _take(self, pointer):
+    def _take(self, pointer, name, remake):
         self._object = _library.Object(pointer, _library.filter_close)
         self._as_parameter_ = self._object._as_parameter_
+        self._name, self._remake = name, remake
         self._info = _library.FilterInfo()
         _library.filter_describe(self, self._info)
 
     @classmethod
     def parse(cls, text: str, name: str = "filter") -> "Filter":
         """The filter of TEXT, the content of a filter file. NAME is for messages."""
-        self = cls.__new__(cls)
-        content = text.encode()
-        self._name, self._arguments = name, None
-        self._text = text
-        self._take(_library.filter_parse(content, len(content), os.fsencode(name), _library.Error()))
-        return self
+        parsed, content = cls.__new__(cls), text.encode()
+        pointer = _library.filter_parse(content, len(content), os.fsencode(name), _library.Error())
+        parsed._take(pointer, name, (Filter.parse, (text, name)))
+        return parsed
 
     def flip(self) -> "Filter":
         """The filter with its taps turned by 180 degrees: the correlation with it is the convolution with this one."""
         flipped = Filter.__new__(Filter)
-        flipped._name, flipped._flipped = f"{self._name}, flipped", self
-        flipped._take(_library.filter_flip(self, _library.Error()))
+        flipped._take(_library.filter_flip(self, _library.Error()), f"{self._name}, flipped", (Filter.flip, (self,)))
         return flipped
 
     def __reduce__(self):
-        if hasattr(self, "_flipped"):
-            return Filter.flip, (self._flipped,)
-        if hasattr(self, "_text"):
-            return Filter.parse, (self._text, self._name)
-        source, scale, offset, anchor, absolute = self._arguments
-        make = functools.partial(Filter, scale=scale, offset=offset, anchor=anchor, absolute=absolute)
-        return make, (source,)
+        return self._remake
 
     @property
     def margins(self) -> tuple[int, int, int, int]:
@@ -113,7 +110,7 @@ class Filter:
         """How far rounded taps move a result, in levels of 8 bits."""
         return self._info.largest_error
 
-    def _texts(self, as_json):
+    def _texts(self, as_json: bool) -> Iterator[str]:
         for index in range(self._info.count):
             text = _library.filter_text(self, index, as_json, _library.Error())
             try:
@@ -125,7 +122,7 @@ class Filter:
         """What `gpuconv --show` prints: the taps, their accuracy, and how the filter is applied."""
         return "\n".join(self._texts(False))
 
-    def describe(self) -> list[dict]:
+    def describe(self) -> list[dict[str, Any]]:
         """What `gpuconv --show --json` prints, of each filter that is applied in turn."""
         return [json.loads(text) for text in self._texts(True)]
 
@@ -140,7 +137,7 @@ def _find(name):
 
 def filter_names() -> list[str]:
     """The names of the filters that are built in, without the parametric ones."""
-    names = []
+    names: list[str] = []
     while (name := _library.filter_name(len(names))) is not None:
         names.append(name.decode())
     return names
@@ -154,20 +151,24 @@ def _value(values, key, what):
     return values[key]
 
 
-def _filter_on_device(image, taps, options, layout, out, context, stream):
+def _filter_on_device(image, taps, options, layout, out, context):
     interface = image.__cuda_array_interface__
     result = _arrays.empty_on_device(image) if out is None else out
     if not hasattr(result, "__cuda_array_interface__"):
         raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
     view = _arrays.view_of(interface, _arrays.DEVICE, layout, "input")
     target = _arrays.view_of_output(result.__cuda_array_interface__, _arrays.DEVICE, layout)
-    options.stream = _arrays.current_stream(image, interface) if stream is None else stream
+    if options.stream is None:
+        options.stream = _arrays.current_stream(image, interface)
     _library.apply(context or current_context(_arrays.device_of(image)), taps, view, target, options, _library.Error())
     return result
 
 
-def filter(image, filter, *, border="replicate", alpha="premultiply", linear=False, layout="hwc", out=None,
-           context=None, stream=None):
+def filter(image: Array, filter: Filter | str, *,
+           border: Literal["replicate", "reflect", "reflect101", "wrap", "zero"] = "replicate",
+           alpha: Literal["premultiply", "keep", "filter"] = "premultiply", linear: bool = False,
+           layout: Literal["hwc", "chw"] = "hwc", out: Any = None, context: Context | None = None,
+           stream: int | None = None) -> Array:
     """Apply a filter to an image, or to several, and return the result: of the same shape and type, in the same kind
     of array, on the same device.
 
@@ -193,11 +194,12 @@ def filter(image, filter, *, border="replicate", alpha="premultiply", linear=Fal
     Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,
     MemoryError."""
     taps = filter if isinstance(filter, Filter) else _find(filter)
-    options = _library.Options(_value(BORDERS, border, "border"), _value(ALPHAS, alpha, "alpha"), bool(linear))
+    options = _library.Options(_value(BORDERS, border, "border"), _value(ALPHAS, alpha, "alpha"), bool(linear),
+                               stream=stream)
     if isinstance(image, Image):
         return image.filtered(taps, options, out, context)
     if hasattr(image, "__cuda_array_interface__"):
-        return _filter_on_device(image, taps, options, layout, out, context, stream)
+        return _filter_on_device(image, taps, options, layout, out, context)
     array = _arrays.host_array(image)
     result = numpy.empty_like(array) if out is None else _arrays.host_array(out)
     view = _arrays.view_of(array.__array_interface__, _arrays.HOST, layout, "input")

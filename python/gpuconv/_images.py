@@ -4,11 +4,12 @@ import ctypes
 import dataclasses
 import os
 import pathlib
+from typing import Any
 
 import numpy
 
 from . import _arrays, _library
-from ._context import current_context
+from ._context import Context, current_context
 
 _NUMPY_TYPES = "uint8", "uint16", "float32"  # by enum gpuconv_type
 
@@ -39,15 +40,9 @@ class Image:
     NumPy's functions take it as its array. filter() gives another Image with the same metadata, and write() writes
     these."""
 
-    def __init__(self, array: numpy.ndarray, like: "Image"):
-        """ARRAY, with the metadata of LIKE."""
-        self.array, self.format, self._decoded = array, like.format, like._decoded
-
-    @classmethod
-    def _of_file(cls, decoded, format_name):
-        self = cls.__new__(cls)
-        self.array, self.format, self._decoded = numpy.asarray(decoded), format_name, decoded
-        return self
+    def __init__(self, array: numpy.ndarray, format: str, decoded: _Decoded) -> None:
+        """For this package: read() makes images."""
+        self.array, self.format, self._decoded = array, format, decoded
 
     def __array__(self, dtype=None, copy=None):
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
@@ -60,7 +55,7 @@ class Image:
         _library.apply(context or current_context(), taps, view_of(self, "input"),
                        _arrays.view_of_output(result.__array_interface__, _arrays.HOST, "hwc"), options,
                        _library.Error())
-        return Image(result, self) if out is None else out
+        return Image(result, self.format, self._decoded) if out is None else out
 
     def __repr__(self):
         return f"<gpuconv.Image {self.format}, shape {self.array.shape}, {self.array.dtype}>"
@@ -72,8 +67,8 @@ def view_of(image, name):
 
 # ---- Files ----
 
-def read(source, *, bits: int = 0, keep_orientation: bool = False, max_pixels: int = 0,
-         context=None) -> Image:
+def read(source: "str | os.PathLike[str] | bytes | bytearray | memoryview", *, bits: int = 0,
+         keep_orientation: bool = False, max_pixels: int = 0, context: Context | None = None) -> Image:
     """Read a PNG, JPEG or PNM, as the command line does.
 
     source: a path, or the bytes of a file.
@@ -82,20 +77,22 @@ def read(source, *, bits: int = 0, keep_orientation: bool = False, max_pixels: i
     max_pixels: refuse a larger image: the memory that a small file may ask for is in its head. 0 is no limit.
 
     Raises ImageError for damaged and for unsupported files, OSError, MemoryError."""
-    is_path = isinstance(source, (str, os.PathLike))
-    name = os.fsencode(source) if is_path else None
-    content = numpy.frombuffer(pathlib.Path(source).read_bytes() if is_path else source, numpy.uint8)
+    if isinstance(source, (str, os.PathLike)):
+        source, name = pathlib.Path(source).read_bytes(), os.fsencode(source)
+    else:
+        name = None
+    content = numpy.frombuffer(source, numpy.uint8)
     info = _library.FileInfo()
     options = _library.DecodeOptions(bits, keep_orientation, name, max_pixels)
-    pointer = _library.decode(context or current_context(), content.ctypes.data, content.size, options,
-                              _library.Error())
-    decoded = _Decoded(pointer)
+    decoded = _Decoded(_library.decode(context or current_context(), content.ctypes.data, content.size, options,
+                                       _library.Error()))
     _library.inspect(content.ctypes.data, content.size, info, _library.Error())
-    return Image._of_file(decoded, info.format.decode())
+    return Image(numpy.asarray(decoded), info.format.decode(), decoded)
 
 
-def encode(image, format: str = "png", *, metadata: Image | None = None, quality: int = 0, subsampling: int = 0,
-           progressive: bool = False, compression: int = 0, background: int | None = None, context=None) -> bytes:
+def encode(image: Any, format: str = "png", *, metadata: Image | None = None, quality: int = 0, subsampling: int = 0,
+           progressive: bool = False, compression: int = 0, background: int | None = None,
+           context: Context | None = None) -> bytes:
     """The bytes of a file with an image: those that the command line writes.
 
     image: an Image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16.
@@ -121,7 +118,7 @@ def encode(image, format: str = "png", *, metadata: Image | None = None, quality
         _library.free(content)
 
 
-def write(path, image, **options) -> None:
+def write(path: "str | os.PathLike[str]", image: Any, **options: Any) -> None:
     """Write an image to a file, as the command line does. The suffix of the path is the format: .png, .jpg, .jpeg,
     .pgm, .ppm, .pnm or .pam. The other arguments are those of encode().
 
@@ -147,7 +144,7 @@ class Comparison:
     psnr: float  # in dB; infinite if all samples are equal
     ssim: float  # the mean structural similarity of the luma; NaN below 11 x 11 pixels
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.same_shape and self.pixels == 0
 
     def __str__(self):
@@ -162,7 +159,7 @@ class Comparison:
         return f"<gpuconv.Comparison: {self}>"
 
 
-def compare(expected, actual, tolerance: int = 0, *, context=None) -> Comparison:
+def compare(expected: Any, actual: Any, tolerance: int = 0, *, context: Context | None = None) -> Comparison:
     """Compare two images as `gpuconv --compare` does.
 
     expected, actual: Images, or arrays on the host of (H, W) or (H, W, C), uint8 or uint16.
@@ -183,7 +180,7 @@ def compare(expected, actual, tolerance: int = 0, *, context=None) -> Comparison
         (d.box_x, d.box_y, d.box_width, d.box_height) if differs else None, d.pixels, d.tolerated, d.psnr, d.ssim)
 
 
-def difference(expected, actual) -> numpy.ndarray:
+def difference(expected: Any, actual: Any) -> numpy.ndarray:
     """A picture that shows where and how much two images of one shape differ: black where they are equal."""
     pointer = _library.compare_picture(view_of(expected, "expected image"), view_of(actual, "actual image"),
                                        _library.Error())

@@ -2,11 +2,13 @@
 """Golden images in tests: a test compares the image that it makes with one that was looked at before."""
 import os
 import pathlib
+from typing import Any
 
 from . import _images
 
 
-def assert_images_equal(actual, expected, tolerance: int = 0, *, folder="gpuconv-differences") -> None:
+def assert_images_equal(actual: Any, expected: Any, tolerance: int = 0, *,
+                        folder: "str | os.PathLike[str]" = "gpuconv-differences") -> None:
     """Fail with an AssertionError if a pixel differs by more than TOLERANCE levels.
 
     actual: an Image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16.

@@ -159,6 +159,7 @@ def test_errors():
                 numpy.zeros(9, "uint8"), (6, 7, 3), (1, 1, 1))}),
             (ValueError, "the output is read-only", (image, "blur"),
              {"out": numpy.frombuffer(bytes(126), "uint8").reshape(6, 7, 3)}),
+            (ValueError, "CUDA stream", (image, "blur"), {"stream": 1}),
             (ValueError, "linear", (image.astype("float32"), "blur"), {"linear": True}),
             (TypeError, "samples of type <i8", (image.astype("int64"), "blur"), {}),
             (TypeError, "samples of type |b1", (image > 3, "blur"), {}),
