@@ -2,8 +2,12 @@
 """Where the work is done."""
 import os
 import threading
+import weakref
 
 from . import _library
+
+_thread = threading.local()  # its contexts by name
+_open: "weakref.WeakSet[Context]" = weakref.WeakSet()
 
 
 class Context:
@@ -18,17 +22,21 @@ class Context:
 
     Raises GpuError if the GPU cannot be used. A child of fork() cannot use a Context of its parent."""
 
+    _as_parameter_ = _library.c_void_p()  # none: the library then says that there is no context
+
     def __init__(self, threads: int = 0, gpu: int | None = None) -> None:
         self.threads, self.gpu = threads, gpu
         options = _library.ContextOptions(threads, gpu is not None, gpu or 0)
         self._as_parameter_ = _library.c_void_p(_library.context_open(options, _library.Error()))
-        self._process = os.getpid()
+        _open.add(self)
+
+    def _forget(self):
+        pointer, self._as_parameter_ = self._as_parameter_, Context._as_parameter_
+        return pointer
 
     def close(self) -> None:
-        """Wait for queued work, and end the threads. Other calls do not work after it."""
-        pointer = self.__dict__.pop("_as_parameter_", None)
-        if pointer is not None and self._process == os.getpid():
-            _library.context_close(pointer)
+        """Wait for queued work, and end the threads. Nobody may use it at the same time, or after it."""
+        _library.context_close(self._forget())
 
     def __enter__(self) -> "Context":
         return self
@@ -43,9 +51,6 @@ class Context:
         return f"gpuconv.Context(threads={self.threads}, gpu={self.gpu})"
 
 
-_thread = threading.local()
-
-
 def current_context(gpu=None):
     """The context of this thread on the CPU, or on the GPU of that number."""
     contexts = _thread.__dict__
@@ -55,8 +60,14 @@ def current_context(gpu=None):
     return contexts[name]
 
 
-# The threads of a parent are not in its child.
-os.register_at_fork(after_in_child=lambda: _thread.__dict__.clear())
+def _forget_all():
+    """The threads of a parent are not in its child: contexts there can neither work nor end."""
+    for context in _open:
+        context._forget()
+    _thread.__dict__.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def gpus() -> int:

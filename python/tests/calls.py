@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -22,7 +23,6 @@ import numpy  # noqa: E402
 
 import gpuconv  # noqa: E402
 import gpuconv.testing  # noqa: E402
-from gpuconv import _context  # noqa: E402
 
 RANDOM = numpy.random.default_rng(1)
 
@@ -167,6 +167,10 @@ def test_errors():
             (TypeError, "samples of type", ([[1, 2]], "blur"), {})):
         expect(kind, text, gpuconv.filter, *arguments, **options)
     expect(ValueError, "65536", gpuconv.Context, threads=65536)
+    with gpuconv.Context() as context:
+        gpuconv.filter(image, "blur", context=context)
+    expect(ValueError, "there is no context", gpuconv.filter, image, "blur", context=context)
+    context.close()
     if gpuconv.gpus() == 0:
         expect(gpuconv.GpuError, "", gpuconv.Context, gpu=0)
     pathlib.Path("bad.png").write_bytes(b"\x89PNG\r\n\x1a\nbad")
@@ -249,11 +253,17 @@ def test_fork():
     """A child has contexts of its own."""
     image = noise(900, 900, 3)
     expected = gpuconv.filter(image, "blur")
-    own = _context.current_context()
+    own = gpuconv.Context()
+    assert numpy.array_equal(gpuconv.filter(image, "blur", context=own), expected)
     child = os.fork()
     if child == 0:
-        is_new = _context.current_context() is not own
-        os._exit(0 if is_new and numpy.array_equal(gpuconv.filter(image, "blur"), expected) else 1)
+        try:
+            expect(ValueError, "there is no context", gpuconv.filter, image, "blur", context=own)
+            assert numpy.array_equal(gpuconv.filter(image, "blur"), expected)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
