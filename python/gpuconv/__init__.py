@@ -3,7 +3,7 @@
 
     import gpuconv
     blurred = gpuconv.filter(array, "gaussian:2")
-    gpuconv.write("out.jpg", gpuconv.filter(gpuconv.read("in.jpg"), "sharpen"))
+    gpuconv.write("out.jpg", gpuconv.filter(gpuconv.read("photo.jpg"), "sharpen"))
 
 The manual is docs/python.md."""
 from . import _library

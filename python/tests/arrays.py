@@ -4,7 +4,6 @@
 
 The result is an array of the same library, on the same device, with the samples that NumPy's arrays get. `stub` is for
 the library with the stub in place of a GPU, whose memory is that of the host."""
-import importlib.util
 import pathlib
 import sys
 import types
@@ -12,9 +11,11 @@ import types
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT, NAME = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import skip, use_python_with  # noqa: E402
+from harness import need_module, skip  # noqa: E402
 
-use_python_with("numpy")
+if NAME != "stub":
+    need_module(NAME)
+need_module("numpy")
 import numpy  # noqa: E402
 
 import gpuconv  # noqa: E402
@@ -137,6 +138,4 @@ def check_stub():
         raise AssertionError("an array of an unknown library was made")
 
 
-if NAME != "stub" and importlib.util.find_spec(NAME) is None:
-    skip(f"{NAME} is not installed")
 globals()[f"check_{NAME}"]()

@@ -16,9 +16,9 @@ from fractions import Fraction
 sys.dont_write_bytecode = True  # leave no files in the sources
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import run, run_tests, use_python_with  # noqa: E402
+from harness import need_module, run, run_tests  # noqa: E402
 
-use_python_with("numpy")
+need_module("numpy")
 import numpy  # noqa: E402
 
 import gpuconv  # noqa: E402

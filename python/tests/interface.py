@@ -10,9 +10,9 @@ import sys
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import run_tests, use_python_with  # noqa: E402
+from harness import need_module, run_tests  # noqa: E402
 
-use_python_with("numpy")
+need_module("numpy")
 from gpuconv import _arrays, _filters, _library  # noqa: E402
 
 LINES = (ROOT / "tests/library/interface.txt").read_text(encoding="utf-8").splitlines()

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Run a recipe of docs/python.md as it stands there: recipes.py GPUCONV ROOT NAME.
 
-It runs in a folder with in.jpg, photos/ and golden/. A check below looks at what it leaves. Skipped (exit status 77)
+It runs in a folder with photo.jpg and photos/. A check below looks at what it leaves. Skipped (exit status 77)
 where its library is not installed, or there is no GPU that it needs."""
-import importlib.util
 import os
 import pathlib
 import re
@@ -16,9 +15,11 @@ import tempfile
 sys.dont_write_bytecode = True  # leave no files in the sources
 PROGRAM, ROOT, NAME = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import run, skip, use_python_with  # noqa: E402
+from harness import need_module, run, skip  # noqa: E402
 
-use_python_with("numpy")
+if NAME in ("pytest", "torch", "cupy", "dask", "ray"):
+    need_module(NAME)
+need_module("numpy")
 import numpy  # noqa: E402
 
 import gpuconv  # noqa: E402
@@ -31,7 +32,7 @@ def same_file(name, other):
 
 
 def check_file(_left):
-    run(PROGRAM, "--depth", "16", "--linear", "gaussian:3", "in.jpg", "expected.png")
+    run(PROGRAM, "--depth", "16", "--linear", "gaussian:3", "photo.jpg", "expected.png")
     same_file("out.png", "expected.png")
 
 
@@ -42,7 +43,7 @@ def check_folder(_left):
 
 
 def check_bytes(left):
-    run(PROGRAM, "gaussian:8", "in.jpg", "expected.jpg", "--quality", "80")
+    run(PROGRAM, "gaussian:8", "photo.jpg", "expected.jpg", "--quality", "80")
     assert left["answer"] == pathlib.Path("expected.jpg").read_bytes()
     try:
         left["blur"](b"no image")
@@ -61,7 +62,7 @@ def check_frames(left):
 
 def check_taps(left):
     pathlib.Path("relief.txt").write_text("offset 128\n-2 -1 0\n-1 1 1\n0 1 2\n")
-    run(PROGRAM, "--flip", "./relief.txt", "in.jpg", "expected.png")
+    run(PROGRAM, "--flip", "./relief.txt", "photo.jpg", "expected.png")
     assert numpy.array_equal(left["convolved"], gpuconv.read("expected.png"))
     assert left["thirds"].exact and left["floats"].exact and left["floats"].margins == (1, 1, 1, 1)
 
@@ -109,8 +110,6 @@ def main():
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     recipes = dict(re.findall(r"<!-- recipe: (\w+) -->\n```python\n(.*?)```", page, re.S))
     assert all(f"check_{name}" in globals() for name in recipes), recipes.keys()
-    if NAME in ("pytest", "torch", "cupy", "dask", "ray") and importlib.util.find_spec(NAME) is None:
-        skip(f"{NAME} is not installed")
     if NAME == "cupy" and gpuconv.gpus() == 0:
         skip("there is no GPU")
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
@@ -119,7 +118,7 @@ def main():
         os.mkdir("photos")
         for name in PHOTOS:
             shutil.copy(ROOT / "samples" / name, "photos")
-        shutil.copy("photos/rocket.jpg", "in.jpg")
+        shutil.copy("photos/rocket.jpg", "photo.jpg")
         pathlib.Path("recipe.py").write_text(recipes[NAME], encoding="utf-8")
         left = {"__name__": "recipe"}
         exec(compile(recipes[NAME], "recipe.py", "exec"), left)

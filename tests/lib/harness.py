@@ -24,6 +24,13 @@ def use_python_with(module):
         os.execv(debian, [debian, *sys.argv])
 
 
+def need_module(module):
+    """Skip the test if neither this Python nor Debian's has MODULE."""
+    use_python_with(module)
+    if importlib.util.find_spec(module) is None:
+        skip(f"the Python module {module} is not installed")
+
+
 def run_tests(functions):
     """Call each function test_... of a program, whose globals() are FUNCTIONS, in an empty folder."""
     for name, test in list(functions.items()):
