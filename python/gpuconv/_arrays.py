@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Arrays of the caller as views of the library, without a copy."""
+import functools
 import sys
 
 import numpy
@@ -25,9 +26,9 @@ def _contiguous(shape, size):
     return strides
 
 
-def view_of(interface, memory, layout, name):
-    """The View of an array, from its __array_interface__ or __cuda_array_interface__. NAME is for messages."""
-    typestr, shape = interface["typestr"], interface["shape"]
+@functools.lru_cache(maxsize=1024)
+def _geometry(typestr, shape, strides, memory, layout, name):
+    """All of a View but its address. NAME is for messages."""
     if typestr not in _TYPES:
         raise TypeError(f"the {name} has samples of type {typestr}; give uint8, uint16 or float32")
     if layout not in _AXES:
@@ -42,10 +43,16 @@ def view_of(interface, memory, layout, name):
     if channels > 4:
         raise ValueError(f"the {name} has {channels} channels in the layout {layout!r}; give 1 to 4 channels, or "
                          "another layout")
-    strides = interface.get("strides") or _contiguous(shape, int(typestr[2:]))
-    return View(interface["data"][0], shape[column], shape[row], channels, _TYPES[typestr], memory,
-                1 if number is None else shape[number], strides[row], strides[column],
-                0 if channel is None else strides[channel], 0 if number is None else strides[number])
+    strides = strides or _contiguous(shape, int(typestr[2:]))
+    return (shape[column], shape[row], channels, _TYPES[typestr], memory, 1 if number is None else shape[number],
+            strides[row], strides[column], 0 if channel is None else strides[channel],
+            0 if number is None else strides[number])
+
+
+def view_of(interface, memory, layout, name):
+    """The View of an array, from its __array_interface__ or __cuda_array_interface__. NAME is for messages."""
+    return View(interface["data"][0], *_geometry(interface["typestr"], tuple(interface["shape"]),
+                                                 interface.get("strides"), memory, layout, name))
 
 
 def view_of_output(interface, memory, layout):

@@ -151,13 +151,13 @@ def _value(values, key, what):
     return values[key]
 
 
-def _filter_on_device(image, taps, options, layout, out, context):
-    interface = image.__cuda_array_interface__
+def _filter_on_device(image, interface, taps, options, layout, out, context):
     result = _arrays.empty_on_device(image) if out is None else out
-    if not hasattr(result, "__cuda_array_interface__"):
+    result_interface = getattr(result, "__cuda_array_interface__", None)
+    if result_interface is None:
         raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
     view = _arrays.view_of(interface, _arrays.DEVICE, layout, "input")
-    target = _arrays.view_of_output(result.__cuda_array_interface__, _arrays.DEVICE, layout)
+    target = _arrays.view_of_output(result_interface, _arrays.DEVICE, layout)
     if options.stream is None:
         options.stream = _arrays.current_stream(image, interface)
     _library.apply(context or current_context(_arrays.device_of(image)), taps, view, target, options, _library.Error())
@@ -198,8 +198,9 @@ def filter(image: Array, filter: Filter | str, *,
                                stream=stream)
     if isinstance(image, Image):
         return image.filtered(taps, options, out, context)
-    if hasattr(image, "__cuda_array_interface__"):
-        return _filter_on_device(image, taps, options, layout, out, context)
+    interface = getattr(image, "__cuda_array_interface__", None)  # once: PyTorch makes it anew each time
+    if interface is not None:
+        return _filter_on_device(image, interface, taps, options, layout, out, context)
     array = _arrays.host_array(image)
     result = numpy.empty_like(array) if out is None else _arrays.host_array(out)
     view = _arrays.view_of(array.__array_interface__, _arrays.HOST, layout, "input")
