@@ -4,6 +4,8 @@ import ctypes
 import dataclasses
 import os
 import pathlib
+import secrets
+import shutil
 from typing import Any
 
 import numpy
@@ -122,9 +124,22 @@ def write(path: "str | os.PathLike[str]", image: Any, **options: Any) -> None:
     """Write an image to a file, as the command line does. The suffix of the path is the format: .png, .jpg, .jpeg,
     .pgm, .ppm, .pnm or .pam. The other arguments are those of encode().
 
-    Raises what encode() raises, and OSError. The file is only touched after the image is encoded."""
-    path = pathlib.Path(path)
-    path.write_bytes(encode(image, path.suffix[1:] or "png", **options))
+    Raises what encode() raises, and OSError. The file is never half-written: the new one takes its place at once."""
+    content = encode(image, pathlib.Path(path).suffix[1:] or "png", **options)
+    target = pathlib.Path(os.path.realpath(path))  # a link stays a link
+    exists = target.exists()
+    if exists and not target.is_file():  # a pipe or a device
+        target.write_bytes(content)
+        return
+    temporary = target.with_name(f".gpuconv-{secrets.token_hex(8)}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+        if exists:
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 # ---- Compare ----

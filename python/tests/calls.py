@@ -87,6 +87,28 @@ def test_files_of_the_command_line():
 
 # ---- Arrays ----
 
+def test_written_whole():
+    """A disk that fills up leaves the old file. Links stay links, permissions stay, and pipes get the bytes."""
+    image = noise(300, 300, 3)
+    pathlib.Path("old.png").write_text("old")
+    os.chmod("old.png", 0o640)
+    os.symlink("old.png", "link.png")
+    full = subprocess.run(["sh", "-c", 'ulimit -f 8; trap "" XFSZ; exec "$@"', "sh", sys.executable, "-c",
+                           "import gpuconv, numpy\n"
+                           "gpuconv.write('old.png', numpy.random.randint(0, 256, (300, 300), 'uint8'))"],
+                          capture_output=True, text=True, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"))
+    assert full.returncode == 1 and "OSError" in full.stderr, full
+    assert pathlib.Path("old.png").read_text() == "old" and not list(pathlib.Path().glob(".gpuconv-*"))
+    gpuconv.write("link.png", image)
+    assert os.path.islink("link.png") and os.stat("old.png").st_mode & 0o777 == 0o640
+    assert pathlib.Path("old.png").read_bytes() == gpuconv.encode(image)
+    os.mkfifo("pipe.png")
+    with ThreadPoolExecutor(1) as pool:
+        content = pool.submit(pathlib.Path("pipe.png").read_bytes)
+        gpuconv.write("pipe.png", image)
+        assert content.result() == gpuconv.encode(image)
+
+
 def test_layouts_and_strides():
     """Views of the same samples have the same result, and no other sample is touched."""
     for dtype in ("uint8", "uint16", "float32"):
