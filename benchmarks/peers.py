@@ -881,6 +881,7 @@ def npp_library(folder):
         ["/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"]
     for place in places:
         found = sorted(glob.glob(os.path.join(glob.escape(place), "**", "libnppif.so*"), recursive=True))
+        found = [path for path in found if "/stubs/" not in path]
         if found:
             return found[-1]
     where = f"under {folder}" if folder else "among Python's packages"

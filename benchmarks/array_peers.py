@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Time the Python package beside its peers on arrays: array_peers.py cpu|gpu [--threads N] [--npp FOLDER] [--commit ID]
+[--json FILE].
+
+Each call takes a uint8 array of (2880, 5120, 3), as a program has it, and gives another one. The conversions that a peer
+needs are in its time. Each number is the median of some rounds. On a GPU, a round queues several calls, with other
+images in turn, more than its cache holds. Beside the time stands how far the result is from gpuconv's, in levels, where
+no border counts. gpuconv is within 0.51 levels of the exact sum, so 1 is the peer's rounding and more is its accuracy.
+
+Needs numpy and the package gpuconv. The peers are optional: OpenCV, SciPy, scikit-image, Pillow and kornia-rs on the
+CPU; CuPy, PyTorch, torchvision, NPP and kornia-rs on a GPU, where CuPy is also the clock."""
+import argparse
+import importlib
+import os
+import statistics
+import sys
+import time
+import types
+
+import numpy
+
+import gpuconv
+from backends import describe_machine
+from batch_bench import save_json
+
+HEIGHT, WIDTH = 2880, 5120
+IMAGES = 4       # of 44 MB each: more than the L2 cache of any GPU
+LONGEST = 20     # seconds that a call may be expected to take
+BORDER = 31      # pixels at each side that are not compared
+
+
+def random_taps(size):
+    """Integer taps without zeros, with a scale and an offset that keep outputs from saturating."""
+    random = numpy.random.default_rng(size)
+    taps = random.integers(1, 10, (size, size)) * random.choice([-1, 1], (size, size))
+    scale = int(numpy.sqrt((taps.astype(float) ** 2).sum()) * 73.9 / 45) + 1
+    return taps, scale, 128 - int(taps.sum() * 127.5 / scale)
+
+
+class Work:
+    """A filter, as gpuconv takes it and as its peers do."""
+
+    def __init__(self, name, size=None, sigma=None, box=None):
+        self.name, self.sigma, self.box = name, sigma, box
+        self.dense = size is not None
+        self.filter = gpuconv.Filter(name) if not self.dense else None
+        self.offset = 0
+        if self.dense:
+            taps, scale, self.offset = random_taps(size)
+            self.filter = gpuconv.Filter(taps, scale=scale, offset=self.offset)
+            self.weights = (taps / scale).astype("float32")
+        elif box:
+            self.weights = numpy.full((box, box), 1 / box ** 2, "float32")
+        else:
+            radius = round(4 * sigma)  # SciPy's, and wider than gpuconv's
+            line = numpy.exp(-numpy.arange(-radius, radius + 1) ** 2 / (2 * sigma ** 2))
+            self.line = (line / line.sum()).astype("float32")
+        self.taps = size ** 2 if size else 2 * (box or 8 * sigma)
+
+
+WORKS = [Work("3 x 3", size=3), Work("9 x 9", size=9), Work("31 x 31", size=31), Work("box:4", box=9),
+         Work("gaussian:2", sigma=2), Work("gaussian:5", sigma=5)]
+
+
+def levels(module, values):
+    """Floats as bytes, by the functions of NumPy or CuPy."""
+    return module.clip(module.rint(values), 0, 255).astype("uint8")
+
+
+# ---- Peers: a function of a work gives a function of an image, or None ----
+
+def peer_gpuconv(work, options):
+    context = gpuconv.Context(threads=options.threads) if options.where == "cpu" else None
+    return lambda image: gpuconv.filter(image, work.filter, context=context)
+
+
+def peer_cv2(work, options):
+    import cv2
+    cv2.setNumThreads(options.threads)
+    if work.dense:
+        return lambda image: cv2.filter2D(image, -1, work.weights, delta=work.offset, borderType=cv2.BORDER_REPLICATE)
+    if work.box:
+        return lambda image: cv2.blur(image, (work.box, work.box), borderType=cv2.BORDER_REPLICATE)
+    return lambda image: cv2.GaussianBlur(image, (0, 0), work.sigma, borderType=cv2.BORDER_REPLICATE)
+
+
+def ndimage(ndimage, module):
+    """scipy.ndimage, or CuPy's."""
+    def peer(work, _options):
+        if work.dense:
+            weights = module.asarray(work.weights[:, :, None])
+            return lambda image: levels(module, ndimage.correlate(image, weights, "float32", "nearest") + work.offset)
+        if work.box:
+            return lambda image: levels(module, ndimage.uniform_filter(image, (work.box, work.box, 1), "float32",
+                                                                       "nearest"))
+        return lambda image: levels(module, ndimage.gaussian_filter(image, (work.sigma, work.sigma, 0), 0, "float32",
+                                                                    "nearest"))
+    return peer
+
+
+def peer_scipy(work, options):
+    import scipy.ndimage
+    return ndimage(scipy.ndimage, numpy)(work, options)
+
+
+def peer_skimage(work, _options):
+    import skimage.filters
+    if work.dense or work.box:
+        return None
+    return lambda image: levels(numpy, skimage.filters.gaussian(image, work.sigma, mode="nearest", channel_axis=-1,
+                                                                preserve_range=True))
+
+
+def peer_pillow(work, _options):
+    from PIL import Image, ImageFilter
+    if work.dense:
+        if len(work.weights) > 5:
+            return None
+        chosen = ImageFilter.Kernel(work.weights.shape, work.weights[::-1].ravel().tolist(), 1, work.offset)
+    else:
+        chosen = ImageFilter.BoxBlur(work.box // 2) if work.box else ImageFilter.GaussianBlur(work.sigma)
+    return lambda image: numpy.asarray(Image.fromarray(image).filter(chosen))
+
+
+def peer_kornia_rs(work, options):
+    from kornia_rs import imgproc
+    if work.dense:
+        return None
+    size = work.box or 2 * (4 * work.sigma) + 1
+    blur = (lambda image: imgproc.box_blur(image, (size, size))) if work.box else \
+        (lambda image: imgproc.gaussian_blur(image, (size, size), (work.sigma, work.sigma)))
+    if options.where == "cpu":
+        return blur
+    from kornia_rs.image import Image
+    return lambda image: blur(Image.from_dlpack(image))
+
+
+def peer_cupy(work, options):
+    import cupy
+    import cupyx.scipy.ndimage
+    return ndimage(cupyx.scipy.ndimage, cupy)(work, options)
+
+
+def peer_torch(work, _options):
+    import torch
+    functional = torch.nn.functional
+    lines = [work.weights] if work.dense or work.box else [work.line[:, None], work.line[None, :]]
+    kernels = [torch.from_numpy(line).cuda().expand(3, 1, *line.shape).contiguous() for line in lines]
+    margin = max(max(line.shape) for line in lines) // 2
+
+    def call(image):
+        planes = torch.from_dlpack(image).permute(2, 0, 1)[None].float()
+        planes = functional.pad(planes, (margin,) * 4, "replicate")
+        for kernel in kernels:
+            planes = functional.conv2d(planes, kernel, groups=3)
+        return (planes + work.offset).round_().clamp_(0, 255).byte()[0].permute(1, 2, 0).contiguous()
+    return call
+
+
+def peer_torchvision(work, _options):
+    import torch
+    from torchvision.transforms import functional
+    if work.dense or work.box:
+        return None
+    size = 8 * work.sigma + 1
+    return lambda image: functional.gaussian_blur(torch.from_dlpack(image).permute(2, 0, 1), [size, size],
+                                                  [work.sigma, work.sigma]).permute(1, 2, 0).contiguous()
+
+
+def peer_npp(work, options):
+    import cupy
+    from peers import Npp
+    npp = Npp(types.SimpleNamespace(cupy=cupy, stream=cupy.cuda.Stream.null), options.npp)
+    if work.dense:
+        taps = cupy.asarray(work.weights[::-1, ::-1].copy())
+        size = npp.Pair(*work.weights.shape)
+        middle = (npp.pointer(taps), size, npp.Pair(size.x // 2, size.y // 2))
+        name = "FilterBorder32f_8u_C3R"
+    elif work.box:
+        name, middle, taps = "FilterBoxBorder_8u_C3R", (npp.Pair(work.box, work.box),
+                                                        npp.Pair(work.box // 2, work.box // 2)), None
+    else:
+        taps = cupy.asarray(work.line)
+        name, middle = "FilterGaussAdvancedBorder_8u_C3R", (len(work.line), npp.pointer(taps))
+
+    def call(image, _taps=taps):
+        result = cupy.empty_like(image)
+        npp.call(name, image, result, *middle)
+        return result
+    return call
+
+
+PEERS = {"cpu": {"gpuconv": peer_gpuconv, "OpenCV": peer_cv2, "SciPy": peer_scipy, "scikit-image": peer_skimage,
+                 "Pillow": peer_pillow, "kornia-rs": peer_kornia_rs},
+         "gpu": {"gpuconv": peer_gpuconv, "CuPy": peer_cupy, "PyTorch": peer_torch, "torchvision": peer_torchvision,
+                 "NPP": peer_npp, "kornia-rs": peer_kornia_rs}}
+MODULES = {"cpu": ("cv2", "scipy", "skimage", "PIL", "kornia_rs"), "gpu": ("cupy", "torch", "torchvision", "kornia_rs")}
+
+
+# ---- Times ----
+
+def seconds(call, images, count, finish):
+    """Of a call, where COUNT calls are queued."""
+    start = time.perf_counter()
+    for index in range(count):
+        call(images[index % len(images)])
+    finish()
+    return (time.perf_counter() - start) / count
+
+
+def to_host(result):
+    for name in ("get", "cpu"):  # of CuPy's arrays and kornia-rs' images, of PyTorch's tensors
+        if hasattr(result, name):
+            result = getattr(result, name)()
+    return numpy.asarray(result.numpy() if hasattr(result, "numpy") else result).astype(int)
+
+
+def measure(call, images, expected, finish):
+    result = to_host(call(images[0]))
+    inside = (slice(BORDER, -BORDER),) * 2
+    difference = int(abs(result - expected)[inside].max()) if expected is not None else 0
+    del result
+    first = seconds(call, images, 1, finish)
+    count = max(1, min(50, int(0.1 / first)))
+    times = [first] if first > 1 else [seconds(call, images, count, finish) for _ in range(7)]
+    return statistics.median(times), difference
+
+
+def run(options):
+    images = [numpy.random.default_rng(seed).integers(0, 256, (HEIGHT, WIDTH, 3), "uint8") for seed in range(IMAGES)]
+
+    def finish():
+        pass
+
+    if options.where == "gpu":
+        import cupy
+        finish = cupy.cuda.runtime.deviceSynchronize
+        images = [cupy.asarray(image) for image in images]
+    rows = []
+    for work in WORKS:
+        expected = to_host(gpuconv.filter(images[0], work.filter))
+        for name, peer in PEERS[options.where].items():
+            row = {"filter": work.name, "library": name}
+            before = [old for old in rows if old["library"] == name and "ms" in old]
+            if before and before[-1]["ms"] / before[-1]["taps"] * work.taps > 1000 * LONGEST:
+                continue
+            try:
+                call = peer(work, options)
+                if call is None:
+                    continue
+                taken, row["levels"] = measure(call, images, expected, finish)
+                row.update(ms=round(1000 * taken, 4), taps=work.taps)
+                print(f"{work.name:12} {name:14} {row['ms']:10.3f} ms   {row['levels']} levels", flush=True)
+            except Exception as error:  # a peer that is missing, or cannot do this
+                row["problem"] = f"{type(error).__name__}: {error}"[:200]
+                print(f"{work.name:12} {name:14} {row['problem']}", flush=True)
+            rows.append(row)
+    return rows
+
+
+def machine(options):
+    if options.where == "gpu":
+        return describe_machine(options.commit)
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        name = next((line.split(": ")[1].strip() for line in file if line.startswith("model name")), "")
+    return {"date": time.strftime("%Y-%m-%d"), "processor": name, "threads": options.threads, "commit": options.commit}
+
+
+def version(name):
+    try:
+        return importlib.import_module(name).__version__
+    except (ImportError, AttributeError):
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("where", choices=("cpu", "gpu"))
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--npp")
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    versions = {name: version(name) for name in MODULES[options.where]}
+    print(versions)
+    rows = run(options)
+    if options.json:
+        save_json(options.json, {"machine": machine(options), "versions": versions, "rows": rows})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
