@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/bytes.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,11 +29,12 @@ void *array_grow(void *items, size_t count, size_t size)
     return full ? realloc(items, (count > 0 ? 2 * count : 1) * size) : items;
 }
 
-/* The capacity to reserve for SIZE bytes, a power of 2: so appending takes constant time per byte on average. All sizes
- * are far below 2^63. */
+/* The capacity to reserve for SIZE bytes: a power of 2, or, from 2 MiB on, one of the three sizes between two of them,
+ * too. So appending takes constant time per byte on average. All sizes are far below 2^63. */
 static size_t capacity_of(size_t size)
 {
-    return size == 0 ? 0 : size <= 64 ? 64 : (size_t)1 << (64 - __builtin_clzll(size - 1));
+    const size_t power = size <= 64 ? 64 : (size_t)1 << (64 - __builtin_clzll(size - 1)), step = power / 8;
+    return size == 0 ? 0 : power <= MEMORY_COPIED_MAX ? power : (size + step - 1) / step * step;
 }
 
 uint8_t *blob_extend(struct blob *blob, size_t size)

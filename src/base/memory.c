@@ -12,18 +12,22 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* malloc keeps what was freed, up to 64 MiB for each thread by default, and no budget counts that. Let it keep little,
- * in few arenas. Each also reserves 64 MiB of addresses, which `ulimit -v` limits. */
-static void bound_malloc(size_t limit)
+/* glibc's HEAP_MAX_SIZE on 64-bit machines: what the arena of a thread has at most, in one piece. */
+enum { HEAP_BYTES = 64 << 20 };
+
+/* malloc keeps what was freed, up to 64 MiB for each thread by default, and no budget counts that. Where this is little
+ * of LIMIT, the threads keep as much: else a batch on a GPU spends a third of its time on new pages. Otherwise they keep
+ * little, in few arenas. Each arena also reserves 64 MiB of addresses, which `ulimit -v` limits. */
+static void bound_malloc(size_t limit, bool keeps)
 {
     enum { ARENA_BYTES = 1 << 27, ARENAS_MAX = 1 << 10 };
     const size_t arenas = limit / ARENA_BYTES;
     mallopt(M_ARENA_MAX, arenas > ARENAS_MAX ? ARENAS_MAX : arenas > 1 ? (int)arenas : 1);
-    mallopt(M_MMAP_THRESHOLD, MEMORY_COPIED_MAX);
-    mallopt(M_TRIM_THRESHOLD, 2 * MEMORY_COPIED_MAX);
+    mallopt(M_MMAP_THRESHOLD, keeps ? HEAP_BYTES / 2 : MEMORY_COPIED_MAX); /* malloc takes no more than half a heap */
+    mallopt(M_TRIM_THRESHOLD, keeps ? HEAP_BYTES : 2 * MEMORY_COPIED_MAX);
 }
 
-void budget_open(struct memory_budget *budget, size_t given)
+void budget_open(struct memory_budget *budget, size_t given, int workers)
 {
     const struct resource_limits limits = resource_limits_find("");
     const size_t share = limits.memory / 4 * (limits.has_memory_limit ? 3 : 1), half = budget_left() / 2;
@@ -32,7 +36,7 @@ void budget_open(struct memory_budget *budget, size_t given)
         .max = given > 0 ? given : SIZE_MAX, .file_max = limits.memory / 2, .limit = half < limit ? half : limit};
     pthread_mutex_init(&budget->mutex, NULL);
     pthread_cond_init(&budget->changed, NULL);
-    bound_malloc(budget->limit);
+    bound_malloc(budget->limit, given == 0 && budget->limit / 8 / HEAP_BYTES >= (size_t)workers);
 }
 
 void budget_close(struct memory_budget *budget)

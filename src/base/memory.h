@@ -24,7 +24,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From this size on, a block is mapped: realloc moves it without a copy, and free gives it back to the system. */
+/* From this size on, or from 32 MiB where there is much memory, a block is mapped: realloc moves it without a copy, and
+ * free gives it back to the system. */
 enum { MEMORY_COPIED_MAX = 2 << 20 };
 
 struct memory_budget {
@@ -37,8 +38,8 @@ struct memory_budget {
     bool taken;         /* one of them has its turn */
 };
 
-/* Open a budget of GIVEN bytes; 0: of the default. */
-void budget_open(struct memory_budget *budget, size_t given);
+/* Open a budget of GIVEN bytes for so many WORKERS; 0: of the default. */
+void budget_open(struct memory_budget *budget, size_t given, int workers);
 
 /* Release the budget. No thread may use it any more. */
 void budget_close(struct memory_budget *budget);

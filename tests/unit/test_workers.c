@@ -383,7 +383,7 @@ static void test_memory_that_is_never_there(void **state)
     (void)state;
     struct memory_budget budget;
     struct error error = {.code = ERROR_NONE};
-    budget_open(&budget, 1000);
+    budget_open(&budget, 1000, 2);
     assert_true(budget_check(&budget, 1000, "a.png", &error));
     assert_false(budget_check(&budget, 1001, "a.png", &error));
     assert_int_equal(error.code, ERROR_LIMIT);
@@ -397,7 +397,7 @@ static void test_memory_beyond_the_default(void **state)
 {
     (void)state;
     struct memory_budget budget;
-    budget_open(&budget, 0);
+    budget_open(&budget, 0, 2);
     const size_t all = budget.limit + 1;
     assert_true(budget.limit < SIZE_MAX && budget_check(&budget, all, "a.png", NULL));
     assert_true(budget_try(&budget, 1, 0));
