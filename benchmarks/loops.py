@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Time the lesson's loops and the CPU's variants: loops.py GPUCONV [--cc gcc] [--size 4096x4096] [--json FILE].
 
-docs/first.c is compiled with options from -O0 on, and run. Then gpuconv --bench times the variants reference and cpu
+docs/learn/loop.c is compiled with options from -O0 on, and run. Then gpuconv --bench times the variants reference and cpu
 with the same size of image and of filter, cpu with each instruction set of this processor by GPUCONV_CPU. All of them
 have one thread; the best set is timed with all threads, too.
 
@@ -21,7 +21,7 @@ import batch_bench
 
 OPTIONS = ("-O0", "-O1", "-O2", "-O3", "-O3 -march=native", "-O3 -march=native -mprefer-vector-width=512")
 INSTRUCTION_SETS = ("portable", "sse2", "avx2", "avx512", "vnni")  # as in src/base/vector/instruction_sets.c
-SOURCE = os.path.join(batch_bench.ROOT, "docs", "first.c")
+SOURCE = os.path.join(batch_bench.ROOT, "docs", "learn", "loop.c")
 
 
 def output(*command):

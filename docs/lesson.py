@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Write the lesson's quotations and drawings:
 
-    lesson.py            writes docs/lesson/*.svg, and the code below each line <!-- code: ... --> of docs/kernels.md
+    lesson.py            writes docs/kernels/*.svg, and the code below each line <!-- code: ... --> of docs/kernels.md
     lesson.py --check    writes nothing, and fails where something is out of date or a drawing is not in the page
 
 A quotation is <!-- code: FILE | FIRST | LAST -->: of a file of kernels/ or docs/, from the first line that contains
@@ -16,7 +16,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 PAGE = os.path.join(HERE, "kernels.md")
-FOLDER = os.path.join(HERE, "lesson")
+FOLDER = os.path.join(HERE, "kernels")
 REACH, SIZE = 4, 9
 
 # class: light, dark; shapes with a line have no fill
@@ -122,7 +122,7 @@ def outputs(drawing, y, scale, width, height, thread, title="its outputs"):
 
 
 def loop():
-    """Both orders of docs/first.c. A vector of 256 bits has 8 sums."""
+    """Both orders of docs/learn/loop.c. A vector of 256 bits has 8 sums."""
     drawing = Drawing(760, 300)
     for y, order, width, height, road, made in (
             (50, "pixel_by_pixel", SIZE, SIZE, ("81 samples,", "81 taps"), "one sum"),
@@ -456,8 +456,8 @@ def main():
     for draw in DRAWINGS:
         name = draw.__name__.replace("_", "-")
         fresh[os.path.join(FOLDER, f"{name}.svg")] = draw().svg()
-        if f"(lesson/{name}.svg)" not in page:
-            sys.exit(f"docs/kernels.md does not show lesson/{name}.svg")
+        if f"(kernels/{name}.svg)" not in page:
+            sys.exit(f"docs/kernels.md does not show kernels/{name}.svg")
     os.makedirs(FOLDER, exist_ok=True)
     stale = 0
     for path, text in fresh.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The cells of docs/lesson.ipynb, as far as they go without a GPU: notebook.py GPUCONV SOURCES
+"""The cells of docs/learn/lesson.ipynb, as far as they go without a GPU: notebook.py GPUCONV SOURCES
 
 Each cell runs, in order, in a folder of its own. Programs that install, compile or need a GPU are stubs that write down
 their words. build/gpuconv is the real one, with the CPU's variants in place of the GPU's, on a small image; so what is
@@ -95,7 +95,7 @@ def check_notes(notes, sources):
 
 def main():
     program, sources = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    notebook = json.loads((sources / "docs/lesson.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads((sources / "docs/learn/lesson.ipynb").read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4 and notebook["metadata"]["kernelspec"]["name"] == "python3"
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells), "clear the outputs"

@@ -195,7 +195,7 @@ def elsewhere(name, words):
 RULES = [
     (r".* --shard .*", elsewhere("tests/cluster/cluster.py", "--shard "), False),
     (r"git checkout", elsewhere("tests/cli/notebook.py", "git checkout"), False),
-    (r"(nvcc docs/first.cu|cc -O3 docs/first.c) -o first|./first",
+    (r"(nvcc docs/learn/first.cu|cc -O3 docs/learn/loop.c) -o first|./first",
      elsewhere("tests/variants/first.py", '*compiler, source, "-o", program'), False),
     (r"make accept", elsewhere("tests/cli/recipes.py", '"make", "-s", "accept"'), False),
     (r"meson install -C build", elsewhere(".ci/run", "meson install -C"), False),

@@ -2,7 +2,7 @@
  *
  * A first kernel: an output is the sum of 3 x 3 samples, each times its tap. It stands alone:
  *
- *     nvcc docs/first.cu -o first && ./first */
+ *     nvcc docs/learn/first.cu -o first && ./first */
 #include <stdio.h>
 
 static const int width = 1000, height = 700;

@@ -2,7 +2,7 @@
  *
  * The loop that the kernels begin with: an output is the sum of 9 x 9 samples, each times its tap. It stands alone:
  *
- *     cc -O3 docs/first.c -o first && ./first */
+ *     cc -O3 docs/learn/loop.c -o first && ./first */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
