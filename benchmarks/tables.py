@@ -9,8 +9,8 @@ It also rewrites the line "Measured" in the heads of kernels/*.cu that have one.
 
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
 bench-h200.json and peers-h200.json, beside which some tables set bench-h100.json; those of the steps of the lesson, and
-what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json, and the lesson's loops from
-loops.json.
+what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json, and the CPU's loops from
+loops.json. The book in docs/learn/ has learn-h200.json.
 """
 
 import json
@@ -21,7 +21,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-PAGES = ["README.md", "docs/benchmarks.md", "docs/kernels.md", "docs/manual.md"]
+PAGES = ["README.md", *(f"docs/{name}.md" for name in (
+    "benchmarks", "kernels", "manual", "notes/16-bits", "notes/old-questions", "notes/two-cards")),
+    *(f"docs/learn/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "docs/learn"))) if name.endswith(".md"))]
+STEPS = ["first", "constant", "tile-input", "tile-output", "tile-words", "column", "words", "dp4a", "mma"]
 SIDE = 16384
 KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "rank1": "separable"}
 SIDES = [3, 5, 7, 9, 15, 31]
@@ -30,7 +33,8 @@ PROFILED = ["basic", "constant", "coarsened", "tiled-input", "tiled-output", "ti
             "rows-ahead", "row-ring", "register-tiled", "separable", "tensor-core", "blur", "sparse", "copy",
             "gradient"]
 WAITS = {"long_scoreboard": "memory", "mio_throttle": "room in the queue of shared memory", "wait": "a fixed time",
-         "not_selected": "another warp's turn", "no_instruction": "instructions", "tex_throttle": "the texture unit"}
+         "not_selected": "another warp's turn", "no_instruction": "instructions", "tex_throttle": "the texture unit",
+         "lg_throttle": "room in the queue of loads"}
 
 
 def milliseconds(value):
@@ -73,7 +77,7 @@ class Program:
 class Tables:
     """A function a table. The name of the function is the name in the page. OTHER is of a second card, or None."""
 
-    def __init__(self, program, bench, other, peers, lesson, photos, loops):
+    def __init__(self, program, bench, other, peers, lesson, photos, loops, book):
         self.program = program
         self.rows = [row for row in bench["rows"] if row["backend"] == "cuda" and
                      (row["width"], row["height"], row["planes"]) == (SIDE, SIDE, 1)]
@@ -85,8 +89,9 @@ class Tables:
         self.lesson = lesson
         self.photos = photos
         self.loops = loops["rows"]
+        self.book = book
         self.gpu = bench["device"]["name"]
-        self.cards = {", H200": self, ", H100": other and Tables(program, other, None, peers, lesson, photos, loops)}
+        self.cards = {", H200": self, ", H100": other and Tables(program, other, None, peers, lesson, photos, loops, book)}
 
     def find(self, name, sample, **wanted):
         for row in self.rows:
@@ -196,22 +201,27 @@ class Tables:
                                   [milliseconds(times[variant]) for variant in names]))
         return lines
 
+    @staticmethod
+    def waits(facts):
+        """The reason for which most waiting warps wait."""
+        stall = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+        waits = {match.group(1): facts[match.group()] for match in map(stall.fullmatch, facts) if match}
+        most = max(waits, key=waits.get)
+        return f"{WAITS[most]}, `{most}` {waits[most] / sum(waits.values()):.0%}"
+
     def profile(self):
         """What bounds each variant, and the stall that most waiting warps have."""
         peak = ".avg.pct_of_peak_sustained_"
-        stall = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
         lines = head("variant", "instructions per output", "issue slots", "L1, shared memory, texture unit", "L2",
                      "warps", "most waiting warps wait for")
         for name in PROFILED:
             facts = self.lesson["profile"][name]
-            waits = {match.group(1): facts[match.group()] for match in map(stall.fullmatch, facts) if match}
-            most = max(waits, key=waits.get)
             shares = [facts[key + peak + when] for key, when in (
                 ("smsp__issue_active", "active"), ("l1tex__throughput", "active"), ("lts__throughput", "elapsed"),
                 ("sm__warps_active", "active"))]
             lines.append(line([name, f"{32 * facts['smsp__inst_executed.sum'] / 4096 ** 2:.1f}",
                                *(f"{share:.0f}%" for share in shares),
-                               f"{WAITS[most]}, `{most}` {waits[most] / sum(waits.values()):.0%}"]))
+                               self.waits(facts)]))
         return lines
 
     def by_backend(self):
@@ -237,6 +247,49 @@ class Tables:
                                f"{row['ms']:.0f}" if row["ms"] >= 100 else milliseconds(row["ms"])] +
                               [f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}" for ratio in (
                                   plain["-O0"] / row["ms"], plain["-O3"] / row["ms"])]))
+        return lines
+
+    def programs(self, *names):
+        """The times of programs of the book. loop.c:1 is loop.c with its first answer."""
+        copy = next(row["ms"] for row in self.book["rows"] if row["program"] == "copy.cu")
+        lines = head("program", "ms", "× copy")
+        for name in names:
+            program, _, answer = name.partition(":")
+            rows = [row for row in self.book["rows"] if (row["program"], row["answer"]) == (program, int(answer or 0))]
+            if rows[0]["what"]:  # a program with several times, which are no convolutions of the whole image
+                lines = lines if len(lines) > 2 else head(f"`{program}`" + ", the answer" * bool(answer), "ms")
+                lines += [line([row["what"], milliseconds(row["ms"])]) for row in rows]
+            else:
+                lines.append(line([f"`{program}`" + ", the answer" * bool(answer), milliseconds(rows[0]["ms"]),
+                                   f"{rows[0]['ms'] / copy:.1f}"]))
+        return lines
+
+    def ladder(self):
+        """The steps of the book, with the sentence in the head of each."""
+        lines = head("step", "ms", "× copy", "what it does")
+        rows = {(row["program"], row["answer"], row["what"]): row["ms"] for row in self.book["rows"]}
+        copy = rows["copy.cu", 0, ""]
+        steps = [("loop.c", ms, "one thread of the CPU, " + what) for what, ms in (
+            (what, rows["loop.c", SIDE, what]) for what in ("pixel by pixel", "row by row"))]
+        for name in STEPS + ["copy"]:
+            with open(os.path.join(ROOT, "docs", "learn", f"{name}.cu"), encoding="utf-8") as file:
+                sentence = re.search(r"(?m)^ \* (.*)\.$", file.read()).group(1)
+            steps.append((f"{name}.cu", rows[f"{name}.cu", 0, ""], sentence[0].lower() + sentence[1:]))
+        return lines + [line([f"[{name}]({name})", f"{ms:.0f}" if ms >= 100 else milliseconds(ms),
+                              f"{ms / copy:.0f}" if ms / copy >= 100 else f"{ms / copy:.1f}", what.replace(" x ", " × ")])
+                        for name, ms, what in steps]
+
+    def counters(self):
+        """What the profiler counts in the steps of the book."""
+        lines = head("program", "instructions an output", "issue slots", "warps", "most waiting warps wait for")
+        for name in STEPS:
+            facts = self.book["profile"].get(f"{name}.cu 0")
+            if facts:
+                instructions = 32 * facts["smsp__inst_executed.sum"] / SIDE ** 2
+                lines.append(line([f"`{name}.cu`", f"{instructions:.0f}"] + [
+                    f"{facts[key]:.0f}%" for key in ("smsp__issue_active.avg.pct_of_peak_sustained_active",
+                                                     "sm__warps_active.avg.pct_of_peak_sustained_active")] +
+                                  [self.waits(facts)]))
         return lines
 
     def peers_all(self):
@@ -306,12 +359,12 @@ def main():
     if len(operands) != 1:
         sys.exit(__doc__)
     tables = Tables(Program(operands[0]), *(load(f"{name}.json") for name in (
-        "bench-h200", "bench-h100", "peers-h200", "lesson-h200", "photos", "loops")))
+        "bench-h200", "bench-h100", "peers-h200", "lesson-h200", "photos", "loops", "learn-h200")))
     stale = 0
 
     def table(match):
-        rows = getattr(tables, match.group(1))()
-        return f"<!-- table: {match.group(1)} -->\n" + "\n".join(rows) + "\n"
+        name, *operands_of_table = match.group(1).split()
+        return f"<!-- table: {match.group(1)} -->\n" + "\n".join(getattr(tables, name)(*operands_of_table)) + "\n"
 
     kernels = [f"kernels/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "kernels"))) if name.endswith(".cu")]
     for page in PAGES + kernels:
@@ -320,7 +373,7 @@ def main():
         if page in kernels:
             fresh = re.sub(r"(?m)^ \* Measured.*", lambda _: tables.measured(os.path.basename(page)[:-3]), text)
         else:
-            fresh, count = re.subn(r"<!-- table: (\w+) -->\n(?:\|.*\n)*", table, text)
+            fresh, count = re.subn(r"<!-- table: ([^\n]*) -->\n(?:\|.*\n)*", table, text)
             assert count > 0, f"{page} has no table"
         if fresh != text and "--check" in sys.argv:
             print(f"{page}: what is generated is out of date; run benchmarks/tables.py {operands[0]}")

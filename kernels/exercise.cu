@@ -8,7 +8,7 @@
  *     build/tests/variants/check_variants --quick --variant exercise
  *     build/gpuconv --bench --variant exercise,constant --bench-filter int8-9 --bench-size 8192x8192
  *
- * docs/kernels.md has exercises. `git checkout kernels/exercise.cu` starts again. */
+ * docs/notes/exercises.md has questions and answers. `git checkout kernels/exercise.cu` starts again. */
 #include "kernels/shared/conv.cuh"
 
 static __device__ float taps[max_taps];

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop that the kernels begin with: an output is the sum of 9 x 9 samples, each times its tap. It stands alone:
+ * A loop in C: an output is the sum of 9 x 9 samples, each times its tap.
  *
- *     cc -O3 docs/learn/loop.c -o first && ./first */
+ *     cc -O3 docs/learn/loop.c -o loop && ./loop */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-enum { side = 4096, size = 9, half = size / 2, scale = 1024, offset = 128 };
+enum { side = 4096, size = 9, pitch = side + 128 }; /* outputs, taps and samples, in a row and in a column */
 
-static uint8_t in[side][side], out[side][side], expected[side][side]; /* outputs at the edge stay 0 */
+static uint8_t in[pitch][pitch], out[side][side], expected[side][side]; /* every window is inside the input */
 static int8_t taps[size][size];
 
-/* sum / scale + offset, rounded to the nearest level. Division rounds towards 0, but what is negative becomes 0. */
+/* sum / 1024 + 128, rounded. Division rounds towards 0, but a negative level becomes 0. */
 static uint8_t to_sample(int sum)
 {
-    const int level = (sum + offset * scale + scale / 2) / scale;
+    const int level = (sum + 128 * 1024 + 512) / 1024;
     return level < 0 ? 0 : level > 255 ? 255 : level;
 }
 
 static void pixel_by_pixel(uint8_t to[side][side])
 {
-    for (int y = half; y < side - half; y++)
-        for (int x = half; x < side - half; x++) {
+    for (int y = 0; y < side; y++)
+        for (int x = 0; x < side; x++) {
             int sum = 0;
             for (int i = 0; i < size; i++)
                 for (int j = 0; j < size; j++)
-                    sum += taps[i][j] * in[y + i - half][x + j - half];
+                    sum += taps[i][j] * in[y + i][x + j];
             to[y][x] = to_sample(sum);
         }
 }
@@ -35,13 +35,13 @@ static void pixel_by_pixel(uint8_t to[side][side])
 /* The same sums in another order: a tap is added to a whole row of them. */
 static void row_by_row(uint8_t to[side][side])
 {
-    for (int y = half; y < side - half; y++) {
+    for (int y = 0; y < side; y++) {
         int sum[side] = {0};
         for (int i = 0; i < size; i++)
             for (int j = 0; j < size; j++)
-                for (int x = half; x < side - half; x++)
-                    sum[x] += taps[i][j] * in[y + i - half][x + j - half];
-        for (int x = half; x < side - half; x++)
+                for (int x = 0; x < side; x++)
+                    sum[x] += taps[i][j] * in[y + i][x + j];
+        for (int x = 0; x < side; x++)
             to[y][x] = to_sample(sum[x]);
     }
 }
@@ -63,8 +63,8 @@ static void measure(const char *name, void (*convolve)(uint8_t to[side][side]), 
 int main(void)
 {
     uint32_t random = 1;
-    for (int y = 0; y < side; y++)
-        for (int x = 0; x < side; x++)
+    for (int y = 0; y < pitch; y++)
+        for (int x = 0; x < pitch; x++)
             in[y][x] = (random = 1664525 * random + 1013904223) >> 24;
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++)

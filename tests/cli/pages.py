@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import run, skip  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
-PROGRAM = (r"(?:(?:build/)?gpuconv |build/|\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc"
+PROGRAM = (r"(?:(?:build/)?gpuconv |build/|docs/learn/count |\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc"
            r"|g?cc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
 # The marker before a block, and what runs it.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
@@ -65,6 +65,7 @@ def make_folder(folder):
         (folder / name / "gpuconv").symlink_to(GPUCONV)
     for name in ("variants", "jpeg"):
         (folder / "build/tests" / name).symlink_to(BUILD / "tests" / name)
+    (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "bin/curl").write_text("#!/bin/sh\ncat photo.png\n")
     (folder / "bin/curl").chmod(0o755)
     picture = png(40, 30, 3, 8, unfiltered(bytes(i * i % 251 for i in range(3600)), 120))
@@ -120,6 +121,27 @@ def profile(line):
         said = start(small(line)).stdout
         is_refused = "ERR_NVGPUCTRPERM" in said  # on some machines the counters are for root alone
         assert is_refused or all(name in said for name in metrics), said
+
+
+def profile_words(line):
+    metrics = re.search(r"--metrics (\S+)", line).group(1).split(",")
+    counted = json.loads(source("benchmarks/learn-h200.json"))["profile"]["words.cu 0"]
+    assert metrics and all(name in counted for name in metrics), metrics
+
+
+def compile_program(line):
+    """A program of the book, where its compiler is installed."""
+    name = re.match(r"docs/learn/count (\S+)", line)
+    assert name is None or (ROOT / f"docs/learn/{name.group(1)}.cu").exists(), line
+    compiler = "nvcc" if name else line.split()[0]
+    if shutil.which(compiler) and (name is None or name.group(1) == "first"):  # nvcc takes a second or two
+        done = start(line)
+        assert done.returncode == 0 and re.search(r"ld\.|vectorized|registers", done.stdout + done.stderr), done
+
+
+def in_head(line):
+    """benchmarks/learn.py runs what is in the heads of programs."""
+    assert f"     {line} */\n" in source(re.search(r"docs/learn/\S+", line).group()), line
 
 
 def set_up(line):
@@ -194,9 +216,9 @@ def elsewhere(name, words):
 # A pattern of whole commands, the function for it, and whether it does more with a GPU. The first that matches counts.
 RULES = [
     (r".* --shard .*", elsewhere("tests/cluster/cluster.py", "--shard "), False),
-    (r"git checkout", elsewhere("tests/cli/notebook.py", "git checkout"), False),
-    (r"(nvcc docs/learn/first.cu|cc -O3 docs/learn/loop.c) -o first|./first",
-     elsewhere("tests/variants/first.py", '*compiler, source, "-o", program'), False),
+    (r"nvcc -arch=sm_75 docs/learn/\w+.cu -o \w+ && \./\w+", in_head, False),
+    (r"docs/learn/count [\w-]+|cc -O3 -fopt-info-vec .*|nvcc .* -Xptxas -v .*", compile_program, False),
+    (r"ncu .* \./words", profile_words, False),
     (r"make accept", elsewhere("tests/cli/recipes.py", '"make", "-s", "accept"'), False),
     (r"meson install -C build", elsewhere(".ci/run", "meson install -C"), False),
     (r"meson setup build -DOPTION=VALUE", elsewhere(".ci/run", 'meson setup "$folder" "$@"'), False),
@@ -207,7 +229,7 @@ RULES = [
     (r"meson test -C build --benchmark", elsewhere("tests/library/meson.build", "benchmark('library'"), False),
     (r"meson test -C build", elsewhere(".ci/run", 'meson test -C "$1"'), False),
     (r"git clone URL gpuconv.*", elsewhere("tests/cli/notebook.py", '"git clone"'), False),
-    (r"benchmarks/(peers|png_peers|array_peers|backends|join)\.py|tests/variants/choice\.py --update", name_script, False),
+    (r"benchmarks/(peers|png_peers|array_peers|backends|join|learn)\.py|tests/variants/choice\.py --update", name_script, False),
     (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
     (r"(meson setup|ninja -C) build .*", set_up, False),
     (r"build/tests/variants/check_variants --quick --variant \w+", check, True),
@@ -224,7 +246,7 @@ def main():
         skip("there is no GPU")
     make_folder(TOP / "fresh")
     unknown, count = [], 0
-    for page in ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]:
+    for page in ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]:
         for line in commands(source(page)):
             rule = next((rule for rule in RULES if re.fullmatch(rule[0], line)), None)
             if rule is None:
