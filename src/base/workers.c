@@ -75,6 +75,31 @@ bool workers_next(struct workers *workers, size_t *job)
     return true;
 }
 
+/* A job counts as begun before the next one is taken, so that jobs begin in the order of the stream. */
+bool workers_take(struct workers *workers, bool (*take)(void *context), void *context)
+{
+    pthread_mutex_lock(&workers->taking);
+    bool done = atomic_load(&workers->state) == STATE_RUN && !workers->has_ended;
+    if (done && !take(context)) {
+        workers->has_ended = true;
+        done = false;
+    }
+    if (done) {
+        atomic_fetch_add(&workers->busy, 1);
+        done = atomic_load(&workers->state) == STATE_RUN;
+        if (!done)
+            workers_end_job(workers);
+    }
+    pthread_mutex_unlock(&workers->taking);
+    return done;
+}
+
+void workers_end_job(struct workers *workers)
+{
+    if (atomic_fetch_sub(&workers->busy, 1) == 1 && atomic_load(&workers->state) != STATE_RUN)
+        pthread_kill(workers->caller, SIGNAL_ENDED);
+}
+
 void workers_stop(struct workers *workers)
 {
     int running = STATE_RUN;
@@ -141,15 +166,23 @@ static void report_progress(struct workers *workers)
     pthread_mutex_unlock(&workers->reporting);
 }
 
-/* Wait until all workers have ended, and report progress. Returns 0, or the signal that came. */
+/* Wait until all workers have ended, and report progress. Returns 0, or the signal that came. After the first signal a
+ * worker of a stream may wait for a job for ever, so wait for the others only. */
 static int wait_for_threads(struct workers *workers)
 {
     const int pause = workers->request.on_progress != NULL ? PROGRESS_MILLISECONDS : -1;
-    for (;;) {
+    for (int first = 0;;) {
         const bool have_ended = atomic_load(&workers->running) == 0;
+        workers->at_rest = first != 0 && (have_ended || atomic_load(&workers->busy) == 0);
+        if (workers->at_rest)
+            return first;
         const int number = signals_wait(&workers->signals, have_ended ? 0 : pause);
-        if (number != 0 && number != SIGNAL_ENDED)
+        if (number != 0 && number != SIGNAL_ENDED && (first != 0 || !workers->request.is_stream))
             return number;
+        if (number != 0 && number != SIGNAL_ENDED) {
+            first = number;
+            workers_stop(workers);
+        }
         if (have_ended && number == 0)
             return 0;
         if (number == 0 && pause > 0)
@@ -197,12 +230,13 @@ bool workers_open(struct workers *workers, const struct workers_request *request
     budget_open(&workers->budget, request->memory, request->workers);
     pthread_rwlock_init(&workers->writing, NULL);
     pthread_mutex_init(&workers->reporting, NULL);
+    pthread_mutex_init(&workers->taking, NULL);
     signals_find_ending(&workers->signals);
     sigaddset(&workers->signals, SIGNAL_ENDED);
     if (!request->on_this_thread)
         pthread_sigmask(SIG_BLOCK, &workers->signals, &workers->before);
-    workers->order = calloc(request->count, sizeof *workers->order);
-    workers->work = calloc(request->count, sizeof *workers->work);
+    workers->order = calloc(request->count + 1, sizeof *workers->order);
+    workers->work = calloc(request->count + 1, sizeof *workers->work);
     workers->threads = calloc((size_t)request->workers, sizeof *workers->threads);
     if (workers->order == NULL || workers->work == NULL || workers->threads == NULL)
         return error_no_memory(error, "%zu files", request->count);
@@ -219,7 +253,7 @@ bool workers_run(struct workers *workers, struct error *error)
     if (!start_threads(workers, error))
         return false;
     workers->signal = wait_for_threads(workers);
-    if (workers->signal != 0)
+    if (workers->signal != 0 && !workers->at_rest)
         stop_writing(workers);
     for (int i = 0; workers->signal == 0 && i < workers->started; i++)
         pthread_join(workers->threads[i].handle, NULL);
@@ -233,6 +267,7 @@ void workers_close(struct workers *workers)
     budget_close(&workers->budget);
     pthread_rwlock_destroy(&workers->writing);
     pthread_mutex_destroy(&workers->reporting);
+    pthread_mutex_destroy(&workers->taking);
     free(workers->order);
     free(workers->work);
     free(workers->threads);

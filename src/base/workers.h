@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Workers: threads that do jobs, one after another, while the calling thread waits for signals and reports progress.
- * Here a job is a number. The user of the workers knows what it stands for, and keeps what each worker needs.
+ * Here a job is a number, or it comes from a stream. The user of the workers knows what it stands for, and keeps what
+ * each worker needs.
  *
  * The signals that end a program are blocked from workers_open to workers_close. If one comes, no job begins any more
  * and no output is written any more. Outputs that are being written are waited for, but not for long: an output may be
- * a pipe that nobody reads, or its disk may be gone. */
+ * a pipe that nobody reads, or its disk may be gone. With a stream of jobs, only the second signal does this: after the
+ * first one the jobs that have begun are done. */
 #ifndef GPUCONV_BASE_WORKERS_H
 #define GPUCONV_BASE_WORKERS_H
 
@@ -19,11 +21,12 @@
 #include <stddef.h>
 
 struct workers_request {
-    size_t count;        /* jobs */
+    size_t count;        /* jobs; 0 for a stream, whose jobs workers_take takes */
     int workers;         /* at most; the system may refuse to start all, but at least one starts */
     size_t memory;       /* bytes that all jobs in progress may use together; 0: the default (base/memory.h) */
     bool on_this_thread; /* the only worker is the calling thread, which leaves signals alone and reports no progress */
     void *context;
+    bool is_stream;                                /* the first signal only lets no other job begin */
     double (*estimate)(void *context, size_t job); /* about how long it takes, in any unit; 0: that is not known */
     void (*run)(void *context, int worker);        /* on the worker's thread: do each job that workers_next gives */
     void (*on_progress)(void *context);            /* about ten times per second, on the calling thread; may be NULL */
@@ -34,14 +37,18 @@ struct workers {
     struct memory_budget budget; /* for the jobs */
 
     /* After workers_run. */
-    int signal; /* that ended the work; 0: none */
-    bool hangs; /* and a report that had begun did not end */
+    int signal;   /* that ended the work; 0: none */
+    bool hangs;   /* and a report that had begun did not end */
+    bool at_rest; /* and no job is under way: a stream was left after the jobs that had begun */
 
     double *work;    /* of each job, as estimated; the mean of the others if it is not known */
     double all_work; /* their sum */
     size_t *order;   /* the jobs as they begin */
     atomic_size_t next;
     atomic_int state;
+    pthread_mutex_t taking; /* held while a job is taken from a stream */
+    bool has_ended;         /* the stream */
+    atomic_int busy;        /* workers that have a job of the stream */
     struct worker_thread *threads;
     int started;
     atomic_int running;
@@ -70,6 +77,12 @@ void workers_close(struct workers *workers);
 
 /* Let JOB be the next job. Returns false if there is none, or none may begin any more. */
 bool workers_next(struct workers *workers, size_t *job);
+
+/* Take the next job of a stream by TAKE, which may wait for it as long as it likes, and returns false at the end of the
+ * stream. One worker at a time takes a job. Returns false if there is none, or none may begin any more; TAKE may have
+ * taken one by then. After a job comes workers_end_job. */
+bool workers_take(struct workers *workers, bool (*take)(void *context), void *context);
+void workers_end_job(struct workers *workers);
 
 /* Let no other job begin. */
 void workers_stop(struct workers *workers);

@@ -22,6 +22,8 @@ struct batch;
 struct worker {
     struct batch *batch;
     _Atomic(const struct job *) job; /* the last that it has begun */
+    struct job *taken;               /* the same, of a stream; NULL: it is released */
+    size_t turn;                     /* its place in the stream */
     struct job_worker job_worker;
 };
 
@@ -37,6 +39,11 @@ struct batch {
     enum choice choice;               /* of the backend, for all images */
     struct batch_choice batch_choice; /* for CHOICE_AUTO */
 
+    /* For a stream in order: the results whose turn has not come. */
+    struct job_result *results; /* `window` of them; a slot without a job is free */
+    size_t window, turn;        /* the next to be reported */
+    pthread_cond_t reported;
+
     struct batch_totals totals;
     double start;
 };
@@ -44,6 +51,12 @@ struct batch {
 static bool is_single(const struct batch *batch)
 {
     return batch->request->count == 1;
+}
+
+/* The work of a job, as estimated. */
+static double work_of(const struct batch *batch, const struct job *job)
+{
+    return batch->request->source != NULL ? 0 : batch->workers.work[job - batch->request->jobs];
 }
 
 /* ---- What a job reports ---- */
@@ -58,7 +71,7 @@ static void count_result(struct worker *worker, const struct job_result *result)
 {
     struct batch *batch = worker->batch;
     struct batch_totals *totals = &batch->totals;
-    const double work = batch->workers.work[result->job - batch->request->jobs];
+    const double work = work_of(batch, result->job);
     totals->done += result->outcome == JOB_DONE;
     totals->skipped += result->outcome == JOB_SKIPPED;
     totals->failed += result->outcome == JOB_FAILED;
@@ -86,7 +99,31 @@ static void report(void *context, const struct job_result *result, enum job_even
         set_why(&batch->totals, result->pipeline->why.message);
     if (event == JOB_WRITTEN)
         count_result(worker, result);
-    batch->callbacks->report(batch->callbacks->context, result, event);
+    if (batch->results == NULL || event == JOB_GPU_FAILED) /* else report_in_turn does it */
+        batch->callbacks->report(batch->callbacks->context, result, event);
+    pthread_mutex_unlock(&batch->workers.reporting);
+}
+
+/* Keep the result of a job of a stream in order, and report all whose turn has come. */
+static void report_in_turn(struct batch *batch, size_t turn, const struct job_result *result)
+{
+    const struct batch_callbacks *callbacks = batch->callbacks;
+    const struct job_source *source = batch->request->source;
+    pthread_mutex_lock(&batch->workers.reporting);
+    batch->results[turn % batch->window] = *result;
+    batch->results[turn % batch->window].pipeline = NULL; /* it goes on */
+    for (;;) {
+        struct job_result *next = &batch->results[batch->turn % batch->window];
+        if (next->job == NULL)
+            break;
+        callbacks->report(callbacks->context, next, JOB_WRITTEN);
+        callbacks->report(callbacks->context, next, JOB_ENDED);
+        free(next->output);
+        source->release(source->context, (struct job *)next->job);
+        next->job = NULL;
+        batch->turn++;
+    }
+    pthread_cond_broadcast(&batch->reported);
     pthread_mutex_unlock(&batch->workers.reporting);
 }
 
@@ -116,7 +153,7 @@ static void report_progress(void *context)
         struct worker *worker = &batch->list[i];
         const struct job_progress progress = job_find_progress(&worker->job_worker);
         if (progress.done > 0)
-            totals.work_done += progress.done * batch->workers.work[atomic_load(&worker->job) - batch->request->jobs];
+            totals.work_done += progress.done * work_of(batch, atomic_load(&worker->job));
         totals.only = progress;
     }
     if (!is_single(batch))
@@ -128,22 +165,99 @@ static void report_progress(void *context)
 
 /* ---- The work ---- */
 
+/* Do a job that does itself. */
+static void run_other(struct worker *worker, int number, struct job_result *result)
+{
+    struct workers *workers = &worker->batch->workers;
+    *result = (struct job_result){.job = worker->taken, .outcome = JOB_DONE, .device = -1};
+    phases_begin(&result->phases);
+    atomic_store(&worker->job_worker.start, result->phases.start);
+    atomic_store(&worker->job_worker.step, JOB_STEP_READ);
+    worker->taken->run(worker->taken, workers, number, result);
+    if (result->outcome == JOB_FAILED)
+        error_add_subject(&result->error, file_input_name(worker->taken->input));
+    if (workers_begin_output(workers)) {
+        report(worker, result, JOB_WRITTEN);
+        workers_end_output(workers);
+    }
+}
+
+/* Do a job, and report its end. */
+static void do_job(struct worker *worker, int number, const struct job *job)
+{
+    struct batch *batch = worker->batch;
+    const struct batch_request *request = batch->request;
+    struct job_result result;
+    atomic_store(&worker->job, job);
+    worker->job_worker.settings = job->settings != NULL ? job->settings : request->settings;
+    worker->job_worker.wanted = job->request != NULL ? job->request : request->request;
+    if (job->run != NULL)
+        run_other(worker, number, &result);
+    else
+        job_run(&worker->job_worker, job, &result);
+    if (result.outcome == JOB_FAILED && (request->fail_fast || (result.error.no_new_files && request->source == NULL)))
+        workers_stop(&batch->workers);
+    if (workers_interrupted(&batch->workers))
+        return;
+    if (batch->results != NULL) {
+        report_in_turn(batch, worker->turn, &result);
+        return;
+    }
+    report(worker, &result, JOB_ENDED);
+    free(result.output);
+    if (request->source != NULL)
+        request->source->release(request->source->context, worker->taken);
+}
+
+/* Take the next job of the stream. In order, wait until its result has a place. */
+static bool take_job(void *context)
+{
+    struct worker *worker = context;
+    struct batch *batch = worker->batch;
+    pthread_mutex_lock(&batch->workers.reporting);
+    while (batch->results != NULL && batch->totals.count - batch->turn >= batch->window)
+        pthread_cond_wait(&batch->reported, &batch->workers.reporting);
+    pthread_mutex_unlock(&batch->workers.reporting);
+    worker->taken = batch->request->source->next(batch->request->source->context);
+    if (worker->taken == NULL)
+        return false;
+    pthread_mutex_lock(&batch->workers.reporting);
+    worker->turn = batch->totals.count++;
+    pthread_mutex_unlock(&batch->workers.reporting);
+    return true;
+}
+
+/* Do jobs of the stream until it ends. A job that was taken too late is not done, and not reported. */
+static void do_stream(struct worker *worker, int number)
+{
+    struct batch *batch = worker->batch;
+    const struct job_source *source = batch->request->source;
+    for (;;) {
+        worker->taken = NULL;
+        if (!workers_take(&batch->workers, take_job, worker))
+            break;
+        do_job(worker, number, worker->taken);
+        workers_end_job(&batch->workers);
+    }
+    if (worker->taken == NULL)
+        return;
+    pthread_mutex_lock(&batch->workers.reporting);
+    batch->totals.count--;
+    pthread_mutex_unlock(&batch->workers.reporting);
+    source->release(source->context, worker->taken);
+}
+
 /* Do jobs until there are no more. */
 static void do_jobs(void *context, int number)
 {
     struct batch *batch = context;
     struct worker *worker = &batch->list[number];
     size_t index;
-    while (workers_next(&batch->workers, &index)) {
-        const struct job *job = &batch->request->jobs[index];
-        struct job_result result;
-        atomic_store(&worker->job, job);
-        job_run(&worker->job_worker, job, &result);
-        if (result.outcome == JOB_FAILED && (batch->request->fail_fast || result.error.no_new_files))
-            workers_stop(&batch->workers);
-        if (!workers_interrupted(&batch->workers))
-            report(worker, &result, JOB_ENDED);
-    }
+    if (batch->request->source != NULL)
+        do_stream(worker, number);
+    else
+        while (workers_next(&batch->workers, &index))
+            do_job(worker, number, &batch->request->jobs[index]);
     job_worker_close(&worker->job_worker);
 }
 
@@ -156,7 +270,6 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     struct worker *worker = &batch->list[index];
     struct job_worker *job_worker = &worker->job_worker;
     worker->batch = batch;
-    job_worker->settings = request->settings;
     job_worker->workers = &batch->workers;
     job_worker->outputs = &batch->outputs;
     job_worker->report = report;
@@ -165,7 +278,8 @@ static bool prepare_worker(struct batch *batch, int index, struct error *error)
     job_worker->request.choice = batch->choice;
     job_worker->request.batch = is_single(batch) ? NULL : &batch->batch_choice;
     job_worker->threads = batch->threads;
-    job_worker->is_cpu_only = batch->choice == CHOICE_CPU || request->gpu_count == 0 || !pipeline_may_have_gpu();
+    job_worker->has_gpu = request->gpu_count > 0 && pipeline_may_have_gpu();
+    job_worker->is_cpu_only = batch->choice == CHOICE_CPU || !job_worker->has_gpu;
     if (request->gpu_count > 0) {
         job_worker->request.start = &request->gpus[(size_t)index % request->gpu_count];
         job_worker->request.device = job_worker->request.start->device;
@@ -195,7 +309,7 @@ static void choose_worker_counts(struct batch *batch)
         return;
     }
     const int processors = parallel_processors(), wanted = request->workers > 0 ? request->workers : processors;
-    const bool few = request->count < (size_t)wanted;
+    const bool few = request->source == NULL && request->count < (size_t)wanted;
     batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
     batch->worker_count = workers_limit(batch->worker_count);
@@ -222,6 +336,18 @@ static void prepare_choice(struct batch *batch)
     pthread_mutex_init(&choice->mutex, NULL);
 }
 
+/* Prepare the places of results, if these are reported in order. */
+static bool prepare_order(struct batch *batch, struct error *error)
+{
+    enum { RESULTS_OF_WORKER = 4 };
+    const struct job_source *source = batch->request->source;
+    if (source == NULL || !source->in_order)
+        return true;
+    batch->window = source->window > 0 ? source->window : RESULTS_OF_WORKER * (size_t)batch->worker_count;
+    batch->results = calloc(batch->window, sizeof *batch->results);
+    return batch->results != NULL || error_no_memory(error, "%zu results", batch->window);
+}
+
 static bool prepare_batch(struct batch *batch, struct error *error)
 {
     const struct batch_request *request = batch->request;
@@ -231,6 +357,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
         .workers = batch->worker_count,
         .memory = request->memory,
         .on_this_thread = request->on_this_thread,
+        .is_stream = request->source != NULL,
         .context = batch,
         .estimate = estimate_work,
         .run = do_jobs,
@@ -245,7 +372,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     batch->list = calloc((size_t)batch->worker_count, sizeof *batch->list);
     if (done && batch->list == NULL)
         done = error_no_memory(error, "%d workers", batch->worker_count);
-    done = done && outputs_open(&batch->outputs, request->count, request->report, error);
+    done = done && prepare_order(batch, error) && outputs_open(&batch->outputs, request->count, request->report, error);
     for (int i = 0; done && i < batch->worker_count; i++)
         done = prepare_worker(batch, i, error);
     return done;
@@ -258,6 +385,8 @@ static void release_batch(struct batch *batch)
     outputs_close(&batch->outputs);
     workers_close(&batch->workers);
     pthread_mutex_destroy(&batch->batch_choice.mutex);
+    pthread_cond_destroy(&batch->reported);
+    free(batch->results);
     free(batch->list);
     free(batch);
 }
@@ -276,7 +405,7 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
                struct batch_totals *totals, struct error *error)
 {
     *totals = (struct batch_totals){0};
-    if (request->count == 0)
+    if (request->count == 0 && request->source == NULL)
         return true;
     struct batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
@@ -284,6 +413,7 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
     batch->request = request;
     batch->callbacks = callbacks;
     batch->start = clock_milliseconds();
+    pthread_cond_init(&batch->reported, NULL);
     bool done = prepare_batch(batch, error);
     for (size_t i = 0; done && batch->choice == CHOICE_CUDA && !is_single(batch) && i < request->gpu_count; i++)
         gpu_start_begin(&request->gpus[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A batch: a list of jobs that workers do within a memory limit. A single image is a batch of one job. Callbacks report
- * what happens; nothing here prints. */
+ * A batch: jobs that workers do within a memory limit. They are a list, or a stream of which nobody knows the end. A
+ * single image is a batch of one job. Callbacks report what happens; nothing here prints. */
 #ifndef GPUCONV_BATCH_H
 #define GPUCONV_BATCH_H
 
@@ -13,14 +13,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A stream of jobs. Nothing is read ahead: a worker takes a job when it has done the one before. */
+struct job_source {
+    /* Wait for the next job, and return it; NULL at the end. One thread at a time calls this, and not after the end. */
+    struct job *(*next)(void *context);
+    void (*release)(void *context, struct job *job); /* JOB has been reported. Any thread calls this. */
+    void *context;
+    bool in_order; /* report the jobs in their order, not as they finish */
+    size_t window; /* in order: at most so many jobs have begun and are not reported; 0: four for each worker */
+};
+
 struct batch_request {
     const struct request *request; /* what to do to each image */
     const struct job_settings *settings;
     const struct job *jobs;
     size_t count;
-    int workers;            /* jobs at a time; 0: one a processor */
-    int threads;            /* of the CPU for one image; 0: the workers share the processors */
-    struct gpu_start *gpus; /* for the workers, in turn */
+    const struct job_source *source; /* instead of these; NULL: there is a list */
+    int workers;                     /* jobs at a time; 0: one a processor */
+    int threads;                     /* of the CPU for one image; 0: the workers share the processors */
+    struct gpu_start *gpus;          /* for the workers, in turn */
     size_t gpu_count;
     size_t memory;         /* bytes that all images in progress may use together; 0: the default (base/memory.h) */
     bool fail_fast;        /* begin no job after one has failed */
@@ -31,8 +42,8 @@ struct batch_request {
 };
 
 struct batch_totals {
-    size_t count, done, skipped, failed;
-    double pixels;          /* of the images that are done */
+    size_t count, done, skipped, failed; /* a stream counts the jobs that it has taken */
+    double pixels;                       /* of the images that are done */
     double work, work_done; /* for all inputs but the skipped ones, in bytes of the quickest format to do */
     double milliseconds;
     struct job_progress only; /* for on_progress of a batch of one job: how far it is */
@@ -54,7 +65,12 @@ struct batch_callbacks {
 /* Do all jobs. Fails only if it cannot begin; failed jobs are counted. The signals that end a program are blocked
  * meanwhile. If one comes, writing stops, the jobs under way are reported as interrupted, and totals->signal is set;
  * totals->count is 0 if a callback hangs. Workers may then still use the request and the callbacks, so the caller must
- * release nothing and call _exit. */
+ * release nothing and call _exit.
+ *
+ * A stream goes on after a full folder. After the first signal, no job begins, and those under way are done and
+ * reported before batch_run returns with totals->signal. So the caller may complete its own output before it calls
+ * _exit; a worker may still wait in `next`. Reports in order come after the output is written, and a second signal may
+ * come in between. */
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
                struct batch_totals *totals, struct error *error);
 

@@ -142,8 +142,14 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     if (conversion->has_turn)
         phases_end(phases, PHASE_WAIT);
 
-    bool done = file_read(job->input, budget_input_max(budget), &conversion->bytes, &conversion->size,
-                          &conversion->status, error);
+    bool done = true;
+    if (job->content != NULL) {
+        conversion->bytes = (uint8_t *)job->content;
+        conversion->size = (size_t)job->bytes;
+    } else {
+        done = file_read(job->input, budget_input_max(budget), &conversion->bytes, &conversion->size,
+                         &conversion->status, error);
+    }
     phases_end(phases, PHASE_READ);
     if (done && journal_holds(&worker->outputs->report->journal, conversion->bytes, conversion->size)) {
         conversion->result->outcome = JOB_SKIPPED;
@@ -185,10 +191,15 @@ static bool make_folder(const char *path, struct error *error)
 }
 
 /* Write the output. In place it must be in the journal before. */
-static bool write_output(struct job_worker *worker, const struct conversion *conversion)
+static bool write_output(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const bool in_place = worker->settings->in_place;
+    if (conversion->job->in_memory) {
+        result->output = conversion->output;
+        conversion->output = NULL;
+        return true;
+    }
     if (worker->settings->make_folders && !make_folder(conversion->job->output, &result->error))
         return false;
     if (in_place && !report_begin(worker->outputs->report, result, conversion->output, &result->error)) {
@@ -200,7 +211,7 @@ static bool write_output(struct job_worker *worker, const struct conversion *con
 }
 
 /* Write the output, if there is one, and report the result. */
-static void job_write(struct job_worker *worker, const struct conversion *conversion)
+static void job_write(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     atomic_store(&worker->step, JOB_STEP_WRITE);
@@ -249,6 +260,31 @@ struct job_progress job_find_progress(const struct job_worker *worker)
 }
 
 /* ---- The whole job ---- */
+
+/* Let the worker filter as the job wants. What belongs to the worker stays, and so does the GPU. */
+static bool change_request(struct job_worker *worker, struct error *error)
+{
+    const struct request *request = worker->wanted;
+    struct request *own = &worker->request;
+    const struct request old = *own;
+    if (request->id == old.id)
+        return true;
+    pipeline_end_request(&worker->pipeline);
+    *own = *request;
+    own->choice = worker->has_gpu ? request->choice : CHOICE_CPU;
+    own->device = old.device;
+    own->start = old.start;
+    own->pool = old.pool;
+    own->page_locked = old.page_locked;
+    own->cpu_fallback = old.cpu_fallback;
+    own->constant_memory = old.constant_memory;
+    own->batch = old.batch;
+    worker->is_cpu_only = own->choice == CHOICE_CPU;
+    if (pipeline_begin_request(&worker->pipeline, error))
+        return true;
+    own->id = old.id; /* so the next job of this request tries again */
+    return false;
+}
 
 /* Does the output exist? An empty file does not count, because a power cut may leave one. */
 static bool output_exists(const char *path, struct stat *status)
@@ -300,6 +336,8 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
         error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &status))
         result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
+    else if (!change_request(worker, &result->error))
+        result->outcome = JOB_FAILED;
     else if (do_steps(worker, &conversion))
         result->outcome = JOB_DONE;
     if (worker->pipeline.fallback.code != ERROR_NONE)
@@ -320,7 +358,7 @@ bool job_worker_open(struct job_worker *worker, struct error *error)
 
 void job_worker_close(struct job_worker *worker)
 {
-    if (worker->settings == NULL) /* it was never opened */
+    if (worker->workers == NULL) /* it was never opened */
         return;
     pipeline_close(&worker->pipeline);
     thread_pool_close(&worker->pool);

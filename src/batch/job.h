@@ -21,15 +21,25 @@
 #include <sys/types.h>
 
 struct outputs;
+struct job_result;
 
 struct job {
-    char *input;                 /* a path; "-" is standard input */
+    char *input;                 /* a path, or with `content` any name; "-" is standard input */
     const char *name;            /* the end of it: the path below the folder that the user named */
     char *output;                /* a path; "-" is standard output. NULL where there is a problem. */
     char *digest;                /* NULL, or the one that the image must have, in hexadecimal digits of any case */
     char *problem;               /* NULL, or the sentence that says why this input cannot be read */
     uint64_t bytes;              /* of the input; 0 where it is no regular file */
     const struct format *format; /* to write; NULL: the input's */
+
+    /* For a stream of jobs. */
+    const struct request *request;       /* what to do to this image; NULL: as to all */
+    const struct job_settings *settings; /* likewise */
+    const uint8_t *content;              /* `bytes` of them are the input, instead of a file; NULL: there is a file */
+    bool in_memory;                      /* the output becomes result->output, and no file is written */
+    /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. NULL: it is an
+     * image to filter. */
+    void (*run)(struct job *job, struct workers *workers, int number, struct job_result *result);
 
     /* For the checks of a list. */
     dev_t device;
@@ -67,6 +77,7 @@ struct job_result {
     int bits;                              /* a sample of it */
     int input_bits;                        /* a sample of the file */
     size_t input_bytes, output_bytes;      /* of the files */
+    uint8_t *output;                       /* of a job in memory that is done; a batch frees it after JOB_ENDED */
     enum backend backend;                  /* that filtered it */
     int device;                            /* the GPU's index; -1 on the CPU */
     char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */
@@ -121,17 +132,19 @@ struct job_progress {
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
 };
 
-/* What one thread keeps from job to job. The caller sets the first eight fields and leaves the others 0. The objects
+/* What one thread keeps from job to job. The caller sets the first ten fields and leaves the others 0. The objects
  * that the fields point to must outlive the worker. */
 struct job_worker {
-    const struct job_settings *settings;
+    const struct job_settings *settings;                                                  /* of the next job */
+    const struct request *wanted;                                                         /* by the next job */
     struct workers *workers;                                                              /* of which this is one */
     struct outputs *outputs;                                                              /* that all workers share */
     void (*report)(void *context, const struct job_result *result, enum job_event event); /* on the job's thread */
     void *context;                                                                        /* of `report` */
-    struct request request; /* for this worker; const once it is open */
+    struct request request; /* for this worker; job_run changes it to the one that is wanted */
     int threads;            /* of the CPU for one image; 0: one for each processor */
-    bool is_cpu_only;       /* no image will need memory for a GPU */
+    bool is_cpu_only;       /* no image will need memory for a GPU, by this request */
+    bool has_gpu;           /* by another request it may */
 
     struct thread_pool pool;
     struct pipeline pipeline;

@@ -153,7 +153,8 @@ static bool open_input(struct conversion *conversion)
 static void drop_input(struct conversion *conversion)
 {
     codec_reader_close(&conversion->reader);
-    free(conversion->bytes);
+    if (conversion->bytes != conversion->job->content)
+        free(conversion->bytes);
     conversion->bytes = NULL;
 }
 

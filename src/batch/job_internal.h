@@ -35,7 +35,7 @@ struct conversion {
     bool has_turn;     /* to wait for memory */
     size_t streaming; /* bytes that were reserved for an image that streams, besides the output; 0: for a whole image */
     struct codec_info info;
-    uint8_t *bytes; /* of the input's file; NULL once they are decoded */
+    uint8_t *bytes; /* of the input's file, or of job->content; NULL once they are decoded */
     size_t size;
     struct stat status;         /* of the input's file, before it was read */
     struct codec_reader reader; /* of these bytes, until they are decoded */

@@ -14,8 +14,8 @@ bool outputs_open(struct outputs *outputs, size_t count, struct report *report, 
 {
     outputs->report = report;
     pthread_mutex_init(&outputs->lock, NULL);
-    outputs->capacity = 2 * count + 1; /* at most half full */
-    outputs->slots = calloc(outputs->capacity, sizeof *outputs->slots);
+    outputs->capacity = count > 0 ? 2 * count + 1 : 0; /* at most half full */
+    outputs->slots = calloc(outputs->capacity + 1, sizeof *outputs->slots);
     return outputs->slots != NULL || error_no_memory(error, "%zu files", count);
 }
 
@@ -47,7 +47,7 @@ static bool check_other(const struct outputs *outputs, const struct job *job, co
         outputs->report->inode == status->st_ino)
         return error_set(error, ERROR_OUTPUT, "%s is the same file as the report %s; name another file for one of them",
                          job->output, outputs->report->path);
-    const struct job *other = find_slot(outputs, status)->job;
+    const struct job *other = outputs->capacity > 0 ? find_slot(outputs, status)->job : NULL;
     if (other == NULL || other == job || stat(other->output, &now) != 0 || !file_is_one(&now, status))
         return true;
     return error_set(error, ERROR_OUTPUT,
@@ -93,7 +93,7 @@ static bool check_made(const struct writing *writing, struct error *error)
 {
     uint8_t *bytes;
     size_t size;
-    if (writing->read != NULL || writing->job->output_inode != 0)
+    if (writing->read != NULL || writing->job->output_inode != 0 || writing->outputs->capacity == 0)
         return true;
     const bool same = file_read(writing->job->output, writing->size, &bytes, &size, NULL, NULL) &&
                       size == writing->size && memcmp(bytes, writing->bytes, size) == 0;
@@ -122,7 +122,7 @@ static bool allow(void *context, const struct stat *status, struct error *error)
 static void end(void *context, const struct stat *status)
 {
     const struct writing *writing = context;
-    if (status != NULL)
+    if (status != NULL && writing->outputs->capacity > 0)
         *find_slot(writing->outputs, status) =
             (struct output){.job = writing->job, .device = status->st_dev, .inode = status->st_ino};
     pthread_mutex_unlock(&writing->outputs->lock);

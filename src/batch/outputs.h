@@ -29,8 +29,8 @@ struct outputs {
     struct report *report;
 };
 
-/* Make room for the outputs of COUNT jobs, none of which may be the REPORT. Release with outputs_close, also after a
- * failure. */
+/* Make room for the outputs of COUNT jobs, none of which may be the REPORT. Without room, for a stream of jobs, no
+ * output is recorded, and one may replace another. Release with outputs_close, also after a failure. */
 bool outputs_open(struct outputs *outputs, size_t count, struct report *report, struct error *error);
 void outputs_close(struct outputs *outputs);
 

@@ -321,7 +321,8 @@ static bool has_taps(const struct pipeline *pipeline)
 {
     const struct constant_memory *memory = pipeline->request->constant_memory;
     const struct plan *plan = &pipeline->plans[0];
-    return pipeline->has_taps && memory->variant == plan->variant && memory->sample == plan->sample;
+    return pipeline->has_taps && memory->variant == plan->variant && memory->request == pipeline->request->id &&
+           memory->sample == plan->sample;
 }
 
 /* Run the filters. All streams of a GPU share its constant memory. If this pipeline's taps are there, hold the lock for
@@ -351,6 +352,7 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
         done = device_wait(device, done ? error : NULL) && done;
         pipeline->has_taps = done && pipeline->request->count == 1;
         memory->variant = pipeline->has_taps ? pipeline->plans[0].variant : NULL;
+        memory->request = pipeline->request->id;
         memory->sample = pipeline->plans[0].sample;
         pthread_rwlock_unlock(&memory->lock);
     }

@@ -218,13 +218,33 @@ static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
 
 /* ---- A pipeline ---- */
 
-bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error)
+void pipeline_end_request(struct pipeline *pipeline)
 {
-    *pipeline = (struct pipeline){.request = request, .backend = BACKEND_CPU};
-    pipeline->plans = calloc(request->count, sizeof *pipeline->plans);
+    for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++) {
+        gpu_forget_taps(pipeline, i);
+        plan_free(&pipeline->plans[i]);
+    }
+    free(pipeline->plans);
+    free(pipeline->linear);
+    pipeline->plans = NULL;
+    pipeline->linear = NULL;
+    pipeline->has_taps = false;
+    pipeline->device_serial = 0;
+}
+
+bool pipeline_begin_request(struct pipeline *pipeline, struct error *error)
+{
+    const struct request *request = pipeline->request;
+    pipeline->plans = calloc(request->count + 1, sizeof *pipeline->plans);
     if (pipeline->plans == NULL)
         return error_no_memory(error, "the plans of %zu filters", request->count);
     return !request->linear || (pipeline->linear = linear_allocate(error)) != NULL;
+}
+
+bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error)
+{
+    *pipeline = (struct pipeline){.request = request, .backend = BACKEND_CPU};
+    return pipeline_begin_request(pipeline, error);
 }
 
 bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
@@ -315,10 +335,5 @@ void pipeline_leave_gpu(struct pipeline *pipeline)
 void pipeline_close(struct pipeline *pipeline)
 {
     gpu_close(pipeline, true);
-    for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++)
-        plan_free(&pipeline->plans[i]);
-    free(pipeline->plans);
-    free(pipeline->linear);
-    pipeline->plans = NULL;
-    pipeline->linear = NULL;
+    pipeline_end_request(pipeline);
 }

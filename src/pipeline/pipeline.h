@@ -129,6 +129,11 @@ bool pipeline_check_gpu(const struct request *request, struct error *error);
 /* Open a pipeline for REQUEST. Release with pipeline_close, also after a failure. */
 bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
 
+/* Before *pipeline->request changes, forget the plans for it; afterwards, prepare for the new one. The GPU stays open.
+ * After a failure only these three functions may be called again, and pipeline_close. */
+void pipeline_end_request(struct pipeline *pipeline);
+bool pipeline_begin_request(struct pipeline *pipeline, struct error *error);
+
 /* Choose who filters INPUT, by the request, the costs and the state of the GPU. If a GPU does, let it start. With
  * CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each kind
  * decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->why. */

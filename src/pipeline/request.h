@@ -35,8 +35,9 @@ struct batch_choice {
 };
 
 /* What to do to an image. It does not change while a pipeline uses it. Everything that it points to must outlive the
- * pipeline. */
+ * pipeline, or until the pipeline changes its request. */
 struct request {
+    unsigned long id;             /* in a stream of jobs, another for each request, and not 0 */
     const struct filter *filters; /* applied in turn; the same bytes as one run for each filter */
     size_t count;
     enum border border;

@@ -23,6 +23,7 @@ struct variant;
 struct constant_memory {
     pthread_rwlock_t lock;
     const struct variant *variant; /* that holds the request's filter; NULL: unknown */
+    unsigned long request;         /* the id of that request */
     enum sample sample;
 };
 
