@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +42,10 @@ struct engine {
     const char *index, *count;
     int first; /* what INDEX counts from */
     bool (*find)(const struct engine *engine, struct shard *shard, struct error *error);
+
+    /* For find_array_shard; NULL: there is no such variable. */
+    const char *min, *max, *step;
+    const char *none; /* the value of INDEX outside of an array */
 };
 
 /* Find the shard by the variables of ENGINE, whose index is set. */
@@ -85,16 +88,16 @@ static bool find_slurm_shard(const struct engine *engine, struct shard *shard, s
                      count, processes);
 }
 
-/* A Slurm job array, whose numbers need not begin at 0 nor follow each other. */
+/* A job array, whose numbers need not begin at 0 nor follow each other. Without a COUNT it follows from the others. */
 static bool find_array_shard(const struct engine *engine, struct shard *shard, struct error *error)
 {
-    const char *names[] = {engine->index, "SLURM_ARRAY_TASK_MIN", engine->count, "SLURM_ARRAY_TASK_MAX",
-                           "SLURM_ARRAY_TASK_STEP"};
-    enum { ID, MIN, COUNT, MAX, STEP, VARIABLES };
-    static_assert(sizeof names / sizeof *names == VARIABLES, "a variable has no name");
-    int values[VARIABLES];
+    enum { ID, MIN, MAX, STEP, COUNT, VARIABLES };
+    const char *const names[VARIABLES] = {engine->index, engine->min, engine->max, engine->step, engine->count};
+    int values[VARIABLES] = {[MIN] = engine->first};
 
     for (int i = 0; i < VARIABLES; i++) {
+        if (names[i] == NULL)
+            continue;
         if (!is_set(names[i]))
             return error_set(error, ERROR_USAGE,
                              "--shard auto: %s sets the environment variable %s, but %s is not set; give --shard I/N",
@@ -103,35 +106,69 @@ static bool find_array_shard(const struct engine *engine, struct shard *shard, s
             return false;
     }
     const int step = values[STEP] > 0 ? values[STEP] : 1, past = values[ID] - values[MIN];
-    *shard = (struct shard){past / step, values[COUNT]};
-    if (past < 0 || past % step != 0 || values[ID] > values[MAX] ||
-        (values[MAX] - values[MIN]) / step + 1 != values[COUNT])
-        return error_set(error, ERROR_USAGE,
-                         "--shard auto: number %d of a Slurm job array of %d tasks from %d to %d in steps of %d cannot "
-                         "be placed; submit it with --array=0-%d",
-                         values[ID], values[COUNT], values[MIN], values[MAX], step,
-                         values[COUNT] > 0 ? values[COUNT] - 1 : 0);
-    return true;
+    const int count = (values[MAX] - values[MIN]) / step + 1;
+    *shard = (struct shard){past / step, count};
+    return (past >= 0 && past % step == 0 && values[ID] <= values[MAX] &&
+            (engine->count == NULL || values[COUNT] == count)) ||
+           error_set(error, ERROR_USAGE,
+                     "--shard auto: number %d of a job array of %s from %d to %d in steps of %d cannot be placed; give "
+                     "all numbers of the array as one range",
+                     values[ID], engine->name, values[MIN], values[MAX], step);
 }
 
 /* In the order of the header. */
 static const struct engine engines[] = {
-    {"GNU parallel", "PARALLEL_SEQ", SHARDS_VARIABLE, 1, find_shard},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 0, find_shard},
-    {"PMI", "PMI_RANK", "PMI_SIZE", 0, find_shard},
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", 0, find_slurm_shard},
-    {"Slurm", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", 0, find_array_shard},
-    {"Kubernetes", "JOB_COMPLETION_INDEX", SHARDS_VARIABLE, 0, find_shard},
+    {.name = "GNU parallel", .index = "PARALLEL_SEQ", .count = SHARDS_VARIABLE, .first = 1, .find = find_shard},
+    {.name = "Open MPI", .index = "OMPI_COMM_WORLD_RANK", .count = "OMPI_COMM_WORLD_SIZE", .find = find_shard},
+    {.name = "PMI", .index = "PMI_RANK", .count = "PMI_SIZE", .find = find_shard},
+    {.name = "Slurm", .index = "SLURM_PROCID", .count = "SLURM_STEP_NUM_TASKS", .find = find_slurm_shard},
+    {.name = "Slurm",
+     .index = "SLURM_ARRAY_TASK_ID",
+     .count = "SLURM_ARRAY_TASK_COUNT",
+     .find = find_array_shard,
+     .min = "SLURM_ARRAY_TASK_MIN",
+     .max = "SLURM_ARRAY_TASK_MAX",
+     .step = "SLURM_ARRAY_TASK_STEP"},
+    {.name = "LSF",
+     .index = "LSB_JOBINDEX",
+     .first = 1,
+     .find = find_array_shard,
+     .max = "LSB_JOBINDEX_END",
+     .step = "LSB_JOBINDEX_STEP",
+     .none = "0"},
+    {.name = "Grid Engine",
+     .index = "SGE_TASK_ID",
+     .find = find_array_shard,
+     .min = "SGE_TASK_FIRST",
+     .max = "SGE_TASK_LAST",
+     .step = "SGE_TASK_STEPSIZE",
+     .none = "undefined"},
+    {.name = "PBS", .index = "PBS_ARRAY_INDEX", .count = SHARDS_VARIABLE, .find = find_shard},
+    {.name = "Torque", .index = "PBS_ARRAYID", .count = SHARDS_VARIABLE, .find = find_shard},
+    {.name = "Kubernetes", .index = "JOB_COMPLETION_INDEX", .count = SHARDS_VARIABLE, .find = find_shard},
+    {.name = "AWS Batch", .index = "AWS_BATCH_JOB_ARRAY_INDEX", .count = SHARDS_VARIABLE, .find = find_shard},
+    {.name = "AWS Batch",
+     .index = "AWS_BATCH_JOB_ARRAY_INDEX",
+     .count = "AWS_BATCH_JOB_ARRAY_SIZE",
+     .find = find_shard},
+    {.name = "Cloud Run", .index = "CLOUD_RUN_TASK_INDEX", .count = "CLOUD_RUN_TASK_COUNT", .find = find_shard},
 };
 
 enum { ENGINES = sizeof engines / sizeof *engines };
+
+/* Has ENGINE started this process as one of several? */
+static bool has_started(const struct engine *engine)
+{
+    return is_set(engine->index) && (engine->none == NULL || strcmp(getenv(engine->index), engine->none) != 0);
+}
 
 static bool from_environment(struct shard *shard, struct error *error)
 {
     bool found = false;
     for (const struct engine *engine = engines; engine < engines + ENGINES; engine++) {
         /* Without a number of shards, GNU parallel or Kubernetes runs gpuconv for another purpose. */
-        if (!is_set(engine->index) || (strcmp(engine->count, SHARDS_VARIABLE) == 0 && !is_set(SHARDS_VARIABLE)))
+        const bool counts_itself = engine->count == NULL || strcmp(engine->count, SHARDS_VARIABLE) != 0;
+        if (!has_started(engine) || (!counts_itself && !is_set(SHARDS_VARIABLE)))
             continue;
         if (!engine->find(engine, shard, error))
             return false;
@@ -142,12 +179,16 @@ static bool from_environment(struct shard *shard, struct error *error)
     if (found)
         return true;
     for (const struct engine *engine = engines; engine < engines + ENGINES; engine++)
-        if (is_set(engine->index))
+        if (has_started(engine))
             return engine->find(engine, shard, error); /* says that the number is missing */
-    return error_set(
-        error, ERROR_USAGE,
-        "--shard auto: no known batch system was found; looked for the environment variables PARALLEL_SEQ, "
-        "OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX; give --shard I/N");
+    char names[512] = "";
+    for (int i = 0; i < ENGINES; i++)
+        if (i == 0 || strcmp(engines[i].index, engines[i - 1].index) != 0)
+            text_add_word(names, sizeof names, engines[i].index, i == ENGINES - 1 ? " and " : NULL);
+    return error_set(error, ERROR_USAGE,
+                     "--shard auto: no known batch system was found; looked for the environment variables %s; give "
+                     "--shard I/N",
+                     names);
 }
 
 bool shard_parse(const char *text, struct shard *shard, struct error *error)

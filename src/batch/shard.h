@@ -28,8 +28,15 @@ struct shard {
  *     MPICH, Intel MPI (PMI)   PMI_RANK, PMI_SIZE
  *     Slurm's srun             SLURM_PROCID, SLURM_STEP_NUM_TASKS
  *     Slurm job array          SLURM_ARRAY_TASK_ID, and _MIN, _MAX, _STEP and _COUNT of the same
+ *     LSF job array            LSB_JOBINDEX (from 1; 0: there is no array), and _END and _STEP of the same
+ *     Grid Engine array job    SGE_TASK_ID ("undefined": there is no array), SGE_TASK_FIRST, _LAST and _STEPSIZE
+ *     PBS, Torque job array    PBS_ARRAY_INDEX, PBS_ARRAYID (from 0: the user submits 0-7), and GPUCONV_SHARDS, which
+ *                              the user sets: both do not say how many jobs there are
  *     Kubernetes Indexed Job   JOB_COMPLETION_INDEX (from 0), and GPUCONV_SHARDS, which the user sets to the job's
  *                              completions: Kubernetes does not pass them on
+ *     AWS Batch array job      AWS_BATCH_JOB_ARRAY_INDEX (from 0), and AWS_BATCH_JOB_ARRAY_SIZE, or GPUCONV_SHARDS if
+ *                              the user sets it
+ *     Cloud Run job            CLOUD_RUN_TASK_INDEX (from 0), CLOUD_RUN_TASK_COUNT
  *
  * A variable that makes no sense, or half of a pair, is an error: a process that guessed could leave files undone. */
 bool shard_parse(const char *text, struct shard *shard, struct error *error);

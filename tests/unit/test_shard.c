@@ -85,6 +85,11 @@ static void test_a_shard_is_read_from_text(void **state)
     "SLURM_ARRAY_TASK_ID=" #id " SLURM_ARRAY_TASK_MIN=" #min " SLURM_ARRAY_TASK_MAX=" #max                             \
     " SLURM_ARRAY_TASK_STEP=" #step " SLURM_ARRAY_TASK_COUNT=" #count " "
 
+/* LSF sets these in every job, and Grid Engine in every job, too. */
+#define LSF(id, max, step) "LSB_JOBINDEX=" #id " LSB_JOBINDEX_END=" #max " LSB_JOBINDEX_STEP=" #step " "
+#define GRID_ENGINE(id, min, max, step)                                                                                \
+    "SGE_TASK_ID=" #id " SGE_TASK_FIRST=" #min " SGE_TASK_LAST=" #max " SGE_TASK_STEPSIZE=" #step " "
+
 static void test_each_engine_names_its_shard(void **state)
 {
     (void)state;
@@ -108,6 +113,20 @@ static void test_each_engine_names_its_shard(void **state)
         {"PARALLEL_SEQ=8 GPUCONV_SHARDS=8", 7, 8},
         {"JOB_COMPLETION_INDEX=0 GPUCONV_SHARDS=3", 0, 3},
         {"JOB_COMPLETION_INDEX=2 GPUCONV_SHARDS=3", 2, 3},
+        {LSF(1, 8, 1), 0, 8},
+        {LSF(8, 8, 1), 7, 8},
+        {LSF(7, 8, 3), 2, 3}, /* 1, 4 and 7 of "name[1-8:3]" */
+        {LSF(0, 0, 0) SCRIPT ONE_NODE, 0, 1},
+        {GRID_ENGINE(1, 1, 8, 1), 0, 8},
+        {GRID_ENGINE(30, 10, 35, 10), 2, 3},
+        {GRID_ENGINE(undefined, undefined, undefined, undefined) "PMI_RANK=1 PMI_SIZE=2", 1, 2},
+        {"PBS_ARRAY_INDEX=7 PBS_JOBID=12[7].head GPUCONV_SHARDS=8", 7, 8},
+        {"PBS_ARRAYID=0 GPUCONV_SHARDS=8", 0, 8},
+        {"AWS_BATCH_JOB_ARRAY_INDEX=9 AWS_BATCH_JOB_ARRAY_SIZE=10 AWS_BATCH_JOB_ATTEMPT=2", 9, 10},
+        {"AWS_BATCH_JOB_ARRAY_INDEX=3 GPUCONV_SHARDS=4", 3, 4},
+        {"AWS_BATCH_JOB_ARRAY_INDEX=3 AWS_BATCH_JOB_ARRAY_SIZE=4 GPUCONV_SHARDS=4", 3, 4},
+        {"CLOUD_RUN_TASK_INDEX=0 CLOUD_RUN_TASK_COUNT=1 CLOUD_RUN_TASK_ATTEMPT=0", 0, 1},
+        {"CLOUD_RUN_TASK_INDEX=5 CLOUD_RUN_TASK_COUNT=6", 5, 6},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_environment(cases[i].environment);
@@ -153,7 +172,18 @@ static void test_a_wrong_environment_is_refused(void **state)
     (void)state;
     static const char *const cases[][2] = {
         {"",
-         "PARALLEL_SEQ, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX"},
+         "PARALLEL_SEQ, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, SLURM_ARRAY_TASK_ID, LSB_JOBINDEX, SGE_TASK_ID, "
+         "PBS_ARRAY_INDEX, PBS_ARRAYID, JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX and CLOUD_RUN_TASK_INDEX; "
+         "give"},
+        {LSF(0, 0, 0), "no known batch system"},
+        {GRID_ENGINE(undefined, undefined, undefined, undefined), "no known batch system"},
+        {"LSB_JOBINDEX=3", "LSB_JOBINDEX_END"},
+        {LSF(9, 8, 1), "of a job array of LSF from 1 to 8"},
+        {GRID_ENGINE(3, 1, 8, 4), "cannot be placed"},
+        {"PBS_ARRAY_INDEX=8 GPUCONV_SHARDS=8", "contradict"}, /* -J 1-8 */
+        {"PBS_ARRAY_INDEX=3", "GPUCONV_SHARDS"},
+        {"AWS_BATCH_JOB_ARRAY_INDEX=3", "AWS_BATCH_JOB_ARRAY_SIZE"},
+        {"CLOUD_RUN_TASK_INDEX=3", "CLOUD_RUN_TASK_COUNT"},
         {"GPUCONV_SHARDS=4", "no known batch system"},
         {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE"},
         {"OMPI_COMM_WORLD_RANK=x OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK is \"x\""},
@@ -170,7 +200,7 @@ static void test_a_wrong_environment_is_refused(void **state)
         {SCRIPT INHERITED "SLURM_JOB_NUM_NODES=2", "start gpuconv with srun"},
         {"SLURM_ARRAY_TASK_ID=1", "SLURM_ARRAY_TASK_MIN"},
         /* --array=1,2,4 */
-        {ARRAY(2, 1, 4, 1, 3), "--array=0-2"},
+        {ARRAY(2, 1, 4, 1, 3), "as one range"},
         {ARRAY(5, 0, 8, 4, 3), "cannot be placed"},
         {ARRAY(0, 1, 2, 1, 2), "cannot be placed"},
     };
