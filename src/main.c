@@ -17,7 +17,7 @@ static void occupy_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            exit(ERROR_WORK); /* there may be no stream to report it on */
+            exit(STATUS_FAILED); /* there may be no stream to report it on */
 }
 
 static void do_nothing(int number)

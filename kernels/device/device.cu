@@ -143,11 +143,11 @@ bool device_count(int *count, struct error *error)
     /* Without a driver the runtime answers that the driver is insufficient, as it does for one that is too old. */
     const int version = device_driver_version();
     if (status == cudaErrorInsufficientDriver && version > 0)
-        return error_set(error, ERROR_GPU,
+        return error_set(error, ERROR_NO_GPU,
                          "the NVIDIA driver is too old: it supports CUDA %d.%d, and CUDA %d.%d is needed",
                          version / 1000, version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     if (version == 0)
-        return error_set(error, ERROR_GPU, "there is no NVIDIA driver on this machine");
+        return error_set(error, ERROR_NO_GPU, "there is no NVIDIA driver on this machine");
     if (status == cudaErrorNoDevice || status == cudaSuccess)
         return error_set(error, ERROR_GPU, "the NVIDIA driver finds no GPU");
     return error_set(error, ERROR_GPU, "CUDA could not be initialised: %s", cudaGetErrorString(status));
@@ -217,7 +217,7 @@ bool device_open(int index, struct device **opened, struct error *error)
     if (!device_count(&count, error))
         return false;
     if (index < 0 || index >= count)
-        return error_set(error, ERROR_GPU, "there is no CUDA device %d; gpuconv --devices lists the %d there %s", index,
+        return error_set(error, ERROR_NO_GPU, "there is no CUDA device %d; gpuconv --devices lists the %d there %s", index,
                          count, count == 1 ? "is" : "are");
     struct device *device = (struct device *)calloc(1, sizeof *device);
     if (!device)
@@ -625,7 +625,7 @@ static bool copy_taps(struct device *device, const struct device_taps *taps, str
 bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error)
 {
     if (taps->count > 0 && device->index >= (int)(sizeof readers / sizeof *readers))
-        return error_set(error, ERROR_GPU, "GPU %d is not one of the first 64; use another", device->index);
+        return error_set(error, ERROR_NO_GPU, "GPU %d is not one of the first 64; use another", device->index);
     if (taps->count > 0) {
         pthread_mutex_lock(&readers_mutex);
         if (!copy_taps(device, taps, &readers[device->index], error)) {

@@ -282,7 +282,7 @@ static bool compare_all(struct comparison *comparison, struct error *error)
     const bool done = compare_run(&request, &comparison->rows, &totals, error);
     if (totals.signal != 0) { /* threads still run */
         if (progress && write(STDERR_FILENO, "\r\033[K", 4) < 0)
-            _exit(ERROR_WORK);
+            _exit(STATUS_FAILED);
         if (comparison->folders && !options->quiet && totals.count > 0)
             print_interrupted(&totals, "pair", "compared", "; nothing was reported");
         _exit(128 + totals.signal);
@@ -326,7 +326,7 @@ static int update(struct comparison *comparison, struct error *error)
         print_interrupted(&comparison->updates, "pair", "updated", "; run it again for the others");
         return 128 + comparison->updates.signal;
     }
-    return !done ? error_status(error->code) : comparison->kept > 0 ? ERROR_WORK : 0;
+    return !done ? error_status(error->code) : comparison->kept > 0 ? STATUS_FAILED : 0;
 }
 
 /* A wrong path must not look like success. Returns the exit status. */
@@ -357,29 +357,28 @@ static int answer(struct comparison *comparison, struct error *error)
     const struct options *options = comparison->options;
     int status = 0, written = 0;
     for (size_t i = 0; i < comparison->rows.count; i++)
-        if (row_fails(&comparison->rows.rows[i], options->compare.new_fails))
-            status = ERROR_WORK;
+        status = error_join_status(status, row_status(&comparison->rows.rows[i], options->compare.new_fails));
     print_rows(comparison);
     if (!write_report(comparison, error))
-        written = print_error_line(error);
+        written = error_join_status(written, print_error_line(error));
     if (options->compare.junit != NULL &&
         !rows_write_junit(options->compare.junit, &comparison->rows, &comparison->settings.rules,
                           options->compare.new_fails, error))
-        written = print_error_line(error);
+        written = error_join_status(written, print_error_line(error));
     if (options->compare.markdown != NULL &&
         !rows_write_markdown(options->compare.markdown, &comparison->rows, &comparison->settings.rules, error))
-        written = print_error_line(error);
+        written = error_join_status(written, print_error_line(error));
     const struct page_request page = {.expected = options->expected,
                                       .actual = options->actual,
                                       .rows = &comparison->rows,
                                       .rules = &comparison->settings.rules};
     if (options->compare.html != NULL && !page_write(options->compare.html, &page, error))
-        written = print_error_line(error);
+        written = error_join_status(written, print_error_line(error));
     if (comparison->rows.no_work)
         status = print_no_work(comparison, error);
     else if (options->compare.update)
-        status = update(comparison, error);
-    return written != 0 ? written : status;
+        status = error_join_status(update(comparison, error), status == STATUS_RETRY ? status : 0);
+    return error_join_status(status, written);
 }
 
 int run_compare(const struct options *options)

@@ -159,7 +159,7 @@ int flush_output(int status)
         return status;
     end_if_unread();
     struct error error;
-    error_set(&error, ERROR_WORK, "standard output: cannot be written: %s; redirect it to where there is room",
-              strerror(errno));
+    error_set(&error, error_of_errno(errno, ERROR_OUTPUT, ERROR_WRITE),
+              "standard output: cannot be written: %s; redirect it to where there is room", strerror(errno));
     return print_error_line(&error);
 }

@@ -30,7 +30,8 @@ struct output {
     struct progress progress;
     struct report report;
     struct warnings *warnings;
-    int status; /* of the last job that failed */
+    int status;        /* of the last job that failed */
+    int report_status; /* of the report, if lines are missing from it */
     struct digests digests;
 };
 
@@ -149,7 +150,7 @@ static void append_result(struct output *output, const struct job_result *result
     if (report_append(&output->report, result, &error))
         return;
     progress_clear(&output->progress);
-    print_error_line(&error);
+    output->report_status = print_error_line(&error);
 }
 
 static void on_report(void *context, const struct job_result *result, enum job_event event)
@@ -205,8 +206,9 @@ static int print_totals(const struct output *output, const struct batch_totals *
 {
     const struct options *options = output->options;
     print_warning_counts(output->warnings);
+    const int status = totals->may_retry > 0 ? STATUS_RETRY : totals->failed > 0 ? STATUS_FAILED : 0;
     if (options->pair) /* the error or the details are printed already */
-        return totals->failed > 0 ? output->status : output->report.failed ? ERROR_WORK : 0;
+        return error_join_status(totals->failed > 0 ? output->status : 0, output->report_status);
     if (options->verbose && totals->count > 0)
         print_detail("backend", "%s; %d image%s at a time", totals->why, totals->workers, text_plural(totals->workers));
     const bool sharded = options->shard.count > 1;
@@ -223,14 +225,13 @@ static int print_totals(const struct output *output, const struct batch_totals *
             "%zu of %zu files failed and %zu did not begin, because their folder is full or read-only; mend that%s",
             totals->failed, totals->count, totals->count - ended,
             describe_continuation(options, &output->report, totals));
-        return print_error_line(error);
-    }
-    if (totals->failed > 0 &&
-        (totals->count > 1 || options->check != NULL)) { /* the error of a single file is enough */
+        print_error_line(error);
+    } else if (totals->failed > 0 &&
+               (totals->count > 1 || options->check != NULL)) { /* the error of a single file is enough */
         error_set(error, ERROR_WORK, "%zu of %zu files failed", totals->failed, totals->count);
-        return print_error_line(error);
+        print_error_line(error);
     }
-    return totals->failed > 0 || output->report.failed ? ERROR_WORK : 0;
+    return error_join_status(status, output->report_status);
 }
 
 /* Is the progress shown? Not beside a result on standard output: whoever reads it may draw on the terminal, too. */
@@ -267,7 +268,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     const bool done = batch_run(&batch, &callbacks, &totals, error);
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
-            _exit(ERROR_WORK);
+            _exit(STATUS_FAILED);
         if (is_alone(options))
             signals_end_program(totals.signal);
         if (!options->quiet && !options->pair && totals.count > 0)
@@ -278,7 +279,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     digests_close(&output.digests);
     const int failed = done ? 0 : print_error_line(error);
     if (!report_close(&output.report, error))
-        print_error_line(error);
+        output.report_status = print_error_line(error);
     return done ? print_totals(&output, &totals, error) : failed;
 }
 

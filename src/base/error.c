@@ -47,15 +47,26 @@ bool error_no_memory(struct error *error, const char *what, ...)
     return error_set(error, ERROR_MEMORY, "there is not enough memory for %s; close other programs", text);
 }
 
+bool error_may_retry(enum error_code code)
+{
+    return code == ERROR_READ || code == ERROR_WRITE || code == ERROR_MEMORY || code == ERROR_GPU ||
+           code == ERROR_INTERRUPTED;
+}
+
 int error_status(enum error_code code)
 {
-    return code == ERROR_NONE ? 0 : code == ERROR_USAGE ? 2 : 1;
+    return code == ERROR_NONE ? 0 : code == ERROR_USAGE ? 2 : error_may_retry(code) ? STATUS_RETRY : STATUS_FAILED;
+}
+
+int error_join_status(int a, int b)
+{
+    return a > b ? a : b;
 }
 
 enum error_code error_of_errno(int reason, enum error_code lasting, enum error_code passing)
 {
-    static const int reasons[] = {ENOENT, EACCES, EPERM, EROFS, ENOTDIR, EISDIR,     ELOOP, ENAMETOOLONG,
-                                  EINVAL, EEXIST, EXDEV, ENXIO, ENODEV,  EOPNOTSUPP, EFBIG, EOVERFLOW};
+    static const int reasons[] = {ENOENT, EACCES, EPERM, EROFS,  ENOTDIR,    EISDIR, ELOOP,     ENAMETOOLONG, EINVAL,
+                                  EEXIST, EXDEV,  ENXIO, ENODEV, EOPNOTSUPP, EFBIG,  EOVERFLOW, EBADF};
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i] == reason)
             return lasting;

@@ -16,15 +16,19 @@ enum error_code {
     ERROR_NONE = 0,
     ERROR_WORK = 1,  /* the work failed; if no code below says more, because of an input */
     ERROR_USAGE = 2, /* the request makes no sense: an option, an operand, a filter or its file */
-    /* Work that failed for these reasons has the exit status 1, too. */
-    ERROR_READ,   /* an input cannot be read now, or has just changed */
-    ERROR_OUTPUT, /* an output has the wrong name, folder or rights */
-    ERROR_WRITE,  /* an output cannot be written now: there is no room */
-    ERROR_LIMIT,  /* more memory is needed than may be used */
-    ERROR_MEMORY, /* there is not enough memory now */
-    ERROR_GPU,
+    ERROR_READ,      /* an input cannot be read now, or has just changed */
+    ERROR_OUTPUT,    /* an output has the wrong name, folder or rights */
+    ERROR_WRITE,     /* an output cannot be written now: there is no room */
+    ERROR_LIMIT,     /* more memory is needed than may be used */
+    ERROR_MEMORY,    /* there is not enough memory now */
+    ERROR_NO_GPU,    /* this machine or this program has none that can be used */
+    ERROR_GPU,       /* a GPU has failed, or does not answer now */
     ERROR_INTERRUPTED,
 };
+
+/* The exit statuses of failed work: a retry cannot help, or can. The second is EX_TEMPFAIL of sysexits.h, which programs
+ * that start others know. */
+enum { STATUS_FAILED = 1, STATUS_RETRY = 75 };
 
 struct error {
     enum error_code code;
@@ -56,8 +60,14 @@ bool error_about(struct error *error, enum error_code code, const char *subject,
 /* Fill ERROR: there is not enough memory for WHAT, such as "an image of 3 x 2 pixels". Returns false. */
 bool error_no_memory(struct error *error, const char *what, ...) ERROR_PRINTF(2, 3);
 
+/* May the same request succeed later, although nobody changes it or the input? */
+bool error_may_retry(enum error_code code);
+
 /* The exit status for CODE. */
 int error_status(enum error_code code);
+
+/* The exit status of work that has two. The larger one counts: the end by a signal, then STATUS_RETRY. */
+int error_join_status(int a, int b);
 
 /* The code of a system call that failed for REASON, an errno: LASTING if the same call would fail again, as long as
  * nobody changes names or rights, else PASSING. */

@@ -47,8 +47,8 @@ static bool fail_read(const char *name, int reason, size_t limit, enum error_cod
     case EISDIR:
         return error_about(error, code, name, "is a folder; give the path of a file");
     default:
-        return error_about(error, code == ERROR_WORK ? error_of_errno(reason, code, ERROR_READ) : code, name,
-                           "cannot be read: %s", strerror(reason));
+        return error_about(error, error_of_errno(reason, code, ERROR_READ), name, "cannot be read: %s",
+                           strerror(reason));
     }
 }
 
@@ -150,8 +150,8 @@ char *file_folder(const char *path)
 
 bool file_remove(const char *path, struct error *error)
 {
-    return unlink(path) == 0 ||
-           error_about(error, ERROR_WORK, path, "cannot be deleted: %s; delete it by hand", strerror(errno));
+    return unlink(path) == 0 || error_about(error, error_of_errno(errno, ERROR_OUTPUT, ERROR_WRITE), path,
+                                            "cannot be deleted: %s; delete it by hand", strerror(errno));
 }
 
 bool file_make_folders(const char *path, struct error *error)

@@ -27,8 +27,8 @@ const char *file_output_name(const char *path);
  * the status of the file before its first byte was read. */
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error);
 
-/* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. All errors but a lack of
- * memory have the CODE. */
+/* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. Errors that
+ * pass, such as a lack of memory, have their own code; all others have CODE. */
 bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,
                     struct error *error);
 

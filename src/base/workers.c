@@ -154,7 +154,7 @@ static bool start_threads(struct workers *workers, struct error *error)
         }
     }
     return workers->started > 0 ||
-           error_set(error, ERROR_WORK, "no thread can be started: %s; close other programs", strerror(reason));
+           error_set(error, ERROR_MEMORY, "no thread can be started: %s; close other programs", strerror(reason));
 }
 
 /* A report that is under way may hang at a pipe that nobody reads. Do not wait for it, so that signals are heard. */

@@ -75,6 +75,7 @@ static void count_result(struct worker *worker, const struct job_result *result)
     totals->done += result->outcome == JOB_DONE;
     totals->skipped += result->outcome == JOB_SKIPPED;
     totals->failed += result->outcome == JOB_FAILED;
+    totals->may_retry += result->outcome == JOB_FAILED && error_may_retry(result->error.code);
     totals->no_new_files = totals->no_new_files || (result->outcome == JOB_FAILED && result->error.no_new_files);
     if (result->outcome == JOB_SKIPPED)
         totals->work -= work; /* skipped files do not count in the remaining time */

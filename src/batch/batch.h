@@ -43,6 +43,7 @@ struct batch_request {
 
 struct batch_totals {
     size_t count, done, skipped, failed; /* a stream counts the jobs that it has taken */
+    size_t may_retry;                    /* failed jobs that may succeed later */
     double pixels;                       /* of the images that are done */
     double work, work_done; /* for all inputs but the skipped ones, in bytes of the quickest format to do */
     double milliseconds;

@@ -123,11 +123,21 @@ static bool add_problem(struct list_builder *builder, const char *path, const ch
     return true;
 }
 
+/* The same for an input that cannot be read now, by errno. */
+static bool add_unreadable(struct list_builder *builder, const char *path, const char *relative)
+{
+    const bool passes = error_may_retry(error_of_errno(errno, ERROR_WORK, ERROR_READ));
+    if (!add_problem(builder, path, relative, "cannot be read: ", strerror(errno)))
+        return false;
+    builder->list->jobs[builder->list->count - 1].problem_passes = passes;
+    return true;
+}
+
 /* list_builder's `add` for a list of jobs. */
 static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
 {
     if (status == NULL)
-        return add_problem(builder, path, relative, "cannot be read: ", strerror(errno));
+        return add_unreadable(builder, path, relative);
     const struct list_request *request = builder->request;
     struct error *error = builder->error;
     const struct format *named = format_find_by_path(path);
@@ -162,7 +172,7 @@ static bool add_input_only(struct list_builder *builder, const char *path, const
                            const struct stat *status)
 {
     if (status == NULL)
-        return add_problem(builder, path, relative, "cannot be read: ", strerror(errno));
+        return add_unreadable(builder, path, relative);
     struct job *job = add_job(builder);
     if (job == NULL || (job->input = strdup(path)) == NULL)
         return error_no_memory(builder->error, "the list of files");
@@ -185,13 +195,14 @@ bool file_list_add(struct file_list *list, const char *path, struct error *error
 static bool add_to_tree(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
 {
     const char *reason = strerror(errno);
+    const bool passes = error_may_retry(error_of_errno(errno, ERROR_WORK, ERROR_READ));
     struct file_tree *tree = builder->tree;
     struct listed_file *larger = array_grow(tree->files, tree->count, sizeof *larger);
     if (larger == NULL)
         return error_no_memory(builder->error, "the list of files");
     tree->files = larger;
     struct listed_file *file = &tree->files[tree->count++];
-    *file = (struct listed_file){.path = strdup(path)};
+    *file = (struct listed_file){.path = strdup(path), .problem_passes = passes};
     if (file->path == NULL || (status == NULL && asprintf(&file->problem, "cannot be read: %s", reason) < 0))
         return error_no_memory(builder->error, "the list of files");
     file->name = relative[0] != '\0' ? find_name(file->path, relative) : file->path;

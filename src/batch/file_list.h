@@ -25,9 +25,10 @@ struct file_list {
 /* A file in a folder, or in a folder inside it. */
 struct listed_file {
     char *path;
-    const char *name; /* the part of the path below the folder; for the unreadable folder itself, the whole path */
-    char *problem;    /* NULL, or the sentence that says why this file or folder cannot be read */
-    uint64_t bytes;   /* 0 if it is no regular file */
+    const char *name;    /* the part of the path below the folder; for the unreadable folder itself, the whole path */
+    char *problem;       /* NULL, or the sentence that says why this file or folder cannot be read */
+    bool problem_passes; /* it may be gone later */
+    uint64_t bytes;      /* 0 if it is no regular file */
 };
 
 struct file_tree {

@@ -333,7 +333,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     phases_begin(&result->phases);
     atomic_store(&worker->start, result->phases.start);
     if (job->problem != NULL)
-        error_about(&result->error, ERROR_WORK, job->input, "%s", job->problem);
+        error_about(&result->error, job->problem_passes ? ERROR_READ : ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &status))
         result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
     else if (!change_request(worker, &result->error))

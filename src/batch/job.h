@@ -29,6 +29,7 @@ struct job {
     char *output;                /* a path; "-" is standard output. NULL where there is a problem. */
     char *digest;                /* NULL, or the one that the image must have, in hexadecimal digits of any case */
     char *problem;               /* NULL, or the sentence that says why this input cannot be read */
+    bool problem_passes;         /* it may be gone later */
     uint64_t bytes;              /* of the input; 0 where it is no regular file */
     const struct format *format; /* to write; NULL: the input's */
 

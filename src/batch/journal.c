@@ -81,7 +81,7 @@ bool journal_read(const char *path, const char *recipe, struct journal *journal,
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return errno == ENOENT ||
-               error_about(error, ERROR_WORK, path,
+               error_about(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), path,
                            "cannot be read: %s; --in-place needs the report to know what is done", strerror(errno));
     while (done && has_memory && (length = getline(&line, &capacity, file)) > 0) {
         number++;

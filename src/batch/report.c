@@ -113,24 +113,27 @@ static void print_run(FILE *file, const struct report *report)
     text_print_json_member(file, "host", report->host);
 }
 
-/* Print why the job failed, and whether the same line may succeed later although nobody changes it or the input. */
+/* Print why the job failed. */
 static void print_failure(FILE *file, const struct error *error)
 {
-    static const struct {
-        const char *class;
-        bool retry;
-    } kinds[] = {
-        [ERROR_NONE] = {"input", false},    [ERROR_WORK] = {"input", false},
-        [ERROR_USAGE] = {"input", false},   [ERROR_READ] = {"input", true},
-        [ERROR_OUTPUT] = {"output", false}, [ERROR_WRITE] = {"output", true},
-        [ERROR_LIMIT] = {"memory", false},  [ERROR_MEMORY] = {"memory", true},
-        [ERROR_GPU] = {"gpu", true},        [ERROR_INTERRUPTED] = {"interrupted", true},
+    static const char *const classes[] = {
+        [ERROR_NONE] = "input",
+        [ERROR_WORK] = "input",
+        [ERROR_USAGE] = "input",
+        [ERROR_READ] = "input",
+        [ERROR_OUTPUT] = "output",
+        [ERROR_WRITE] = "output",
+        [ERROR_LIMIT] = "memory",
+        [ERROR_MEMORY] = "memory",
+        [ERROR_NO_GPU] = "gpu",
+        [ERROR_GPU] = "gpu",
+        [ERROR_INTERRUPTED] = "interrupted",
     };
     char text[ERROR_TEXT];
     error_text(error, text, sizeof text);
     text_print_json_member(file, "error", text);
-    text_print_json_member(file, "class", kinds[error->code].class);
-    fprintf(file, ",\"retry\":%s", kinds[error->code].retry ? "true" : "false");
+    text_print_json_member(file, "class", classes[error->code]);
+    fprintf(file, ",\"retry\":%s", error_may_retry(error->code) ? "true" : "false");
 }
 
 static void print_line(FILE *file, const struct report *report, const struct job_result *result, const char *status)

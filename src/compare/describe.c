@@ -193,6 +193,11 @@ bool row_fails(const struct compare_row *row, bool new_fails)
     return row->kind > ROW_TOLERATED && (row->kind != ROW_NEW || new_fails);
 }
 
+int row_status(const struct compare_row *row, bool new_fails)
+{
+    return row->problem != NULL && row->may_retry ? STATUS_RETRY : row_fails(row, new_fails) ? STATUS_FAILED : 0;
+}
+
 /* ---- JSON ---- */
 
 static void print_shape(FILE *file, const char *name, const struct row_file *side)
@@ -258,7 +263,9 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
                 row->profiles_differ ? "true" : "false", row->expected.orientation, row->actual.orientation);
     if (row->picture != NULL)
         text_print_json_member(file, "picture", row->picture);
-    if (row->problem != NULL)
+    if (row->problem != NULL) {
         text_print_json_member(file, "error", row->problem);
+        fprintf(file, ",\"retry\":%s", row->may_retry ? "true" : "false");
+    }
     fputs("}\n", file);
 }

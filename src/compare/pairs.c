@@ -43,7 +43,8 @@ static bool add_pair(struct compare_rows *rows, struct listed_file *expected, st
             continue;
         if (listed[i]->problem != NULL) {
             struct error problem;
-            error_about(&problem, ERROR_WORK, listed[i]->path, "%s", listed[i]->problem);
+            error_about(&problem, listed[i]->problem_passes ? ERROR_READ : ERROR_WORK, listed[i]->path, "%s",
+                        listed[i]->problem);
             row->kind = ROW_UNREADABLE;
             row_set_problem(row, &problem);
         }
@@ -144,6 +145,7 @@ static void keep_unreadable(struct compare_rows *rows)
                 (row->kind == ROW_MISSING && is_below(row->name, &folder->actual))) {
                 row->kind = ROW_UNREADABLE;
                 row->problem = strdup(folder->problem);
+                row->may_retry = folder->may_retry;
             }
         }
     }
@@ -193,8 +195,9 @@ static bool give_masks(const struct pairs_request *request, struct compare_rows 
     struct left masks = {0};
     bool done = file_tree_make(request->masks, "", request->warn, request->context, &tree, error);
     for (size_t i = 0; done && i < tree.count; i++)
-        done = tree.files[i].problem == NULL ||
-               error_about(error, ERROR_WORK, tree.files[i].path, "%s", tree.files[i].problem);
+        done =
+            tree.files[i].problem == NULL || error_about(error, tree.files[i].problem_passes ? ERROR_READ : ERROR_WORK,
+                                                         tree.files[i].path, "%s", tree.files[i].problem);
     done = done && (find_left(&tree, true, &masks) || no_memory(error));
     bool *used = done ? calloc(masks.count + 1, sizeof *used) : NULL;
     done = done && (used != NULL || no_memory(error));

@@ -24,6 +24,9 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
 /* Is the row a reason for the exit status 1? New files are one if NEW_FAILS. */
 bool row_fails(const struct compare_row *row, bool new_fails);
 
+/* The exit status for the row. */
+int row_status(const struct compare_row *row, bool new_fails);
+
 /* How many pairs a person should look at: all that are neither equal nor tolerated. */
 size_t rows_count_looks(const struct compare_rows *rows);
 

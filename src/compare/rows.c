@@ -31,6 +31,7 @@ void row_set_problem(struct compare_row *row, const struct error *error)
     char text[ERROR_TEXT];
     error_text(error, text, sizeof text);
     free(row->problem);
+    row->may_retry = error_may_retry(error->code);
     row->problem = strdup(text); /* without memory the row has its kind, and no sentence */
 }
 

@@ -48,6 +48,7 @@ struct compare_row {
     unsigned beyond;              /* the limits that are not kept, as in compare_limits */
     char *picture;                /* the path of the picture of the difference; NULL: none was written */
     char *problem;                /* a sentence; NULL: all went well. Another kind: the picture could not be written. */
+    bool may_retry;               /* the problem may be gone later */
     struct thumbnails *thumbnails; /* NULL: none were asked for, or made */
     bool thumbnails_lost;          /* there was not enough memory for one */
     double seconds;                /* that the comparison took */

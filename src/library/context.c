@@ -14,11 +14,12 @@
 enum gpuconv_status library_status(bool done, const struct error *from, struct gpuconv_error *to)
 {
     static const enum gpuconv_status statuses[] = {
-        [ERROR_NONE] = GPUCONV_BAD_ARGUMENT,  [ERROR_WORK] = GPUCONV_BAD_DATA,
-        [ERROR_USAGE] = GPUCONV_BAD_ARGUMENT, [ERROR_READ] = GPUCONV_BAD_DATA,
-        [ERROR_OUTPUT] = GPUCONV_BAD_DATA,    [ERROR_WRITE] = GPUCONV_BAD_DATA,
-        [ERROR_LIMIT] = GPUCONV_NO_MEMORY,    [ERROR_MEMORY] = GPUCONV_NO_MEMORY,
-        [ERROR_GPU] = GPUCONV_NO_GPU,         [ERROR_INTERRUPTED] = GPUCONV_BAD_DATA,
+        [ERROR_NONE] = GPUCONV_BAD_ARGUMENT,    [ERROR_WORK] = GPUCONV_BAD_DATA,
+        [ERROR_USAGE] = GPUCONV_BAD_ARGUMENT,   [ERROR_READ] = GPUCONV_BAD_DATA,
+        [ERROR_OUTPUT] = GPUCONV_BAD_DATA,      [ERROR_WRITE] = GPUCONV_BAD_DATA,
+        [ERROR_LIMIT] = GPUCONV_NO_MEMORY,      [ERROR_MEMORY] = GPUCONV_NO_MEMORY,
+        [ERROR_NO_GPU] = GPUCONV_NO_GPU,        [ERROR_GPU] = GPUCONV_NO_GPU,
+        [ERROR_INTERRUPTED] = GPUCONV_BAD_DATA,
     };
     if (done)
         return GPUCONV_OK;

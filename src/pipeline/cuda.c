@@ -38,7 +38,7 @@ bool gpu_check(const struct request *request, struct error *error)
     if (!gpu_start_wait(request->start, GPU_DRIVER, error) || !device_count(&count, error))
         return false;
     if (request->device >= count)
-        return error_set(error, ERROR_GPU, "there is no GPU %d, only %d of them, counted from 0 (gpuconv --devices)",
+        return error_set(error, ERROR_NO_GPU, "there is no GPU %d, only %d of them, counted from 0 (gpuconv --devices)",
                          request->device, count);
     return true;
 }

@@ -7,7 +7,7 @@ const bool pipeline_has_cuda = false;
 
 static bool no_cuda(struct error *error)
 {
-    return error_set(error, ERROR_GPU, "this gpuconv was built without CUDA");
+    return error_set(error, ERROR_NO_GPU, "this gpuconv was built without CUDA");
 }
 
 bool pipeline_count_gpus(int *count, struct error *error)

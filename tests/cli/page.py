@@ -344,8 +344,9 @@ def test_what_cannot_be_written():
     put(b"e/a.png", picture(2, 1, 1, (10, 20)))
     put(b"a/a.png", picture(2, 1, 1, (11, 20)))
     put(b"page.html", b"old")
-    for place, reason in (("none/page.html", "No such file"), ("/dev/full", "No space left"), ("e", "is a folder")):
-        done = compare("e", "a", "--html", place)
+    for place, reason, status in (("none/page.html", "No such file", 1), ("/dev/full", "No space left", 75),
+                                  ("e", "is a folder", 1)):
+        done = compare("e", "a", "--html", place, status=status)
         assert done.stderr.count(b"\n") == 1 and place in done.stderr.decode() and reason in done.stderr.decode(), done
     done = compare("e", "a", "--html", "x.png", status=2)
     assert done.stderr == b"gpuconv: --html x.png has the name of an image; name another file\n", done

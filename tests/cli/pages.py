@@ -28,7 +28,7 @@ PROGRAM = (r"(?:(?:build/)?gpuconv |build/|docs/learn/count |\./\w|(?:benchmarks
            r"|g?cc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
 # The marker before a block, and what runs it.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
-         "recipe: golden.sh": "tests/cli/recipes.py", "digest": "tests/cli/digests.py"}
+         "slurm: requeue": "tests/cli/statuses.py", "recipe: golden.sh": "tests/cli/recipes.py", "digest": "tests/cli/digests.py"}
 MODULES = ["cv2", "matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "numpy"]
 NO_GPU = re.compile("no GPU can be used|was built without CUDA")
 

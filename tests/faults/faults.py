@@ -60,10 +60,18 @@ def check(right, what):
     return right
 
 
-def check_failed(ended, what, reason=None, status=1):
-    """The run must have ended with STATUS and one sentence that contains REASON."""
+def failed_status(lines):
+    """The exit status of a failed run that says these lines: 75 if a retry can help, or 1."""
+    passing = ("No space left", "not enough memory", "enough free memory", "Cannot allocate memory", "the GPU failed",
+               "no thread can be started", "while it was filtered", "Too many open files", "Broken pipe",
+               "only a part of a line")
+    return 75 if any(reason in line for line in lines for reason in passing) else 1
+
+
+def check_failed(ended, what, reason=None, status=None):
+    """The run must have ended with STATUS, or the one of its sentence, which must contain REASON."""
     lines = ended.lines()
-    return check(ended.status == status and len(lines) == 1 and lines[0].startswith("gpuconv: ") and
+    return check(ended.status == (status or failed_status(lines)) and len(lines) == 1 and lines[0].startswith("gpuconv: ") and
                  (reason is None or reason in lines[0]), f"{what}: exit status {ended.status}, said {lines}")
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Let each call for memory or a thread fail in turn: memory.py GPUCONV FAILING.
 
-Each run must give the outputs of an undisturbed run, or exit status 1, one sentence and no output: no signal, no hang,
+Each run must give the outputs of an undisturbed run, or exit status 75, one sentence and no output: no signal, no hang,
 no temporary file, no other bytes. FAILING is the library that makes calls fail, failing.c. If there are many calls, only some
 fail, at equal distances. GPUCONV_FAULTS=full lets each fail, alone and with all that follow."""
 import json
@@ -121,7 +121,7 @@ def judge(scenario, what, want, want_files, ended, files):
         check(warnings == missing == len(lines), f"{what}: {missing} lines are missing, said {lines[:3]}")
     elif not lines or not all(line.startswith("gpuconv: ") for line in lines if line):
         fail(f"{what}: exit status {ended.status}, said {lines}")
-    elif ended.status not in (1, scenario.status):
+    elif ended.status not in (faults.failed_status(lines), scenario.status):
         fail(f"{what}: exit status {ended.status}, said {lines}")
     elif len(lines) > 1 and not scenario.jobs:
         fail(f"{what}: exit status {ended.status}, said {lines}")

@@ -105,7 +105,7 @@ static void test_a_missing_gpu_is_an_error_where_it_was_asked_for(void **state)
     assert_non_null(strstr(error.message, "no GPU can be used: "));
     assert_non_null(strstr(error.message, "; --backend cpu works on every machine"));
     assert_false(plan_image(&pipeline, &request, 64, 8, &error));
-    assert_int_equal(error.code, ERROR_GPU);
+    assert_int_equal(error.code, ERROR_NO_GPU);
     pipeline_close(&pipeline);
 }
 
@@ -121,7 +121,7 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
         .filters = &filter, .count = 1, .choice = CHOICE_CUDA, .device = 1000000, .cpu_fallback = true};
     assert_true(plan_image(&pipeline, &request, 64, 8, &error));
     assert_int_equal(pipeline.backend, BACKEND_CPU);
-    assert_int_equal(pipeline.fallback.code, ERROR_GPU);
+    assert_int_equal(pipeline.fallback.code, ERROR_NO_GPU);
     assert_true(pipeline.fallback.message[0] != '\0');
     struct image image, result;
     for (int bits = 8; bits <= 16; bits += 8) {
