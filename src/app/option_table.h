@@ -84,6 +84,10 @@ const struct option *option_find(const char *name, size_t length);
 /* The option of that letter, or NULL. */
 const struct option *option_of_letter(char letter);
 
+/* Set the field of the option O in OPTIONS, and note that it was given. VALUE is NULL if the option takes none (in
+ * option_values.c). */
+bool option_set(const struct option *o, const char *value, struct options *options, struct error *error);
+
 /* The values of options that are not given. */
 extern const struct options option_defaults;
 
