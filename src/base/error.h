@@ -26,8 +26,8 @@ enum error_code {
     ERROR_INTERRUPTED,
 };
 
-/* The exit statuses of failed work: a retry cannot help, or can. The second is EX_TEMPFAIL of sysexits.h, which programs
- * that start others know. */
+/* The exit statuses of failed work: a retry cannot help, or can. The second is EX_TEMPFAIL of sysexits.h, which
+ * programs that start others know. */
 enum { STATUS_FAILED = 1, STATUS_RETRY = 75 };
 
 struct error {
