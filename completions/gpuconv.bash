@@ -7,7 +7,7 @@ _gpuconv_options() {
     local variants codecs
     variants=$("$1" --list-variants 2>/dev/null | awk '$2 ~ /^(cpu|cuda)$/ { printf "%s ", $1 }')
     codecs=$("$1" --list-codecs 2>/dev/null | awk '{ printf "%s ", $1 }')
-    { "$1" --help && "$1" --bench --help && "$1" --compare --help && "$1" --digest --help; } 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
+    { "$1" --help && "$1" --bench --help && "$1" --compare --help && "$1" --digest --help && "$1" --jobs-from - --help; } 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
         function flush() {
             if (name == "") return
             words = ""

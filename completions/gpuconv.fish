@@ -11,6 +11,7 @@ function __gpuconv_options
         gpuconv --bench --help
         gpuconv --compare --help
         gpuconv --digest --help
+        gpuconv --jobs-from - --help
     end 2>/dev/null | awk -v variants="$variants" -v codecs="$codecs" '
         function flush() {
             if (name == "") return

@@ -44,6 +44,8 @@ static int dispatch(const struct options *options)
         return run_images(options);
     case MODE_COMPARE:
         return run_compare(options);
+    case MODE_JOBS:
+        return run_jobs_from(options);
     case MODE_BENCH:
         return run_benchmark(options);
     default:

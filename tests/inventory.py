@@ -53,7 +53,7 @@ def missing(program, root):
             yield f"{name} begins with {said}, and meson.build has the version {version}"
 
     helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"],
-                                 ["--digest", "--help"]))
+                                 ["--digest", "--help"], ["--jobs-from", "-", "--help"]))
     page = "\n".join(re.findall(r"^\.It Fl (.*)", (root / "docs/gpuconv.1").read_text(encoding="utf-8"), re.M))
     explained = re.findall(r"(?:^|, )-([a-z][a-z-]*)", page, re.M)
     for name in re.findall(r"^  (?:-\w, )?--([a-z][a-z-]*)", helps, re.M):

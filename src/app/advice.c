@@ -61,7 +61,8 @@ static const char *options_of_question(const struct options *options)
 void warn_unused_by_question(const struct options *options)
 {
     const char *used = options_of_question(options);
-    if (options->mode == MODE_HELP || options->mode == MODE_VERSION || options->mode == MODE_NOTHING)
+    if (options->mode == MODE_HELP || options->mode == MODE_VERSION || options->mode == MODE_NOTHING ||
+        options->mode == MODE_JOBS)
         return;
     for (size_t i = 0; i < option_count; i++) {
         const struct option *o = &option_table[i];

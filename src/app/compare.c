@@ -44,13 +44,12 @@ static bool is_folder(const char *path)
     return !file_is_standard(path) && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* The picture of the difference of two files must not overwrite one of them. */
-static bool check_picture(const struct options *options, struct error *error)
+bool check_compare_picture(const struct options *options, const char *expected, const char *actual, const char *picture,
+                           struct error *error)
 {
-    const char *picture = options->picture;
     if (!options_check_suffix(options, picture, false, error) || !job_check_output(picture, error))
         return false;
-    if (file_same(options->expected, picture) || file_same(options->actual, picture))
+    if (file_same(expected, picture) || file_same(actual, picture))
         return error_set(error, ERROR_USAGE,
                          "%s is one of the images to compare; name another file for the difference picture", picture);
     return true;
@@ -117,7 +116,8 @@ static bool make_rows(struct comparison *comparison, struct error *error)
         if (options->list.files_from != NULL || options->shard.count > 1)
             return error_set(error, ERROR_USAGE, "--%s is for two folders, and %s is a file; leave it out",
                              options->list.files_from != NULL ? "files-from" : "shard", options->expected);
-        return (options->picture == NULL || check_picture(options, error)) &&
+        return (options->picture == NULL ||
+                check_compare_picture(options, options->expected, options->actual, options->picture, error)) &&
                pairs_make_one(options->expected, options->actual, options->compare.update, &comparison->rows, error);
     }
     struct warnings warnings = {.options = options};
@@ -135,22 +135,28 @@ static bool make_rows(struct comparison *comparison, struct error *error)
     return check_folders(options, error) && pairs_make(&request, &comparison->rows, error);
 }
 
+struct compare_settings make_compare_settings(const struct options *options)
+{
+    struct compare_settings settings = {.codec = options->job.codec,
+                                        .rules = options->compare.rules,
+                                        .picture_format = options->list.format,
+                                        .thumbnails = options->compare.html != NULL};
+    settings.rules.any_pixels = rules_limit_numbers(&settings.rules) && !options_given(options, "tolerance") &&
+                                !options_given(options, "tolerance-yiq") && !options_given(options, "different");
+    if (settings.codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input to copy it from */
+        settings.codec.quality = CODEC_QUALITY;
+    return settings;
+}
+
 /* Fill in the settings, and read the mask. */
 static bool make_settings(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
     struct compare_settings *settings = &comparison->settings;
-    *settings = (struct compare_settings){.codec = options->job.codec,
-                                          .rules = options->compare.rules,
-                                          .mask_path = options->compare.mask,
-                                          .pictures = comparison->folders ? options->picture : NULL,
-                                          .picture = comparison->folders ? NULL : options->picture,
-                                          .picture_format = options->list.format,
-                                          .thumbnails = options->compare.html != NULL};
-    settings->rules.any_pixels = rules_limit_numbers(&settings->rules) && !options_given(options, "tolerance") &&
-                                 !options_given(options, "tolerance-yiq") && !options_given(options, "different");
-    if (settings->codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input to copy it from */
-        settings->codec.quality = CODEC_QUALITY;
+    *settings = make_compare_settings(options);
+    settings->mask_path = options->compare.mask;
+    settings->pictures = comparison->folders ? options->picture : NULL;
+    settings->picture = comparison->folders ? NULL : options->picture;
     if (options->compare.mask == NULL || (comparison->folders && is_folder(options->compare.mask)))
         return true; /* or the rows have their own */
     uint8_t *bytes;

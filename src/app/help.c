@@ -70,7 +70,7 @@ static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "Convolve PNG, JPEG and PNM images. FILTER is a name from --list, or gaussian:2,\n"
                               "or a file, or several joined by commas. A list's first value is the default.\n";
 
-static const char closing[] = "\nExit status: 0 done, 1 the work failed, 2 usage. Try: gpuconv blur a.png b.png\n";
+static const char closing[] = "\nExit status: 0 done, 1 failed, 75 retry, 2 usage. Try: gpuconv blur a.png b.png\n";
 
 static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
                                     "Check every variant on random samples, then time it. --variant selects some.\n"
@@ -83,8 +83,8 @@ static const char compare_opening[] = "usage: gpuconv --compare [OPTIONS] EXPECT
                                       "It also takes --depth, --codec, --max-pixels, --first-picture, --threads,\n"
                                       "--format, --files-from, -0, -j, --memory, --shard, --report, --json, -v, -q.\n";
 
-static const char compare_closing[] =
-    "\nExit status: 0 all equal, 1 some are different, missing or unreadable, 2 usage.\n";
+static const char compare_closing[] = "\nExit status: 0 all equal, 1 some are different, missing or unreadable,\n75 a "
+                                      "retry may read or write the rest, 2 usage.\n";
 
 static const char digest_opening[] = "usage: gpuconv --digest [OPTIONS] FILE...\n"
                                      "       gpuconv --check LIST [OPTIONS]\n"
@@ -94,7 +94,21 @@ static const char digest_opening[] = "usage: gpuconv --digest [OPTIONS] FILE...\
                                      "--files-from, -0, -j, --memory, --shard, --report, --json, -v, -q, and with\n"
                                      "--filter all options about the filter and the backend.\n";
 
-static const char digest_closing[] = "\nExit status: 0 done, 1 a digest is wrong or a file unreadable, 2 usage.\n";
+static const char digest_closing[] =
+    "\nExit status: 0 done, 1 a digest is wrong or a file unreadable, 75 unreadable\nfor now, 2 usage.\n";
+
+static const char jobs_opening[] =
+    "usage: gpuconv --jobs-from FILE [OPTIONS]\n"
+    "Do the jobs in FILE, a line of JSON each, as they come; - is standard input.\n"
+    "Each is answered by a line of JSON on standard output, when it is done:\n"
+    "    {\"id\": 1, \"filter\": \"blur\", \"input\": \"a.jpg\", \"output\": \"b.jpg\"}\n"
+    "    {\"id\": 2, \"expected\": \"a.png\", \"actual\": \"b.png\", \"diff\": \"d.png\"}\n"
+    "A line may have the options about the filter, the backend, files, and what may\n"
+    "differ, by their long names: \"quality\": 80, \"strip\": true. On the command line\n"
+    "they hold for all lines. It also takes --filter, --skip-existing, --device,\n"
+    "--threads, -j, --memory and -q.\n";
+
+static const char jobs_closing[] = "\nExit status: 0 all done and equal, 1 or 75 some failed or differ, 2 usage.\n";
 
 /* What --help prints after a mode: an opening, groups of options and a closing. */
 struct page {
@@ -108,6 +122,7 @@ static const struct page pages[] = {
     {MODE_BENCH, bench_opening, GROUP_BENCH, GROUP_BENCH, ""},
     {MODE_COMPARE, compare_opening, GROUP_COMPARE, GROUP_COMPARE, compare_closing},
     {MODE_DIGEST, digest_opening, GROUP_DIGEST, GROUP_DIGEST, digest_closing},
+    {MODE_JOBS, jobs_opening, GROUP_JOBS, GROUP_JOBS, jobs_closing},
     {MODE_RUN, opening, 0, GROUP_QUERY, closing},
 };
 
@@ -123,6 +138,7 @@ char *help_text(int mode)
         [GROUP_BENCH] = "Benchmark",
         [GROUP_COMPARE] = "What may differ, and what is written",
         [GROUP_DIGEST] = "Digests",
+        [GROUP_JOBS] = "Answers",
     };
     struct text_buffer text;
     FILE *file = text_open(&text);

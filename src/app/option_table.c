@@ -11,6 +11,7 @@
 #include "variants/table.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Words ---- */
@@ -176,6 +177,8 @@ const struct option option_table[] = {
     MODE("compare", GROUP_QUERY, MODE_COMPARE, "compare images or folders; see --compare --help"),
     MODE("digest", GROUP_QUERY, MODE_DIGEST, "print digests of samples; see --digest --help"),
     MODE("bench", GROUP_QUERY, MODE_BENCH, "check and time every variant; see --bench --help"),
+    VALUE("jobs-from", "FILE", GROUP_QUERY, KIND_QUESTION, jobs_from, "do the jobs in FILE; see --jobs-from - --help",
+          .low = MODE_JOBS),
     FLAG("json", GROUP_QUERY, json, "print the answer as JSON"),
 
     VALUE("bench-size", "SIZES", GROUP_BENCH, KIND_SIZES, bench.sizes,
@@ -225,6 +228,8 @@ const struct option option_table[] = {
           .use = USE_DIGEST),
     VALUE("check", "FILE", GROUP_DIGEST, KIND_QUESTION, check,
           "compare with the digests in FILE; --quiet names only those that are wrong", .low = MODE_DIGEST),
+
+    FLAG("ordered", GROUP_JOBS, ordered, "answer the lines in their order, not as the jobs finish", .use = USE_JOBS),
 };
 
 const size_t option_count = sizeof option_table / sizeof *option_table;
@@ -237,6 +242,17 @@ const struct option *option_find(const char *name, size_t length)
         if (strlen(o->name) == length && memcmp(o->name, name, length) == 0)
             return o;
     return NULL;
+}
+
+bool option_is_of_job(const struct option *o)
+{
+    static const char others[] = " backend variant filter skip-existing ";
+    static const char left_out[] = " in-place new-fails junit html markdown update delete ";
+    char word[64];
+    snprintf(word, sizeof word, " %s ", o->name);
+    return strstr(others, word) != NULL ||
+           ((o->group == GROUP_FILTER || o->group == GROUP_FILE || o->group == GROUP_COMPARE) &&
+            strstr(left_out, word) == NULL);
 }
 
 const struct option *option_of_letter(char letter)

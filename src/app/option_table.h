@@ -21,6 +21,7 @@ enum group {
     GROUP_BENCH,
     GROUP_COMPARE,
     GROUP_DIGEST,
+    GROUP_JOBS,
     GROUP_COUNT
 };
 
@@ -58,6 +59,7 @@ enum use {
     USE_BENCH,   /* --bench */
     USE_COMPARE, /* --compare */
     USE_DIGEST,  /* --digest */
+    USE_JOBS,    /* --jobs-from */
 };
 
 struct option {
@@ -80,6 +82,9 @@ extern const size_t option_count;
 
 /* The option whose name is the LENGTH characters at NAME, or NULL. */
 const struct option *option_find(const char *name, size_t length);
+
+/* May a line of --jobs-from give the option O? It may then stand beside --jobs-from, too, for all lines. */
+bool option_is_of_job(const struct option *o);
 
 /* The option of that letter, or NULL. */
 const struct option *option_of_letter(char letter);

@@ -49,6 +49,10 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
             return error_set(error, ERROR_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->argument);
         value = argv[++*i];
     }
+    /* Another program may say --jobs FILE; a number is of images at a time. */
+    if (value != NULL && o->letter == 'j' &&
+        strspn(value, "+-.0123456789") < strlen(value) + (value[0] == '-' && value[1] == '\0'))
+        o = option_find("jobs-from", strlen("jobs-from"));
     return option_set(o, value, options, error);
 }
 
@@ -92,11 +96,17 @@ static bool validate_uses(const struct options *options, struct error *error)
 {
     const struct option *many = first_given(options, USE_MANY), *run = first_given(options, USE_RUN);
     const struct option *bench = first_given(options, USE_BENCH), *compare = first_given(options, USE_COMPARE);
+    if (options->mode != MODE_JOBS && first_given(options, USE_JOBS) != NULL)
+        return error_set(error, ERROR_USAGE, "--ordered belongs to --jobs-from; give both or neither");
     if (options->mode != MODE_BENCH && bench != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
+    if (options->mode == MODE_JOBS)
+        return true; /* validate_jobs looks at all */
     if (options->mode != MODE_DIGEST && first_given(options, USE_DIGEST) != NULL)
-        return error_set(error, ERROR_USAGE,
-                         "--filter belongs to --digest; give both, or gpuconv FILTER INPUT OUTPUT to filter images");
+        return error_set(
+            error, ERROR_USAGE,
+            "--filter belongs to --digest and --jobs-from; give one of them, or gpuconv FILTER INPUT OUTPUT "
+            "to filter images");
     if (options->mode != MODE_COMPARE && compare != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --compare; give both or neither", compare->name);
     if (options->mode == MODE_RUN && options->json)
@@ -159,7 +169,7 @@ static bool validate_variants(struct options *options, struct error *error)
 }
 
 /* --device must agree with --backend and --variant. */
-static bool validate_backend(struct options *options, struct error *error)
+bool options_check_backend(struct options *options, struct error *error)
 {
     struct request *request = &options->request;
     const struct variant *variant = request->variant;
@@ -360,6 +370,22 @@ static bool validate_digest(int count, struct options *options, struct error *er
     return true;
 }
 
+/* --jobs-from takes the options of its lines, and some about all jobs. */
+static bool validate_jobs(int count, const struct options *options, struct error *error)
+{
+    static const char of_all[] = " jobs-from device threads jobs memory verbose quiet ordered ";
+    if (count > 0)
+        return error_set(error, ERROR_USAGE, "--jobs-from takes all names from %s, but %s was given; leave it out",
+                         file_input_name(options->jobs_from), options->operands[0]);
+    for (const struct option *o = option_table; o < option_table + option_count; o++) {
+        char word[64];
+        snprintf(word, sizeof word, " %s ", o->name);
+        if (options->given[o - option_table] && !option_is_of_job(o) && strstr(of_all, word) == NULL)
+            return error_set(error, ERROR_USAGE, "--%s has no meaning for --jobs-from; leave one out", o->name);
+    }
+    return true;
+}
+
 /* Is PATH a URL, such as https://example.org/a.png? A file can have such a name only after "./". */
 static bool is_url(const char *path)
 {
@@ -383,7 +409,7 @@ static bool validate(int count, struct options *options, struct error *error)
 {
     if (!validate_paths(count, options, error))
         return false;
-    if (!validate_backend(options, error) || !validate_uses(options, error) || !validate_pairs(options, error))
+    if (!options_check_backend(options, error) || !validate_uses(options, error) || !validate_pairs(options, error))
         return false;
     switch (options->mode) {
     case MODE_RUN:
@@ -392,6 +418,8 @@ static bool validate(int count, struct options *options, struct error *error)
         return validate_compare(count, options, error);
     case MODE_DIGEST:
         return validate_digest(count, options, error);
+    case MODE_JOBS:
+        return validate_jobs(count, options, error);
     default:
         return validate_question(count, options, error);
     }

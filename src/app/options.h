@@ -23,6 +23,7 @@ enum mode {
     MODE_RUN, /* FILTER INPUT OUTPUT, or FILTER INPUT... to a folder or in place */
     MODE_COMPARE,
     MODE_DIGEST,
+    MODE_JOBS,
     MODE_LIST,
     MODE_LIST_VARIANTS,
     MODE_LIST_CODECS,
@@ -73,7 +74,7 @@ struct options {
     bool given[OPTIONS_MAX];         /* for each row of the option table */
     const char *values[OPTIONS_MAX]; /* the values of these rows, as given; NULL for a flag */
 
-    const char *filter; /* MODE_RUN and MODE_SHOW; MODE_DIGEST, where it may be NULL */
+    const char *filter; /* MODE_RUN and MODE_SHOW; MODE_DIGEST and MODE_JOBS, where it may be NULL */
     int threads;        /* CPU threads for one image; 0: all */
     bool flip, absolute;
     struct request request; /* choice: set by --backend or by the named variant */
@@ -88,19 +89,24 @@ struct options {
     const char *input, *output;              /* of that image */
     const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
     const char *check;                       /* MODE_DIGEST: a list of digests; NULL: make one */
+    const char *jobs_from;                   /* MODE_JOBS: the lines */
+    bool ordered;                            /* MODE_JOBS */
     struct compare_options compare;          /* MODE_COMPARE */
     struct bench_options bench;              /* MODE_BENCH */
 
     bool verbose, quiet;
     bool json;   /* the other modes answer in JSON */
-    int help_of; /* MODE_HELP: the mode that was asked for before; MODE_BENCH, MODE_COMPARE and MODE_DIGEST have help
-                    of their own */
+    int help_of; /* MODE_HELP: the mode that was asked for before; MODE_BENCH, MODE_COMPARE, MODE_DIGEST and MODE_JOBS
+                    have help of their own */
     char **operands; /* list.inputs points into it; options_free releases it */
 };
 
 /* Fill OPTIONS from argv. Check that the options agree, and that the operands fit the mode. All errors are usage
  * errors, except a lack of memory. */
 bool options_parse(int argc, char *const argv[], struct options *options, struct error *error);
+
+/* Check that the options about the backend agree, and let them choose it. */
+bool options_check_backend(struct options *options, struct error *error);
 
 /* Was the option NAME given? */
 bool options_given(const struct options *options, const char *name);
@@ -119,8 +125,8 @@ void options_free(struct options *options);
  * name without a suffix suggests that it means a folder. */
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
 
-/* The text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, or for all other modes. Release it with free. NULL if
- * there is too little memory. */
+/* The text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, MODE_JOBS, or for all other modes. Release it with
+ * free. NULL if there is too little memory. */
 char *help_text(int mode);
 
 /* The short usage, a few lines, for a call without arguments. */

@@ -79,17 +79,17 @@ void progress_clear(struct progress *progress)
     progress->drawn = false;
 }
 
-void print_summary(const struct batch_totals *totals, const char *why)
+void print_summary(const struct batch_totals *totals, const char *unit, const char *why)
 {
     const double seconds = totals->milliseconds / 1e3;
     const size_t ended = totals->done + totals->skipped + totals->failed;
-    fprintf(stderr, "%zu of %zu file%s done", totals->done, totals->count, totals->count == 1 ? "" : "s");
+    fprintf(stderr, "%zu of %zu %s%s done", totals->done, totals->count, unit, totals->count == 1 ? "" : "s");
     if (totals->skipped > 0)
         fprintf(stderr, ", %zu skipped (%s)", totals->skipped, why);
     if (ended < totals->count)
         fprintf(stderr, ", %zu not begun", totals->count - ended);
-    fprintf(stderr, "; %.1f Mpixel in %.1f s, %.1f files/s\n", totals->pixels / 1e6, seconds,
-            seconds > 0 ? (double)totals->done / seconds : 0);
+    fprintf(stderr, "; %.1f Mpixel in %.1f s, %.1f %ss/s\n", totals->pixels / 1e6, seconds,
+            seconds > 0 ? (double)totals->done / seconds : 0, unit);
 }
 
 bool is_writable(int descriptor)

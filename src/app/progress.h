@@ -23,8 +23,8 @@ void progress_draw(struct progress *progress, const struct batch_totals *totals)
 /* Clear the line if it is drawn, so that something else can be printed. */
 void progress_clear(struct progress *progress);
 
-/* Print the summary, one line. WHY says why files were skipped. */
-void print_summary(const struct batch_totals *totals, const char *why);
+/* Print the summary, one line, with UNIT "file". WHY says why files were skipped. */
+void print_summary(const struct batch_totals *totals, const char *unit, const char *why);
 
 /* Does DESCRIPTOR take some bytes at once? A pipe that nobody reads may not. */
 bool is_writable(int descriptor);

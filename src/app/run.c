@@ -217,7 +217,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
                 options->shard.count, output->report.host, output->report.run.listing, output->report.run.files,
                 output->report.run.files == 1 ? "" : "s");
     if (!options->quiet && ((totals->count > 1 && options->mode != MODE_DIGEST) || options->verbose || sharded))
-        print_summary(totals, options->list.in_place ? "earlier runs wrote them" : "their outputs exist");
+        print_summary(totals, "file", options->list.in_place ? "earlier runs wrote them" : "their outputs exist");
     const size_t ended = totals->done + totals->skipped + totals->failed;
     if (totals->no_new_files && ended < totals->count) {
         error_set(
@@ -300,7 +300,7 @@ static void name_gpus(const struct options *options, struct request *request, st
         gpu_start_begin(request->start);
 }
 
-/* Check the GPUs for the workers. Count the GPUs only for --device all, because CUDA starts slowly. */
+/* Check the GPUs for the workers of a batch. Count the GPUs only for --device all, because CUDA starts slowly. */
 static bool check_gpus(const struct options *options, const struct request *request, struct batch_request *batch,
                        struct error *error)
 {
@@ -317,6 +317,12 @@ static bool check_gpus(const struct options *options, const struct request *requ
         done = pipeline_check_gpu(&one, error);
     }
     return done;
+}
+
+bool find_gpus(const struct options *options, struct request *request, struct batch_request *batch, struct error *error)
+{
+    name_gpus(options, request, batch);
+    return is_alone(options) || check_gpus(options, request, batch, error);
 }
 
 /* The report, the list of files and the files of the filters must not be images of the run, or each other. */
@@ -388,6 +394,19 @@ static bool make_request(const struct options *options, struct request *request,
     return true;
 }
 
+struct job_settings make_job_settings(const struct options *options)
+{
+    struct job_settings settings = options->job;
+    settings.codec.jpeg_options = (settings.subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
+                                  (settings.codec.progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
+    settings.make_folders = options->list.output != NULL;
+    settings.in_place = options->list.in_place;
+    settings.digests = options->mode == MODE_DIGEST;
+    settings.keep_orientation = settings.keep_orientation || options->filter == NULL;
+    settings.keep_format = options->list.in_place && options->list.format == NULL;
+    return settings;
+}
+
 /* Find the files to do, while the GPU starts. A batch checks first that its GPUs are there. A single image goes on
  * beside the start, and only after another failure asks whether its GPU is missing, which is then the error. */
 static bool find_work(const struct options *options, struct request *request, struct batch_request *batch,
@@ -398,8 +417,7 @@ static bool find_work(const struct options *options, struct request *request, st
         return error_no_memory(error, "the list of GPUs");
     if (!pipeline_check(request, error))
         return false;
-    name_gpus(options, request, batch);
-    if (!is_alone(options) && !check_gpus(options, request, batch, error))
+    if (!find_gpus(options, request, batch, error))
         return false;
     if (make_list(options, request, warnings, list, error) &&
         (options->list.output == NULL || file_make_folders(options->list.output, error)))
@@ -416,15 +434,8 @@ int run_images(const struct options *options)
     struct file_list list = {0};
     struct warnings warnings = {.options = options};
     struct request request;
-    struct job_settings settings = options->job;
+    const struct job_settings settings = make_job_settings(options);
     struct batch_request batch = options->batch;
-    settings.codec.jpeg_options = (settings.subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
-                                  (settings.codec.progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
-    settings.make_folders = options->list.output != NULL;
-    settings.in_place = options->list.in_place;
-    settings.digests = options->mode == MODE_DIGEST;
-    settings.keep_orientation = settings.keep_orientation || options->filter == NULL;
-    settings.keep_format = options->list.in_place && options->list.format == NULL;
     batch.request = &request;
     batch.settings = &settings;
     batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);

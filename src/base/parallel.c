@@ -36,10 +36,16 @@ int parallel_start_thread(pthread_t *thread, void *(*run)(void *), void *context
 void thread_pool_open(struct thread_pool *pool, int threads)
 {
     const int wanted = threads > 0 ? threads : parallel_processors();
-    *pool = (struct thread_pool){.threads = wanted < PARALLEL_THREADS_MAX ? wanted : PARALLEL_THREADS_MAX};
+    *pool = (struct thread_pool){.threads_max = wanted < PARALLEL_THREADS_MAX ? wanted : PARALLEL_THREADS_MAX};
+    pool->threads = pool->threads_max;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->begun, NULL);
     pthread_cond_init(&pool->ended, NULL);
+}
+
+void thread_pool_limit(struct thread_pool *pool, int threads)
+{
+    pool->threads = threads < 1 ? 1 : threads < pool->threads_max ? threads : pool->threads_max;
 }
 
 void thread_pool_close(struct thread_pool *pool)

@@ -16,6 +16,7 @@ enum { PARALLEL_THREADS_MAX = 1024 };
  * with the pool. If the system refuses a thread, loops run on the threads that there are. */
 struct thread_pool {
     int threads;     /* the most that a loop uses, the calling thread included */
+    int threads_max; /* the most that it may be allowed to use */
     int started;     /* threads besides the calling one */
     bool is_refused; /* the system has refused to start one */
     bool is_closing;
@@ -45,6 +46,9 @@ int parallel_start_thread(pthread_t *thread, void *(*run)(void *), void *context
 
 /* Make a pool of at most THREADS threads; 0 is one for each processor. No thread is started yet. */
 void thread_pool_open(struct thread_pool *pool, int threads);
+
+/* Let the next loops use at most THREADS threads, and no more than the pool was made for. */
+void thread_pool_limit(struct thread_pool *pool, int threads);
 
 /* End the threads. A pool of zeros is allowed. */
 void thread_pool_close(struct thread_pool *pool);

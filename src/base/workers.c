@@ -100,6 +100,11 @@ void workers_end_job(struct workers *workers)
         pthread_kill(workers->caller, SIGNAL_ENDED);
 }
 
+int workers_busy(struct workers *workers)
+{
+    return atomic_load(&workers->busy);
+}
+
 void workers_stop(struct workers *workers)
 {
     int running = STATE_RUN;

@@ -84,6 +84,9 @@ bool workers_next(struct workers *workers, size_t *job);
 bool workers_take(struct workers *workers, bool (*take)(void *context), void *context);
 void workers_end_job(struct workers *workers);
 
+/* How many workers have a job of the stream. */
+int workers_busy(struct workers *workers);
+
 /* Let no other job begin. */
 void workers_stop(struct workers *workers);
 

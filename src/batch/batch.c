@@ -138,7 +138,8 @@ static void report_interrupted(struct batch *batch)
             continue;
         result.input_bytes = (size_t)result.job->bytes;
         result.phases = (struct phases){.start = atomic_load(&worker->start), .last = clock_milliseconds()};
-        error_about(&result.error, ERROR_INTERRUPTED, file_input_name(result.job->input),
+        error_about(&result.error, ERROR_INTERRUPTED,
+                    result.job->input != NULL ? file_input_name(result.job->input) : "the job",
                     "was interrupted (%s) before its output was written", strsignal(batch->workers.signal));
         batch->callbacks->report(batch->callbacks->context, &result, JOB_INTERRUPTED);
     }
@@ -175,12 +176,21 @@ static void run_other(struct worker *worker, int number, struct job_result *resu
     atomic_store(&worker->job_worker.start, result->phases.start);
     atomic_store(&worker->job_worker.step, JOB_STEP_READ);
     worker->taken->run(worker->taken, workers, number, result);
-    if (result->outcome == JOB_FAILED)
-        error_add_subject(&result->error, file_input_name(worker->taken->input));
     if (workers_begin_output(workers)) {
         report(worker, result, JOB_WRITTEN);
         workers_end_output(workers);
     }
+}
+
+/* The jobs of a stream share the threads that they would have together. A small file gains nothing from several. */
+static void share_threads(struct worker *worker, const struct job *job)
+{
+    enum { THREAD_FILE_BYTES = 1 << 18 };
+    struct batch *batch = worker->batch;
+    const uint64_t useful = 1 + job->bytes / THREAD_FILE_BYTES;
+    const int share = batch->threads / workers_busy(&batch->workers);
+    if (batch->request->threads == 0)
+        thread_pool_limit(&worker->job_worker.pool, useful < (uint64_t)share ? (int)useful : share);
 }
 
 /* Do a job, and report its end. */
@@ -237,6 +247,7 @@ static void do_stream(struct worker *worker, int number)
         worker->taken = NULL;
         if (!workers_take(&batch->workers, take_job, worker))
             break;
+        share_threads(worker, worker->taken);
         do_job(worker, number, worker->taken);
         workers_end_job(&batch->workers);
     }
@@ -313,6 +324,8 @@ static void choose_worker_counts(struct batch *batch)
     const bool few = request->source == NULL && request->count < (size_t)wanted;
     batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
+    if (request->source != NULL && request->threads == 0)
+        batch->threads = wanted; /* at most: see share_threads */
     batch->worker_count = workers_limit(batch->worker_count);
     batch->batch_choice.takes_all = batch->worker_count >= processors;
 }

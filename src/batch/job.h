@@ -22,6 +22,7 @@
 
 struct outputs;
 struct job_result;
+struct report_run;
 
 struct job {
     char *input;                 /* a path, or with `content` any name; "-" is standard input */
@@ -34,12 +35,14 @@ struct job {
     const struct format *format; /* to write; NULL: the input's */
 
     /* For a stream of jobs. */
-    const struct request *request;       /* what to do to this image; NULL: as to all */
-    const struct job_settings *settings; /* likewise */
-    const uint8_t *content;              /* `bytes` of them are the input, instead of a file; NULL: there is a file */
-    bool in_memory;                      /* the output becomes result->output, and no file is written */
-    /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. NULL: it is an
-     * image to filter. */
+    const struct request *request;        /* what to do to this image; NULL: as to all */
+    const struct job_settings *settings;  /* likewise */
+    const uint8_t *content;               /* `bytes` of them are the input, instead of a file; NULL: there is a file */
+    const char *id;                       /* for its line of the report, a value of JSON; NULL: it has none */
+    const struct report_run *run_members; /* for this line; NULL: those of the report */
+    bool in_memory;                       /* the output becomes result->output, and no file is written */
+    /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. NULL: it is
+     * an image to filter. */
     void (*run)(struct job *job, struct workers *workers, int number, struct job_result *result);
 
     /* For the checks of a list. */

@@ -103,13 +103,13 @@ static void print_start(FILE *file, double milliseconds)
 }
 
 /* Print the members about the run, not the image. */
-static void print_run(FILE *file, const struct report *report)
+static void print_run(FILE *file, const struct report *report, const struct report_run *run)
 {
-    const struct report_run *run = &report->run;
     text_print_json_member(file, "filter", run->filter);
     text_print_json_member(file, "options", run->options);
-    fprintf(file, ",\"shard\":\"%d/%d\",\"files\":%zu,\"listing\":\"%016" PRIx64 "\"", run->shard.index + 1,
-            run->shard.count > 0 ? run->shard.count : 1, run->files, run->listing);
+    if (run->files > 0)
+        fprintf(file, ",\"shard\":\"%d/%d\",\"files\":%zu,\"listing\":\"%016" PRIx64 "\"", run->shard.index + 1,
+                run->shard.count > 0 ? run->shard.count : 1, run->files, run->listing);
     text_print_json_member(file, "host", report->host);
 }
 
@@ -138,7 +138,10 @@ static void print_failure(FILE *file, const struct error *error)
 
 static void print_line(FILE *file, const struct report *report, const struct job_result *result, const char *status)
 {
-    fprintf(file, "{\"status\":\"%s\"", status);
+    if (result->job->id != NULL)
+        fprintf(file, "{\"id\":%s,\"status\":\"%s\"", result->job->id, status);
+    else
+        fprintf(file, "{\"status\":\"%s\"", status);
     if (result->sha256[0] != '\0') /* first, so that journal.c need not know the other members */
         fprintf(file, ",\"recipe\":\"%s\",\"sha256\":\"%s\",\"output_bytes\":%zu", report->run.recipe, result->sha256,
                 result->output_bytes);
@@ -181,7 +184,7 @@ static void print_line(FILE *file, const struct report *report, const struct job
                 fprintf(file, "\"%s\":%.3f,", phase_name((enum phase)phase), result->phases.milliseconds[phase]);
         fprintf(file, "\"total\":%.3f}", phases_total(&result->phases));
     }
-    print_run(file, report);
+    print_run(file, report, result->job->run_members != NULL ? result->job->run_members : &report->run);
     print_start(file, phases_total(&result->phases));
     fputs("}\n", file);
 }

@@ -24,7 +24,7 @@ struct report_run {
     const char *recipe;           /* in place, as in batch/journal.h; else NULL */
     struct shard shard;
     uint64_t listing; /* as in struct file_list, and the next one */
-    size_t files;
+    size_t files;     /* 0: nobody knows, and the line has none of these three */
 };
 
 struct report {

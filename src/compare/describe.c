@@ -248,7 +248,10 @@ static void print_numbers(FILE *file, const struct compare_row *row, const struc
 
 void row_print_json(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
 {
-    fprintf(file, "{\"status\":\"%s\"", row_kind_name(row->kind));
+    if (row->id != NULL)
+        fprintf(file, "{\"id\":%s,\"status\":\"%s\"", row->id, row_kind_name(row->kind));
+    else
+        fprintf(file, "{\"status\":\"%s\"", row_kind_name(row->kind));
     text_print_json_member(file, "name", row->name);
     text_print_json_member(file, "expected", row->expected.path);
     text_print_json_member(file, "actual", row->actual.path);

@@ -37,6 +37,7 @@ struct row_file {
 };
 
 struct compare_row {
+    const char *id;   /* for its line of JSON, a value of JSON; NULL: it has none */
     const char *name; /* the relative path: of the expected file or, if there is none, of the actual one */
     struct row_file expected, actual;
     struct row_file mask; /* the row's own; no path: there is none */

@@ -149,3 +149,30 @@ bool compare_run(const struct compare_request *request, struct compare_rows *row
     free(run);
     return done;
 }
+
+/* ---- One pair after another ---- */
+
+struct pair_worker *compare_worker_make(struct workers *workers, int threads)
+{
+    struct pair_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL)
+        return NULL;
+    worker->workers = workers;
+    pair_worker_open(worker, threads);
+    return worker;
+}
+
+void compare_pair(struct pair_worker *worker, const struct compare_settings *settings, struct compare_row *row)
+{
+    atomic_bool no_new_files = false; /* another pair may have another folder */
+    worker->settings = settings;
+    worker->no_new_files = &no_new_files;
+    pair_compare(worker, row);
+}
+
+void compare_worker_free(struct pair_worker *worker)
+{
+    if (worker != NULL)
+        pair_worker_close(worker);
+    free(worker);
+}

@@ -5,6 +5,7 @@
 #define GPUCONV_COMPARE_RUN_H
 
 #include "base/error.h"
+#include "base/workers.h"
 #include "batch/batch.h"
 #include "codec/codec.h"
 #include "compare/rows.h"
@@ -42,6 +43,18 @@ enum { COMPARE_THUMBNAILS_MAX = 2000 };
  * only if it cannot begin. */
 bool compare_run(const struct compare_request *request, struct compare_rows *rows, struct batch_totals *totals,
                  struct error *error);
+
+/* What a worker keeps from pair to pair, for pairs that come one after another. */
+struct pair_worker;
+
+/* Make one that uses THREADS threads for a pair, and the memory budget of WORKERS. Release it with compare_worker_free.
+ * NULL if there is not enough memory. */
+struct pair_worker *compare_worker_make(struct workers *workers, int threads);
+
+/* Compare the pair of ROW as SETTINGS say. */
+void compare_pair(struct pair_worker *worker, const struct compare_settings *settings, struct compare_row *row);
+
+void compare_worker_free(struct pair_worker *worker);
 
 /* Remove the pictures of an earlier run: the files at the paths of these rows' pictures, if they have the mark. Any
  * other file stays. Fails if one cannot be removed. */

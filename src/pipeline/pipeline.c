@@ -78,9 +78,8 @@ int pipeline_gpus(void)
 
 /* ---- The choice of the backend ---- */
 
-/* How long the work is expected to take. In a batch, it is the work of all images; their number is estimated as if all
- * files had the size of this one. */
-static struct backend_seconds expected_seconds(const struct request *request, const struct pipeline_input *input)
+/* The work. In a batch, it is that of all images; their number is estimated as if all files had the size of this one. */
+static struct total_work total_work(const struct request *request, const struct pipeline_input *input)
 {
     const struct batch_choice *batch = request->batch;
     struct total_work work = {
@@ -93,6 +92,13 @@ static struct backend_seconds expected_seconds(const struct request *request, co
         work.workers = batch->workers;
         work.gpus = (int)batch->gpu_count;
     }
+    return work;
+}
+
+/* How long that is expected to take. */
+static struct backend_seconds expected_seconds(const struct request *request, const struct pipeline_input *input)
+{
+    const struct total_work work = total_work(request, input);
     return cost_backends(request->filters, request->count, &work);
 }
 
@@ -141,6 +147,28 @@ static enum choice choose_for_kind(const struct request *request, const struct p
     return CHOICE_CUDA;
 }
 
+/* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
+ * as their start takes: at worst that costs twice the time of who knows. Call with batch->mutex held. */
+static enum choice choose_in_stream(const struct request *request, const struct pipeline_input *input)
+{
+    struct batch_choice *batch = request->batch;
+    struct total_work work = total_work(request, input);
+    work.images = 1;
+    const struct backend_seconds one = cost_backends(request->filters, request->count, &work);
+    work.images = 2;
+    const struct backend_seconds two = cost_backends(request->filters, request->count, &work);
+    const double saved = two.cpu - one.cpu - (two.cuda - one.cuda), start = one.cuda - (two.cuda - one.cuda);
+    if (saved <= 0)
+        return CHOICE_CPU;
+    batch->lost += saved;
+    if (!batch->uses_gpus && batch->lost < start)
+        return CHOICE_CPU;
+    for (size_t i = 0; !batch->uses_gpus && i < batch->gpu_count; i++)
+        gpu_start_begin(&batch->gpus[i]);
+    batch->uses_gpus = true;
+    return CHOICE_CUDA;
+}
+
 /* Has the worker's GPU started, so that the CPU need not do its work? The start needs a processor. Where the workers
  * take all of them, one worker waits. */
 static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
@@ -157,9 +185,9 @@ static bool choose_in_batch(const struct request *request, const struct pipeline
     struct batch_choice *batch = request->batch;
     pthread_mutex_lock(&batch->mutex);
     enum choice *kind = &batch->kinds[input->gpu_decodes][input->gpu_encodes];
-    if (*kind == CHOICE_AUTO)
+    if (batch->images > 0 && *kind == CHOICE_AUTO)
         *kind = choose_for_kind(request, input);
-    const bool uses_gpu = *kind == CHOICE_CUDA;
+    const bool uses_gpu = (batch->images > 0 ? *kind : choose_in_stream(request, input)) == CHOICE_CUDA;
     pthread_mutex_unlock(&batch->mutex);
     return uses_gpu && is_ready(batch, request->start);
 }

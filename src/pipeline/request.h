@@ -21,7 +21,7 @@ enum choice { CHOICE_AUTO, CHOICE_CUDA, CHOICE_CPU };
 /* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
  * first six fields before the workers start. The others begin with 0; `mutex` guards them. */
 struct batch_choice {
-    size_t images;          /* of the batch */
+    size_t images;          /* of the batch; 0: a stream, of which nobody knows the end */
     double bytes;           /* of all their files */
     int workers;            /* images at a time */
     bool takes_all;         /* the workers take all processors */
@@ -31,6 +31,7 @@ struct batch_choice {
     pthread_mutex_t mutex;
     enum choice kinds[3][3]; /* by what a GPU can decode and encode; CHOICE_AUTO: not yet decided */
     bool uses_gpus;          /* GPUs filter some kind of images, or all images */
+    double lost;             /* of a stream: the seconds that GPUs would have saved so far */
     struct error why;        /* its message says why this backend does the work */
 };
 

@@ -61,11 +61,9 @@ static void open_constant_memory(struct constant_memory *memory)
 
 /* The threads that CUDA starts inherit the blocked signals, so signals go to the main thread, which blocks them while
  * it writes a file (file_write). */
-void gpu_start_begin(struct gpu_start *start)
+static void begin(struct gpu_start *start)
 {
     sigset_t all, before;
-    if (start == NULL || start->is_asked)
-        return;
     start->is_asked = true;
     if (start->one_stream)
         device_expect_one_stream();
@@ -78,6 +76,17 @@ void gpu_start_begin(struct gpu_start *start)
     if (!start->is_running)
         start_gpu(start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void gpu_start_begin(struct gpu_start *start)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    if (start == NULL)
+        return;
+    pthread_mutex_lock(&mutex);
+    if (!start->is_asked)
+        begin(start);
+    pthread_mutex_unlock(&mutex);
 }
 
 bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *error)

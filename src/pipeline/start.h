@@ -48,8 +48,8 @@ struct gpu_start {
     atomic_flag is_warned;  /* its failure has been reported */
 };
 
-/* Let the GPU start, unless it has begun to. Only one thread at a time may call this. If the system refuses a thread,
- * the GPU starts before this returns. */
+/* Let the GPU start, unless it has begun to. Any thread may call this. If the system refuses a thread, the GPU starts
+ * before this returns. */
 void gpu_start_begin(struct gpu_start *start);
 
 /* Wait until a GPU that has begun to start has come to STEP. Fails with the reason if it does not come there. START may

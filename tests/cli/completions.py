@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
 
-Every option of --help, --bench --help, --compare --help and --digest --help must be offered, with the words that it takes, and the filters, in zsh and fish with
+Every option of --help, --bench --help, --compare --help, --digest --help and --jobs-from - --help must be offered, with the words that it takes, and the filters, in zsh and fish with
 their titles. Then a shell on
 a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed, or, after the first checks, if
 there is no terminal."""
@@ -117,7 +117,7 @@ def main():
         skip(f"{shell} is not installed")
     text = "".join(run(program, *words).stdout
                    for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"],
-                                 ["--digest", "--help"]))
+                                 ["--digest", "--help"], ["--jobs-from", "-", "--help"]))
     options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M)
     letters = re.findall(r"^  (-\w), --", text, re.M)
     titles = {re.sub(":.*", ":", entry["name"]): entry["title"]

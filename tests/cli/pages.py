@@ -28,7 +28,8 @@ PROGRAM = (r"(?:(?:build/)?gpuconv |build/|docs/learn/count |\./\w|(?:benchmarks
            r"|g?cc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
 # The marker before a block, and what runs it.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
-         "slurm: requeue": "tests/cli/statuses.py", "recipe: golden.sh": "tests/cli/recipes.py", "digest": "tests/cli/digests.py"}
+         "slurm: requeue": "tests/cli/statuses.py", "recipe: golden.sh": "tests/cli/recipes.py",
+         "digest": "tests/cli/digests.py"}
 MODULES = ["cv2", "matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "numpy"]
 NO_GPU = re.compile("no GPU can be used|was built without CUDA")
 
@@ -237,7 +238,7 @@ RULES = [
     (r"ncu .* build/gpuconv .*", profile, True),
     (r"(build/)?gpuconv --bench.*", bench, True),
     (r"gpuconv .*--backend cuda.*", expect, True),
-    (r"((find|curl) .*\| )?gpuconv .*", expect, False),
+    (r"((find|curl|printf) .*\| )?gpuconv .*", expect, False),
 ]
 
 

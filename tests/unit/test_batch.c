@@ -136,7 +136,7 @@ static void on_report(void *context, const struct job_result *result, enum job_e
         check((result->outcome == JOB_FAILED) == fails);
         if (fails) {
             error_text(&result->error, text, sizeof text);
-            check(strcmp(text, test->job.run == NULL ? "member: has a problem" : "member: fails on purpose") == 0);
+            check(strcmp(text, test->job.run == NULL ? "member: has a problem" : "fails on purpose") == 0);
         }
         check(result->output == NULL);
         return;

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lines of --jobs-from by jansson, which checks them: UTF-8, depth, double names, and nothing after the object. */
+#include "app/job_line.h"
+
+#include "base/text.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+const bool job_line_has_json = true;
+
+/* ---- Bytes that are not UTF-8 ---- */
+
+/* A name that is not UTF-8 has lone surrogates, as Python's surrogateescape writes them: "\udc80" to "\udcff" for the
+ * bytes from 0x80. Jansson refuses these. So they become the last private characters of Unicode, U+10FF80 to U+10FFFF,
+ * before the line is parsed, and bytes afterwards. Nobody uses these in names of files. */
+enum { PRIVATE_BYTES = 4 };
+
+static const uint8_t private_begin[] = {0xf4, 0x8f}; /* then 0xbe or 0xbf, and 0x80 to 0xbf */
+
+/* The four digits after "\u" at TEXT, or -1. */
+static int read_unit(const char *text)
+{
+    char digits[5] = "";
+    if (text[0] != '\\' || text[1] != 'u')
+        return -1;
+    strncpy(digits, text + 2, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
+}
+
+/* Let lone surrogates for bytes become private characters, which are shorter. Returns the new size. */
+static size_t hide_bytes(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at != '\0';) {
+        const int unit = read_unit(at);
+        if (unit >= 0xdc80 && unit <= 0xdcff) {
+            memcpy(to, private_begin, sizeof private_begin);
+            to[2] = (char)(0xbe + (unit >> 6 & 1));
+            to[3] = (char)(0x80 + (unit & 0x3f));
+            to += PRIVATE_BYTES;
+            at += 6;
+            continue;
+        }
+        /* A high surrogate takes the low one that follows with it, and a backslash its character. */
+        const size_t length = unit >= 0xd800 && unit <= 0xdbff && read_unit(at + 6) >= 0 ? 12
+                              : *at == '\\' && at[1] != '\0'                             ? 2
+                                                                                         : 1;
+        memmove(to, at, length);
+        to += length;
+        at += length;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+/* A copy of TEXT with these bytes again. */
+static char *show_bytes(const char *text)
+{
+    char *copy = strdup(text);
+    char *to = copy;
+    for (const char *at = copy; copy != NULL && *at != '\0';) {
+        const uint8_t *bytes = (const uint8_t *)at;
+        if (memcmp(at, private_begin, sizeof private_begin) == 0 && (bytes[2] == 0xbe || bytes[2] == 0xbf)) {
+            *to++ = (char)((bytes[2] & 1) << 6 | 0x80 | (bytes[3] & 0x3f));
+            at += PRIVATE_BYTES;
+        } else {
+            *to++ = *at++;
+        }
+    }
+    if (copy != NULL)
+        *to = '\0';
+    return copy;
+}
+
+/* ---- The id ---- */
+
+/* The first character after the string at TEXT. */
+static const char *end_of_string(const char *text)
+{
+    for (text++; *text != '"'; text++)
+        text += *text == '\\';
+    return text + 1;
+}
+
+/* The end of the value at TEXT: the comma or bracket after it. */
+static const char *end_of_value(const char *text)
+{
+    for (int depth = 0;; text++) {
+        while (*text == '"')
+            text = end_of_string(text);
+        if (depth == 0 && strchr(",}]", *text) != NULL)
+            return text;
+        depth += *text == '{' || *text == '[';
+        depth -= *text == '}' || *text == ']';
+    }
+}
+
+/* A copy of the value of "id" in TEXT, which is an object of JSON, as it stands there: a number has all its digits. */
+static char *copy_id(const char *text)
+{
+    static const char blanks[] = " \t\r\n", name[] = "\"id\"";
+    for (const char *at = strchr(text, '{') + 1; *(at += strspn(at, blanks)) == '"';) {
+        const bool is_id = strncmp(at, name, sizeof name - 1) == 0;
+        at = end_of_string(at);
+        at += strspn(at, blanks) + 1; /* the colon */
+        at += strspn(at, blanks);
+        const char *end = end_of_value(at), *last = end;
+        while (is_id && strchr(blanks, last[-1]) != NULL)
+            last--;
+        if (is_id)
+            return strndup(at, (size_t)(last - at));
+        at = end + (*end == ',');
+    }
+    return strdup("null");
+}
+
+/* ---- Members ---- */
+
+static const char *const file_names[JOB_FILES] = {[JOB_INPUT] = "input",
+                                                  [JOB_OUTPUT] = "output",
+                                                  [JOB_EXPECTED] = "expected",
+                                                  [JOB_ACTUAL] = "actual",
+                                                  [JOB_DIFF] = "diff"};
+
+const char *job_file_name(enum job_file file)
+{
+    return file_names[file];
+}
+
+/* Add an option with a value that is no list. */
+static bool add_value(FILE *options, const char *name, json_t *value, struct error *error)
+{
+    if (json_is_array(value) || json_is_object(value))
+        return error_set(error, ERROR_USAGE, "\"%s\" %s; give a string or a number", name,
+                         json_is_array(value) ? "is a list of lists" : "is an object");
+    if (json_is_null(value))
+        return true;
+    fprintf(options, "%s%c%c", name, '\0', json_is_true(value) ? '+' : json_is_false(value) ? '-' : '=');
+    if (json_is_number(value)) {
+        fprintf(options, "%.15g", json_number_value(value));
+    } else if (json_is_string(value)) {
+        char *text = show_bytes(json_string_value(value));
+        if (text == NULL)
+            return error_no_memory(error, "the options of a job");
+        fputs(text, options);
+        free(text);
+    }
+    fputc('\0', options);
+    return true;
+}
+
+/* Add an option. A list repeats it. */
+static bool add_option(FILE *options, const char *name, json_t *value, struct error *error)
+{
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++)
+        done = add_value(options, name, json_is_array(value) ? json_array_get(value, i) : value, error);
+    return done;
+}
+
+/* Take a member of the object. */
+static bool add_member(struct job_line *line, FILE *options, const char *name, json_t *value, struct error *error)
+{
+    if (strcmp(name, "id") == 0)
+        return true;
+    for (int i = 0; i < JOB_FILES; i++) {
+        if (strcmp(name, file_names[i]) != 0)
+            continue;
+        if (json_is_null(value))
+            return true;
+        if (!json_is_string(value) || json_string_length(value) == 0)
+            return error_set(error, ERROR_USAGE, "\"%s\" is no path; give the path of a file as a string", name);
+        line->files[i] = show_bytes(json_string_value(value));
+        return line->files[i] != NULL || error_no_memory(error, "a path");
+    }
+    return add_option(options, name, value, error);
+}
+
+static bool add_members(struct job_line *line, json_t *object, struct error *error)
+{
+    struct text_buffer options;
+    FILE *file = text_open(&options);
+    bool done = file != NULL || error_no_memory(error, "the options of a job");
+    const char *name;
+    json_t *value;
+    if (!done)
+        return false;
+    json_object_foreach(object, name, value)
+    {
+        if (done)
+            done = add_member(line, file, name, value, error);
+    }
+    if (!text_close(file, &options))
+        return error_no_memory(error, "the options of a job");
+    line->options = options.bytes;
+    line->size = options.size;
+    return done;
+}
+
+/* ---- A line ---- */
+
+bool job_line_parse(const char *text, size_t size, struct job_line *line, struct error *error)
+{
+    json_error_t reason;
+    *line = (struct job_line){0};
+    if (strlen(text) != size)
+        return error_set(error, ERROR_USAGE, "contains a NUL byte; give an object of JSON");
+    char *copy = strdup(text);
+    if (copy == NULL)
+        return error_no_memory(error, "a line");
+    size = hide_bytes(copy);
+    /* Numbers become doubles, so that one with many digits is no error. */
+    json_t *object = json_loadb(copy, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &reason);
+    free(copy);
+    bool done = json_is_object(object);
+    if (object == NULL)
+        error_set(error, ERROR_USAGE, "is not JSON: %s at column %d; give one object in one line", reason.text,
+                  reason.column);
+    else if (!done)
+        error_set(error, ERROR_USAGE, "is not an object of JSON; give one object in one line");
+    else
+        done =
+            ((line->id = copy_id(text)) != NULL || error_no_memory(error, "an id")) && add_members(line, object, error);
+    json_decref(object);
+    return done;
+}
+
+void job_line_free(struct job_line *line)
+{
+    free(line->id);
+    for (int i = 0; i < JOB_FILES; i++)
+        free(line->files[i]);
+    free(line->options);
+    *line = (struct job_line){0};
+}

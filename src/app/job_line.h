@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A line of --jobs-from: a JSON object becomes the files of a job and the options that it gives. Which options there
+ * are is not known here. */
+#ifndef GPUCONV_JOB_LINE_H
+#define GPUCONV_JOB_LINE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The files of a job. */
+enum job_file { JOB_INPUT, JOB_OUTPUT, JOB_EXPECTED, JOB_ACTUAL, JOB_DIFF, JOB_FILES };
+
+struct job_line {
+    char *id;               /* its text in the line; NULL: there is none, or the line is no object of JSON */
+    char *files[JOB_FILES]; /* NULL: not given */
+
+    /* The options, one after another in the order of the line: the name and a NUL, then one of '=', '+' and '-' and the
+     * value, which is empty without '=', and a NUL. '-' takes back what the command line gives. */
+    char *options;
+    size_t size; /* bytes of these */
+};
+
+/* Is this program built with a parser for JSON? */
+extern const bool job_line_has_json;
+
+/* "input", "output", "expected", "actual" or "diff". */
+const char *job_file_name(enum job_file file);
+
+/* Parse SIZE bytes of TEXT, after which there is a NUL. Names have bytes that are not UTF-8 as a report has them.
+ * Release LINE with job_line_free, also after a failure, which may know the id. Errors are usage errors, or a lack of
+ * memory. */
+bool job_line_parse(const char *text, size_t size, struct job_line *line, struct error *error);
+
+/* Release everything. */
+void job_line_free(struct job_line *line);
+
+#endif

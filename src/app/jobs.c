@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --jobs-from: jobs that come one after another, a line of JSON each, and a line as the answer to each. Filters, plans
+ * and the GPU stay from job to job. */
+#include "app/job_line.h"
+#include "app/messages.h"
+#include "app/modes.h"
+#include "app/option_table.h"
+#include "app/progress.h"
+#include "app/suggest.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lines.h"
+#include "batch/batch.h"
+#include "batch/report.h"
+#include "compare/pairs.h"
+#include "compare/report.h"
+#include "compare/rows.h"
+#include "compare/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    LINE_MAX_BYTES = 1 << 20,
+    RECIPES_MAX = 64, /* that are kept; more if more are in use */
+};
+
+/* How to do jobs: what their lines say besides the files. Jobs with the same options share one. */
+struct recipe {
+    bool compares;       /* it is for pairs */
+    struct job_line key; /* the options, which `options` points to */
+    struct options options;
+    struct filter *filters;
+    struct request request;
+    struct job_settings settings;
+    struct compare_settings compare;
+    char *text; /* of the options, for the report */
+    struct report_run run;
+    size_t users;           /* jobs that have begun */
+    unsigned long last_use; /* the number of its last job */
+};
+
+struct stream;
+
+/* A line. */
+struct entry {
+    struct job job; /* first, so that a job leads to its entry */
+    struct stream *stream;
+    struct job_line line;
+    struct recipe *recipe;    /* NULL where the line has none */
+    struct compare_rows rows; /* of a pair: its only row */
+    struct error *error;      /* why there is no job; NULL: there is one */
+};
+
+struct stream {
+    const struct options *options; /* of the command line */
+    struct batch_request batch;
+    struct line_reader lines;
+    struct error error; /* why there are no more lines; none at their end */
+    struct report report;
+    int report_status; /* of the answers, if some are missing */
+
+    pthread_mutex_t mutex; /* for the recipes */
+    struct recipe **recipes;
+    size_t recipe_count;
+    unsigned long requests; /* the id of the last one */
+
+    struct pair_worker *pair_workers[PARALLEL_THREADS_MAX]; /* by their numbers; NULL until a worker compares */
+    size_t different;                                       /* pairs */
+};
+
+/* ---- Recipes ---- */
+
+static void free_recipe(struct recipe *recipe)
+{
+    if (recipe == NULL)
+        return;
+    job_line_free(&recipe->key);
+    free(recipe->filters);
+    free(recipe->text);
+    free(recipe);
+}
+
+/* Set the option NAME as a line says: with its KIND, which is one of struct job_line's, and VALUE. */
+static bool set_option(struct recipe *recipe, const char *name, char kind, const char *value, struct error *error)
+{
+    char dashed[64];
+    const struct option *o = option_find(name, strlen(name));
+    if (o == NULL) {
+        snprintf(dashed, sizeof dashed, "--%s", name);
+        return suggest_option(dashed, strlen(dashed), recipe->compares, error);
+    }
+    if (!option_is_of_job(o))
+        return error_set(error, ERROR_USAGE, "\"%s\" is no option of a job; leave it out", name);
+    if (o->group == GROUP_COMPARE && !recipe->compares)
+        return error_set(error, ERROR_USAGE, "\"%s\" is for a pair of \"expected\" and \"actual\"; leave it out", name);
+    if (recipe->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || o->use == USE_DIGEST))
+        return error_set(error, ERROR_USAGE, "\"%s\" is for an \"input\", and a pair is not filtered; leave it out",
+                         name);
+    if (o->argument != NULL && kind != '=')
+        return error_set(error, ERROR_USAGE, "\"%s\" needs a value: %s", name, o->argument);
+    if (o->argument == NULL && kind == '=')
+        return error_set(error, ERROR_USAGE, "\"%s\" is true or false, not \"%s\"", name, value);
+    if (kind == '-') {
+        *(bool *)((char *)&recipe->options + o->field) = false;
+        recipe->options.given[o - option_table] = false;
+        return true;
+    }
+    return option_set(o, kind == '=' ? value : NULL, &recipe->options, error);
+}
+
+static bool set_options(struct recipe *recipe, struct error *error)
+{
+    const char *end = recipe->key.options + recipe->key.size;
+    for (const char *name = recipe->key.options, *kind; name < end; name = kind + strlen(kind) + 1) {
+        kind = name + strlen(name) + 1;
+        if (!set_option(recipe, name, *kind, kind + 1, error))
+            return false;
+    }
+    return options_check_backend(&recipe->options, error);
+}
+
+/* Find the filters of a recipe, and check that they can run. */
+static bool make_request(struct stream *stream, struct recipe *recipe, struct error *error)
+{
+    const struct options *options = &recipe->options;
+    struct request *request = &recipe->request;
+    if (options->filter == NULL)
+        return error_set(error, ERROR_USAGE,
+                         "has no \"filter\"; give it in the line, or --filter on the command line for all lines");
+    *request = options->request;
+    if (!find_filters(options, options->filter, filter_find, &recipe->filters, &request->count, error))
+        return false;
+    request->filters = recipe->filters;
+    request->id = ++stream->requests;
+    if (!pipeline_check(request, error))
+        return false;
+    if (request->choice != CHOICE_CUDA)
+        return true;
+    for (size_t i = 0; i < stream->batch.gpu_count; i++)
+        gpu_start_begin(&stream->batch.gpus[i]);
+    request->start = stream->batch.gpu_count > 0 ? &stream->batch.gpus[0] : NULL;
+    return pipeline_check_gpu(request, error);
+}
+
+/* Make the recipe that LINE, whose options it takes, gives. */
+static bool make_recipe(struct stream *stream, struct job_line *line, bool compares, struct recipe *recipe,
+                        struct error *error)
+{
+    *recipe = (struct recipe){
+        .compares = compares, .key = {.options = line->options, .size = line->size}, .options = *stream->options};
+    line->options = NULL;
+    line->size = 0;
+    recipe->options.mode = compares ? MODE_COMPARE : MODE_RUN;
+    if (!set_options(recipe, error) || (!compares && !make_request(stream, recipe, error)))
+        return false;
+    recipe->settings = make_job_settings(&recipe->options);
+    recipe->compare = make_compare_settings(&recipe->options);
+    recipe->text = options_text(&recipe->options);
+    recipe->run = (struct report_run){.filter = recipe->options.filter, .options = recipe->text};
+    return recipe->text != NULL || error_no_memory(error, "the options of a job");
+}
+
+/* The place for another recipe: that of the one that was not used for the longest time, or a new one. */
+static struct recipe **find_place(struct stream *stream)
+{
+    struct recipe **place = NULL;
+    for (size_t i = 0; stream->recipe_count >= RECIPES_MAX && i < stream->recipe_count; i++) {
+        struct recipe *recipe = stream->recipes[i];
+        if (recipe->users == 0 && (place == NULL || recipe->last_use < (*place)->last_use))
+            place = &stream->recipes[i];
+    }
+    if (place != NULL) {
+        free_recipe(*place);
+        return place;
+    }
+    struct recipe **larger = realloc(stream->recipes, (stream->recipe_count + 1) * sizeof(struct recipe *));
+    if (larger == NULL)
+        return NULL;
+    stream->recipes = larger;
+    return &larger[stream->recipe_count++];
+}
+
+/* The recipe of LINE, which has one user more. NULL is an error. The mutex is held. */
+static struct recipe *find_recipe(struct stream *stream, struct job_line *line, bool compares, struct error *error)
+{
+    for (size_t i = 0; i < stream->recipe_count; i++) {
+        struct recipe *recipe = stream->recipes[i];
+        if (recipe->compares == compares && recipe->key.size == line->size &&
+            memcmp(recipe->key.options, line->options, line->size) == 0)
+            return recipe;
+    }
+    struct recipe *recipe = malloc(sizeof *recipe);
+    if (recipe == NULL) {
+        error_no_memory(error, "the options of a job");
+        return NULL;
+    }
+    if (!make_recipe(stream, line, compares, recipe, error)) {
+        free_recipe(recipe);
+        return NULL;
+    }
+    struct recipe **place = find_place(stream);
+    if (place == NULL) {
+        error_no_memory(error, "the options of a job");
+        free_recipe(recipe);
+        return NULL;
+    }
+    *place = recipe;
+    return recipe;
+}
+
+/* ---- Jobs ---- */
+
+/* Do what a line without a job asks for: report why. */
+static void run_failure(struct job *job, struct workers *workers, int number, struct job_result *result)
+{
+    const struct entry *entry = (struct entry *)job;
+    (void)workers, (void)number;
+    result->outcome = JOB_FAILED;
+    result->error = *entry->error;
+}
+
+static void run_pair(struct job *job, struct workers *workers, int number, struct job_result *result)
+{
+    struct entry *entry = (struct entry *)job;
+    struct compare_row *row = entry->rows.rows;
+    struct compare_settings settings = entry->recipe->compare;
+    struct pair_worker **worker = &entry->stream->pair_workers[number];
+    const double start = clock_milliseconds();
+    if (*worker == NULL)
+        *worker = compare_worker_make(workers, entry->recipe->options.threads > 0 ? entry->recipe->options.threads : 1);
+    if (*worker == NULL) {
+        result->outcome = JOB_FAILED;
+        error_no_memory(&result->error, "the comparison");
+        row->kind = ROW_UNREADABLE;
+        row_set_problem(row, &result->error);
+        return;
+    }
+    settings.picture = entry->line.files[JOB_DIFF];
+    compare_pair(*worker, &settings, row);
+    row->seconds = (clock_milliseconds() - start) / 1000;
+    result->width = row->expected.width;
+    result->height = row->expected.height;
+    if (row->kind < ROW_UNREADABLE && row->problem == NULL)
+        return;
+    result->outcome = JOB_FAILED;
+    error_set(&result->error, row->may_retry ? ERROR_READ : ERROR_WORK, "%s",
+              row->problem != NULL ? row->problem : row_kind_name(row->kind));
+}
+
+/* Check that LINE has the files of one kind of job, and which. */
+static bool check_files(const struct job_line *line, bool *compares, struct error *error)
+{
+    char *const *files = line->files;
+    const bool filters = files[JOB_INPUT] != NULL || files[JOB_OUTPUT] != NULL;
+    *compares = files[JOB_EXPECTED] != NULL || files[JOB_ACTUAL] != NULL || files[JOB_DIFF] != NULL;
+    if (filters == *compares)
+        return error_set(error, ERROR_USAGE,
+                         filters ? "has an image and a pair; give two lines"
+                                 : "names no file; give \"input\" and \"output\", or \"expected\" "
+                                   "and \"actual\"");
+    const enum job_file needed = *compares ? JOB_EXPECTED : JOB_INPUT;
+    for (enum job_file file = needed; file < needed + 2; file++)
+        if (files[file] == NULL)
+            return error_set(error, ERROR_USAGE, "has no \"%s\"; give the path of a file", job_file_name(file));
+    for (enum job_file file = 0; file < JOB_FILES; file++)
+        if (files[file] != NULL && file_is_standard(files[file]))
+            return error_set(error, ERROR_USAGE, "\"%s\" is \"-\", and the standard streams hold the jobs; name a file",
+                             job_file_name(file));
+    return true;
+}
+
+/* Prepare to filter an image. */
+static bool prepare_image(struct entry *entry, struct error *error)
+{
+    const struct recipe *recipe = entry->recipe;
+    struct job *job = &entry->job;
+    struct stat input, output;
+    const bool exists = stat(job->input, &input) == 0;
+    if (!options_check_suffix(&recipe->options, job->output, false, error))
+        return false;
+    if (exists && stat(job->output, &output) == 0 && file_is_one(&input, &output))
+        return error_set(error, ERROR_USAGE, "%s is the same file as %s; name another output", job->output, job->input);
+    job->name = job->input;
+    job->bytes = exists && S_ISREG(input.st_mode) ? (uint64_t)input.st_size : 0;
+    job->format = recipe->options.list.format != NULL ? recipe->options.list.format : format_find_by_path(job->output);
+    job->request = &recipe->request;
+    job->settings = &recipe->settings;
+    return true;
+}
+
+/* Prepare to compare a pair. */
+static bool prepare_pair(struct entry *entry, struct error *error)
+{
+    const struct options *options = &entry->recipe->options;
+    char *const *files = entry->line.files;
+    if (files[JOB_DIFF] != NULL &&
+        !check_compare_picture(options, files[JOB_EXPECTED], files[JOB_ACTUAL], files[JOB_DIFF], error))
+        return false;
+    if (!pairs_make_one(files[JOB_EXPECTED], files[JOB_ACTUAL], false, &entry->rows, error))
+        return false;
+    struct compare_row *row = entry->rows.rows;
+    row->id = entry->line.id;
+    if (options->compare.mask != NULL && (row->mask.path = strdup(options->compare.mask)) == NULL)
+        return error_no_memory(error, "a path");
+    entry->job.run = run_pair;
+    return true;
+}
+
+/* Make the job of a line. */
+static bool prepare(struct entry *entry, const char *text, size_t size, struct error *error)
+{
+    struct stream *stream = entry->stream;
+    struct job *job = &entry->job;
+    bool compares;
+    const bool is_parsed = job_line_parse(text, size, &entry->line, error);
+    job->id = entry->line.id != NULL ? entry->line.id : "null";
+    job->input = entry->line.files[JOB_INPUT];
+    job->output = entry->line.files[JOB_OUTPUT];
+    if (!is_parsed || !check_files(&entry->line, &compares, error))
+        return false;
+    pthread_mutex_lock(&stream->mutex);
+    struct recipe *recipe = entry->recipe = find_recipe(stream, &entry->line, compares, error);
+    if (recipe != NULL) {
+        recipe->users++;
+        recipe->last_use = stream->lines.number;
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    if (recipe == NULL)
+        return false;
+    job->run_members = &recipe->run;
+    return compares ? prepare_pair(entry, error) : prepare_image(entry, error);
+}
+
+/* Let the answer to a line be its error. */
+static bool prepare_failure(struct entry *entry, const struct error *error)
+{
+    char where[32];
+    snprintf(where, sizeof where, "line %zu", entry->stream->lines.number);
+    entry->error = malloc(sizeof *entry->error);
+    if (entry->error == NULL)
+        return false;
+    *entry->error = *error;
+    error_add_subject(entry->error, where);
+    entry->job.run = run_failure;
+    return true;
+}
+
+/* ---- The stream ---- */
+
+static void release(void *context, struct job *job)
+{
+    struct stream *stream = context;
+    struct entry *entry = (struct entry *)job;
+    pthread_mutex_lock(&stream->mutex);
+    if (entry->recipe != NULL)
+        entry->recipe->users--;
+    pthread_mutex_unlock(&stream->mutex);
+    rows_free(&entry->rows);
+    job_line_free(&entry->line);
+    free(entry->error);
+    free(entry);
+}
+
+/* Read the next line that is not blank. */
+static enum line_result read_line(struct stream *stream, char **text, size_t *size)
+{
+    enum line_result result;
+    do
+        result = lines_next(&stream->lines, text, size, &stream->error);
+    while (result == LINE_READ && strspn(*text, " \t\r") == *size);
+    return result;
+}
+
+static struct job *next_job(void *context)
+{
+    struct stream *stream = context;
+    struct error error = {.code = ERROR_NONE};
+    char *text;
+    size_t size;
+    if (stream->report.failed) /* nobody hears of more jobs */
+        return NULL;
+    const enum line_result result = read_line(stream, &text, &size);
+    if (result == LINE_END)
+        return NULL;
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        error_no_memory(&stream->error, "a job");
+        return NULL;
+    }
+    entry->stream = stream;
+    entry->job.id = "null";
+    if (result == LINE_TOO_LONG)
+        error_set(&error, ERROR_USAGE, "is longer than %d bytes; give shorter names", LINE_MAX_BYTES);
+    else if (prepare(entry, text, size, &error))
+        return &entry->job;
+    if (prepare_failure(entry, &error))
+        return &entry->job;
+    error_no_memory(&stream->error, "a job");
+    release(stream, &entry->job);
+    return NULL;
+}
+
+/* ---- Answers ---- */
+
+static void answer(struct stream *stream, const struct job_result *result)
+{
+    struct entry *entry = (struct entry *)result->job;
+    struct compare_row *row = entry->rows.rows;
+    struct error error;
+    bool done;
+    if (row == NULL || entry->error != NULL || result->error.code == ERROR_INTERRUPTED) {
+        done = report_append(&stream->report, result, &error);
+    } else {
+        struct text_buffer line;
+        FILE *file = stream->report.failed ? NULL : text_open(&line);
+        stream->different += result->outcome == JOB_DONE && row_fails(row, true);
+        if (file != NULL)
+            row_print_json(file, row, &entry->recipe->compare.rules);
+        done = stream->report.failed || report_append_text(&stream->report, file, &line, &error);
+    }
+    if (done)
+        return;
+    end_if_unread();
+    stream->report_status = print_error_line(&error);
+}
+
+static void on_report(void *context, const struct job_result *result, enum job_event event)
+{
+    struct stream *stream = context;
+    if (event == JOB_GPU_FAILED)
+        print_warning(stream->options, result->pipeline->fallback.message, "; the CPU takes over");
+    else if (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(stream->report.descriptor)))
+        answer(stream, result);
+}
+
+/* ---- The run ---- */
+
+/* Print the summary. Returns the exit status. */
+static int print_end(struct stream *stream, const struct batch_totals *totals, struct error *error)
+{
+    int status = totals->may_retry > 0 ? STATUS_RETRY : totals->failed > 0 || stream->different > 0 ? STATUS_FAILED : 0;
+    if (!stream->options->quiet)
+        print_summary(totals, "job", "their outputs exist");
+    if (totals->failed > 0) {
+        error_set(error, ERROR_WORK, "%zu of %zu jobs failed", totals->failed, totals->count);
+        print_error_line(error);
+    }
+    if (stream->different > 0 && !stream->options->quiet)
+        fprintf(stderr, "%zu pair%s differ%s\n", stream->different, stream->different == 1 ? "" : "s",
+                stream->different == 1 ? "s" : "");
+    if (stream->error.code != ERROR_NONE) {
+        error_add_subject(&stream->error, file_input_name(stream->options->jobs_from));
+        status = error_join_status(status, print_error_line(&stream->error));
+    }
+    return error_join_status(status, stream->report_status);
+}
+
+/* Do the jobs. Returns the exit status. */
+static int run_stream(struct stream *stream, const struct request *request, struct error *error)
+{
+    const struct options *options = stream->options;
+    const struct job_source source = {
+        .next = next_job, .release = release, .context = stream, .in_order = options->ordered};
+    const struct batch_callbacks callbacks = {.context = stream, .report = on_report};
+    const struct job_settings settings = make_job_settings(options);
+    struct batch_request batch = stream->batch;
+    struct batch_totals totals;
+    if (!report_open(&stream->report, "-", &(struct report_run){0}, error))
+        return print_error_line(error);
+    batch.request = request;
+    batch.settings = &settings;
+    batch.threads = options->threads;
+    batch.source = &source;
+    batch.report = &stream->report;
+    const bool done = batch_run(&batch, &callbacks, &totals, error);
+    if (totals.signal != 0) { /* a worker may still wait for a line: release nothing */
+        if (!options->quiet && totals.count > 0)
+            print_interrupted(&totals, "job", "done", "");
+        _exit(128 + totals.signal);
+    }
+    report_close(&stream->report, NULL);
+    return done ? print_end(stream, &totals, error) : print_error_line(error);
+}
+
+static bool open_lines(struct stream *stream, struct error *error)
+{
+    const char *path = stream->options->jobs_from;
+    if (!job_line_has_json)
+        return error_set(error, ERROR_USAGE,
+                         "this gpuconv was built without --jobs-from; install libjansson-dev, and build it again");
+    stream->lines = (struct line_reader){
+        .descriptor = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY),
+        .max = LINE_MAX_BYTES};
+    return stream->lines.descriptor >= 0 || error_about(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), path,
+                                                        "cannot be read: %s", strerror(errno));
+}
+
+static void close_stream(struct stream *stream)
+{
+    for (int i = 0; i < PARALLEL_THREADS_MAX; i++)
+        compare_worker_free(stream->pair_workers[i]);
+    for (size_t i = 0; i < stream->recipe_count; i++)
+        free_recipe(stream->recipes[i]);
+    for (int i = 0; stream->batch.gpus != NULL && i < DEVICES_MAX; i++)
+        gpu_start_end(&stream->batch.gpus[i]);
+    free(stream->batch.gpus);
+    free(stream->recipes);
+    lines_free(&stream->lines);
+    pthread_mutex_destroy(&stream->mutex);
+    free(stream);
+}
+
+int run_jobs_from(const struct options *options)
+{
+    struct error error;
+    struct stream *stream = calloc(1, sizeof *stream);
+    struct request request = options->request; /* for jobs without one; each has one */
+    if (stream == NULL) {
+        error_no_memory(&error, "the jobs");
+        return print_error_line(&error);
+    }
+    stream->options = options;
+    stream->batch = options->batch;
+    stream->batch.gpus = calloc(DEVICES_MAX, sizeof *stream->batch.gpus);
+    pthread_mutex_init(&stream->mutex, NULL);
+    request.cpu_fallback = true;
+    bool done = stream->batch.gpus != NULL || error_no_memory(&error, "the list of GPUs");
+    done = done && open_lines(stream, &error) && find_gpus(options, &request, &stream->batch, &error);
+    const int status = done ? run_stream(stream, &request, &error) : print_error_line(&error);
+    close_stream(stream);
+    return status;
+}

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""--jobs-from: lines of JSON in, answers out: jobs.py GPUCONV STUB, a program with a
+stand-in for the GPU. Skipped (exit status 77) in a build without it."""
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import run_tests, skip  # noqa: E402
+from write_png import png, unfiltered  # noqa: E402
+
+PROGRAM, STUB = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+SECONDS = 60  # the longest wait for an answer
+
+
+def picture(path, seed=0, width=40, height=30, channels=3, bits=8):
+    row = width * channels * bits // 8
+    data = bytes((i * i + 7 * seed) % 251 for i in range(row * height))
+    pathlib.Path(path).write_bytes(png(width, height, channels, bits, unfiltered(data, row)))
+
+
+class Worker:
+    """A process that does jobs, with its pipes."""
+
+    def __init__(self, *arguments, program=PROGRAM):
+        self.process = subprocess.Popen([program, "--jobs-from", "-", *arguments], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+
+    def send(self, *lines):
+        for line in lines:
+            text = line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
+            self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def is_silent(self, seconds):
+        return not select.select([self.process.stdout], [], [], seconds)[0]
+
+    def answer(self):
+        assert not self.is_silent(SECONDS), "no answer"
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        """All further answers, the exit status and what it said."""
+        out, err = self.process.communicate(timeout=SECONDS)
+        return [json.loads(line) for line in out.splitlines()], self.process.returncode, err.decode()
+
+
+def work(lines, *arguments, program=PROGRAM):
+    worker = Worker(*arguments, program=program)
+    if isinstance(lines, bytes):
+        lines = [lines]
+    out, err = worker.process.communicate(b"".join(
+        line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines), timeout=SECONDS)
+    return [json.loads(line) for line in out.splitlines()], worker.process.returncode, err.decode()
+
+
+def gpuconv(*arguments):
+    return subprocess.run([PROGRAM, "-q", *arguments], capture_output=True, check=False)
+
+
+def test_an_answer_comes_when_its_job_is_done():
+    picture("in.png")
+    worker = Worker()
+    for i in range(30):
+        worker.send({"id": i, "filter": "blur", "input": "in.png", "output": f"{i}.png"})
+        answer = worker.answer()
+        assert (answer["id"], answer["status"], answer["output"]) == (i, "done", f"{i}.png"), answer
+        assert os.path.getsize(f"{i}.png") == answer["output_bytes"]
+    answers, status, said = worker.end()
+    assert (answers, status) == ([], 0) and said.startswith("30 of 30 jobs done; "), (answers, status, said)
+    assert gpuconv("blur", "in.png", "want.png").returncode == 0
+    assert all(pathlib.Path(f"{i}.png").read_bytes() == pathlib.Path("want.png").read_bytes() for i in range(30))
+
+
+def test_jobs_make_the_bytes_of_runs():
+    """More kinds of jobs than are kept at a time, mixed on four workers."""
+    for name, channels, bits in (("rgb", 3, 8), ("rgba", 4, 8), ("deep", 3, 16), ("grey", 1, 8)):
+        picture(f"{name}.png", 1, 50, 41, channels, bits)
+    assert gpuconv("identity", "rgb.png", "photo.jpg").returncode == 0
+    filters = [[f] for f in ("blur", "sharpen", "emboss,blur", "gaussian:2", "sobel", "median:3", "unsharp")]
+    more = ([], ["--linear"], ["--border", "wrap"], ["--alpha", "keep", "--flip"], ["--depth", "8"], ["--abs"],
+            ["--strip", "--quality", "71", "--subsampling", "4:2:0", "--progressive"], ["--compression", "3"],
+            ["--variant", "cpu"], ["--no-orient", "--background", "#f80", "--codec", "parallel-png"])
+    inputs = ("rgb.png", "rgba.png", "deep.png", "grey.png", "photo.jpg")
+    runs = [(f[0], options, inputs[(i + j) % len(inputs)], "jpg" if (i + j) % 3 == 0 else "png")
+            for (i, f), (j, options) in itertools.product(enumerate(filters), enumerate(more))]
+    lines, want = [], {}
+    for number, (name, options, source, suffix) in enumerate(runs):
+        output = f"want{number}.{suffix}"
+        done = gpuconv(*options, name, source, output)
+        want[number] = pathlib.Path(output).read_bytes() if done.returncode == 0 else None
+        line = {"id": number, "filter": name, "input": source, "output": f"out{number}.{suffix}"}
+        words = iter(options)
+        for word in words:
+            flags = ("--linear", "--flip", "--abs", "--strip", "--progressive", "--no-orient")
+            line[word[2:]] = True if word in flags else next(words)
+        lines.append(line)
+    assert len(runs) > 64 and sum(data is not None for data in want.values()) > 50, want
+    answers, _, said = work(lines + lines, "-j4", "-q")
+    assert len(answers) == 2 * len(runs), said
+    for answer in answers:
+        number = answer["id"]
+        assert (answer["status"] == "done") == (want[number] is not None), (answer, runs[number])
+        if want[number] is not None:
+            assert pathlib.Path(answer["output"]).read_bytes() == want[number], runs[number]
+
+
+def test_the_command_line_holds_for_all_lines():
+    picture("in.png", channels=4)
+    lines = [{"input": "in.png", "output": "1.jpg"}, {"input": "in.png", "output": "2.jpg", "quality": 30},
+             {"input": "in.png", "output": "3.jpg", "progressive": False, "filter": "sharpen"},
+             {"input": "in.png", "output": "4.jpg", "progressive": None}]
+    answers, status, said = work(lines, "--filter", "blur", "--quality", "60", "--progressive", "--ordered")
+    assert status == 0, (answers, said)
+    for name, options in (("1", ["--quality", "60", "--progressive", "blur"]), ("3", ["--quality", "60", "sharpen"]),
+                          ("2", ["--quality", "30", "--progressive", "blur"]), ("4", ["--quality", "60", "--progressive", "blur"])):
+        assert gpuconv(*options, "in.png", "want.jpg").returncode == 0
+        assert pathlib.Path(f"{name}.jpg").read_bytes() == pathlib.Path("want.jpg").read_bytes(), name
+    assert answers[1]["options"] == "--quality 30 --progressive" and answers[2]["filter"] == "sharpen", answers
+
+
+def test_order():
+    """A job that waits for its input holds no other; with --ordered it holds their answers."""
+    picture("in.png")
+    for ordered in (False, True):
+        os.mkfifo("slow.png")
+        worker = Worker("-j2", *(["--ordered"] if ordered else []))
+        worker.send({"id": 0, "filter": "blur", "input": "slow.png", "output": "0.png"})
+        worker.send(*({"id": i, "filter": "blur", "input": "in.png", "output": f"{i}.png"} for i in range(1, 5)))
+        quick = [] if ordered else [worker.answer()["id"] for _ in range(4)]
+        assert quick == ([] if ordered else [1, 2, 3, 4]) and worker.is_silent(0.3)
+        pathlib.Path("slow.png").write_bytes(pathlib.Path("in.png").read_bytes())
+        answers, status, _ = worker.end()
+        assert [answer["id"] for answer in answers] == ([0, 1, 2, 3, 4] if ordered else [0]) and status == 0, answers
+        os.remove("slow.png")
+
+
+def test_a_slow_reader_holds_the_worker():
+    """Nobody reads the answers: the worker stops reading lines, and its memory does not grow."""
+    picture("in.png", width=4, height=3)
+    for ordered in ([], ["--ordered"]):
+        worker = Worker("-j3", "-q", *ordered)
+        line = json.dumps({"id": "x" * 1000, "filter": "identity", "input": "in.png", "output": "o.png"}).encode() + b"\n"
+        os.set_blocking(worker.process.stdin.fileno(), False)
+        sent, end = 0, time.monotonic() + 1
+        while time.monotonic() < end:
+            with contextlib.suppress(BlockingIOError):
+                sent += os.write(worker.process.stdin.fileno(), (line * 40)[sent % len(line):])
+                end = time.monotonic() + 1
+        status = pathlib.Path(f"/proc/{worker.process.pid}/status").read_text()
+        memory = int(next(word for word in status.splitlines() if word.startswith("VmHWM")).split()[1])
+        os.set_blocking(worker.process.stdin.fileno(), True)
+        rest = line[sent % len(line):] if sent % len(line) else b""
+        out, said = worker.process.communicate(rest, timeout=SECONDS)
+        answers, status = out.splitlines(), worker.process.returncode
+        assert len(answers) == -(-sent // len(line)) and status == 0, (len(answers), sent, said)
+        assert sent < 1 << 20 and memory < 64 << 10, (sent, memory)
+
+
+def test_sigterm_finishes_what_is_under_way():
+    picture("in.png")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        os.mkfifo("slow.png")
+        worker = Worker("-j2")
+        worker.send({"id": 0, "filter": "blur", "input": "in.png", "output": "0.png"},
+                    {"id": 1, "filter": "blur", "input": "slow.png", "output": "1.png"})
+        assert worker.answer()["id"] == 0
+        with open("slow.png", "wb") as pipe:  # now job 1 has begun
+            worker.process.send_signal(number)
+            time.sleep(0.1)
+            assert worker.process.poll() is None
+            pipe.write(pathlib.Path("in.png").read_bytes())
+        answers, status, said = worker.end()
+        assert [a["id"] for a in answers] == [1] and answers[0]["status"] == "done" and os.path.exists("1.png"), answers
+        assert status == 128 + number and "interrupted: 2 of 2 jobs done" in said, (status, said)
+        os.remove("slow.png")
+    worker = Worker()  # one that only waits for a line
+    worker.send({"id": 0, "filter": "blur", "input": "in.png", "output": "0.png"})
+    worker.answer()
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.wait(timeout=SECONDS) == 128 + signal.SIGTERM
+
+
+def test_a_second_signal_ends_at_once():
+    os.mkfifo("slow.png")
+    worker = Worker()
+    worker.send({"id": 0, "filter": "blur", "input": "slow.png", "output": "0.png"})
+    with open("slow.png", "wb"):
+        worker.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        worker.process.send_signal(signal.SIGTERM)
+        answers, status, _ = worker.end()
+    assert status == 128 + signal.SIGTERM and not os.path.exists("0.png"), status
+    assert [(a["id"], a["class"], a["retry"]) for a in answers] == [(0, "interrupted", True)], answers
+
+
+def test_the_reader_is_gone():
+    picture("in.png")
+    worker = Worker()
+    worker.process.stdout.close()
+    with contextlib.suppress(BrokenPipeError):
+        worker.send(*[{"filter": "blur", "input": "in.png", "output": "0.png"}] * 50)
+        worker.process.stdin.close()
+    assert worker.process.wait(timeout=SECONDS) == -signal.SIGPIPE
+
+
+def test_lines_that_are_no_jobs():
+    """Each is answered by a failed line, and the rest goes on."""
+    picture("in.png")
+    good = {"id": "good", "filter": "blur", "input": "in.png", "output": "o.png"}
+    pair = {"id": 2, "expected": "in.png", "actual": "in.png"}
+    cases = [(b"{", "is not JSON"), (b"[1]", "is not an object"), (b"7", "is not JSON"), (b"{} {}", "is not JSON"),
+             (b'{"id": 1, "id": 2}', "duplicate"), (b'{"id": 1, "x\0": 2}', "contains a NUL byte"),
+             (b'{"id": "\xff"}', "is not JSON"), (b"[" * 100000, "is not JSON"), (b'{"id": 1e999}', "is not JSON"),
+             (b"{" + b" " * (1 << 20) + b"}", "is longer than 1048576 bytes"), (b'{"id": "\\ud800"}', "is not JSON"),
+             ({}, "names no file"), ({**good, **pair}, "has an image and a pair"), ({"input": "in.png"}, 'has no "output"'),
+             ({"output": "o.png"}, 'has no "input"'), ({"actual": "o.png"}, 'has no "expected"'), ({**good, "input": ""}, "is no path"),
+             ({**good, "input": "-"}, "the standard streams hold the jobs"), ({**good, "input": 7}, "is no path"),
+             ({**good, "filter": None}, 'has no "filter"'), ({**good, "output": "o.xyz"}, "give the file such a name"),
+             ({**good, "output": "in.png"}, "is the same file as"), ({**good, "filter": "blurr"}, 'did you mean "blur"?'),
+             ({**good, "qualty": 1}, "did you mean --quality?"), ({**good, "quality": 101}, "from 1 to 100"),
+             ({**good, "quality": 1.5}, "from 1 to 100"), ({**good, "quality": True}, '"quality" needs a value: N'),
+             ({**good, "strip": "yes"}, '"strip" is true or false'), ({**good, "strip": {}}, '"strip" is an object'),
+             ({**good, "in-place": True}, "is no option of a job"), ({**good, "jobs": 3}, "is no option of a job"),
+             ({**good, "list": True}, "is no option of a job"), ({**good, "device": 0}, "is no option of a job"),
+             ({**good, "tolerance": 1}, "is for a pair"), ({**pair, "filter": "blur"}, 'is for an "input"'),
+             ({**pair, "border": "zero"}, 'is for an "input"'), ({**good, "variant": "cpu", "backend": "cuda"}, "leave one out"),
+             ({**pair, "ignore": [[1]]}, "is a list of lists"), ({**pair, "diff": "in.png"}, "is one of the images")]
+    lines = []
+    for case, _ in cases:
+        lines += [case + b"\n" if isinstance(case, bytes) else case, good]
+    lines[-1] = json.dumps(good).encode()  # without an end
+    for arguments in (["--ordered"], ["-j1"]):
+        answers, status, said = work(lines, *arguments)
+        assert len(answers) == 2 * len(cases) and status == 1, (len(answers), said)
+        for number, (case, words) in enumerate(cases):
+            bad, other = answers[2 * number:2 * number + 2]
+            assert bad["status"] == "failed" and words in bad["error"] and bad["retry"] is False, (case, bad)
+            assert bad["error"].startswith((f"line {2 * number + 1}: ", "o.xyz: ")), bad
+            assert not isinstance(case, dict) or bad["id"] == case.get("id"), bad
+            assert (other["id"], other["status"]) == ("good", "done"), other
+
+
+def test_ids_and_names_come_back():
+    picture("in.png")
+    ids = ["18446744073709551615", "-0.10", "1E5", '"a\\u00e9\\n\\udc80,}]"', '{"a": [1, {"id": 2}], "b": "]"}', "null", "true",
+           '" \\\\"', '""', "[ ]"]
+    lines = [f'\t{{"filter":"blur", "id" : {text} ,"input":"in.png","output":"o.png"}} \r\n'.encode() for text in ids]
+    worker = Worker("--ordered", "-q")
+    out, _ = worker.process.communicate(b"".join(lines), timeout=SECONDS)
+    for text, line in zip(ids, out.decode().splitlines(), strict=True):
+        assert line.startswith(f'{{"id":{text},"status":"done"'), line
+    name = b"caf\xe9\xff\xf0.png"
+    pathlib.Path(os.fsdecode(name)).write_bytes(pathlib.Path("in.png").read_bytes())
+    (answer,), status, _ = work([{"filter": "blur", "input": os.fsdecode(name), "output": os.fsdecode(b"\x80" + name)}])
+    assert status == 0 and os.fsencode(answer["output"]) == b"\x80" + name and os.path.exists(b"\x80" + name), answer
+    (answer,), status, _ = work([{"filter": "blur", "input": "in.png", "output": "\U0001f600\u00e9.png"}])
+    assert status == 0 and os.path.exists("\U0001f600\u00e9.png"), answer
+
+
+def test_statuses():
+    picture("in.png")
+    pathlib.Path("cut.png").write_bytes(pathlib.Path("in.png").read_bytes()[:50])
+    good = {"id": 0, "filter": "blur", "input": "in.png", "output": "o.png"}
+    bad, full = {**good, "id": 1, "input": "cut.png"}, {**good, "id": 2, "output": "/dev/full", "format": "png"}
+    for lines, want in (([good], 0), ([], 0), ([good, bad], 1), ([good, full], 75), ([full, bad, good], 75)):
+        answers, status, _ = work(lines)
+        assert status == want and {a["id"]: a.get("retry") for a in answers} == {
+            line["id"]: {0: None, 1: False, 2: True}[line["id"]] for line in lines}, (answers, status)
+    done = subprocess.run([PROGRAM, "--jobs-from", "none.jsonl"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == "gpuconv: none.jsonl: cannot be read: No such file or directory\n"
+    answers, status, _ = work([{**good, "output": "none/o.png"}])
+    assert status == 1 and answers[0]["class"] == "output" and answers[0]["retry"] is False, answers
+    skipped, status, _ = work([{**good, "skip-existing": True}])
+    assert status == 0 and skipped[0]["status"] == "skipped", skipped
+
+
+def test_pairs():
+    """The answers are those of --compare."""
+    picture("e.png")
+    picture("a.png", seed=1)
+    picture("s.png", width=41)
+    picture("m.png", seed=2)
+    pathlib.Path("cut.png").write_bytes(pathlib.Path("a.png").read_bytes()[:60])
+    cases = [({"actual": "a.png"}, []), ({"actual": "e.png"}, []), ({"actual": "s.png"}, []), ({"actual": "cut.png"}, []),
+             ({"actual": "none.png"}, []), ({"actual": "a.png", "tolerance": 7}, ["--tolerance", "7"]),
+             ({"actual": "a.png", "different": "50%", "ignore": ["0,0,10,10", "20,20,5,5"], "ignore-antialiasing": True},
+              ["--different", "50%", "--ignore", "0,0,10,10", "--ignore", "20,20,5,5", "--ignore-antialiasing"]),
+             ({"actual": "a.png", "mask": "m.png", "min-ssim": 0.1}, ["--mask", "m.png", "--min-ssim", "0.1"]),
+             ({"actual": "a.png", "mask": "s.png"}, ["--mask", "s.png"]), ({"actual": "a.png", "diff": "d.png"}, [])]
+    for arguments in (["--ordered", "-j3"], ["-j1"]):
+        answers, status, said = work([{"id": i, "expected": "e.png", **case} for i, (case, _) in enumerate(cases)], *arguments)
+        assert status == 1 and [answer.pop("id") for answer in answers] == list(range(len(cases))), answers
+        assert "3 of 10 jobs failed" not in said and "2 of 10 jobs failed" in said, said
+        for (case, options), answer in zip(cases, answers, strict=True):
+            diff = ["d2.png"] if "diff" in case else []
+            done = subprocess.run([PROGRAM, "--compare", "--json", *options, "e.png", case["actual"], *diff], capture_output=True)
+            want = json.loads(done.stdout)
+            for row in (want, answer):
+                row.pop("picture", None)
+            assert answer == want, (case, answer, want)
+        assert pathlib.Path("d.png").read_bytes() == pathlib.Path("d2.png").read_bytes()
+        os.remove("d.png")
+    mixed = [{"id": 0, "expected": "e.png", "actual": "e.png"}, {"id": 1, "filter": "blur", "input": "e.png", "output": "o.png"}]
+    answers, status, _ = work(mixed * 20, "--ordered")
+    assert [answer["status"] for answer in answers] == ["equal", "done"] * 20 and status == 0, answers
+
+
+def test_a_gpu_takes_one_filter_after_the_other():
+    """Four workers share its constant memory, which has the taps of one filter."""
+    picture("in.png")
+    filters = ("blur", "sharpen", "emboss", "gaussian:2", "blur,sharpen")
+    lines = {backend: [{"id": i, "filter": filters[i * 7 % 5], "input": "in.png", "output": f"{backend}{i}.png",
+                        "backend": backend, "linear": i % 3 == 0} for i in range(60)] for backend in ("cpu", "cuda")}
+    for backend, group in lines.items():
+        answers, status, said = work(group, "-j4", "-q", program=STUB)
+        assert status == 0 and all(answer["backend"] == backend for answer in answers), (said, answers)
+    for i in range(60):
+        assert pathlib.Path(f"cpu{i}.png").read_bytes() == pathlib.Path(f"cuda{i}.png").read_bytes(), lines["cpu"][i]
+    heavy = {"filter": "log:15,log:15,log:15", "input": "in.png", "output": "o.png"}
+    answers, status, _ = work([heavy] * 3, program=STUB)  # the GPU's start costs more than it saves
+    assert status == 0 and all(answer["backend"] == "cpu" for answer in answers), answers
+    picture("large.png", width=300, height=300)
+    answers, status, _ = work([{**heavy, "input": "large.png"}] * 60, "-j1", program=STUB)
+    backends = [answer["backend"] for answer in answers]  # each image is known only when it comes
+    assert status == 0 and backends[0] == "cpu" and backends[-1] == "cuda", backends
+    answers, status, _ = work([{**heavy, "backend": "cuda"}], "--backend", "cpu")
+    assert answers[0]["status"] == "failed" and answers[0]["class"] == "gpu" and not answers[0]["retry"], answers
+
+
+def test_many_jobs_leak_nothing():
+    """Thousands of jobs with ever other options hold no more memory than hundreds."""
+    picture("in.png", width=4, height=3)
+    peaks = []
+    for count in (700, 3000):
+        lines = b"".join(json.dumps({"id": i, "filter": f"gaussian:{1 + i % 700 / 1000}", "input": "in.png",
+                                     "output": "o.png"}).encode() + b"\n" for i in range(count))
+        pathlib.Path("lines").write_bytes(lines)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        answers = subprocess.run([PROGRAM, "-q", "-j2", "--jobs-from", "lines"], capture_output=True)
+        assert answers.returncode == 0 and answers.stdout.count(b'"done"') == count, answers.stderr
+        peaks.append(max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+    assert peaks[1] < peaks[0] + 8000, peaks
+
+
+if b"without --jobs-from" in subprocess.run([PROGRAM, "--jobs-from", "/dev/null"], capture_output=True).stderr:
+    skip("this build has no jansson")
+run_tests(globals())
