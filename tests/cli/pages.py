@@ -230,7 +230,8 @@ RULES = [
     (r"meson test -C build --benchmark", elsewhere("tests/library/meson.build", "benchmark('library'"), False),
     (r"meson test -C build", elsewhere(".ci/run", 'meson test -C "$1"'), False),
     (r"git clone URL gpuconv.*", elsewhere("tests/cli/notebook.py", '"git clone"'), False),
-    (r"benchmarks/(peers|png_peers|array_peers|backends|join|learn)\.py|tests/variants/choice\.py --update", name_script, False),
+    (r"benchmarks/(peers|png_peers|array_peers|backends|join|learn)\.py|tests/variants/choice\.py --update"
+     r"|tests/cluster/engines\.py", name_script, False),
     (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
     (r"(meson setup|ninja -C) build .*", set_up, False),
     (r"build/tests/variants/check_variants --quick --variant \w+", check, True),
@@ -238,6 +239,7 @@ RULES = [
     (r"ncu .* build/gpuconv .*", profile, True),
     (r"(build/)?gpuconv --bench.*", bench, True),
     (r"gpuconv .*--backend cuda.*", expect, True),
+    (r"parallel --pipe .*", elsewhere("tests/cluster/engines.py", '"parallel", "--pipe"'), False),
     (r"((find|curl|printf) .*\| )?gpuconv .*", expect, False),
 ]
 

@@ -43,7 +43,9 @@ def documented_lines(root):
     lines = []
     for name in ("README.md", "docs/manual.md"):
         with open(os.path.join(root, name), encoding="utf-8") as file:
-            for block in re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S):
+            for marker, block in re.findall(r"(^<!-- [^\n]* -->\n)?^```sh\n(.*?)^```", file.read(), re.M | re.S):
+                if marker:
+                    continue  # another test runs it
                 lines += [re.sub(r"\s+# .*", "", line) for line in block.splitlines() if "--shard " in line]
     unknown = [line for line in lines if not line.startswith(tuple(word for _, words in ENGINES.values() for word in words))]
     if unknown or not lines:
