@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole files. Reading takes all of a file into memory. Writing is atomic: afterwards the file is complete or as it
+ * Files. Reading takes all of a file into memory. Writing is atomic: afterwards the file is complete or as it
  * was. The path "-" is standard input or output. */
 #ifndef GPUCONV_FILE_H
 #define GPUCONV_FILE_H
@@ -32,6 +32,9 @@ bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, st
 bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,
                     struct error *error);
 
+/* The bytes of a temporary file's name, hidden and random, with the NUL. */
+enum { FILE_TEMPORARY = sizeof ".gpuconv-0123456789abcdef" };
+
 /* The functions that file_write calls before and after it renames the temporary file. All three are called in turn. */
 struct file_guard {
     void (*begin)(void *context); /* file_write is about to look at what is there */
@@ -52,6 +55,25 @@ struct file_guard {
  * written directly, without GUARD. */
 bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
                 struct error *error);
+
+/* The same, written piece by piece. */
+struct file_output {
+    int descriptor; /* open for writing */
+
+    /* For replace.c. */
+    const char *path; /* of messages */
+    char *real;       /* the path without symbolic links; NULL: pipes and devices are written directly */
+    int folder;       /* open: all steps happen in the same folder, even if it is renamed meanwhile; -1: the same */
+    bool exists;
+    struct stat info;               /* if it exists */
+    char temporary[FILE_TEMPORARY]; /* the name of the temporary file; empty: none */
+};
+
+/* Begin to write to PATH, write SIZE bytes, and end. All are as in file_write, but signals are not blocked: block those
+ * that end the program. Call file_output_close in any case; unless KEEP, the old file stays. */
+bool file_output_open(struct file_output *output, const char *path, struct error *error);
+bool file_output_write(const struct file_output *output, const void *bytes, size_t size, struct error *error);
+bool file_output_close(struct file_output *output, bool keep, const struct file_guard *guard, struct error *error);
 
 /* Delete the file PATH. */
 bool file_remove(const char *path, struct error *error);

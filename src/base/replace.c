@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing whole files. Output goes to a temporary file, which is renamed when it is complete. */
+ * Writing files. Output goes to a temporary file, which is renamed when it is complete. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -57,34 +57,22 @@ static bool close_after(int fd, bool done)
     return done;
 }
 
-/* Write to a pipe, a terminal or a device. */
-static bool write_direct(const char *path, const uint8_t *bytes, size_t size, struct error *error)
-{
-    const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return close_after(fd, fd >= 0 && write_all(fd, bytes, size)) || write_failed(path, true, error);
-}
-
-/* The name of a temporary file, hidden and random. */
-struct temporary {
-    char name[sizeof ".gpuconv-0123456789abcdef"]; /* empty if the file has none */
-};
-
 /* Find a new name in FOLDER. If UNNAMED is -1, make a file of that name with MODE; otherwise link the open file UNNAMED
  * to it. Returns the open file, or -1. */
-static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary *temporary)
+static int temporary_name(int folder, mode_t mode, int unnamed, char temporary[FILE_TEMPORARY])
 {
     for (int attempt = 0; attempt < 100; attempt++) { /* with 64 random bits, the first is new as a rule */
         uint64_t random = 0;
         int fd = -1;
         if (getrandom(&random, sizeof random, 0) < 0)
             break;
-        snprintf(temporary->name, sizeof temporary->name, ".gpuconv-%016llx", (unsigned long long)random);
+        snprintf(temporary, FILE_TEMPORARY, ".gpuconv-%016llx", (unsigned long long)random);
         if (unnamed < 0) {
-            fd = openat(folder, temporary->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+            fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         } else {
             char link[32];
             snprintf(link, sizeof link, "/proc/self/fd/%d", unnamed);
-            if (linkat(AT_FDCWD, link, folder, temporary->name, AT_SYMLINK_FOLLOW) == 0)
+            if (linkat(AT_FDCWD, link, folder, temporary, AT_SYMLINK_FOLLOW) == 0)
                 fd = unnamed;
         }
         if (fd >= 0)
@@ -92,16 +80,16 @@ static int temporary_name(int folder, mode_t mode, int unnamed, struct temporary
         if (errno != EEXIST)
             break;
     }
-    temporary->name[0] = '\0';
+    temporary[0] = '\0';
     return -1;
 }
 
 /* Open a new file in FOLDER. If the file system can, the file has no name, so that it disappears however the process
  * ends; otherwise it has a name from the beginning. */
-static int temporary_open(int folder, mode_t mode, struct temporary *temporary)
+static int temporary_open(int folder, mode_t mode, char temporary[FILE_TEMPORARY])
 {
     const int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-    temporary->name[0] = '\0';
+    temporary[0] = '\0';
     if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) /* linkat needs it */
         return fd;
     if (fd >= 0)
@@ -170,85 +158,25 @@ static bool keep_attributes(int from, const struct stat *info, int to)
 
 /* ---- Replacing ---- */
 
-/* The place of the new file. */
-struct target {
-    int folder;       /* open: all steps happen in the same folder, even if it is renamed meanwhile */
-    const char *name; /* in it; no symbolic link */
-    bool exists;
-    struct stat info; /* if it exists */
-};
-
-/* Write a temporary file, which then has a name. */
-static bool write_temporary(const struct target *target, const uint8_t *bytes, size_t size, struct temporary *temporary)
+/* Find what is at PATH, and open the folder for a temporary file. Pipes and devices are opened themselves. */
+static bool find_place(struct file_output *output, const char *path, struct error *error)
 {
-    const int folder = target->folder;
-    const int old =
-        target->exists ? openat(folder, target->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) : -1;
-    struct stat info = target->info;
-    if (old >= 0)
-        fstat(old, &info); /* this cannot fail */
-    const int fd = temporary_open(folder, target->exists ? 0600 : 0666, temporary);
-    bool done = fd >= 0 && write_all(fd, bytes, size) &&
-                (!target->exists || (keep_attributes(old, &info, fd) && (fsync(fd) == 0 || errno == EINVAL))) &&
-                (temporary->name[0] != '\0' || temporary_name(folder, 0, fd, temporary) >= 0);
-    done = close_after(fd, done);
-    close_after(old, false); /* it was only read */
-    return done;
-}
-
-/* Let the temporary file take its place, if GUARD allows it; *REFUSED says that it does not. */
-static bool rename_guarded(const struct target *target, const struct temporary *temporary,
-                           const struct file_guard *guard, bool *refused, struct error *error)
-{
-    struct stat info;
-    const int folder = target->folder;
-    const char *name = target->name;
-    if (guard == NULL)
-        return renameat(folder, temporary->name, folder, name) == 0;
-    guard->begin(guard->context);
-    const bool there = fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
-    *refused = !guard->allow(guard->context, there ? &info : NULL, error);
-    const bool done = !*refused && renameat(folder, temporary->name, folder, name) == 0;
-    const int reason = errno;
-    guard->end(guard->context, done && fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? &info : NULL);
-    errno = reason;
-    return done;
-}
-
-/* Write the file at TARGET. Signals are blocked until no temporary file is left, because most of them end the
- * program. */
-static bool write_renamed(const struct target *target, const uint8_t *bytes, size_t size,
-                          const struct file_guard *guard, bool *refused, struct error *error)
-{
-    sigset_t all, before;
-    struct temporary temporary;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    bool done =
-        write_temporary(target, bytes, size, &temporary) && rename_guarded(target, &temporary, guard, refused, error);
-    const int reason = errno;
-    if (!done && temporary.name[0] != '\0' && unlinkat(target->folder, temporary.name, 0) != 0)
-        errno = reason;
-    done = done && (!target->exists || folder_flush(target->folder));
-    pthread_sigmask(SIG_SETMASK, &before, NULL); /* it does not set errno */
-    return done;
-}
-
-bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
-                struct error *error)
-{
-    struct target target = {.folder = -1};
-    struct stat *status = &target.info;
-    bool done = false, refused = false;
-    if (file_is_standard(path) || strcmp(path, "/dev/stdout") == 0)
-        return write_all(STDOUT_FILENO, bytes, size) || write_failed("standard output", true, error);
-    const bool exists = stat(path, status) == 0;
+    struct stat *status = &output->info;
+    const bool standard = file_is_standard(path) || strcmp(path, "/dev/stdout") == 0;
+    *output = (struct file_output){.path = standard ? "standard output" : path, .folder = -1, .descriptor = -1};
+    if (standard) {
+        output->descriptor = STDOUT_FILENO;
+        return true;
+    }
+    const bool exists = output->exists = stat(path, status) == 0;
     if (!exists && errno != ENOENT)
         return write_failed(path, exists, error);
     if (exists && S_ISDIR(status->st_mode))
         return error_about(error, ERROR_OUTPUT, path, "is a folder; give the path of a file");
-    if (exists && !S_ISREG(status->st_mode))
-        return write_direct(path, bytes, size, error);
+    if (exists && !S_ISREG(status->st_mode)) {
+        output->descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return output->descriptor >= 0 || write_failed(path, exists, error);
+    }
     if (!exists && lstat(path, status) == 0 && S_ISLNK(status->st_mode)) /* another file may have come just now */
         return error_about(error, ERROR_OUTPUT, path,
                            "is a symbolic link to a file that does not exist; remove it or give the file's own path");
@@ -258,21 +186,109 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
     if (exists && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
         return write_failed(path, exists, error);
 
-    char *real = exists ? realpath(path, NULL) : strdup(path);
-    char *folder = real != NULL ? file_folder(real) : NULL;
+    output->real = exists ? realpath(path, NULL) : strdup(path);
+    char *folder = output->real != NULL ? file_folder(output->real) : NULL;
     if (folder != NULL)
-        target.folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (real != NULL && target.folder >= 0) {
-        const char *slash = strrchr(real, '/');
-        target.name = slash != NULL ? slash + 1 : real;
-        target.exists = exists;
-        done = write_renamed(&target, bytes, size, guard, &refused, error);
-    }
-    if (!done && !refused)
-        write_failed(path, exists, error);
-    if (target.folder >= 0)
-        close(target.folder);
+        output->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int reason = errno;
     free(folder);
-    free(real);
+    errno = reason;
+    return output->folder >= 0 || write_failed(path, exists, error);
+}
+
+/* Open the temporary file, unless the output is written itself. */
+static bool open_temporary(struct file_output *output, struct error *error)
+{
+    if (output->folder >= 0)
+        output->descriptor = temporary_open(output->folder, output->exists ? 0600 : 0666, output->temporary);
+    return output->descriptor >= 0 || write_failed(output->path, output->exists, error);
+}
+
+/* The name in the folder; no symbolic link. */
+static const char *target_name(const struct file_output *output)
+{
+    const char *slash = strrchr(output->real, '/');
+    return slash != NULL ? slash + 1 : output->real;
+}
+
+/* Give the temporary file a name, if it has none, and what it takes over from the old file. */
+static bool complete_temporary(struct file_output *output)
+{
+    const int folder = output->folder, fd = output->descriptor;
+    const int old = output->exists
+                        ? openat(folder, target_name(output), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+                        : -1;
+    if (old >= 0)
+        fstat(old, &output->info); /* this cannot fail */
+    const bool done =
+        (!output->exists || (keep_attributes(old, &output->info, fd) && (fsync(fd) == 0 || errno == EINVAL))) &&
+        (output->temporary[0] != '\0' || temporary_name(folder, 0, fd, output->temporary) >= 0);
+    close_after(old, false); /* it was only read */
+    return done;
+}
+
+/* Let the temporary file take its place, if GUARD allows it; *REFUSED says that it does not. */
+static bool rename_guarded(const struct file_output *output, const struct file_guard *guard, bool *refused,
+                           struct error *error)
+{
+    struct stat info;
+    const int folder = output->folder;
+    const char *name = target_name(output);
+    if (guard == NULL)
+        return renameat(folder, output->temporary, folder, name) == 0;
+    guard->begin(guard->context);
+    const bool there = fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    *refused = !guard->allow(guard->context, there ? &info : NULL, error);
+    const bool done = !*refused && renameat(folder, output->temporary, folder, name) == 0;
+    const int reason = errno;
+    guard->end(guard->context, done && fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? &info : NULL);
+    errno = reason;
+    return done;
+}
+
+bool file_output_open(struct file_output *output, const char *path, struct error *error)
+{
+    return find_place(output, path, error) && open_temporary(output, error);
+}
+
+bool file_output_write(const struct file_output *output, const void *bytes, size_t size, struct error *error)
+{
+    return write_all(output->descriptor, bytes, size) || write_failed(output->path, output->exists, error);
+}
+
+bool file_output_close(struct file_output *output, bool keep, const struct file_guard *guard, struct error *error)
+{
+    const int folder = output->folder, fd = output->descriptor;
+    bool refused = false, done = keep && (folder < 0 || complete_temporary(output));
+    done = close_after(fd != STDOUT_FILENO ? fd : -1, done) &&
+           (folder < 0 || rename_guarded(output, guard, &refused, error));
+    const int reason = errno;
+    if (!done && output->temporary[0] != '\0')
+        unlinkat(folder, output->temporary, 0);
+    errno = reason;
+    done = done && (folder < 0 || !output->exists || folder_flush(folder));
+    if (keep && !done && !refused)
+        write_failed(output->path, output->exists, error);
+    if (folder >= 0)
+        close(folder);
+    free(output->real);
+    *output = (struct file_output){.folder = -1, .descriptor = -1};
+    return done;
+}
+
+bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
+                struct error *error)
+{
+    struct file_output output;
+    sigset_t all, before;
+    bool done = find_place(&output, path, error);
+    const bool renames = output.folder >= 0;
+    sigfillset(&all);
+    if (renames) /* until no temporary file is left, because most signals end the program */
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+    done = done && open_temporary(&output, error) && file_output_write(&output, bytes, size, error);
+    done = file_output_close(&output, done, guard, error);
+    if (renames)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
     return done;
 }
