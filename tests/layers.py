@@ -15,7 +15,7 @@ import tempfile
 
 # From top to bottom.
 ROOMS = ["main.c", "app", "library", "compare", "batch", "bench", "pipeline", "variants", "cpu", "kernels", "codec", "metadata",
-         "jpeg", "png", "container", "plan", "filter", "image", "base"]
+         "jpeg", "png", "container", "plan", "filter", "image", "archive", "base"]
 # A library inside the house: what includes its other headers is a part of it.
 HEADERS = {"jpeg": ("jpeg/jpeg.h", "kernels")}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
