@@ -163,6 +163,11 @@ const struct option option_table[] = {
           .use = USE_RUN, .compares = true),
     FLAG("fail-fast", GROUP_MANY, batch.fail_fast, "start no more files after a failure", .use = USE_RUN),
 
+    FLAG("tar", GROUP_MANY, tar, "filter the images of a tar archive, into another one", .use = USE_RUN),
+    FLAG("images-only", GROUP_MANY, images_only, "leave out what is no image in a --tar archive", .use = USE_RUN),
+    FLAG("keep-failed", GROUP_MANY, keep_failed, "keep images that fail unchanged in the --tar archive",
+         .use = USE_RUN),
+
     FLAG("verbose", GROUP_TALK, verbose, "print what was chosen and why, and how long it took", .letter = 'v'),
     FLAG("quiet", GROUP_TALK, quiet, "print no warnings, no progress and no summary", .letter = 'q'),
     MODE("help", GROUP_TALK, MODE_HELP, "print this text", .letter = 'h'),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- Arguments ---- */
 
@@ -137,6 +138,8 @@ static bool validate_pairs(const struct options *options, struct error *error)
         {"skip-existing", "in-place", false,
          "--skip-existing and --in-place contradict each other; give --report FILE, and run the same line to continue"},
         {"null", "files-from", true, "--null says how --files-from separates its names; give both or neither"},
+        {"images-only", "tar", true, "--images-only is for archives; give --tar, too"},
+        {"keep-failed", "tar", true, "--keep-failed is for archives; give --tar, too"},
         {"delete", "update", true, "--delete goes with --update; give both or neither"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -194,6 +197,13 @@ static bool validate_question(int count, const struct options *options, struct e
                      options->operands[0]);
 }
 
+/* In any case of letters. */
+static bool ends_in(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), size = strlen(suffix);
+    return length > size && strcasecmp(path + length - size, suffix) == 0;
+}
+
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error)
 {
     if (options->list.format != NULL || format_find_by_path(path) != NULL)
@@ -204,7 +214,10 @@ bool options_check_suffix(const struct options *options, const char *path, bool 
     format_join_suffixes("and", suffixes, sizeof suffixes);
     return error_about(error, ERROR_USAGE, path,
                        "gpuconv writes %s; give the file such a name, or its format with --format%s%s", suffixes,
-                       bare ? ", or a folder with -o " : "", bare ? path : "");
+                       bare                    ? ", or a folder with -o "
+                       : ends_in(path, ".tar") ? ", or --tar for an archive"
+                                               : "",
+                       bare ? path : "");
 }
 
 /* Refuse options of a run that contradict each other. */
@@ -212,7 +225,7 @@ static bool validate_run_options(const struct options *options, struct error *er
 {
     const struct list_request *list = &options->list;
     const struct option *many = first_given(options, USE_MANY);
-    if (list->output == NULL && !list->in_place && many != NULL)
+    if (list->output == NULL && !list->in_place && !options->tar && many != NULL)
         return error_set(error, ERROR_USAGE,
                          "--%s is for many files; say where they go with --output DIR, or --in-place", many->name);
     if (list->in_place && options->shard.count > 1)
@@ -283,6 +296,53 @@ static bool validate_pair(int count, struct options *options, struct error *erro
     return true;
 }
 
+/* Refuse options that mean files and folders. */
+static bool validate_tar_options(const struct options *options, struct error *error)
+{
+    static const char *const names[] = {"output", "in-place", "recursive", "files-from", "skip-existing", "shard"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (options_given(options, names[i]))
+            return error_set(error, ERROR_USAGE,
+                             "--%s is for files, and --tar takes one archive and writes another; leave one out",
+                             names[i]);
+    return true;
+}
+
+/* Does PATH have the suffix of a compressed archive? */
+static bool names_compressed(const char *path)
+{
+    static const char *const suffixes[] = {".gz", ".tgz", ".zst", ".tzst", ".xz", ".txz", ".bz2", ".tbz", ".lz4"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (ends_in(path, suffixes[i]))
+            return true;
+    return false;
+}
+
+/* --tar FILTER INPUT OUTPUT. */
+static bool validate_tar(int count, struct options *options, struct error *error)
+{
+    if (!validate_tar_options(options, error))
+        return false;
+    if (count != 3)
+        return error_set(error, ERROR_USAGE,
+                         "--tar takes a FILTER, the archive INPUT and the archive OUTPUT, not %d operand%s; usage: "
+                         "gpuconv --tar FILTER INPUT OUTPUT",
+                         count, count == 1 ? "" : "s");
+    options->input = options->operands[1];
+    options->output = options->operands[2];
+    if (names_compressed(options->output))
+        return error_about(error, ERROR_USAGE, options->output,
+                           "would not be compressed: --tar writes plain archives; compress it in a pipe, such as "
+                           "gpuconv --tar FILTER INPUT - | zstd > OUTPUT");
+    if (format_find_by_path(options->output) != NULL)
+        return error_about(error, ERROR_USAGE, options->output,
+                           "has the name of an image, and --tar writes an archive; name a file such as out.tar");
+    if (file_is_standard(options->output) && options->report != NULL && file_is_standard(options->report))
+        return error_set(error, ERROR_USAGE,
+                         "the archive and its --report would both go to standard output; name a file for one of them");
+    return true;
+}
+
 static bool validate_run(int count, struct options *options, struct error *error)
 {
     if (!validate_run_options(options, error))
@@ -290,6 +350,8 @@ static bool validate_run(int count, struct options *options, struct error *error
     if (count == 0)
         return error_set(error, ERROR_USAGE, "FILTER, INPUT and OUTPUT are missing; " USAGE);
     options->filter = options->operands[0];
+    if (options->tar)
+        return validate_tar(count, options, error);
     options->list.inputs = options->operands + 1;
     options->list.input_count = (size_t)count - 1;
     options->pair = options->list.output == NULL && !options->list.in_place;

@@ -85,8 +85,10 @@ struct options {
     struct shard shard; /* count 0: all */
     const char *report; /* NULL: none */
 
+    bool tar;                                /* MODE_RUN of one archive, from INPUT to OUTPUT */
+    bool images_only, keep_failed;           /* with `tar` */
     bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
-    const char *input, *output;              /* of that image */
+    const char *input, *output;              /* of that image or archive */
     const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
     const char *check;                       /* MODE_DIGEST: a list of digests; NULL: make one */
     const char *jobs_from;                   /* MODE_JOBS: the lines */

@@ -14,6 +14,7 @@
 #include "batch/collisions.h"
 #include "batch/digest_list.h"
 #include "batch/file_list.h"
+#include "batch/members.h"
 #include "batch/report.h"
 #include "variants/choose.h"
 
@@ -30,8 +31,10 @@ struct output {
     struct progress progress;
     struct report report;
     struct warnings *warnings;
-    int status;        /* of the last job that failed */
-    int report_status; /* of the report, if lines are missing from it */
+    int status;                  /* of the last job that failed */
+    int report_status;           /* of the report, if lines are missing from it */
+    struct members *members;     /* of --tar */
+    size_t lost[JOB_FAILED + 1]; /* by outcome: jobs that failed when their members were written */
     struct digests digests;
 };
 
@@ -88,6 +91,8 @@ static void print_result(const struct options *options, const struct job_result 
     const struct job *job = result->job;
     if (result->outcome == JOB_SKIPPED && options->list.in_place)
         print_detail("skipped", "%s: an earlier run wrote it, says %s", job->input, options->report);
+    else if (result->outcome == JOB_SKIPPED && options->tar)
+        print_detail("unchanged", "%s: is no image", job->input);
     else if (result->outcome == JOB_SKIPPED)
         print_detail("skipped", "%s: %s exists", file_input_name(job->input), job->output);
     else if (options->pair)
@@ -175,6 +180,18 @@ static void on_report(void *context, const struct job_result *result, enum job_e
         print_end(output, result);
 }
 
+/* The same for a member of an archive, which is written first. The result is the batch's own, which may change. */
+static void on_member(void *context, const struct job_result *result, enum job_event event)
+{
+    struct output *output = context;
+    const enum job_outcome outcome = result->outcome;
+    if (event == JOB_WRITTEN)
+        members_write(output->members, (struct job_result *)result);
+    output->lost[outcome] += result->outcome != outcome;
+    if (event == JOB_GPU_FAILED || !members_are_broken(output->members))
+        on_report(context, result, event);
+}
+
 static void on_progress(void *context, const struct batch_totals *totals)
 {
     struct output *output = context;
@@ -195,6 +212,8 @@ static const char *describe_continuation(const struct options *options, const st
 {
     if (options->mode == MODE_DIGEST)
         return "; run the same line again";
+    if (options->tar)
+        return "; the output is not complete: run the same line again";
     if (options->list.in_place && totals->done > 0 && (report->inode == 0 || file_is_standard(report->path)))
         return "; the same line would filter these again: name only the others, and give --report FILE next time";
     return options->list.in_place || options->job.skip_existing ? "; run the same line again to continue"
@@ -217,7 +236,10 @@ static int print_totals(const struct output *output, const struct batch_totals *
                 options->shard.count, output->report.host, output->report.run.listing, output->report.run.files,
                 output->report.run.files == 1 ? "" : "s");
     if (!options->quiet && ((totals->count > 1 && options->mode != MODE_DIGEST) || options->verbose || sharded))
-        print_summary(totals, "file", options->list.in_place ? "earlier runs wrote them" : "their outputs exist");
+        print_summary(totals, "file",
+                      options->tar             ? "no images, unchanged"
+                      : options->list.in_place ? "earlier runs wrote them"
+                                               : "their outputs exist");
     const size_t ended = totals->done + totals->skipped + totals->failed;
     if (totals->no_new_files && ended < totals->count) {
         error_set(
@@ -234,10 +256,24 @@ static int print_totals(const struct output *output, const struct batch_totals *
     return error_join_status(status, output->report_status);
 }
 
+/* Complete the archive, if the run writes one. It could not begin unless DONE. Returns false after a fault. */
+static bool end_archive(const struct output *output, bool done, struct batch_totals *totals, struct error *error)
+{
+    totals->done -= output->lost[JOB_DONE];
+    totals->skipped -= output->lost[JOB_SKIPPED];
+    totals->failed += output->lost[JOB_DONE] + output->lost[JOB_SKIPPED];
+    if (members_close(output->members, done, error))
+        return true;
+    if (file_is_standard(output->options->output))
+        end_if_unread();
+    return false;
+}
+
 /* Is the progress shown? Not beside a result on standard output: whoever reads it may draw on the terminal, too. */
 static bool shows_progress(const struct options *options)
 {
-    return !options->quiet && isatty(STDERR_FILENO) && !(options->pair && file_is_standard(options->output));
+    return !options->quiet && !options->tar && isatty(STDERR_FILENO) &&
+           !(options->pair && file_is_standard(options->output));
 }
 
 /* Do the jobs. Returns the exit status. */
@@ -252,9 +288,20 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     const struct batch_callbacks callbacks = {
         .context = &output,
-        .report = on_report,
+        .report = options->tar ? on_member : on_report,
         .on_progress = output.progress.wanted ? on_progress : NULL,
     };
+    const struct members_request archives = {
+        .input = options->input,
+        .output = options->output,
+        .format = options->list.format,
+        .suffix = options->list.suffix,
+        .memory = request->memory,
+        .workers = request->workers,
+        .images_only = options->images_only,
+        .keep_failed = options->keep_failed,
+    };
+    struct job_source source;
     struct batch_totals totals;
     struct batch_request batch = *request;
     if (options->mode == MODE_DIGEST && !digests_open(&output.digests, options, &batch, error))
@@ -265,10 +312,20 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         return print_error_line(error);
     }
     batch.report = &output.report;
+    if (options->tar && !members_open(&output.members, &archives, &source, error)) {
+        members_close(output.members, false, error);
+        report_close(&output.report, NULL);
+        return print_error_line(error);
+    }
+    if (options->tar) { /* its list has the archive alone */
+        batch.source = &source;
+        batch.count = 0;
+    }
     const bool done = batch_run(&batch, &callbacks, &totals, error);
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(STATUS_FAILED);
+        members_abandon(output.members);
         if (is_alone(options))
             signals_end_program(totals.signal);
         if (!options->quiet && !options->pair && totals.count > 0)
@@ -277,10 +334,14 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     }
     progress_clear(&output.progress);
     digests_close(&output.digests);
-    const int failed = done ? 0 : print_error_line(error);
+    struct error fault;
+    const bool whole = end_archive(&output, done, &totals, &fault);
+    int status = done ? 0 : print_error_line(error);
     if (!report_close(&output.report, error))
         output.report_status = print_error_line(error);
-    return done ? print_totals(&output, &totals, error) : failed;
+    if (done)
+        status = print_totals(&output, &totals, error);
+    return whole ? status : error_join_status(status, print_error_line(&fault));
 }
 
 /* ---- GPUs ---- */
@@ -362,7 +423,7 @@ static bool make_list(const struct options *options, const struct request *run, 
     struct list_request request = options->list;
     request.warn = warn_left_out;
     request.context = warnings;
-    const bool done = options->pair
+    const bool done = options->pair || options->tar
                           ? file_list_make_pair(options->input, options->output, options->list.format, list, error)
                       : options->check != NULL       ? digest_list_make(options->check, list, error)
                       : options->mode == MODE_DIGEST ? file_list_make_inputs(&request, list, error)

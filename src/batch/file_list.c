@@ -77,9 +77,7 @@ static const char *last_part(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* The path of the output for the input at RELATIVE, a path below the folder that the user named. --suffix is added to
- * its name, and --format may replace the format's suffix. */
-static char *output_path(const struct list_request *request, const char *relative)
+char *file_list_output_path(const struct list_request *request, const char *relative)
 {
     const size_t stem = format_stem_length(relative);
     const bool replaced = request->format != NULL && request->format != format_find_by_path(relative);
@@ -155,7 +153,7 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
         return error_no_memory(error, "the list of files");
     *job = (struct job){
         .input = strdup(path),
-        .output = request->in_place ? strdup(path) : output_path(request, relative),
+        .output = request->in_place ? strdup(path) : file_list_output_path(request, relative),
         .bytes = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0,
         .format = request->format != NULL ? request->format : named,
         .device = status->st_dev,

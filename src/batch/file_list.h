@@ -57,6 +57,10 @@ struct list_request {
 /* Fill LIST with the jobs of REQUEST; release it with file_list_free, also after a failure. Nothing is created. */
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
+/* The path of the output for the input at RELATIVE, a path below the folder that the user named. --suffix is added to
+ * its name, and --format may replace the format's suffix. Release it with free. NULL if there is not enough memory. */
+char *file_list_output_path(const struct list_request *request, const char *relative);
+
 /* Fill LIST with jobs that have no output, one for each image that the inputs of REQUEST name, in their order. */
 bool file_list_make_inputs(const struct list_request *request, struct file_list *list, struct error *error);
 

@@ -196,7 +196,8 @@ static bool write_output(struct job_worker *worker, struct conversion *conversio
     struct job_result *result = conversion->result;
     const bool in_place = worker->settings->in_place;
     if (conversion->job->in_memory) {
-        result->output = conversion->output;
+        uint8_t *smaller = realloc(conversion->output, result->output_bytes); /* it may wait for other jobs */
+        result->output = smaller != NULL ? smaller : conversion->output;
         conversion->output = NULL;
         return true;
     }

@@ -16,6 +16,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest.mock
 
@@ -31,7 +32,7 @@ OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", 
          "slurm: requeue": "tests/cli/statuses.py", "recipe: golden.sh": "tests/cli/recipes.py",
          "digest": "tests/cli/digests.py"}
 MODULES = ["cv2", "matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "numpy"]
-NO_GPU = re.compile("no GPU can be used|was built without CUDA")
+NO_GPU = re.compile("no GPU can be used|was built without (CUDA|libarchive)")
 
 GPUCONV, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BUILD = pathlib.Path(GPUCONV).parent
@@ -68,7 +69,9 @@ def make_folder(folder):
         (folder / "build/tests" / name).symlink_to(BUILD / "tests" / name)
     (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "bin/curl").write_text("#!/bin/sh\ncat photo.png\n")
-    (folder / "bin/curl").chmod(0o755)
+    (folder / "bin/zstd").write_text('#!/bin/sh\n[ "$1" != -dc ] || exec cat photos.tar\ncat\n')
+    for name in ("curl", "zstd"):
+        (folder / "bin" / name).chmod(0o755)
     picture = png(40, 30, 3, 8, unfiltered(bytes(i * i % 251 for i in range(3600)), 120))
     for name in ("photo", "in", "a", "expected", "actual", "photos/a", "photos/deep/b", "expected/a", "actual/a"):
         (folder / f"{name}.png").write_bytes(picture)
@@ -76,6 +79,9 @@ def make_folder(folder):
         run(GPUCONV, "identity", str(folder / "photo.png"), str(folder / f"{name}.jpg"))
     (folder / "large.png").write_bytes(png(700, 800, 3, 8, unfiltered(os.urandom(1680000), 2100), level=0))
     (folder / "mine.txt").write_text("1 2 1\n")
+    for name in ("photos", "in"):
+        with tarfile.open(folder / f"{name}.tar", "w") as archive:
+            archive.add(folder / "photos", "photos")
 
 
 def start(line):
@@ -240,7 +246,7 @@ RULES = [
     (r"(build/)?gpuconv --bench.*", bench, True),
     (r"gpuconv .*--backend cuda.*", expect, True),
     (r"parallel --pipe .*", elsewhere("tests/cluster/engines.py", '"parallel", "--pipe"'), False),
-    (r"((find|curl|printf) .*\| )?gpuconv .*", expect, False),
+    (r"((find|curl|printf|zstd) .*\| )?gpuconv .*", expect, False),
 ]
 
 

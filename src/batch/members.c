@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A job for each member. Workers read the members one at a time, so the input waits while all of them work. */
+#include "batch/members.h"
+
+#include "archive/tar.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "base/signals.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum {
+    WINDOW_OF_WORKER = 32,    /* members between images, such as labels, are soon done */
+    HELD_OF_WORKER = 1 << 20, /* bytes of all members that are held: no more is read beyond it */
+    UNCHANGED_MAX = 1 << 20,  /* a longer member that is no image is not held, but copied */
+    MEMBER_BYTES = 4096,      /* of a member besides its bytes */
+};
+
+/* The hashes of a name and of the name that it had in the input. */
+struct name {
+    uint64_t hash, before; /* 0: the slot is free */
+};
+
+struct names {
+    struct name *slots;
+    size_t capacity, count; /* the capacity is a power of two */
+    uint64_t seed;          /* random, so nobody can choose names that all want one slot */
+};
+
+struct members {
+    const struct members_request *request;
+    struct tar *tar;
+    struct file_output output;
+    sigset_t before;
+    size_t workers;
+    size_t image_max; /* bytes */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* one of the next three */
+    size_t out;             /* jobs that are taken and not released */
+    size_t held;            /* bytes of theirs */
+    bool copies;            /* a worker copies a member from archive to archive */
+
+    bool has_members;
+    struct error input_error, output_error; /* ERROR_NONE: there is none */
+    struct names names;                     /* of images, if they may change */
+    struct names left_out;                  /* of images that failed */
+};
+
+struct member {
+    struct job job; /* first, so that a job is a member */
+    struct tar_member tar;
+    struct members *members;
+    const char *link; /* what the link names in the output; else NULL */
+    size_t held;      /* bytes */
+    char text[];      /* all names */
+};
+
+/* ---- Names ---- */
+
+static struct name *find_name(const struct names *names, uint64_t hash)
+{
+    size_t i = (size_t)shard_mix(hash ^ names->seed) & (names->capacity - 1);
+    while (names->slots[i].hash != 0 && names->slots[i].hash != hash)
+        i = (i + 1) & (names->capacity - 1);
+    return &names->slots[i];
+}
+
+static uint64_t hash_of(const char *name)
+{
+    const uint64_t hash = shard_hash(name);
+    return hash != 0 ? hash : 1;
+}
+
+/* Note a name, and the name BEFORE that it had, unless it is there. Returns what is there then; NULL if there is not
+ * enough memory. The table is at most half full. */
+static const struct name *note_name(struct names *names, const char *name, const char *before)
+{
+    enum { FIRST = 1 << 10 };
+    if (2 * names->count >= names->capacity) {
+        struct names larger = {.capacity = names->capacity > 0 ? 2 * names->capacity : FIRST, .count = names->count};
+        larger.slots = calloc(larger.capacity, sizeof *larger.slots);
+        if (larger.slots == NULL || getrandom(&larger.seed, sizeof larger.seed, 0) < 0) {
+            free(larger.slots);
+            return NULL;
+        }
+        for (size_t i = 0; i < names->capacity; i++)
+            if (names->slots[i].hash != 0)
+                *find_name(&larger, names->slots[i].hash) = names->slots[i];
+        free(names->slots);
+        *names = larger;
+    }
+    struct name *there = find_name(names, hash_of(name));
+    if (there->hash == 0) {
+        *there = (struct name){.hash = hash_of(name), .before = hash_of(before)};
+        names->count++;
+    }
+    return there;
+}
+
+static bool was_left_out(const struct members *members, const char *name)
+{
+    return members->left_out.count > 0 && find_name(&members->left_out, hash_of(name))->hash != 0;
+}
+
+/* Is NAME that of an image? As in a folder, hidden files are none. */
+static bool is_image(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return format_find_by_path(name) != NULL && (slash != NULL ? slash[1] : name[0]) != '.';
+}
+
+/* The name that the image NAME gets, or another member keeps. */
+static char *output_name(const struct members *members, const char *name)
+{
+    const struct list_request list = {
+        .output = "", .format = members->request->format, .suffix = members->request->suffix};
+    return is_image(name) ? file_list_output_path(&list, name) : strdup(name);
+}
+
+static bool renames(const struct members *members)
+{
+    return members->request->format != NULL || members->request->suffix != NULL;
+}
+
+/* ---- Jobs ---- */
+
+static void free_member(struct member *member)
+{
+    free(member->tar.bytes);
+    free(member);
+}
+
+static char *copy_text(char **place, const char *text)
+{
+    char *copy = *place;
+    *place = stpcpy(copy, text) + 1;
+    return copy;
+}
+
+/* A job for the member FOUND, which has no content yet. NULL if there is not enough memory. */
+static struct member *make_member(struct members *members, const struct tar_member *found)
+{
+    char *output = output_name(members, found->name);
+    char *link = found->link != NULL ? output_name(members, found->link) : NULL;
+    struct member *member = NULL;
+    if (output != NULL && (found->link == NULL || link != NULL)) {
+        const size_t links = found->link != NULL ? strlen(found->link) + strlen(link) + 2 : 0;
+        const size_t size = sizeof *member + strlen(found->name) + strlen(output) + 2 + links;
+        member = calloc(1, size > TAR_BLOCK_MIN ? size : TAR_BLOCK_MIN);
+    }
+    if (member != NULL) {
+        char *place = member->text;
+        member->members = members;
+        member->tar = *found;
+        member->tar.name = member->job.input = copy_text(&place, found->name);
+        member->job.output = copy_text(&place, output);
+        if (link != NULL) {
+            member->tar.link = copy_text(&place, found->link);
+            member->link = copy_text(&place, link);
+        }
+        member->job.name = member->job.input;
+        member->job.bytes = found->size;
+    }
+    free(output);
+    free(link);
+    return member;
+}
+
+bool members_are_broken(struct members *members)
+{
+    pthread_mutex_lock(&members->lock);
+    const bool is_broken = members->output_error.code != ERROR_NONE;
+    pthread_mutex_unlock(&members->lock);
+    return is_broken;
+}
+
+/* The output is cut within a member because of ERROR, so no other can follow. */
+static void break_output(struct members *members, struct job_result *result, const struct error *error)
+{
+    result->outcome = JOB_FAILED;
+    result->error = *error;
+    pthread_mutex_lock(&members->lock);
+    members->output_error = *error;
+    pthread_mutex_unlock(&members->lock);
+}
+
+/* job's `run` for a member that is no image. */
+static void pass(struct job *job, struct workers *workers, int number, struct job_result *result)
+{
+    (void)workers;
+    (void)number;
+    result->outcome = JOB_SKIPPED;
+    result->input_bytes = (size_t)job->bytes;
+}
+
+/* The same for a long member, and for an image that is too large to be held. All members before it are written first,
+ * and none is read meanwhile. */
+static void copy(struct job *job, struct workers *workers, int number, struct job_result *result)
+{
+    struct member *member = (struct member *)job;
+    struct members *members = member->members;
+    pthread_mutex_lock(&members->lock);
+    while (members->out > 1)
+        pthread_cond_wait(&members->changed, &members->lock);
+    pthread_mutex_unlock(&members->lock);
+    pass(job, workers, number, result);
+    if (is_image(job->input)) {
+        result->outcome = JOB_FAILED;
+        error_set(&result->error, ERROR_LIMIT,
+                  "is larger than the %zu bytes that are read at most; give a smaller file", members->image_max);
+    }
+    const bool is_wanted = result->outcome == JOB_SKIPPED || members->request->keep_failed;
+    struct error error;
+    if (is_wanted && !members_are_broken(members) && !tar_copy(members->tar, &error))
+        break_output(members, result, &error);
+}
+
+/* Why the image cannot be filtered; NULL if it can. */
+static const char *find_problem(struct members *members, const struct member *member)
+{
+    const struct job *job = &member->job;
+    if (member->tar.content == NULL)
+        return "is stored as a sparse file; make the archive without tar's option --sparse";
+    if (job->bytes == 0)
+        return "is empty (0 bytes); give a file with something in it";
+    if (!renames(members))
+        return NULL;
+    const struct name *name = note_name(&members->names, job->output, job->input);
+    if (name == NULL)
+        return "there is not enough memory for its name";
+    return name->before == hash_of(job->input)
+               ? NULL
+               : "would get the same name as another member; rename one, or give no --format";
+}
+
+/* Read the member that was found, and complete its job. */
+static bool read_member(struct members *members, struct member *member, struct error *error)
+{
+    struct job *job = &member->job;
+    const struct format *format = members->request->format;
+    const bool image = is_image(job->input) && member->tar.is_file;
+    job->run = image ? NULL : pass;
+    if (member->tar.size > (image ? members->image_max : UNCHANGED_MAX)) {
+        job->run = copy;
+        return true;
+    }
+    if (!tar_hold(members->tar, &member->tar, error))
+        return false;
+    if (image) {
+        job->format = format != NULL ? format : format_find_by_path(job->input);
+        job->content = member->tar.content;
+        job->in_memory = true;
+        job->problem = (char *)find_problem(members, member);
+    }
+    return true;
+}
+
+/* Find the next member that is wanted. Returns NULL at the end and after an error. */
+static struct member *find_member(struct members *members, struct error *error)
+{
+    struct tar_member found;
+    bool end;
+    do {
+        if (!tar_next(members->tar, &found, &end, error) || end)
+            return NULL;
+        members->has_members = true;
+    } while (members->request->images_only && !(found.is_file && is_image(found.name)));
+    struct member *member = make_member(members, &found);
+    if (member == NULL)
+        error_no_memory(error, "a member of the archive");
+    return member;
+}
+
+/* Wait for members that are done, unless workers would have nothing to do: results keep their order. */
+static bool is_full(const struct members *members)
+{
+    return members->held >= members->workers * HELD_OF_WORKER && members->out >= 2 * members->workers;
+}
+
+/* job_source's `next`. */
+static struct job *take(void *context)
+{
+    struct members *members = context;
+    pthread_mutex_lock(&members->lock);
+    while (members->copies || is_full(members))
+        pthread_cond_wait(&members->changed, &members->lock);
+    pthread_mutex_unlock(&members->lock);
+    if (members_are_broken(members))
+        return NULL;
+    struct member *member = find_member(members, &members->input_error);
+    if (member == NULL)
+        return NULL;
+    if (!read_member(members, member, &members->input_error)) {
+        free_member(member);
+        return NULL;
+    }
+    member->held = member->tar.length + MEMBER_BYTES;
+    pthread_mutex_lock(&members->lock);
+    members->out++;
+    members->held += member->held;
+    members->copies = member->job.run == copy;
+    pthread_mutex_unlock(&members->lock);
+    return &member->job;
+}
+
+/* job_source's `release`. */
+static void release(void *context, struct job *job)
+{
+    struct members *members = context;
+    struct member *member = (struct member *)job;
+    pthread_mutex_lock(&members->lock);
+    members->out--;
+    members->held -= member->held;
+    members->copies = members->copies && job->run != copy;
+    pthread_cond_broadcast(&members->changed);
+    pthread_mutex_unlock(&members->lock);
+    free_member(member);
+}
+
+/* ---- Results ---- */
+
+/* Write a member that goes through; under a new name if it is a link to an image, which has one. */
+static bool write_same(struct members *members, const struct member *member, struct error *error)
+{
+    const struct tar_member *tar = &member->tar;
+    const bool changes = tar->link != NULL && renames(members) &&
+                         (strcmp(member->job.output, tar->name) != 0 || strcmp(member->link, tar->link) != 0);
+    return changes ? tar_write(members->tar, tar, member->job.output, member->link, NULL, 0, error)
+                   : tar_write_same(members->tar, tar, error);
+}
+
+void members_write(struct members *members, struct job_result *result)
+{
+    const struct member *member = (const struct member *)result->job;
+    struct error error = {0};
+    if (members_are_broken(members) || member->job.run == copy)
+        return;
+    bool done = true;
+    if (result->outcome == JOB_DONE)
+        done = tar_write(members->tar, &member->tar, member->job.output, NULL, result->output, result->output_bytes,
+                         &error);
+    else if (result->outcome == JOB_FAILED && !members->request->keep_failed)
+        done = note_name(&members->left_out, member->job.input, "") != NULL ||
+               error_no_memory(&error, "a member of the archive");
+    else if (member->tar.is_hard_link && was_left_out(members, member->tar.link))
+        done = error_about(&error, ERROR_WORK, member->job.input, "is a hard link to %s, which was left out",
+                           member->tar.link);
+    else
+        done = write_same(members, member, &error);
+    if (done)
+        return;
+    if (error.code != ERROR_WORK) {
+        break_output(members, result, &error);
+    } else {
+        result->outcome = JOB_FAILED;
+        result->error = error;
+        note_name(&members->left_out, member->job.input, "");
+    }
+}
+
+/* ---- The whole ---- */
+
+bool members_open(struct members **opened, const struct members_request *request, struct job_source *source,
+                  struct error *error)
+{
+    struct members *members = *opened = calloc(1, sizeof *members);
+    struct memory_budget budget;
+    sigset_t signals;
+    if (members == NULL)
+        return error_no_memory(error, "an archive");
+    members->workers = (size_t)(request->workers > 0 ? request->workers : parallel_processors());
+    signals_find_ending(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &members->before);
+    pthread_mutex_init(&members->lock, NULL);
+    pthread_cond_init(&members->changed, NULL);
+    budget_open(&budget, request->memory, (int)members->workers);
+    members->image_max = budget_input_max(&budget);
+    budget_close(&budget);
+    members->request = request;
+    *source = (struct job_source){.next = take,
+                                  .release = release,
+                                  .context = members,
+                                  .in_order = true,
+                                  .window = members->workers * WINDOW_OF_WORKER};
+    const bool done = file_output_open(&members->output, request->output, error) &&
+                      tar_open(&members->tar, request->input, &members->output, error);
+    if (!done)
+        members->input_error = *error;
+    return done;
+}
+
+void members_abandon(struct members *members)
+{
+    if (members != NULL)
+        file_output_close(&members->output, false, NULL, NULL);
+}
+
+bool members_close(struct members *members, bool keep, struct error *error)
+{
+    if (members == NULL)
+        return true;
+    struct error *fault = &members->output_error;
+    keep = keep && !members_are_broken(members) && (members->has_members || members->input_error.code == ERROR_NONE) &&
+           tar_write_end(members->tar, fault);
+    file_output_close(&members->output, keep, NULL, fault);
+    if (fault->code == ERROR_NONE)
+        fault = &members->input_error;
+    const bool done = fault->code == ERROR_NONE;
+    if (!done)
+        *error = *fault;
+    tar_close(members->tar);
+    free(members->names.slots);
+    free(members->left_out.slots);
+    pthread_mutex_destroy(&members->lock);
+    pthread_cond_destroy(&members->changed);
+    pthread_sigmask(SIG_SETMASK, &members->before, NULL);
+    free(members);
+    return done;
+}
