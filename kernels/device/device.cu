@@ -217,8 +217,8 @@ bool device_open(int index, struct device **opened, struct error *error)
     if (!device_count(&count, error))
         return false;
     if (index < 0 || index >= count)
-        return error_set(error, ERROR_NO_GPU, "there is no CUDA device %d; gpuconv --devices lists the %d there %s", index,
-                         count, count == 1 ? "is" : "are");
+        return error_set(error, ERROR_NO_GPU, "there is no CUDA device %d; gpuconv --devices lists the %d there %s",
+                         index, count, count == 1 ? "is" : "are");
     struct device *device = (struct device *)calloc(1, sizeof *device);
     if (!device)
         return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");

@@ -18,6 +18,8 @@ void warn_filters(const struct options *options, const struct filter *filters, s
         char text[256];
         if (!filter->two_pass && filter_tap_count(filter) == 0)
             print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
+        if (filter_resizes(filter) && options_given(options, "border") && options->request.border != BORDER_REPLICATE)
+            print_warning(options, filter->name, ": repeats the edge of the picture, whatever --border says");
         if (times == 0)
             continue;
         snprintf(text, sizeof text,

@@ -76,8 +76,11 @@ static void print_plan(const struct pipeline *pipeline)
 
 static void print_output(const struct job_result *result)
 {
-    print_detail("output", "%s: %s by %s, %zu bytes", file_output_name(result->job->output),
-                 result->output_format->name, result->encoder->name, result->output_bytes);
+    char size[64] = "";
+    if (result->output_width != result->width || result->output_height != result->height)
+        snprintf(size, sizeof size, "%d x %d pixels, ", result->output_width, result->output_height);
+    print_detail("output", "%s: %s by %s, %s%zu bytes", file_output_name(result->job->output),
+                 result->output_format->name, result->encoder->name, size, result->output_bytes);
     for (int phase = 0; phase < PHASE_COUNT; phase++)
         if (result->phases.milliseconds[phase] > 0) /* the CPU has no upload */
             print_detail("time", "%-8s %10.3f ms", phase_name((enum phase)phase), result->phases.milliseconds[phase]);
@@ -115,7 +118,7 @@ static void print_end(struct output *output, const struct job_result *result)
     }
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
         result->cmyk_converted || result->linked || result->other_content != 0 || result->dropped_on_read != 0 ||
-        result->dropped_on_write != 0 || result->unread_curves != 0)
+        result->dropped_on_write != 0 || result->unread_curves != 0 || result->not_enlarged)
         progress_clear(&output->progress);
     warn_dropped_metadata(output->warnings, file_input_name(job->input), result->dropped_on_read);
     if (result->outcome == JOB_FAILED) {
@@ -131,6 +134,12 @@ static void print_end(struct output *output, const struct job_result *result)
         warn_unread_curves(output->warnings, file_input_name(job->input), result->unread_curves, result->curve);
         warn_losses(output->warnings, file_output_name(job->output), result->output_format, result->alpha_dropped,
                     result->reduced);
+        if (result->not_enlarged)
+            warn_counted(
+                output->warnings, file_input_name(job->input),
+                ": is smaller than asked for, and keeps its size; the word enlarge, as in resize:1920x:enlarge, "
+                "makes it larger",
+                "");
         warn_dropped_metadata(output->warnings, file_output_name(job->output), result->dropped_on_write);
         if (result->linked)
             warn_counted(output->warnings, job->output, ": other hard links to it keep the old picture", "");

@@ -79,6 +79,8 @@ struct job_result {
     const struct format *input_format;     /* this and the next two lines: 0 where the image could not be read */
     int width, height, channels;           /* of the image that is filtered */
     int bits;                              /* a sample of it */
+    int output_width, output_height;       /* of the image after the filters */
+    bool not_enlarged;                     /* a filter that changes the size leaves a smaller image as it is */
     int input_bits;                        /* a sample of the file */
     size_t input_bytes, output_bytes;      /* of the files */
     uint8_t *output;                       /* of a job in memory that is done; a batch frees it after JOB_ENDED */

@@ -16,12 +16,13 @@
 
 /* The codec that will surely write the rows as they are filtered. NULL if the image may have to be whole, for a GPU or
  * to turn it upright. */
-static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct conversion *conversion)
+static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct conversion *conversion,
+                                                 const struct image *produced)
 {
     if (worker->settings->digests)
         return NULL;
     const struct codec *encoder =
-        codec_find_writer(conversion->result->output_format, &conversion->image, &conversion->codec, NULL);
+        codec_find_writer(conversion->result->output_format, produced, &conversion->codec, NULL);
     const bool stays = worker->settings->keep_orientation || conversion->metadata.orientation <= 1;
     const bool streams = worker->is_cpu_only && codec_reads_rows(&conversion->info) && stays && encoder != NULL &&
                          codec_writes_rows(encoder);
@@ -30,13 +31,15 @@ static const struct codec *find_streaming_writer(const struct job_worker *worker
 
 /* The bands of an image that streams, also if the chosen codec does not support it. Rows that change their depth count
  * as fetched. */
-static size_t bands_need(const struct job_worker *worker, const struct conversion *conversion)
+static size_t bands_need(const struct job_worker *worker, const struct conversion *conversion,
+                         const struct image *produced)
 {
     const struct codec_info *info = &conversion->info;
     const struct image *shape = &conversion->image;
     const struct format *format = conversion->result->output_format;
-    const size_t row = (size_t)shape->width * image_pixel_bytes(shape), max = CODEC_BAND_BYTES;
-    const size_t converted = info->bits != shape->bits || format->max_bits < shape->bits ? 2 * row : 0;
+    const size_t row = image_row_bytes(produced), max = CODEC_BAND_BYTES;
+    const size_t converted =
+        info->bits != shape->bits || format->max_bits < shape->bits ? 2 * image_row_bytes(shape) : 0;
     const struct row_source in_order = {
         .multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted, .readers = CODEC_READERS};
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
@@ -50,6 +53,18 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
     return need > other ? need : other;
 }
 
+/* The shape of the image after the filters. If they do not take it, the job will fail. */
+static struct image produced_shape(const struct job_worker *worker, const struct conversion *conversion)
+{
+    struct image upright = conversion->image, produced;
+    if (!worker->settings->keep_orientation && conversion->metadata.orientation >= 5) {
+        upright.width = conversion->image.height;
+        upright.height = conversion->image.width;
+    }
+    produced = upright;
+    return request_resize(&worker->request, &produced, NULL) ? produced : upright;
+}
+
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
 enum { THREAD_BYTES = 1 << 19 };
 
@@ -61,7 +76,7 @@ enum { THREAD_BYTES = 1 << 19 };
  *   decode row by row                 S, and what the codec says; 3 S bound the coefficients of a progressive JPEG
  *   decode fetched rows               S, S at the file's depth, and these rows, in whole units
  *   convert the depth, or turn it     S, and S
- *   filter                            S, and S
+ *   filter                            S, and S; the larger one, where a filter changes the size
  *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
  *                                     from --compression 2 on 2 S more for filtered rows and a second stream
  *
@@ -74,7 +89,8 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
 {
     const struct codec_info *info = &conversion->info;
     const struct image *shape = &conversion->image;
-    const struct codec *encoder = find_streaming_writer(worker, conversion);
+    const struct image produced = produced_shape(worker, conversion);
+    const struct codec *encoder = find_streaming_writer(worker, conversion, &produced);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
     const bool is_stream = codec_plan_stream(conversion->result->output_format, &conversion->codec) != NULL;
@@ -84,15 +100,16 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     };
     if (encoder != NULL) {
         conversion->streaming =
-            need.image + codec_reader_need(info) + bands_need(worker, conversion) +
-            codec_writer_need(encoder, shape, conversion->result->output_format, &conversion->codec);
-        const size_t largest = codec_file_bound(shape, conversion->result->output_format, &conversion->codec);
+            need.image + codec_reader_need(info) + bands_need(worker, conversion, &produced) +
+            codec_writer_need(encoder, &produced, conversion->result->output_format, &conversion->codec);
+        const size_t largest = codec_file_bound(&produced, conversion->result->output_format, &conversion->codec);
         need.image = conversion->streaming + codec_file_need(size < largest ? size : largest);
         need.largest = conversion->streaming + codec_file_need(largest + metadata);
         return need;
     }
-    const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * (size_t)info->width * (size_t)info->height *
-                           (size_t)info->channels;
+    const size_t before = (size_t)info->width * (size_t)info->height, after = image_samples(&produced);
+    const size_t own = before * (size_t)info->channels;
+    const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * (own > after ? own : after);
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
     const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;
@@ -185,6 +202,24 @@ static bool orient_shape(const struct job_settings *settings, struct conversion 
     return done;
 }
 
+/* Find the size of the image after the filters, and let the metadata be of that. */
+static bool resize_shape(const struct job_worker *worker, struct conversion *conversion)
+{
+    const struct request *request = &worker->request;
+    const struct image *image = &conversion->image;
+    struct image *produced = &conversion->produced;
+    struct error *error = &conversion->result->error;
+    *produced = *image;
+    for (size_t i = 0; i < request->count; i++) {
+        conversion->result->not_enlarged |=
+            filter_resize_stays(&request->filters[i], produced->width, produced->height);
+        if (!filter_resize(&request->filters[i], &produced->width, &produced->height, error))
+            return false;
+    }
+    return metadata_resize(&conversion->metadata, image->width, image->height, produced->width, produced->height,
+                           error);
+}
+
 /* Note what a GPU could decode and encode. */
 static void find_gpu_codecs(const struct job_settings *settings, struct conversion *conversion)
 {
@@ -201,7 +236,7 @@ static void find_gpu_codecs(const struct job_settings *settings, struct conversi
     io->orientation = conversion->orientation;
     if (settings->digests) /* nothing is written */
         return;
-    scan = codec_plan_scan(format, &conversion->image, &conversion->codec, &gpu->jpeg_out);
+    scan = codec_plan_scan(format, &conversion->produced, &conversion->codec, &gpu->jpeg_out);
     stream = codec_plan_stream(format, &conversion->codec);
     gpu->encoder = scan != NULL ? scan : stream;
     io->encodes = scan != NULL ? GPU_CODEC_JPEG : stream != NULL ? GPU_CODEC_PNG : GPU_CODEC_NONE;
@@ -215,6 +250,8 @@ static void describe_input(struct conversion *conversion)
     const struct codec_info *info = &conversion->info;
     result->width = conversion->image.width;
     result->height = conversion->image.height;
+    result->output_width = conversion->produced.width;
+    result->output_height = conversion->produced.height;
     result->channels = conversion->image.channels;
     result->bits = conversion->image.bits;
     result->input_bits = info->bits;
@@ -242,7 +279,7 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     result->input_bytes = conversion->size;
-    if (!orient_shape(worker->settings, conversion))
+    if (!orient_shape(worker->settings, conversion) || !resize_shape(worker, conversion))
         return false;
     if (!worker->is_cpu_only)
         find_gpu_codecs(worker->settings, conversion);
@@ -399,7 +436,7 @@ static bool stream_image(struct job_worker *worker, struct conversion *conversio
     struct codec_writer writer = {0};
     size_t size = 0;
     bool done =
-        codec_writer_open(&writer, &conversion->image, result->output_format, &conversion->codec, &result->error);
+        codec_writer_open(&writer, &conversion->produced, result->output_format, &conversion->codec, &result->error);
     phases_end(&result->phases, PHASE_ENCODE);
     atomic_store(&worker->step, writer.finishes_late                ? JOB_STEP_FILTER
                                 : conversion->image.samples != NULL ? JOB_STEP_STREAM_DECODED
@@ -435,7 +472,7 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const struct format *format = result->output_format;
-    result->encoder = codec_find_writer(format, &conversion->image, &conversion->codec, &result->error);
+    result->encoder = codec_find_writer(format, &conversion->produced, &conversion->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&conversion->image);
     result->reduced = result->bits > format->max_bits;
     if (result->encoder == NULL || !plan_image(worker, conversion))

@@ -40,8 +40,9 @@ struct conversion {
     struct stat status;         /* of the input's file, before it was read */
     struct codec_reader reader; /* of these bytes, until they are decoded */
     struct metadata metadata;
-    int orientation;    /* how decoding turns the samples upright; the metadata and the image's shape are upright */
-    struct image image; /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
+    int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
+    struct image image;    /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
+    struct image produced; /* the shape of the image after the filters, which may change its size */
     struct gpu_codecs gpu;
 
     /* The plan. */

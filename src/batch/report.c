@@ -148,9 +148,11 @@ static void print_line(FILE *file, const struct report *report, const struct job
     text_print_json_member(file, "input", result->job->input);
     text_print_json_member(file, "output", result->job->output);
     fprintf(file, ",\"input_bytes\":%zu", result->input_bytes);
-    if (result->width > 0)
-        fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d", result->width, result->height,
-                result->channels, result->bits);
+    if (result->output_width > 0)
+        fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d", result->output_width,
+                result->output_height, result->channels, result->bits);
+    if (result->output_width != result->width || result->output_height != result->height)
+        fprintf(file, ",\"input_width\":%d,\"input_height\":%d", result->width, result->height);
     if (result->digest[0] != '\0')
         text_print_json_member(file, "digest", result->digest);
     else if (result->outcome == JOB_DONE && result->sha256[0] == '\0')

@@ -210,13 +210,13 @@ static bool measure_row(struct bench_case *c, const struct variant *variant, con
 }
 
 /* The variant of the row (image): the chosen one or, if variants are named, the first of them that works on the GPU.
- * NULL if there is none, or the planes make no image. */
+ * NULL if there is none, the planes make no image, or the filter makes another size. */
 static const struct variant *image_variant(const struct bench_case *c, const struct filter *filter,
                                            const struct work *work)
 {
     size_t count;
     const struct variant *table = variants(&count), *chosen = variant_choose(filter, BACKEND_CUDA, work);
-    for (const struct variant *row = table; c->images != NULL && row < table + count; row++)
+    for (const struct variant *row = table; c->images != NULL && !filter_resizes(filter) && row < table + count; row++)
         if ((c->bench->request->variants != 0 ? row->backend == BACKEND_CUDA : row == chosen) &&
             is_wanted(c->bench, row, filter, c->sample))
             return row;
@@ -239,6 +239,8 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
         wanted += is_wanted(bench, &table[i], filter, c->sample);
     if (wanted == 0)
         return true;
+    if (!case_size_outputs(c, filter, error))
+        return false;
 
     const struct work work = {c->size.width, c->size.height, c->size.planes, c->sample, bench->pool.threads};
     const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);

@@ -15,8 +15,8 @@ struct bench_case {
     const struct bench_listener *listener;
     struct bench_size size;
     enum sample sample;
-    struct plane in, expected, actual; /* on the host, of one layout */
-    size_t bytes;                      /* of all planes of one of them */
+    struct plane in, expected, actual; /* on the host; the last two have the size that the filter makes */
+    size_t bytes;                      /* of all planes of each */
     double copy_ms[2];                 /* by backend */
     double tap_seconds;                /* of the reference, for one tap of one sample */
     size_t wrong_rows;
@@ -52,6 +52,9 @@ void bench_set_sizes(struct bench *bench);
 
 /* Reserve the three images on the host and fill the input with random samples. */
 bool case_reserve(struct bench_case *c, struct error *error);
+
+/* Let the outputs have the size that FILTER makes of the input. */
+bool case_size_outputs(struct bench_case *c, const struct filter *filter, struct error *error);
 
 /* Release the three images. */
 void case_release(struct bench_case *c);

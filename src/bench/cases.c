@@ -169,6 +169,24 @@ bool case_reserve(struct bench_case *c, struct error *error)
     return true;
 }
 
+bool case_size_outputs(struct bench_case *c, const struct filter *filter, struct error *error)
+{
+    struct plane *const planes[] = {&c->expected, &c->actual, &c->device_out};
+    struct bench_size size = c->size;
+    if (!filter_resize(filter, &size.width, &size.height, error))
+        return false;
+    for (size_t i = 0; i < sizeof planes / sizeof planes[0]; i++) {
+        void *data = planes[i]->data;
+        if (bench_gpu.plane_layout(&size, c->sample, planes[i]) > c->bytes)
+            return error_set(error, ERROR_USAGE,
+                             "--bench takes filters that keep an image or make it smaller, and %s makes %d x %d of "
+                             "%d x %d; give another filter or size",
+                             filter->name, size.width, size.height, c->size.width, c->size.height);
+        planes[i]->data = data;
+    }
+    return true;
+}
+
 void case_release(struct bench_case *c)
 {
     free(c->in.data);
@@ -184,5 +202,7 @@ bool case_plan(const struct bench_case *c, const struct filter *filter, const st
     if (!variant_plan(plan, filter, c->bench->request->border, c->sample, variant, error))
         return false;
     plan->pool = &c->bench->pool;
+    if (!plan_resize(plan, c->size.width, c->size.height, error))
+        return false;
     return variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error);
 }

@@ -163,7 +163,9 @@ char *filter_describe(const struct filter *filter)
     fputs(filter->title[0] != '\0' ? ": " : "", stream);
     text_print_escaped(stream, filter->title);
     fputc('\n', stream);
-    for (const struct filter *one = filter; one != NULL; one = one->filter16) {
+    if (filter_resizes(filter))
+        describe_resize(stream, filter);
+    for (const struct filter *one = filter_resizes(filter) ? NULL : filter; one != NULL; one = one->filter16) {
         if (one != filter)
             fprintf(stream, "\n  For samples of more than 8 bits:\n");
         fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", one->width, one->height,
@@ -226,6 +228,10 @@ void filter_print_json(FILE *file, const struct filter *filter)
 
 void filter_print_values(FILE *file, const struct filter *filter)
 {
+    if (filter_resizes(filter)) {
+        print_resize_members(file, filter);
+        return;
+    }
     print_members(file, filter);
     fputs(",\"deep\":", file);
     if (filter->filter16 != NULL) {

@@ -32,6 +32,7 @@
 #define GPUCONV_FILTER_H
 
 #include "base/error.h"
+#include "filter/resample.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,6 +72,16 @@ enum combine {
 
 /* The levels of an 8-bit output. */
 #define FILTER_LEVELS 256
+
+/* What a filter that changes the size of a picture asks for. */
+struct resize {
+    enum resample_kernel kernel;       /* RESAMPLE_NONE: the filter keeps the size, and the rest is 0 */
+    int width, height;                 /* of the result, or of the rectangle that it fits in; 0: any */
+    int64_t numerator, denominator;    /* the result's sides over the picture's; 0: not given, else below 2^31 */
+    bool exact;                        /* the result has both sides, whatever the picture's ratio */
+    bool enlarges;                     /* a smaller picture is made larger */
+    int picture_width, picture_height; /* the only size that is taken, for --show; 0: any */
+};
 
 struct filter {
     char name[128];         /* as the user wrote it */
@@ -127,7 +138,29 @@ struct filter {
     int32_t threshold;
 
     struct filter *filter16; /* the same filter for samples of more than 8 bits, if it is another one; else NULL */
+
+    /* A filter that changes the size has taps for each size of a picture: see filter/resample.h. `two_pass` is true. Its
+     * own width and height, scale and tap_sum are 1; absolute_sum is 1 if no tap is negative, else 2. With the taps v of
+     * a column, which sum to 2^a, and h of a row, which sum to 2^b,
+     *
+     *     m(y, x) = floor((sum over i of v(y, i) * in(first(y) + i, x)) / 2^(a - 7) + 1/2)
+     *     out = clamp(floor((sum over j of h(x, j) * m(y, first(x) + j)) / 2^(b + 7) + 1/2))
+     *
+     * m is not clamped: where a kernel overshoots, the second pass may bring the sample back. filter_resize_bound has
+     * the distance from the same sums without rounding. For samples up to n, m is within 1.55 * 2^6 * n of 2^6 * n, as
+     * gains are at most 1.55: so m - 2^14 fits in 16 bits for samples of 8 bits, and m - 2^22 in 24 for 16 bits.
+     * Samples of float are not rounded. */
+    struct resize resize;
 };
+
+/* The bits of m below a level. */
+#define RESAMPLE_FRACTION 7
+
+/* Does the filter change the size of pictures? */
+static inline bool filter_resizes(const struct filter *filter)
+{
+    return filter->resize.kernel != RESAMPLE_NONE;
+}
 
 /* The filter to apply to samples of more than 8 bits (IS_16_BIT), or of 8. */
 static inline const struct filter *filter_of_depth(const struct filter *filter, bool is_16_bit)
@@ -181,6 +214,17 @@ bool filter_names(char ***names, size_t *count, struct error *error);
 
 /* The parametric filters, for help: pairs of form ("gaussian:SIGMA") and summary. NULL ends them. */
 extern const char *const filter_forms[][2];
+
+/* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR
+ * may be NULL. */
+bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error);
+
+/* Is a picture of that size left as it is, because it is smaller than the result and the filter does not enlarge? */
+bool filter_resize_stays(const struct filter *filter, int width, int height);
+
+/* How far an output is at most from the sums of the kernel itself, in levels, with its last rounding. Both axes have
+ * taps. IS_16_BIT: for samples of 16 bits. */
+double filter_resize_bound(const struct resample_axis *columns, const struct resample_axis *rows, bool is_16_bit);
 
 /* The word for COMBINE in a filter file. */
 const char *combine_name(enum combine combine);

@@ -56,6 +56,23 @@ size_t generator_index(const char *spec, size_t length);
 bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *filter16,
                      struct error *error);
 
+/* ---- Resize ---- */
+
+/* The word before the first colon. Its form is the last of filter_forms. */
+#define RESIZE_WORD "resize"
+
+/* Are the first LENGTH bytes of SPEC this word? */
+bool is_resize_word(const char *spec, size_t length);
+
+/* Make the filter SPEC, such as `resize:50%`. */
+bool filter_make_resize(const char *spec, struct filter *filter, struct error *error);
+
+/* Print what --show prints of such a filter, after its name. */
+void describe_resize(FILE *stream, const struct filter *filter);
+
+/* Print the members of its JSON object, but the names. */
+void print_resize_members(FILE *file, const struct filter *filter);
+
 /* ---- Unknown names ---- */
 
 /* Report that there is no filter SPEC, and what it probably means. FILTER and FILTER16 are scratch. Returns false. */

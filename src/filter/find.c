@@ -96,6 +96,8 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
     const size_t generator = generator_index(spec, word);
     if (generator < GENERATOR_COUNT && spec[word] == ':')
         return filter_generate(spec, generator, filter, filter16, error);
+    if (is_resize_word(spec, word) && spec[word] == ':')
+        return filter_make_resize(spec, filter, error);
     if (strchr(spec, '/'))
         return read_filter_file(spec, spec, filter, error);
 
@@ -108,6 +110,8 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
     if (generator < GENERATOR_COUNT)
         return filter_generate(spec, generator, filter, filter16,
                                error); /* this fails and says which parameters are missing */
+    if (is_resize_word(spec, word))
+        return filter_make_resize(spec, filter, error); /* so does this */
     if (access(spec, F_OK) == 0)
         return read_filter_file(spec, spec, filter, error); /* this fails: it is a folder */
     return filter_fail_unknown(spec, filter, filter16, error);
@@ -118,7 +122,7 @@ bool filter_is_named(const char *spec)
     const size_t length = strcspn(spec, ":,");
     char **names = NULL;
     size_t count = 0;
-    bool named = generator_index(spec, length) < GENERATOR_COUNT;
+    bool named = generator_index(spec, length) < GENERATOR_COUNT || is_resize_word(spec, length);
     if (named || !filter_names(&names, &count, NULL))
         return named;
     for (size_t i = 0; i < count; i++)

@@ -17,6 +17,7 @@ const char *const filter_forms[][2] = {
     {"disk:R", "mean of a disk of radius R pixels, as a lens out of focus makes it"},
     {"log:SIGMA", "Laplacian of Gaussian times SIGMA squared: finds spots of about SIGMA pixels"},
     {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA"},
+    {"resize:SIZE[:WORD...]", "another size: 50%, 1920x1080, 1920x or x1080; words: exact, enlarge, a kernel"},
     {NULL, NULL},
 };
 
@@ -501,7 +502,7 @@ const struct generator generators[GENERATOR_COUNT] = {
      .make = make_unsharp},
 };
 
-static_assert(sizeof filter_forms / sizeof filter_forms[0] == GENERATOR_COUNT + 1, "a generator has no form");
+static_assert(sizeof filter_forms / sizeof filter_forms[0] == GENERATOR_COUNT + 2, "a generator has no form");
 
 size_t generator_index(const char *spec, size_t length)
 {

@@ -12,10 +12,10 @@
 
 /* How words of other programs begin, and our name for them. NULL: what they do is no convolution. */
 static const char *const words_meant[][2] = {
-    {"average", "box"},  {"mean", "box"},  {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
-    {"contour", "edge"}, {"median", NULL}, {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},
-    {"dilat", NULL},     {"canny", NULL},  {"morpholog", NULL}, {"threshold", NULL}, {"resize", NULL},
-    {"rotate", NULL},    {"crop", NULL},   {"convert", NULL},
+    {"average", "box"},  {"mean", "box"},      {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
+    {"contour", "edge"}, {"median", NULL},     {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},
+    {"dilat", NULL},     {"canny", NULL},      {"morpholog", NULL}, {"threshold", NULL}, {"thumb", "resize"},
+    {"scale", "resize"}, {"shrink", "resize"}, {"rotate", NULL},    {"crop", NULL},      {"convert", NULL},
 };
 
 /* Write SPEC to TEXT, of SIZE bytes, with JOINT in place of whatever separates its words. As a colon, JOINT also stands
@@ -24,7 +24,7 @@ static void respell(const char *spec, char joint, char *text, size_t size)
 {
     size_t length = 0;
     for (const char *at = spec; *at != '\0' && length + 2 < size; at++) {
-        const bool kept = isalnum((unsigned char)*at) || strchr("-_.", *at) != NULL || (*at == ':' && joint == ',');
+        const bool kept = isalnum((unsigned char)*at) || strchr("-_.%", *at) != NULL || (*at == ':' && joint == ',');
         const bool is_number =
             joint == ':' && at > spec && isdigit((unsigned char)*at) && isalpha((unsigned char)at[-1]);
         if ((!kept || is_number) && length > 0 && text[length - 1] != joint)
@@ -65,15 +65,22 @@ static bool refuse_parameters(const char *spec, const char *name, struct error *
 static bool suggest_nearest(const char *spec, const char *word, const char *parameters, const char *const *names,
                             size_t count, struct filter *filter, struct error *error)
 {
-    const char *candidates[GENERATOR_COUNT + 1], *nearest;
+    const char *candidates[GENERATOR_COUNT + 2], *nearest;
     for (size_t i = 0; i < GENERATOR_COUNT; i++)
         candidates[i] = generators[i].name;
-    const size_t more = error_nearest(word, names, count, &candidates[GENERATOR_COUNT], 1);
-    if (error_nearest(word, candidates, GENERATOR_COUNT + more, &nearest, 1) == 0)
+    candidates[GENERATOR_COUNT] = RESIZE_WORD;
+    const size_t more = error_nearest(word, names, count, &candidates[GENERATOR_COUNT + 1], 1);
+    if (error_nearest(word, candidates, GENERATOR_COUNT + 1 + more, &nearest, 1) == 0)
         return false;
 
     char tried[256];
-    const bool is_name = more > 0 && strcmp(nearest, candidates[GENERATOR_COUNT]) == 0;
+    if (is_resize_word(nearest, strlen(nearest))) {
+        snprintf(tried, sizeof tried, "%s%s", nearest, parameters);
+        nearest = filter_make_resize(tried, filter, NULL) ? tried : filter_forms[GENERATOR_COUNT][0];
+        error_unknown(error, "filter", spec, &nearest, 1, "--list");
+        return true;
+    }
+    const bool is_name = more > 0 && strcmp(nearest, candidates[GENERATOR_COUNT + 1]) == 0;
     const size_t generator = generator_index(nearest, strlen(nearest));
     if (generator == GENERATOR_COUNT && *parameters != '\0' && strcmp(nearest, word) == 0) {
         refuse_parameters(spec, nearest, error);

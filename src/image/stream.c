@@ -24,7 +24,8 @@
  *                   its slot is written
  *   write band b    waits until it is made
  *
- * Band w needs the strips that hold its rows and its halo. Band w + 1 needs some of them, too:
+ * Band w needs the strips that hold its rows and a halo, or whatever rows of another size the transform makes its rows
+ * of. Band w + 1 needs some of them, too:
  *
  *   strips       |  r-2  |  r-1  |   r   |  r+1  |  r+2  |  r+3  |       from the top of the image (left) to the bottom
  *   band w         . halo |      band w      | halo .
@@ -33,8 +34,8 @@
  * So the first strips and bands that are not done hold no slot that they wait for. Proof that some step is under way or
  * can begin, until all is written: suppose not, and let w be the first band that is not written. No step is under way,
  * so w is not made, and its slot is free. Then a strip that w needs is not read; let r be the first. If r's slot is not
- * free, w needs the slot's old strip, too. Then the rows from that strip's last to r's first are at most those of w and
- * the halo on both sides. But between them are read_slots - 1 strips, which have more (stream_plan). So r or the strip
+ * free, w needs the slot's old strip, too. Then the rows from that strip's last to r's first are at most those that w
+ * needs. But between them are read_slots - 1 strips, which have more (stream_plan). So r or the strip
  * below is not fetched; let f be the first. If f's slot is not free, then f - raw_slots, or with neighbours the strip
  * below that, is not read. But these are above r, because f is at most r + 1, and there are at least three raw slots
  * then.
@@ -59,45 +60,81 @@ static int smaller(int64_t a, int b)
     return a < b ? (int)a : b;
 }
 
+/* The rows of the source that the sink's rows of SPAN depend on. */
+static struct row_span needed_rows(const struct stream *stream, struct row_span span)
+{
+    return stream->make != NULL ? stream->needs(stream->context, span) : span;
+}
+
+/* The rows that COUNT bands from number FIRST on need, or as many as there are. The sink may want the row above them. */
+static struct row_span band_rows(const struct stream *stream, int first, int count)
+{
+    const int rows = stream->bands.rows, above = stream->sink->reads_above && first > 0 ? 1 : 0;
+    const int last = smaller(((int64_t)first + count) * rows, stream->produced_shape.height);
+    return needed_rows(stream, (struct row_span){first * rows - above, last});
+}
+
+/* ROWS of the sink's image in rows of the source's, at least 1. */
+static int source_rows(const struct stream *stream, int rows)
+{
+    const int64_t scaled = (int64_t)rows * stream->shape.height / stream->produced_shape.height;
+    return scaled < 1 ? 1 : smaller(scaled, stream->shape.height);
+}
+
+/* Choose the rows of a band. */
+static int choose_band(const struct stream *stream, int64_t cached)
+{
+    enum {
+        BAND_NEEDS = 2
+    }; /* a band has at least so many times the rows that it shares with others: bounds the work */
+    const int height = stream->produced_shape.height, middle = height / 2;
+    const struct row_span one = needed_rows(stream, (struct row_span){middle, middle + 1});
+    const int64_t shared = (int64_t)BAND_NEEDS * (one.last - one.first - 1) * height / stream->shape.height;
+    const size_t sink = (size_t)stream->sink->multiple, own = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
+    const size_t least = (size_t)(cached > shared ? cached : shared);
+    const int64_t rows = (int64_t)round_up(own > 1 ? round_up(least, own) : least, sink);
+    assert(rows > 0); /* static analysers do not see it */
+    return stream->is_whole ? height : smaller(rows, height);
+}
+
 void stream_plan(struct stream *stream)
 {
     enum {
         BAND_BYTES = 1 << 19, /* of one set of planes: two sets, and the image's rows, fill a core's second cache */
-        BAND_HALOS = 4,       /* at least so many rows for each row of the halo: bounds the work on the halo */
         BANDS_EACH = 6,       /* at least so many for each thread, if all steps have several: the last bands end late */
         PNG_ROWS = 8,         /* PNG's filters are undone on so many rows at once */
     };
     const struct row_source *source = stream->source;
-    const int height = stream->shape.height, halo = stream->halo;
+    const int height = stream->shape.height;
     /* Without a transform, a thread works on a row's samples and on its raw or encoded bytes. */
     const size_t plain = 2 * image_row_bytes(&stream->shape);
     const int64_t row = (int64_t)(stream->make != NULL ? stream->row_bytes : plain);
-    struct bands bands;
+    struct bands *bands = &stream->bands;
     const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
-    const int64_t fitting = smaller(BAND_BYTES / row, height / each), cached = fitting > 0 ? fitting : 1;
-    const int64_t min = (int64_t)BAND_HALOS * halo;
-    const int64_t rows = (int64_t)round_up((size_t)(cached > min ? cached : min), (size_t)stream->sink->multiple);
-    assert(rows > 0); /* static analysers do not see it */
-    bands.rows = stream->is_whole ? height : smaller(rows, height);
-    bands.count = (height - 1) / bands.rows + 1;
-    bands.strip_rows = smaller(cached, bands.rows);
+    const int64_t fitting = smaller(BAND_BYTES / row, stream->produced_shape.height / each);
+    const int64_t cached = fitting > 0 ? fitting : 1;
+    bands->rows = choose_band(stream, cached);
+    bands->count = (stream->produced_shape.height - 1) / bands->rows + 1;
+    bands->strip_rows = source_rows(stream, smaller(cached, bands->rows));
     if (source->multiple > 1)
-        bands.strip_rows = (int)round_up((size_t)bands.strip_rows, (size_t)source->multiple);
-    else if (bands.strip_rows > PNG_ROWS && bands.strip_rows < height)
-        bands.strip_rows -= bands.strip_rows % PNG_ROWS;
-    bands.strips = (height - 1) / bands.strip_rows + 1;
-    bands.threads = smaller(stream->threads, bands.count);
+        bands->strip_rows = (int)round_up((size_t)bands->strip_rows, (size_t)source->multiple);
+    else if (bands->strip_rows > PNG_ROWS && bands->strip_rows < height)
+        bands->strip_rows -= bands->strip_rows % PNG_ROWS;
+    bands->strips = (height - 1) / bands->strip_rows + 1;
+    bands->threads = smaller(stream->threads, bands->count);
     const int readers = source->any_order ? stream->threads : source->readers > 1 ? source->readers : 1;
-    bands.reading_threads = smaller(smaller(readers, stream->threads), bands.strips);
+    bands->reading_threads = smaller(smaller(readers, stream->threads), bands->strips);
 
-    /* For the bands that are made, with the halo around them all; for a strip that is needed in part; and for those
-     * that are read meanwhile. */
-    const int64_t needed = (int64_t)bands.threads * bands.rows + 2 * (int64_t)halo;
-    const int64_t read = (needed + bands.strip_rows - 1) / bands.strip_rows + 1 + bands.reading_threads;
-    bands.read_slots = smaller(read, bands.strips);
-    bands.raw_slots = smaller((source->any_order ? 2 : 1) * (1 + bands.reading_threads), bands.strips);
-    bands.made_slots = smaller(bands.threads + 1, bands.count);
-    stream->bands = bands;
+    /* For the bands that are made; for a strip that is needed in part; and for those that are read meanwhile. */
+    int64_t needed = 1;
+    for (int band = 0; band < bands->count; band++) {
+        const struct row_span span = band_rows(stream, band, bands->threads);
+        needed = span.last - span.first > needed ? span.last - span.first : needed;
+    }
+    const int64_t read = (needed + bands->strip_rows - 1) / bands->strip_rows + 1 + bands->reading_threads;
+    bands->read_slots = smaller(read, bands->strips);
+    bands->raw_slots = smaller((source->any_order ? 2 : 1) * (1 + bands->reading_threads), bands->strips);
+    bands->made_slots = smaller(bands->threads + 1, bands->count);
 }
 
 /* Bytes of all slots of a kind. A made slot has a band, and the row above it for the sink. */
@@ -113,7 +150,8 @@ static size_t read_bytes(const struct stream *stream)
 
 static size_t made_bytes(const struct stream *stream)
 {
-    return (size_t)stream->bands.made_slots * ((size_t)stream->bands.rows + 1) * image_row_bytes(&stream->shape);
+    return (size_t)stream->bands.made_slots * ((size_t)stream->bands.rows + 1) *
+           image_row_bytes(&stream->produced_shape);
 }
 
 size_t stream_need(const struct stream *stream)
@@ -124,11 +162,11 @@ size_t stream_need(const struct stream *stream)
 
 /* ---- Rows ---- */
 
-/* Rows from FIRST on, COUNT or as many as the image has. Their samples are not set. */
-static struct image part_of(const struct stream *stream, int first, int count)
+/* Rows of an image like SHAPE from FIRST on, COUNT or as many as it has. Their samples are not set. */
+static struct image part_of(const struct image *shape, int first, int count)
 {
-    struct image part = stream->shape;
-    part.height = smaller(count, stream->shape.height - first);
+    struct image part = *shape;
+    part.height = smaller(count, shape->height - first);
     return part;
 }
 
@@ -137,7 +175,7 @@ struct image stream_rows(const struct stream *stream, int first, int last)
     const int rows = stream->bands.strip_rows, at = first % rows;
     if (stream->in != NULL)
         return image_rows(stream->in, first, last - first);
-    struct image part = part_of(stream, first, smaller(last - first, rows - at));
+    struct image part = part_of(&stream->shape, first, smaller(last - first, rows - at));
     const size_t slot = (size_t)(first / rows % stream->bands.read_slots);
     part.samples = stream->read + (slot * (size_t)rows + (size_t)at) * image_row_bytes(&part);
     return part;
@@ -147,7 +185,7 @@ struct image stream_rows(const struct stream *stream, int first, int last)
 static struct image made_band(const struct stream *stream, int band)
 {
     const int rows = stream->bands.rows, first = band * rows;
-    struct image part = part_of(stream, first, rows);
+    struct image part = part_of(&stream->produced_shape, first, rows);
     if (stream->out != NULL)
         return image_rows(stream->out, first, part.height);
     const size_t slot = (size_t)(band % stream->bands.made_slots);
@@ -174,7 +212,7 @@ static bool fetch_strip(const struct stream *stream, int strip, struct error *er
 {
     const struct row_source *source = stream->source;
     const int first = strip * stream->bands.strip_rows;
-    const struct image part = part_of(stream, first, stream->bands.strip_rows);
+    const struct image part = part_of(&stream->shape, first, stream->bands.strip_rows);
     return source->fetch(source->context, first, part.height, raw_strip(stream, strip), error);
 }
 
@@ -229,19 +267,17 @@ static bool write_band(const struct stream *stream, int band, struct error *erro
 
 enum { STEP_WAIT = STREAM_STEPS, STEP_END };
 
-/* The last strip that BAND needs. */
-static int last_strip(const struct stream *stream, int band)
+/* Are all strips read that BAND needs? */
+static bool is_fed(const struct stream *stream, int band)
 {
-    const struct bands *bands = &stream->bands;
-    const int64_t last = (int64_t)(band + 1) * bands->rows + stream->halo;
-    return (smaller(last, stream->shape.height) - 1) / bands->strip_rows;
+    return (band_rows(stream, band, 1).last - 1) / stream->bands.strip_rows < stream->steps[STREAM_READ].ended;
 }
 
-/* The last band that needs rows of STRIP. The sink may need one more row above a band. */
-static int last_band(const struct stream *stream, int strip)
+/* Are all bands made that need STRIP? Later bands need no earlier strips. */
+static bool is_used(const struct stream *stream, int strip)
 {
-    const struct bands *bands = &stream->bands;
-    return smaller(((int64_t)(strip + 1) * bands->strip_rows + stream->halo) / bands->rows, bands->count - 1);
+    const int made = stream->steps[STREAM_MAKE].ended;
+    return made == stream->bands.count || band_rows(stream, made, 1).first / stream->bands.strip_rows > strip;
 }
 
 /* May STEP begin with its next strip or band? The head of this file lists the conditions. */
@@ -257,9 +293,9 @@ static bool can_begin(const struct stream *stream, enum stream_step step)
         return next < bands->raw_slots || next - bands->raw_slots + below < steps[STREAM_READ].ended;
     case STREAM_READ:
         return smaller(next + below, bands->strips - 1) < steps[STREAM_FETCH].ended &&
-               (next < bands->read_slots || last_band(stream, next - bands->read_slots) < steps[STREAM_MAKE].ended);
+               (next < bands->read_slots || is_used(stream, next - bands->read_slots));
     case STREAM_MAKE:
-        return last_strip(stream, next) < steps[STREAM_READ].ended &&
+        return is_fed(stream, next) &&
                (stream->sink->image != NULL || next < steps[STREAM_WRITE].ended + bands->made_slots);
     default:
         return next < steps[STREAM_MAKE].ended;
@@ -451,6 +487,7 @@ bool stream_move(const struct image *shape, struct row_source source, struct row
     const int reads = source.read != NULL && source.readers > 1 ? source.readers : 1;
     struct stream stream = {
         .shape = *shape,
+        .produced_shape = *shape,
         .source = &source,
         .sink = &sink,
         .pool = pool,

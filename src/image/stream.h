@@ -29,23 +29,33 @@ struct stream_progress {
     int at_once;      /* that may be under way */
 };
 
+/* The rows from FIRST to the one before LAST. */
+struct row_span {
+    int first, last;
+};
+
 enum stream_step { STREAM_FETCH, STREAM_READ, STREAM_MAKE, STREAM_WRITE, STREAM_STEPS };
 
 struct stream {
     /* Set by the caller. */
-    struct image shape; /* of the image; its samples do not matter */
+    struct image shape;          /* of the source's image; its samples do not matter */
+    struct image produced_shape; /* of the sink's */
     const struct row_source *source;
     const struct row_sink *sink;
     struct thread_pool *pool;      /* NULL: the calling thread only */
     int threads;                   /* of the pool, at most */
     atomic_int *progress_permille; /* receives the thousandths of the rows that are written; or NULL */
 
-    /* The transform. It makes MADE, whose first row is row FIRST of the image, on thread number THREAD, from what
-     * stream_rows gives. NULL: the rows stay as they are; either the source or the sink then has an image. */
+    /* The transform. It makes PRODUCED, whose first row is row FIRST of the sink's image, on thread number THREAD, from
+     * what stream_rows gives. NULL: the rows stay as they are; either the source or the sink then has an image. */
     bool (*make)(void *context, int thread, int first, struct image *produced, struct error *error);
-    void *context;    /* of the transform */
-    size_t row_bytes; /* of memory that a thread of the transform works on, for each row */
-    int halo;         /* rows above and below a row on which it depends; at most INT32_MAX / 4 */
+
+    /* The rows of the source on which PRODUCED rows of the sink depend. Both ends never fall where those of PRODUCED
+     * rise. It is not NULL where `make` is not. */
+    struct row_span (*needs)(const void *context, struct row_span produced);
+    void *context;    /* of both functions */
+    size_t row_bytes; /* of memory that a thread of the transform works on, for each row of the sink */
+    int multiple;     /* of rows, that the transform prefers; 0 is 1 */
     bool is_whole;    /* the image cannot be cut */
 
     struct bands bands; /* set by stream_plan */

@@ -341,20 +341,24 @@ static bool check_options(const struct gpuconv_options *options, const struct gp
     return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
 }
 
-static bool check_pair(const struct gpuconv_view *in, const struct gpuconv_view *out, struct images images[2],
-                       struct error *error)
+/* Check both views, and that OUT has the shape of what FILTER makes of IN. */
+static bool check_pair(const struct gpuconv_filter *filter, const struct gpuconv_view *in,
+                       const struct gpuconv_view *out, struct images images[2], struct error *error)
 {
     if (!view_check(in, "input", &images[0], error) || !view_check(out, "output", &images[1], error) ||
         !view_check_apart(out, "output", error))
         return false;
     const struct image *a = &images[0].first, *b = &images[1].first;
-    if (a->width != b->width || a->height != b->height || a->channels != b->channels || a->bits != b->bits ||
+    int width = a->width, height = a->height;
+    if (!filter_size(filter, &width, &height, error))
+        return false;
+    if (width != b->width || height != b->height || a->channels != b->channels || a->bits != b->bits ||
         images[0].count != images[1].count)
         return error_set(error, ERROR_USAGE,
                          "the input is %zu x %d x %d x %d samples of %d bits, and the output %zu x %d x %d x %d of %d; "
-                         "give an output like the input",
+                         "give an output like the input, of %d x %d pixels",
                          images[0].count, a->height, a->width, a->channels, a->bits, images[1].count, b->height,
-                         b->width, b->channels, b->bits);
+                         b->width, b->channels, b->bits, width, height);
     return true;
 }
 
@@ -368,7 +372,7 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
     options = options != NULL ? options : &defaults;
     if (context == NULL || filter == NULL)
         return error_set(error, ERROR_USAGE, "there is no %s; open it first", context == NULL ? "context" : "filter");
-    if (!check_pair(in, out, images, error) || !check_memory(context, in, out, options, error) ||
+    if (!check_pair(filter, in, out, images, error) || !check_memory(context, in, out, options, error) ||
         !check_options(options, in, error))
         return false;
     const struct application application = {

@@ -195,6 +195,23 @@ void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv
     }
 }
 
+bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error)
+{
+    bool done = *width >= 1 && *height >= 1 && *width <= RESAMPLE_SIDE_MAX && *height <= RESAMPLE_SIDE_MAX;
+    if (!done)
+        return error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels", *width, *height);
+    for (size_t i = 0; done && i < filter->count; i++)
+        done = filter_resize(&filter->filters[i], width, height, error);
+    return done;
+}
+
+enum gpuconv_status gpuconv_filter_size(const struct gpuconv_filter *filter, int *width, int *height,
+                                        struct gpuconv_error *error)
+{
+    struct error reason;
+    return library_status(filter_size(filter, width, height, &reason), &reason, error);
+}
+
 static char *describe_filter(const struct gpuconv_filter *filter, int index, bool as_json, struct error *error)
 {
     struct text_buffer text = {0};

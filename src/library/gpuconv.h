@@ -131,6 +131,11 @@ struct gpuconv_filter_info {
 /* Fill in INFO. */
 GPUCONV_API void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv_filter_info *info);
 
+/* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. They change if it has filters that
+ * change the size, such as "resize:50%". */
+GPUCONV_API enum gpuconv_status gpuconv_filter_size(const struct gpuconv_filter *filter, int *width, int *height,
+                                                    struct gpuconv_error *error);
+
 /* What `gpuconv --show` prints of filter number INDEX of those that are applied in turn: text for people or, if AS_JSON
  * is 1, a JSON object. Release the string with gpuconv_free. */
 GPUCONV_API char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as_json,
@@ -213,8 +218,8 @@ struct gpuconv_options {
     int reserved[6];
 };
 
-/* Apply FILTER to IN, and write the result to OUT, which has the same size, channels, type, number of images and kind
- * of memory. OPTIONS may be NULL. Samples of 8 and 16 bits become the bytes that the command line makes, on every
+/* Apply FILTER to IN, and write the result to OUT, which has the size that gpuconv_filter_size says, and the same
+ * channels, type, number of images and kind of memory. Filters that change the size need a context on the CPU. OPTIONS may be NULL. Samples of 8 and 16 bits become the bytes that the command line makes, on every
  * machine, with any number of threads. Floats are neither rounded nor clamped: their sums depend on the order, so they
  * agree with the exact result only within the rounding of float, and machines may differ.
  *
@@ -288,7 +293,8 @@ struct gpuconv_encode_options {
     uint32_t background; /* the colour below alpha, 0xRRGGBB, where the format has no alpha and HAS_BACKGROUND is 1;
                             else white */
     int has_background;
-    const struct gpuconv_image *metadata_of; /* write the metadata of this decoded image, of the same size; or NULL */
+    const struct gpuconv_image
+        *metadata_of; /* write the metadata of this decoded image, made to fit the size; or NULL */
     int reserved[6];
 };
 

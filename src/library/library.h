@@ -69,6 +69,9 @@ enum gpuconv_status library_status(bool done, const struct error *from, struct g
 /* Are all COUNT values of RESERVED 0? */
 bool library_check_reserved(const int *reserved, size_t count, struct error *error);
 
+/* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. */
+bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error);
+
 /* Release one reference. */
 void filter_release(struct gpuconv_filter *filter);
 

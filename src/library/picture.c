@@ -184,13 +184,30 @@ static bool find_settings(const struct gpuconv_encode_options *options, struct c
     return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
 }
 
-/* Encode IMAGE, and put METADATA into the file, unless they are NULL. */
-static bool encode_image(const struct image *image, const struct metadata *metadata, const struct format *format,
-                         const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
+/* Put the metadata of LIKE into the file of IMAGE, which may have another size. */
+static bool write_metadata(const struct gpuconv_image *like, const struct image *image, const struct format *format,
+                           uint8_t **bytes, size_t *size, struct error *error)
 {
     uint64_t dropped;
+    struct metadata metadata = like->metadata; /* these two parts say the size */
+    metadata.exif = metadata.xmp = (struct blob){0};
+    const bool done = (blob_append(&metadata.exif, like->metadata.exif.bytes, like->metadata.exif.size) &&
+                       blob_append(&metadata.xmp, like->metadata.xmp.bytes, like->metadata.xmp.size)) ||
+                      error_no_memory(error, "metadata");
+    const bool is_written =
+        done && metadata_resize(&metadata, like->image.width, like->image.height, image->width, image->height, error) &&
+        format->write_metadata(&metadata, bytes, size, &dropped, error);
+    blob_free(&metadata.exif);
+    blob_free(&metadata.xmp);
+    return is_written;
+}
+
+/* Encode IMAGE, and put the metadata of LIKE into the file, unless it is NULL. */
+static bool encode_image(const struct image *image, const struct gpuconv_image *like, const struct format *format,
+                         const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
+{
     if (codec_encode(image, format, settings, bytes, size, error) &&
-        (metadata == NULL || format->write_metadata(metadata, bytes, size, &dropped, error)))
+        (like == NULL || write_metadata(like, image, format, bytes, size, error)))
         return true;
     free(*bytes);
     *bytes = NULL;
@@ -210,16 +227,10 @@ static bool encode(struct gpuconv_context *context, const struct gpuconv_view *v
         return error_set(error, ERROR_USAGE, "there is no context; open it first");
     if (!find_settings(o, &settings, &format, error) || !view_take_image(view, "image", &image, &copy, error))
         return false;
-    bool done = like == NULL || (like->image.width == image.width && like->image.height == image.height) ||
-                error_set(error, ERROR_USAGE,
-                          "the metadata are of an image of %d x %d pixels, and this one has %d x %d; leave them out",
-                          like->image.width, like->image.height, image.width, image.height);
     settings.pool = &context->pool;
-    if (done) {
-        pthread_mutex_lock(&context->mutex);
-        done = encode_image(&image, like != NULL ? &like->metadata : NULL, format, &settings, bytes, size, error);
-        pthread_mutex_unlock(&context->mutex);
-    }
+    pthread_mutex_lock(&context->mutex);
+    const bool done = encode_image(&image, like, format, &settings, bytes, size, error);
+    pthread_mutex_unlock(&context->mutex);
     image_free(&copy);
     return done;
 }

@@ -349,3 +349,19 @@ void exif_swap_resolutions(struct blob *exif)
     swap_rationals(exif, DIRECTORY_IMAGE, TAG_X_RESOLUTION, TAG_Y_RESOLUTION);
     swap_rationals(exif, DIRECTORY_EXIF, TAG_FOCAL_X_RESOLUTION, TAG_FOCAL_Y_RESOLUTION);
 }
+
+/* Multiply the numerator of a tag, if the block has it and it is one rational number. */
+static void scale_rational(struct blob *exif, unsigned tag, double factor)
+{
+    uint8_t *value = find_number(exif, DIRECTORY_EXIF, tag, TYPE_RATIONAL, TYPE_RATIONAL);
+    if (value == NULL)
+        return;
+    const double scaled = (double)bytes_number(value, 4, is_big(exif)) * factor + 0.5;
+    bytes_put_number(value, 4, is_big(exif), scaled < UINT32_MAX ? (uint32_t)scaled : UINT32_MAX);
+}
+
+void exif_scale_focal_plane(struct blob *exif, double horizontal, double vertical)
+{
+    scale_rational(exif, TAG_FOCAL_X_RESOLUTION, horizontal);
+    scale_rational(exif, TAG_FOCAL_Y_RESOLUTION, vertical);
+}

@@ -215,6 +215,18 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
     return true;
 }
 
+bool metadata_resize(struct metadata *metadata, int old_width, int old_height, int width, int height,
+                     struct error *error)
+{
+    if (width == old_width && height == old_height)
+        return true;
+    if (!rebuild_turned(exif_rebuild, &metadata->exif) || !rebuild_turned(xmp_rebuild, &metadata->xmp))
+        return error_no_memory(error, "metadata");
+    exif_set_sides(&metadata->exif, width, height);
+    exif_scale_focal_plane(&metadata->exif, (double)width / old_width, (double)height / old_height);
+    return true;
+}
+
 /* ---- Writing ---- */
 
 bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint64_t *dropped)

@@ -101,6 +101,11 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *meta
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,
                      struct error *error);
 
+/* Let METADATA be of a picture that is WIDTH x HEIGHT now, and was of another size. What gives a place in the picture is
+ * dropped. The resolution stays: it says how large the picture is printed. */
+bool metadata_resize(struct metadata *metadata, int old_width, int old_height, int width, int height,
+                     struct error *error);
+
 /* What names the curve of the samples, in the order in which it counts (PNG, third edition, 4.3). */
 enum curve_source { CURVE_OF_CICP, CURVE_OF_ICC, CURVE_OF_SRGB, CURVE_OF_GAMMA, CURVE_OF_EXIF, CURVE_ASSUMED };
 

@@ -94,10 +94,11 @@ enum exif_colours { EXIF_COLOURS_NONE, EXIF_COLOURS_SRGB, EXIF_COLOURS_ADOBE, EX
 enum exif_colours exif_colours(const struct blob *exif);
 
 /* Change such a block: the picture is upright, or has so many pixels, or its horizontal and vertical resolutions are
- * swapped. Tags that the block lacks are not added. */
+ * swapped, or it has so many times as many pixels for a length on the sensor. Tags that the block lacks are not added. */
 void exif_set_upright(struct blob *exif);
 void exif_set_sides(struct blob *exif, int width, int height);
 void exif_swap_resolutions(struct blob *exif);
+void exif_scale_focal_plane(struct blob *exif, double horizontal, double vertical);
 
 /* ---- The tags of EXIF that are carried: those that are known to hold a few numbers or a text ---- */
 

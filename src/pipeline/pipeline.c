@@ -20,19 +20,27 @@ static bool make_plans(struct pipeline *pipeline, enum backend backend, struct e
     const struct request *request = pipeline->request;
     /* A CPU that took over from a GPU makes its own choice. */
     const bool named = request->variant != NULL && request->variant->backend == backend;
+    struct image shape = {.width = pipeline->work.width, .height = pipeline->work.height};
     pipeline->backend = backend;
     for (size_t i = 0; i < request->count; i++) {
         const struct filter *filter = &request->filters[i];
         const struct variant *variant = named ? request->variant : variant_choose(filter, backend, &pipeline->work);
         struct plan *plan = &pipeline->plans[i];
-        if (plan->variant == variant && plan->sample == pipeline->work.sample)
+        if (plan->variant != variant || plan->sample != pipeline->work.sample) {
+            plan_free(plan);
+            pipeline->has_taps = false;
+            gpu_forget_taps(pipeline, i);
+            if (!variant_plan(plan, filter, request->border, pipeline->work.sample, variant, error))
+                return false;
+            plan->pool = request->pool;
+        } else if (!filter_resizes(filter)) {
             continue;
-        plan_free(plan);
-        pipeline->has_taps = false;
-        gpu_forget_taps(pipeline, i);
-        if (!variant_plan(plan, filter, request->border, pipeline->work.sample, variant, error))
+        }
+        if (!plan_resize(plan, shape.width, shape.height, error) ||
+            !filter_resize(filter, &shape.width, &shape.height, error)) {
+            plan_free(plan);
             return false;
-        plan->pool = request->pool;
+        }
         /* On a GPU, the upload of the taps waits for the lock of constant memory: see run_filters in cuda.c. */
         if (variant->backend == BACKEND_CPU && !variant_prepare(plan, NULL, error)) {
             plan_free(plan);
@@ -52,8 +60,22 @@ static bool check_named_variant(const struct request *request, enum sample sampl
     return true;
 }
 
+/* No kernel changes the size. Black borders weigh alpha in another way, which needs other planes. */
+static bool check_resize(const struct request *request, struct error *error)
+{
+    if (request->choice == CHOICE_CUDA && request_resizes(request))
+        return error_set(error, ERROR_USAGE,
+                         "resize runs on the CPU only, for now; leave --backend cuda and --device out");
+    return request->count == 1 || request->border != BORDER_ZERO || !request_resizes(request) ||
+           error_set(error, ERROR_USAGE,
+                     "resize and another filter do not go together with the border zero; choose another border, or "
+                     "resize in a run of its own");
+}
+
 bool pipeline_check(const struct request *request, struct error *error)
 {
+    if (!check_resize(request, error))
+        return false;
     const struct image shape = {.channels = 3, .bits = 8};
     return check_named_variant(request, request_work(request, request->alpha, &shape).sample, error);
 }
@@ -197,6 +219,10 @@ enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_in
     const struct request *request = pipeline->request;
     bool uses_gpu = request->choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
     error_set(&pipeline->why, ERROR_NONE, "asked for");
+    if (request_resizes(request)) {
+        error_set(&pipeline->why, ERROR_NONE, "resize runs on the CPU only");
+        return BACKEND_CPU;
+    }
     if (uses_gpu && request->choice == CHOICE_CUDA)
         gpu_start_begin(request->start);
     else if (uses_gpu)
@@ -263,6 +289,8 @@ void pipeline_end_request(struct pipeline *pipeline)
 bool pipeline_begin_request(struct pipeline *pipeline, struct error *error)
 {
     const struct request *request = pipeline->request;
+    if (!check_resize(request, error))
+        return false;
     pipeline->plans = calloc(request->count + 1, sizeof *pipeline->plans);
     if (pipeline->plans == NULL)
         return error_no_memory(error, "the plans of %zu filters", request->count);

@@ -57,11 +57,18 @@ struct request {
     struct batch_choice *batch;              /* for CHOICE_AUTO; NULL: there is only one image */
 };
 
+/* Set the size of SHAPE, an image's, to that of the result. Fails if a filter does not take images of that size. ERROR
+ * may be NULL. */
+bool request_resize(const struct request *request, struct image *shape, struct error *error);
+
+/* Does a filter change the size of images? */
+bool request_resizes(const struct request *request);
+
 /* How the alpha channel takes part in filter NUMBER of an image where it takes part as ALPHA. With ALPHA_PREMULTIPLY
  * it depends on the filter. If its taps sum to 1, it is applied to alpha as well, and the colours are divided by the
  * new alpha. If some of these taps are negative, sums need headroom. Any other filter, such as for edges, is applied to
  * the picture on a black background. The border zero does this with every filter: alpha is 0 there, and the edge of the
- * picture would become transparent. */
+ * picture would become transparent. A filter that changes the size is applied to alpha, too, and knows no border. */
 enum alpha request_alpha(const struct request *request, enum alpha alpha, size_t number);
 
 /* The work of the request on an image of SHAPE: the sample type and the most planes that a filter needs. */

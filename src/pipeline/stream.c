@@ -13,46 +13,126 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The rows from FIRST to the one before LAST. */
-struct span {
-    int first, last;
+/* Rows of a band are a multiple of this, where filters change the size: the CPU makes so many at once. */
+#define RESAMPLE_ROWS 16
+
+/* A step of the chain: what a filter reads, and how far it reaches. The last one is the result, with no filter. */
+struct stage {
+    struct image shape;
+    bool resizes;
+    int halo; /* rows above or below; the same number serves both, as borders that reflect swap them */
+    struct resample_axis columns; /* where it resizes; without taps */
 };
 
 /* What one thread needs. It is reserved when the thread filters its first band. */
 struct band_worker {
-    struct plane planes[2];
+    void *planes[2];
     struct image merged; /* rows between two filters of a chain, where these round; else its samples are NULL */
     struct phases watch; /* the times of this thread */
 };
 
 /* The filters of an image. */
 struct filtering {
+    const struct request *request;
     const struct pipeline *pipeline;
+    struct stage *stages; /* one more than filters */
     struct stream stream;
-    struct band_worker *workers; /* one for each thread */
+    struct work work;
+    size_t plane_bytes, merged_bytes; /* that a band needs at most: for each of two sets of planes, and of image rows */
+    struct band_worker *workers;      /* one for each thread */
 };
 
 /* ---- Sizes ---- */
 
-/* Rows above or below that the filters from number FIRST on need together, for planes of SAMPLE. The same number serves
- * both sides, because borders that reflect swap them. */
-static int halo_of(const struct request *request, size_t first, enum sample sample)
+/* Set the stages for images like SHAPE. Fails if a filter does not take them, or if there is too little memory. */
+static bool make_stages(struct filtering *filtering, const struct image *shape, struct error *error)
 {
-    int64_t halo = 0;
-    for (size_t i = first; i < request->count; i++) {
-        const struct filter *filter = filter_of_depth(&request->filters[i], sample != SAMPLE_U8);
-        const int above = filter->anchor_y, below = filter->height - 1 - above;
-        halo += above > below ? above : below;
+    const struct request *request = filtering->request;
+    struct image image = *shape;
+    const bool is_16_bit = filtering->work.sample != SAMPLE_U8;
+    filtering->stages = calloc(request->count + 1, sizeof *filtering->stages);
+    if (filtering->stages == NULL)
+        return error_no_memory(error, "%zu filters", request->count);
+    for (size_t i = 0; i < request->count; i++) {
+        const struct filter *filter = filter_of_depth(&request->filters[i], is_16_bit);
+        struct stage *stage = &filtering->stages[i];
+        const int above = filter->anchor_y, below = filter->height - 1 - above, height = image.height;
+        *stage =
+            (struct stage){.shape = image, .resizes = filter_resizes(filter), .halo = above > below ? above : below};
+        if (!filter_resize(filter, &image.width, &image.height, error))
+            return false;
+        if (stage->resizes)
+            resample_shape(&stage->columns, filter->resize.kernel, height, image.height, is_16_bit);
     }
-    return halo < INT32_MAX / 4 ? (int)halo : INT32_MAX / 4;
+    filtering->stages[request->count].shape = image;
+    return true;
 }
 
-/* Rows of a thread's planes: those of a band, the row above it for the sink, and the halo. */
-static int plane_rows(const struct stream *stream)
+/* SPAN, with MORE rows above and below, as far as the image has them. */
+static struct row_span span_extend(const struct image *shape, struct row_span span, int more)
 {
-    const int64_t rows = (int64_t)stream->bands.rows + 1 + 2 * (int64_t)stream->halo;
-    return rows < stream->shape.height ? (int)rows : stream->shape.height;
+    return (struct row_span){span.first > more ? span.first - more : 0,
+                             shape->height - span.last > more ? span.last + more : shape->height};
+}
+
+/* The rows that filter NUMBER must read for the rows SPAN of the result. */
+static struct row_span stage_needs(const struct filtering *filtering, size_t number, struct row_span span)
+{
+    for (size_t i = filtering->request->count; i-- > number;) {
+        const struct stage *stage = &filtering->stages[i];
+        if (stage->resizes)
+            resample_span(&stage->columns, span.first, span.last, &span.first, &span.last);
+        else
+            span = span_extend(&stage->shape, span, stage->halo);
+    }
+    return span;
+}
+
+static struct row_span first_needs(const void *context, struct row_span produced)
+{
+    return stage_needs(context, 0, produced);
+}
+
+static struct plane lay_out(const struct filtering *filtering, size_t number, int rows, size_t *size)
+{
+    struct plane planes;
+    if (!plane_layout(&planes, filtering->work.sample, filtering->stages[number].shape.width, rows,
+                      filtering->work.planes, size, NULL))
+        *size = SIZE_MAX;
+    return planes;
+}
+
+/* Set what the bands of the planned stream need. A band may have the row above it, for the sink. */
+static void find_sizes(struct filtering *filtering)
+{
+    const struct bands *bands = &filtering->stream.bands;
+    const int height = filtering->stream.produced_shape.height;
+    for (int band = 0; band < bands->count; band++) {
+        const int64_t first = (int64_t)band * bands->rows, last = first + bands->rows;
+        const struct row_span span = {first > 0 ? (int)first - 1 : 0, last < height ? (int)last : height};
+        for (size_t i = 0; i <= filtering->request->count; i++) {
+            const struct row_span needed = stage_needs(filtering, i, span);
+            size_t size;
+            lay_out(filtering, i, needed.last - needed.first, &size);
+            const size_t merged = (size_t)(needed.last - needed.first) * image_row_bytes(&filtering->stages[i].shape);
+            filtering->plane_bytes = size > filtering->plane_bytes ? size : filtering->plane_bytes;
+            filtering->merged_bytes = merged > filtering->merged_bytes ? merged : filtering->merged_bytes;
+        }
+    }
+}
+
+/* Bytes of the widest planes, for each row of the result. */
+static size_t row_bytes(const struct filtering *filtering)
+{
+    size_t most = 1;
+    for (size_t i = 0; i <= filtering->request->count; i++) {
+        const size_t row = (size_t)filtering->stages[i].shape.width * (size_t)filtering->work.planes *
+                           sample_bytes(filtering->work.sample);
+        most = row > most ? row : most;
+    }
+    return most;
 }
 
 /* The number of threads that make the work faster. Some steps take one strip or band at a time: more threads than feed
@@ -75,17 +155,10 @@ static int useful_threads(const struct pipeline *pipeline, const struct row_sour
     return (int)fmin(3 + (filter + encode) / decode, threads);    /* one decodes, one writes */
 }
 
-/* SPAN, with MORE rows above and below, as far as the image has them. */
-static struct span span_extend(const struct stream *stream, struct span span, int more)
-{
-    return (struct span){span.first > more ? span.first - more : 0,
-                         stream->shape.height - span.last > more ? span.last + more : stream->shape.height};
-}
-
 /* ---- One band ---- */
 
 /* A view of the rows of SPAN in planes that begin with row TOP. */
-static struct plane plane_span(const struct plane *planes, int top, struct span span)
+static struct plane plane_span(const struct plane *planes, int top, struct row_span span)
 {
     struct plane part = *planes;
     part.height = span.last - span.first;
@@ -100,18 +173,18 @@ static enum alpha alpha_of(const struct filtering *filtering, size_t number)
 }
 
 /* Split the rows of SPAN into planes that begin with its first row. */
-static void split_span(const struct filtering *filtering, struct span span, const struct plane *planes)
+static void split_span(const struct filtering *filtering, struct row_span span, const struct plane *planes)
 {
     for (int y = span.first; y < span.last;) {
         const struct image rows = stream_rows(&filtering->stream, y, span.last);
-        const struct plane part = plane_span(planes, span.first, (struct span){y, y + rows.height});
+        const struct plane part = plane_span(planes, span.first, (struct row_span){y, y + rows.height});
         image_split(&rows, alpha_of(filtering, 0), filtering->pipeline->linear, &part);
         y += rows.height;
     }
 }
 
 /* Copy what the merge may leave as it is: alpha that no plane holds, and levels whose light does not change. */
-static void copy_unfiltered(const struct stream *stream, struct span span, const struct image *to)
+static void copy_unfiltered(const struct stream *stream, struct row_span span, const struct image *to)
 {
     for (int y = span.first; y < span.last;) {
         const struct image rows = stream_rows(stream, y, span.last);
@@ -128,29 +201,66 @@ static struct plane filter_planes(const struct filtering *filtering, size_t numb
     return planes;
 }
 
-/* The rows of worker->merged that belong to PLANES, a view of planes[i] of the worker. */
-static struct image merged_rows(const struct band_worker *worker, const struct plane *own, const struct plane *planes)
+/* A view of the worker's rows between two filters as ROWS rows of what filter NUMBER reads. */
+static struct image merged_rows(const struct filtering *filtering, const struct band_worker *worker, size_t number,
+                                int rows)
 {
-    const size_t first = (size_t)((char *)planes->data - (char *)own->data) / own->row_bytes;
-    return image_rows(&worker->merged, (int)first, planes->height);
+    struct image merged = worker->merged;
+    merged.width = filtering->stages[number].shape.width;
+    merged.height = rows;
+    return merged;
+}
+
+/* Where the result of a filter has another size, there is nothing that a merge could keep. */
+static void forget_samples(const struct image *image)
+{
+    for (int y = 0; y < image->height; y++)
+        for (int x = 0; x < image->width; x++)
+            for (int c = 0; c < image->channels; c++)
+                memset(image_row(image, y) + (size_t)x * image_pixel_stride(image) +
+                           (size_t)c * image_channel_stride(image),
+                       0, image_sample_bytes(image));
+}
+
+/* The state of a band between two filters. */
+struct band {
+    struct plane planes[2]; /* views of the worker's; the first row of both, and of its merged rows, is row TOP */
+    struct image merged;
+    int top, in; /* the index of the planes that hold the samples */
+};
+
+/* Let the planes of BAND be for what filter NUMBER reads, rows NEEDED of it. */
+static void start_band(const struct filtering *filtering, const struct band_worker *worker, size_t number,
+                       struct row_span needed, struct band *band)
+{
+    size_t size;
+    for (int i = 0; i < 2; i++) {
+        band->planes[i] = lay_out(filtering, number, needed.last - needed.first, &size);
+        band->planes[i].data = worker->planes[i];
+    }
+    band->top = needed.first;
+    if (worker->merged.samples != NULL)
+        band->merged = merged_rows(filtering, worker, number, needed.last - needed.first);
 }
 
 /* Before filter NUMBER, round as two runs would: merge the planes and split them again. */
-static void round_between(const struct filtering *filtering, const struct band_worker *worker, size_t number, int in,
-                          struct plane planes)
+static void round_between(const struct filtering *filtering, size_t number, struct row_span input, struct band *band)
 {
     const struct linear *linear = filtering->pipeline->linear;
-    struct image rows = merged_rows(worker, &worker->planes[in], &planes);
+    const struct plane planes = plane_span(&band->planes[band->in], band->top, input);
+    struct image rows = image_rows(&band->merged, input.first - band->top, input.last - input.first);
     const struct plane from = filter_planes(filtering, number - 1, planes),
                        to = filter_planes(filtering, number, planes);
+    if (filtering->stages[number - 1].resizes && linear != NULL)
+        forget_samples(&rows);
     image_merge(&from, alpha_of(filtering, number - 1), linear, &rows);
     image_split(&rows, alpha_of(filtering, number), linear, &to);
 }
 
-/* Has IMAGE planes of the samples that the filters take? Then PLANES becomes a view of its rows of SPAN. IMAGE may be
- * NULL. */
-static bool find_planes(const struct filtering *filtering, const struct image *image, struct span span,
-                        struct plane *planes)
+/* Has IMAGE planes of the samples that filter NUMBER takes or makes? Then PLANES becomes a view of its rows of SPAN.
+ * IMAGE may be NULL. */
+static bool find_planes(const struct filtering *filtering, const struct image *image, size_t number,
+                        struct row_span span, struct plane *planes)
 {
     const struct pipeline *pipeline = filtering->pipeline;
     const size_t size = sample_bytes(pipeline->work.sample);
@@ -161,7 +271,7 @@ static bool find_planes(const struct filtering *filtering, const struct image *i
         .sample = pipeline->work.sample,
         .width = image->width,
         .height = span.last - span.first,
-        .count = image_planes(image, pipeline->effective_alpha),
+        .count = image_planes(image, alpha_of(filtering, number)),
         .row_bytes = image_row_stride(image),
         .plane_bytes = image_channel_stride(image),
         .data = image_row(image, span.first),
@@ -169,94 +279,122 @@ static bool find_planes(const struct filtering *filtering, const struct image *i
     return true;
 }
 
-/* Apply all filters to PLANES, which hold the rows NEEDED for outputs of SPAN. If the sink's image has planes for all
- * channels, it gets these outputs, and RESULT has no data. Otherwise RESULT becomes the planes with the outputs, from
- * the same row on. */
-static bool convolve_band(const struct filtering *filtering, struct band_worker *worker, const struct plane *planes,
-                          struct span needed, struct span span, struct plane *result, struct error *error)
+/* Apply filter NUMBER to the rows INPUT, as far as rows SPAN of the result need it. FIRST are the planes that the first
+ * filter reads. OUT becomes the sink's planes with the last filter's output, or has no data. */
+static bool convolve_stage(const struct filtering *filtering, const struct band_worker *worker, size_t number,
+                           struct row_span input, struct row_span span, const struct plane *first, struct band *band,
+                           struct plane *out, struct error *error)
 {
     const struct stream *stream = &filtering->stream;
-    const struct pipeline *pipeline = filtering->pipeline;
-    const struct request *request = pipeline->request;
-    struct span input = needed;
-    bool is_written = false;
-    int in = 0;
-    for (size_t i = 0; i < request->count; i++, in = !in) {
-        struct plan plan = pipeline->plans[i];
-        struct plane out;
-        const struct span produced = span_extend(stream, span, halo_of(request, i + 1, pipeline->work.sample));
-        struct plane from = plane_span(&worker->planes[in], needed.first, input);
-        struct plane to = plane_span(&worker->planes[!in], needed.first, input);
+    const struct request *request = filtering->request;
+    const struct row_span produced = stage_needs(filtering, number + 1, span);
+    const bool resizes = filtering->stages[number].resizes;
+    struct plan plan = filtering->pipeline->plans[number];
+    struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
+    if (number == 0)
+        from = *first;
+    if (resizes)
+        start_band(filtering, worker, number + 1, produced, band);
+    const struct row_span rows = resizes ? produced : input; /* of the planes that are written */
+    struct plane to = filter_planes(filtering, number, plane_span(&band->planes[!band->in], band->top, rows));
+    out->data = NULL;
+    if (number == request->count - 1 && to.count == stream->shape.channels &&
+        find_planes(filtering, stream->sink->image, number, rows, out))
+        to = *out;
+    plan.first_row = produced.first - rows.first;
+    plan.last_row = produced.last - rows.first;
+    plan.in_row = input.first;
+    plan.out_row = rows.first;
+    plan.pool = stream->bands.count > 1 ? NULL : request->pool;
+    band->in = !band->in;
+    return plan.variant->launch(&plan, NULL, &from, &to, error);
+}
+
+/* Apply all filters to PLANES, which hold the rows NEEDED for outputs of SPAN. If the sink's image has planes for all
+ * channels, it gets these outputs, and RESULT has no data. Otherwise RESULT becomes the planes with the outputs. */
+static bool convolve_band(const struct filtering *filtering, const struct band_worker *worker,
+                          const struct plane *planes, struct row_span span, struct band *band, struct plane *result,
+                          struct error *error)
+{
+    const struct request *request = filtering->request;
+    struct plane out = {0};
+    for (size_t i = 0; i < request->count; i++) {
+        const struct row_span input = stage_needs(filtering, i, span);
         if (i > 0 && worker->merged.samples != NULL)
-            round_between(filtering, worker, i, in, from);
-        from = i == 0 ? *planes : filter_planes(filtering, i, from);
-        to = filter_planes(filtering, i, to);
-        is_written = i == request->count - 1 && to.count == stream->shape.channels &&
-                     find_planes(filtering, stream->sink->image, input, &out);
-        to = is_written ? out : to;
-        plan.first_row = produced.first - input.first;
-        plan.last_row = produced.last - input.first;
-        plan.pool = stream->bands.count > 1 ? NULL : request->pool;
-        if (!plan.variant->launch(&plan, NULL, &from, &to, error))
+            round_between(filtering, i, input, band);
+        if (!convolve_stage(filtering, worker, i, input, span, planes, band, &out, error))
             return false;
-        input = produced;
     }
-    *result = filter_planes(filtering, request->count - 1, plane_span(&worker->planes[in], needed.first, span));
-    result->data = is_written ? NULL : result->data;
+    *result = filter_planes(filtering, request->count - 1, plane_span(&band->planes[band->in], band->top, span));
+    result->data = out.data != NULL ? NULL : result->data;
     return true;
 }
 
-/* Reserve the planes of a thread. Stores that bypass the caches need 64 bytes of alignment, which they have. */
+/* Reserve the planes of a thread. Stores that bypass the caches need 64 bytes of alignment. */
 static bool worker_open(const struct filtering *filtering, struct band_worker *worker, struct error *error)
 {
     const struct pipeline *pipeline = filtering->pipeline;
-    const struct work *work = &pipeline->work;
     const struct image *shape = &filtering->stream.shape;
-    const int rows = plane_rows(&filtering->stream);
     for (int i = 0; i < 2; i++)
-        if (!plane_allocate(&worker->planes[i], work->sample, shape->width, rows, work->planes, error))
-            return false;
-    return !request_merges_between(pipeline->request, pipeline->effective_alpha, shape) ||
-           image_allocate(&worker->merged, shape->width, rows, shape->channels, shape->bits, error);
+        worker->planes[i] = filtering->plane_bytes < PTRDIFF_MAX ? aligned_alloc(64, filtering->plane_bytes) : NULL;
+    if (worker->planes[0] == NULL || worker->planes[1] == NULL)
+        return error_no_memory(error, "planes of %d pixels", shape->width);
+    worker->merged = (struct image){.channels = shape->channels, .bits = shape->bits};
+    if (!request_merges_between(pipeline->request, pipeline->effective_alpha, shape))
+        return true;
+    worker->merged.samples = malloc(filtering->merged_bytes);
+    return worker->merged.samples != NULL || error_no_memory(error, "rows of %d pixels", shape->width);
 }
 
 static void worker_close(struct band_worker *worker)
 {
-    plane_free(&worker->planes[0]);
-    plane_free(&worker->planes[1]);
+    free(worker->planes[0]);
+    free(worker->planes[1]);
     image_free(&worker->merged);
 }
 
-/* Filter the rows of MADE, from row FIRST on. */
+/* Copy to PRODUCED, which has rows of the result from FIRST on, what the last merge may leave as it is. */
+static void copy_kept(const struct filtering *filtering, const struct band_worker *worker, const struct band *band,
+                      int first, const struct image *produced)
+{
+    if (filtering->stages[filtering->request->count - 1].resizes) {
+        forget_samples(produced);
+    } else if (worker->merged.samples != NULL) { /* an earlier filter may have changed them */
+        const struct image part = image_rows(&band->merged, first - band->top, produced->height);
+        image_copy(&part, produced);
+    } else {
+        copy_unfiltered(&filtering->stream, (struct row_span){first, first + produced->height}, produced);
+    }
+}
+
+/* Filter the rows of PRODUCED, from row FIRST on. */
 static bool filter_rows(void *context, int thread, int first, struct image *produced, struct error *error)
 {
     const struct filtering *filtering = context;
     const struct stream *stream = &filtering->stream;
     const struct pipeline *pipeline = filtering->pipeline;
     struct band_worker *worker = &filtering->workers[thread];
-    const struct span wanted = {first, first + produced->height}, needed = span_extend(stream, wanted, stream->halo);
+    const struct row_span wanted = {first, first + produced->height}, needed = first_needs(filtering, wanted);
+    struct band band = {.in = 0};
     worker->watch.last = clock_milliseconds();
-    if (worker->planes[0].data == NULL && !worker_open(filtering, worker, error))
+    if (worker->planes[1] == NULL && !worker_open(filtering, worker, error))
         return false;
 
-    struct plane planes = filter_planes(filtering, 0, plane_span(&worker->planes[0], needed.first, needed)), result;
-    if (!find_planes(filtering, stream->source->image, needed, &planes))
+    start_band(filtering, worker, 0, needed, &band);
+    struct plane planes = filter_planes(filtering, 0, band.planes[0]), result;
+    if (!find_planes(filtering, stream->source->image, 0, needed, &planes))
         split_span(filtering, needed, &planes);
     if (worker->merged.samples != NULL)
-        copy_unfiltered(stream, needed, &worker->merged);
+        copy_unfiltered(stream, needed, &band.merged);
     phases_end(&worker->watch, PHASE_SPLIT);
-    if (!convolve_band(filtering, worker, &planes, needed, wanted, &result, error))
+    if (!convolve_band(filtering, worker, &planes, wanted, &band, &result, error))
         return false;
     phases_end(&worker->watch, PHASE_CONVOLVE);
     if (result.data == NULL)
         return true;
 
-    const bool keeps = result.count < produced->channels || pipeline->linear != NULL;
-    if (keeps && worker->merged.samples != NULL) { /* an earlier filter may have changed them */
-        const struct image part = image_rows(&worker->merged, wanted.first - needed.first, produced->height);
-        image_copy(&part, produced);
-    } else if (keeps)
-        copy_unfiltered(stream, wanted, produced);
+    if (result.count < produced->channels || pipeline->linear != NULL)
+        copy_kept(filtering, worker, &band, first, produced);
     image_merge(&result, alpha_of(filtering, pipeline->request->count - 1), pipeline->linear, produced);
     phases_end(&worker->watch, PHASE_MERGE);
     return true;
@@ -265,59 +403,71 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
 /* ---- An image ---- */
 
 /* Plan the stream of images like SHAPE, which are WORK, through the filters of REQUEST, on at most THREADS threads.
- * FILTERING stays where it is. */
-static void plan_stream(struct filtering *filtering, const struct request *request, const struct work *work,
+ * FILTERING stays where it is. Free its stages afterwards, also after a failure. */
+static bool plan_stream(struct filtering *filtering, const struct request *request, const struct work *work,
                         const struct image *shape, const struct row_source *source, const struct row_sink *sink,
-                        int threads)
+                        int threads, struct error *error)
 {
-    *filtering = (struct filtering){
-        .stream =
-            {
-                .shape = *shape,
-                .source = source,
-                .sink = sink,
-                .pool = request->pool,
-                .threads = threads,
-                .make = filter_rows,
-                .context = filtering,
-                .row_bytes = (size_t)shape->width * (size_t)work->planes * sample_bytes(work->sample),
-                .halo = halo_of(request, 0, work->sample),
-                .is_whole = request->border == BORDER_WRAP,
-            },
+    *filtering = (struct filtering){.request = request, .work = *work};
+    if (!make_stages(filtering, shape, error))
+        return false;
+    filtering->stream = (struct stream){
+        .shape = *shape,
+        .produced_shape = filtering->stages[request->count].shape,
+        .source = source,
+        .sink = sink,
+        .pool = request->pool,
+        .threads = threads,
+        .make = filter_rows,
+        .needs = first_needs,
+        .context = filtering,
+        .row_bytes = row_bytes(filtering),
+        .multiple = request_resizes(request) ? RESAMPLE_ROWS : 1,
+        .is_whole = request->border == BORDER_WRAP,
     };
     stream_plan(&filtering->stream);
+    find_sizes(filtering);
+    return true;
+}
+
+/* Run the planned stream, and add the times of its threads to those of the pipeline. */
+static bool run_stream(struct filtering *filtering, struct phases *phases, struct error *error)
+{
+    const int threads = filtering->stream.bands.threads;
+    filtering->workers = calloc((size_t)threads, sizeof *filtering->workers);
+    if (filtering->workers == NULL)
+        return error_no_memory(error, "%d threads", threads);
+    const bool done = stream_run(&filtering->stream, error);
+    phases->milliseconds[PHASE_DECODE] += filtering->stream.decoding;
+    phases->milliseconds[PHASE_ENCODE] += filtering->stream.encoding;
+    for (int i = 0; i < threads; i++) {
+        for (int k = 0; k < PHASE_COUNT; k++)
+            phases->milliseconds[k] += filtering->workers[i].watch.milliseconds[k];
+        worker_close(&filtering->workers[i]);
+    }
+    free(filtering->workers);
+    phases->last = clock_milliseconds();
+    return done;
 }
 
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error)
 {
-    struct phases *phases = pipeline->phases;
     struct filtering filtering;
-    plan_stream(&filtering, pipeline->request, &pipeline->work, shape, source, sink,
-                useful_threads(pipeline, source, sink));
-    const int threads = filtering.stream.bands.threads;
+    bool done = plan_stream(&filtering, pipeline->request, &pipeline->work, shape, source, sink,
+                            useful_threads(pipeline, source, sink), error);
     filtering.pipeline = pipeline;
     filtering.stream.progress_permille = &pipeline->progress_permille;
-    filtering.workers = calloc((size_t)threads, sizeof *filtering.workers);
-    const bool done = filtering.workers != NULL && stream_run(&filtering.stream, error);
-    if (filtering.workers == NULL)
-        error_no_memory(error, "%d threads", threads);
-    phases->milliseconds[PHASE_DECODE] += filtering.stream.decoding;
-    phases->milliseconds[PHASE_ENCODE] += filtering.stream.encoding;
-    for (int i = 0; filtering.workers != NULL && i < threads; i++) {
-        for (int k = 0; k < PHASE_COUNT; k++)
-            phases->milliseconds[k] += filtering.workers[i].watch.milliseconds[k];
-        worker_close(&filtering.workers[i]);
-    }
-    free(filtering.workers);
-    phases->last = clock_milliseconds();
+    done = done && run_stream(&filtering, pipeline->phases, error);
+    free(filtering.stages);
     return done;
 }
 
 bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *error)
 {
-    struct image result;
-    if (!image_allocate(&result, image->width, image->height, image->channels, image->bits, error))
+    struct image result = *image;
+    if (!request_resize(pipeline->request, &result, error) ||
+        !image_allocate(&result, result.width, result.height, image->channels, image->bits, error))
         return false;
     const struct row_source source = {.image = image};
     const struct row_sink sink = {.image = &result, .multiple = 1};
@@ -330,21 +480,39 @@ bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *er
     return true;
 }
 
+/* Bytes that the variants of the CPU need for filter NUMBER, besides its planes. */
+static size_t filter_need(const struct filtering *filtering, size_t number, size_t threads)
+{
+    const struct stage *stage = &filtering->stages[number];
+    const struct filter *filter = &filtering->request->filters[number];
+    struct resample_axis rows;
+    if (!stage->resizes) /* the copies have halos */
+        return cpu_copies_planes(filter_of_depth(filter, filtering->work.sample != SAMPLE_U8), stage->shape.width)
+                   ? threads * 6 * filtering->plane_bytes
+                   : 0;
+    resample_shape(&rows, filter->resize.kernel, stage->shape.width, stage[1].shape.width,
+                   filtering->work.sample != SAMPLE_U8);
+    return cpu_resample_need(&stage->columns, &rows, threads);
+}
+
 size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
                             const struct row_sink *sink)
 {
     const struct work work = request_work(request, request->alpha, shape);
     struct filtering filtering;
-    plan_stream(&filtering, request, &work, shape, source, sink, work.threads);
-    const struct stream *stream = &filtering.stream;
-    const size_t threads = (size_t)stream->bands.threads, rows = (size_t)plane_rows(stream);
-    struct plane planes;
-    size_t size, sets = 2;
-    for (size_t i = 0; i < request->count; i++)
-        if (cpu_copies_planes(filter_of_depth(&request->filters[i], work.sample != SAMPLE_U8), shape->width))
-            sets = 8; /* the copies have halos */
-    if (!plane_layout(&planes, work.sample, shape->width, (int)rows, work.planes, &size, NULL))
-        return SIZE_MAX;
-    return stream_need(stream) + threads * sets * size +
-           (request_merges_between(request, request->alpha, shape) ? threads * rows * image_row_bytes(shape) : 0);
+    size_t need = SIZE_MAX;
+    if (plan_stream(&filtering, request, &work, shape, source, sink, work.threads, NULL) &&
+        filtering.plane_bytes < PTRDIFF_MAX) {
+        const struct stream *stream = &filtering.stream;
+        const size_t threads = (size_t)stream->bands.threads;
+        size_t more = 0;
+        for (size_t i = 0; i < request->count; i++) {
+            const size_t own = filter_need(&filtering, i, threads);
+            more = filtering.stages[i].resizes ? more + own : own > more ? own : more;
+        }
+        need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
+               (request_merges_between(request, request->alpha, shape) ? threads * filtering.merged_bytes : 0);
+    }
+    free(filtering.stages);
+    return need;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/plan.h"
 
+#include <stdlib.h>
+
 const char *border_name(enum border border)
 {
     static const char *const names[BORDER_COUNT] = {
@@ -36,6 +38,8 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .sample = sample,
         .offset = (float)(filter->offset / 255),
     };
+    if (filter_resizes(filter))
+        return;
     if (filter->two_pass) {
         passes_make(filter, sample, &plan->passes);
         return;
@@ -55,9 +59,36 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
         }
 }
 
-void plan_free(struct plan *plan)
+static void release_prepared(struct plan *plan)
 {
     if (plan->release != NULL)
         plan->release(plan->prepared);
+    plan->release = NULL;
+    plan->prepared = NULL;
+}
+
+bool plan_resize(struct plan *plan, int width, int height, struct error *error)
+{
+    int new_width = width, new_height = height;
+    struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
+    const enum resample_kernel kernel = plan->filter->resize.kernel;
+    if (kernel == RESAMPLE_NONE || (columns->taps != NULL && columns->from == height && rows->from == width))
+        return true;
+    if (!filter_resize(plan->filter, &new_width, &new_height, error))
+        return false;
+    release_prepared(plan);
+    free(columns->taps);
+    free(rows->taps);
+    resample_shape(columns, kernel, height, new_height, plan->sample != SAMPLE_U8);
+    resample_shape(rows, kernel, width, new_width, plan->sample != SAMPLE_U8);
+    const bool has_columns = resample_make(columns), has_rows = resample_make(rows);
+    return (has_columns && has_rows) || error_no_memory(error, "the taps of %s", plan->filter->name);
+}
+
+void plan_free(struct plan *plan)
+{
+    release_prepared(plan);
+    free(plan->columns.taps);
+    free(plan->rows.taps);
     *plan = (struct plan){0};
 }

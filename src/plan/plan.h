@@ -55,6 +55,12 @@ struct plan {
     int first_row, last_row;       /* for variants of the CPU: only outputs of the rows from the first to the one before
                                       the last are made; 0, 0: all */
 
+    /* For filters that change the size. The taps are those of one size of pictures, which plan_resize sets. Row 0 of
+     * the planes that a launch reads and writes are rows in_row and out_row of the picture before and after. first_row
+     * and last_row count from out_row. */
+    struct resample_axis columns, rows; /* the taps of columns come first: rows of outputs are made of rows of inputs */
+    int in_row, out_row;
+
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
      * owns the result, and launches only read it. */
     void *prepared;
@@ -64,7 +70,11 @@ struct plan {
 /* Derive the numbers of PLAN. It has no variant yet; variant_plan sets one. */
 void plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample);
 
-/* Free the result of variant_prepare. The plan becomes all zeros. A plan of zeros is allowed. */
+/* Let a plan whose filter changes the size have the taps for a picture of WIDTH x HEIGHT; other plans stay as they are.
+ * What variant_prepare has made of other taps is freed. */
+bool plan_resize(struct plan *plan, int width, int height, struct error *error);
+
+/* Free the taps, and the result of variant_prepare. The plan becomes all zeros. A plan of zeros is allowed. */
 void plan_free(struct plan *plan);
 
 #ifdef __cplusplus

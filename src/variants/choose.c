@@ -51,10 +51,12 @@ static const double move_seconds = 1 / 50e9; /* to move a byte of page-locked me
 /* The chosen variants' seconds for all filters in turn, with planes in place. */
 static double chosen_seconds(const struct filter *filters, size_t count, enum backend backend, const struct work *work)
 {
+    struct work own = *work;
     double seconds = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct variant *variant = variant_choose(&filters[i], backend, work);
-        seconds += variant->left_out ? INFINITY : cost_variant_seconds(variant, &filters[i], work);
+        const struct variant *variant = variant_choose(&filters[i], backend, &own);
+        seconds += variant == NULL || variant->left_out ? INFINITY : cost_variant_seconds(variant, &filters[i], &own);
+        filter_resize(&filters[i], &own.width, &own.height, NULL);
     }
     return seconds;
 }

@@ -7,7 +7,8 @@
 #include "variants/cost_model.h"
 #include "variants/table.h"
 
-/* The variant that runs a filter on a backend if the user names none: the canonical one with the lowest cost. */
+/* The variant that runs a filter on a backend if the user names none: the canonical one with the lowest cost. NULL if no
+ * variant of the backend takes the filter. */
 const struct variant *variant_choose(const struct filter *filter, enum backend backend, const struct work *work);
 
 /* The variant that would be chosen if CHOSEN did not exist, or NULL if there is no other. */

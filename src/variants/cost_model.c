@@ -183,8 +183,23 @@ static int threads_of(const struct work *work)
     return work->threads > 0 ? work->threads : 1;
 }
 
+/* The taps of an axis, and what it shrinks by: most columns are summed for fewer rows, then most rows for fewer columns. */
+static double resample_seconds(const struct filter *filter, const struct work *work)
+{
+    struct resample_axis columns, rows;
+    int width = work->width, height = work->height;
+    filter_resize(filter, &width, &height, NULL);
+    resample_shape(&columns, filter->resize.kernel, work->height, height, false);
+    resample_shape(&rows, filter->resize.kernel, work->width, width, false);
+    const double first = (double)work->width * height * columns.count, second = (double)width * height * rows.count;
+    const double tap = work->sample == SAMPLE_U8 ? 0.045e-9 : 0.15e-9;
+    return work->planes * tap * (first + 2 * second);
+}
+
 double reference_cost(const struct filter *filter, const struct work *work)
 {
+    if (filter_resizes(filter))
+        return 20 * resample_seconds(filter, work) / threads_of(work);
     return work_samples(work) * (filter_multiply_adds(filter) + 10) * 1e-9 / threads_of(work);
 }
 
@@ -262,6 +277,8 @@ static double cpu_passes_sample_seconds(const struct filter *filter, const struc
 
 double cpu_cost(const struct filter *filter, const struct work *work)
 {
+    if (filter_resizes(filter))
+        return resample_seconds(filter, work) * instruction_set_factor() / threads_of(work);
     const bool slides = filter->two_pass && filter->row_shift == 0;
     const struct shape s = shape_of(filter, work, slides);
     const double copies = s.is_narrow ? 0.8e-9 : 0; /* of narrow planes */

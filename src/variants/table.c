@@ -64,6 +64,7 @@ static const struct variant table[] = {
         .is_reference = true,
         .samples = U8 | U16 | F32,
         .two_pass = U8 | U16 | F32,
+        .resizes = U8 | U16 | F32,
         .accepts = ACCEPTS_ALL,
         .seconds = reference_cost,
         .launch = reference_launch,
@@ -74,6 +75,7 @@ static const struct variant table[] = {
         .backend = BACKEND_CPU,
         .samples = U8 | U16 | F32,
         .two_pass = U8 | U16 | F32,
+        .resizes = U8 | U16 | F32,
         .accepts = ACCEPTS_ALL,
         .seconds = cpu_cost,
         .prepare = cpu_prepare,
@@ -189,6 +191,8 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
 {
     const bool two = filter_grids(filter) == 2;
     filter = filter_of_depth(filter, sample != SAMPLE_U8);
+    if (filter_resizes(filter))
+        return variant->resizes & 1u << sample;
     if (filter->two_pass) /* the kernels for planes of float have room for as many taps as a grid's side has */
         return variant->two_pass & 1u << sample &&
                (variant->backend == BACKEND_CPU || sample != SAMPLE_F32 ||
@@ -237,7 +241,10 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
                          "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
                          "--variant out or choose another",
                          variant->name, SPARSE_MAX, filter->name, filter_tap_count(filter));
-    if (variant->accepts == ACCEPTS_TWO_PASSES) {
+    if (filter_resizes(filter)) {
+        takes = "that keep the size of a picture";
+        is = "changes it";
+    } else if (variant->accepts == ACCEPTS_TWO_PASSES) {
         takes = "in two passes, such as gaussian:2";
     } else if (variant->accepts == ACCEPTS_TWO_GRIDS) {
         takes = "of two grids";
@@ -299,6 +306,8 @@ double variant_tolerance(const struct plan *plan)
     /* A float sum of n products in any order, with samples up to 1, errs by at most n u sum|t|, u = 2^-24. Two passes
      * and the rounding of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the
      * errors of four roundings of its own. */
+    if (filter_resizes(f)) /* the gain of each pass is at most 1.55 */
+        return (plan->columns.count + plan->rows.count + 8) * ldexp(1, -24) * 1.55 * 1.55;
     const double n = (f->two_pass ? f->width + f->height : f->width * f->height) + 8 + 4 * filter_grids(f);
     return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset) / 255);
 }

@@ -43,7 +43,8 @@ def both(*words, **more):
     else:
         values = json.loads(answer)
     objects = values if isinstance(values, list) else [values]
-    KEYS.setdefault(words[0], []).extend(set(entry) for entry in objects)
+    option = "--show resize:..." if words[-1].startswith("resize:") else words[0]
+    KEYS.setdefault(option, []).extend(set(entry) for entry in objects)
     return text, values
 
 
@@ -177,6 +178,40 @@ def check_filters(home):
         for i, entry in enumerate(found):
             lines += [""] * (i > 0) + list(shown(entry))
         agree(words, text, lines)
+
+
+def shown_resize(f):
+    """The text of --show for a filter that changes the size."""
+    yield f"{f['name']}: {f['title']}"
+    yield f"  kernel     {f['kernel']}"
+    yield "  passes     the columns, their sums rounded to 1/2^7 of a level, then the rows"
+    yield "  sum        1: a constant image stays as it is"
+    if f["taps8"] is None:
+        yield f"  taps       depend on the picture; give its size at the end, as in {f['name']}:4000x3000"
+        return
+    columns, rows = f["taps8"]["columns"], f["taps8"]["rows"]
+    yield f"  size       {rows['from']} x {columns['from']} becomes {rows['to']} x {columns['to']}"
+    for bits in (8, 16):
+        yield from ["", f"  For samples of {bits} bits:"]
+        for name in ("columns", "rows"):
+            axis = f[f"taps{bits}"][name]
+            kinds = axis["taps"]
+            yield (f"  {name:10} {axis['from']} to {axis['to']}: {axis['count']} tap{'s' * (axis['count'] > 1)} for each, "
+                   f"in 1/2^{axis['shift']}, of {len(kinds)} kind{'s' * (len(kinds) > 1)}")
+            for i, kind in enumerate(kinds[:4]):
+                assert len(kind["taps"]) == axis["count"] and sum(kind["taps"]) == 1 << axis["shift"], f
+                yield f"    {i} from {kind['first']}: {' '.join(map(str, kind['taps']))}"
+            if len(kinds) > 4:
+                yield "    and so on; --json has all"
+        yield f"  bound      {f[f'taps{bits}']['bound']:.4f} levels from the kernel's own result"
+
+
+def check_resizes():
+    for spec in ("resize:50%:1000x800", "resize:1920x1080:exact:mitchell:4000x3000", "resize:30x20:enlarge:10x10",
+                 "resize:x99", "resize:12.5%:box"):
+        text, (found,) = both("--show", spec)
+        agree(spec, text, shown_resize(found))
+        assert found["scale"] == {"50%": [1, 2], "12.5%": [1, 8]}.get(spec.split(":")[1]), found
 
 
 def check_devices():
@@ -333,6 +368,7 @@ def main():
         os.environ["HOME"] = home
         check_lists(home)
         check_filters(home)
+        check_resizes()
         check_devices()
         check_compare(home)
         check_keys()

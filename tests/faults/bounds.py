@@ -16,7 +16,8 @@ UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 OPTIONS = ((["blur"], ""), (["gaussian:5,blur"], ""), (["gaussian:30"], ""), (["--linear", "gaussian:2"], ""),
            (["--compression", "6", "identity"], ".png"), (["--depth", "16", "blur"], ".png"),
            (["--border", "wrap", "blur"], ""), (["--quality", "100", "identity"], ".jpg"),
-           (["--progressive", "identity"], ".jpg"), (["blur"], ".ppm"))
+           (["--progressive", "identity"], ".jpg"), (["blur"], ".ppm"), (["resize:40%"], ""),
+           (["resize:150%:cubic,blur"], ""), (["--linear", "resize:333x2000:exact,resize:10%"], ""))
 
 
 def noise(width, height, channels, bits):

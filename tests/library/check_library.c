@@ -30,7 +30,7 @@ enum {
 struct picture {
     int width, height, channels;
     enum gpuconv_type type;
-    uint8_t *samples, *expected;
+    uint8_t *samples;
 };
 
 static size_t sample_size(const struct picture *picture)
@@ -115,7 +115,6 @@ static void make_picture(uint64_t *state, struct picture *picture)
     const size_t size = picture_size(picture);
     const int kind = random_between(state, 0, 3);
     picture->samples = allocate(size);
-    picture->expected = allocate(size);
     for (size_t i = 0; i < size; i++)
         picture->samples[i] = kind == 0   ? (uint8_t)(i / 3)
                               : kind == 1 ? 255 * (random_next(state) & 1)
@@ -154,12 +153,13 @@ static void write_picture(const struct picture *picture, const char *path)
     free(bytes);
 }
 
-/* Read the result: the last bytes of the file. */
-static void read_expected(struct picture *picture, const char *path)
+/* Read a result: the last bytes of the file. */
+static void read_picture(struct picture *picture, const char *path)
 {
     FILE *file = fopen(path, "rb");
+    picture->samples = allocate(picture_size(picture));
     if (file == NULL || fseek(file, -(long)picture_size(picture), SEEK_END) != 0 ||
-        fread(picture->expected, 1, picture_size(picture), file) != picture_size(picture))
+        fread(picture->samples, 1, picture_size(picture), file) != picture_size(picture))
         fail("cannot read %s", path);
     fclose(file);
     uint8_t big_endian[2] = {1, 0};
@@ -167,9 +167,9 @@ static void read_expected(struct picture *picture, const char *path)
     memcpy(&value, big_endian, sizeof value);
     if (value == 1) /* the machine is little-endian */
         for (size_t i = 0; picture->type == GPUCONV_UINT16 && i < picture_size(picture); i += 2) {
-            const uint8_t first = picture->expected[i];
-            picture->expected[i] = picture->expected[i + 1];
-            picture->expected[i + 1] = first;
+            const uint8_t first = picture->samples[i];
+            picture->samples[i] = picture->samples[i + 1];
+            picture->samples[i + 1] = first;
         }
 }
 
@@ -280,7 +280,7 @@ static struct gpuconv_filter *make_taps(uint64_t *state, const char *path)
     return filter;
 }
 
-static void choose_setting(uint64_t *state, int number, const char *folder, struct setting *setting)
+static void choose_setting(uint64_t *state, int number, bool uses_gpu, const char *folder, struct setting *setting)
 {
     static const char *const specs[] = {"identity",
                                         "sharpen",
@@ -302,8 +302,11 @@ static void choose_setting(uint64_t *state, int number, const char *folder, stru
                                         "blur,sharpen",
                                         "gaussian:1,sobel,emboss",
                                         "gaussian:6",
-                                        "scharr"};
-    const int count = sizeof specs / sizeof *specs;
+                                        "scharr",
+                                        "resize:60%",
+                                        "resize:25x31:exact:cubic",
+                                        "blur,resize:130%:mitchell,sharpen"};
+    const int count = sizeof specs / sizeof *specs - (uses_gpu ? 3 : 0); /* a GPU does not change sizes */
     struct gpuconv_error error;
     if (number % 3 == 2) {
         snprintf(setting->spec, sizeof setting->spec, "%s/taps-%d.txt", folder, number);
@@ -315,7 +318,8 @@ static void choose_setting(uint64_t *state, int number, const char *folder, stru
             fail("%s", error.message);
     }
     setting->options = (struct gpuconv_options){
-        .border = (enum gpuconv_border)random_between(state, 0, GPUCONV_ZERO),
+        .border = (enum gpuconv_border)random_between(state, 0,
+                                                      strstr(setting->spec, "resize") ? GPUCONV_WRAP : GPUCONV_ZERO),
         .alpha = (enum gpuconv_alpha)random_between(state, 0, GPUCONV_FILTER_ALPHA),
         .linear = random_between(state, 0, 4) == 0,
     };
@@ -369,13 +373,14 @@ static void open_library(bool uses_gpu, struct library *library)
 
 /* Filter PICTURE from one view to another, and sometimes in place. */
 static void check_call(uint64_t *state, const struct library *library, const struct setting *setting,
-                       const struct picture *picture)
+                       const struct picture *picture, const struct picture *result)
 {
     struct gpuconv_error error;
-    const bool in_place = random_between(state, 0, 7) == 0;
+    const bool in_place =
+        random_between(state, 0, 7) == 0 && picture->width == result->width && picture->height == result->height;
     const bool on_device = library->device_arenas[0] != NULL && random_between(state, 0, 5) > 0;
     uint8_t *const *arenas = on_device ? library->device_arenas : library->arenas;
-    struct gpuconv_view out = place_view(state, picture, arenas[1]);
+    struct gpuconv_view out = place_view(state, result, arenas[1]);
     struct gpuconv_view in = in_place ? out : place_view(state, picture, arenas[0]), expected = out;
     struct gpuconv_options options = setting->options;
     in.memory = out.memory = on_device ? GPUCONV_DEVICE : GPUCONV_HOST;
@@ -385,7 +390,7 @@ static void check_call(uint64_t *state, const struct library *library, const str
     memset(arenas[1], 0xa5, ARENA);
     memset(library->arenas[2], 0xa5, ARENA);
     fill_view(picture, picture->samples, &in);
-    fill_view(picture, picture->expected, &expected);
+    fill_view(result, result->samples, &expected);
     if (gpuconv_apply(library->contexts[random_between(state, 0, 1)], setting->filter, &in, &out, &options, &error) !=
         GPUCONV_OK)
         report(error.message, setting, picture);
@@ -418,7 +423,7 @@ int main(int count, char *arguments[])
     for (int number = 0; number * IMAGES < calls; number++) {
         struct picture pictures[IMAGES];
         struct setting setting;
-        choose_setting(&state, number, folder, &setting);
+        choose_setting(&state, number, count > 3, folder, &setting);
         for (int i = 0; i < IMAGES; i++) {
             make_picture(&state, &pictures[i]);
             snprintf(path, sizeof path, "%s/in/%d.pam", folder, i);
@@ -427,10 +432,14 @@ int main(int count, char *arguments[])
         run_program(arguments[1], folder, &setting);
         for (int i = 0; i < IMAGES; i++) {
             snprintf(path, sizeof path, "%s/out/%d.pam", folder, i);
-            read_expected(&pictures[i], path);
-            check_call(&state, &library, &setting, &pictures[i]);
+            struct picture result = pictures[i];
+            struct gpuconv_error error;
+            if (gpuconv_filter_size(setting.filter, &result.width, &result.height, &error) != GPUCONV_OK)
+                fail("%s", error.message);
+            read_picture(&result, path);
+            check_call(&state, &library, &setting, &pictures[i], &result);
             free(pictures[i].samples);
-            free(pictures[i].expected);
+            free(result.samples);
         }
         gpuconv_filter_close(setting.filter);
     }

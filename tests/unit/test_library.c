@@ -289,6 +289,38 @@ static void test_floats_agree_with_integers(void **state)
 }
 
 /* Neither the threads nor the layout change the order of a sum. */
+/* Samples of 16 bits and floats, in planes and interleaved, with and without the same sizes. */
+static void test_sizes_change(void **state)
+{
+    (void)state;
+    enum { SIDE = 40 };
+    static const char *const specs[] = {"resize:23x31:exact", "resize:61x47:exact:cubic",
+                                        "resize:50%:box,resize:x33:triangle"};
+    uint16_t words[3 * SIDE * SIDE], results[3 * 99 * 99];
+    float floats[3 * SIDE * SIDE], float_results[3 * 99 * 99];
+    for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+        words[i] = (uint16_t)(20000 + i * 7919 % 25000);
+        floats[i] = words[i] / 65535.0f;
+    }
+    for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
+        struct gpuconv_filter *filter = find(specs[s]);
+        int width = SIDE, height = SIDE;
+        assert_int_equal(gpuconv_filter_size(filter, &width, &height, &error), GPUCONV_OK);
+        apply(filter, gpuconv_interleaved(words, SIDE, SIDE, 3, GPUCONV_UINT16),
+              gpuconv_interleaved(results, width, height, 3, GPUCONV_UINT16), NULL);
+        apply(filter, gpuconv_interleaved(floats, SIDE, SIDE, 3, GPUCONV_FLOAT),
+              gpuconv_interleaved(float_results, width, height, 3, GPUCONV_FLOAT), NULL);
+        for (int i = 0; i < 3 * width * height; i++)
+            assert_true(fabs(results[i] - 65535.0 * (double)float_results[i]) < 1.1);
+        struct gpuconv_view from = gpuconv_interleaved(words, SIDE, SIDE, 3, GPUCONV_UINT16), to = from;
+        to.data = results;
+        assert_int_equal(gpuconv_apply(context, filter, &from, &to, NULL, &error), GPUCONV_BAD_ARGUMENT);
+        width = 0;
+        assert_int_equal(gpuconv_filter_size(filter, &width, &height, &error), GPUCONV_BAD_ARGUMENT);
+        gpuconv_filter_close(filter);
+    }
+}
+
 static void test_floats_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -568,7 +600,6 @@ static void test_bad_requests_for_files_are_refused(void **state)
         {.compression = 10},
         {.compression = -2},
         {.format = "jpg", .subsampling = 123},
-        {.metadata_of = other},
         {.reserved = {[5] = 1}},
         {.background = 1 << 24, .has_background = 1},
     };
@@ -580,6 +611,9 @@ static void test_bad_requests_for_files_are_refused(void **state)
     }
     assert_int_equal(gpuconv_encode(context, &floats, NULL, &bytes, &size, &error), GPUCONV_BAD_ARGUMENT);
     assert_int_equal(gpuconv_encode(NULL, &view, NULL, &bytes, &size, &error), GPUCONV_BAD_ARGUMENT);
+    const struct gpuconv_encode_options resized = {.metadata_of = other}; /* metadata are made to fit */
+    assert_int_equal(gpuconv_encode(context, &view, &resized, &bytes, &size, &error), GPUCONV_OK);
+    gpuconv_free(bytes);
     gpuconv_image_free(other);
     assert_null(gpuconv_image_new(0, 1, 1, GPUCONV_UINT8, &error));
     assert_null(gpuconv_image_new(1 << 24, 1, 1, GPUCONV_UINT8, &error));
@@ -600,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_a_part_is_an_image_of_its_own),
         cmocka_unit_test(test_a_view_has_several_images),
         cmocka_unit_test(test_floats_agree_with_integers),
+        cmocka_unit_test(test_sizes_change),
         cmocka_unit_test(test_floats_do_not_depend_on_threads),
         cmocka_unit_test(test_floats_have_alpha),
         cmocka_unit_test(test_threads_share_contexts_and_filters),

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters that change the size: the taps as the loops read them, tiles, and the reference. */
+#include "cpu/resample.h"
+
+#include "base/parallel.h"
+#include "base/round.h"
+#include "cpu/cpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Taps ---- */
+
+struct prepared {
+    const struct resample_loops *loops;
+    struct resample_taps columns, rows;
+};
+
+static const struct resample_loops *const all_loops[INSTRUCTION_SETS] = {
+    [SET_PORTABLE] = &resample_portable,
+#ifdef __x86_64__
+    [SET_SSE2] = &resample_sse2,         [SET_AVX2] = &resample_avx2,
+    [SET_AVX512] = &resample_avx512,     [SET_VNNI] = &resample_vnni,
+#elif defined(__aarch64__)
+    [SET_NEON] = &resample_neon,
+    [SET_I8MM] = &resample_i8mm,
+#endif
+};
+
+/* Put TAP at place AT of a row of pairs. */
+static void set_pair(struct resample_taps *taps, int32_t *row, int at, int32_t tap)
+{
+    int16_t words[2];
+    const int32_t half = 1 << (taps->low_bits - 1), high = (tap + half) >> taps->low_bits;
+    const int32_t parts[2] = {high, tap - high * (1 << taps->low_bits)};
+    for (int part = 0; part < 2; part++) {
+        int32_t *pair = row + (ptrdiff_t)(at / 2) * 2 + part;
+        memcpy(words, pair, sizeof words);
+        words[at % 2] = (int16_t)parts[part];
+        memcpy(pair, words, sizeof words);
+    }
+}
+
+/* Make pairs. If IS_ALIGNED, they begin at even inputs. */
+static bool make_pairs(struct resample_taps *taps, bool is_aligned)
+{
+    const struct resample_axis *axis = taps->axis;
+    const int next = axis->period < axis->to ? resample_first(axis, axis->period) - resample_first(axis, 0) : 0;
+    taps->low_bits = axis->shift - 14;
+    taps->chunk = 1 << (is_aligned ? 15 - taps->low_bits : 22 - taps->low_bits);
+    taps->count = (axis->count + 1) / 2 + (is_aligned && axis->count % 2 == 0);
+    if (is_aligned && next % 2 != 0)
+        taps->period = 2 * axis->period < axis->to ? 2 * axis->period : axis->to;
+    taps->pairs = calloc((size_t)taps->period * (size_t)taps->count, 2 * sizeof *taps->pairs);
+    for (int i = 0; taps->pairs != NULL && i < taps->period; i++) {
+        int32_t *row = taps->pairs + (ptrdiff_t)i * taps->count * 2;
+        const int skip = is_aligned ? resample_first(axis, i) & 1 : 0;
+        for (int k = 0; k < axis->count; k++)
+            set_pair(taps, row, skip + k, axis->taps[(ptrdiff_t)(i % axis->period) * axis->count + k]);
+    }
+    return taps->pairs != NULL;
+}
+
+static bool make_doubles(struct resample_taps *taps, enum sample sample, bool may_split)
+{
+    const struct resample_axis *axis = taps->axis;
+    const size_t count = (size_t)axis->period * (size_t)axis->count;
+    const double unit = sample == SAMPLE_F32 ? ldexp(1, -axis->shift) : 1;
+    taps->is_split = may_split && sample == SAMPLE_U16 && axis->shift > 29;
+    taps->low_bits = taps->is_split ? axis->shift - 28 : 0;
+    taps->taps = malloc(count * (taps->is_split ? 2 : 1) * sizeof *taps->taps);
+    for (size_t i = 0; taps->taps != NULL && i < count; i++)
+        if (taps->is_split) {
+            const int32_t high = axis->taps[i] >> taps->low_bits;
+            taps->taps[2 * i] = high;
+            taps->taps[2 * i + 1] = axis->taps[i] - high * (1 << taps->low_bits);
+        } else {
+            taps->taps[i] = axis->taps[i] * unit;
+        }
+    return taps->taps != NULL;
+}
+
+static bool make_taps(struct resample_taps *taps, const struct resample_axis *axis, enum sample sample, bool is_rows)
+{
+    *taps = (struct resample_taps){.axis = axis, .period = axis->period, .count = axis->count};
+    return sample == SAMPLE_U8 ? make_pairs(taps, is_rows) : make_doubles(taps, sample, is_rows);
+}
+
+static void release(void *memory)
+{
+    struct prepared *prepared = memory;
+    free(prepared->columns.pairs);
+    free(prepared->columns.taps);
+    free(prepared->rows.pairs);
+    free(prepared->rows.taps);
+    free(prepared);
+}
+
+static bool no_memory(const struct plan *plan, struct error *error)
+{
+    return error_no_memory(error, "the taps of %s", plan->filter->name);
+}
+
+bool resample_prepare(struct plan *plan, enum instruction_set set, struct error *error)
+{
+    struct prepared *prepared = calloc(1, sizeof *prepared);
+    if (prepared == NULL)
+        return no_memory(plan, error);
+    prepared->loops = all_loops[set];
+    plan->prepared = prepared;
+    plan->release = release;
+    return (make_taps(&prepared->columns, &plan->columns, plan->sample, false) &&
+            make_taps(&prepared->rows, &plan->rows, plan->sample, true)) ||
+           no_memory(plan, error);
+}
+
+/* ---- Tiles ---- */
+
+/* What all tiles of a launch share. Sizes are in bytes. */
+struct tiling {
+    const struct plan *plan;
+    const struct prepared *prepared;
+    const struct plane *in, *out;
+    int first_row, last_row; /* of the outputs, in the picture */
+    int tile_width, tiles_x, tiles_y;
+    int inputs;                                             /* of a row, that an output reads */
+    size_t row_bytes;                                       /* of sums */
+    size_t rows_bytes, cells_bytes, out_bytes, spare_bytes; /* of a thread */
+    char *scratch;
+};
+
+/* Choose the size of the tiles: so wide that few columns are summed for two tiles, and that the sums stay in a cache. */
+static void choose_tiles(struct tiling *tiling)
+{
+    enum { INPUTS = 1024, OUTPUTS = 1024, TURNED = 16 };
+    const struct prepared *prepared = tiling->prepared;
+    const struct resample_axis *axis = prepared->rows.axis;
+    const bool is_u8 = tiling->plan->sample == SAMPLE_U8;
+    const size_t lanes = (size_t)prepared->loops->lanes, vector = (size_t)prepared->loops->vector;
+    tiling->inputs = prepared->rows.count * (is_u8 ? 2 : 1);
+    const int64_t inputs = 4 * (int64_t)tiling->inputs > INPUTS ? 4 * (int64_t)tiling->inputs : INPUTS;
+    const int64_t outputs = (inputs - tiling->inputs) * axis->to / axis->from / TURNED * TURNED;
+    tiling->tile_width = (int)(outputs < TURNED ? TURNED : outputs > OUTPUTS ? OUTPUTS : outputs);
+    tiling->tiles_x = (axis->to - 1) / tiling->tile_width + 1;
+    tiling->tiles_y = (tiling->last_row - tiling->first_row - 1) / (int)lanes + 1;
+
+    /* The inputs of a tile, with one before its first and one for each part of an input that a step may gain. */
+    const size_t width = (size_t)((int64_t)tiling->tile_width * axis->from / axis->to) + (size_t)tiling->inputs + 4;
+    const size_t unit = is_u8 ? sizeof(int16_t) : sizeof(float);
+    tiling->row_bytes = round_up(width * unit, 4 * vector);
+    tiling->rows_bytes = lanes * tiling->row_bytes;
+    tiling->cells_bytes = lanes * tiling->row_bytes;
+    tiling->out_bytes = round_up((size_t)tiling->tile_width * sample_bytes(tiling->out->sample), RESAMPLE_TURN) * lanes;
+    tiling->spare_bytes = 4 * (size_t)(prepared->columns.count + 1) * RESAMPLE_VECTOR_MAX;
+}
+
+static size_t scratch_bytes(const struct tiling *tiling)
+{
+    return tiling->rows_bytes + tiling->cells_bytes + tiling->out_bytes + tiling->spare_bytes;
+}
+
+/* Copy column FROM of LANES cells to column TO. */
+static void copy_column(char *cells, int lanes, bool is_u8, int from, int to)
+{
+    const int each = is_u8 ? 2 : 1;
+    const size_t size = is_u8 ? sizeof(int16_t) : sizeof(float);
+    for (int l = 0; l < lanes; l++)
+        memcpy(cells + ((size_t)(to / each * lanes + l) * (size_t)each + (size_t)(to % each)) * size,
+               cells + ((size_t)(from / each * lanes + l) * (size_t)each + (size_t)(from % each)) * size, size);
+}
+
+/* One tile of one plane. */
+static void resample_tile(void *context, int64_t index, int thread)
+{
+    const struct tiling *tiling = context;
+    const struct resample_loops *loops = tiling->prepared->loops;
+    const struct resample_taps *columns = &tiling->prepared->columns, *rows = &tiling->prepared->rows;
+    const struct plane *in = tiling->in, *out = tiling->out;
+    const struct plan *plan = tiling->plan;
+    const bool is_u8 = plan->sample == SAMPLE_U8;
+    const int tiles = tiling->tiles_x * tiling->tiles_y, channel = (int)(index / tiles), tile = (int)(index % tiles);
+    const int x0 = tile % tiling->tiles_x * tiling->tile_width;
+    const int x1 = x0 + tiling->tile_width < out->width ? x0 + tiling->tile_width : out->width;
+    const int y0 = tiling->first_row + tile / tiling->tiles_x * loops->lanes;
+    const int count = tiling->last_row - y0 < loops->lanes ? tiling->last_row - y0 : loops->lanes;
+
+    /* The columns that the tile reads, from an even one on, and those of them that are in the picture. */
+    const int start = resample_first(rows->axis, x0) & ~1, end = resample_first(rows->axis, x1 - 1) + tiling->inputs;
+    const int left = start < 0 ? 0 : start, right = end < in->width ? end : in->width;
+
+    char *sums = tiling->scratch + (size_t)thread * scratch_bytes(tiling), *cells = sums + tiling->rows_bytes;
+    char *outputs = cells + tiling->cells_bytes, *spare = outputs + tiling->out_bytes;
+    const struct resample_source source = {
+        .base = (const char *)plane_row(in, channel, 0) + (size_t)left * sample_bytes(in->sample),
+        .stride = in->row_bytes,
+        .top = plan->in_row,
+        .last = plan->in_row + in->height - 1, /* taps of 0 may be beyond it */
+    };
+    char *to[RESAMPLE_LANES_MAX];
+    for (int l = 0; l < count; l++) {
+        to[l] = (char *)plane_row(out, channel, y0 + l - plan->out_row) + (size_t)x0 * sample_bytes(out->sample);
+        loops->columns(columns, plan->sample, &source, y0 + l, right - left, spare,
+                       sums + (size_t)l * tiling->row_bytes);
+    }
+    const int each = is_u8 ? 2 : 1, units = (right - left + each - 1) / each;
+    loops->turn(sums, tiling->row_bytes, units, plan->sample != SAMPLE_F32,
+                (int32_t *)(void *)cells + (ptrdiff_t)(left - start) / each * loops->lanes);
+    for (int x = start; x < left; x++)
+        copy_column(cells, loops->lanes, is_u8, left - start, x - start);
+    for (int x = right; x < end + end % 2; x++)
+        copy_column(cells, loops->lanes, is_u8, right - 1 - start, x - start);
+    loops->rows(rows, plan->sample, (int32_t *)(void *)cells, start, x0, x1, (int32_t *)(void *)outputs);
+    loops->turn_back((int32_t *)(void *)outputs, (size_t)(x1 - x0) * sample_bytes(out->sample), count, to);
+}
+
+bool resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
+{
+    struct tiling tiling = {
+        .plan = plan,
+        .prepared = plan->prepared,
+        .in = in,
+        .out = out,
+        .first_row = plan->out_row + (plan->last_row > 0 ? plan->first_row : 0),
+        .last_row = plan->out_row + (plan->last_row > 0 ? plan->last_row : out->height),
+    };
+    choose_tiles(&tiling);
+    const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * out->count;
+    const int most = thread_pool_threads(plan->pool), threads = tiles < most ? (int)tiles : most;
+    const size_t size = round_up((size_t)threads * scratch_bytes(&tiling), RESAMPLE_VECTOR_MAX);
+    tiling.scratch = aligned_alloc(RESAMPLE_VECTOR_MAX, size);
+    if (tiling.scratch == NULL)
+        return error_no_memory(error, "the sums of %s", plan->filter->name);
+    memset(tiling.scratch, 0, size); /* whole vectors are read, also of rows that do not exist */
+    parallel_for(plan->pool, threads, tiles, resample_tile, &tiling);
+    free(tiling.scratch);
+    return true;
+}
+
+/* Taps are 4 bytes, and up to 16 more as the loops read them; the weights of an output are 8 bytes each. The rows of a
+ * tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice. */
+size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
+{
+    const size_t taps =
+        5 * (resample_bytes(columns) + resample_bytes(rows)) + 8 * (size_t)(columns->count + rows->count);
+    const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);
+    const size_t width = round_up(inputs, 2 * RESAMPLE_VECTOR_MAX);
+    const size_t spare = 4 * (size_t)(columns->count + 1) * RESAMPLE_VECTOR_MAX + RESAMPLE_VECTOR_MAX;
+    return taps + threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_TURN) * sizeof(float) + spare);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loops of cpu/resample.h. This file is compiled once for each instruction set. */
+#include "base/vector/vector.h"
+
+#include "cpu/resample.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *row_at(const struct resample_source *source, int y)
+{
+    y = y < 0 ? 0 : y > source->last ? source->last : y;
+    return source->base + (ptrdiff_t)(y - source->top) * (ptrdiff_t)source->stride;
+}
+
+/* ---- Columns of uint8_t ---- */
+
+/* The bytes of the first or the last half of each quad as words. */
+INLINE shorts first_words(shorts bytes)
+{
+    const shorts zero = {0};
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? zip_first8(bytes, zero) : zip_first8(zero, bytes);
+}
+
+INLINE shorts last_words(shorts bytes)
+{
+    const shorts zero = {0};
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? zip_last8(bytes, zero) : zip_last8(zero, bytes);
+}
+
+/* Add to HIGH and LOW the pair of rows A and B, whose taps are PAIR. The four vectors of sums have bytes 0 to 3, 4 to 7,
+ * 8 to 11 and 12 to 15 of each quad. */
+INLINE void add_rows(const char *a, const char *b, const int32_t *pair, ints *high, ints *low)
+{
+    const shorts first = load_shorts(a), second = load_shorts(b);
+    const shorts left = zip_first8(first, second), right = zip_last8(first, second);
+    const shorts words[4] = {first_words(left), last_words(left), first_words(right), last_words(right)};
+    const shorts taps = (shorts)repeat(pair[0]), rest = (shorts)repeat(pair[1]);
+    for (int v = 0; v < 4; v++) {
+        high[v] = multiply_pairs_add(high[v], words[v], taps);
+        low[v] = multiply_pairs_add(low[v], words[v], rest);
+    }
+}
+
+/* Move the upper bits of the low sums to the high sums. */
+INLINE void carry(int low_bits, int vectors, ints *high, ints *low)
+{
+    for (int v = 0; v < vectors; v++) {
+        high[v] = add(high[v], low[v] >> low_bits);
+        low[v] &= repeat((1 << low_bits) - 1);
+    }
+}
+
+/* A vector of columns. */
+static void block_bytes(const struct resample_taps *taps, const struct resample_source *source, int first,
+                        const int32_t *pairs, int x, char *out)
+{
+    const int shift = taps->axis->shift, low_bits = taps->low_bits;
+    ints high[4] = {{0}}, low[4] = {{0}};
+    for (int p = 0; p < taps->count;) {
+        const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
+        for (; p < end; p++)
+            add_rows(row_at(source, first + 2 * p) + x, row_at(source, first + 2 * p + 1) + x, pairs + 2 * p, high,
+                     low);
+        if (p < taps->count)
+            carry(low_bits, 4, high, low);
+    }
+    ints sums[4];
+    const ints half = repeat(1 << (shift - RESAMPLE_FRACTION - 1)), middle = repeat(1 << 14);
+    for (int v = 0; v < 4; v++)
+        sums[v] =
+            subtract(add(high[v], add(low[v], half) >> low_bits) >> (shift - RESAMPLE_FRACTION - low_bits), middle);
+    store_shorts(out, pack_small(sums[0], sums[1]));
+    store_shorts(out + VECTOR, pack_small(sums[2], sums[3]));
+}
+
+/* ---- Columns of uint16_t ---- */
+
+/* The samples of two vectors of columns as doubles: of the first and the second half of each quad, LANES / 2 at a time. */
+INLINE void widen_words(const char *from, doubles samples[4])
+{
+    const shorts zero = {0}, words = load_shorts(from);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const ints first = (ints)zip_first16(words, zero), last = (ints)zip_last16(words, zero);
+#else
+    const ints first = (ints)zip_first16(zero, words), last = (ints)zip_last16(zero, words);
+#endif
+    samples[0] = first_doubles(first);
+    samples[1] = last_doubles(first);
+    samples[2] = first_doubles(last);
+    samples[3] = last_doubles(last);
+}
+
+/* floor(SUM) for a sum above -2^24 and below 2^25, with at most 53 bits: what is converted is not negative. */
+INLINE ints floor_sums(doubles first, doubles last, double unit)
+{
+    const double half = 0.5 + (1 << 24);
+    return subtract(join_doubles(first * unit + half, last * unit + half), repeat(1 << 24));
+}
+
+/* Four vectors of columns. */
+static void block_words(const struct resample_taps *taps, const struct resample_source *source, int first,
+                        const double *factors, int x, char *out)
+{
+    const double unit = ldexp(1, RESAMPLE_FRACTION - taps->axis->shift);
+    const size_t at = (size_t)x * sizeof(uint16_t);
+    doubles sums[8] = {{0}};
+    for (int k = 0; k < taps->count; k++) {
+        const char *row = row_at(source, first + k) + at;
+        doubles samples[4];
+        for (int v = 0; v < 2; v++) {
+            widen_words(row + v * VECTOR, samples);
+            for (int i = 0; i < 4; i++)
+                sums[4 * v + i] += factors[k] * samples[i];
+        }
+    }
+    for (int v = 0; v < 4; v++)
+        store(out + v * VECTOR, subtract(floor_sums(sums[2 * v], sums[2 * v + 1], unit), repeat(1 << 22)));
+}
+
+/* ---- Columns of floats ---- */
+
+/* Four vectors of columns. */
+static void block_floats(const struct resample_taps *taps, const struct resample_source *source, int first,
+                         const double *factors, int x, char *out)
+{
+    const size_t at = (size_t)x * sizeof(float);
+    floats sums[4] = {{0}};
+    for (int k = 0; k < taps->count; k++) {
+        const char *row = row_at(source, first + k) + at;
+        for (int v = 0; v < 4; v++)
+            sums[v] += (float)factors[k] * (floats)load(row + v * VECTOR);
+    }
+    for (int v = 0; v < 4; v++)
+        store(out + v * VECTOR, (ints)sums[v]);
+}
+
+/* ---- Columns ---- */
+
+static void block_columns(const struct resample_taps *taps, enum sample sample, const struct resample_source *source,
+                          int first, int row, int x, char *out)
+{
+    const size_t at = (size_t)row * (size_t)taps->count;
+    if (sample == SAMPLE_U8)
+        block_bytes(taps, source, first, taps->pairs + 2 * at, x, out);
+    else if (sample == SAMPLE_U16)
+        block_words(taps, source, first, taps->taps + at, x, out);
+    else
+        block_floats(taps, source, first, taps->taps + at, x, out);
+}
+
+static void sum_columns(const struct resample_taps *taps, enum sample sample, const struct resample_source *source,
+                        int output, int width, char *spare, char *out)
+{
+    const int first = resample_first(taps->axis, output), row = output % taps->period;
+    const int block = sample == SAMPLE_U8 ? VECTOR : 4 * LANES,
+              inputs = sample == SAMPLE_U8 ? 2 * taps->count : taps->count;
+    const size_t size = sample_bytes(sample), sums = sample == SAMPLE_U8 ? sizeof(int16_t) : sizeof(float);
+    int x = 0;
+    for (; x + block <= width; x += block)
+        block_columns(taps, sample, source, first, row, x, out + (size_t)x * sums);
+    if (x == width)
+        return;
+    /* No bytes beyond a row are read: copy the rest of the rows. */
+    const struct resample_source copy = {.base = spare, .stride = (size_t)block * size, .last = inputs - 1};
+    for (int k = 0; k < inputs; k++)
+        memcpy(spare + (size_t)k * copy.stride, row_at(source, first + k) + (size_t)x * size,
+               (size_t)(width - x) * size);
+    block_columns(taps, sample, &copy, 0, row, 0, out + (size_t)x * sums);
+}
+
+/* ---- Turn ---- */
+
+typedef int32_t cells __attribute__((vector_size(16)));
+typedef int32_t loose_cells __attribute__((vector_size(16), aligned(1), may_alias));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define CHOOSE_CELLS(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CHOOSE_CELLS(a, b, ...) __builtin_shuffle(a, b, (cells){__VA_ARGS__})
+#endif
+
+/* Transpose 4 x 4 cells: from four rows to four rows that are STRIDE bytes apart. */
+INLINE void transpose(const char *const from[4], char *to, size_t stride)
+{
+    cells r[4];
+    for (int i = 0; i < 4; i++)
+        r[i] = *(const loose_cells *)(const void *)from[i];
+    const cells a = CHOOSE_CELLS(r[0], r[1], 0, 4, 1, 5), b = CHOOSE_CELLS(r[2], r[3], 0, 4, 1, 5);
+    const cells c = CHOOSE_CELLS(r[0], r[1], 2, 6, 3, 7), d = CHOOSE_CELLS(r[2], r[3], 2, 6, 3, 7);
+    const cells columns[4] = {CHOOSE_CELLS(a, b, 0, 1, 4, 5), CHOOSE_CELLS(a, b, 2, 3, 6, 7),
+                              CHOOSE_CELLS(c, d, 0, 1, 4, 5), CHOOSE_CELLS(c, d, 2, 3, 6, 7)};
+    for (int i = 0; i < 4; i++)
+        *(loose_cells *)(void *)(to + (size_t)i * stride) = columns[i];
+}
+
+/* Where piece INDEX of 16 bytes is in a row of sums. Of integers, the first halves of all quads of samples come before the
+ * last halves. */
+INLINE size_t piece_at(size_t index, bool is_zipped)
+{
+    const size_t pieces = 2 * QUADS, at = index % pieces;
+    return (is_zipped ? index - at + at % 2 * QUADS + at / 2 : index) * QUAD;
+}
+
+static void turn(const char *rows, size_t stride, int units, bool is_zipped, int32_t *to)
+{
+    for (int u = 0; u < units; u += 4) {
+        const size_t at = piece_at((size_t)u / 4, is_zipped);
+        for (int l = 0; l < LANES; l += 4) {
+            const char *const from[4] = {rows + (size_t)l * stride + at, rows + (size_t)(l + 1) * stride + at,
+                                         rows + (size_t)(l + 2) * stride + at, rows + (size_t)(l + 3) * stride + at};
+            transpose(from, (char *)(to + (size_t)u * LANES + l), sizeof(ints));
+        }
+    }
+}
+
+static void turn_back(const int32_t *from, size_t bytes, int count, char *const *rows)
+{
+    for (size_t at = 0; at < bytes; at += RESAMPLE_TURN)
+        for (int l = 0; l < count; l += 4) {
+            const int32_t *first = from + at / 4 * LANES + l;
+            const char *const units[4] = {(const char *)first, (const char *)(first + LANES),
+                                          (const char *)(first + 2 * LANES), (const char *)(first + 3 * LANES)};
+            char turned[4][RESAMPLE_TURN];
+            transpose(units, turned[0], RESAMPLE_TURN);
+            const size_t size = bytes - at < RESAMPLE_TURN ? bytes - at : RESAMPLE_TURN;
+            for (int i = 0; i < 4 && l + i < count; i++)
+                if (size == RESAMPLE_TURN)
+                    memcpy(rows[l + i] + at, turned[i], RESAMPLE_TURN);
+                else
+                    memcpy(rows[l + i] + at, turned[i], size);
+        }
+}
+
+/* ---- Rows ---- */
+
+/* A level of each row of the group. */
+INLINE ints row_bytes(const struct resample_taps *taps, const int32_t *cells_in, const int32_t *pairs)
+{
+    const int shift = taps->axis->shift, low_bits = taps->low_bits;
+    ints high[2] = {repeat(1 << (shift + RESAMPLE_FRACTION - 1 - low_bits)), {0}}, low[2] = {{0}};
+    for (int p = 0; p < taps->count;) {
+        const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
+        for (; p + 1 < end; p += 2)
+            for (int v = 0; v < 2; v++) {
+                const shorts words = load_shorts(cells_in + (size_t)(p + v) * LANES);
+                high[v] = multiply_pairs_add(high[v], words, (shorts)repeat(pairs[2 * (p + v)]));
+                low[v] = multiply_pairs_add(low[v], words, (shorts)repeat(pairs[2 * (p + v) + 1]));
+            }
+        for (; p < end; p++) {
+            const shorts words = load_shorts(cells_in + (size_t)p * LANES);
+            high[0] = multiply_pairs_add(high[0], words, (shorts)repeat(pairs[2 * p]));
+            low[0] = multiply_pairs_add(low[0], words, (shorts)repeat(pairs[2 * p + 1]));
+        }
+        if (p < taps->count)
+            carry(low_bits, 2, high, low);
+    }
+    const ints sums = add(add(high[0], high[1]), add(low[0], low[1]) >> low_bits);
+    return clamp(add(sums >> (shift + RESAMPLE_FRACTION - low_bits), repeat(128)), repeat(0), repeat(255));
+}
+
+/* The place of output NUMBER of COUNT in a cell, in bits. */
+INLINE int place_of(int number, int count)
+{
+    return 32 / count * (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? number : count - 1 - number);
+}
+
+static void rows_bytes(const struct resample_taps *taps, const int32_t *cells_in, int start, int first, int last,
+                       int32_t *out)
+{
+    for (int x = first; x < last; x += 4, out += LANES) {
+        ints four = {0};
+        for (int i = 0; i < 4 && x + i < last; i++) {
+            const int at = (resample_first(taps->axis, x + i) - start) / 2;
+            const int32_t *pairs = taps->pairs + (size_t)((x + i) % taps->period) * (size_t)taps->count * 2;
+            four |= shift_left(row_bytes(taps, cells_in + (ptrdiff_t)at * LANES, pairs), place_of(i, 4));
+        }
+        store(out, four);
+    }
+}
+
+/* A level of uint16_t of each row of the group. */
+INLINE ints row_words(const struct resample_taps *taps, bool is_split, const int32_t *cells_in, const double *factors)
+{
+    const double half = 32768.5 + (1 << 17); /* so that nothing that is converted is negative */
+    doubles first = {0}, last = {0}, low_first = {0}, low_last = {0};
+    for (int k = 0; k < taps->count; k++) {
+        const ints cell = load(cells_in + (size_t)k * LANES);
+        const doubles a = first_doubles(cell), b = last_doubles(cell);
+        first += factors[is_split ? 2 * k : k] * a;
+        last += factors[is_split ? 2 * k : k] * b;
+        if (is_split) {
+            low_first += factors[2 * k + 1] * a;
+            low_last += factors[2 * k + 1] * b;
+        }
+    }
+    double unit = ldexp(1, -taps->axis->shift - RESAMPLE_FRACTION);
+    if (is_split) { /* the low sums are below 2^31 times 2^low_bits */
+        const double part = ldexp(1, -taps->low_bits), bias = 1 << 30;
+        const ints carries = subtract(join_doubles(low_first * part + bias, low_last * part + bias), repeat(1 << 30));
+        first += first_doubles(carries);
+        last += last_doubles(carries);
+        unit = ldexp(unit, taps->low_bits);
+    }
+    const ints levels = subtract(join_doubles(first * unit + half, last * unit + half), repeat(1 << 17));
+    return clamp(levels, repeat(0), repeat(65535));
+}
+
+static void rows_words(const struct resample_taps *taps, const int32_t *cells_in, int start, int first, int last,
+                       int32_t *out)
+{
+    const size_t row = (size_t)taps->count * (taps->is_split ? 2 : 1);
+    for (int x = first; x < last; x += 2, out += LANES) {
+        ints two = {0};
+        for (int i = 0; i < 2 && x + i < last; i++) {
+            const int32_t *from = cells_in + (ptrdiff_t)(resample_first(taps->axis, x + i) - start) * LANES;
+            const double *factors = taps->taps + (size_t)((x + i) % taps->period) * row;
+            const ints levels =
+                taps->is_split ? row_words(taps, true, from, factors) : row_words(taps, false, from, factors);
+            two |= shift_left(levels, place_of(i, 2));
+        }
+        store(out, two);
+    }
+}
+
+static void rows_floats(const struct resample_taps *taps, const int32_t *cells_in, int start, int first, int last,
+                        int32_t *out)
+{
+    for (int x = first; x < last; x++, out += LANES) {
+        const int32_t *from = cells_in + (ptrdiff_t)(resample_first(taps->axis, x) - start) * LANES;
+        const double *factors = taps->taps + (size_t)(x % taps->period) * (size_t)taps->count;
+        floats sums = {0};
+        for (int k = 0; k < taps->count; k++)
+            sums += (float)factors[k] * (floats)load(from + (size_t)k * LANES);
+        store(out, (ints)sums);
+    }
+}
+
+static void sum_rows(const struct resample_taps *taps, enum sample sample, const int32_t *cells_in, int start,
+                     int first, int last, int32_t *out)
+{
+    if (sample == SAMPLE_U8)
+        rows_bytes(taps, cells_in, start, first, last, out);
+    else if (sample == SAMPLE_U16)
+        rows_words(taps, cells_in, start, first, last, out);
+    else
+        rows_floats(taps, cells_in, start, first, last, out);
+}
+
+const struct resample_loops IN_SET(resample) = {
+    .lanes = LANES,
+    .vector = VECTOR,
+    .columns = sum_columns,
+    .turn = turn,
+    .rows = sum_rows,
+    .turn_back = turn_back,
+};

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The taps that change the length of a row or of a column from FROM samples to TO, in integers. Each output has taps of
+ * its own:
+ *
+ *   - The pictures are aligned at their edges, so the middle of output i is at input (i + 1/2) from / to - 1/2.
+ *   - With longest = max(from, to), input j is at the distance
+ *
+ *         x = ((2 j + 1) to - (2 i + 1) from) / (2 longest)
+ *
+ *     from there, in units of the inputs or, where the picture shrinks, of the outputs. So a kernel becomes as much
+ *     wider as the picture becomes smaller.
+ *   - The weight of input j is kernel(x). It is an integer in 2^-30, for some kernels times 2 or 18, and is made by
+ *     sums, products, shifts and quotients of 64 bits only. So it is the same on every machine. It is within 3 of these
+ *     units, times 1, 2 or 18, of the kernel. tests/cli/resize.py checks that.
+ *   - The tap is the weight times 2^shift / the sum of all weights, rounded to nearest. What the rounding adds to their
+ *     sum, or takes from it, is given back by the tap that is nearest to the middle, or by equal parts by two such
+ *     taps. So the taps sum to 2^shift exactly: a constant picture stays as it is, and a mirrored picture has the
+ *     mirrored result. (Two nearest taps are at equal distances. Then all taps are in pairs, and the rest is even.)
+ *   - Inputs outside the picture are those at its edge.
+ *
+ * An axis that keeps its length is not filtered: its only tap is 1.
+ *
+ * shift = 22 + e for samples of 8 bits and 28 + e for those of 16, where 2^e is the largest power of two by which the
+ * axis shrinks, up to 2^7. Then no tap is above 1.01 * 2^(shift - e), also if e is more: the weights are at most the
+ * middle one, and these sum to about from / to times that. */
+#ifndef GPUCONV_RESAMPLE_H
+#define GPUCONV_RESAMPLE_H
+
+#include "base/inline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The longest side that a picture can have before or after: below 2^24. */
+#define RESAMPLE_SIDE_MAX 16777215
+
+enum resample_kernel {
+    RESAMPLE_NONE,
+    RESAMPLE_LANCZOS3, /* sinc(x) sinc(x / 3), |x| < 3 */
+    RESAMPLE_LANCZOS2, /* sinc(x) sinc(x / 2), |x| < 2 */
+    RESAMPLE_CUBIC,    /* Catmull-Rom: Keys' kernel with a = -1/2, |x| < 2 */
+    RESAMPLE_MITCHELL, /* Mitchell and Netravali's with B = C = 1/3, |x| < 2 */
+    RESAMPLE_TRIANGLE, /* 1 - |x|, |x| < 1 */
+    RESAMPLE_BOX,      /* 1 for |x| < 1/2, and 1/2 at |x| = 1/2 */
+    RESAMPLE_KERNELS
+};
+
+/* The word for a kernel in a filter's name. */
+const char *resample_name(enum resample_kernel kernel);
+
+/* The taps of all outputs. Those of output i are taps[(i % period) * count] and the next; the first multiplies input
+ * resample_first(axis, i), which may lie outside the picture. */
+struct resample_axis {
+    enum resample_kernel kernel;
+    int from, to;
+    int longest, reach; /* input j has a tap where |(2 j + 1) to - (2 i + 1) from| <= longest * reach */
+    int count;          /* taps of an output; the last of them may be 0 */
+    int period;         /* outputs with taps of their own */
+    int shift;          /* the taps of an output sum to 2^shift */
+    double taps_error;  /* the sum of |tap / 2^shift - what it should be|, of the worst output */
+    double gain;        /* the sum of |tap| / 2^shift, of the worst output: at most 1.55 */
+    int32_t *taps;
+};
+
+/* A / B, rounded down. B is positive. */
+HOST_DEVICE static inline int64_t resample_floor(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* The input of the first tap of output I, and of the last one. */
+HOST_DEVICE static inline int resample_first(const struct resample_axis *axis, int i)
+{
+    const int64_t middle = (2 * (int64_t)i + 1) * axis->from;
+    return (int)-resample_floor(axis->to + (int64_t)axis->longest * axis->reach - middle, 2 * (int64_t)axis->to);
+}
+
+HOST_DEVICE static inline int resample_last(const struct resample_axis *axis, int i)
+{
+    const int64_t middle = (2 * (int64_t)i + 1) * axis->from;
+    return (int)resample_floor(middle + (int64_t)axis->longest * axis->reach - axis->to, 2 * (int64_t)axis->to);
+}
+
+/* The inputs of outputs FIRST to LAST - 1 that are in the picture: from *FROM to *TO - 1. */
+static inline void resample_span(const struct resample_axis *axis, int first, int last, int *from, int *to)
+{
+    const int low = resample_first(axis, first), high = resample_last(axis, last - 1) + 1;
+    *from = low < 0 ? 0 : low < axis->from ? low : axis->from - 1;
+    *to = high > axis->from ? axis->from : high > 0 ? high : 1;
+}
+
+/* Set all but the taps and their errors. */
+void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, bool is_16_bit);
+
+/* Bytes of the taps of an axis whose shape is set, at most. */
+size_t resample_bytes(const struct resample_axis *axis);
+
+/* Make the taps of an axis whose shape is set. Release them with free. False: there is too little memory. */
+bool resample_make(struct resample_axis *axis);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters that change the size of a picture: resize:SIZE[:WORD...]. */
+#include "filter/filter_internal.h"
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE_MAX = 100000 }; /* that can be asked for */
+
+bool is_resize_word(const char *spec, size_t length)
+{
+    return length == strlen(RESIZE_WORD) && memcmp(spec, RESIZE_WORD, length) == 0;
+}
+
+/* ---- Read ---- */
+
+/* Read the side of a picture that fills the bytes from AT to END, which may be none: 0. */
+static bool read_side(const char *at, const char *end, int *side)
+{
+    struct number number = NUMBER_ZERO;
+    const bool done = at == end || (is_digit(*at) && number_read(at, end, &number) == NUMBER_FINE &&
+                                    number_is_integer(number, 1, SIDE_MAX));
+    *side = done ? (int)number.numerator : 0;
+    return done;
+}
+
+/* Read WIDTHxHEIGHT, where one of both may be missing. */
+static bool read_sides(const char *at, const char *end, int *width, int *height)
+{
+    const char *x = memchr(at, 'x', (size_t)(end - at));
+    return x != NULL && end - at > 1 && read_side(at, x, width) && read_side(x + 1, end, height);
+}
+
+/* Read a percentage. The scale is exact if 31 bits hold it. */
+static bool read_percentage(const char *at, const char *end, struct resize *resize)
+{
+    const struct number hundred = {.numerator = 100, .denominator = 1, .value = 100};
+    struct number number;
+    if (end == at || end[-1] != '%' || number_read(at, end - 1, &number) != NUMBER_FINE)
+        return false;
+    if (!(number.value >= 0.1 && number.value <= 10000))
+        return false;
+    number = number_divide(number, hundred);
+    if (number.denominator == 0 || number.denominator > INT32_MAX || number.numerator > INT32_MAX)
+        number = number_round(number);
+    resize->numerator = number.numerator;
+    resize->denominator = number.denominator;
+    resize->enlarges = true;
+    return true;
+}
+
+/* Read a word after the size. */
+static bool read_word(const char *at, const char *end, struct resize *resize)
+{
+    const size_t length = (size_t)(end - at);
+    for (enum resample_kernel kernel = RESAMPLE_LANCZOS3; kernel < RESAMPLE_KERNELS; kernel++)
+        if (strlen(resample_name(kernel)) == length && memcmp(resample_name(kernel), at, length) == 0) {
+            const bool is_first = resize->kernel == RESAMPLE_NONE;
+            resize->kernel = kernel;
+            return is_first;
+        }
+    bool *flag = length == 5 && memcmp(at, "exact", 5) == 0     ? &resize->exact
+                 : length == 7 && memcmp(at, "enlarge", 7) == 0 ? &resize->enlarges
+                                                                : NULL;
+    if (flag != NULL)
+        return *flag = true;
+    return *end == '\0' && resize->picture_width == 0 &&
+           read_sides(at, end, &resize->picture_width, &resize->picture_height) && resize->picture_width > 0 &&
+           resize->picture_height > 0;
+}
+
+static bool fail(const char *spec, const char *sentence, struct error *error)
+{
+    return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s", spec, sentence);
+}
+
+static bool read_resize(const char *spec, struct resize *resize, struct error *error)
+{
+    const char *at = spec + strlen(RESIZE_WORD), *end = at + 1 + strcspn(at + (*at == ':'), ":");
+    *resize = (struct resize){.kernel = RESAMPLE_NONE};
+    if (*at != ':' ||
+        (!read_percentage(at + 1, end, resize) && !read_sides(at + 1, end, &resize->width, &resize->height)))
+        return fail(spec,
+                    "resize takes a percentage from 0.1% to 10000%, or one or two sides from 1 to 100000 pixels, for "
+                    "example resize:50%, resize:1920x1080, resize:1920x or resize:x1080",
+                    error);
+    while (*end == ':') {
+        at = end + 1;
+        end = at + strcspn(at, ":");
+        if (!read_word(at, end, resize))
+            return fail(spec,
+                        "after the size, resize takes the words exact and enlarge, and one of the kernels lanczos3, "
+                        "lanczos2, cubic, mitchell, triangle and box",
+                        error);
+    }
+    if (resize->exact && (resize->width == 0 || resize->height == 0))
+        return fail(spec, "exact needs both sides, for example resize:640x640:exact", error);
+    resize->enlarges |= resize->exact;
+    if (resize->kernel == RESAMPLE_NONE)
+        resize->kernel = RESAMPLE_LANCZOS3;
+    return true;
+}
+
+bool filter_make_resize(const char *spec, struct filter *filter, struct error *error)
+{
+    struct resize resize;
+    if (!read_resize(spec, &resize, error))
+        return false;
+    memset(filter, 0, sizeof *filter);
+    *filter = (struct filter){
+        .width = 1,
+        .height = 1,
+        .scale = 1,
+        .offset_denominator = 1,
+        .tap_sum = 1,
+        .absolute_sum = resize.kernel == RESAMPLE_TRIANGLE || resize.kernel == RESAMPLE_BOX ? 1 : 2,
+        .two_pass = true,
+        .separable = true,
+        .pass_scale = 1,
+        .row = {1},
+        .column = {1},
+        .resize = resize,
+    };
+    filter_set_name(filter, spec);
+    snprintf(filter->title, sizeof filter->title, "another size by %s", resample_name(resize.kernel));
+    const int width = resize.picture_width, height = resize.picture_height;
+    return width == 0 || filter_resize(filter, &(int){width}, &(int){height}, error);
+}
+
+/* ---- Sizes ---- */
+
+/* SIDE * A / B, rounded to nearest, and at least 1. */
+static int64_t scale_side(int side, int64_t a, int64_t b)
+{
+    const int64_t scaled = (2 * side * a + b) / (2 * b);
+    return scaled > 1 ? scaled : 1;
+}
+
+/* The size of the result, even if the filter would have to enlarge. */
+static void find_size(const struct resize *resize, int width, int height, int64_t *new_width, int64_t *new_height)
+{
+    const bool by_height =
+        resize->width == 0 || (resize->height > 0 && (int64_t)resize->height * width < (int64_t)resize->width * height);
+    if (resize->exact) {
+        *new_width = resize->width;
+        *new_height = resize->height;
+    } else if (resize->denominator > 0) {
+        *new_width = scale_side(width, resize->numerator, resize->denominator);
+        *new_height = scale_side(height, resize->numerator, resize->denominator);
+    } else if (by_height) {
+        *new_width = scale_side(width, resize->height, height);
+        *new_height = resize->height;
+    } else {
+        *new_width = resize->width;
+        *new_height = scale_side(height, resize->width, width);
+    }
+}
+
+bool filter_resize_stays(const struct filter *filter, int width, int height)
+{
+    int64_t new_width, new_height;
+    if (!filter_resizes(filter) || filter->resize.enlarges)
+        return false;
+    find_size(&filter->resize, width, height, &new_width, &new_height);
+    return new_width > width || new_height > height;
+}
+
+bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error)
+{
+    const struct resize *resize = &filter->resize;
+    int64_t new_width, new_height;
+    if (!filter_resizes(filter))
+        return true;
+    if (resize->picture_width > 0 && (*width != resize->picture_width || *height != resize->picture_height))
+        return error_set(error, ERROR_USAGE,
+                         "%s is for a picture of %d x %d pixels, and this one has %d x %d; leave that size out",
+                         filter->name, resize->picture_width, resize->picture_height, *width, *height);
+    if (filter_resize_stays(filter, *width, *height))
+        return true;
+    find_size(resize, *width, *height, &new_width, &new_height);
+    if (new_width > RESAMPLE_SIDE_MAX || new_height > RESAMPLE_SIDE_MAX)
+        return error_set(error, ERROR_WORK,
+                         "%s would make %lld x %lld pixels of %d x %d; the longest side is %d, so give a smaller size",
+                         filter->name, (long long)new_width, (long long)new_height, *width, *height, RESAMPLE_SIDE_MAX);
+    *width = (int)new_width;
+    *height = (int)new_height;
+    return true;
+}
+
+/* With the taps v and h over 2^shift, what they should be v' and h', and what the first pass is rounded by, d <= 2^-8:
+ *
+ *     sum h (sum v in + d) - sum h' sum v' in = sum h d + sum h sum (v - v') in + sum (h - h') sum v' in
+ *
+ * All these taps sum to 1, so the middle level can be taken from each sample: |in| <= half. A weight is within 3 units
+ * of the kernel, and the weights sum to about count / reach: so v' errs by at most 2 * 3 * reach units more. */
+double filter_resize_bound(const struct resample_axis *columns, const struct resample_axis *rows, bool is_16_bit)
+{
+    const double half = is_16_bit ? 32767.5 : 127.5, unit = 6 * ldexp(1, -30);
+    const double v = columns->from == columns->to ? 0 : columns->taps_error + unit * columns->reach;
+    const double h = rows->from == rows->to ? 0 : rows->taps_error + unit * rows->reach;
+    const double d = columns->from == columns->to ? 0 : ldexp(1, -RESAMPLE_FRACTION - 1);
+    return 0.5 + rows->gain * d + half * (rows->gain * v + h * (columns->gain + v));
+}
+
+/* ---- Describe ---- */
+
+/* Make the taps of both axes for the filter's picture. */
+static bool make_axes(const struct filter *filter, bool is_16_bit, struct resample_axis axes[2])
+{
+    int width = filter->resize.picture_width, height = filter->resize.picture_height;
+    const int from_width = width, from_height = height;
+    filter_resize(filter, &width, &height, NULL);
+    resample_shape(&axes[0], filter->resize.kernel, from_height, height, is_16_bit);
+    resample_shape(&axes[1], filter->resize.kernel, from_width, width, is_16_bit);
+    if (resample_make(&axes[0]) && resample_make(&axes[1]))
+        return true;
+    free(axes[0].taps);
+    return false;
+}
+
+static void describe_axis(FILE *stream, const char *name, const struct resample_axis *axis)
+{
+    fprintf(stream, "  %-10s %d to %d: %d tap%s for each, in 1/2^%d, of %d kind%s\n", name, axis->from, axis->to,
+            axis->count, axis->count > 1 ? "s" : "", axis->shift, axis->period, axis->period > 1 ? "s" : "");
+    for (int i = 0; i < axis->period && i < 4; i++) {
+        fprintf(stream, "    %d from %d:", i, resample_first(axis, i));
+        for (int k = 0; k < axis->count; k++)
+            fprintf(stream, " %d", axis->taps[i * axis->count + k]);
+        fputs("\n", stream);
+    }
+    if (axis->period > 4)
+        fprintf(stream, "    and so on; --json has all\n");
+}
+
+static void describe_depth(FILE *stream, const struct filter *filter, bool is_16_bit)
+{
+    struct resample_axis axes[2];
+    if (!make_axes(filter, is_16_bit, axes))
+        return;
+    fprintf(stream, "\n  For samples of %d bits:\n", is_16_bit ? 16 : 8);
+    describe_axis(stream, "columns", &axes[0]);
+    describe_axis(stream, "rows", &axes[1]);
+    fprintf(stream, "  bound      %.4f levels from the kernel's own result\n",
+            filter_resize_bound(&axes[0], &axes[1], is_16_bit));
+    free(axes[0].taps);
+    free(axes[1].taps);
+}
+
+void describe_resize(FILE *stream, const struct filter *filter)
+{
+    const struct resize *resize = &filter->resize;
+    int width = resize->picture_width, height = resize->picture_height;
+    fprintf(stream, "  kernel     %s\n", resample_name(resize->kernel));
+    fprintf(stream, "  passes     the columns, their sums rounded to 1/2^%d of a level, then the rows\n",
+            RESAMPLE_FRACTION);
+    fprintf(stream, "  sum        1: a constant image stays as it is\n");
+    if (width == 0) {
+        fprintf(stream, "  taps       depend on the picture; give its size at the end, as in %s:4000x3000\n",
+                filter->name);
+        return;
+    }
+    filter_resize(filter, &width, &height, NULL);
+    fprintf(stream, "  size       %d x %d becomes %d x %d\n", resize->picture_width, resize->picture_height, width,
+            height);
+    describe_depth(stream, filter, false);
+    describe_depth(stream, filter, true);
+}
+
+static void print_axis(FILE *file, const char *name, const struct resample_axis *axis)
+{
+    fprintf(file, ",\"%s\":{\"from\":%d,\"to\":%d,\"count\":%d,\"shift\":%d,\"taps\":[", name, axis->from, axis->to,
+            axis->count, axis->shift);
+    for (int i = 0; i < axis->period; i++) {
+        fprintf(file, "%s{\"first\":%d,\"taps\":[", i > 0 ? "," : "", resample_first(axis, i));
+        for (int k = 0; k < axis->count; k++)
+            fprintf(file, "%s%d", k > 0 ? "," : "", axis->taps[i * axis->count + k]);
+        fputs("]}", file);
+    }
+    fputs("]}", file);
+}
+
+static void print_depth(FILE *file, const struct filter *filter, bool is_16_bit)
+{
+    struct resample_axis axes[2];
+    if (filter->resize.picture_width == 0 || !make_axes(filter, is_16_bit, axes)) {
+        fputs("null", file);
+        return;
+    }
+    fprintf(file, "{\"bound\":%.6f", filter_resize_bound(&axes[0], &axes[1], is_16_bit));
+    print_axis(file, "columns", &axes[0]);
+    print_axis(file, "rows", &axes[1]);
+    fputc('}', file);
+    free(axes[0].taps);
+    free(axes[1].taps);
+}
+
+void print_resize_members(FILE *file, const struct filter *filter)
+{
+    const struct resize *resize = &filter->resize;
+    fprintf(file, "\"kernel\":\"%s\",\"width\":%d,\"height\":%d,\"scale\":", resample_name(resize->kernel),
+            resize->width, resize->height);
+    if (resize->denominator > 0)
+        fprintf(file, "[%lld,%lld]", (long long)resize->numerator, (long long)resize->denominator);
+    else
+        fputs("null", file);
+    fprintf(file, ",\"exact\":%s,\"enlarge\":%s,\"taps8\":", resize->exact ? "true" : "false",
+            resize->enlarges ? "true" : "false");
+    print_depth(file, filter, false);
+    fputs(",\"taps16\":", file);
+    print_depth(file, filter, true);
+}
