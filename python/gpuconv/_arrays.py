@@ -72,6 +72,16 @@ def host_array(image):
     return numpy.asarray(image)
 
 
+def empty_for(array, view, taps, layout):
+    """An array like ARRAY, whose View is VIEW, for what the filter TAPS makes of it."""
+    width, height = taps.size(view.width, view.height)
+    if (width, height) == (view.width, view.height):
+        return numpy.empty_like(array)
+    shape, (row, column, _, _) = list(array.shape), _AXES[layout][array.ndim]
+    shape[row], shape[column] = height, width
+    return numpy.empty(shape, array.dtype)
+
+
 def _namespace(image):
     """The module of functions for arrays like IMAGE, such as torch or jax.numpy."""
     if hasattr(image, "__array_namespace__"):

@@ -110,6 +110,12 @@ class Filter:
         """How far rounded taps move a result, in levels of 8 bits."""
         return self._info.largest_error
 
+    def size(self, width: int, height: int) -> tuple[int, int]:
+        """The width and the height of what the filter makes of an image: they change with filters like "resize:50%"."""
+        new = ctypes.c_int(width), ctypes.c_int(height)
+        _library.filter_size(self, *new, _library.Error())
+        return new[0].value, new[1].value
+
     def _texts(self, as_json: bool) -> Iterator[str]:
         for index in range(self._info.count):
             text = _library.filter_text(self, index, as_json, _library.Error())
@@ -170,7 +176,7 @@ def filter(image: Array, filter: Filter | str, *,
            layout: Literal["hwc", "chw"] = "hwc", out: Any = None, context: Context | None = None,
            stream: int | None = None) -> Array:
     """Apply a filter to an image, or to several, and return the result: of the same shape and type, in the same kind
-    of array, on the same device.
+    of array, on the same device. Filters that change the size, such as "resize:50%", are for the CPU.
 
     image: an array of uint8, uint16 (in the machine's byte order) or float32 (0 is black, 1 is white): of NumPy,
         PyTorch, JAX, or of another library with a buffer, __array__ or __dlpack__; or an Image. On a GPU, an array of
@@ -183,7 +189,7 @@ def filter(image: Array, filter: Filter | str, *,
         "keep" (copy it) or "filter" (filter it as any other, also for four channels without alpha).
     linear: filter in linear light. For uint8 and uint16. The curve is that of an Image's file, else sRGB.
     layout: "hwc" for (H, W), (H, W, C) and (N, H, W, C); "chw" for (H, W), (C, H, W) and (N, C, H, W). C is 1 to 4.
-    out: the array for the result, of the image's shape and type. It may be the image itself, unless it has N on a GPU.
+    out: the array for the result, of the image's shape (but see Filter.size) and type. It may be the image itself, unless it has N on a GPU.
     context: a Context; None is this thread's own.
     stream: for an image on a GPU, the address of the cudaStream_t. None is the one on which CuPy or PyTorch queue work
         at the moment; 1 is CUDA's legacy default stream.
@@ -202,8 +208,8 @@ def filter(image: Array, filter: Filter | str, *,
     if interface is not None:
         return _filter_on_device(image, interface, taps, options, layout, out, context)
     array = _arrays.host_array(image)
-    result = numpy.empty_like(array) if out is None else _arrays.host_array(out)
     view = _arrays.view_of(array.__array_interface__, _arrays.HOST, layout, "input")
+    result = _arrays.empty_for(array, view, taps, layout) if out is None else _arrays.host_array(out)
     target = _arrays.view_of_output(result.__array_interface__, _arrays.HOST, layout)
     _library.apply(context or current_context(), taps, view, target, options, _library.Error())
     return _arrays.like_caller(result, image) if out is None else out

@@ -52,9 +52,10 @@ class Image:
 
     def filtered(self, taps, options, out, context):
         """As filter(), with a Filter and struct gpuconv_options."""
-        result = numpy.empty_like(self.array) if out is None else _arrays.host_array(out)
+        view = view_of(self, "input")
+        result = _arrays.empty_for(self.array, view, taps, "hwc") if out is None else _arrays.host_array(out)
         options.curve_of = self._decoded._as_parameter_
-        _library.apply(context or current_context(), taps, view_of(self, "input"),
+        _library.apply(context or current_context(), taps, view,
                        _arrays.view_of_output(result.__array_interface__, _arrays.HOST, "hwc"), options,
                        _library.Error())
         return Image(result, self.format, self._decoded) if out is None else out

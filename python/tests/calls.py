@@ -52,7 +52,8 @@ def test_bytes_of_the_command_line():
         channels, dtype = chance.randrange(1, 5), chance.choice(("uint8", "uint16"))
         shape = (chance.randrange(1, 60), chance.randrange(1, 60)) + ((channels,) if channels > 1 else ())
         gpuconv.write("in.png", noise(*shape, dtype=dtype))
-        name = chance.choice(("gaussian:2", "sobel", "sharpen,box3", "motion:9:30", "unsharp:1.5:2:4", "shift-left"))
+        name = chance.choice(("gaussian:2", "sobel", "sharpen,box3", "motion:9:30", "unsharp:1.5:2:4", "shift-left",
+                              "resize:40%", "resize:33x70:exact:cubic"))
         border = chance.choice(("replicate", "reflect", "reflect101", "wrap", "zero"))
         alpha, linear = chance.choice(("premultiply", "keep", "filter")), chance.random() < 0.3
         run(PROGRAM, name, "in.png", "out.png", "--border", border, "--alpha", alpha, *(["--linear"] if linear else []))
@@ -66,14 +67,14 @@ def test_bytes_of_the_command_line():
 
 def test_files_of_the_command_line():
     """Formats, metadata, orientation, and the options of writing."""
-    for name in ("cat.png", "rocket.jpg"):
+    for name, taps in (("cat.png", "blur"), ("rocket.jpg", "blur"), ("rocket.jpg", "resize:40%,sharpen")):
         source = ROOT / "samples" / name
         for suffix, words, options in (("png", [], {}), ("jpg", ["--quality", "75"], {"quality": 75}),
                                        ("png", ["--depth", "16", "--linear"], {"bits": 16, "linear": True}),
                                        ("ppm", [], {})):
-            run(PROGRAM, "blur", str(source), f"c.{suffix}", *words)
+            run(PROGRAM, taps, str(source), f"c.{suffix}", *words)
             photo = gpuconv.read(source, bits=options.get("bits", 0))
-            result = gpuconv.filter(photo, "blur", linear=options.get("linear", False))
+            result = gpuconv.filter(photo, taps, linear=options.get("linear", False))
             gpuconv.write(f"p.{suffix}", result, quality=options.get("quality", 0))
             same = pathlib.Path(f"c.{suffix}").read_bytes() == pathlib.Path(f"p.{suffix}").read_bytes()
             assert same, (name, suffix, words)
@@ -144,6 +145,22 @@ def test_layouts_and_strides():
     read_only.setflags(write=False)
     assert numpy.array_equal(gpuconv.filter(read_only, "blur"), expected)
     assert numpy.array_equal(gpuconv.filter(memoryview(read_only), "blur"), expected)
+
+
+def test_other_sizes():
+    """A new array has the size of the result, in both layouts; a given one must have it."""
+    half = gpuconv.Filter("resize:50%")
+    assert half.size(30, 21) == (15, 11) and gpuconv.Filter("blur").size(30, 21) == (30, 21)
+    expect(ValueError, "0 x 5", half.size, 0, 5)
+    for dtype in ("uint8", "uint16", "float32"):
+        rows = noise(2, 21, 30, 3, dtype="uint8").astype(dtype)
+        result = gpuconv.filter(rows, half)
+        assert result.shape == (2, 11, 15, 3) and result.dtype == dtype
+        planes = gpuconv.filter(rows.transpose(0, 3, 1, 2), half, layout="chw")
+        assert numpy.array_equal(planes.transpose(0, 2, 3, 1), result)
+        out = numpy.zeros_like(result)
+        assert gpuconv.filter(rows, half, out=out) is out and numpy.array_equal(out, result)
+        expect(ValueError, "15 x 11 pixels", gpuconv.filter, rows, half, out=rows)
 
 
 def test_four_channels_without_alpha():
