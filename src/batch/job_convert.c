@@ -94,9 +94,10 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
     const bool is_stream = codec_plan_stream(conversion->result->output_format, &conversion->codec) != NULL;
+    const size_t before = image_bytes(shape), after = image_bytes(&produced);
     struct job_memory need = {
         .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->request.linear ? sizeof(struct linear) : 0),
-        .kept = worker->is_cpu_only ? 0 : (is_stream ? 2 : 1) * image_bytes(shape) + size,
+        .kept = worker->is_cpu_only ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size,
     };
     if (encoder != NULL) {
         conversion->streaming =
@@ -107,9 +108,9 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
         need.largest = conversion->streaming + codec_file_need(largest + metadata);
         return need;
     }
-    const size_t before = (size_t)info->width * (size_t)info->height, after = image_samples(&produced);
-    const size_t own = before * (size_t)info->channels;
-    const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * (own > after ? own : after);
+    const size_t own = (size_t)info->width * (size_t)info->height * (size_t)info->channels;
+    const size_t largest = own > image_samples(&produced) ? own : image_samples(&produced);
+    const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * largest;
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
     const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;

@@ -72,7 +72,7 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
     if (plan->prepared != NULL)
         return true;
     if (filter_resizes(plan->filter))
-        return resample_prepare(plan, set, error);
+        return cpu_resample_prepare(plan, set, error);
     plan->prepared = program_make(plan, all_loops[set]);
     if (plan->prepared == NULL)
         return no_memory(plan, error);
@@ -113,6 +113,6 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
 {
     (void)device;
     if (filter_resizes(plan->filter))
-        return resample_launch(plan, in, out, error);
+        return cpu_resample_launch(plan, in, out, error);
     return thin_launch(plan, in, out, launch_tiles, error);
 }

@@ -103,7 +103,7 @@ static bool no_memory(const struct plan *plan, struct error *error)
     return error_no_memory(error, "the taps of %s", plan->filter->name);
 }
 
-bool resample_prepare(struct plan *plan, enum instruction_set set, struct error *error)
+bool cpu_resample_prepare(struct plan *plan, enum instruction_set set, struct error *error)
 {
     struct prepared *prepared = calloc(1, sizeof *prepared);
     if (prepared == NULL)
@@ -215,7 +215,7 @@ static void resample_tile(void *context, int64_t index, int thread)
     loops->turn_back((int32_t *)(void *)outputs, (size_t)(x1 - x0) * sample_bytes(out->sample), count, to);
 }
 
-bool resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
+bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
 {
     struct tiling tiling = {
         .plan = plan,

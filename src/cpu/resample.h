@@ -81,10 +81,10 @@ extern const struct resample_loops resample_portable, resample_sse2, resample_av
     resample_neon, resample_i8mm;
 
 /* Make the taps for PLAN, and set plan->prepared. */
-bool resample_prepare(struct plan *plan, enum instruction_set set, struct error *error);
+bool cpu_resample_prepare(struct plan *plan, enum instruction_set set, struct error *error);
 
 /* Change the size of planes by a plan that is prepared. */
-bool resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
+bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
 
 /* The same one output after the other, without a preparation: the truth for all others. */
 bool resample_reference(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);

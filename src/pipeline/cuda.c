@@ -155,16 +155,17 @@ static struct image decoded_shape(const struct image *image, const struct gpu_io
     return decoded;
 }
 
-/* Reserve what decoding and encoding need besides. A JPEG has 8 bits. One buffer serves both: the decoded image is
- * filtered before it is encoded. */
-static bool reserve_codecs(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
-                           struct workspace *workspace, struct error *error)
+/* Reserve what decoding and encoding need besides, for an image like RESULT after the filters. A JPEG has 8 bits. One
+ * buffer serves both: the decoded image is filtered before it is encoded. */
+static bool reserve_codecs(struct pipeline *pipeline, const struct image *image, const struct image *result,
+                           const struct gpu_io *io, struct workspace *workspace, struct error *error)
 {
     const bool has_jpeg = io->decodes == GPU_CODEC_JPEG || io->encodes == GPU_CODEC_JPEG;
     const bool has_png = io->decodes == GPU_CODEC_PNG || io->encodes == GPU_CODEC_PNG;
     struct image *decoded = &workspace->decoded, *encoded = &workspace->encoded;
     *decoded = decoded_shape(&workspace->image, io);
-    *encoded = workspace->image;
+    *encoded = *result;
+    encoded->samples = workspace->image.samples;
     encoded->bits = io->encodes == GPU_CODEC_JPEG ? 8 : image->bits;
     const bool is_turned = decoded->bits != image->bits || (io->decodes != GPU_CODEC_NONE && io->orientation > 1);
     const bool is_reduced = encoded->bits != image->bits;
@@ -180,28 +181,54 @@ static bool reserve_codecs(struct pipeline *pipeline, const struct image *image,
            (!has_png || pipeline->png != NULL || device_png_open(pipeline->device, &pipeline->png, error));
 }
 
-static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct gpu_io *io,
-                              struct workspace *workspace, struct error *error)
+/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. */
+static size_t lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
+{
+    struct plane own;
+    const size_t size =
+        device_plane_layout(pipeline->work.sample, image->width, image->height, pipeline->work.planes, 0, &own);
+    own.data = planes->data;
+    *planes = own;
+    return size;
+}
+
+/* The bytes of the planes, and of the samples, of the largest image: the filters may change its size. */
+static void find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples)
+{
+    struct image shape = *image;
+    *planes = *samples = 0;
+    for (size_t i = 0; i <= pipeline->request->count; i++) {
+        struct plane unused = {0};
+        const size_t own = lay_out(pipeline, &shape, &unused), bytes = image_bytes(&shape);
+        *planes = own > *planes ? own : *planes;
+        *samples = bytes > *samples ? bytes : *samples;
+        if (i < pipeline->request->count)
+            filter_resize(&pipeline->request->filters[i], &shape.width, &shape.height, NULL);
+    }
+}
+
+static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct image *result,
+                              const struct gpu_io *io, struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
-    const int count = pipeline->work.planes;
-    const enum sample sample = pipeline->work.sample;
     const bool has_samples = io->decodes == GPU_CODEC_NONE || io->encodes == GPU_CODEC_NONE;
-    bool done = gpu_upload_linear(pipeline, error) && grow_device(device, &pipeline->device_samples, image_bytes(image),
-                                                                  device_allocate, device_release, error);
+    size_t plane_bytes, sample_bytes;
+    find_largest(pipeline, image, &plane_bytes, &sample_bytes);
+    bool done = gpu_upload_linear(pipeline, error) &&
+                grow_device(device, &pipeline->device_samples, sample_bytes, device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
         struct buffer *buffer = &pipeline->device_planes[i];
-        const size_t size = device_plane_layout(sample, image->width, image->height, count, 0, &workspace->planes[i]);
-        done = grow_device(device, buffer, size, device_allocate, device_release, error);
+        done = grow_device(device, buffer, plane_bytes, device_allocate, device_release, error);
         workspace->planes[i].data = buffer->data;
+        lay_out(pipeline, image, &workspace->planes[i]);
     }
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
     workspace->linear = pipeline->device_linear.data;
-    return done && reserve_codecs(pipeline, image, io, workspace, error) &&
+    return done && reserve_codecs(pipeline, image, result, io, workspace, error) &&
            (!pipeline->request->page_locked || !has_samples ||
-            grow_device(device, &pipeline->page_locked, image_bytes(image), device_allocate_locked,
-                        device_release_locked, error));
+            grow_device(device, &pipeline->page_locked, sample_bytes, device_allocate_locked, device_release_locked,
+                        error));
 }
 
 /* ---- Encoded input and output ---- */
@@ -293,25 +320,49 @@ static bool queue_filter(struct pipeline *pipeline, size_t number, const struct 
     return device_end_taps(device, done ? error : NULL) && done;
 }
 
+/* Let the workspace be for what filter NUMBER makes, if that has another size. */
+static void resize_workspace(const struct pipeline *pipeline, size_t number, int out, struct workspace *workspace)
+{
+    const struct filter *filter = &pipeline->request->filters[number];
+    if (!filter_resizes(filter))
+        return;
+    filter_resize(filter, &workspace->image.width, &workspace->image.height, NULL);
+    const int count = workspace->planes[out].count;
+    lay_out(pipeline, &workspace->image, &workspace->planes[out]);
+    workspace->planes[out].count = count;
+}
+
+/* Merge the planes after filter NUMBER. Where it has changed the size, levels of linear light keep nothing. */
+static bool merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
+                        const struct workspace *workspace, struct error *error)
+{
+    const enum alpha alpha = request_alpha(pipeline->request, pipeline->effective_alpha, number);
+    const struct image *image = &workspace->image;
+    return (workspace->linear == NULL || !filter_resizes(&pipeline->request->filters[number]) ||
+            device_fill(pipeline->device, image->samples, 0, image_bytes(image), error)) &&
+           device_merge(pipeline->device, planes, alpha, workspace->linear, image, error);
+}
+
 bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
                        int *in, struct error *error)
 {
     const struct request *request = pipeline->request;
     struct device *device = pipeline->device;
     const bool merges = request_merges_between(request, pipeline->effective_alpha, image);
-    enum alpha last = ALPHA_KEEP; /* of the filter before */
     *in = 0;
     for (size_t i = 0; i < request->count; i++, *in = !*in) {
         const enum alpha alpha = request_alpha(request, pipeline->effective_alpha, i);
-        struct plane *from = &workspace->planes[*in];
-        if (i > 0 && merges && !device_merge(device, from, last, workspace->linear, &workspace->image, error))
+        struct plane *from = &workspace->planes[*in], *to = &workspace->planes[!*in];
+        if (i > 0 && merges && !merge_after(pipeline, i - 1, from, workspace, error))
             return false;
-        from->count = workspace->planes[!*in].count = image_planes(image, alpha);
+        if (i > 0 && filter_resizes(&request->filters[i - 1]))
+            lay_out(pipeline, &workspace->image, to);
+        from->count = to->count = image_planes(image, alpha);
         if (i > 0 && merges && !device_split(device, &workspace->image, alpha, workspace->linear, from, error))
             return false;
-        if (!queue_filter(pipeline, i, from, &workspace->planes[!*in], uploads, error))
+        resize_workspace(pipeline, i, !*in, workspace);
+        if (!queue_filter(pipeline, i, from, to, uploads, error))
             return false;
-        last = alpha;
     }
     return true;
 }
@@ -367,7 +418,6 @@ static bool queue_image(struct pipeline *pipeline, const struct image *image, co
 {
     const struct request *request = pipeline->request;
     const enum alpha first = request_alpha(request, pipeline->effective_alpha, 0);
-    const enum alpha last = request_alpha(request, pipeline->effective_alpha, request->count - 1);
     struct device *device = pipeline->device;
     int in;
     workspace->planes[0].count = image_planes(image, first);
@@ -375,7 +425,7 @@ static bool queue_image(struct pipeline *pipeline, const struct image *image, co
            device_mark(device, MARK_INPUT, error) &&
            device_split(device, &workspace->image, first, workspace->linear, &workspace->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &in, error) &&
-           device_merge(device, &workspace->planes[in], last, workspace->linear, &workspace->image, error) &&
+           merge_after(pipeline, request->count - 1, &workspace->planes[in], workspace, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 
@@ -425,7 +475,8 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
     io = io != NULL ? io : &none;
     const bool decodes = io->decodes != GPU_CODEC_NONE, encodes = io->encodes != GPU_CODEC_NONE;
     *intact = true;
-    bool done = reserve_workspace(pipeline, image, io, &workspace, error);
+    bool done =
+        request_resize(request, result, error) && reserve_workspace(pipeline, image, result, io, &workspace, error);
     phases_end(pipeline->phases, PHASE_BUFFERS);
     if (done && request->page_locked && (!decodes || !encodes)) {
         result->samples = pipeline->page_locked.data;
@@ -437,13 +488,14 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
     done = done && queue_image(pipeline, image, result->samples, io, &workspace, error) && device_wait(device, error);
     if (done) {
-        if (!encodes && !request->page_locked && (decodes || request->choice == CHOICE_AUTO))
-            aside = malloc(image_bytes(image));
+        if (!encodes && !request->page_locked &&
+            (decodes || request->choice == CHOICE_AUTO || image_bytes(result) > image_bytes(image)))
+            aside = malloc(image_bytes(result));
         if (aside != NULL)
             result->samples = aside;
         *intact = encodes || result->samples != image->samples;
         done = (encodes || result->samples != NULL ||
-                error_no_memory(error, "%d x %d pixels", image->width, image->height)) &&
+                error_no_memory(error, "%d x %d pixels", result->width, result->height)) &&
                fetch_output(pipeline, result->samples, io, &workspace, error) && add_device_times(pipeline, io, error);
     }
     /* The caller may free the image now: wait for what still reads it. */
@@ -456,6 +508,10 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
         image->samples = aside;
     } else {
         free(aside);
+    }
+    if (done && result->samples == image->samples) {
+        image->width = result->width;
+        image->height = result->height;
     }
     return done;
 }

@@ -35,6 +35,9 @@ static bool make_plans(struct pipeline *pipeline, enum backend backend, struct e
             plan->pool = request->pool;
         } else if (!filter_resizes(filter)) {
             continue;
+        } else if (plan->columns.from != shape.height || plan->rows.from != shape.width) {
+            pipeline->has_taps = false;
+            gpu_forget_taps(pipeline, i);
         }
         if (!plan_resize(plan, shape.width, shape.height, error) ||
             !filter_resize(filter, &shape.width, &shape.height, error)) {
@@ -60,12 +63,9 @@ static bool check_named_variant(const struct request *request, enum sample sampl
     return true;
 }
 
-/* No kernel changes the size. Black borders weigh alpha in another way, which needs other planes. */
+/* Black borders weigh alpha in another way, which needs other planes. */
 static bool check_resize(const struct request *request, struct error *error)
 {
-    if (request->choice == CHOICE_CUDA && request_resizes(request))
-        return error_set(error, ERROR_USAGE,
-                         "resize runs on the CPU only, for now; leave --backend cuda and --device out");
     return request->count == 1 || request->border != BORDER_ZERO || !request_resizes(request) ||
            error_set(error, ERROR_USAGE,
                      "resize and another filter do not go together with the border zero; choose another border, or "
@@ -219,10 +219,6 @@ enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_in
     const struct request *request = pipeline->request;
     bool uses_gpu = request->choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
     error_set(&pipeline->why, ERROR_NONE, "asked for");
-    if (request_resizes(request)) {
-        error_set(&pipeline->why, ERROR_NONE, "resize runs on the CPU only");
-        return BACKEND_CPU;
-    }
     if (uses_gpu && request->choice == CHOICE_CUDA)
         gpu_start_begin(request->start);
     else if (uses_gpu)
@@ -230,15 +226,18 @@ enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_in
     return uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
 }
 
-/* Can a GPU take an image as large as this? Kernels count its samples in int. */
-static bool check_gpu_size(const struct image *image, struct error *error)
+/* Can a GPU take an image as large as this, and what the filters make of it? Kernels count its samples in int. */
+static bool check_gpu_size(const struct request *request, const struct image *image, struct error *error)
 {
     const size_t max = (size_t)1 << 30;
-    return image_samples(image) <= max ||
-           error_set(error, ERROR_WORK,
-                     "%d x %d pixels of %d channels are too many for a GPU: it takes at most %zu samples; give "
-                     "--backend cpu",
-                     image->width, image->height, image->channels, max);
+    struct image shape = *image;
+    bool fits = image_samples(&shape) <= max;
+    for (size_t i = 0; fits && i < request->count; i++)
+        fits = !filter_resize(&request->filters[i], &shape.width, &shape.height, NULL) || image_samples(&shape) <= max;
+    return fits || error_set(error, ERROR_WORK,
+                             "%d x %d pixels of %d channels are too many for a GPU: it takes at most %zu samples; give "
+                             "--backend cpu",
+                             shape.width, shape.height, shape.channels, max);
 }
 
 /* May the CPU take over from a GPU? */
@@ -322,7 +321,11 @@ bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input
         return false;
     }
     bool done = false;
-    if (request->choice != CHOICE_CPU && !check_gpu_size(image, &pipeline->why)) { /* the next image may be smaller */
+    if (pipeline->shares_device && backend == BACKEND_CUDA && request_resizes(request))
+        return error_set(error, ERROR_USAGE,
+                         "a context on a GPU does not change the size of images; use one on the CPU");
+    if (request->choice != CHOICE_CPU &&
+        !check_gpu_size(request, image, &pipeline->why)) { /* the next image may be smaller */
         *error = pipeline->why;
         done = may_fall_back(request) && make_plans(pipeline, BACKEND_CPU, error);
     } else if (backend == BACKEND_CPU) {

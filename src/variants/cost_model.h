@@ -30,6 +30,7 @@ double tensor_core_cost(const struct filter *filter, const struct work *work);
 double sparse_cost(const struct filter *filter, const struct work *work);
 double blur_cost(const struct filter *filter, const struct work *work);
 double copy_cost(const struct filter *filter, const struct work *work);
+double resample_cost(const struct filter *filter, const struct work *work);
 double gradient_cost(const struct filter *filter, const struct work *work);
 
 #endif

@@ -17,10 +17,11 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
-    blur_launch, copy_launch, gradient_launch, exercise_launch, registers_launch, rows_ahead_launch, row_ring_launch;
+    blur_launch, copy_launch, resample_launch, gradient_launch, exercise_launch, registers_launch, rows_ahead_launch,
+    row_ring_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
-    sparse_prepare, blur_prepare, copy_prepare, gradient_prepare, exercise_prepare, registers_prepare,
+    sparse_prepare, blur_prepare, copy_prepare, resample_prepare, gradient_prepare, exercise_prepare, registers_prepare,
     rows_ahead_prepare, row_ring_prepare;
 
 /* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
@@ -141,6 +142,14 @@ static const struct variant table[] = {
         ON_CUDA(copy),
     },
     {
+        .name = "resample",
+        .summary = "another size: columns to shared memory, then rows",
+        .resizes = U8 | U16 | F32,
+        .accepts = ACCEPTS_RESIZES,
+        .seconds = resample_cost,
+        ON_CUDA(resample),
+    },
+    {
         .name = "gradient",
         .summary = "both sums of a filter with two grids, and their root",
         .samples = U8 | U16 | F32,
@@ -213,6 +222,7 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
     case ACCEPTS_TWO_GRIDS:
         return two;
     case ACCEPTS_TWO_PASSES:
+    case ACCEPTS_RESIZES:
         return false;
     }
     return true;
@@ -228,7 +238,7 @@ const char *accepts_name(enum accepts accepts)
     static const char *const names[] = {
         [ACCEPTS_ALL] = "any filter",        [ACCEPTS_ONE_GRID] = "one grid",     [ACCEPTS_TWO_GRIDS] = "two grids",
         [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_TWO_PASSES] = "two passes", [ACCEPTS_SHIFT] = "shifts only",
-        [ACCEPTS_FEW_TAPS] = "few taps"};
+        [ACCEPTS_FEW_TAPS] = "few taps",     [ACCEPTS_RESIZES] = "other sizes"};
     return names[accepts];
 }
 
@@ -244,6 +254,9 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
     if (filter_resizes(filter)) {
         takes = "that keep the size of a picture";
         is = "changes it";
+    } else if (variant->accepts == ACCEPTS_RESIZES) {
+        takes = "that change the size of a picture";
+        is = "keeps it";
     } else if (variant->accepts == ACCEPTS_TWO_PASSES) {
         takes = "in two passes, such as gaussian:2";
     } else if (variant->accepts == ACCEPTS_TWO_GRIDS) {
@@ -271,7 +284,7 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
 bool variant_plan(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                   const struct variant *variant, struct error *error)
 {
-    if (!((variant->samples | variant->two_pass) & 1u << sample))
+    if (!((variant->samples | variant->two_pass | variant->resizes) & 1u << sample))
         return error_set(error, ERROR_USAGE,
                          "the variant %s does not take %s samples; leave --variant out or choose another "
                          "(gpuconv --list-variants says which samples each takes)",

@@ -27,6 +27,7 @@ enum accepts {
     ACCEPTS_FEW_TAPS,   /* filters with at most SPARSE_MAX taps that are not zero */
     ACCEPTS_TWO_GRIDS,  /* filters with two grids */
     ACCEPTS_TWO_PASSES, /* filters in two passes, and no others */
+    ACCEPTS_RESIZES,    /* filters that change the size, and no others */
 };
 
 /* The arithmetic of most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float

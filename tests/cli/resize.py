@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Filters that change the size, against Python's integers and against the kernels in doubles: resize.py GPUCONV.
+"""Filters that change the size, against Python's integers and against the kernels in doubles: resize.py GPUCONV STUB.
 
 The taps that --show prints are those of the definition in src/filter/resample.h. Pictures of 8 and 16 bits have its
 samples, and these are within 0.51 levels of the kernel's own result. All instruction sets, thread counts and both
-variants make the same bytes, also in chains, which are the same as runs one after the other."""
+variants make the same bytes, also in chains, which are the same as runs one after the other. So does the way through a
+GPU, of which STUB has one that computes on the CPU."""
 import json
 import math
 import os
@@ -223,7 +224,8 @@ def check_samples(runs):
 
 
 def check_bytes(runs):
-    """The same bytes from all instruction sets, threads, bands and chains."""
+    """The same bytes from all instruction sets, threads, bands and chains, and through a GPU."""
+    stub = os.path.abspath(sys.argv[2])
     random.seed(36)
     sets = [name for name in ("portable", "sse2", "avx2", "avx512", "vnni", "neon", "i8mm")
             if subprocess.run([runs.program, "identity", "in.pgm", "same.pgm"], cwd=runs.folder, capture_output=True,
@@ -247,7 +249,11 @@ def check_bytes(runs):
             source = f"{i}.pam"
         runs.run(",".join(filters), "a.pam", "all.pam", "--threads", random.choice("123"), *options,
                  GPUCONV_CPU=sets[number % len(sets)])
-        assert runs.bytes_of("all.pam") == runs.bytes_of(source), (filters, width, height, channels, bits, options)
+        what = (filters, width, height, channels, bits, options)
+        assert runs.bytes_of("all.pam") == runs.bytes_of(source), what
+        for name, where in (("cpu.png", (runs.program, "--backend", "cpu")), ("gpu.png", (stub, "--backend", "cuda"))):
+            Runs(where[0], runs.folder).run(",".join(filters), "a.pam", name, *where[1:], *options)
+        assert runs.bytes_of("cpu.png") == runs.bytes_of("gpu.png"), what
 
 
 def tiff(entries, sub_entries):

@@ -3,7 +3,7 @@
  * An emulated GPU, to run kernels where there is none. It finds wrong results and accesses beyond the ends of memory,
  * but no races and no times. The threads of a block are fibers: a fiber runs until it waits for others of its warp or
  * block. Blocks run one after the other, in turn from both ends, as do the fibers. Memory begins with noise. */
-#include "kernels/device/device.h"
+#include "kernels/shared/conv.cuh"
 
 #include <cuda_runtime.h>
 #include <pthread.h>
@@ -151,8 +151,23 @@ void emulated_launch(dim3 grid, unsigned threads, cudaStream_t, const std::funct
 /* ---- The device ---- */
 
 struct device {
-    int unused;
+    void *table;
 };
+
+bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
+{
+    free(device->table);
+    device->table = malloc(bytes);
+    if (device->table == NULL)
+        return error_no_memory(error, "a table of the emulated GPU");
+    memcpy(device->table, words, bytes);
+    return true;
+}
+
+const void *device_table(const struct device *device)
+{
+    return device->table;
+}
 
 bool device_count(int *count, struct error *)
 {
@@ -168,6 +183,7 @@ bool device_open(int, struct device **device, struct error *error)
 
 void device_close(struct device *device)
 {
+    free(device->table);
     free(device);
 }
 

@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Replace the launches of kernels by calls: launches.py KERNELS.cu OUT.cc. A launch is a statement on lines of its own:
-kernel<<<grid, threads, 0, stream>>>(arguments);"""
+kernel<<<grid, threads, 0, stream>>>(arguments); the shared memory may also be called `shared`."""
 import pathlib
 import re
 import sys
 
-LAUNCH = re.compile(r"^( *)(\w+)<<<(.*), ([^,]+), 0, ([^,]+)>>>\((.*?)\);$", re.MULTILINE)
+LAUNCH = re.compile(r"^( *)(\w+)<<<(.*), ([^,]+), (?:0|shared), ([^,]+)>>>\((.*?)\);$", re.MULTILINE)
 
 source, target = map(pathlib.Path, sys.argv[1:])
 text = source.read_text(encoding="utf-8")
 text, count = LAUNCH.subn(r"\1emulated_launch(\3, \4, \5, [&] { \2(\6); });", text)
+# Blocks run one after the other, so one array serves all. It begins with noise: as floats, with what is no number.
+text = re.sub(r"extern __shared__ unsigned char (\w+)\[\];", r"""static struct noise {
+        alignas(16) unsigned char bytes[48 << 10];
+        noise() { memset(bytes, 0xff, sizeof bytes); }
+    } noise;
+    unsigned char *\1 = noise.bytes;""", text)
 if "<<<" in text:
     sys.exit(f"{source}: a launch has another form than launches.py knows")
 target.write_text(f'#line 1 "{source}"\n' + text, encoding="utf-8")

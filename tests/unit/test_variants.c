@@ -139,6 +139,13 @@ static void test_refuses_the_other_number_of_grids(void **state)
                 strstr(error.message, "takes only filters in two passes, such as gaussian:2, and test is not "));
             continue;
         }
+        if (table[i].accepts == ACCEPTS_RESIZES) {
+            assert_false(takes_one || takes_two);
+            assert_false(variant_plan(&plan, &one, BORDER_WRAP, SAMPLE_U8, &table[i], &error));
+            assert_non_null(
+                strstr(error.message, "takes only filters that change the size of a picture, and test keeps it"));
+            continue;
+        }
         assert_true(takes_one || takes_two); /* a column, a row, a shift and few taps */
         assert_true((takes_one && takes_two) == (table[i].accepts == ACCEPTS_ALL));
         of_two += takes_two && !takes_one;

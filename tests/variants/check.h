@@ -150,6 +150,7 @@ void check_case(const struct options *options, const struct test_case *c, struct
 void check_extremes(const struct options *options, struct place *place, struct tally *tally);
 void check_passes(const struct options *options, struct place *place, struct tally *tally);
 void check_properties(const struct options *options, struct place *place, struct tally *tally);
+void check_resizes(const struct options *options, struct place *place, struct tally *tally);
 void check_images(const struct options *options, struct place *place, struct tally *tally);
 
 #endif

@@ -193,6 +193,7 @@ int main(int argc, char **argv)
     check_extremes(&options, &place, &tally);
     check_passes(&options, &place, &tally);
     check_properties(&options, &place, &tally);
+    check_resizes(&options, &place, &tally);
 #ifdef GPUCONV_CUDA
     check_images(&options, &place, &tally);
 #endif

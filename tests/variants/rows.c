@@ -59,6 +59,7 @@ static void check_row(const struct test_case *c, const struct variant *row, cons
     struct error error = {0};
     memset(c->actual->memory, c->poison, c->actual->size);
     if (!variant_plan(&plan, c->filter, c->border, c->sample, row, &error) ||
+        !plan_resize(&plan, c->in->plane.width, c->in->plane.height, &error) ||
         !run_variant(&plan, c->place, c->in, c->actual, &error))
         fail("%s %s: %s: %s", row->name, set, c->what, error.message);
     int where[3] = {0};
@@ -105,6 +106,7 @@ void check_case(const struct options *options, const struct test_case *c, struct
     memset(c->expected->memory, 0, c->expected->size);
     struct guarded expected = *c->expected;
     if (!variant_plan(&plan, c->filter, c->border, c->sample, variant_reference(), &error) ||
+        !plan_resize(&plan, c->in->plane.width, c->in->plane.height, &error) ||
         !run_variant(&plan, c->place, c->in, &expected, &error))
         fail("%s", error.message);
     plan_free(&plan);

@@ -267,6 +267,19 @@ static inline int max(int a, int b)
     return a > b ? a : b;
 }
 
+template <typename T>
+static inline T __ldg(const T *from)
+{
+    return *from;
+}
+
+static inline float __uint_as_float(unsigned bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 /* The sum of the products of bytes. */
 /* The smaller and the larger halves. */
 static inline unsigned __vminu2(unsigned a, unsigned b)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What codecs use of kernels/shared/conv.cuh, for the emulated GPU. The rest is about convolution. */
+ * What kernels other than those of filters with taps use of kernels/shared/conv.cuh, for the emulated GPU. The rest is about constant memory. */
 #ifndef GPUCONV_CONV_CUH
 #define GPUCONV_CONV_CUH
 
 #include "kernels/device/device.h"
+#include "plan/plan.h"
 
 #include <cuda_runtime.h>
 #include <string.h>
@@ -19,5 +20,9 @@ static inline cudaStream_t device_stream(const struct device *device)
 {
     return (cudaStream_t)device;
 }
+
+/* (gpu.cc) */
+bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error);
+const void *device_table(const struct device *device);
 
 #endif

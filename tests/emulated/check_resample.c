@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernel of `resample` against the reference, in random sizes. */
+#include "base/random.h"
+#include "base/round.h"
+#include "cpu/cpu.h"
+#include "kernels/device/device.h"
+#include "tests/lib/program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool resample_prepare(struct plan *plan, struct device *device, struct error *error);
+bool resample_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                     struct error *error);
+
+enum { CASES = 120, ROW = 128, PLANES = 2 };
+
+/* Planes as a device has them, filled with BYTE. */
+static struct plane make_planes(enum sample sample, int width, int height, int byte)
+{
+    struct plane planes = {.sample = sample, .width = width, .height = height, .count = PLANES};
+    planes.row_bytes = round_up((size_t)width * sample_bytes(sample), ROW);
+    planes.plane_bytes = planes.row_bytes * (size_t)height;
+    planes.data = allocate(PLANES * planes.plane_bytes);
+    memset(planes.data, byte, PLANES * planes.plane_bytes);
+    return planes;
+}
+
+static bool are_equal(const struct plane *a, const struct plane *b)
+{
+    for (int i = 0; i < PLANES * a->height; i++) {
+        const void *x = plane_row(a, i / a->height, i % a->height), *y = plane_row(b, i / a->height, i % a->height);
+        for (int k = 0; a->sample == SAMPLE_F32 && k < a->width; k++)
+            if (!(fabsf(((const float *)x)[k] - ((const float *)y)[k]) < 1e-4f))
+                return false;
+        if (a->sample != SAMPLE_F32 && memcmp(x, y, (size_t)a->width * sample_bytes(a->sample)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void check_case(uint64_t *state, struct device *device, struct filter *filter)
+{
+    const enum sample sample = (enum sample)random_between(state, 0, SAMPLE_COUNT - 1);
+    const int width = random_between(state, 1, 150), height = random_between(state, 1, 60);
+    const int new_width = random_between(state, 1, 120), new_height = random_between(state, 1, 40);
+    const int kernel = random_between(state, RESAMPLE_LANCZOS3, RESAMPLE_BOX);
+    const bool extreme = random_between(state, 0, 1);
+    struct error error = {0};
+    char spec[64];
+    struct plan plan;
+    snprintf(spec, sizeof spec, "resize:%dx%d:exact:%s", new_width, new_height,
+             resample_name((enum resample_kernel)kernel));
+    struct plane in = make_planes(sample, width, height, 0xff);
+    struct plane expected = make_planes(sample, new_width, new_height, 0), actual = expected;
+    actual.data = make_planes(sample, new_width, new_height, 0xff).data;
+    for (int i = 0; i < PLANES * height; i++)
+        for (int x = 0; x < width; x++) {
+            void *row = plane_row(&in, i / height, i % height);
+            const uint64_t r = random_next(state);
+            if (sample == SAMPLE_U8)
+                ((uint8_t *)row)[x] = (uint8_t)(extreme ? r >> 63 ? 255 : 0 : r >> 56);
+            else if (sample == SAMPLE_U16)
+                ((uint16_t *)row)[x] = (uint16_t)(extreme ? r >> 63 ? 65535 : 0 : r >> 48);
+            else
+                ((float *)row)[x] = (float)(r >> 40) / (1 << 24);
+        }
+    if (!filter_find(spec, filter, NULL, &error))
+        fail("%s", error.message);
+    plan_make(&plan, filter, BORDER_REPLICATE, sample);
+    if (!plan_resize(&plan, width, height, &error) || !reference_launch(&plan, NULL, &in, &expected, &error) ||
+        !resample_prepare(&plan, device, &error) || !resample_launch(&plan, device, &in, &actual, &error))
+        fail("%s: %s", spec, error.message);
+    if (!are_equal(&expected, &actual))
+        fail("%s of %d x %d %s has other samples", spec, width, height, sample_name(sample));
+    plan_free(&plan);
+    free(in.data);
+    free(expected.data);
+    free(actual.data);
+}
+
+int main(void)
+{
+    struct error error;
+    struct device *device;
+    uint64_t state = 35;
+    struct filter *filter = allocate(sizeof *filter);
+    if (!device_open(0, &device, &error))
+        fail("%s", error.message);
+    for (int i = 0; i < CASES; i++)
+        check_case(&state, device, filter);
+    device_close(device);
+    free(filter);
+    printf("%d cases\n", CASES);
+    return 0;
+}

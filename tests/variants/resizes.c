@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters that change the size: every kernel, from a little to many times smaller and larger, each axis for itself. */
+#include "check.h"
+
+#include "base/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes before and after. In some, only one side changes; 128 times and more takes a split of the taps. */
+static const int resizes[][4] = {
+    {1, 1, 9, 7},         {64, 64, 64, 64},    {64, 48, 32, 24},    {63, 47, 32, 24},   {130, 65, 64, 65},
+    {33, 200, 33, 7},     {100, 100, 77, 131}, {257, 90, 200, 300}, {20, 20, 400, 333}, {700, 90, 5, 3},
+    {1025, 260, 64, 16},  {5, 900, 700, 6},    {3000, 8, 11, 2},    {523, 101, 52, 10}, {300, 300, 299, 1},
+    {2000, 1500, 31, 11}, {9, 4000, 40, 3},
+};
+
+/* Noise, or only the two ends: sums of these are the largest. */
+static void fill(const struct plane *plane, bool extreme, uint64_t *state)
+{
+    fill_random(plane, state);
+    for (int channel = 0; channel < plane->count && extreme; channel++)
+        for (int y = 0; y < plane->height; y++) {
+            unsigned char *row = row_of(plane, channel, y);
+            for (int x = 0; x < plane->width; x++)
+                if (plane->sample == SAMPLE_U8)
+                    row[x] = row[x] & 1 ? 255 : 0;
+                else if (plane->sample == SAMPLE_U16)
+                    ((uint16_t *)(void *)row)[x] = row[2 * x] & 1 ? 65535 : 0;
+        }
+}
+
+static void check_resize(const struct options *options, struct place *place, const struct filter *filter,
+                         const int *size, enum sample sample, uint64_t number, uint64_t *state, struct tally *tally)
+{
+    const int planes = 1 + (int)(number % 3);
+    const unsigned char poison = sample == SAMPLE_F32 ? 0xff : number & 1 ? 0xa5 : 0x5a;
+    struct guarded in = guarded_make(sample, size[0], size[1], planes, number % 3 ? 0 : ROW_STEP);
+    struct guarded expected = guarded_make(sample, size[2], size[3], planes, 0);
+    struct guarded actual = guarded_make(sample, size[2], size[3], planes, number % 5 ? 0 : ROW_STEP);
+    memset(in.memory, poison, in.size);
+    fill(&in.plane, number % 2 == 0, state);
+    char what[256];
+    snprintf(what, sizeof what, "%s, %d x %d %s, %d planes", filter->name, size[0], size[1], sample_name(sample),
+             planes);
+    const struct test_case c = {.place = place,
+                                .filter = filter,
+                                .border = (enum border)(number % BORDER_COUNT),
+                                .sample = sample,
+                                .what = what,
+                                .poison = poison,
+                                .in = &in,
+                                .expected = &expected,
+                                .actual = &actual};
+    check_case(options, &c, tally);
+    free(in.memory);
+    free(expected.memory);
+    free(actual.memory);
+}
+
+void check_resizes(const struct options *options, struct place *place, struct tally *tally)
+{
+    const uint64_t share = options->share / 8 | 1; /* there are fewer of these cases */
+    uint64_t state = options->seed, number = 0;
+    struct filter *filter = allocate(sizeof *filter);
+    for (size_t r = 0; r < sizeof resizes / sizeof resizes[0]; r++)
+        for (enum resample_kernel kernel = RESAMPLE_LANCZOS3; kernel < RESAMPLE_KERNELS; kernel++)
+            for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++) {
+                char spec[64];
+                struct error error = {0};
+                snprintf(spec, sizeof spec, "resize:%dx%d:exact:%s", resizes[r][2], resizes[r][3],
+                         resample_name(kernel));
+                if (number % share != r % share)
+                    continue;
+                if (!filter_find(spec, filter, NULL, &error))
+                    fail("%s", error.message);
+                check_resize(options, place, filter, resizes[r], sample, number, &state, tally);
+            }
+    free(filter);
+}
