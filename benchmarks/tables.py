@@ -23,7 +23,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (
     "benchmarks", "kernels", "manual", "notes/16-bits", "notes/old-questions", "notes/two-cards")),
-    *(f"docs/learn/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "docs/learn"))) if name.endswith(".md"))]
+    *(f"docs/learn/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "docs/learn")))
+      if name.endswith(".md") and name != "resampling.md")]
 STEPS = ["first", "constant", "tile-input", "tile-output", "tile-words", "column", "words", "dp4a", "mma"]
 SIDE = 16384
 KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "rank1": "separable"}

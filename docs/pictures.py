@@ -90,6 +90,17 @@ def surrounded(gpuconv, rows, border, margin):
     return whole
 
 
+def night(width, height):
+    """A dark sky with stars of one pixel, over a fence of black and white columns."""
+    def pixel(x, y):
+        if y >= height * 3 // 4:
+            return (255, 255, 255) if x % 2 else (0, 0, 0)
+        is_star = (x * 37 + y * 61 + x * y % 7) % 23 == 0
+        return (255, 244, 200) if is_star else (6, 8, 22)
+
+    return [[pixel(x, y) for x in range(width)] for y in range(height)]
+
+
 def make(gpuconv):
     """All pictures, by name."""
     margin, times = 4, 8
@@ -102,6 +113,13 @@ def make(gpuconv):
     eye = crop("cat.png", 76, 50, 72, 64)
     for name in ("identity", "sharpen", "unsharp"):
         yield name, magnified(gpuconv.filtered(eye, name), 2)
+    sky = night(144, 128)
+    yield "night", sky
+    yield "night-levels", magnified(gpuconv.filtered(sky, "resize:25%"), 4)
+    yield "night-linear", magnified(gpuconv.filtered(sky, "resize:25%", "--linear"), 4)
+    eye = crop("cat.png", 92, 62, 36, 32)
+    for kernel in ("box", "triangle", "mitchell", "lanczos3"):
+        yield f"enlarged-{kernel}", gpuconv.filtered(eye, f"resize:400%:{kernel}")
 
 
 def main():

@@ -11,6 +11,7 @@ GPU, cuda is skipped (exit status 77).
 each picture a second time, with Python's integers and from the definition alone:
 out = clamp(floor(sum of tap * sample / scale + offset + 1/2)). With two grids, the root of the sum of both sums'
 squares takes the place of the sum. With 16 bits, the offset is 257 * offset. Linear light uses the tables of linear.py.
+Other sizes are computed as in tests/cli/resize.py.
 Filters in two passes take the vectors that --show prints, and the picture must be as near to that of the true Gaussian
 as --show says. If the reference variant disagrees, nothing is changed."""
 import json
@@ -25,15 +26,17 @@ from fractions import Fraction
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "lib"))
+sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent / "cli")]
 import linear  # noqa: E402
+import resize  # noqa: E402
 from harness import run, skip  # noqa: E402
 from read_png import read_plain  # noqa: E402
 
 FILTERS = HERE.parent.parent / "filters"
 OTHERS = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16", "gaussian9-linear", "unsharp-linear",
           "box_64", "gaussian_2.5", "gaussian_2.5-16", "gaussian_12-16", "gaussian_4-linear", "unsharp_1.5_0.8_3",
-          "unsharp_3_1.3-16")
+          "unsharp_3_1.3-16", "resize_40x", "resize_150x_enlarge_mitchell-16", "resize_33x70_exact_triangle-linear",
+          "resize_150x_enlarge_box")
 
 
 def filter_of(name):
@@ -54,7 +57,7 @@ def show(program, name):
 def takes(program, variant, name):
     """Does the variant take the filter of a picture?"""
     shown = show(program, name)
-    if shown["taps"] is None:  # the variants that do not take it say so before they look for the picture
+    if shown.get("taps") is None:  # the variants that do not take it say so before they look for the picture
         done = subprocess.run([program, "--variant", variant["name"], filter_of(name), "none.png", "none.jpg"],
                               capture_output=True, check=False)
         return done.returncode != 2
@@ -219,18 +222,30 @@ def convolve_linear(image, definition):
             for row in definition((width, height, channels, light, 16))]
 
 
+def convolve_resize(image, shown):
+    """Another size, by the definition of tests/cli/resize.py: each channel for itself."""
+    width, height, channels, rows, bits = image
+    kernel, new_width = shown["kernel"], shown["width"]
+    new_height = shown["height"] if shown["exact"] else max(1, (2 * height * new_width + width) // (2 * width))
+    axes = resize.Axis(kernel, height, new_height, bits), resize.Axis(kernel, width, new_width, bits)
+    planes = [resize.resized([row[c::channels] for row in rows], *axes, bits)[0] for c in range(channels)]
+    return [[sample for pixel in zip(*lines) for sample in pixel] for lines in zip(*planes)]
+
+
 def check_definition(program, name, made):
     """The picture MADE must be the defined one, and a lively one: one grey, or black and white, would let mistakes pass."""
     image, shown = read_plain(source_of(name)), show(program, name)
     if name.endswith(("-16", "-linear")):
-        shown = shown["deep"] or shown
+        shown = shown.get("deep") or shown
 
     def definition(image):
+        if "kernel" in shown:
+            return convolve_resize(image, shown)
         if shown["taps"] is None:
             return convolve_passes(image, shown)
         return convolve(image, FILTERS / f"{filter_of(name)}.txt")
     defined = convolve_linear(image, definition) if name.endswith("-linear") else definition(image)
-    if shown["taps"] is None and not name.endswith("-linear"):
+    if "kernel" not in shown and shown["taps"] is None and not name.endswith("-linear"):
         check_truth(name, image, shown, defined)
     if read_plain(made)[3:] != (defined, image[4]):
         sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
