@@ -533,7 +533,9 @@ int run_jobs_from(const struct options *options)
     pthread_mutex_init(&stream->mutex, NULL);
     request.cpu_fallback = true;
     bool done = stream->batch.gpus != NULL || error_no_memory(&error, "the list of GPUs");
-    done = done && open_lines(stream, &error) && find_gpus(options, &request, &stream->batch, &error);
+    struct request any = request; /* a line may ask for a GPU, whatever the command line says */
+    any.choice = request.choice == CHOICE_CPU ? CHOICE_AUTO : request.choice;
+    done = done && open_lines(stream, &error) && find_gpus(options, &any, &stream->batch, &error);
     const int status = done ? run_stream(stream, &request, &error) : print_error_line(&error);
     close_stream(stream);
     return status;

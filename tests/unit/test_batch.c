@@ -31,7 +31,8 @@ struct test_job {
 struct stream {
     struct test_job jobs[JOBS];
     struct request requests[2];
-    size_t taken, reported[JOBS], report_count;
+    atomic_size_t taken; /* by `next`, while reports come */
+    size_t reported[JOBS], report_count;
     size_t most; /* jobs taken and not reported */
     bool hangs;  /* instead of the end, `next` waits for ever */
     size_t last; /* the number of jobs */
