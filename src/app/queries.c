@@ -161,7 +161,8 @@ static int list_variants(const struct options *options)
             continue;
         }
         printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_name(v->backend), gpu,
-               (v->samples | v->resizes) & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts), v->summary);
+               (v->samples | v->resizes) & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts),
+               v->summary);
     }
     fputs(options->json ? json_end : "", stdout);
     if (!options->json && !pipeline_has_cuda)
