@@ -52,16 +52,19 @@ static void print_input(const struct output *output, const struct job_result *re
 /* Print the variant of filter NUMBER, and the reason. */
 static void print_variant(const struct pipeline *pipeline, size_t number)
 {
-    const struct filter *filter = pipeline->plans[number].filter;
-    const struct variant *variant = pipeline->plans[number].variant;
+    const struct plan *plan = &pipeline->plans[number];
+    const struct filter *filter = plan->filter;
+    const struct variant *variant = plan->variant;
+    const bool resizes = filter_resizes(filter);
     const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
     char why[128] = "asked for";
     if (pipeline->request->variant == NULL && other != NULL)
         snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
                  1e3 * cost_variant_seconds(variant, filter, &pipeline->work), other->name,
                  1e3 * cost_variant_seconds(other, filter, &pipeline->work));
-    print_detail("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why, filter->width,
-                 filter->height, filter->separable ? "separable" : "not separable");
+    print_detail("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why,
+                 resizes ? plan->rows.count : filter->width, resizes ? plan->columns.count : filter->height,
+                 filter->separable ? "separable" : "not separable");
 }
 
 static void print_plan(const struct pipeline *pipeline)
