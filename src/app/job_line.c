@@ -185,15 +185,16 @@ static bool add_members(struct job_line *line, json_t *object, struct error *err
 {
     struct text_buffer options;
     FILE *file = text_open(&options);
-    bool done = file != NULL || error_no_memory(error, "the options of a job");
+    bool done = true; /* also without members */
     const char *name;
     json_t *value;
-    if (!done)
-        return false;
+    if (file == NULL)
+        return error_no_memory(error, "the options of a job");
     json_object_foreach(object, name, value)
     {
-        if (done)
-            done = add_member(line, file, name, value, error);
+        done = add_member(line, file, name, value, error);
+        if (!done)
+            break;
     }
     if (!text_close(file, &options))
         return error_no_memory(error, "the options of a job");

@@ -159,7 +159,8 @@ enum { ENGINES = sizeof engines / sizeof *engines };
 /* Has ENGINE started this process as one of several? */
 static bool has_started(const struct engine *engine)
 {
-    return is_set(engine->index) && (engine->none == NULL || strcmp(getenv(engine->index), engine->none) != 0);
+    const char *index = getenv(engine->index);
+    return index != NULL && index[0] != '\0' && (engine->none == NULL || strcmp(index, engine->none) != 0);
 }
 
 static bool from_environment(struct shard *shard, struct error *error)

@@ -14,13 +14,14 @@
  * larger cases show nothing new. */
 static const double longest_reference_seconds = 0.5;
 
-static void report_progress(const struct bench_case *c, const char *what, const struct filter *filter)
+/* FILTER is a filter's name, or empty. */
+static void report_progress(const struct bench_case *c, const char *filter, const char *what)
 {
     char text[512];
     if (c->listener->on_progress == NULL)
         return;
     snprintf(text, sizeof text, "%dx%dx%d %s %s %s", c->size.width, c->size.height, c->size.planes,
-             sample_name(c->sample), filter != NULL ? filter->name : "", what);
+             sample_name(c->sample), filter, what);
     c->listener->on_progress(c->listener->context, text);
 }
 
@@ -126,7 +127,7 @@ static struct bench_row new_row(const struct bench_case *c, const char *variant,
 static bool copy_rows(struct bench_case *c, struct error *error)
 {
     const bool wanted[2] = {[BACKEND_CPU] = c->bench->request->cpu, [BACKEND_CUDA] = c->bench->device != NULL};
-    report_progress(c, "copies", NULL);
+    report_progress(c, "", "copies");
     for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++) {
         struct bench_row row = new_row(c, backend == BACKEND_CUDA ? "(copy)" : "(memcpy)", backend);
         if (!wanted[backend])
@@ -201,7 +202,7 @@ static bool measure_row(struct bench_case *c, const struct variant *variant, con
                         const struct work *work, struct error *error)
 {
     struct plan plan;
-    report_progress(c, image ? "(image)" : variant->name, filter);
+    report_progress(c, filter->name, image ? "(image)" : variant->name);
     if (!case_plan(c, filter, variant, &plan, error))
         return false;
     const bool done = measure_plan(c, &plan, image, work, error);
@@ -246,7 +247,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);
     struct plan plan;
     uint64_t wrong;
-    report_progress(c, "expected samples", filter);
+    report_progress(c, filter->name, "expected samples");
     if (!case_plan(c, filter, canonical, &plan, error))
         return false;
     const bool made = canonical->launch(&plan, NULL, &c->in, &c->expected, error);
@@ -278,7 +279,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
 
 static bool measure_case(struct bench_case *c, struct error *error)
 {
-    report_progress(c, "samples", NULL);
+    report_progress(c, "", "samples");
     if (!case_reserve(c, error) || (c->bench->device != NULL && !bench_gpu.reserve(c, error)) || !copy_rows(c, error))
         return false;
     const struct bench_request *request = c->bench->request;
