@@ -7,6 +7,7 @@ they are called."""
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,8 @@ def prepare(is_damaged, report):
     picture = png(4, 3, 1, 8, unfiltered(bytes(range(12)), 4))
     pathlib.Path("photos/a.png").write_bytes(picture)
     pathlib.Path("photos/b.png").write_bytes(picture[:40] if is_damaged else picture)
-    for name, text in (("gpuconv", f'#!/bin/sh\nexec {GPUCONV} -q "$@"\n'), ("scontrol", '#!/bin/sh\necho "$@" >>calls\n')):
+    for name, text in (("gpuconv", f'#!/bin/sh\nexec {shlex.quote(GPUCONV)} -q "$@"\n'),
+                       ("scontrol", '#!/bin/sh\necho "$@" >>calls\n')):
         path = pathlib.Path("bin", name)
         path.write_text(text)
         path.chmod(0o755)
