@@ -51,6 +51,15 @@ class Gpuconv:
         self.write("in.png", rows)
         return self.run(*words)
 
+    def steep(self, depth):
+        """A blurred shade of few levels, of DEPTH bits, made 12 times as steep."""
+        self.write("in.png", [[(100 + (x + y) // 24,) * 3 for x in range(288)] for y in range(192)])
+        with open(self.path("steep.txt"), "w", encoding="utf-8") as file:
+            file.write("scale 1\noffset -1200\n12\n")
+        self.run("--depth", str(depth), "gaussian:12,./steep.txt")
+        os.replace(self.path("out.png"), self.path("in.png"))
+        return self.run("--depth", "8", "identity")
+
 
 def crop(name, x, y, width, height):
     rows = read(os.path.join(ROOT, "samples", name))[3]
@@ -110,6 +119,8 @@ def make(gpuconv):
         whole = magnified(surrounded(gpuconv, rows, border, margin), times)
         yield f"border-{border}", framed(whole, margin * times, margin * times, len(rows[0]) * times, len(rows) * times)
         yield f"blurred-{border}", gpuconv.filtered(cup, "--border", border, "box:12")
+    for depth in (8, 16):
+        yield f"depth-{depth}", gpuconv.steep(depth)
     eye = crop("cat.png", 76, 50, 72, 64)
     for name in ("identity", "sharpen", "unsharp"):
         yield name, magnified(gpuconv.filtered(eye, name), 2)

@@ -37,7 +37,7 @@ class Image:
 
     array: (H, W) for grey, else (H, W, C), of uint8 or uint16. C is 2 for grey and alpha, 3 for RGB, 4 for RGB and
         alpha. The samples may be written.
-    format: of the file: "PNG", "JPEG", "PGM", "PPM", "PNM" or "PAM".
+    format: of the file: "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF".
 
     NumPy's functions take it as its array. filter() gives another Image with the same metadata, and write() writes
     these."""
@@ -72,7 +72,7 @@ def view_of(image, name):
 
 def read(source: "str | os.PathLike[str] | bytes | bytearray | memoryview", *, bits: int = 0,
          keep_orientation: bool = False, max_pixels: int = 0, context: Context | None = None) -> Image:
-    """Read a PNG, JPEG or PNM, as the command line does.
+    """Read a PNG, JPEG, PNM, WebP or TIFF, as the command line does.
 
     source: a path, or the bytes of a file.
     bits: of the samples, 8 or 16; 0 is as in the file.
@@ -94,17 +94,18 @@ def read(source: "str | os.PathLike[str] | bytes | bytearray | memoryview", *, b
 
 
 def encode(image: Any, format: str = "png", *, metadata: Image | None = None, quality: int = 0, subsampling: int = 0,
-           progressive: bool = False, compression: int = 0, background: int | None = None,
+           progressive: bool = False, lossless: bool = False, compression: int = 0, background: int | None = None,
            context: Context | None = None) -> bytes:
     """The bytes of a file with an image: those that the command line writes.
 
     image: an Image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16.
-    format: "png", "jpg", "pgm", "ppm", "pnm" or "pam".
+    format: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif".
     metadata: the Image whose metadata are written; None is IMAGE itself, if it is an Image.
-    quality: of a JPEG, 1 to 100; 0 is 90.
+    quality: of a JPEG or lossy WebP, 1 to 100; 0 is 90.
     subsampling: of a JPEG: 444, 422, 420, 440 or 411; 0 is as in the file of the metadata, or by the quality.
     progressive: a JPEG in several scans.
-    compression: of a PNG, 1 to 9; 0 is 1; -1 is none.
+    lossless: a WebP that keeps all samples.
+    compression: of a PNG or TIFF, 1 to 9; 0 is 1; -1 is none.
     background: the colour below alpha, 0xRRGGBB, for formats without alpha; None is white.
 
     Raises ImageError if the format cannot hold the image, ValueError, TypeError, MemoryError."""
@@ -112,7 +113,7 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
     array = _arrays.host_array(image)
     options = _library.EncodeOptions(
         format.encode(), quality, subsampling, progressive, compression, background or 0, background is not None,
-        metadata._decoded._as_parameter_ if metadata is not None else None)
+        metadata._decoded._as_parameter_ if metadata is not None else None, lossless)
     content, size = ctypes.c_void_p(), ctypes.c_size_t()
     _library.encode(context or current_context(), view_of(array, "image"), options, content, size, _library.Error())
     try:
@@ -123,7 +124,7 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
 
 def write(path: "str | os.PathLike[str]", image: Any, **options: Any) -> None:
     """Write an image to a file, as the command line does. The suffix of the path is the format: .png, .jpg, .jpeg,
-    .pgm, .ppm, .pnm or .pam. The other arguments are those of encode().
+    .pgm, .ppm, .pnm, .pam, .webp, .tif or .tiff. The other arguments are those of encode().
 
     Raises what encode() raises, and OSError. The file is never half-written: the new one takes its place at once."""
     content = encode(image, pathlib.Path(path).suffix[1:] or "png", **options)

@@ -56,7 +56,7 @@ class DecodeOptions(ctypes.Structure):
 class EncodeOptions(ctypes.Structure):
     _fields_ = [("format", c_char_p), ("quality", c_int), ("subsampling", c_int), ("progressive", c_int),
                 ("compression", c_int), ("background", c_uint32), ("has_background", c_int),
-                ("metadata_of", c_void_p), ("reserved", c_int * 6)]
+                ("metadata_of", c_void_p), ("lossless", c_int), ("reserved", c_int * 5)]
 
 
 class Difference(ctypes.Structure):

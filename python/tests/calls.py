@@ -16,7 +16,7 @@ from fractions import Fraction
 sys.dont_write_bytecode = True  # leave no files in the sources
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import need_module, run, run_tests  # noqa: E402
+from harness import has_codec, need_module, run, run_tests  # noqa: E402
 
 need_module("numpy")
 import numpy  # noqa: E402
@@ -71,11 +71,15 @@ def test_files_of_the_command_line():
         source = ROOT / "samples" / name
         for suffix, words, options in (("png", [], {}), ("jpg", ["--quality", "75"], {"quality": 75}),
                                        ("png", ["--depth", "16", "--linear"], {"bits": 16, "linear": True}),
-                                       ("ppm", [], {})):
+                                       ("ppm", [], {}), ("webp", [], {}), ("webp", ["--lossless"], {"lossless": True}),
+                                       ("tif", ["--depth", "16"], {"bits": 16})):
+            if suffix in ("tif", "webp") and not has_codec(PROGRAM, {"tif": "libtiff", "webp": "libwebp"}[suffix]):
+                continue
             run(PROGRAM, taps, str(source), f"c.{suffix}", *words)
             photo = gpuconv.read(source, bits=options.get("bits", 0))
             result = gpuconv.filter(photo, taps, linear=options.get("linear", False))
-            gpuconv.write(f"p.{suffix}", result, quality=options.get("quality", 0))
+            gpuconv.write(f"p.{suffix}", result, quality=options.get("quality", 0),
+                          lossless=options.get("lossless", False))
             same = pathlib.Path(f"c.{suffix}").read_bytes() == pathlib.Path(f"p.{suffix}").read_bytes()
             assert same, (name, suffix, words)
     content = (ROOT / "samples/rocket.jpg").read_bytes()

@@ -49,7 +49,7 @@ static const char *options_of_question(const struct options *options)
         return " backend variant device threads border flip abs ";
     case MODE_COMPARE:
         return options->picture != NULL
-                   ? " depth codec max-pixels threads first-picture format quality compression progressive "
+                   ? " depth codec max-pixels threads first-picture format quality lossless compression progressive "
                    : " depth codec max-pixels threads first-picture ";
     case MODE_DIGEST:
         return options->filter != NULL ? " border alpha flip abs linear backend variant device threads depth codec "
@@ -82,7 +82,9 @@ static bool takes(const struct format *format, const char *name)
 {
     if (strcmp(name, "background") == 0)
         return !format->holds_alpha;
-    return strcmp(name, "compression") == 0 ? format->is_compressed : format->is_lossy;
+    char word[32];
+    snprintf(word, sizeof word, " %s ", name);
+    return format->options != NULL && strstr(format->options, word) != NULL;
 }
 
 /* May an output of the list take the option NAME? A job without a format writes the format of its input. */
@@ -96,7 +98,8 @@ static bool may_use(const struct file_list *list, const char *name)
 
 void warn_unused_by_files(const struct options *options, const struct file_list *list)
 {
-    static const char *const names[] = {"quality", "subsampling", "progressive", "background", "compression"};
+    static const char *const names[] = {"quality",     "lossless",   "subsampling",
+                                        "progressive", "background", "compression"};
     size_t count;
     const struct format *all = formats(&count);
     for (size_t i = 0; list->count > 0 && i < sizeof names / sizeof *names; i++) {

@@ -62,7 +62,7 @@ static bool check_folders(const struct options *options, struct error *error)
 {
     const char *const folders[2] = {options->expected, options->actual};
     const struct format *format = options->list.format;
-    if (options->picture != NULL && format != NULL && !format->holds_metadata)
+    if (options->picture != NULL && format != NULL && !format->holds_comments)
         return error_set(error, ERROR_USAGE,
                          "a %s cannot hold the mark by which the next run replaces the pictures in %s; leave --format "
                          "out, or give --format png",

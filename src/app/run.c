@@ -110,6 +110,13 @@ static void print_result(const struct options *options, const struct job_result 
                      phases_total(&result->phases), job->output, result->output_bytes);
 }
 
+/* Does the name of the input say another format than its bytes? PGM, PPM and PNM are often mixed up, and read alike. */
+static bool is_misnamed(const struct job_result *result)
+{
+    const struct format *named = format_find_by_path(result->job->input), *format = result->input_format;
+    return named != NULL && format != NULL && named->check != format->check;
+}
+
 static void print_end(struct output *output, const struct job_result *result)
 {
     const struct options *options = output->options;
@@ -121,7 +128,7 @@ static void print_end(struct output *output, const struct job_result *result)
     }
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
         result->cmyk_converted || result->linked || result->other_content != 0 || result->dropped_on_read != 0 ||
-        result->dropped_on_write != 0 || result->unread_curves != 0 || result->not_enlarged)
+        result->dropped_on_write != 0 || result->unread_curves != 0 || result->not_enlarged || is_misnamed(result))
         progress_clear(&output->progress);
     warn_dropped_metadata(output->warnings, file_input_name(job->input), result->dropped_on_read);
     if (result->outcome == JOB_FAILED) {
@@ -131,6 +138,9 @@ static void print_end(struct output *output, const struct job_result *result)
         return;
     }
     if (result->outcome == JOB_DONE) {
+        if (is_misnamed(result))
+            warn_counted(output->warnings, file_input_name(job->input), ": is a %s in spite of its name",
+                         result->input_format->name);
         warn_other_content(output->warnings, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)
             warn_counted(output->warnings, file_input_name(job->input), ": is CMYK; the output will be RGB", "");
@@ -472,6 +482,7 @@ struct job_settings make_job_settings(const struct options *options)
     struct job_settings settings = options->job;
     settings.codec.jpeg_options = (settings.subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
                                   (settings.codec.progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
+    settings.keep_lossless = !options_given(options, "quality") || settings.codec.quality == CODEC_QUALITY_KEEP;
     settings.make_folders = options->list.output != NULL;
     settings.in_place = options->list.in_place;
     settings.digests = options->mode == MODE_DIGEST;

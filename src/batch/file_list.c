@@ -321,6 +321,9 @@ static void warn_others(const struct list_request *request, struct others *other
     if (others->more && others->suffix_count > 0)
         snprintf(text + used, sizeof text - used, " and others");
     request->warn(request->context, text, "");
+    for (int i = 0; i < others->suffix_count; i++)
+        if (format_describe_foreign(others->suffixes[i] + 1, text, sizeof text))
+            request->warn(request->context, others->suffixes[i], text);
 }
 
 /* Warn about what the folders hold and the list does not. */
@@ -371,7 +374,8 @@ static bool add_subfolder(struct list_builder *builder, const char *path, const 
 /* Add the entry NAME of a folder: an image, or with -r a folder. Count the other files. */
 static bool add_entry(struct list_builder *builder, const char *folder, const char *folder_relative, const char *name)
 {
-    const bool image = format_find_by_path(name) != NULL;
+    const struct format *format = format_find_by_path(name);
+    const bool image = format != NULL && codec_is_available(format);
     struct stat status;
     char *path = join_path(folder, name),
          *relative = folder_relative[0] != '\0' ? join_path(folder_relative, name) : strdup(name);

@@ -120,6 +120,8 @@ static bool inspect_input(struct job_worker *worker, struct conversion *conversi
         !codec_choose_reader(info, &conversion->codec, name, error))
         return false;
     keep_quality(conversion);
+    if (worker->settings->keep_lossless && info->webp.lossless)
+        conversion->codec.lossless = true;
     const bool is_named = conversion->job->format != NULL && !worker->settings->keep_format;
     conversion->result->output_format = is_named ? conversion->job->format : info->format;
     conversion->image = (struct image){.width = info->width,

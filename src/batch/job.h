@@ -61,6 +61,7 @@ struct job_settings {
     bool skip_existing;          /* skip a job whose output exists */
     bool make_folders;           /* make the folder of an output where it does not exist */
     bool in_place;               /* each output replaces its input; refuse an input that would lose more than samples */
+    bool keep_lossless;          /* a lossless WebP of a lossless WebP */
     bool keep_format;            /* write the format of the input's bytes, whatever the job's says */
     int subsampling;             /* of a JPEG: 444, 422, 420, 440 or 411; 0: as the input's, or by its quality */
     bool first_picture;          /* drop what a file holds besides its first picture */

@@ -80,7 +80,8 @@ enum { THREAD_BYTES = 1 << 19 };
  *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
  *                                     from --compression 2 on 2 S more for filtered rows and a second stream
  *
- * So 4 S bound a decoder and 4.5 S an encoder, which follows it. Bands come on top. For a GPU the pipeline keeps S, the
+ * So 4 S bound a decoder and 4.5 S an encoder, which follows it. What a codec says beyond 3 S for a reader, or 2 S for
+ * a writer that gets rows, comes on top, as bands do. For a GPU the pipeline keeps S, the
  * data of the file, and S for the stream of a PNG that the GPU encodes.
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
@@ -114,9 +115,13 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
     const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;
+    const struct format *format = conversion->result->output_format;
     const size_t reader = codec_reader_need(info);
+    encoder = worker->settings->digests ? NULL : codec_find_writer(format, shape, &conversion->codec, NULL);
+    const size_t writer = encoder != NULL ? codec_writer_need(encoder, shape, format, &conversion->codec) : 0;
     need.image += size + 4 * samples + (raw > 2 * samples ? raw - 2 * samples : 0) +
                   (reader > 3 * samples ? reader - 3 * samples : 0) +
+                  (writer > 2 * samples ? writer - 2 * samples : 0) +
                   (conversion->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
                   (worker->request.count > 0 ? pipeline_stream_need(&worker->request, shape, &image, &sink) : 0);
     return need;

@@ -16,7 +16,9 @@
 enum {
     PNG = 1 << FORMAT_PNG,
     JPEG = 1 << FORMAT_JPEG,
-    PNM = 1 << FORMAT_PGM | 1 << FORMAT_PPM | 1 << FORMAT_PNM | 1 << FORMAT_PAM
+    PNM = 1 << FORMAT_PGM | 1 << FORMAT_PPM | 1 << FORMAT_PNM | 1 << FORMAT_PAM,
+    WEBP = 1 << FORMAT_WEBP,
+    TIFF = 1 << FORMAT_TIFF,
 };
 
 /* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md), and stb last. Up to its
@@ -77,6 +79,29 @@ static const struct codec table[] = {
         .write_bits = 16,
         .any_order = true,
         .functions = &parallel_pnm,
+    },
+    {
+        .name = "libwebp",
+        .summary = "lossy or lossless, on two threads",
+        .reads = WEBP,
+        .writes = WEBP,
+        .read_bits = 8,
+        .write_bits = 8,
+#ifdef GPUCONV_LIBWEBP
+        .functions = &libwebp,
+#endif
+    },
+    {
+        .name = "libtiff",
+        .summary = "strips and tiles, of 1 to 16 bits",
+        .reads = TIFF,
+        .writes = TIFF,
+        .read_bits = 16,
+        .write_bits = 16,
+        .takes_compression = true,
+#ifdef GPUCONV_LIBTIFF
+        .functions = &libtiff,
+#endif
     },
     {
         .name = "stb",
@@ -185,6 +210,23 @@ static const struct codec *best_reader(const struct codec_info *info, const stru
     return NULL;
 }
 
+/* The first codec for FORMAT; all of them are left out of this build. */
+static const char *missing_codec(const struct format *format)
+{
+    const struct codec *codec = table;
+    while (!codec_reads(codec, format))
+        codec++;
+    return codec->name;
+}
+
+bool codec_is_available(const struct format *format)
+{
+    for (const struct codec *codec = table; codec < table + CODECS; codec++)
+        if (codec_is_built_in(codec) && codec_reads(codec, format))
+            return true;
+    return false;
+}
+
 bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
                          struct error *error)
 {
@@ -194,6 +236,10 @@ bool codec_choose_reader(struct codec_info *info, const struct codec_settings *s
     const struct image shape = file_shape(info);
     const char *kind = info->arithmetic ? "arithmetic-coded " : info->cmyk ? "CMYK " : "";
     info->codec = codec;
+    if (!codec_is_available(info->format))
+        return error_about(error, ERROR_WORK, name,
+                           "is a %s image, and this gpuconv was built without %s; convert it first, or build with that",
+                           info->format->name, missing_codec(info->format));
     if (first == NULL)
         return error_about(error, ERROR_WORK, name,
                            "is a JPEG of the %skind, which is read only if libjpeg-turbo is built in; save it again as "
@@ -295,6 +341,11 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
     const struct codec *fit = best_writer(format, shape, settings, true);
     const struct codec *best = fit != NULL ? fit : best_writer(format, shape, settings, false);
     const struct codec *codec = settings->codec != NULL ? settings->codec : best;
+    if (!codec_is_available(format)) {
+        error_set(error, ERROR_USAGE, "this gpuconv was built without %s, so it writes no %s; write another format",
+                  missing_codec(format), format->name);
+        return NULL;
+    }
     if (!check_sides(shape, format, error))
         return NULL;
     if (!format->holds_colour && converted_shape(shape, format, settings).channels > 1) {

@@ -26,7 +26,8 @@ enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG
 struct codec_settings {
     const struct codec *codec;                    /* NULL: the best codec for each file */
     int bits;                                     /* a sample of the decoded image, 8 or 16; 0: as in the file */
-    int quality;                                  /* of a JPEG, 1 to 100 */
+    int quality;                                  /* of a JPEG or a lossy WebP, 1 to 100 */
+    bool lossless;                                /* a WebP */
     const struct jpeg_headers *quantisers;        /* of this JPEG, in place of those of its quality; or NULL */
     bool progressive;                             /* a JPEG in several scans */
     unsigned jpeg_options;                        /* bits of enum jpeg_option that a JPEG's codec must have */
@@ -98,7 +99,7 @@ struct codec_functions {
                    uint8_t **bytes, size_t *size, struct error *error);
 
     /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the two files: row by row, on
-     * so many THREADS. Written bands that wait for their turn are not counted. NULL: none. */
+     * so many THREADS, or of a whole image. Written bands that wait for their turn are not counted. NULL: none. */
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
     size_t (*reader_need)(const struct codec_info *info);
 
@@ -172,6 +173,9 @@ static inline bool codec_writes_rows(const struct codec *codec)
 bool codec_reads(const struct codec *codec, const struct format *format);
 bool codec_writes(const struct codec *codec, const struct format *format);
 
+/* Is there a codec for files of FORMAT in this build? All that read a format also write it. */
+bool codec_is_available(const struct format *format);
+
 /* The codec that will write an image of SHAPE as FORMAT. More bits than the format stores are reduced first. If SHAPE
  * has no width and height, only its bits count. NULL is an error: the image is too large for the format or its codecs,
  * or the codec that SETTINGS name cannot write this. */
@@ -209,8 +213,8 @@ bool codec_encode(const struct image *image, const struct format *format, const 
 /* Will this file be read row by row, even if the chosen codec does not support it? */
 bool codec_reads_rows(const struct codec_info *info);
 
-/* Bytes of memory that the reader of such a file holds at most, besides the file; 0 for a codec that decodes whole
- * images only. */
+/* Bytes of memory that the reader of a file holds at most, besides the file and the whole image; 0: what job_convert.c
+ * allows for any. */
 size_t codec_reader_need(const struct codec_info *info);
 
 /* Bytes of memory more with which its reader is faster. It takes them if the settings allow so many. */

@@ -31,6 +31,6 @@ static inline size_t jpeg_file_bound(const struct image *shape, const struct cod
     return codec_file_bound(shape, format_of(FORMAT_JPEG), settings);
 }
 
-extern const struct codec_functions parallel_jpeg, libjpeg_turbo, parallel_png, parallel_pnm, stb;
+extern const struct codec_functions parallel_jpeg, libjpeg_turbo, parallel_png, parallel_pnm, libtiff, libwebp, stb;
 
 #endif

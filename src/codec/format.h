@@ -14,26 +14,37 @@
 #include <stdint.h>
 
 /* The places of the rows in the table. */
-enum format_id { FORMAT_PNG, FORMAT_JPEG, FORMAT_PGM, FORMAT_PPM, FORMAT_PNM, FORMAT_PAM, FORMAT_COUNT };
+enum format_id {
+    FORMAT_PNG,
+    FORMAT_JPEG,
+    FORMAT_PGM,
+    FORMAT_PPM,
+    FORMAT_PNM,
+    FORMAT_PAM,
+    FORMAT_WEBP,
+    FORMAT_TIFF,
+    FORMAT_COUNT
+};
 
-/* The most suffixes of a format, and a NULL after them. */
-enum { FORMAT_SUFFIXES = 4 };
+/* The most suffixes and magics of a format, and a NULL after them. */
+enum { FORMAT_SUFFIXES = 4, FORMAT_MAGICS = 5 };
 
 /* A row of the table. NULL in place of a row means that the format is unknown or was not given. */
 struct format {
     enum format_id id;
     const char *name;                      /* in messages: "PNG" */
     const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends them */
-    const char *magic;                     /* the bytes that a file begins with; NULL: those of other formats */
-    size_t magic_size;                     /* the check reports a damaged signature after them */
-    int max_side;                          /* the most pixels on a side in a file that gpuconv writes */
-    int max_bits;                          /* of a sample */
-    int work_of_byte;                      /* the time that a byte of a file takes, relative to the other formats */
-    bool holds_grey, holds_colour;         /* without grey, a grey image becomes RGB */
-    bool holds_alpha, holds_metadata;
-    bool is_lossy;      /* a file has a quality and quantisers */
-    bool is_compressed; /* a file has a degree of compression */
-    int unit_rows;      /* rows that are encoded together, at most; 1: any number */
+    const char *magics[FORMAT_MAGICS]; /* the bytes by which a file is known; NULL ends them; none: other formats' */
+    size_t magic_at, magic_size;       /* the check reports a damaged signature around them */
+    int max_side;                      /* the most pixels on a side in a file that gpuconv writes */
+    int max_bits;                      /* of a sample */
+    int work_of_byte;                  /* the time that a byte of a file takes, relative to the other formats */
+    bool holds_grey, holds_colour;     /* without grey, a grey image becomes RGB */
+    bool holds_alpha, holds_comments;
+    bool is_lossy;        /* a file may have a quality */
+    bool is_for_browsers; /* they show it */
+    const char *options;  /* words: those that change how a file is written, each between two blanks; or NULL */
+    int unit_rows;        /* rows that are encoded together, at most; 1: any number */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
     bool (*read_metadata)(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
     bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
@@ -63,6 +74,10 @@ const struct format *format_find_by_path(const char *path);
 
 /* The length of a path without the suffix of an image, if it has one. */
 size_t format_stem_length(const char *path);
+
+/* Write to TEXT, of SIZE bytes, what a file is whose name ends in SUFFIX, without its dot and in small letters, and a
+ * command that converts it: " is a GIF image; convert it first: ...". Returns false if no such kind is known. */
+bool format_describe_foreign(const char *suffix, char *text, size_t size);
 
 /* The format whose magic is at the beginning of the SIZE bytes. NULL is an error that says what the file probably is.
  * NAME is the file's name. */

@@ -151,7 +151,7 @@ static bool read_picture(struct page_picture *picture, const char *path, struct 
     picture->format = format_find_by_magic(picture->bytes, picture->size, path, error);
     if (picture->format == NULL)
         return false;
-    return picture->format->is_compressed || picture->format->is_lossy || convert(picture, path, error);
+    return picture->format->is_for_browsers || convert(picture, path, error);
 }
 
 bool page_picture_take(struct page_pictures *pictures, const struct compare_row *row, enum page_side side,

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "container/jpeg.h"
 #include "container/pnm.h"
+#include "container/tiff.h"
+#include "container/webp.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,17 +31,21 @@ struct codec_info {
     struct chroma_subsampling chroma_subsampling;
     struct jpeg_headers jpeg; /* of a JPEG */
     struct pnm_header pnm;    /* of a PGM, PPM or PAM */
+    struct webp_header webp;  /* of a WebP */
+    struct tiff_header tiff;  /* of a TIFF */
 
     const struct format *format; /* by codec_inspect, as the next */
     size_t size;                 /* bytes of the file */
     const struct codec *codec;   /* by codec_choose_reader; after codec_decode, the one that has read the file */
 };
 
-/* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, or of a PGM, PPM or PAM up to
- * its last row. Bytes after that are named in INFO->other_content and ignored. Fill INFO. NAME is the file's name, for
- * the error. */
+/* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, of a PGM, PPM or PAM up to its
+ * last row, of a WebP up to the end that its head names, or the directories of a TIFF. Bytes after the end are named in
+ * INFO->other_content and ignored. Fill INFO. NAME is the file's name, for the error. */
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
+bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
+bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
 
 #endif

@@ -258,7 +258,7 @@ GPUCONV_API struct gpuconv_view gpuconv_image_view(const struct gpuconv_image *i
 GPUCONV_API void gpuconv_image_free(struct gpuconv_image *image);
 
 struct gpuconv_file_info {
-    const char *format;     /* "PNG", "JPEG", "PGM", "PPM", "PNM" or "PAM"; static */
+    const char *format;     /* "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF"; static */
     int width, height;      /* pixels, as in the file: gpuconv_decode may turn the image */
     int channels;           /* of the decoded image */
     enum gpuconv_type type; /* likewise */
@@ -277,25 +277,26 @@ struct gpuconv_decode_options {
     int reserved[6];
 };
 
-/* Decode SIZE bytes of a PNG, JPEG or PNM on the context's threads: the image that the command line would filter.
- * OPTIONS may be NULL. Bytes from strangers are safe to decode, but may make a large image: set max_pixels. Release the
- * image with gpuconv_image_free. */
+/* Decode SIZE bytes of a PNG, JPEG, PNM, WebP or TIFF on the context's threads: the image that the command line would
+ * filter. OPTIONS may be NULL. Bytes from strangers are safe to decode, but may make a large image: set max_pixels.
+ * Release the image with gpuconv_image_free. */
 GPUCONV_API struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context, const void *bytes, size_t size,
                                                  const struct gpuconv_decode_options *options,
                                                  struct gpuconv_error *error);
 
 struct gpuconv_encode_options {
-    const char *format;  /* a suffix of file names: "png", "jpg", "pgm", "ppm", "pnm" or "pam"; NULL is "png" */
-    int quality;         /* of a JPEG, 1 to 100; 0 is 90 */
+    const char *format;  /* a suffix: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif"; NULL is "png" */
+    int quality;         /* of a JPEG or lossy WebP, 1 to 100; 0 is 90 */
     int subsampling;     /* of a JPEG: 444, 422, 420, 440 or 411; 0: as the file of METADATA_OF had, or by quality */
     int progressive;     /* 1: a JPEG in several scans */
-    int compression;     /* of a PNG, 1 to 9; 0 is 1; -1: none */
+    int compression;     /* of a PNG or TIFF, 1 to 9; 0 is 1; -1: none */
     uint32_t background; /* the colour below alpha, 0xRRGGBB, where the format has no alpha and HAS_BACKGROUND is 1;
                             else white */
     int has_background;
     const struct gpuconv_image
         *metadata_of; /* write the metadata of this decoded image, made to fit the size; or NULL */
-    int reserved[6];
+    int lossless;     /* 1: a WebP is lossless */
+    int reserved[5];
 };
 
 /* Encode VIEW, one image of 8 or 16 bits on the host, on the context's threads: the bytes that the command line writes.

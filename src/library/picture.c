@@ -156,6 +156,7 @@ static bool find_settings(const struct gpuconv_encode_options *options, struct c
         .quality = options->quality > 0 ? options->quality : CODEC_QUALITY,
         .compression = options->compression == 0 ? CODEC_COMPRESSION : options->compression,
         .progressive = options->progressive != 0,
+        .lossless = options->lossless != 0,
         .background = {(uint8_t)(colour >> 16), (uint8_t)(colour >> 8), (uint8_t)colour},
         .jpeg_options = (options->subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
                         (options->progressive ? JPEG_OPTION_PROGRESSIVE : 0u),

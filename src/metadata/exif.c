@@ -30,7 +30,8 @@ enum tag {
 struct tiff {
     const uint8_t *bytes;
     size_t size;
-    bool big; /* big-endian */
+    bool big;  /* big-endian */
+    bool wide; /* BigTIFF, whose places and counts have 8 bytes; what is built of it is no BigTIFF */
     bool turned;
     struct metadata *metadata; /* notes what is left out */
     size_t at[DIRECTORIES];    /* the place of each directory; 0: there is none */
@@ -38,7 +39,16 @@ struct tiff {
     size_t text_bytes;         /* in the texts that are kept */
 };
 
-enum { TIFF_HEADER = 8, ENTRY = 12 };
+enum { TIFF_HEADER = 8, ENTRY = 12, WIDE_ENTRY = 20 };
+
+/* A place or a count. One that is too large for 32 bits becomes the largest, which is in no block. */
+static uint32_t read_place(const struct tiff *tiff, const uint8_t *bytes)
+{
+    if (!tiff->wide)
+        return bytes_number(bytes, 4, tiff->big);
+    const uint32_t high = bytes_number(bytes + (tiff->big ? 0 : 4), 4, tiff->big);
+    return high > 0 ? UINT32_MAX : bytes_number(bytes + (tiff->big ? 4 : 0), 4, tiff->big);
+}
 
 /* One entry of a directory. */
 struct entry {
@@ -64,10 +74,13 @@ struct walk {
 static void walk_begin(struct walk *walk, const struct tiff *tiff, enum exif_directory directory)
 {
     const size_t at = tiff->at[directory];
-    *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + 2, .budget = tiff->size};
-    if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < 2)
+    const size_t head = tiff->wide ? 8 : 2;
+    *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + head, .budget = tiff->size};
+    if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < head)
         return;
-    const size_t claimed = bytes_number(tiff->bytes + at, 2, tiff->big), there = (tiff->size - at - 2) / ENTRY;
+    const uint8_t *count = tiff->bytes + at;
+    const size_t claimed = tiff->wide ? read_place(tiff, count) : bytes_number(count, 2, tiff->big);
+    const size_t there = (tiff->size - at - head) / (tiff->wide ? WIDE_ENTRY : ENTRY);
     walk->left = claimed < there ? claimed : there;
 }
 
@@ -109,24 +122,25 @@ static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *en
     *entry = (struct entry){
         .tag = bytes_number(bytes, 2, tiff->big),
         .type = bytes_number(bytes + 2, 2, tiff->big),
-        .count = bytes_number(bytes + 4, 4, tiff->big),
-        .value = bytes + 8,
+        .count = read_place(tiff, bytes + 4),
+        .value = bytes + (tiff->wide ? 12 : 8),
     };
-    entry->size = (size_t)entry->count * exif_type_size(entry->type);
+    const bool is_wide = tiff->wide && (entry->type == TYPE_LONG8 || entry->type == TYPE_IFD8); /* of places only */
+    entry->size = (size_t)entry->count * (is_wide ? 8 : exif_type_size(entry->type));
     if (entry->size == 0 || entry->size > walk->budget)
         return false;
     walk->budget -= entry->size;
-    if (entry->size > 4) {
-        const size_t at = bytes_number(bytes + 8, 4, tiff->big);
+    if (entry->size > (tiff->wide ? 8 : 4)) {
+        const size_t at = read_place(tiff, entry->value);
         if (at > tiff->size || entry->size > tiff->size - at)
             return false;
         entry->value = tiff->bytes + at;
     }
     entry->directory = directory_below(walk->directory, entry->tag);
     if (entry->directory == DIRECTORY_IMAGE)
-        return entry_judge(walk, entry);
-    entry->at = bytes_number(entry->value, 4, tiff->big);
-    return (entry->type == TYPE_LONG || entry->type == TYPE_IFD) && entry->count == 1 &&
+        return !is_wide && entry_judge(walk, entry);
+    entry->at = is_wide ? read_place(tiff, entry->value) : bytes_number(entry->value, 4, tiff->big);
+    return (entry->type == TYPE_LONG || entry->type == TYPE_IFD || is_wide) && entry->count == 1 &&
            tiff->count[entry->directory] > 0;
 }
 
@@ -137,7 +151,7 @@ static bool walk_next(struct walk *walk, struct entry *entry)
         const uint8_t *bytes = walk->tiff->bytes + walk->at;
         const unsigned tag = bytes_number(bytes, 2, walk->tiff->big), bit = 1u << (tag & 7);
         const bool again = walk->seen[tag >> 3] & bit;
-        walk->at += ENTRY;
+        walk->at += walk->tiff->wide ? WIDE_ENTRY : ENTRY;
         walk->left--;
         walk->seen[tag >> 3] |= (uint8_t)bit;
         if (!again && entry_read(walk, bytes, entry))
@@ -154,9 +168,10 @@ static bool tiff_open(const uint8_t *bytes, size_t size, struct tiff *tiff)
     tiff->bytes = bytes;
     tiff->size = size;
     tiff->big = size > 0 && bytes[0] == 'M';
-    if (size < TIFF_HEADER || (memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
+    tiff->wide = size >= 2 * TIFF_HEADER && bytes_number(bytes + 2, 2, tiff->big) == 43;
+    if (size < TIFF_HEADER || (!tiff->wide && memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
         return false;
-    tiff->at[DIRECTORY_IMAGE] = bytes_number(bytes + 4, 4, tiff->big);
+    tiff->at[DIRECTORY_IMAGE] = read_place(tiff, bytes + (tiff->wide ? 8 : 4));
     for (int d = 0; d < DIRECTORIES; d++)
         tiff->count[d] = 1; /* not known yet; 0 would mean that it is empty */
     for (int d = 0; d < DIRECTORIES; d++) {
@@ -186,50 +201,122 @@ static size_t tiff_extend(struct blob *out, size_t size)
     return out->size - size;
 }
 
-/* Copy a directory to the end of OUT. PLACES are the places in OUT that refer to each directory. */
-static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, size_t *places, struct blob *out)
+/* What is built of a block: a block of its own, or directories of a TIFF file. */
+struct target {
+    struct blob *out;
+    bool big;           /* big-endian */
+    size_t base;        /* the place of OUT in the file */
+    const uint8_t *own; /* entries that the first directory has besides, and before those of the block */
+    size_t own_count;
+    size_t places[DIRECTORIES]; /* those in OUT that refer to each directory; 0: none */
+};
+
+/* Store a number, which has 4 bytes, or 2 for a count of entries. */
+static void target_put(const struct target *target, size_t at, size_t size, size_t number)
+{
+    bytes_put_number(target->out->bytes + at, size, target->big, (uint32_t)number);
+}
+
+/* Copy the value of ENTRY to TO, in the order of the target. The parts of a rational number have 4 bytes each. */
+static void target_copy(const struct target *target, const struct tiff *tiff, const struct entry *entry, size_t to)
+{
+    const size_t whole = exif_type_size(entry->type);
+    const size_t each = entry->type == TYPE_RATIONAL || entry->type == TYPE_SIGNED_RATIONAL ? 4 : whole;
+    uint8_t *out = target->out->bytes + to;
+    memcpy(out, entry->value, entry->size);
+    for (size_t at = 0; tiff->big != target->big && each > 1 && at < entry->size; at += each)
+        for (size_t i = 0; i < each; i++)
+            out[at + i] = entry->value[at + each - 1 - i];
+}
+
+/* Is there an entry of this tag among those of the target? */
+static bool target_has(const struct target *target, unsigned tag)
+{
+    for (size_t i = 0; i < target->own_count; i++)
+        if (bytes_number(target->own + i * ENTRY, 2, target->big) == tag)
+            return true;
+    return false;
+}
+
+/* Sort COUNT entries at TABLE by their tags where they are merged, and note those that refer to directories. */
+static void target_sort(struct target *target, enum exif_directory directory, size_t table, size_t count)
+{
+    uint8_t *first = target->out->bytes + table, entry[ENTRY];
+    for (size_t i = 1; target->own_count > 0 && i < count; i++) {
+        size_t k = i;
+        memcpy(entry, first + i * ENTRY, ENTRY);
+        const uint32_t tag = bytes_number(entry, 2, target->big);
+        for (; k > 0 && bytes_number(first + (k - 1) * ENTRY, 2, target->big) > tag; k--)
+            memcpy(first + k * ENTRY, first + (k - 1) * ENTRY, ENTRY);
+        memcpy(first + k * ENTRY, entry, ENTRY);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const unsigned tag = bytes_number(first + i * ENTRY, 2, target->big);
+        const enum exif_directory below = directory_below(directory, tag);
+        if (below != DIRECTORY_IMAGE)
+            target->places[below] = table + i * ENTRY + 8;
+    }
+}
+
+/* Copy a directory to the end of the target. */
+static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, struct target *target)
 {
     struct walk walk;
     struct entry entry;
-    const size_t table = tiff_extend(out, 2 + tiff->count[directory] * ENTRY + 4); /* 4: no next directory */
+    const size_t own = directory == DIRECTORY_IMAGE ? target->own_count : 0;
+    const size_t table = tiff_extend(target->out, 2 + (own + tiff->count[directory]) * ENTRY + 4);
     size_t at = table + 2;
     if (table == 0)
         return false;
-    bytes_put_number(out->bytes + places[directory], 4, tiff->big, (uint32_t)table);
-    bytes_put_number(out->bytes + table, 2, tiff->big, (unsigned)tiff->count[directory]);
+    if (own > 0)
+        memcpy(target->out->bytes + at, target->own, own * ENTRY);
+    at += own * ENTRY;
     walk_begin(&walk, tiff, directory);
-    for (; walk_next(&walk, &entry); at += ENTRY) {
-        uint8_t *to = out->bytes + at;
-        bytes_put_number(to, 2, tiff->big, entry.tag);
-        bytes_put_number(to + 2, 2, tiff->big, entry.type);
-        bytes_put_number(to + 4, 4, tiff->big, entry.count);
-        if (entry.directory != DIRECTORY_IMAGE) {
-            places[entry.directory] = at + 8;
-        } else if (entry.size <= 4) {
-            memcpy(to + 8, entry.value, entry.size);
-        } else {
-            const size_t value = tiff_extend(out, entry.size);
+    while (walk_next(&walk, &entry)) {
+        if (own > 0 && target_has(target, entry.tag))
+            continue;
+        const bool refers = entry.directory != DIRECTORY_IMAGE;
+        target_put(target, at, 2, entry.tag);
+        target_put(target, at + 2, 2, refers ? TYPE_LONG : entry.type);
+        target_put(target, at + 4, 4, entry.count);
+        if (!refers && entry.size <= 4) {
+            target_copy(target, tiff, &entry, at + 8);
+        } else if (!refers) {
+            const size_t value = tiff_extend(target->out, entry.size);
             if (value == 0)
                 return false;
-            memcpy(out->bytes + value, entry.value, entry.size);
-            bytes_put_number(out->bytes + at + 8, 4, tiff->big,
-                             (uint32_t)value); /* at most four directories of 16 MB, so it fits */
+            target_copy(target, tiff, &entry, value);
+            target_put(target, at + 8, 4, target->base + value); /* four directories of 16 MB at most: it fits */
         }
+        at += ENTRY;
     }
+    const size_t count = (at - table - 2) / ENTRY;
+    target_put(target, table, 2, count);
+    memset(target->out->bytes + at, 0, 4); /* no next directory */
+    target_sort(target, directory, table + 2, count);
+    if (target->places[directory] > 0)
+        target_put(target, target->places[directory], 4, target->base + table);
     return true;
 }
 
-/* Build a block from the entries of another that are kept. */
-static bool tiff_rebuild(const struct tiff *tiff, struct blob *out)
+/* Build directories from the entries of a block that are kept. */
+static bool tiff_rebuild(const struct tiff *tiff, struct target *target)
 {
-    size_t places[DIRECTORIES] = {[DIRECTORY_IMAGE] = 4};
-    if (!blob_append(out, tiff->bytes, TIFF_HEADER))
-        return false;
     for (int d = 0; d < DIRECTORIES; d++)
-        if (tiff->count[d] > 0 && (d == DIRECTORY_IMAGE || places[d] > 0) &&
-            !tiff_copy(tiff, (enum exif_directory)d, places, out))
-            return false;
+        if (d == DIRECTORY_IMAGE || (tiff->count[d] > 0 && target->places[d] > 0))
+            if (!tiff_copy(tiff, (enum exif_directory)d, target))
+                return false;
     return true;
+}
+
+bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *own, size_t own_count, struct blob *out)
+{
+    struct metadata unlimited = {.keep_text = true};
+    struct tiff tiff = {.metadata = &unlimited};
+    struct target target = {.out = out, .base = base, .own = own, .own_count = own_count};
+    if (exif->size == 0 || !tiff_open(exif->bytes, exif->size, &tiff))
+        tiff = (struct tiff){.metadata = &unlimited};
+    return tiff_rebuild(&tiff, &target);
 }
 
 /* Find TAG in a block from tiff_rebuild. */
@@ -318,9 +405,13 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
     const uint64_t before = metadata->dropped;
     struct tiff tiff = {.turned = turned, .metadata = metadata};
     *exif = (struct blob){0};
-    if (tiff_open(bytes, size, &tiff) && !tiff_rebuild(&tiff, exif)) {
-        blob_free(exif);
-        return false;
+    if (tiff_open(bytes, size, &tiff)) {
+        const bool big = tiff.big;
+        struct target target = {.out = exif, .big = big, .places = {[DIRECTORY_IMAGE] = 4}};
+        if (!blob_append(exif, big ? "MM\0*\0\0\0" : "II*\0\0\0\0", TIFF_HEADER) || !tiff_rebuild(&tiff, &target)) {
+            blob_free(exif);
+            return false;
+        }
     }
     metadata->text_bytes += tiff.text_bytes;
     if (exif->size == 0 && metadata->dropped == before)

@@ -112,18 +112,12 @@ bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t si
            metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk, chunk_size);
 }
 
-bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size)
+bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
     struct blob exif = {0};
     const size_t before = metadata->text_bytes;
     if (metadata->exif.size > 0)
         return true;
-    if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, but common */
-        bytes += sizeof EXIF_HEAD;
-        size -= sizeof EXIF_HEAD;
-    }
-    if (size > METADATA_PART_MAX)
-        return metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE);
     bool done = exif_rebuild(metadata, bytes, size, false, &exif);
     metadata->orientation = exif_orientation(&exif);
     if (metadata_text_fits(metadata, 0)) {
@@ -134,6 +128,16 @@ bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t s
     }
     blob_free(&exif);
     return done;
+}
+
+bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size)
+{
+    if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, but common */
+        bytes += sizeof EXIF_HEAD;
+        size -= sizeof EXIF_HEAD;
+    }
+    return size > METADATA_PART_MAX ? metadata_drop(metadata, METADATA_EXIF, METADATA_TOO_LARGE)
+                                    : metadata_add_exif_of_file(metadata, bytes, size);
 }
 
 bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metadata: all contents of a file besides its samples. They are read from the chunks of a PNG or the segments of a
- * JPEG, adapted to the written picture, and put into an encoded file of one of the two. Other formats hold none.
+ * Metadata: all contents of a file besides its samples. They are read from the chunks of a PNG or WebP, the segments
+ * of a JPEG or the directory of a TIFF, adapted to the written picture, and put into an encoded file of one of these.
+ * Other formats hold none.
  *
  * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. EXIF
  * is rebuilt from a list of known tags. This drops the thumbnail (IFD1), previews, maker notes and all bytes that no
@@ -86,13 +87,15 @@ struct metadata {
     uint64_t dropped;  /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };
 
-/* Read the metadata of the SIZE bytes of a PNG or JPEG, which its check must have accepted. METADATA has only MAX and
+/* Read the metadata of the SIZE bytes of a file, which its check must have accepted. METADATA has only MAX and
  * KEEP_TEXT; the caller sets them. Release METADATA with metadata_free, also after a failure. Damaged parts are
  * dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and
  * four times MAX, the most bytes that a part has inflated, up to METADATA_PART_MAX. If MAX is less and too small for a
  * part, NEEDS_MORE says so: free METADATA and try more. */
 bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
 bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+bool metadata_read_tiff(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+bool metadata_read_webp(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
 
 /* The same for a format without metadata. */
 bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
@@ -119,11 +122,16 @@ const char *metadata_curve_name(enum curve_source source);
 
 /* Put METADATA into the encoded file of *SIZE bytes at *BYTES, which a larger allocation replaces. DROPPED becomes the
  * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It
- * silently loses gamma, chromaticities and coding, because a JPEG has no place for them. Fails only if there is not
+ * silently loses gamma, chromaticities and coding, because a JPEG has no place for them. A WebP also
+ * loses the resolution, but for EXIF's. Fails only if there is not
  * enough memory; the file is then unchanged. */
 bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                         struct error *error);
 bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                         struct error *error);
+bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                         struct error *error);
+bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error);
 bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error);

@@ -30,10 +30,12 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes,
                   size_t size);
 
-/* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD, an XMP packet, or several of
+/* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD or in a
+ * whole TIFF file, an XMP packet, or several of
  * Photoshop's resources. Only the first EXIF and the first packet count. */
 bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size);
+bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size);
 
@@ -85,6 +87,13 @@ bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, b
 /* The same for EXIF, from the known tags of a block of at most 16 MiB. The texts may then be more than fit. */
 bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *exif);
 
+/* Append a directory of a little-endian TIFF file to OUT, which will be at byte BASE of the file: OWN_COUNT entries of
+ * 12 bytes, and those of EXIF, a block from exif_rebuild or an empty one, whose tags are not among them. OUT has some
+ * bytes already. Returns false if
+ * there is not enough memory. */
+bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *own, size_t own_count,
+                           struct blob *out);
+
 /* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
 int exif_orientation(const struct blob *exif);
 
@@ -107,7 +116,18 @@ void exif_scale_focal_plane(struct blob *exif, double horizontal, double vertica
 enum exif_directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
 
 /* The types of values (TIFF 6.0, section 2; EXIF 3.0, 4.6.2). */
-enum exif_type { TYPE_SHORT = 3, TYPE_LONG = 4, TYPE_RATIONAL = 5, TYPE_IFD = 13, TYPE_UTF8 = 129 };
+enum exif_type {
+    TYPE_BYTE = 1,
+    TYPE_SHORT = 3,
+    TYPE_LONG = 4,
+    TYPE_RATIONAL = 5,
+    TYPE_UNDEFINED = 7,
+    TYPE_SIGNED_RATIONAL = 10,
+    TYPE_IFD = 13,
+    TYPE_LONG8 = 16,
+    TYPE_IFD8 = 18,
+    TYPE_UTF8 = 129
+};
 
 /* The action for a tag. */
 enum exif_action {

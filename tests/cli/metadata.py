@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The metadata of files on their way through gpuconv: metadata.py GPUCONV, or metadata.py --seeds FOLDER
 to write the first inputs of the metadata fuzzer. Skipped (exit status 77) without Pillow or exiftool."""
+import io
 import itertools
 import json
 import os
@@ -545,6 +546,12 @@ def test_compare(test):
     test.run("--compare", "a.png", "b.png")
 
 
+def webp(image):
+    file = io.BytesIO()
+    image.save(file, "webp", lossless=True, exif=exif(6, "<"), icc_profile=profile(), xmp=xmp_packet())
+    return file.getvalue()
+
+
 def seeds(folder):
     """The first inputs of the fuzzer."""
     os.makedirs(folder, exist_ok=True)
@@ -553,7 +560,8 @@ def seeds(folder):
              "raw.png": png(raw_profile(b"exif", b"Exif\0\0" + exif(8, "<")), raw_profile(b"iptc", RESOURCES),
                             raw_profile(b"xmp", xmp_packet()), image=small),
              "grey.png": png(chunk(b"iCCP", b"x\0\0" + zlib.compress(kind_of_profile(b"GRAY"))), chunk(b"sRGB", b"\1"),
-                             image=Image.new("L", (1, 2)))}
+                             image=Image.new("L", (1, 2))),
+             "full.webp": webp(small)}
     for name, data in files.items():
         with open(os.path.join(folder, name), "wb") as file:
             file.write(data)

@@ -13,6 +13,7 @@ import sys
 
 import faults
 from faults import FULL, check, fail, run
+from harness import has_codec
 
 MOST = 24  # calls of a kind that fail in a scenario, without GPUCONV_FAULTS=full
 
@@ -59,6 +60,13 @@ SCENARIOS = [
     Scenario("--show", "--show", "unsharp,disk:40", prints=True),
     Scenario("--help", "--help", prints=True),
     Scenario("a name that is none", "blr", "in/a.png", "out/o.png", status=2),
+]
+
+
+# Not for TIFF: libtiff crashes if some calls for memory fail while it reads a directory (SECURITY.md).
+WEBP = [
+    Scenario("WebP", "blur", "in/c.webp", "out/o.webp", files=1),
+    Scenario("lossless WebP, two threads", "--threads", "2", "--lossless", "blur", "in/a.png", "out/o.webp", files=1),
 ]
 
 
@@ -147,6 +155,9 @@ def refuse(program, library, scenario, kind):
 def test(program):
     library = os.path.abspath(os.path.join(before, sys.argv[2]))
     prepare(program)
+    if has_codec(program, "libwebp"):
+        run([program, "identity", "in/c.png", "in/c.webp"])
+        SCENARIOS.extend(WEBP)
     for scenario in SCENARIOS:
         tried = [refuse(program, library, scenario, kind) for kind in ("memory", "thread")]
         print(f"{scenario.name}: {tried[0]} calls for memory, {tried[1]} for threads")

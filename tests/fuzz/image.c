@@ -64,7 +64,7 @@ static void check_round_trip(const struct image *image, const struct format *for
     if (!done)
         return;
     CHECK(decode(bytes, size, NULL, &again, &info, &error));
-    CHECK((info.format == format || format->magic == NULL) && again.width == image->width &&
+    CHECK((info.format == format || format->magics[0] == NULL) && again.width == image->width &&
           again.height == image->height);
     if (!format->is_lossy && format->holds_alpha) {
         CHECK(again.channels == image->channels && again.bits == image->bits);

@@ -47,12 +47,21 @@ def jpeg(*, header=frame(), huffman=JPEG_HUFFMAN, end=b"\xff\xd9"):
     return b"\xff\xd8" + JPEG_TABLES + header + huffman + JPEG_SCAN + end
 
 
+def webp(*parts):
+    """A WebP of chunks: a type and data for each."""
+    body = b"".join(kind + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
+                    for kind, data in zip(parts[::2], parts[1::2]))
+    return b"RIFF" + struct.pack("<I", 4 + len(body)) + b"WEBP" + body
+
+
+LOSSLESS = b"\x2f\0\0\0\x10\7\x10\x11\x11\x88\x88\xfe\7"  # one pixel
+
 FILES = {
     # Not images.
     "empty.png": b"",
     "not-an-image.png": b"This is a text, whatever its name says.\n",
     "gif.png": b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;",
-    "webp.jpg": b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\7\x10\x11\x11\x88\x88\xfe\7\0",
+    "heic.jpg": b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
     "svg.png": b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>\n',
     # PNG.
     "truncated.png": GOOD[:-20],
@@ -116,6 +125,15 @@ FILES = {
     "line.pam": b"P7\nWIDTH 8\nHIGHT 8\nDEPTH 1\nMAXVAL 255\nENDHDR\n" + bytes(64),
     "cmyk.pam": b"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\n" + bytes(4),
     "depth.pam": b"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\n" + bytes(6),
+    # WebP. A frame of VP8 has 16383 x 16383 pixels and no data; VP8X claims 2 x 1 pixels.
+    "truncated.webp": webp(b"VP8L", LOSSLESS)[:-3],
+    "signature.webp": b"RIFX" + webp(b"VP8L", LOSSLESS)[4:],
+    "long-chunk.webp": webp(b"VP8L", LOSSLESS)[:16] + b"\xff\xff\xff\x7f" + LOSSLESS + b"\0",
+    "header.webp": webp(b"VP8L", b"\x2e" + LOSSLESS[1:]),
+    "few-data.webp": webp(b"VP8 ", b"\x10\0\0\x9d\1\x2a\xff\x3f\xff\x3f"),
+    "canvas.webp": webp(b"VP8X", bytes(4) + b"\1\0\0\0\0\0", b"VP8L", LOSSLESS),
+    "no-picture.webp": webp(b"VP8X", bytes(10), b"ICCP", b"none"),
+    "no-frame.webp": webp(b"VP8X", b"\2" + bytes(9), b"VP8L", LOSSLESS),
     # Filters.
     "empty.txt": b"",
     "comment.txt": b"# only a comment\n",

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The codec `libtiff`. The container check has found the kind of the picture and its strips or tiles. Rows stream: from
+ * strips row by row, from tiles and from channels that are apart, a row of strips or tiles at a time. libtiff reads and
+ * writes memory, and reports to this file only. */
+#include "codec/codec_internal.h"
+
+#include "container/tiff.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tiffio.h>
+
+/* A file in memory, and the library's last message about it. */
+struct tiff_file {
+    TIFF *tiff;
+    uint8_t *bytes; /* a file to write grows */
+    size_t size, capacity, at;
+    bool lacks_memory;
+    char reason[128];
+};
+
+/* ---- The library ---- */
+
+static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
+{
+    struct tiff_file *file = handle;
+    const size_t left = file->at < file->size ? file->size - file->at : 0, wanted = (size_t)size;
+    const size_t count = wanted < left ? wanted : left;
+    memcpy(to, file->bytes + file->at, count);
+    file->at += count;
+    return (tmsize_t)count;
+}
+
+static tmsize_t file_write_bytes(thandle_t handle, void *from, tmsize_t size)
+{
+    struct tiff_file *file = handle;
+    const size_t end = file->at + (size_t)size;
+    if (end > file->capacity) {
+        const size_t grown = file->capacity + file->capacity / 4, capacity = end > grown ? end : grown;
+        uint8_t *larger = realloc(file->bytes, capacity);
+        file->lacks_memory = larger == NULL;
+        if (larger == NULL)
+            return -1;
+        file->bytes = larger;
+        file->capacity = capacity;
+    }
+    if (file->at > file->size)
+        memset(file->bytes + file->size, 0, file->at - file->size);
+    memcpy(file->bytes + file->at, from, (size_t)size);
+    file->at = end;
+    file->size = end > file->size ? end : file->size;
+    return size;
+}
+
+static toff_t file_seek(thandle_t handle, toff_t offset, int whence)
+{
+    struct tiff_file *file = handle;
+    file->at = (size_t)(whence == SEEK_CUR ? file->at + offset : whence == SEEK_END ? file->size + offset : offset);
+    return file->at;
+}
+
+static int file_close(thandle_t handle)
+{
+    (void)handle;
+    return 0;
+}
+
+static toff_t file_size(thandle_t handle)
+{
+    return ((struct tiff_file *)handle)->size;
+}
+
+static int file_map(thandle_t handle, void **bytes, toff_t *size)
+{
+    struct tiff_file *file = handle;
+    *bytes = file->bytes;
+    *size = file->size;
+    return 1;
+}
+
+static void file_unmap(thandle_t handle, void *bytes, toff_t size)
+{
+    (void)handle;
+    (void)bytes;
+    (void)size;
+}
+
+/* Keep the first message. Returns 1: it is handled. */
+static int note_error(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
+{
+    struct tiff_file *file = context;
+    (void)tiff;
+    (void)module;
+    if (file->reason[0] == '\0')
+        vsnprintf(file->reason, sizeof file->reason, format, arguments);
+    for (char *at = file->reason; *at != '\0'; at++)
+        if (*at == '\n' || *at == '\r')
+            *at = ' ';
+    return 1;
+}
+
+static int ignore_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
+{
+    (void)tiff;
+    (void)context;
+    (void)module;
+    (void)format;
+    (void)arguments;
+    return 1;
+}
+
+/* Open FILE in MODE. The library allocates no block of more than MAX bytes. */
+static bool file_open(struct tiff_file *file, const char *mode, size_t max)
+{
+    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    if (options == NULL)
+        return false;
+    TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, file);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, NULL);
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
+    file->tiff = TIFFClientOpenExt("image", mode, file, file_read_bytes, file_write_bytes, file_seek, file_close,
+                                   file_size, file_map, file_unmap, options);
+    TIFFOpenOptionsFree(options);
+    return file->tiff != NULL;
+}
+
+/* ---- Reading ---- */
+
+struct tiff_reader {
+    struct tiff_file file;
+    uint8_t *rows;           /* a row of cells, or one row, with all samples of a pixel next to each other */
+    uint8_t *cell;           /* a decoded tile or strip, where ROWS is not all of it */
+    int first, count;        /* the rows that ROWS holds */
+    uint8_t palette[256][3]; /* of 8 bits */
+};
+
+/* Are rows read one by one, and not by the cell? */
+static bool reads_single_rows(const struct tiff_header *header)
+{
+    return !header->is_tiled && !header->is_separate;
+}
+
+/* Bytes of a row of the picture in the reader's memory. */
+static size_t row_bytes(const struct codec_info *info)
+{
+    const struct tiff_header *header = &info->tiff;
+    const size_t across = header->is_tiled ? (size_t)((info->width - 1) / header->cell_width + 1) : 1;
+    return ((size_t)header->cell_width * across * (size_t)header->samples * (size_t)header->bits + 7) / 8;
+}
+
+static size_t rows_bytes(const struct codec_info *info)
+{
+    return row_bytes(info) * (reads_single_rows(&info->tiff) ? 1 : (size_t)info->tiff.cell_height);
+}
+
+static size_t cell_bytes(const struct codec_info *info)
+{
+    return reads_single_rows(&info->tiff) ? 0 : tiff_cell_row(&info->tiff) * (size_t)info->tiff.cell_height;
+}
+
+/* The library lists the cells, copies the values of other entries, and may copy a cell as it is in the file. */
+static size_t reader_need(const struct codec_info *info)
+{
+    enum { OTHER = 1 << 20, LISTS = 64 };
+    return OTHER + rows_bytes(info) + cell_bytes(info) + 4 * tiff_cell_row(&info->tiff) + 2 * info->tiff.cell_max +
+           LISTS * info->tiff.cells + (info->size - info->data);
+}
+
+static bool report_reason(const struct codec_reader *reader, struct error *error)
+{
+    const struct tiff_reader *state = reader->state;
+    const char *reason = state->file.reason;
+    return codec_report_damaged(&reader->input, reason[0] != '\0' ? reason : NULL, error);
+}
+
+/* Does the library see the same picture as the check? */
+static bool agrees(TIFF *tiff, const struct codec_info *info)
+{
+    const struct tiff_header *header = &info->tiff;
+    uint32_t width = 0, height = 0;
+    uint16_t bits = 0, samples = 0, photometric = 0, compression = 0, planar = 0;
+    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
+    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+    const tmsize_t row = header->is_tiled ? TIFFTileRowSize(tiff) : TIFFScanlineSize(tiff);
+    const uint32_t cells = header->is_tiled ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+    return width == (uint32_t)info->width && height == (uint32_t)info->height && bits == header->bits &&
+           samples == header->samples && photometric == header->photometric && compression == header->compression &&
+           (planar == PLANARCONFIG_SEPARATE && samples > 1) == header->is_separate &&
+           (TIFFIsTiled(tiff) != 0) == header->is_tiled && row == (tmsize_t)tiff_cell_row(header) &&
+           cells == header->cells && (!header->is_tiled || TIFFTileSize(tiff) == row * (tmsize_t)header->cell_height);
+}
+
+/* Read the palette. Some writers store 8 bits in its 16. */
+static void read_palette(struct tiff_reader *state, int count)
+{
+    uint16_t *channels[3] = {NULL, NULL, NULL};
+    bool is_wide = false;
+    if (!TIFFGetField(state->file.tiff, TIFFTAG_COLORMAP, &channels[0], &channels[1], &channels[2]))
+        return;
+    for (int c = 0; c < 3; c++)
+        for (int i = 0; i < count; i++)
+            is_wide = is_wide || channels[c][i] > 255;
+    for (int c = 0; c < 3; c++)
+        for (int i = 0; i < count; i++)
+            state->palette[i][c] = is_wide ? reduce_sample(channels[c][i]) : (uint8_t)channels[c][i];
+}
+
+/* Copy CELL, of channel CHANNEL at column X of the picture, to the rows. Only samples of 8 and 16 bits are apart. */
+static void place_cell(const struct codec_info *info, const struct tiff_reader *state, size_t x, size_t channel)
+{
+    const struct tiff_header *header = &info->tiff;
+    const size_t from = tiff_cell_row(header), to = row_bytes(info), sample = (size_t)header->bits / 8;
+    const size_t pixel = sample * (size_t)header->samples;
+    for (int y = 0; y < state->count; y++) {
+        const uint8_t *in = state->cell + (size_t)y * from;
+        uint8_t *out = state->rows + (size_t)y * to;
+        if (!header->is_separate) {
+            memcpy(out + x * (size_t)header->bits * (size_t)header->samples / 8, in, from);
+            continue;
+        }
+        for (size_t i = 0; i < (size_t)header->cell_width; i++)
+            memcpy(out + (x + i) * pixel + channel * sample, in + i * sample, sample);
+    }
+}
+
+/* Fill the rows from row Y of the picture on: a row of cells. */
+static bool read_cells(const struct codec_reader *reader, int y)
+{
+    const struct codec_info *info = reader->input.info;
+    const struct tiff_header *header = &info->tiff;
+    struct tiff_reader *state = reader->state;
+    TIFF *tiff = state->file.tiff;
+    const size_t channels = header->is_separate ? (size_t)header->samples : 1;
+    state->first = y - y % header->cell_height;
+    const int left = info->height - state->first;
+    state->count = header->cell_height < left ? header->cell_height : left;
+    const size_t size = tiff_cell_row(header) * (size_t)(header->is_tiled ? header->cell_height : state->count);
+    for (size_t channel = 0; channel < channels; channel++)
+        for (int x = 0; x < info->width; x += header->cell_width) {
+            const tmsize_t got =
+                header->is_tiled ? TIFFReadTile(tiff, state->cell, (uint32_t)x, (uint32_t)y, 0, (uint16_t)channel)
+                                 : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, (uint32_t)y, (uint16_t)channel),
+                                                        state->cell, (tmsize_t)size);
+            if (got < (tmsize_t)size)
+                return false;
+            place_cell(info, state, (size_t)x, channel);
+        }
+    return true;
+}
+
+/* Make row Y known to the reader. Returns it, or NULL. */
+static const uint8_t *find_row(const struct codec_reader *reader, int y)
+{
+    const struct codec_info *info = reader->input.info;
+    struct tiff_reader *state = reader->state;
+    if (reads_single_rows(&info->tiff))
+        return TIFFReadScanline(state->file.tiff, state->rows, (uint32_t)y, 0) == 1 ? state->rows : NULL;
+    if ((y < state->first || y >= state->first + state->count) && !read_cells(reader, y))
+        return NULL;
+    return state->rows + (size_t)(y - state->first) * row_bytes(info);
+}
+
+/* Copy COUNT samples of less than 8 bits, of the palette or grey. */
+static void unpack(const struct tiff_reader *state, const struct tiff_header *header, const uint8_t *in, size_t count,
+                   uint8_t *out)
+{
+    const unsigned bits = (unsigned)header->bits, white = (1U << bits) - 1;
+    for (size_t i = 0; i < count; i++) {
+        const size_t bit = i * bits;
+        const unsigned value = in[bit / 8] >> (8 - bits - bit % 8) & white;
+        if (header->photometric == TIFF_PALETTE)
+            memcpy(out + 3 * i, state->palette[value], 3);
+        else
+            out[i] = (uint8_t)(value * (255 / white));
+    }
+}
+
+/* Divide the colours of COUNT pixels by their alpha. */
+static void divide_alpha(uint8_t *samples, int channels, int bits, size_t count)
+{
+    uint16_t *deep = (uint16_t *)(void *)samples;
+    const int last = channels - 1;
+    for (size_t i = 0; i < count; i++, samples += channels, deep += channels)
+        for (int c = 0; c < last; c++) {
+            if (bits == 16)
+                deep[c] = unpremultiply_sample16(deep[c], deep[last]);
+            else
+                samples[c] = (uint8_t)unpremultiply_sample(samples[c], samples[last]);
+        }
+}
+
+/* Turn a row of the file into one of the image. */
+static void convert_row(const struct codec_info *info, const struct tiff_reader *state, const uint8_t *in, uint8_t *out)
+{
+    const struct tiff_header *header = &info->tiff;
+    const size_t width = (size_t)info->width, bytes = width * (size_t)info->channels * (size_t)info->bits / 8;
+    if (header->bits < 8 || header->photometric == TIFF_PALETTE)
+        unpack(state, header, in, width, out);
+    else
+        memcpy(out, in, bytes);
+    const size_t sample = (size_t)info->bits / 8, step = sample * (size_t)info->channels;
+    for (size_t i = 0; header->photometric == TIFF_WHITE_IS_0 && i < width; i++) /* alpha stays */
+        for (size_t k = 0; k < sample; k++)
+            out[i * step + k] = (uint8_t)~out[i * step + k];
+    if (header->is_associated)
+        divide_alpha(out, info->channels, info->bits, width);
+}
+
+static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
+{
+    const struct codec_reader *reader = context;
+    const struct codec_info *info = reader->input.info;
+    const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
+    (void)raw;
+    for (int y = 0; y < rows; y++) {
+        const uint8_t *in = find_row(reader, first + y);
+        if (in == NULL)
+            return report_reason(reader, error);
+        convert_row(info, reader->state, in, samples + (size_t)y * row);
+    }
+    return true;
+}
+
+static bool reader_open(struct codec_reader *reader, struct error *error)
+{
+    const struct codec_input *input = &reader->input;
+    const struct codec_info *info = input->info;
+    const struct tiff_header *header = &info->tiff;
+    struct tiff_reader *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return error_no_memory(error, "the decoder");
+    reader->state = state;
+    reader->source.read = read_rows;
+    state->file.bytes = (uint8_t *)input->bytes;
+    state->file.size = input->size;
+    state->rows = calloc(1, rows_bytes(info));
+    state->cell = calloc(1, cell_bytes(info) + 1);
+    if (state->rows == NULL || state->cell == NULL)
+        return error_no_memory(error, "the decoder");
+    if (!file_open(&state->file, "rc", reader_need(info)))
+        return report_reason(reader, error);
+    if (!TIFFIsCODECConfigured((uint16_t)header->compression))
+        return error_about(error, ERROR_WORK, input->name,
+                           "is a TIFF of compression %u, which this libtiff does not read; save it again with deflate",
+                           header->compression);
+    if (header->photometric == TIFF_YCBCR)
+        TIFFSetField(state->file.tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    if (!agrees(state->file.tiff, info))
+        return codec_report_damaged(input, "its directory contradicts itself", error);
+    if (header->photometric == TIFF_PALETTE)
+        read_palette(state, 1 << header->bits);
+    return true;
+}
+
+static void reader_close(struct codec_reader *reader)
+{
+    struct tiff_reader *state = reader->state;
+    if (state == NULL)
+        return;
+    if (state->file.tiff != NULL)
+        TIFFClose(state->file.tiff);
+    free(state->rows);
+    free(state->cell);
+    free(state);
+    reader->state = NULL;
+}
+
+/* ---- Writing ---- */
+
+struct tiff_writer {
+    struct tiff_file file;
+    int strip_rows;
+    uint8_t *strip; /* a copy, because the library changes what it writes */
+};
+
+enum { STRIP_BYTES = 1 << 18 };
+
+static int strip_rows(const struct image *shape)
+{
+    const size_t rows = STRIP_BYTES / image_row_bytes(shape);
+    return rows < 1 ? 1 : rows < (size_t)shape->height ? (int)rows : shape->height;
+}
+
+/* The strip, its copy with differences, and its compressed bytes; and lists of strips. */
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+{
+    enum { OTHER = 1 << 20, LISTS = 64 };
+    const size_t row = image_row_bytes(shape);
+    (void)settings;
+    (void)threads;
+    return OTHER + 4 * row * (size_t)strip_rows(shape) + LISTS * (size_t)(shape->height / strip_rows(shape) + 1);
+}
+
+static bool report_unwritten(const struct tiff_writer *state, struct error *error)
+{
+    if (state->file.lacks_memory || state->file.reason[0] == '\0')
+        return report_memory(error);
+    return error_set(error, ERROR_WORK, "the TIFF cannot be written: %s; write a PNG", state->file.reason);
+}
+
+static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
+{
+    struct codec_writer *writer = context;
+    struct tiff_writer *state = writer->state;
+    const size_t row = image_row_bytes(rows);
+    for (int y = 0; y < rows->height; y += state->strip_rows) {
+        const int left = rows->height - y;
+        const size_t size = (size_t)(left < state->strip_rows ? left : state->strip_rows) * row;
+        memcpy(state->strip, image_row(rows, y), size);
+        if (TIFFWriteEncodedStrip(state->file.tiff, (uint32_t)((first + y) / state->strip_rows), state->strip,
+                                  (tmsize_t)size) < 0)
+            return report_unwritten(state, error);
+    }
+    writer->written = state->file.size;
+    return true;
+}
+
+/* Say what the picture is. The level is --compression; the differences of neighbours take less room than samples. */
+static bool set_fields(TIFF *tiff, const struct codec_writer *writer, int rows)
+{
+    enum { UNASSOCIATED = 2, DIFFERENCES = 2 };
+    const struct image *shape = &writer->shape;
+    const uint16_t extra = UNASSOCIATED;
+    const int level = writer->settings->compression;
+    return TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)shape->width) &&
+           TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)shape->height) &&
+           TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, shape->bits) &&
+           TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, shape->channels) &&
+           TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, shape->channels < 3 ? TIFF_BLACK_IS_0 : TIFF_RGB) &&
+           TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&
+           TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)rows) &&
+           (!image_has_alpha(shape) || TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &extra)) &&
+           TIFFSetField(tiff, TIFFTAG_COMPRESSION, level > 0 ? COMPRESSION_ADOBE_DEFLATE : COMPRESSION_NONE) &&
+           (level == 0 ||
+            (TIFFSetField(tiff, TIFFTAG_ZIPQUALITY, level) && TIFFSetField(tiff, TIFFTAG_PREDICTOR, DIFFERENCES)));
+}
+
+static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    const size_t classic_max = (size_t)4000 << 20; /* with its lists and metadata it stays below 2^32 bytes */
+    struct tiff_writer *state = calloc(1, sizeof *state);
+    (void)threads;
+    if (state == NULL)
+        return report_memory(error);
+    writer->state = state;
+    state->strip_rows = strip_rows(&writer->shape);
+    writer->sink.multiple = state->strip_rows;
+    writer->sink.write = write_rows;
+    state->strip = malloc((size_t)state->strip_rows * image_row_bytes(&writer->shape));
+    if (state->strip == NULL)
+        return report_memory(error);
+    const bool is_large = codec_file_bound(&writer->shape, writer->format, writer->settings) > classic_max;
+    return (file_open(&state->file, is_large ? "wl8" : "wl", 0) &&
+            set_fields(state->file.tiff, writer, state->strip_rows)) ||
+           report_unwritten(state, error);
+}
+
+static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct tiff_writer *state = writer->state;
+    const bool done = TIFFFlush(state->file.tiff) != 0;
+    if (!done)
+        return report_unwritten(state, error);
+    TIFFClose(state->file.tiff);
+    *bytes = state->file.bytes;
+    *size = state->file.size;
+    state->file = (struct tiff_file){0};
+    return true;
+}
+
+static void writer_close(struct codec_writer *writer)
+{
+    struct tiff_writer *state = writer->state;
+    if (state == NULL)
+        return;
+    if (state->file.tiff != NULL)
+        TIFFClose(state->file.tiff);
+    free(state->file.bytes);
+    free(state->strip);
+    free(state);
+    writer->state = NULL;
+}
+
+const struct codec_functions libtiff = {
+    .reader_need = reader_need,
+    .reader_open = reader_open,
+    .reader_close = reader_close,
+    .writer_need = writer_need,
+    .writer_open = writer_open,
+    .writer_finish = writer_finish,
+    .writer_close = writer_close,
+};

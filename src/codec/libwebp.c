@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The codec `libwebp`. The library decodes into the whole image, and encodes from a picture of the whole image, which
+ * rows fill as they come. The container check has found the data of the first picture: the library sees only those. */
+#include "codec/codec_internal.h"
+
+#include "base/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <webp/decode.h>
+#include <webp/encode.h>
+
+/* Has the pool more than one thread? The library can use two. */
+static bool has_threads(const struct codec_settings *settings)
+{
+    return thread_pool_threads(settings->pool) > 1;
+}
+
+/* ---- Reading ---- */
+
+/* Bytes besides the samples. A lossless picture, or its alpha, has 4 bytes for a pixel, and groups of Huffman codes with
+ * tables of at most 20 KB: libwebp writes at most 2600 of them, one for a square of 4 x 4 pixels or more, each of at
+ * least 20 bits of the file. A file that was made to take memory has up to 2^16, which nothing but decoding would find
+ * (SECURITY.md). A lossy picture has some rows of blocks. */
+static size_t reader_need(const struct codec_info *info)
+{
+    enum { OTHER = 1 << 20, ROW = 128, TABLES = 20000, GROUPS_MAX = 2600, GROUP_BITS = 20 };
+    const struct webp_header *header = &info->webp;
+    const size_t width = (size_t)header->width, height = (size_t)header->height;
+    size_t groups = header->size * 8 / GROUP_BITS;
+    groups = groups < GROUPS_MAX ? groups : GROUPS_MAX;
+    const size_t squares = ((width + 3) / 4) * ((height + 3) / 4);
+    groups = groups < squares ? groups : squares;
+    return OTHER + ROW * width + (header->lossless || header->has_alpha ? 5 * width * height + groups * TABLES : 0);
+}
+
+static bool report_status(const struct codec_input *input, VP8StatusCode status, struct error *error)
+{
+    if (status == VP8_STATUS_OUT_OF_MEMORY)
+        return error_no_memory(error, "the decoder");
+    return codec_report_damaged(input,
+                                status == VP8_STATUS_SUSPENDED || status == VP8_STATUS_NOT_ENOUGH_DATA
+                                    ? "it ends too early"
+                                    : "its codes are wrong",
+                                error);
+}
+
+static bool decode(const struct codec_input *input, struct image *image, struct error *error)
+{
+    const struct codec_info *info = input->info;
+    const struct webp_header *header = &info->webp;
+    WebPDecoderConfig config;
+    if (!image_allocate(image, info->width, info->height, info->channels, 8, error))
+        return false;
+    if (header->width < info->width || header->height < info->height)
+        memset(image->samples, 0, image_bytes(image)); /* transparent around the first frame */
+    const size_t place = (size_t)header->x * (size_t)info->channels;
+    uint8_t *samples = image_row(image, header->y) + place;
+    WebPInitDecoderConfig(&config);
+    config.options.use_threads = has_threads(input->settings);
+    config.output.colorspace = info->channels == 4 ? MODE_RGBA : MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA = (WebPRGBABuffer){.rgba = samples,
+                                            .stride = (int)image_row_bytes(image),
+                                            .size = (size_t)header->height * image_row_bytes(image) - place};
+    const VP8StatusCode status = WebPDecode(input->bytes + header->data, header->size, &config);
+    WebPFreeDecBuffer(&config.output);
+    if (status == VP8_STATUS_OK)
+        return true;
+    image_free(image);
+    return report_status(input, status, error);
+}
+
+/* ---- Writing ---- */
+
+struct webp_writer {
+    WebPPicture picture;
+    const struct codec_settings *settings;
+    struct error *error; /* of `append` */
+    uint8_t *bytes;
+    size_t size, capacity;
+};
+
+/* As measured with noise: bytes for a pixel of the picture itself, its other colours, references to earlier pixels and
+ * tokens. Alpha is coded without losses, beside a lossy picture. The histograms of a lossless picture come on top. */
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+{
+    enum { OTHER = 4 << 20, LOSSLESS = 40, LOSSY = 28, ALPHA = 24, HISTOGRAMS = 2600, HISTOGRAM = 20000, BLOCK = 256 };
+    const size_t pixels = (size_t)shape->width * (size_t)shape->height;
+    const size_t blocks = pixels / BLOCK < HISTOGRAMS ? pixels / BLOCK : HISTOGRAMS;
+    const bool has_alpha = image_has_alpha(shape), has_histograms = settings->lossless || has_alpha;
+    const size_t each = settings->lossless ? LOSSLESS : has_alpha ? LOSSY + ALPHA : LOSSY;
+    (void)threads;
+    return OTHER + pixels * each + (has_histograms ? blocks * HISTOGRAM : 0);
+}
+
+/* Append SIZE bytes to the file. */
+static int append(const uint8_t *bytes, size_t size, const WebPPicture *picture)
+{
+    struct webp_writer *state = picture->custom_ptr;
+    if (size > state->capacity - state->size) {
+        const size_t larger = state->capacity + state->capacity / 4,
+                     capacity = larger > state->size + size ? larger : state->size + size;
+        uint8_t *moved =
+            codec_may_grow(state->settings, capacity, state->error) ? realloc(state->bytes, capacity) : NULL;
+        if (moved == NULL) {
+            if (state->error->code == ERROR_NONE)
+                report_memory(state->error);
+            return 0;
+        }
+        state->bytes = moved;
+        state->capacity = capacity;
+    }
+    memcpy(state->bytes + state->size, bytes, size);
+    state->size += size;
+    return 1;
+}
+
+/* Put COUNT pixels of CHANNELS into the library's form, 0xAARRGGBB. */
+static void put_pixels(const uint8_t *in, int channels, size_t count, uint32_t *out)
+{
+    for (size_t i = 0; i < count; i++, in += channels) {
+        const uint32_t colours =
+            channels < 3 ? in[0] * 0x010101U : (uint32_t)in[0] << 16 | (uint32_t)in[1] << 8 | in[2];
+        out[i] = (channels % 2 == 0 ? (uint32_t)in[channels - 1] << 24 : 0xff000000) | colours;
+    }
+}
+
+static bool take_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+{
+    const struct codec_writer *writer = context;
+    const WebPPicture *picture = &((struct webp_writer *)writer->state)->picture;
+    (void)thread;
+    (void)error;
+    for (int y = 0; y < rows->height; y++)
+        put_pixels(image_row(rows, y), rows->channels, (size_t)rows->width,
+                   picture->argb + (size_t)(first + y) * (size_t)picture->argb_stride);
+    return true;
+}
+
+static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+{
+    struct webp_writer *state = calloc(1, sizeof *state);
+    (void)threads;
+    if (state == NULL)
+        return report_memory(error);
+    writer->state = state;
+    writer->sink.multiple = 1;
+    writer->sink.encode = take_rows;
+    writer->finishes_late = true;
+    state->settings = writer->settings;
+    WebPPictureInit(&state->picture);
+    state->picture.use_argb = 1;
+    state->picture.width = writer->shape.width;
+    state->picture.height = writer->shape.height;
+    state->picture.writer = append;
+    state->picture.custom_ptr = state;
+    return WebPPictureAlloc(&state->picture) || report_memory(error);
+}
+
+/* Encode with the defaults of cwebp. A lossless file keeps the colours of transparent pixels, too. */
+static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+{
+    struct webp_writer *state = writer->state;
+    const struct codec_settings *settings = writer->settings;
+    struct error reason = {.code = ERROR_NONE};
+    enum { LOSSLESS_LEVEL = 6 };
+    WebPConfig config;
+    WebPConfigInit(&config);
+    config.quality = (float)settings->quality;
+    config.thread_level = has_threads(settings);
+    if (settings->lossless) {
+        WebPConfigLosslessPreset(&config, LOSSLESS_LEVEL);
+        config.exact = 1;
+    }
+    state->error = &reason;
+    if (!WebPEncode(&config, &state->picture)) {
+        if (state->picture.error_code == VP8_ENC_ERROR_PARTITION0_OVERFLOW ||
+            state->picture.error_code == VP8_ENC_ERROR_PARTITION_OVERFLOW)
+            return error_set(error, ERROR_WORK,
+                             "the picture is too large for a lossy WebP of quality %d; give a lower --quality, or "
+                             "--lossless",
+                             settings->quality);
+        if (reason.code == ERROR_NONE)
+            return report_memory(error);
+        *error = reason;
+        return false;
+    }
+    *bytes = state->bytes;
+    *size = state->size;
+    state->bytes = NULL;
+    return true;
+}
+
+static void writer_close(struct codec_writer *writer)
+{
+    struct webp_writer *state = writer->state;
+    if (state == NULL)
+        return;
+    WebPPictureFree(&state->picture);
+    free(state->bytes);
+    free(state);
+    writer->state = NULL;
+}
+
+const struct codec_functions libwebp = {
+    .decode = decode,
+    .reader_need = reader_need,
+    .writer_need = writer_need,
+    .writer_open = writer_open,
+    .writer_finish = writer_finish,
+    .writer_close = writer_close,
+};

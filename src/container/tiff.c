@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "container/tiff.h"
+
+#include "base/bytes.h"
+
+/* ---- Directories ---- */
+
+/* The number of COUNT bytes, at most 8. */
+static uint64_t read_number(const uint8_t *bytes, size_t count, bool big)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < count; i++)
+        number = number << 8 | bytes[big ? i : count - 1 - i];
+    return number;
+}
+
+/* Bytes of a place or a count. */
+static size_t word(const struct tiff_directory *directory)
+{
+    return directory->wide ? 8 : 4;
+}
+
+/* A tag and a type of 2 bytes each, a count and a value. */
+static size_t entry_bytes(const struct tiff_directory *directory)
+{
+    return 4 + 2 * word(directory);
+}
+
+bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory)
+{
+    const size_t head = first->wide ? 8 : 2, size = first->size;
+    *directory = *first;
+    if (at < 8 || at > size || size - at < head)
+        return false;
+    directory->at = (size_t)at + head;
+    const uint64_t count = read_number(first->bytes + at, head, first->big);
+    const size_t left = size - directory->at;
+    if (count > left / entry_bytes(first))
+        return false;
+    directory->count = (size_t)count;
+    const size_t end = directory->count * entry_bytes(first);
+    directory->next =
+        left - end >= word(first) ? read_number(first->bytes + directory->at + end, word(first), first->big) : 0;
+    return true;
+}
+
+bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory)
+{
+    const bool big = bytes[0] == 'M';
+    const struct tiff_directory file = {
+        .bytes = bytes, .size = size, .big = big, .wide = read_number(bytes + 2, 2, big) == 43};
+    const size_t place = file.wide ? 8 : 4;
+    return size >= place + word(&file) && (!file.wide || read_number(bytes + 4, 4, big) == (big ? 0x80000 : 8)) &&
+           tiff_open_at(&file, read_number(bytes + place, word(&file), big), directory);
+}
+
+/* ---- Entries ---- */
+
+/* Bytes of a value of TYPE, 0 for an unknown one (TIFF 6.0, section 2; BigTIFF adds 16 to 18). */
+static size_t type_bytes(unsigned type)
+{
+    static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
+    return type < sizeof sizes ? sizes[type] : 0;
+}
+
+bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry)
+{
+    const bool big = directory->big;
+    const size_t bytes = word(directory);
+    for (size_t i = 0; i < directory->count; i++) {
+        const uint8_t *at = directory->bytes + directory->at + i * entry_bytes(directory);
+        if (read_number(at, 2, big) != tag)
+            continue;
+        const uint64_t count = read_number(at + 4, bytes, big);
+        *entry =
+            (struct tiff_entry){.tag = tag, .type = (unsigned)read_number(at + 2, 2, big), .value = at + 4 + bytes};
+        const size_t each = type_bytes(entry->type);
+        if (each == 0 || count == 0 || count > directory->size / each)
+            return false;
+        entry->count = (size_t)count;
+        entry->size = entry->count * each;
+        const uint64_t place = read_number(entry->value, bytes, big);
+        if (entry->size <= bytes)
+            return true;
+        entry->value = directory->bytes + place;
+        return place <= directory->size && entry->size <= directory->size - place;
+    }
+    return false;
+}
+
+uint64_t tiff_number(const struct tiff_directory *directory, const struct tiff_entry *entry, size_t index)
+{
+    const size_t each = type_bytes(entry->type);
+    const bool is_whole = entry->type == 1 || entry->type == 3 || entry->type == 4 || entry->type == 13 ||
+                          entry->type == 16 || entry->type == 18;
+    return is_whole && index < entry->count ? read_number(entry->value + index * each, each, directory->big) : 0;
+}
+
+uint64_t tiff_find_number(const struct tiff_directory *directory, unsigned tag, uint64_t other)
+{
+    struct tiff_entry entry;
+    return tiff_find(directory, tag, &entry) ? tiff_number(directory, &entry, 0) : other;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The container of TIFF: directories of entries, one for each picture (TIFF 6.0, section 2). BigTIFF is the same with
+ * places and counts of 8 bytes. This file reads entries for the check, the codec and the metadata. It knows nothing of
+ * samples. */
+#ifndef GPUCONV_TIFF_H
+#define GPUCONV_TIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tiff_tag {
+    TIFF_TAG_KIND = 254, /* NewSubfileType */
+    TIFF_TAG_WIDTH = 256,
+    TIFF_TAG_HEIGHT = 257,
+    TIFF_TAG_BITS = 258,
+    TIFF_TAG_COMPRESSION = 259,
+    TIFF_TAG_PHOTOMETRIC = 262,
+    TIFF_TAG_STRIPS = 273, /* their places */
+    TIFF_TAG_ORIENTATION = 274,
+    TIFF_TAG_SAMPLES = 277,
+    TIFF_TAG_STRIP_ROWS = 278,
+    TIFF_TAG_STRIP_SIZES = 279,
+    TIFF_TAG_X_RESOLUTION = 282,
+    TIFF_TAG_Y_RESOLUTION = 283,
+    TIFF_TAG_PLANAR = 284,
+    TIFF_TAG_RESOLUTION_UNIT = 296,
+    TIFF_TAG_PALETTE = 320,
+    TIFF_TAG_TILE_WIDTH = 322,
+    TIFF_TAG_TILE_HEIGHT = 323,
+    TIFF_TAG_TILES = 324,
+    TIFF_TAG_TILE_SIZES = 325,
+    TIFF_TAG_DIRECTORIES = 330, /* below this one */
+    TIFF_TAG_EXTRA = 338,
+    TIFF_TAG_SAMPLE_FORMAT = 339,
+    TIFF_TAG_XMP = 700,
+    TIFF_TAG_IPTC = 33723,
+    TIFF_TAG_PHOTOSHOP = 34377,
+    TIFF_TAG_ICC = 34675,
+    TIFF_TAG_DNG = 50706, /* DNGVersion */
+};
+
+enum { TIFF_WHITE_IS_0, TIFF_BLACK_IS_0, TIFF_RGB, TIFF_PALETTE, TIFF_CMYK = 5, TIFF_YCBCR = 6 };
+
+enum { TIFF_UNCOMPRESSED = 1, TIFF_LZW = 5, TIFF_JPEG = 7, TIFF_DEFLATE = 8, TIFF_DEFLATE_OLD = 32946 };
+
+enum { TIFF_ASSOCIATED = 1 }; /* alpha that multiplies the colours */
+
+/* A directory in a file of SIZE bytes. */
+struct tiff_directory {
+    const uint8_t *bytes;
+    size_t size;
+    bool big, wide;   /* big-endian; BigTIFF */
+    size_t at, count; /* of its entries */
+    uint64_t next;    /* the place of the next directory, or 0 */
+};
+
+/* An entry whose value is in the file. */
+struct tiff_entry {
+    unsigned tag, type;
+    size_t count;
+    const uint8_t *value;
+    size_t size; /* bytes of the value */
+};
+
+/* The first picture of a file. */
+struct tiff_header {
+    int samples, bits; /* of a pixel in the file, of a sample */
+    unsigned photometric, compression;
+    bool is_tiled, is_separate; /* each channel has strips or tiles of its own */
+    bool is_associated;
+    int cell_width, cell_height; /* of a tile or a strip */
+    size_t cells;                /* all of them */
+    size_t cell_max;             /* bytes of the largest one in the file */
+};
+
+/* Bytes of a row of a strip or tile, decoded. */
+static inline size_t tiff_cell_row(const struct tiff_header *header)
+{
+    const size_t samples = header->is_separate ? 1 : (size_t)header->samples;
+    return ((size_t)header->cell_width * samples * (size_t)header->bits + 7) / 8;
+}
+
+/* Open the first directory of a file with the first bytes of a TIFF, or the one at AT. Returns false if it is not in
+ * the file. */
+bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
+bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
+
+/* Find TAG. Returns false if there is none, or if its value is not in the file. */
+bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry);
+
+/* Number INDEX of an entry whose type is a whole number without a sign; else 0. */
+uint64_t tiff_number(const struct tiff_directory *directory, const struct tiff_entry *entry, size_t index);
+
+/* The first number of TAG, or OTHER if there is none. */
+uint64_t tiff_find_number(const struct tiff_directory *directory, unsigned tag, uint64_t other);
+
+#endif

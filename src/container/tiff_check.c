@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The check of a TIFF: its directories, and the place of each strip or tile of the first picture. */
+#include "container/check.h"
+#include "container/other_content.h"
+#include "container/tiff.h"
+
+enum {
+    CELL_SIDE_MAX = 1 << 24, /* pixels on a side of a tile */
+    PAGES_MAX = 1000,        /* directories that are looked at */
+    SMALLER = 1,             /* a bit of TIFF_TAG_KIND: another picture of a smaller size */
+};
+
+/* A check under way. */
+struct reading {
+    struct tiff_directory first;
+    const char *name;
+    struct error *error;
+};
+
+#define DAMAGED(reading, format, ...)                                                                                  \
+    error_about((reading)->error, ERROR_WORK, (reading)->name,                                                         \
+                "the TIFF file is damaged: " format "; get an intact copy", __VA_ARGS__)
+
+/* Refuse a kind of TIFF. */
+#define NOT_READ(reading, format, ...)                                                                                 \
+    error_about((reading)->error, ERROR_WORK, (reading)->name,                                                         \
+                "is a TIFF " format ", which is not read; save it again as RGB of 8 or 16 bits", __VA_ARGS__)
+
+/* Bytes that a byte of compressed data gives at most; 0: any number. A code of LZW has 9 bits or more, and stands for
+ * at most 4096 bytes; one of deflate as in a PNG. PackBits repeats a byte 128 times. */
+static uint64_t max_ratio(unsigned compression)
+{
+    switch (compression) {
+    case TIFF_UNCOMPRESSED:
+        return 1;
+    case TIFF_LZW:
+        return 4096;
+    case TIFF_DEFLATE:
+    case TIFF_DEFLATE_OLD:
+        return 1032;
+    case 32773:
+        return 64;
+    default:
+        return 0;
+    }
+}
+
+/* Is the compression one that libtiff reads, and that is known not to take memory without a bound? Those of fax are for
+ * one bit. */
+static bool check_compression(const struct reading *reading, const struct tiff_header *header)
+{
+    static const unsigned known[] = {TIFF_UNCOMPRESSED, TIFF_LZW, TIFF_JPEG, TIFF_DEFLATE, 32773,
+                                     TIFF_DEFLATE_OLD,  34925,    50000};
+    const unsigned compression = header->compression;
+    bool is_known = compression >= 2 && compression <= 4 && header->bits == 1 && header->samples == 1;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        is_known = is_known || compression == known[i];
+    if (compression == 6)
+        return NOT_READ(reading, "with JPEG of the old kind (compression %u)", compression);
+    if (compression == TIFF_JPEG && header->bits != 8)
+        return NOT_READ(reading, "with JPEG of %d bits", header->bits);
+    return is_known || NOT_READ(reading, "of compression %u", compression);
+}
+
+/* Read the bits of a sample, which must be alike in all channels, and of unsigned numbers. */
+static bool read_bits(const struct reading *reading, struct tiff_header *header)
+{
+    const struct tiff_directory *first = &reading->first;
+    struct tiff_entry entry;
+    header->bits = 1;
+    if (tiff_find(first, TIFF_TAG_BITS, &entry)) {
+        const uint64_t bits = tiff_number(first, &entry, 0);
+        for (size_t i = 1; i < entry.count; i++)
+            if (tiff_number(first, &entry, i) != bits)
+                return NOT_READ(reading, "whose channels have different %s", "bits");
+        if (bits < 1 || bits > 64)
+            return DAMAGED(reading, "its samples have %llu bits", (unsigned long long)bits);
+        header->bits = (int)bits;
+    }
+    const uint64_t format = tiff_find_number(first, TIFF_TAG_SAMPLE_FORMAT, 1);
+    return format == 1 || format == 4 ||
+           NOT_READ(reading, "of %s", format == 3 ? "floating-point samples" : "samples with a sign");
+}
+
+/* Fill the channels and bits of INFO from what the file says of its colours. */
+static bool read_colours(const struct reading *reading, struct tiff_header *header, struct codec_info *info)
+{
+    const struct tiff_directory *first = &reading->first;
+    const uint64_t photometric = tiff_find_number(first, TIFF_TAG_PHOTOMETRIC, UINT64_MAX);
+    const uint64_t samples = tiff_find_number(first, TIFF_TAG_SAMPLES, 1);
+    struct tiff_entry palette;
+    if (photometric == UINT64_MAX)
+        return DAMAGED(reading, "it does not say what its %s mean", "samples");
+    if (!read_bits(reading, header))
+        return false;
+    const bool is_grey = photometric <= TIFF_BLACK_IS_0, is_palette = photometric == TIFF_PALETTE;
+    const bool is_colour = photometric == TIFF_RGB || photometric == TIFF_YCBCR;
+    if (!is_grey && !is_palette && !is_colour)
+        return NOT_READ(reading, "%s", photometric == TIFF_CMYK ? "in CMYK" : "in an unusual colour space");
+    const uint64_t colours = is_colour ? 3 : 1, most = is_palette || photometric == TIFF_YCBCR ? colours : colours + 1;
+    if (samples < colours || samples > most)
+        return NOT_READ(reading, "with %llu channels", (unsigned long long)samples);
+    const int bits = header->bits;
+    if (bits != 8 && (bits != 16 || is_palette) && (is_colour || samples > 1 || (bits != 1 && bits != 2 && bits != 4)))
+        return NOT_READ(reading, "with %d bits per sample", bits);
+    header->photometric = (unsigned)photometric;
+    header->samples = (int)samples;
+    header->compression = (unsigned)tiff_find_number(first, TIFF_TAG_COMPRESSION, 1);
+    header->is_associated = samples > colours && tiff_find_number(first, TIFF_TAG_EXTRA, 0) == TIFF_ASSOCIATED;
+    if (photometric == TIFF_YCBCR && (header->compression != TIFF_JPEG || bits != 8))
+        return NOT_READ(reading, "in YCbCr %s", "without JPEG");
+    if (is_palette && (!tiff_find(first, TIFF_TAG_PALETTE, &palette) || palette.count < (size_t)3 << bits))
+        return DAMAGED(reading, "it has no palette of %d colours", 1 << bits);
+    info->channels = is_palette ? 3 : (int)samples;
+    info->bits = bits == 16 ? 16 : 8;
+    return check_compression(reading, header);
+}
+
+/* Read the sides of strips or tiles. */
+static bool read_cells(const struct reading *reading, struct tiff_header *header, const struct codec_info *info)
+{
+    const struct tiff_directory *first = &reading->first;
+    struct tiff_entry entry;
+    header->is_tiled = tiff_find(first, TIFF_TAG_TILES, &entry);
+    header->is_separate = tiff_find_number(first, TIFF_TAG_PLANAR, 1) == 2 && header->samples > 1;
+    uint64_t width = (uint64_t)info->width, height = (uint64_t)info->height;
+    if (header->is_tiled) {
+        width = tiff_find_number(first, TIFF_TAG_TILE_WIDTH, 0);
+        height = tiff_find_number(first, TIFF_TAG_TILE_HEIGHT, 0);
+    } else {
+        const uint64_t rows = tiff_find_number(first, TIFF_TAG_STRIP_ROWS, height);
+        height = rows < height ? rows : height;
+    }
+    if (width == 0 || height == 0 || (header->is_tiled && (width > CELL_SIDE_MAX || height > CELL_SIDE_MAX)))
+        return DAMAGED(reading, "its strips or tiles have %llu x %llu pixels", (unsigned long long)width,
+                       (unsigned long long)height);
+    if (header->is_tiled && header->bits < 8 && width % 8 != 0)
+        return DAMAGED(reading, "its tiles are %llu pixels wide, which is no multiple of 8", (unsigned long long)width);
+    header->cell_width = (int)width;
+    header->cell_height = (int)height;
+    header->cells = (((size_t)info->width - 1) / width + 1) * (((size_t)info->height - 1) / height + 1) *
+                    (header->is_separate ? (size_t)header->samples : 1);
+    return true;
+}
+
+/* Check that each strip or tile is in the file, and add up their bytes. */
+static bool check_cells(const struct reading *reading, struct tiff_header *header, struct codec_info *info)
+{
+    const struct tiff_directory *first = &reading->first;
+    struct tiff_entry places, sizes;
+    if (!tiff_find(first, header->is_tiled ? TIFF_TAG_TILES : TIFF_TAG_STRIPS, &places) ||
+        !tiff_find(first, header->is_tiled ? TIFF_TAG_TILE_SIZES : TIFF_TAG_STRIP_SIZES, &sizes) ||
+        places.count < header->cells || sizes.count < header->cells)
+        return DAMAGED(reading, "it does not list its %zu strips or tiles", header->cells);
+    for (size_t i = 0; i < header->cells; i++) {
+        const uint64_t place = tiff_number(first, &places, i), size = tiff_number(first, &sizes, i);
+        if (size == 0)
+            return DAMAGED(reading, "strip or tile %zu is empty", i);
+        if (place > first->size || size > first->size - place)
+            return error_about(
+                reading->error, ERROR_WORK, reading->name,
+                "the TIFF file is truncated: strip or tile %zu at byte %llu claims %llu bytes; get an intact "
+                "copy",
+                i, (unsigned long long)place, (unsigned long long)size);
+        info->data += (size_t)size;
+        header->cell_max = size > header->cell_max ? (size_t)size : header->cell_max;
+    }
+    const uint64_t ratio = max_ratio(header->compression);
+    const uint64_t rows = header->is_tiled
+                              ? header->cells * (uint64_t)header->cell_height
+                              : (uint64_t)info->height * (header->is_separate ? (uint64_t)header->samples : 1);
+    const uint64_t row = tiff_cell_row(header);
+    info->is_too_short = ratio > 0 && (rows > UINT64_MAX / row || rows * row / ratio > info->data);
+    info->data = info->data < first->size ? info->data : first->size; /* strips may overlap */
+    return true;
+}
+
+/* The other content: further directories, but for smaller sizes of a picture; and what stands below a small first
+ * picture, as cameras do it. */
+static unsigned find_others(const struct reading *reading)
+{
+    struct tiff_directory directory = reading->first;
+    struct tiff_entry entry;
+    const bool is_small = tiff_find_number(&directory, TIFF_TAG_KIND, 0) & SMALLER;
+    if (is_small && tiff_find(&directory, TIFF_TAG_DIRECTORIES, &entry))
+        return 1U << OTHER_RAW;
+    for (int i = 0; i < PAGES_MAX && directory.next != 0; i++) {
+        if (!tiff_open_at(&reading->first, directory.next, &directory))
+            break;
+        if (!(tiff_find_number(&directory, TIFF_TAG_KIND, 0) & SMALLER))
+            return 1U << OTHER_PICTURES;
+    }
+    return 0;
+}
+
+bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
+{
+    struct reading reading = {.name = name, .error = error};
+    struct tiff_header header = {0};
+    struct tiff_entry entry;
+    if (!tiff_open_first(bytes, size, &reading.first))
+        return DAMAGED(&reading, "its first directory is not in the %zu bytes of the file", size);
+    const uint64_t width = tiff_find_number(&reading.first, TIFF_TAG_WIDTH, 0);
+    const uint64_t height = tiff_find_number(&reading.first, TIFF_TAG_HEIGHT, 0);
+    if (tiff_find(&reading.first, TIFF_TAG_DNG, &entry))
+        return NOT_READ(&reading, "%s", "of a camera's raw samples (DNG)");
+    if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX)
+        return DAMAGED(&reading, "it claims %llu x %llu pixels", (unsigned long long)width, (unsigned long long)height);
+    *info = (struct codec_info){.width = (int)width, .height = (int)height};
+    if (!read_colours(&reading, &header, info) || !read_cells(&reading, &header, info) ||
+        !check_cells(&reading, &header, info))
+        return false;
+    info->tiff = header;
+    info->other_content = find_others(&reading);
+    return true;
+}

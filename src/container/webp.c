@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "container/webp.h"
+
+#include "container/check.h"
+#include "container/other_content.h"
+
+#include <string.h>
+
+/* ---- The walk ---- */
+
+struct webp_walk webp_walk_begin(const uint8_t *bytes)
+{
+    return (struct webp_walk){.bytes = bytes, .end = (size_t)webp_file_size(bytes), .at = WEBP_HEAD};
+}
+
+bool webp_walk_next(struct webp_walk *walk, struct webp_chunk *chunk)
+{
+    const size_t left = walk->end - walk->at;
+    if (left < WEBP_CHUNK_HEAD)
+        return false;
+    const uint8_t *head = walk->bytes + walk->at;
+    *chunk = (struct webp_chunk){
+        .at = walk->at, .type = head, .data = head + WEBP_CHUNK_HEAD, .size = bytes_number(head + 4, 4, false)};
+    if (chunk->size > left - WEBP_CHUNK_HEAD)
+        return false;
+    const size_t whole = WEBP_CHUNK_HEAD + chunk->size + chunk->size % 2;
+    walk->at += whole < left ? whole : left; /* the zero after the last chunk may be missing */
+    return true;
+}
+
+bool webp_chunk_append(struct blob *out, const char *type, const uint8_t *data, size_t size)
+{
+    uint8_t head[WEBP_CHUNK_HEAD];
+    memcpy(head, type, 4);
+    bytes_put_number(head + 4, 4, false, (uint32_t)size);
+    return blob_append(out, head, sizeof head) && blob_append(out, data, size) && blob_append(out, "", size % 2);
+}
+
+/* ---- The check ---- */
+
+struct reading {
+    const uint8_t *bytes;
+    const char *name;
+    struct error *error;
+};
+
+#define DAMAGED(reading, format, ...)                                                                                  \
+    error_about((reading)->error, ERROR_WORK, (reading)->name,                                                         \
+                "the WebP file is damaged: " format "; get an intact copy", __VA_ARGS__)
+
+/* Report the chunk at which WALK has stopped, if there is one. Returns whether there is none. */
+static bool check_end(const struct reading *reading, const struct webp_walk *walk)
+{
+    return walk->at == walk->end || DAMAGED(reading, "the chunk at byte %zu is longer than what holds it", walk->at);
+}
+
+/* Read the sides of the picture in CHUNK, VP8 or VP8L. A frame of VP8 begins with three bytes, a start code and the
+ * sides (RFC 6386, 9.1): bit 0 of the first byte is 0 in a key frame, bit 4 says that the frame is shown. */
+static bool read_picture(const struct reading *reading, const struct webp_chunk *chunk, struct webp_header *header)
+{
+    const uint8_t *data = chunk->data;
+    header->lossless = webp_chunk_is(chunk, "VP8L");
+    if (header->lossless) {
+        const uint32_t bits = chunk->size >= 5 ? bytes_number(data + 1, 4, false) : 0;
+        if (chunk->size < 5 || data[0] != 0x2f || bits >> 29 != 0)
+            return DAMAGED(reading, "its picture at byte %zu has no header", chunk->at);
+        header->width = (int)(bits & 0x3fff) + 1;
+        header->height = (int)(bits >> 14 & 0x3fff) + 1;
+        header->has_alpha = bits >> 28 & 1;
+        return true;
+    }
+    if (chunk->size < 10 || (data[0] & 0x11) != 0x10 || memcmp(data + 3, "\x9d\x01\x2a", 3) != 0)
+        return DAMAGED(reading, "its picture at byte %zu has no header", chunk->at);
+    header->width = (int)(bytes_number(data + 6, 2, false) & 0x3fff);
+    header->height = (int)(bytes_number(data + 8, 2, false) & 0x3fff);
+    return (header->width > 0 && header->height > 0) || DAMAGED(reading, "it has %s pixels", "no");
+}
+
+/* Find the picture in WALK, and fill HEADER but for its place. An ALPH chunk counts before VP8 only. */
+static bool find_picture(const struct reading *reading, struct webp_walk *walk, struct webp_header *header)
+{
+    struct webp_chunk chunk;
+    size_t alpha = 0;
+    while (webp_walk_next(walk, &chunk)) {
+        if (webp_chunk_is(&chunk, "ALPH") && alpha == 0)
+            alpha = chunk.at;
+        if (!webp_chunk_is(&chunk, "VP8 ") && !webp_chunk_is(&chunk, "VP8L"))
+            continue;
+        if (!read_picture(reading, &chunk, header))
+            return false;
+        const bool uses_alpha = alpha > 0 && !header->lossless;
+        header->has_alpha = header->has_alpha || uses_alpha;
+        header->data = uses_alpha ? alpha : chunk.at;
+        header->size = walk->at - header->data;
+        return true;
+    }
+    return check_end(reading, walk) && DAMAGED(reading, "it holds no %s", "picture");
+}
+
+/* Read the frame in CHUNK, ANMF: x / 2, y / 2, width - 1, height - 1 and a duration in 3 bytes each, then flags, then
+ * chunks. */
+static bool read_frame(const struct reading *reading, const struct webp_chunk *chunk, struct webp_header *header)
+{
+    enum { FRAME = 16 };
+    const size_t start = (size_t)(chunk->data - reading->bytes);
+    struct webp_walk walk = {.bytes = reading->bytes, .end = start + chunk->size, .at = start + FRAME};
+    if (chunk->size < FRAME)
+        return DAMAGED(reading, "its frame at byte %zu has no header", chunk->at);
+    if (!find_picture(reading, &walk, header))
+        return false;
+    header->x = 2 * (int)bytes_number(chunk->data, 3, false);
+    header->y = 2 * (int)bytes_number(chunk->data + 3, 3, false);
+    return (header->width == (int)bytes_number(chunk->data + 6, 3, false) + 1 &&
+            header->height == (int)bytes_number(chunk->data + 9, 3, false) + 1) ||
+           DAMAGED(reading, "its frame at byte %zu has other sides than the picture in it", chunk->at);
+}
+
+/* Find the first picture in the chunks of an extended file, after VP8X, and count the frames. */
+static bool find_first(const struct reading *reading, struct webp_walk *walk, bool is_animation,
+                       struct webp_header *header, int *frames)
+{
+    struct webp_chunk chunk;
+    struct webp_walk first = *walk;
+    if (!is_animation && !find_picture(reading, &first, header))
+        return false;
+    while (webp_walk_next(walk, &chunk))
+        if (is_animation && webp_chunk_is(&chunk, "ANMF") && (*frames)++ == 0 && !read_frame(reading, &chunk, header))
+            return false;
+    return check_end(reading, walk) &&
+           (!is_animation || *frames > 0 || DAMAGED(reading, "it is an animation without %s", "a frame"));
+}
+
+/* Are there too few data for the picture? A macroblock of 16 x 16 pixels takes at least 3 bits: its modes have fixed
+ * probabilities (RFC 6386, 11.2 and 11.4). A pixel of a lossless picture may take none. */
+static bool is_too_short(const struct webp_header *header)
+{
+    const uint64_t blocks = (uint64_t)((header->width + 15) / 16) * (uint64_t)((header->height + 15) / 16);
+    return !header->lossless && 3 * blocks > 8 * (uint64_t)header->size;
+}
+
+bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
+{
+    const struct reading reading = {bytes, name, error};
+    struct webp_header header = {0};
+    struct webp_chunk chunk;
+    int width = 0, height = 0, frames = 0;
+    if (memcmp(bytes, "RIFF", 4) != 0 || webp_file_size(bytes) < WEBP_HEAD)
+        return DAMAGED(&reading, "its first %d bytes are wrong", WEBP_HEAD);
+    if (webp_file_size(bytes) > size)
+        return error_about(error, ERROR_WORK, name,
+                           "the WebP file is truncated: it has %zu of %llu bytes; get an intact copy", size,
+                           (unsigned long long)webp_file_size(bytes));
+    struct webp_walk walk = webp_walk_begin(bytes);
+    const struct webp_walk all = walk;
+    const bool is_extended = webp_walk_next(&walk, &chunk) && webp_chunk_is(&chunk, "VP8X");
+    if (is_extended && chunk.size >= WEBP_EXTENDED_DATA) {
+        width = (int)bytes_number(chunk.data + 4, 3, false) + 1;
+        height = (int)bytes_number(chunk.data + 7, 3, false) + 1;
+    } else {
+        walk = all;
+    }
+    if (!find_first(&reading, &walk, width > 0 && chunk.data[0] & WEBP_ANIMATION, &header, &frames))
+        return false;
+    if (width == 0 && header.size > 0) {
+        width = header.width;
+        height = header.height;
+    }
+    if (width > WEBP_SIDE_MAX || height > WEBP_SIDE_MAX || header.x + header.width > width ||
+        header.y + header.height > height || (frames == 0 && (header.width < width || header.height < height)))
+        return DAMAGED(&reading, "its picture of %d x %d pixels does not fit its canvas of %d x %d", header.width,
+                       header.height, width, height);
+    *info = (struct codec_info){
+        .width = width,
+        .height = height,
+        .channels = header.has_alpha || header.width < width || header.height < height ? 4 : 3,
+        .bits = 8,
+        .data = header.size,
+        .is_too_short = is_too_short(&header),
+        .webp = header,
+    };
+    info->other_content = (frames > 1 ? 1U << OTHER_FRAMES : 0) |
+                          container_other_content_behind(bytes, size, all.end, &(struct jpeg_segment){0});
+    return true;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The container of WebP: RIFF chunks (RFC 9649, section 2). This file walks over chunks for the check and the metadata,
+ * and writes them. It knows nothing of samples. */
+#ifndef GPUCONV_WEBP_H
+#define GPUCONV_WEBP_H
+
+#include "base/bytes.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WEBP_HEAD = 12,          /* "RIFF", the bytes after this number, "WEBP" */
+    WEBP_CHUNK_HEAD = 8,     /* a chunk's type and length, before its data; a zero follows data of an odd length */
+    WEBP_EXTENDED_DATA = 10, /* bytes of data in VP8X: flags, 3 zeros, width - 1 and height - 1 in 3 bytes each */
+    WEBP_SIDE_MAX = 1 << 14, /* pixels on a side of a picture */
+};
+
+/* The flags of VP8X. */
+enum { WEBP_ANIMATION = 2, WEBP_XMP = 4, WEBP_EXIF = 8, WEBP_ALPHA = 16, WEBP_ICC = 32 };
+
+/* The first picture of a file. */
+struct webp_header {
+    int x, y, width, height; /* its place on the canvas, which it fills unless the file is an animation */
+    bool has_alpha, lossless;
+    size_t data, size; /* its chunks in the file: VP8L, or VP8 and before it perhaps ALPH */
+};
+
+/* A complete chunk. */
+struct webp_chunk {
+    size_t at;           /* the place of its type in the file */
+    const uint8_t *type; /* four letters */
+    const uint8_t *data;
+    size_t size; /* of the data in bytes */
+};
+
+/* A walk over the chunks in the first END of BYTES. */
+struct webp_walk {
+    const uint8_t *bytes;
+    size_t end, at; /* AT: the next chunk */
+};
+
+/* Begin a walk at the first chunk of a file, which is at least as long as its head says. */
+struct webp_walk webp_walk_begin(const uint8_t *bytes);
+
+/* Step to the next chunk and fill CHUNK. Returns false at the end; walk->at is less than walk->end if the chunk there
+ * is longer than what is left. */
+bool webp_walk_next(struct webp_walk *walk, struct webp_chunk *chunk);
+
+/* Is CHUNK of this type, four letters? */
+static inline bool webp_chunk_is(const struct webp_chunk *chunk, const char *type)
+{
+    return memcmp(chunk->type, type, 4) == 0;
+}
+
+/* Append a chunk with SIZE bytes of data. Returns false if there is not enough memory. */
+bool webp_chunk_append(struct blob *out, const char *type, const uint8_t *data, size_t size);
+
+/* The bytes of the file from "RIFF" on, as its head says. */
+static inline uint64_t webp_file_size(const uint8_t *bytes)
+{
+    return (uint64_t)WEBP_CHUNK_HEAD + bytes_number(bytes + 4, 4, false);
+}
+
+#endif

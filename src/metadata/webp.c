@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Metadata in the chunks of a WebP: a profile, EXIF and XMP. */
+#include "metadata/metadata_internal.h"
+
+#include "container/check.h"
+
+bool metadata_read_webp(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
+{
+    struct webp_walk walk = webp_walk_begin(bytes);
+    struct webp_chunk chunk;
+    bool done = true;
+    (void)size;
+    metadata->orientation = 1;
+    while (done && webp_walk_next(&walk, &chunk)) {
+        if (webp_chunk_is(&chunk, "ICCP") && metadata->icc.size == 0)
+            done = metadata_add_icc(metadata, chunk.data, chunk.size);
+        else if (webp_chunk_is(&chunk, "EXIF"))
+            done = metadata_add_exif(metadata, chunk.data, chunk.size);
+        else if (webp_chunk_is(&chunk, "XMP "))
+            done = metadata_add_xmp(metadata, chunk.data, chunk.size);
+    }
+    return metadata_read_end(done, metadata, error);
+}
+
+/* Append VP8X, unless the file has it, and the profile, which belongs before the picture. */
+static bool append_head(const struct metadata *metadata, const struct codec_info *info, unsigned flags,
+                        bool is_extended, struct blob *out)
+{
+    uint8_t data[WEBP_EXTENDED_DATA] = {(uint8_t)flags};
+    bytes_put_number(data + 4, 3, false, (uint32_t)info->width - 1);
+    bytes_put_number(data + 7, 3, false, (uint32_t)info->height - 1);
+    return (is_extended || webp_chunk_append(out, "VP8X", data, sizeof data)) &&
+           (!(flags & WEBP_ICC) || webp_chunk_append(out, "ICCP", metadata->icc.bytes, metadata->icc.size));
+}
+
+static bool append_tail(const struct metadata *metadata, struct blob *out)
+{
+    return (metadata->exif.size == 0 || webp_chunk_append(out, "EXIF", metadata->exif.bytes, metadata->exif.size)) &&
+           (metadata->xmp.size == 0 || webp_chunk_append(out, "XMP ", metadata->xmp.bytes, metadata->xmp.size));
+}
+
+bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                         struct error *error)
+{
+    struct webp_walk walk = webp_walk_begin(*bytes);
+    struct webp_chunk chunk;
+    struct codec_info info;
+    struct blob head = {0}, tail = {0};
+    const bool is_extended = webp_walk_next(&walk, &chunk) && webp_chunk_is(&chunk, "VP8X");
+    *dropped = (metadata->iptc.size > 0 ? metadata_bit(METADATA_IPTC, METADATA_NO_PLACE) : 0) |
+               (metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NO_PLACE) : 0);
+    const unsigned flags = (metadata_has_icc_for(metadata, false, dropped) ? WEBP_ICC : 0U) |
+                           (metadata->exif.size > 0 ? WEBP_EXIF : 0U) | (metadata->xmp.size > 0 ? WEBP_XMP : 0U);
+    if (flags == 0)
+        return true;
+    if (!webp_check(*bytes, *size, "the output", &info, error))
+        return false;
+    if (is_extended)
+        (*bytes)[chunk.data - *bytes] |= (uint8_t)flags;
+    const bool done = append_head(metadata, &info, flags | (info.webp.has_alpha ? WEBP_ALPHA : 0U), is_extended, &head);
+    if (!metadata_insert(append_tail(metadata, &tail), &tail, *size, bytes, size, error)) {
+        blob_free(&head);
+        return false;
+    }
+    if (!metadata_insert(done, &head, is_extended ? walk.at : WEBP_HEAD, bytes, size, error))
+        return false;
+    bytes_put_number(*bytes + 4, 4, false, (uint32_t)(*size - WEBP_CHUNK_HEAD));
+    return true;
+}
