@@ -3,12 +3,12 @@
 """Time batches of photos: batch_bench.py GPUCONV [--count 200] [--filter sharpen] [--formats png,jpg] [--runs 3]
 [--no-peers] [--json FILE].
 
-The photos have 2 to 15 Mpixel, PNG and JPEG in turn unless --formats names one, made from samples/: enlarged, with a
-little noise, so that they compress like photos. --keep FOLDER copies them there. Timed are gpuconv on the CPU and on 1,
-2, 4... GPUs, and, if installed, libvips under xargs and OpenCV, each with one process a core (not with --no-peers). All
-read and write the same folders, which should be in memory (--folder, default /dev/shm). The script prints a table and,
-with --json, writes JSON: medians of images and megapixels a second, the peak memory of all processes of a run, and the
-share of each stage in gpuconv's time.
+The photos have 2 to 15 Mpixel, PNG and JPEG in turn unless --formats names others: webp or tif, alone. They are made
+from samples/: enlarged, with a little noise, so that they compress like photos. --keep FOLDER copies them there. Timed
+are gpuconv on the CPU and on 1, 2, 4... GPUs, and, if installed, libvips under xargs and OpenCV, each with one process
+a core (not with --no-peers). All read and write the same folders, which should be in memory (--folder, default
+/dev/shm). The script prints a table and, with --json, writes JSON: medians of images and megapixels a second, the peak
+memory of all processes of a run, and the share of each stage in gpuconv's time.
 
 codec: the rate of as many cores that only decode and encode, each as fast as one alone. gpuconv's rate is also given in
 percent of it."""
@@ -27,6 +27,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SAMPLES = ("astronaut.png", "cat.png", "coffee.png", "rocket.jpg")
 MEGAPIXELS = (2, 3, 5, 6, 8, 10, 12, 15)
+VIPS_OPTIONS = {"webp": "[Q=90]", "tif": "[compression=deflate,predictor=horizontal]"}  # as gpuconv writes them
 NOISE = 4  # standard deviation: as a photo at a middling sensitivity
 MATRICES = {  # for the peers; must be gpuconv's filters
     "sharpen": (1, ((0, -1, 0), (-1, 5, -1), (0, -1, 0))),
@@ -40,7 +41,8 @@ taps = numpy.array(rows, dtype=numpy.float32) / scale
 def work(name):
     image = cv2.imread(os.path.join(source, name), cv2.IMREAD_UNCHANGED)
     filtered = cv2.filter2D(image, -1, taps, borderType=cv2.BORDER_REPLICATE)
-    cv2.imwrite(os.path.join(target, name), filtered, [cv2.IMWRITE_JPEG_QUALITY, 90] if name.endswith('.jpg') else [])
+    options = {'jpg': [cv2.IMWRITE_JPEG_QUALITY, 90], 'webp': [cv2.IMWRITE_WEBP_QUALITY, 90]}
+    cv2.imwrite(os.path.join(target, name), filtered, options.get(name.rpartition('.')[2], []))
 cv2.setNumThreads(1)
 with multiprocessing.Pool(workers) as pool:
     pool.map(work, sorted(os.listdir(source)), chunksize=1)
@@ -61,6 +63,8 @@ def make_with_opencv(sample, path, width, height, seed, level=None):
     image += numpy.random.default_rng(seed).standard_normal(image.shape, dtype=numpy.float32) * NOISE
     if path.endswith(".jpg"):
         options = [cv2.IMWRITE_JPEG_QUALITY, 90]
+    elif path.endswith(".webp"):
+        options = [cv2.IMWRITE_WEBP_QUALITY, 90]  # else it would be lossless
     else:
         options = [] if level is None else [cv2.IMWRITE_PNG_COMPRESSION, level]
     cv2.imwrite(path, numpy.clip(image + 0.5, 0, 255).astype(numpy.uint8), options)
@@ -68,7 +72,8 @@ def make_with_opencv(sample, path, width, height, seed, level=None):
 
 def make_with_vips(sample, path, width, height, seed, level=6):
     parts = [f"{path}.{i}.v" for i in range(5)]
-    options = "[Q=90]" if path.endswith(".jpg") else f"[compression={level}]"
+    suffix = path.rpartition(".")[2]
+    options = VIPS_OPTIONS.get(suffix, "[Q=90]" if suffix == "jpg" else f"[compression={level}]")
     for command in (["colourspace", sample, parts[0], "srgb"],
                     ["extract_band", parts[0], parts[1], "0", "--n", "3"],
                     ["thumbnail", parts[1], parts[2], str(width), "--height", str(height), "--size", "force"],
@@ -172,7 +177,8 @@ def commands(arguments, source, output, report):
             file.write(f"{len(rows[0])} {len(rows)} {scale} 0\n")
             file.writelines(" ".join(map(str, row)) + "\n" for row in rows)
         yield "vips, xargs", ["sh", "-c", 'cd "$0" && ls | VIPS_CONCURRENCY=1 xargs -P "$3" -I {} '
-                              'vips conv {} "$1/{}" "$2" --precision integer', source, output, matrix, str(workers)]
+                              'vips conv {} "$1/{}$4" "$2" --precision integer', source, output, matrix, str(workers),
+                              VIPS_OPTIONS.get(arguments.formats, "")]
     if has_opencv():
         yield "OpenCV, processes", [sys.executable, "-c", CV_SCRIPT, source, output, str(scale), repr(rows),
                                     str(workers)]
