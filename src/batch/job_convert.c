@@ -81,8 +81,8 @@ enum { THREAD_BYTES = 1 << 19 };
  *                                     from --compression 2 on 2 S more for filtered rows and a second stream
  *
  * So 4 S bound a decoder and 4.5 S an encoder, which follows it. What a codec says beyond 3 S for a reader, or 2 S for
- * a writer that gets rows, comes on top, as bands do. For a GPU the pipeline keeps S, the
- * data of the file, and S for the stream of a PNG that the GPU encodes.
+ * a writer that gets rows, comes on top, as bands do. For a GPU the pipeline keeps S, the data of the file, and S for
+ * the stream of a PNG that the GPU encodes.
  *
  * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
  * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */

@@ -219,9 +219,10 @@ struct gpuconv_options {
 };
 
 /* Apply FILTER to IN, and write the result to OUT, which has the size that gpuconv_filter_size says, and the same
- * channels, type, number of images and kind of memory. Filters that change the size need a context on the CPU. OPTIONS may be NULL. Samples of 8 and 16 bits become the bytes that the command line makes, on every
- * machine, with any number of threads. Floats are neither rounded nor clamped: their sums depend on the order, so they
- * agree with the exact result only within the rounding of float, and machines may differ.
+ * channels, type, number of images and kind of memory. Filters that change the size need a context on the CPU. OPTIONS
+ * may be NULL. Samples of 8 and 16 bits become the bytes that the command line makes, on every machine, with any number
+ * of threads. Floats are neither rounded nor clamped: their sums depend on the order, so they agree with the exact
+ * result only within the rounding of float, and machines may differ.
  *
  * IN and OUT may overlap, or be the same; then memory for one more image is used. Several images in device memory may
  * not. In OUT, no two samples may share memory. Bytes between the samples of OUT are not written.

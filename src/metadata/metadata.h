@@ -122,9 +122,8 @@ const char *metadata_curve_name(enum curve_source source);
 
 /* Put METADATA into the encoded file of *SIZE bytes at *BYTES, which a larger allocation replaces. DROPPED becomes the
  * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It
- * silently loses gamma, chromaticities and coding, because a JPEG has no place for them. A WebP also
- * loses the resolution, but for EXIF's. Fails only if there is not
- * enough memory; the file is then unchanged. */
+ * silently loses gamma, chromaticities and coding, because a JPEG has no place for them. A WebP also loses the
+ * resolution, but for EXIF's. Fails only if there is not enough memory; the file is then unchanged. */
 bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                         struct error *error);
 bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,

@@ -30,9 +30,8 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
 bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes,
                   size_t size);
 
-/* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD or in a
- * whole TIFF file, an XMP packet, or several of
- * Photoshop's resources. Only the first EXIF and the first packet count. */
+/* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD or in a whole TIFF file, an XMP
+ * packet, or several of Photoshop's resources. Only the first EXIF and the first packet count. */
 bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, size_t size);
@@ -89,8 +88,7 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
 
 /* Append a directory of a little-endian TIFF file to OUT, which will be at byte BASE of the file: OWN_COUNT entries of
  * 12 bytes, and those of EXIF, a block from exif_rebuild or an empty one, whose tags are not among them. OUT has some
- * bytes already. Returns false if
- * there is not enough memory. */
+ * bytes already. Returns false if there is not enough memory. */
 bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *own, size_t own_count,
                            struct blob *out);
 
