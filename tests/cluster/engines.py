@@ -131,8 +131,8 @@ def parallel(program, jobs):
     if not shutil.which("parallel"):
         skip("GNU parallel is not installed")
     lines = "".join(json.dumps(job) + "\n" for job in jobs).encode()
-    done = subprocess.run(["parallel", "--pipe", "-j4", "-N100", program, "-q", "-j1", "--filter", "blur", "--jobs-from", "-"],
-                          input=lines, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(["parallel", "--pipe", "-j4", "-N100", "-q", program, "-q", "-j1", "--filter", "blur", "--jobs-from",
+                           "-"], input=lines, stdout=subprocess.PIPE, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -2,6 +2,7 @@
 """What the tests of faults share: run gpuconv in a folder of its own, and check how it ended."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,11 @@ def picture(width, height, channels=3, seed=0):
     """The bytes of a PNG file; each seed gives another picture."""
     samples = bytes((7 * x * y + 3 * x + 11 * y + seed) & 255 for y in range(height) for x in range(width * channels))
     return png(width, height, channels, 8, unfiltered(samples, width * channels))
+
+
+def loadable(library):
+    """The path of a copy in the folder of the test, without a space, which would end it in LD_PRELOAD."""
+    return os.path.abspath(shutil.copy(library, "failing.so"))
 
 
 def write(path, data):

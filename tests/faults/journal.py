@@ -74,12 +74,13 @@ def check_rest(command, originals, want, what):
 def test_every_call(_):
     originals, want = make("few", FILES, 20)
     command = [program, "-q", "-j1", "--in-place", "--report", "r.jsonl", "sharpen", "work"]
+    failing = faults.loadable(library)
     for more in ({}, {"GPUCONV_POWER": "1"}, {"GPUCONV_NAMED": "1"}):
         counts = set()
         for number in range(1, 99):
             reset(originals)
             what = f"call {number} {more}"
-            ended = run(command, faults.environment(LD_PRELOAD=library, GPUCONV_KILL=str(number), **more))
+            ended = run(command, faults.environment(LD_PRELOAD=failing, GPUCONV_KILL=str(number), **more))
             if ended.status == 0:
                 break
             check(ended.status == -signal.SIGKILL, f"{what}: {ended.status}, {ended.lines()}")

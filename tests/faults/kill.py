@@ -33,6 +33,7 @@ def temporary(name):
 
 
 def test(program):
+    failing = faults.loadable(library)
     os.mkdir("in")
     for index in range(FILES):
         faults.write(f"in/{index}.png", faults.picture(40 + index % 50, 30, 3, index))
@@ -48,7 +49,7 @@ def test(program):
     killed = partly = left_over = 0
     for number in range(ROUNDS):
         named, in_place = number % 2 == 1, number % 4 >= 2
-        values = faults.environment(LD_PRELOAD=library, GPUCONV_NAMED="1") if named else faults.environment()
+        values = faults.environment(LD_PRELOAD=failing, GPUCONV_NAMED="1") if named else faults.environment()
         what = f"round {number}{', named' if named else ''}{', in place' if in_place else ''}"
         shutil.rmtree("out")
         if in_place:

@@ -153,13 +153,14 @@ def refuse(program, library, scenario, kind):
 
 
 def test(program):
-    library = os.path.abspath(os.path.join(before, sys.argv[2]))
+    library = faults.loadable(os.path.join(before, sys.argv[2]))
     prepare(program)
     if has_codec(program, "libwebp"):
         run([program, "identity", "in/c.png", "in/c.webp"])
         SCENARIOS.extend(WEBP)
     for scenario in SCENARIOS:
         tried = [refuse(program, library, scenario, kind) for kind in ("memory", "thread")]
+        check(tried[0] > 0, f"{scenario.name}: no call for memory was counted")
         print(f"{scenario.name}: {tried[0]} calls for memory, {tried[1]} for threads")
 
 
