@@ -91,9 +91,9 @@ static void free_recipe(struct recipe *recipe)
 /* Set the option NAME as a line says: with its KIND, which is one of struct job_line's, and VALUE. */
 static bool set_option(struct recipe *recipe, const char *name, char kind, const char *value, struct error *error)
 {
-    char dashed[64];
     const struct option *o = option_find(name, strlen(name));
     if (o == NULL) {
+        char dashed[64];
         snprintf(dashed, sizeof dashed, "--%s", name);
         return suggest_option(dashed, strlen(dashed), recipe->compares, error);
     }

@@ -199,7 +199,9 @@ static bool write_output(struct job_worker *worker, struct conversion *conversio
     const bool in_place = worker->settings->in_place;
     if (conversion->job->in_memory) {
         uint8_t *smaller = realloc(conversion->output, result->output_bytes); /* it may wait for other jobs */
-        result->output = smaller != NULL ? smaller : conversion->output;
+        if (smaller != NULL)
+            conversion->output = smaller;
+        result->output = conversion->output;
         conversion->output = NULL;
         return true;
     }

@@ -168,6 +168,7 @@ void compare_pair(struct pair_worker *worker, const struct compare_settings *set
     worker->settings = settings;
     worker->no_new_files = &no_new_files;
     pair_compare(worker, row);
+    worker->no_new_files = NULL;
 }
 
 void compare_worker_free(struct pair_worker *worker)
