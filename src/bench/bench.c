@@ -78,11 +78,24 @@ static double peak_of(const struct bench *bench, const struct variant *variant, 
     return variant->unit == UNIT_DP4A ? bench->peaks.dp4a : bench->peaks.tensor;
 }
 
+/* The multiply-adds of a row of VARIANT. */
+static double multiply_adds(const struct bench_case *c, const struct variant *variant, const struct filter *filter)
+{
+    if (filter_resizes(filter)) {
+        const struct resize_work work = filter_resize_work(filter, c->size.width, c->size.height);
+        return c->size.planes * (work.columns + work.rows);
+    }
+    return size_samples(&c->size) *
+           (variant->accepts == ACCEPTS_RANK_1 ? filter->width + filter->height : filter_multiply_adds(filter));
+}
+
 /* Compute the rates of a row from its median time. VARIANT is NULL for a copy. */
 static void set_rates(const struct bench_case *c, const struct variant *variant, struct bench_row *row)
 {
     const double samples = size_samples(&c->size), seconds = row->median_ms / 1e3;
-    const double bytes = 2 * samples * (double)sample_bytes(c->sample);
+    const double outputs =
+        row->filter != NULL ? (double)c->expected.width * c->expected.height * c->expected.count : samples;
+    const double bytes = (samples + outputs) * (double)sample_bytes(c->sample);
     const double copy_seconds = c->copy_ms[row->backend] / 1e3;
     row->memory_bound = true;
     if (row->runs == 0)
@@ -93,9 +106,7 @@ static void set_rates(const struct bench_case *c, const struct variant *variant,
     row->percent_copy = 100 * copy_seconds / seconds;
     if (variant == NULL)
         return;
-    const struct filter *filter = row->filter;
-    const double macs =
-        samples * (variant->accepts == ACCEPTS_RANK_1 ? filter->width + filter->height : filter_multiply_adds(filter));
+    const double macs = multiply_adds(c, variant, row->filter);
     const double peak = peak_of(c->bench, variant, c->sample);
     row->tmac_s = macs / seconds / 1e12;
     row->intensity = 2 * macs / bytes;

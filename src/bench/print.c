@@ -207,12 +207,16 @@ static void group_header(FILE *file, const struct bench_row *row)
 {
     fprintf(file, "\n%d x %d, %d plane%s, %s, ", row->size.width, row->size.height, row->size.planes,
             row->size.planes == 1 ? "" : "s", sample_name(row->sample));
-    if (row->filter != NULL) {
+    if (row->filter == NULL) {
+        fputs("copies\n", file);
+    } else if (filter_resizes(row->filter)) {
+        int width = row->size.width, height = row->size.height;
+        filter_resize(row->filter, &width, &height, NULL);
+        fprintf(file, "%s, to %d x %d\n", row->filter->name, width, height);
+    } else {
         text_print_escaped(file, row->filter->name);
         fprintf(file, " (%d x %d taps, %s), border %s\n", row->filter->width, row->filter->height,
                 row->filter->separable ? "separable" : "not separable", border_name(row->border));
-    } else {
-        fputs("copies\n", file);
     }
     fprintf(file, " %-15s %9s %9s %6s %4s %8s %7s %7s %7s %6s %6s %-6s %8s %8s\n", "variant", "median ms", "min ms",
             "spread", "runs", "Gpixel/s", "GB/s", "TMAC/s", "ops/B", "% copy", "% peak", "bound", "up ms", "down ms");

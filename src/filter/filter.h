@@ -219,6 +219,14 @@ extern const char *const filter_forms[][2];
  * may be NULL. */
 bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error);
 
+/* The multiply-adds of both passes. */
+struct resize_work {
+    double columns, rows;
+};
+
+/* The work for a plane of WIDTH x HEIGHT: the columns of the picture are summed for the new rows, and then these rows. */
+struct resize_work filter_resize_work(const struct filter *filter, int width, int height);
+
 /* Is a picture of that size left as it is, because it is smaller than the result and the filter does not enlarge? */
 bool filter_resize_stays(const struct filter *filter, int width, int height);
 

@@ -191,6 +191,17 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
     return true;
 }
 
+struct resize_work filter_resize_work(const struct filter *filter, int width, int height)
+{
+    struct resample_axis columns, rows;
+    int new_width = width, new_height = height;
+    filter_resize(filter, &new_width, &new_height, NULL);
+    resample_shape(&columns, filter->resize.kernel, height, new_height, false);
+    resample_shape(&rows, filter->resize.kernel, width, new_width, false);
+    return (struct resize_work){.columns = (double)width * new_height * columns.count,
+                                .rows = (double)new_width * new_height * rows.count};
+}
+
 /* With the taps v and h over 2^shift, what they should be v' and h', and what the first pass is rounded by, d <= 2^-8:
  *
  *     sum h (sum v in + d) - sum h' sum v' in = sum h d + sum h sum (v - v') in + sum (h - h') sum v' in

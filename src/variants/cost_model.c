@@ -176,23 +176,10 @@ double gradient_cost(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0.11e-12 * taps + 3.3e-12);
 }
 
-/* The multiply-adds of both passes for a plane: most columns are summed for fewer rows, then rows for fewer columns. */
-static void resample_taps(const struct filter *filter, const struct work *work, double *first, double *second)
-{
-    struct resample_axis columns, rows;
-    int width = work->width, height = work->height;
-    filter_resize(filter, &width, &height, NULL);
-    resample_shape(&columns, filter->resize.kernel, work->height, height, false);
-    resample_shape(&rows, filter->resize.kernel, work->width, width, false);
-    *first = (double)work->width * height * columns.count;
-    *second = (double)width * height * rows.count;
-}
-
 double resample_cost(const struct filter *filter, const struct work *work)
 {
-    double first, second;
-    resample_taps(filter, work, &first, &second);
-    return gpu_seconds(work, work->planes * 0.5e-12 * (first + 1.5 * second) / work_samples(work));
+    const struct resize_work passes = filter_resize_work(filter, work->width, work->height);
+    return gpu_seconds(work, work->planes * 0.5e-12 * (passes.columns + 1.5 * passes.rows) / work_samples(work));
 }
 
 /* ---- The CPU's variants ---- */
@@ -205,9 +192,8 @@ static int threads_of(const struct work *work)
 /* The seconds of one core with the fastest instruction set. */
 static double resample_seconds(const struct filter *filter, const struct work *work)
 {
-    double first, second;
-    resample_taps(filter, work, &first, &second);
-    return work->planes * (work->sample == SAMPLE_U8 ? 0.055e-9 : 0.14e-9) * (first + second);
+    const struct resize_work passes = filter_resize_work(filter, work->width, work->height);
+    return work->planes * (work->sample == SAMPLE_U8 ? 0.055e-9 : 0.14e-9) * (passes.columns + passes.rows);
 }
 
 double reference_cost(const struct filter *filter, const struct work *work)
