@@ -195,7 +195,8 @@ def filter(image: Array, filter: Filter | str, *,
         at the moment; 1 is CUDA's legacy default stream.
 
     uint8 and uint16 become the bytes that the command line makes, on every machine. Floats are neither rounded nor
-    clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done.
+    clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done. Only
+    if colours are multiplied by alpha, it waits until it knows whether the image is opaque.
 
     Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,
     MemoryError."""

@@ -72,6 +72,13 @@ void pipeline_close_device(struct device *device)
     (void)device;
 }
 
+bool pipeline_is_opaque(struct device *device, const struct image *image, void *const *stream, bool *is_opaque,
+                        struct error *error)
+{
+    (void)device, (void)image, (void)stream, (void)is_opaque;
+    return no_cuda(error);
+}
+
 bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
                     struct error *error)
 {

@@ -172,6 +172,11 @@ size_t pipeline_stream_need(const struct request *request, const struct image *s
 bool pipeline_open_device(int index, struct device **device, struct error *error);
 void pipeline_close_device(struct device *device);
 
+/* Is alpha the largest level everywhere in IMAGE, which is in the memory of the GPU DEVICE and may have strides? Waits for
+ * the work that is queued on *STREAM. */
+bool pipeline_is_opaque(struct device *device, const struct image *image, void *const *stream, bool *is_opaque,
+                        struct error *error);
+
 /* Apply the filters of a pipeline that is planned for a GPU to IN, and write the result to OUT, an image of the same
  * shape. Both are in the memory of the GPU, may have strides, and may overlap. The work is queued on *STREAM, a
  * cudaStream_t, or on the device's own if STREAM is NULL, and the next wait reports errors of kernels. The host does not

@@ -221,6 +221,18 @@ static bool queue_image(struct pipeline *pipeline, const struct image *in, const
                                               : queue_channels(pipeline, &from, out, &workspace, error);
 }
 
+bool pipeline_is_opaque(struct device *device, const struct image *image, void *const *stream, bool *is_opaque,
+                        struct error *error)
+{
+    struct image packed = *image;
+    if (!device_enter(device, stream, error))
+        return false;
+    const bool done = (is_packed(image) || (reserve_image(device, SLOT_COPY, image, &packed, error) &&
+                                            device_copy_samples(device, image, &packed, error))) &&
+                      device_is_opaque(device, &packed, is_opaque, error);
+    return device_leave(device, done ? error : NULL) && done;
+}
+
 bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
                     struct error *error)
 {

@@ -84,6 +84,30 @@ static void test_device_memory_gives_the_same(void **state)
             }
 }
 
+/* In 16 bits, which weighing by alpha takes, two passes give another level for a few samples. */
+static void test_an_opaque_image_keeps_its_levels(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gaussian:0.6", "gaussian:2", "gaussian:6"};
+    uint8_t *levels = (uint8_t *)out;
+    for (int i = 0; i < 3; i++)
+        for (int channels = 2; channels <= 4; channels += 2) {
+            static uint8_t opaque[SAMPLES];
+            uint32_t noise = 1;
+            for (int k = 0; k < SAMPLES; k++) {
+                noise = noise * 1664525 + 1013904223;
+                opaque[k] = k % channels == channels - 1 ? 255 : (uint8_t)(noise >> 24);
+            }
+            struct gpuconv_view from = view_of(opaque, channels, GPUCONV_UINT8, GPUCONV_HOST), to = from;
+            to.data = expected;
+            assert_int_equal(apply(cpu, names[i], from, to, NULL), GPUCONV_OK);
+            to.data = levels;
+            from.memory = to.memory = GPUCONV_DEVICE;
+            assert_int_equal(apply(gpu, names[i], from, to, NULL), GPUCONV_OK);
+            assert_memory_equal(levels, expected, (size_t)WIDTH * HEIGHT * (size_t)channels);
+        }
+}
+
 /* Planar images that lie one after the other take one launch, unless their channels have to do with each other. */
 static void test_a_view_has_several_images(void **state)
 {
@@ -202,11 +226,9 @@ static void test_threads_share_a_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_memory_gives_the_same),
-        cmocka_unit_test(test_a_view_has_several_images),
-        cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
-        cmocka_unit_test(test_a_failure_is_reported),
-        cmocka_unit_test(test_threads_share_a_gpu),
+        cmocka_unit_test(test_device_memory_gives_the_same), cmocka_unit_test(test_an_opaque_image_keeps_its_levels),
+        cmocka_unit_test(test_a_view_has_several_images),    cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
+        cmocka_unit_test(test_a_failure_is_reported),        cmocka_unit_test(test_threads_share_a_gpu),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
