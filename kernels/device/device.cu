@@ -595,12 +595,15 @@ bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, stru
 
 void device_free_taps(struct device *device, struct device_taps *taps)
 {
-    (void)device;
     if (!taps)
         return;
     for (int i = 0; i < taps->count; i++)
         cudaFree(taps->words[i].words);
-    cudaFree(taps->table.data);
+    /* The table is memory of a stream: cudaFree would not wait for the kernels that read it. */
+    if (taps->table.data && device->idle)
+        cudaStreamWaitEvent(device->stream, device->idle, 0);
+    if (taps->table.data)
+        cudaFreeAsync(taps->table.data, device->stream);
     free(taps);
 }
 
