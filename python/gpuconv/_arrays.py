@@ -61,6 +61,16 @@ def view_of_output(interface, memory, layout):
     return view_of(interface, memory, layout, "output")
 
 
+def _new_shape(shape, view, taps, layout):
+    """The shape of what the filter TAPS makes of an array of SHAPE, whose View is VIEW; None if it keeps the shape."""
+    width, height = taps.size(view.width, view.height)
+    if (width, height) == (view.width, view.height):
+        return None
+    shape, (row, column, _, _) = list(shape), _AXES[layout][len(shape)]
+    shape[row], shape[column] = height, width
+    return tuple(shape)
+
+
 # ---- On the host ----
 
 def host_array(image):
@@ -74,12 +84,8 @@ def host_array(image):
 
 def empty_for(array, view, taps, layout):
     """An array like ARRAY, whose View is VIEW, for what the filter TAPS makes of it."""
-    width, height = taps.size(view.width, view.height)
-    if (width, height) == (view.width, view.height):
-        return numpy.empty_like(array)
-    shape, (row, column, _, _) = list(array.shape), _AXES[layout][array.ndim]
-    shape[row], shape[column] = height, width
-    return numpy.empty(shape, array.dtype)
+    shape = _new_shape(array.shape, view, taps, layout)
+    return numpy.empty_like(array) if shape is None else numpy.empty(shape, array.dtype)
 
 
 def _namespace(image):
@@ -102,11 +108,15 @@ def device_of(image):
     return image.__dlpack_device__()[1]
 
 
-def empty_on_device(image):
+def empty_on_device(image, interface, view, taps, layout):
+    """As empty_for, for an array IMAGE on a GPU."""
     name = type(image).__module__.partition(".")[0]
     if name not in ("cupy", "torch"):
         raise TypeError(f"gpuconv makes no arrays of {name} on a GPU; give out=, an array of CuPy or PyTorch")
-    return sys.modules[name].empty_like(image)
+    shape = _new_shape(interface["shape"], view, taps, layout)
+    if shape is None:
+        return sys.modules[name].empty_like(image)
+    return image.new_empty(shape) if name == "torch" else sys.modules[name].empty(shape, image.dtype)
 
 
 def current_stream(image, interface):

@@ -158,11 +158,11 @@ def _value(values, key, what):
 
 
 def _filter_on_device(image, interface, taps, options, layout, out, context):
-    result = _arrays.empty_on_device(image) if out is None else out
+    view = _arrays.view_of(interface, _arrays.DEVICE, layout, "input")
+    result = _arrays.empty_on_device(image, interface, view, taps, layout) if out is None else out
     result_interface = getattr(result, "__cuda_array_interface__", None)
     if result_interface is None:
         raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
-    view = _arrays.view_of(interface, _arrays.DEVICE, layout, "input")
     target = _arrays.view_of_output(result_interface, _arrays.DEVICE, layout)
     if options.stream is None:
         options.stream = _arrays.current_stream(image, interface)
@@ -176,7 +176,7 @@ def filter(image: Array, filter: Filter | str, *,
            layout: Literal["hwc", "chw"] = "hwc", out: Any = None, context: Context | None = None,
            stream: int | None = None) -> Array:
     """Apply a filter to an image, or to several, and return the result: of the same shape and type, in the same kind
-    of array, on the same device. Filters that change the size, such as "resize:50%", are for the CPU.
+    of array, on the same device. Filters such as "resize:50%" change the shape.
 
     image: an array of uint8, uint16 (in the machine's byte order) or float32 (0 is black, 1 is white): of NumPy,
         PyTorch, JAX, or of another library with a buffer, __array__ or __dlpack__; or an Image. On a GPU, an array of

@@ -29,7 +29,7 @@ def check(from_numpy, to_numpy, dtypes=("uint8", "uint16", "float32")):
         for layout, shape in (("hwc", (40, 50, 3)), ("chw", (3, 40, 50)), ("hwc", (40, 50)), ("chw", (2, 3, 40, 50))):
             image = (1000 * RANDOM.random(shape)).astype(dtype) / numpy.asarray(1000, dtype) \
                 if dtype == "float32" else RANDOM.integers(0, numpy.iinfo(dtype).max, shape, dtype)
-            for name in ("gaussian:2", "sobel"):
+            for name in ("gaussian:2", "sobel", "resize:60%,sharpen"):
                 expected = gpuconv.filter(image, name, layout=layout, border="wrap")
                 own = from_numpy(image)
                 result = gpuconv.filter(own, name, layout=layout, border="wrap")
@@ -99,6 +99,10 @@ class Stub:
         Stub.asked.append(1)
         return dict(self.array.__array_interface__, version=3, stream=1)
 
+    @property
+    def dtype(self):
+        return self.array.dtype
+
     def __dlpack_device__(self):
         return (2, 0)
 
@@ -111,7 +115,9 @@ class Stub:
 
 def check_stub():
     assert gpuconv.gpus() > 0, "this is not the library with the stub"
-    sys.modules["cupy"] = types.SimpleNamespace(empty_like=lambda image: Stub(numpy.empty_like(image.array)))
+    sys.modules["cupy"] = types.SimpleNamespace(
+        empty_like=lambda image: Stub(numpy.empty_like(image.array)),
+        empty=lambda shape, dtype: Stub(numpy.empty(shape, dtype)))
     Stub.__module__ = "cupy"
     check(Stub, lambda stub: stub.array)
     check_output(Stub, lambda stub: stub.array)

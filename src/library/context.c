@@ -192,15 +192,20 @@ static bool set_linear(const struct application *application, const struct image
 /* Filter an image on the host by a GPU, which takes rows without padding. */
 static bool run_copies(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
 {
-    struct image from, to;
-    if (!image_allocate(&from, in->width, in->height, in->channels, in->bits, error))
+    const struct image *larger = image_samples(out) > image_samples(in) ? out : in;
+    struct image copy;
+    if (!image_allocate(&copy, larger->width, larger->height, in->channels, in->bits, error))
         return false;
+    struct image from = copy, to = copy;
+    from.width = in->width;
+    from.height = in->height;
+    to.width = out->width;
+    to.height = out->height;
     image_copy(in, &from);
-    to = from;
     const bool done = pipeline_copy_and_run(pipeline, &from, &to, error);
     if (done)
         image_copy(&to, out);
-    image_free(&from);
+    image_free(&copy);
     return done;
 }
 
@@ -284,13 +289,18 @@ static bool is_one_launch(const struct application *application, const struct im
     enum { CHANNELS_MAX = 65535 }; /* grid.z */
     const struct recipe *recipe = &application->recipe;
     const struct image *first = &images->first;
-    for (size_t i = 0; i < recipe->filter->count; i++)
-        if (filter_of_depth(&recipe->filter->filters[i], true)->threshold > 0) /* all colours decide about a pixel */
+    struct image shape = *first;
+    size_t largest = image_samples(first);
+    for (size_t i = 0; i < recipe->filter->count; i++) {
+        const struct filter *filter = &recipe->filter->filters[i];
+        if (filter_of_depth(filter, true)->threshold > 0) /* all colours decide about a pixel */
             return false;
+        filter_resize(filter, &shape.width, &shape.height, NULL);
+        largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;
+    }
     return application->on_device && images->count > 1 && !recipe->linear &&
            (recipe->alpha == ALPHA_FILTER || !image_has_alpha(first)) &&
-           images->count <= CHANNELS_MAX / (size_t)first->channels &&
-           images->count <= ((size_t)1 << 30) / image_samples(first);
+           images->count <= CHANNELS_MAX / (size_t)first->channels && images->count <= ((size_t)1 << 30) / largest;
 }
 
 /* Apply to all images, in memory that may overlap. */

@@ -219,10 +219,10 @@ struct gpuconv_options {
 };
 
 /* Apply FILTER to IN, and write the result to OUT, which has the size that gpuconv_filter_size says, and the same
- * channels, type, number of images and kind of memory. Filters that change the size need a context on the CPU. OPTIONS
- * may be NULL. Samples of 8 and 16 bits become the bytes that the command line makes, on every machine, with any number
- * of threads. Floats are neither rounded nor clamped: their sums depend on the order, so they agree with the exact
- * result only within the rounding of float, and machines may differ.
+ * channels, type, number of images and kind of memory. OPTIONS may be NULL. Samples of 8 and 16 bits become the bytes
+ * that the command line makes, on every machine, with any number of threads. Floats are neither rounded nor clamped:
+ * their sums depend on the order, so they agree with the exact result only within the rounding of float, and machines
+ * may differ.
  *
  * IN and OUT may overlap, or be the same; then memory for one more image is used. Several images in device memory may
  * not. In OUT, no two samples may share memory. Bytes between the samples of OUT are not written.
@@ -231,14 +231,14 @@ struct gpuconv_options {
  *
  * Views in device memory: the work is queued on the stream of OPTIONS, in its order, and the call returns at once. IN
  * and OUT must stay until the work is done. The first call with a filter, or with another curve of linear light, copies
- * its numbers to the GPU, and may wait for that. Calls of one context are ordered on the GPU, also those on other
- * streams, because they share memory; those of other contexts are ordered only where both need constant memory. Where
- * the stream is captured by a CUDA graph, the call fails: a graph would not hold this order. Fastest are planes whose
- * first sample is at a multiple of 512 bytes, and whose strides of rows and channels are multiples of 128, and then
- * interleaved images without padding at a multiple of 16 bytes. Others are copied on the GPU. Several images are
- * filtered at once if their planes have equal distances, and neither alpha nor linear light takes part. Floats with
- * alpha need GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. With GPUCONV_PREMULTIPLY and alpha, the call waits until it
- * knows whether the image is opaque. */
+ * its numbers to the GPU, and may wait for that. A filter that changes the size has other numbers for each size of IN.
+ * Calls of one context are ordered on the GPU, also those on other streams, because they share memory; those of other
+ * contexts are ordered only where both need constant memory. Where the stream is captured by a CUDA graph, the call
+ * fails: a graph would not hold this order. Fastest are planes whose first sample is at a multiple of 512 bytes, and
+ * whose strides of rows and channels are multiples of 128, and then interleaved images without padding at a multiple of
+ * 16 bytes. Others are copied on the GPU. Several images are filtered at once if their planes have equal distances, and
+ * neither alpha nor linear light takes part. Floats with alpha need GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. With
+ * GPUCONV_PREMULTIPLY and alpha, the call waits until it knows whether the image is opaque. */
 GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
                                               const struct gpuconv_view *in, const struct gpuconv_view *out,
                                               const struct gpuconv_options *options, struct gpuconv_error *error);

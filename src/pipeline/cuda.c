@@ -181,8 +181,7 @@ static bool reserve_codecs(struct pipeline *pipeline, const struct image *image,
            (!has_png || pipeline->png != NULL || device_png_open(pipeline->device, &pipeline->png, error));
 }
 
-/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. */
-static size_t lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
+size_t gpu_lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
 {
     struct plane own;
     const size_t size =
@@ -192,14 +191,13 @@ static size_t lay_out(const struct pipeline *pipeline, const struct image *image
     return size;
 }
 
-/* The bytes of the planes, and of the samples, of the largest image: the filters may change its size. */
-static void find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples)
+void gpu_find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples)
 {
     struct image shape = *image;
     *planes = *samples = 0;
     for (size_t i = 0; i <= pipeline->request->count; i++) {
         struct plane unused = {0};
-        const size_t own = lay_out(pipeline, &shape, &unused), bytes = image_bytes(&shape);
+        const size_t own = gpu_lay_out(pipeline, &shape, &unused), bytes = image_bytes(&shape);
         *planes = own > *planes ? own : *planes;
         *samples = bytes > *samples ? bytes : *samples;
         if (i < pipeline->request->count)
@@ -213,14 +211,14 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     struct device *device = pipeline->device;
     const bool has_samples = io->decodes == GPU_CODEC_NONE || io->encodes == GPU_CODEC_NONE;
     size_t plane_bytes, sample_bytes;
-    find_largest(pipeline, image, &plane_bytes, &sample_bytes);
+    gpu_find_largest(pipeline, image, &plane_bytes, &sample_bytes);
     bool done = gpu_upload_linear(pipeline, error) &&
                 grow_device(device, &pipeline->device_samples, sample_bytes, device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
         struct buffer *buffer = &pipeline->device_planes[i];
         done = grow_device(device, buffer, plane_bytes, device_allocate, device_release, error);
         workspace->planes[i].data = buffer->data;
-        lay_out(pipeline, image, &workspace->planes[i]);
+        gpu_lay_out(pipeline, image, &workspace->planes[i]);
     }
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
@@ -320,21 +318,21 @@ static bool queue_filter(struct pipeline *pipeline, size_t number, const struct 
     return device_end_taps(device, done ? error : NULL) && done;
 }
 
-/* Let the workspace be for what filter NUMBER makes, if that has another size. */
-static void resize_workspace(const struct pipeline *pipeline, size_t number, int out, struct workspace *workspace)
+/* Let the workspace's image and PLANES have the size of what filter NUMBER makes. */
+static void resize_workspace(const struct pipeline *pipeline, size_t number, struct workspace *workspace,
+                             struct plane *planes)
 {
-    const struct filter *filter = &pipeline->request->filters[number];
-    if (!filter_resizes(filter))
+    struct image *image = &workspace->image;
+    const int count = planes->count;
+    filter_resize(&pipeline->request->filters[number], &image->width, &image->height, NULL);
+    if (planes->width == image->width && planes->height == image->height)
         return;
-    filter_resize(filter, &workspace->image.width, &workspace->image.height, NULL);
-    const int count = workspace->planes[out].count;
-    lay_out(pipeline, &workspace->image, &workspace->planes[out]);
-    workspace->planes[out].count = count;
+    gpu_lay_out(pipeline, image, planes);
+    planes->count = count;
 }
 
-/* Merge the planes after filter NUMBER. Where it has changed the size, levels of linear light keep nothing. */
-static bool merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
-                        const struct workspace *workspace, struct error *error)
+bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
+                     const struct workspace *workspace, struct error *error)
 {
     const enum alpha alpha = request_alpha(pipeline->request, pipeline->effective_alpha, number);
     const struct image *image = &workspace->image;
@@ -343,25 +341,35 @@ static bool merge_after(struct pipeline *pipeline, size_t number, const struct p
            device_merge(pipeline->device, planes, alpha, workspace->linear, image, error);
 }
 
+/* Copy the planes after those that a filter has read FROM and written TO: alpha that it keeps. */
+static bool copy_planes(const struct pipeline *pipeline, const struct plane *from, const struct plane *to,
+                        struct error *error)
+{
+    const int count = pipeline->work.planes - from->count;
+    return count == 0 || device_copy(pipeline->device, plane_row(to, to->count, 0), plane_row(from, from->count, 0),
+                                     (size_t)count * from->plane_bytes, error);
+}
+
 bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
                        int *in, struct error *error)
 {
     const struct request *request = pipeline->request;
     struct device *device = pipeline->device;
-    const bool merges = request_merges_between(request, pipeline->effective_alpha, image);
+    const bool has_image = workspace->image.samples != NULL;
+    const bool merges = has_image && request_merges_between(request, pipeline->effective_alpha, image);
     *in = 0;
     for (size_t i = 0; i < request->count; i++, *in = !*in) {
         const enum alpha alpha = request_alpha(request, pipeline->effective_alpha, i);
         struct plane *from = &workspace->planes[*in], *to = &workspace->planes[!*in];
-        if (i > 0 && merges && !merge_after(pipeline, i - 1, from, workspace, error))
+        if (i > 0 && merges && !gpu_merge_after(pipeline, i - 1, from, workspace, error))
             return false;
-        if (i > 0 && filter_resizes(&request->filters[i - 1]))
-            lay_out(pipeline, &workspace->image, to);
         from->count = to->count = image_planes(image, alpha);
         if (i > 0 && merges && !device_split(device, &workspace->image, alpha, workspace->linear, from, error))
             return false;
-        resize_workspace(pipeline, i, !*in, workspace);
+        resize_workspace(pipeline, i, workspace, to);
         if (!queue_filter(pipeline, i, from, to, uploads, error))
+            return false;
+        if (!has_image && request->count > 1 && !copy_planes(pipeline, from, to, error))
             return false;
     }
     return true;
@@ -425,7 +433,7 @@ static bool queue_image(struct pipeline *pipeline, const struct image *image, co
            device_mark(device, MARK_INPUT, error) &&
            device_split(device, &workspace->image, first, workspace->linear, &workspace->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &in, error) &&
-           merge_after(pipeline, request->count - 1, &workspace->planes[in], workspace, error) &&
+           gpu_merge_after(pipeline, request->count - 1, &workspace->planes[in], workspace, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 

@@ -321,9 +321,6 @@ bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input
         return false;
     }
     bool done = false;
-    if (pipeline->shares_device && backend == BACKEND_CUDA && request_resizes(request))
-        return error_set(error, ERROR_USAGE,
-                         "a context on a GPU does not change the size of images; use one on the CPU");
     if (request->choice != CHOICE_CPU &&
         !check_gpu_size(request, image, &pipeline->why)) { /* the next image may be smaller */
         *error = pipeline->why;

@@ -178,7 +178,7 @@ bool pipeline_is_opaque(struct device *device, const struct image *image, void *
                         struct error *error);
 
 /* Apply the filters of a pipeline that is planned for a GPU to IN, and write the result to OUT, an image of the same
- * shape. Both are in the memory of the GPU, may have strides, and may overlap. The work is queued on *STREAM, a
+ * channels and bits, and of the size that the filters make. Both are in the memory of the GPU, may have strides, and may overlap. The work is queued on *STREAM, a
  * cudaStream_t, or on the device's own if STREAM is NULL, and the next wait reports errors of kernels. The host does not
  * wait for it, but may wait when the pipeline's first image uploads the taps. */
 bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,

@@ -48,8 +48,21 @@ struct workspace {
 bool gpu_upload_linear(struct pipeline *pipeline, struct error *error);
 
 /* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS, or the use of those in
- * pipeline->taps if it has them. *IN becomes the index of the planes that hold the result. */
+ * pipeline->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's image has the
+ * size of IMAGE, and then that of the result. If it has no samples, nothing is merged between filters, and planes that a
+ * filter leaves out are copied. Planes that have a filter's size already keep their layout. */
 bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
                        int *in, struct error *error);
+
+/* Merge the planes after filter NUMBER to the workspace's image. Where it has changed the size, levels of linear light
+ * keep nothing. */
+bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
+                     const struct workspace *workspace, struct error *error);
+
+/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. */
+size_t gpu_lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes);
+
+/* The bytes of the planes, and of the samples, of the largest image: the filters may change its size. */
+void gpu_find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples);
 
 #endif

@@ -8,7 +8,8 @@
  *   interleaved without padding                         split, filters, merge, as for an image of a file
  *   all others                                          their samples are copied, with their strides
  *
- * Where alpha weighs the colours, or light is linear, there is always a split and a merge. */
+ * Where alpha weighs the colours, or light is linear, there is always a split and a merge. Filters that change the size
+ * take the same ways, with memory for the largest image. */
 #include "pipeline/pipeline_internal.h"
 
 #include "kernels/device/device.h"
@@ -52,6 +53,8 @@ static bool is_planar(const struct image *image, int count)
 static struct plane planes_of(const struct image *image, const struct plane *like)
 {
     struct plane planes = *like;
+    planes.width = image->width;
+    planes.height = image->height;
     planes.row_bytes = image_row_stride(image);
     planes.plane_bytes = image_channel_stride(image);
     planes.data = image->samples;
@@ -93,6 +96,11 @@ static size_t bytes_of(const struct image *image)
            (size_t)(image->channels - 1) * image_channel_stride(image) + image_sample_bytes(image);
 }
 
+static bool is_same_size(const struct image *a, const struct image *b)
+{
+    return a->width == b->width && a->height == b->height;
+}
+
 static bool overlap(const struct image *a, const struct image *b)
 {
     const uintptr_t first = (uintptr_t)a->samples, second = (uintptr_t)b->samples;
@@ -118,27 +126,36 @@ static bool keep_taps(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-/* Set IMAGE to a shape like LIKE without padding in the memory of SLOT. */
-static bool reserve_image(struct device *device, int slot, const struct image *like, struct image *image,
-                          struct error *error)
+/* An image in MEMORY with a shape like LIKE, without padding. */
+static struct image packed_like(const struct image *like, void *memory)
 {
-    void *memory;
-    *image =
-        (struct image){.width = like->width, .height = like->height, .channels = like->channels, .bits = like->bits};
-    if (!device_reserve(device, slot, image_bytes(image), &memory, error))
-        return false;
-    image->samples = memory;
-    return true;
+    return (struct image){.width = like->width,
+                          .height = like->height,
+                          .channels = like->channels,
+                          .bits = like->bits,
+                          .samples = memory};
 }
 
+/* Copy IMAGE without padding to the memory of SLOT_COPY. */
+static bool copy_packed(struct device *device, const struct image *image, struct image *copy, struct error *error)
+{
+    void *memory;
+    if (!device_reserve(device, SLOT_COPY, image_bytes(image), &memory, error))
+        return false;
+    *copy = packed_like(image, memory);
+    return device_copy_samples(device, image, copy, error);
+}
+
+/* Reserve planes for the largest image, laid out for the first. */
 static bool reserve_planes(const struct pipeline *pipeline, const struct image *image, struct plane planes[2],
                            struct error *error)
 {
+    size_t size, unused;
+    gpu_find_largest(pipeline, image, &size, &unused);
     for (int i = 0; i < 2; i++) {
-        const size_t size = device_plane_layout(pipeline->work.sample, image->width, image->height,
-                                                pipeline->work.planes, 0, &planes[i]);
         if (!device_reserve(pipeline->device, i == 0 ? SLOT_PLANES : SLOT_OTHER_PLANES, size, &planes[i].data, error))
             return false;
+        gpu_lay_out(pipeline, image, &planes[i]);
     }
     return true;
 }
@@ -156,6 +173,7 @@ static bool queue_channels(struct pipeline *pipeline, const struct image *in, co
                        kept_out = channels_of(out, count, in->channels - count);
     const struct image from = channels_of(in, 0, count), to = channels_of(out, 0, count), first = image_of(&planes[0]);
     int result;
+    workspace->image = (struct image){.width = in->width, .height = in->height};
     if (reads_in)
         planes[0] = planes_of(in, &planes[0]);
     if (writes_out)
@@ -167,6 +185,7 @@ static bool queue_channels(struct pipeline *pipeline, const struct image *in, co
         return false;
     if (kept_in.channels > 0 && !in_place && !device_copy_samples(device, &kept_in, &kept_out, error))
         return false;
+    planes[result].count = count; /* the last filter may have left alpha out */
     const struct image last = image_of(&planes[result]);
     return writes_out       ? true
            : is_packed(out) ? device_merge(device, &planes[result], ALPHA_FILTER, NULL, out, error)
@@ -180,13 +199,15 @@ static bool queue_converted(struct pipeline *pipeline, const struct image *in, c
     struct device *device = pipeline->device;
     const struct request *request = pipeline->request;
     const enum alpha first = request_alpha(request, pipeline->effective_alpha, 0);
-    const enum alpha last = request_alpha(request, pipeline->effective_alpha, request->count - 1);
-    const bool goes_to_out = is_packed(out);
     struct image *image = &workspace->image;
+    size_t unused, largest;
+    void *memory = out->samples;
     int result;
-    *image = *out;
-    if (!goes_to_out && !reserve_image(device, SLOT_IMAGE, out, image, error))
+    gpu_find_largest(pipeline, in, &unused, &largest);
+    const bool goes_to_out = is_packed(out) && image_bytes(out) >= largest;
+    if (!goes_to_out && !device_reserve(device, SLOT_IMAGE, largest, &memory, error))
         return false;
+    *image = packed_like(in, memory);
     workspace->planes[0].count = image_planes(image, first);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
     if (!gpu_upload_linear(pipeline, error) ||
@@ -195,28 +216,24 @@ static bool queue_converted(struct pipeline *pipeline, const struct image *in, c
     workspace->linear = pipeline->linear != NULL ? pipeline->device_linear.data : NULL;
     return device_split(device, image, first, workspace->linear, &workspace->planes[0], error) &&
            gpu_queue_filters(pipeline, image, workspace, false, &result, error) &&
-           device_merge(device, &workspace->planes[result], last, workspace->linear, image, error) &&
+           gpu_merge_after(pipeline, request->count - 1, &workspace->planes[result], workspace, error) &&
            (goes_to_out || device_copy_samples(device, image, out, error));
 }
 
 /* Queue all work for one image. */
 static bool queue_image(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
 {
-    struct device *device = pipeline->device;
     struct workspace workspace = {0};
-    struct image copy, from = *in;
+    struct image from = *in;
     const bool weighs = pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in);
     if (weighs && in->bits > 16)
         return error_set(error, ERROR_USAGE,
                          "a GPU does not weigh floats by alpha; keep alpha, filter it as a channel, or use the CPU");
     if (!keep_taps(pipeline, error) || !reserve_planes(pipeline, in, workspace.planes, error))
         return false;
-    const bool is_same = in->samples == out->samples && is_packed(in) && is_packed(out);
-    if (overlap(in, out) && !is_same) {
-        if (!reserve_image(device, SLOT_COPY, in, &copy, error) || !device_copy_samples(device, in, &copy, error))
-            return false;
-        from = copy;
-    }
+    const bool is_same = in->samples == out->samples && is_same_size(in, out) && is_packed(in) && is_packed(out);
+    if (overlap(in, out) && !is_same && !copy_packed(pipeline->device, in, &from, error))
+        return false;
     return weighs || pipeline->linear != NULL ? queue_converted(pipeline, &from, out, &workspace, error)
                                               : queue_channels(pipeline, &from, out, &workspace, error);
 }
@@ -227,8 +244,7 @@ bool pipeline_is_opaque(struct device *device, const struct image *image, void *
     struct image packed = *image;
     if (!device_enter(device, stream, error))
         return false;
-    const bool done = (is_packed(image) || (reserve_image(device, SLOT_COPY, image, &packed, error) &&
-                                            device_copy_samples(device, image, &packed, error))) &&
+    const bool done = (is_packed(image) || copy_packed(device, image, &packed, error)) &&
                       device_is_opaque(device, &packed, is_opaque, error);
     return device_leave(device, done ? error : NULL) && done;
 }
@@ -247,15 +263,14 @@ static bool queue_copies(struct pipeline *pipeline, const struct image *in, cons
                          struct error *error)
 {
     struct device *device = pipeline->device;
-    struct image image;
+    const size_t size = image_bytes(in), padded = (size + PLANE_ALIGNMENT - 1) / PLANE_ALIGNMENT * PLANE_ALIGNMENT;
+    const size_t start = is_same_size(in, out) ? 0 : padded; /* of the result */
     void *memory;
-    image = *in;
-    if (!device_reserve(device, SLOT_HOST, image_bytes(in), &memory, error))
+    if (!device_reserve(device, SLOT_HOST, start + image_bytes(out), &memory, error))
         return false;
-    image.samples = memory;
-    return device_upload(device, memory, in->samples, image_bytes(in), error) &&
-           queue_image(pipeline, &image, &image, error) &&
-           device_download(device, out->samples, memory, image_bytes(in), error);
+    const struct image from = packed_like(in, memory), to = packed_like(out, (uint8_t *)memory + start);
+    return device_upload(device, memory, in->samples, size, error) && queue_image(pipeline, &from, &to, error) &&
+           device_download(device, out->samples, to.samples, image_bytes(out), error);
 }
 
 bool pipeline_copy_and_run(struct pipeline *pipeline, const struct image *in, const struct image *out,

@@ -28,6 +28,7 @@ struct device {
     int index;
     struct timespec marks[DEVICE_MARKS];
     bool is_entered;
+    const struct device_taps *taps; /* that the next launch reads; NULL: the plan's */
     void *slots[DEVICE_SLOTS];
 };
 
@@ -313,7 +314,7 @@ bool device_orient(struct device *device, const struct image *from, int orientat
 static pthread_mutex_t readers = PTHREAD_MUTEX_INITIALIZER;
 
 struct device_taps {
-    int uses;
+    int width, height; /* of the image that they are for, if the filter changes its size */
 };
 
 bool device_open_shared(int index, struct device **device, struct error *error)
@@ -354,6 +355,8 @@ bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, stru
                       struct plan *plan, struct device_taps **taps, struct error *error)
 {
     *taps = calloc(1, sizeof **taps);
+    if (*taps != NULL)
+        **taps = (struct device_taps){.width = plan->rows.from, .height = plan->columns.from};
     pthread_mutex_lock(&readers); /* stub_prepare does not know that constant memory has no part in this */
     const bool done = *taps != NULL && prepare(plan, device, error);
     atomic_store(&users[device->index], NULL);
@@ -369,17 +372,18 @@ void device_free_taps(struct device *device, struct device_taps *taps)
 
 bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error)
 {
-    (void)taps;
     if (!works(CALL_PREPARE, error))
         return false;
     pthread_mutex_lock(&readers);
     atomic_store(&users[device->index], device);
+    device->taps = taps;
     return true;
 }
 
 bool device_end_taps(struct device *device, struct error *error)
 {
     (void)error;
+    device->taps = NULL;
     atomic_store(&users[device->index], NULL);
     pthread_mutex_unlock(&readers);
     return true;
@@ -414,6 +418,9 @@ bool stub_launch(const struct plan *plan, struct device *device, const struct pl
     /* Give another stream the time to interfere. */
     const struct timespec millisecond = {.tv_nsec = 1000000};
     struct device *user = atomic_load(&users[device->index]);
+    const struct device_taps *taps = device->taps;
+    if (taps != NULL && (taps->width != plan->rows.from || taps->height != plan->columns.from))
+        return error_set(error, ERROR_WORK, "the taps on the device are for %d x %d pixels", taps->width, taps->height);
     const bool is_reader = user != device;
     if (is_reader && user != NULL)
         return error_set(error, ERROR_WORK, "a stream reads the constant memory of GPU %d that another writes",

@@ -280,7 +280,7 @@ static struct gpuconv_filter *make_taps(uint64_t *state, const char *path)
     return filter;
 }
 
-static void choose_setting(uint64_t *state, int number, bool uses_gpu, const char *folder, struct setting *setting)
+static void choose_setting(uint64_t *state, int number, const char *folder, struct setting *setting)
 {
     static const char *const specs[] = {"identity",
                                         "sharpen",
@@ -306,7 +306,7 @@ static void choose_setting(uint64_t *state, int number, bool uses_gpu, const cha
                                         "resize:60%",
                                         "resize:25x31:exact:cubic",
                                         "blur,resize:130%:mitchell,sharpen"};
-    const int count = sizeof specs / sizeof *specs - (uses_gpu ? 3 : 0); /* a GPU does not change sizes */
+    const int count = sizeof specs / sizeof *specs;
     struct gpuconv_error error;
     if (number % 3 == 2) {
         snprintf(setting->spec, sizeof setting->spec, "%s/taps-%d.txt", folder, number);
@@ -423,7 +423,7 @@ int main(int count, char *arguments[])
     for (int number = 0; number * IMAGES < calls; number++) {
         struct picture pictures[IMAGES];
         struct setting setting;
-        choose_setting(&state, number, count > 3, folder, &setting);
+        choose_setting(&state, number, folder, &setting);
         for (int i = 0; i < IMAGES; i++) {
             make_picture(&state, &pictures[i]);
             snprintf(path, sizeof path, "%s/in/%d.pam", folder, i);

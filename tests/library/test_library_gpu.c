@@ -84,6 +84,48 @@ static void test_device_memory_gives_the_same(void **state)
             }
 }
 
+/* Filter images of changing sizes by the GPU, from A to B or, if it OVERLAPS, to where A begins. */
+static void check_sizes(const struct gpuconv_filter *filter, enum gpuconv_type type, int number, bool overlaps)
+{
+    static float own[SAMPLES], wanted[SAMPLES];
+    struct gpuconv_view (*const view)(void *, int, int, int, enum gpuconv_type) =
+        number / 4 % 2 ? gpuconv_planar : gpuconv_interleaved;
+    const int channels = 1 + number % 4, sample_size = type == GPUCONV_FLOAT ? 4 : 1 + (int)type;
+    const struct gpuconv_options options = {
+        .alpha = type == GPUCONV_FLOAT || number / 8 % 2 ? GPUCONV_KEEP : GPUCONV_PREMULTIPLY,
+        .linear = type != GPUCONV_FLOAT && number / 16,
+    };
+    int width = WIDTH - number % 3, height = HEIGHT - number % 2;
+    struct gpuconv_view a = view(own, width, height, channels, type);
+    assert_int_equal(gpuconv_filter_size(filter, &width, &height, &error), GPUCONV_OK);
+    for (int memory = GPUCONV_HOST; memory <= GPUCONV_DEVICE; memory++) {
+        struct gpuconv_view b = view(wanted, width, height, channels, type);
+        memcpy(own, in, sizeof own);
+        a.memory = GPUCONV_HOST;
+        assert_int_equal(gpuconv_apply(cpu, filter, &a, &b, &options, &error), GPUCONV_OK);
+        a.memory = b.memory = (enum gpuconv_memory)memory;
+        b.data = overlaps ? own : out;
+        if (gpuconv_apply(gpu, filter, &a, &b, &options, &error) != GPUCONV_OK)
+            fail_msg("%s", error.message);
+        assert_memory_equal(b.data, wanted, (size_t)(width * height * channels * sample_size));
+    }
+}
+
+static void test_sizes_change(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"resize:60%", "blur,resize:30x40:exact,sharpen", "resize:200%,resize:50%,blur",
+                                        "resize:45x31:exact"};
+    for (int i = 0; i < 4; i++) {
+        struct gpuconv_filter *filter = gpuconv_filter_find(names[i], &error);
+        assert_non_null(filter);
+        for (int type = GPUCONV_UINT8; type <= GPUCONV_FLOAT; type++)
+            for (int k = 0; k < 64; k++)
+                check_sizes(filter, (enum gpuconv_type)type, k % 32, k >= 32);
+        gpuconv_filter_close(filter);
+    }
+}
+
 /* In 16 bits, which weighing by alpha takes, two passes give another level for a few samples. */
 static void test_an_opaque_image_keeps_its_levels(void **state)
 {
@@ -226,9 +268,13 @@ static void test_threads_share_a_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_memory_gives_the_same), cmocka_unit_test(test_an_opaque_image_keeps_its_levels),
-        cmocka_unit_test(test_a_view_has_several_images),    cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
-        cmocka_unit_test(test_a_failure_is_reported),        cmocka_unit_test(test_threads_share_a_gpu),
+        cmocka_unit_test(test_device_memory_gives_the_same),
+        cmocka_unit_test(test_an_opaque_image_keeps_its_levels),
+        cmocka_unit_test(test_a_view_has_several_images),
+        cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
+        cmocka_unit_test(test_a_failure_is_reported),
+        cmocka_unit_test(test_threads_share_a_gpu),
+        cmocka_unit_test(test_sizes_change),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
