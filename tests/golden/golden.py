@@ -67,7 +67,7 @@ def takes(program, variant, name):
             and (kind != "separable only" or shown["separable"] and not two)
             and (kind != "shifts only" or name == "identity" or name.startswith("shift"))
             and (kind not in ("one grid", "few taps") or not two)
-            and (kind != "two grids" or two) and kind != "two passes")
+            and (kind != "two grids" or two) and kind not in ("two passes", "other sizes"))
 
 
 def make_pictures(program, variant, folder):
