@@ -60,8 +60,12 @@ static void check_row(const struct test_case *c, const struct variant *row, cons
     memset(c->actual->memory, c->poison, c->actual->size);
     if (!variant_plan(&plan, c->filter, c->border, c->sample, row, &error) ||
         !plan_resize(&plan, c->in->plane.width, c->in->plane.height, &error) ||
-        !run_variant(&plan, c->place, c->in, c->actual, &error))
+        !run_variant(&plan, c->place, c->in, c->actual, &error)) {
+        plan_free(&plan);
+        if (error.code == ERROR_WORK && getenv("GPUCONV_MAX_CAPABILITY") != NULL)
+            return; /* an older chip has too little shared memory for the filter, and says so */
         fail("%s %s: %s: %s", row->name, set, c->what, error.message);
+    }
     int where[3] = {0};
     const uint64_t wrong = count_mismatches(&c->expected->plane, &c->actual->plane, variant_tolerance(&plan), where);
     plan_free(&plan);
