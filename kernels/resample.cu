@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * resample: for filters that change the size. A block makes a tile of outputs by both passes.
+ * resample: for filters that change the size. A block makes a tile of outputs by both passes. Samples of uint8_t have a
+ * kernel of their own, in resample/bytes.cu; the one here takes all others, and the few sizes which that one does not.
  *
  *     in      rows of the picture, in global memory
  *               |  columns: a thread sums a word of 4 samples (2 of uint16_t, 1 float) of a row of outputs
@@ -11,11 +12,8 @@
  * Taps are in a table in device memory: those of columns one output after the other, as all threads of a warp work on one
  * row; those of rows one tap after the other, as a warp works on neighbouring outputs. Both come from L1.
  *
- * Sums of columns for uint8_t need 32 bits only while shift <= 23: they are from -0.275 to 1.275 times 255 * 2^shift, as
- * gains are at most 1.55, so less than 2^32 apart. They are sums modulo 2^32 of unsigned numbers that begin at a bias.
- * All others are sums of 64 bits.
- *
  * Limits: the sums of one output must fit in shared memory, so a side may become up to some 2000 times shorter. */
+#include "kernels/resample/bytes.h"
 #include "kernels/shared/conv.cuh"
 
 #include <stdlib.h>
@@ -91,8 +89,8 @@ static __device__ __forceinline__ void walk_rows(const struct resampling &launch
 
 /* ---- Columns ---- */
 
-/* Store the sums of a word of columns from X on, for row Y of outputs. NARROW: 32 bits hold the sums, with a bias. */
-template <typename T, bool NARROW>
+/* Store the sums of a word of columns from X on, for row Y of outputs. */
+template <typename T>
 static __device__ __forceinline__ void sum_columns(const struct resampling &launch, int y, int x,
                                                    typename arithmetic<T>::stored *to)
 {
@@ -101,36 +99,19 @@ static __device__ __forceinline__ void sum_columns(const struct resampling &laun
     const struct resample_axis &axis = launch.columns;
     const int bits = axis.shift - RESAMPLE_FRACTION;
     const int32_t *taps = launch.columns_taps + (size_t)(y % axis.period) * (size_t)axis.count;
-    if (NARROW) {
-        const uint32_t bias = (uint32_t)1 << (axis.shift + 7); /* 128 * 2^shift: above 0.275 * 255 of it */
-        uint32_t sums[a::word];
+    typename a::sum sums[a::word] = {};
+    const float unit = ldexpf(1, -axis.shift);
+    walk_rows<T>(launch, y, x, [&](int i, uint32_t word) {
+        const int32_t tap = __ldg(&taps[i]);
 #pragma unroll
         for (int k = 0; k < a::word; k++)
-            sums[k] = bias + ((uint32_t)1 << (bits - 1));
-        walk_rows<T>(launch, y, x, [&](int i, uint32_t word) {
-            const uint32_t tap = (uint32_t)__ldg(&taps[i]);
+            sums[k] += sizeof(T) == 4 ? (typename a::sum)((float)tap * unit * (float)sample_of<T>(word, k))
+                                      : (typename a::sum)((int64_t)tap * (int32_t)sample_of<T>(word, k));
+    });
 #pragma unroll
-            for (int k = 0; k < a::word; k++)
-                sums[k] += tap * (uint32_t)sample_of<T>(word, k);
-        });
-#pragma unroll
-        for (int k = 0; k < a::word; k++)
-            to[k] = (stored)((int)(sums[k] >> bits) - (int)(bias >> bits) - a::middle);
-    } else {
-        typename a::sum sums[a::word] = {};
-        const float unit = ldexpf(1, -axis.shift);
-        walk_rows<T>(launch, y, x, [&](int i, uint32_t word) {
-            const int32_t tap = __ldg(&taps[i]);
-#pragma unroll
-            for (int k = 0; k < a::word; k++)
-                sums[k] += sizeof(T) == 4 ? (typename a::sum)((float)tap * unit * (float)sample_of<T>(word, k))
-                                          : (typename a::sum)((int64_t)tap * (int32_t)sample_of<T>(word, k));
-        });
-#pragma unroll
-        for (int k = 0; k < a::word; k++)
-            to[k] = sizeof(T) == 4 ? (stored)sums[k]
-                                   : (stored)((((int64_t)sums[k] + ((int64_t)1 << (bits - 1))) >> bits) - a::middle);
-    }
+    for (int k = 0; k < a::word; k++)
+        to[k] = sizeof(T) == 4 ? (stored)sums[k]
+                               : (stored)((((int64_t)sums[k] + ((int64_t)1 << (bits - 1))) >> bits) - a::middle);
 }
 
 /* ---- Rows ---- */
@@ -169,7 +150,7 @@ static __device__ __forceinline__ T sum_row(const struct resampling &launch, int
 
 /* ---- The kernel ---- */
 
-template <typename T, bool NARROW>
+template <typename T>
 __global__ void __launch_bounds__(threads) resample(struct resampling launch)
 {
     typedef arithmetic<T> a;
@@ -186,7 +167,7 @@ __global__ void __launch_bounds__(threads) resample(struct resampling launch)
     const int end = min(__ldg(&launch.rows_first[x1 - 1]) + launch.rows.count, last + 1);
     for (int y = y0 + thread_y; y < y1; y += threads_y)
         for (int x = start + thread_x * a::word; x < end; x += threads_x * a::word)
-            sum_columns<T, NARROW>(launch, y, x, sums + (y - y0) * launch.width + (x - start));
+            sum_columns<T>(launch, y, x, sums + (y - y0) * launch.width + (x - start));
     __syncthreads();
     for (int y = y0 + thread_y; y < y1; y += threads_y) {
         T *row = (T *)(launch.out + blockIdx.y * launch.out_plane + (size_t)y * launch.out_row);
@@ -210,6 +191,8 @@ static size_t table_words(const struct resample_axis *columns, const struct resa
 
 extern "C" bool resample_prepare(struct plan *plan, struct device *device, struct error *error)
 {
+    if (resample_takes_bytes(plan))
+        return resample_prepare_bytes(plan, device, error);
     const struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
     size_t places[4];
     const size_t count = table_words(columns, rows, places);
@@ -278,8 +261,7 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
     launch.tiles_x = (out->width + launch.tile_width - 1) / launch.tile_width;
     const int tiles_y = (out->height + launch.tile_height - 1) / launch.tile_height;
     const dim3 grid((unsigned)launch.tiles_x * (unsigned)tiles_y, (unsigned)in->count);
-    const bool is_narrow = sizeof(T) == 1 && plan->columns.shift <= 23;
-    void (*const kernel)(struct resampling) = is_narrow ? resample<T, sizeof(T) == 1> : resample<T, false>;
+    void (*const kernel)(struct resampling) = resample<T>;
     kernel<<<grid, threads, shared, device_stream(device)>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
@@ -288,6 +270,8 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
 extern "C" bool resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                 const struct plane *out, struct error *error)
 {
+    if (resample_takes_bytes(plan))
+        return resample_launch_bytes(plan, device, in, out, error);
     return plan->sample == SAMPLE_U8    ? launch_tiles_of<uint8_t>(plan, device, in, out, error)
            : plan->sample == SAMPLE_U16 ? launch_tiles_of<uint16_t>(plan, device, in, out, error)
                                         : launch_tiles_of<float>(plan, device, in, out, error);

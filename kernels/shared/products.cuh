@@ -81,4 +81,12 @@ static __device__ __forceinline__ void multiply16(matrix &d, const uint32_t *a, 
 
 #undef OF_TYPES
 
+/* Two levels, clamped to 0 to 255, to the low half of a word whose high half is ABOVE's low half. */
+static __device__ __forceinline__ uint32_t pack_pair(int first, int second, uint32_t above)
+{
+    uint32_t word;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(second), "r"(first), "r"(above));
+    return word;
+}
+
 #endif

@@ -175,14 +175,6 @@ static __device__ __forceinline__ int quick_level(const struct tensor_launch &te
     return LEVEL == LEVEL_SCALE ? level : level >> tensor.shift;
 }
 
-/* Two levels, clamped to 0 to 255, to the low half of a word whose high half is ABOVE's low half. */
-static __device__ __forceinline__ uint32_t pack_pair(int first, int second, uint32_t above)
-{
-    uint32_t word;
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(second), "r"(first), "r"(above));
-    return word;
-}
-
 /* A lane has a pair of samples in each half of a word, and a lane whose number differs in the bit DISTANCE has their
  * neighbours. One of the two lanes gets the low halves, and the other the high halves. So each has four samples side by
  * side, and a warp stores whole cache lines. */

@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct number {
     int64_t numerator, denominator; /* in lowest terms; the denominator is 0 if 64 bits do not hold both */
     double value;                   /* always set */
@@ -38,5 +42,9 @@ bool number_is_integer(struct number number, int64_t from, int64_t to);
 
 /* The greatest common divisor of A and B, at least 0. */
 int64_t greatest_common_divisor(int64_t a, int64_t b);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,7 +16,7 @@ bool resample_prepare(struct plan *plan, struct device *device, struct error *er
 bool resample_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                      struct error *error);
 
-enum { CASES = 120, ROW = 128, PLANES = 2 };
+enum { CASES = 240, ROW = 128, PLANES = 2 };
 
 /* Planes as a device has them, filled with BYTE. */
 static struct plane make_planes(enum sample sample, int width, int height, int byte)

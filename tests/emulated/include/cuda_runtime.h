@@ -29,6 +29,19 @@ static inline uint2 make_uint2(unsigned x, unsigned y)
     return {x, y};
 }
 
+struct int2 {
+    int x, y;
+};
+
+struct uint4 {
+    unsigned x, y, z, w;
+};
+
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return {x, y, z, w};
+}
+
 struct dim3 {
     unsigned x, y, z;
 
