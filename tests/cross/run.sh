@@ -41,6 +41,10 @@ unpack() {
     $apt install -y --download-only --no-install-recommends ${libraries/$without/}
     for package in "$folder"/apt/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done
     [ -e "$sysroot/lib" ] || ln -s usr/lib "$sysroot/lib" # Debian 13
+    # libm.so is a link to /lib/TRIPLET/libm.so.6, which this machine may lack; then libm.a would be taken.
+    find "$sysroot" -type l -lname '/*' -printf '%l\n%p\n' | while read -r target && read -r link; do
+        ln -sfn "$sysroot$target" "$link"
+    done
 }
 
 # pictures GPUCONV FOLDER: each kind of loop on PNG and JPEG, with several borders, depths and ways to write
