@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(threads) expand(const __grid_constant__ struct
 {
     const struct png_layout &layout = *picture.layout;
     const int x = (int)(blockIdx.x * threads + threadIdx.x);
-    if (x >= layout.width)
+    if (x >= layout.width || picture.state->status != INFLATED || picture.progress[1] != 0)
         return;
     const unsigned bits = (unsigned)layout.bits;
     const size_t all = (size_t)png_layout_channels(&layout), pixel_bytes = bits == 16 ? 2 * all : all;

@@ -14,8 +14,9 @@
  *     windows   these 32 KiB become known, slice after slice; groups of slices first without the group before
  *     resolve   all symbols become bytes
  *
- * Nothing is written that was not counted, a part ends with its stream, and all counts have limits. Whatever is not
- * right is left to the CPU, which finds the words for it. */
+ * Each write is bounded by a count, a part ends with its stream, and all counts have limits. Damaged streams, and those
+ * with too many blocks for these limits, go to the CPU, which reports the error. A kernel returns at once if one before
+ * it has set the status. */
 #include "kernels/png/inflate_parts.cuh"
 
 #include "kernels/shared/prefix.cuh"
@@ -70,6 +71,9 @@ __global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ st
     __shared__ unsigned ticket, sums[threads];
     __shared__ uint64_t before;
     const int t = (int)threadIdx.x;
+    /* This kernel's last block sets the status, too, but only after all blocks have drawn a ticket. */
+    if (is_given_up(stream))
+        return;
     if (t == 0)
         ticket = atomicAdd(&stream.state->ticket, 1u);
     __syncthreads();
@@ -118,6 +122,8 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
     uint64_t place = 0;
     unsigned count = 0, slices = 0;
     int number = 0;
+    if (is_given_up(stream))
+        return;
     while (number >= 0 && count < stream.part_max) {
         const unsigned own = (unsigned)(number + lane);
         const int next = own < parts ? stream.parts[own].next : NEXT_BAD;
@@ -142,20 +148,21 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
         return;
     stream.state->chain = min(count, stream.part_max);
     stream.state->slices = slices;
-    if (stream.state->status == INFLATED &&
-        (number != NEXT_END || place != stream.expected || slices > stream.slice_max))
-        stream.state->status = number != NEXT_END         ? INFLATE_BAD
-                               : place != stream.expected ? INFLATE_UNFINISHED
-                                                          : INFLATE_TOO_MANY;
+    if (number != NEXT_END)
+        stream.state->status = INFLATE_BAD;
+    else if (place != stream.expected)
+        stream.state->status = INFLATE_UNFINISHED;
+    else if (slices > stream.slice_max)
+        stream.state->status = INFLATE_TOO_MANY;
     else
-        stream.slices[slices] = {place, 0, -1, 0};
+        stream.slices[slices] = {place, 0, -1, 0}; /* there is room for slice_max + 1 */
 }
 
 /* List the slices of each part, by a warp. */
 __global__ void __launch_bounds__(threads) list_slices(const __grid_constant__ struct stream stream)
 {
     const int lane = lane_id(), warps = threads / 32;
-    if (stream.state->status != INFLATED)
+    if (is_given_up(stream))
         return;
     for (unsigned i = blockIdx.x * warps + threadIdx.x / 32; i < stream.state->chain; i += gridDim.x * warps) {
         const struct part &part = stream.parts[stream.chain[i]];
@@ -203,7 +210,7 @@ __device__ __forceinline__ void move_window(const struct stream &stream, unsigne
 /* Set the window after each group, as symbols of the window before the group. */
 __global__ void __launch_bounds__(window_threads) map_groups(const __grid_constant__ struct stream stream)
 {
-    if (stream.state->status != INFLATED)
+    if (is_given_up(stream))
         return;
     for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
         uint16_t *map = stream.maps + (size_t)group * window;
@@ -218,7 +225,7 @@ __global__ void __launch_bounds__(window_threads) map_groups(const __grid_consta
 /* Set the window before each group. */
 __global__ void __launch_bounds__(window_threads) join_groups(const __grid_constant__ struct stream stream)
 {
-    if (stream.state->status != INFLATED)
+    if (is_given_up(stream))
         return;
     for (int i = (int)threadIdx.x; i < window; i += window_threads)
         stream.windows[i] = 0;
@@ -237,7 +244,7 @@ __global__ void __launch_bounds__(window_threads) join_groups(const __grid_const
 __global__ void __launch_bounds__(window_threads) split_groups(const __grid_constant__ struct stream stream)
 {
     __shared__ uint8_t bytes[window];
-    if (stream.state->status != INFLATED)
+    if (is_given_up(stream))
         return;
     for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
         uint8_t *windows = stream.windows + (size_t)group * group_slices * window;
@@ -257,7 +264,7 @@ __global__ void __launch_bounds__(window_threads) split_groups(const __grid_cons
 /* Bytes from all symbols. */
 __global__ void __launch_bounds__(threads) resolve(const __grid_constant__ struct stream stream)
 {
-    if (stream.state->status != INFLATED)
+    if (is_given_up(stream))
         return;
     for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
         const uint64_t place = stream.slices[i].place, size = stream.slices[i + 1].place - place;
@@ -318,10 +325,9 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
     stream.expected = expected;
     stream.state = (struct inflate_state *)inflation->state.bytes;
     const cudaStream_t queue = device_stream(device);
-    const unsigned blocks_at_once = 132 * 16, groups_at_once = 132;
     find_beginnings<<<(unsigned)((words + threads - 1) / threads), threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
-    validate<<<blocks_at_once, 64, 0, queue>>>(stream);
+    validate<<<inflate_grid(survivors / 64 + 1, 16), 64, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     rank_marks<<<(unsigned)rank_blocks, threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
@@ -329,17 +335,17 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
         return false;
     link_parts<<<1, 32, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
-    list_slices<<<132, threads, 0, queue>>>(stream);
+    list_slices<<<inflate_grid(parts, 1), threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     if (!decode_slices(device, stream, error))
         return false;
-    map_groups<<<groups_at_once, window_threads, 0, queue>>>(stream);
+    map_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     join_groups<<<1, window_threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
-    split_groups<<<groups_at_once, window_threads, 0, queue>>>(stream);
+    split_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
-    resolve<<<blocks_at_once, threads, 0, queue>>>(stream);
+    resolve<<<inflate_grid(slices, 16), threads, 0, queue>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

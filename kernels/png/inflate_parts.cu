@@ -393,6 +393,8 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
 {
     __shared__ struct codes codes;
     __shared__ struct measuring shared;
+    if (is_given_up(stream))
+        return;
     set_values(codes);
     for (unsigned i = blockIdx.x; i < stream.state->parts; i += gridDim.x) {
         struct part &part = stream.parts[i];
@@ -575,7 +577,7 @@ __global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct
 {
     __shared__ struct codes codes;
     __shared__ struct decoding shared;
-    if (stream.state->status != INFLATED)
+    if (is_given_up(stream))
         return;
     set_values(codes);
     for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
@@ -596,16 +598,14 @@ __global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct
 
 bool measure_parts(struct device *device, const struct stream &stream, struct error *error)
 {
-    const unsigned blocks = min(stream.part_max, 132u * 16);
-    measure<<<blocks, threads, 0, device_stream(device)>>>(stream);
+    measure<<<inflate_grid(stream.part_max, 16), threads, 0, device_stream(device)>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
 bool decode_slices(struct device *device, const struct stream &stream, struct error *error)
 {
-    const unsigned blocks = min(stream.slice_max, 132u * 16);
-    decode<<<blocks, threads, 0, device_stream(device)>>>(stream);
+    decode<<<inflate_grid(stream.slice_max, 16), threads, 0, device_stream(device)>>>(stream);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
