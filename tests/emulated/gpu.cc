@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * An emulated GPU, to run kernels where there is none. It finds wrong results and accesses beyond the ends of memory,
- * but no races and no times. The threads of a block are fibers: a fiber runs until it waits for others of its warp or
- * block. Blocks run one after the other, in turn from both ends, as do the fibers. Memory begins with noise. */
+ * and most missing barriers, but no times. The threads of a block are fibers: a fiber runs until it waits for others of
+ * its warp or block. Blocks run one after the other. Both begin anywhere and go up or down, by random numbers, which are
+ * new ones each time that all fibers have waited. */
+#include "base/random.h"
 #include "kernels/shared/conv.cuh"
 
 #include <cuda_runtime.h>
+#include <map>
 #include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) (void)0
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) (void)0
+#endif
 
 dim3 threadIdx, blockIdx, gridDim;
 
@@ -25,14 +36,35 @@ struct fiber {
     void *stack; /* its pointer */
     bool is_done;
     int block_turn, warp_turn;
+    const unsigned *met; /* how many fibers are at the meeting where this one is */
+    unsigned wanted;     /* it can run if *MET is at least so many */
 };
 
 struct fiber fibers[threads_max];
 struct meeting block_meeting, warp_meetings[threads_max / lanes];
+const unsigned met_by_all = 0;
 const std::function<void()> *launched;
 void *scheduler; /* its stack */
 unsigned thread_count, current;
+uint64_t random_state = 1;
 pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
+
+/* All numbers below COUNT, from a random one on, up or down. */
+struct order {
+    unsigned count, first;
+    bool is_reversed;
+
+    explicit order(unsigned all) : count(all), first((unsigned)(random_next(&random_state) % all))
+    {
+        is_reversed = random_next(&random_state) % 2 != 0;
+    }
+
+    unsigned at(unsigned i) const
+    {
+        const unsigned number = first + (is_reversed ? count - i : i);
+        return number < count ? number : number - count;
+    }
+};
 } // namespace
 
 /* Save the registers that a call keeps (System V ABI, x86-64) and the stack's pointer to FROM, and go on at TO. */
@@ -77,7 +109,9 @@ static int meet(struct meeting *meeting, int *next_turn, unsigned count)
     *next_turn = !turn;
     if (++meeting->count[turn] == count)
         meeting->count[!turn] = 0;
-    while (meeting->count[turn] < count)
+    fibers[current].met = &meeting->count[turn];
+    fibers[current].wanted = count;
+    if (meeting->count[turn] < count)
         wait_for_others();
     return turn;
 }
@@ -106,7 +140,7 @@ const uint64_t *emulated_exchange(uint64_t value)
     return meeting->values[meet(meeting, &fiber->warp_turn, lanes)];
 }
 
-static void run_block(char *stacks, bool is_reversed)
+static void run_block(char *stacks)
 {
     block_meeting = {};
     for (struct meeting &meeting : warp_meetings)
@@ -116,35 +150,109 @@ static void run_block(char *stacks, bool is_reversed)
         void **top = (void **)(stacks + stack_bytes * (t + 1)) - 8;
         memset(top, 0, 8 * sizeof *top);
         top[6] = (void *)run_fiber;
-        fibers[t] = {top, false, 0, 0};
+        fibers[t] = {top, false, 0, 0, &met_by_all, 0};
     }
     for (unsigned left = thread_count; left > 0;) {
+        const struct order order(thread_count);
         left = 0;
         for (unsigned i = 0; i < thread_count; i++) {
-            current = is_reversed ? thread_count - 1 - i : i;
+            current = order.at(i);
             if (fibers[current].is_done)
                 continue;
             left++;
+            if (*fibers[current].met < fibers[current].wanted)
+                continue;
             threadIdx = dim3(current, 0, 0);
             switch_stack(&scheduler, fibers[current].stack);
         }
     }
 }
 
-void emulated_launch(dim3 grid, unsigned threads, cudaStream_t, const std::function<void()> &body)
+/* ---- Memory ---- */
+
+/* A buffer has exactly the bytes that were asked for, which begin with noise. Before and after it lie GUARD bytes, and
+ * FAR bytes that cannot be accessed. Kernels that write to the guards are found when they end; with AddressSanitizer,
+ * accesses to them are found at once. */
+constexpr size_t guard = 1 << 12, far = 1 << 26, alignment = 512;
+constexpr uint8_t guard_byte = 0x5a;
+static_assert(guard % alignment == 0, "buffers are aligned");
+
+static std::map<uint8_t *, size_t> buffers; /* and their sizes; ONE_LAUNCH guards it */
+
+/* The pages of a buffer with its guards, and before them FAR bytes, and after them FAR bytes or more. */
+static size_t mapped_bytes(size_t size)
 {
-    static unsigned launches;
+    return (size + 2 * guard + 2 * far + 4095) / 4096 * 4096;
+}
+
+/* AddressSanitizer does not look at this function, which reads the guards. */
+__attribute__((no_sanitize("address"))) static bool is_guard_whole(const uint8_t *bytes)
+{
+    for (size_t i = 0; i < guard; i++)
+        if (bytes[i] != guard_byte)
+            return false;
+    return true;
+}
+
+static void check_guards(const char *kernel)
+{
+    for (const auto &buffer : buffers)
+        if (!is_guard_whole(buffer.first - guard) || !is_guard_whole(buffer.first + buffer.second)) {
+            fprintf(stderr, "%s wrote %s a buffer of %zu bytes\n", kernel,
+                    is_guard_whole(buffer.first - guard) ? "after" : "before", buffer.second);
+            abort();
+        }
+}
+
+bool device_allocate(struct device *, size_t size, void **buffer, struct error *error)
+{
+    static const uint8_t noise[] = {0xa5, 0x01, 0xff};
+    const size_t all = mapped_bytes(size);
+    uint8_t *const map = (uint8_t *)mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED || mprotect(map + far, all - 2 * far, PROT_READ | PROT_WRITE) != 0)
+        return error_no_memory(error, "%zu bytes", size);
+    uint8_t *const bytes = map + far + guard;
+    memset(bytes - guard, guard_byte, guard);
+    memset(bytes + size, guard_byte, guard);
+    ASAN_POISON_MEMORY_REGION(bytes - guard, guard);
+    ASAN_POISON_MEMORY_REGION(bytes + size, guard);
     pthread_mutex_lock(&one_launch);
-    const bool is_reversed = __builtin_parity(launches++) != 0; /* without a period: each kernel runs in both orders */
+    memset(bytes, noise[random_next(&random_state) % sizeof noise], size);
+    buffers[bytes] = size;
+    pthread_mutex_unlock(&one_launch);
+    *buffer = bytes;
+    return true;
+}
+
+void device_release(struct device *, void *buffer)
+{
+    if (buffer == NULL)
+        return;
+    uint8_t *const bytes = (uint8_t *)buffer;
+    pthread_mutex_lock(&one_launch);
+    const size_t size = buffers[bytes];
+    buffers.erase(bytes);
+    pthread_mutex_unlock(&one_launch);
+    ASAN_UNPOISON_MEMORY_REGION(bytes - guard, size + 2 * guard);
+    munmap(bytes - guard - far, mapped_bytes(size));
+}
+
+/* ---- Launches ---- */
+
+void emulated_launch(const char *kernel, dim3 grid, unsigned threads, cudaStream_t, const std::function<void()> &body)
+{
+    pthread_mutex_lock(&one_launch);
     static char *const stacks = (char *)aligned_alloc(64, stack_bytes * threads_max);
+    const struct order order(grid.x);
     gridDim = grid;
     launched = &body;
     thread_count = threads;
     for (unsigned y = 0; y < grid.y; y++)
         for (unsigned x = 0; x < grid.x; x++) {
-            blockIdx = dim3(is_reversed ? grid.x - 1 - x : x, y, 0);
-            run_block(stacks, is_reversed);
+            blockIdx = dim3(order.at(x), y, 0);
+            run_block(stacks);
         }
+    check_guards(kernel);
     pthread_mutex_unlock(&one_launch);
 }
 
@@ -187,19 +295,6 @@ void device_close(struct device *device)
     free(device);
 }
 
-bool device_allocate(struct device *, size_t size, void **buffer, struct error *error)
-{
-    if (posix_memalign(buffer, 512, size) != 0)
-        return error_no_memory(error, "%zu bytes", size);
-    memset(*buffer, 0xa5, size);
-    return true;
-}
-
-void device_release(struct device *, void *buffer)
-{
-    free(buffer);
-}
-
 bool device_copy(struct device *, void *to, const void *from, size_t size, struct error *)
 {
     memcpy(to, from, size);
@@ -238,7 +333,7 @@ bool device_elapsed(struct device *, int, int, float *milliseconds, struct error
     return true;
 }
 
-/* Exactly SIZE bytes, and new ones each time, so that a sanitizer sees what is beyond them or old. */
+/* Exactly SIZE bytes, and new ones each time: no old content helps. */
 bool device_buffer_reserve(struct device *device, struct device_buffer *buffer, size_t size, struct error *error)
 {
     device_buffer_release(device, buffer);
@@ -250,9 +345,9 @@ bool device_buffer_reserve(struct device *device, struct device_buffer *buffer, 
     return true;
 }
 
-void device_buffer_release(struct device *, struct device_buffer *buffer)
+void device_buffer_release(struct device *device, struct device_buffer *buffer)
 {
-    free(buffer->bytes);
+    device_release(device, buffer->bytes);
     buffer->bytes = NULL;
     buffer->size = 0;
 }

@@ -63,8 +63,9 @@ static inline cudaError_t cudaGetLastError()
     return cudaSuccess;
 }
 
-/* Run BODY for each thread of each block. launches.py puts this in the place of <<< >>>. The stream does not matter. */
-void emulated_launch(dim3 grid, unsigned threads, cudaStream_t stream, const std::function<void()> &body);
+/* Run BODY, which calls KERNEL, for each thread of each block. launches.py puts this in the place of <<< >>>. The stream
+ * does not matter. */
+void emulated_launch(const char *kernel, dim3 grid, unsigned threads, cudaStream_t stream, const std::function<void()> &body);
 
 /* ---- Threads that wait for each other ---- */
 
@@ -293,7 +294,6 @@ static inline float __uint_as_float(unsigned bits)
     return value;
 }
 
-/* The sum of the products of bytes. */
 /* The smaller and the larger halves. */
 static inline unsigned __vminu2(unsigned a, unsigned b)
 {
