@@ -279,8 +279,8 @@ bool decode_colour(const struct picture *picture, uint8_t *pixels, cudaStream_t 
     const int h = picture->components[0].horizontal, v = picture->components[0].vertical;
     const uint32_t tiles_across = blocks_of((size_t)picture->width + alignment - 1, tile_width);
     const uint32_t tiles = tiles_across * blocks_of((size_t)picture->height, threads_y);
-    choose_kernel(picture, h, v)<<<tiles, dim3(threads_x, threads_y), 0, stream>>>(*picture, pixels, tiles_across, h,
-                                                                                   v);
+    colour_kernel *const kernel = choose_kernel(picture, h, v);
+    kernel<<<tiles, dim3(threads_x, threads_y), 0, stream>>>(*picture, pixels, tiles_across, h, v);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

@@ -16,7 +16,6 @@
 #include "jpeg/lookup.h"
 #include "kernels/jpeg/workspace.cuh"
 #include "kernels/shared/prefix.cuh"
-#include "kernels/shared/quads.cuh"
 
 namespace
 {
@@ -196,7 +195,7 @@ __device__ __forceinline__ uint64_t transform(struct tile &tile, int set)
         const uint2 row = *(const uint2 *)&tile.samples[y][t * JPEG_SIDE];
 #pragma unroll
         for (int x = 0; x < JPEG_SIDE; x++)
-            value[y * JPEG_SIDE + x] = byte_as<int>(x < 4 ? row.x : row.y, x % 4);
+            value[y * JPEG_SIDE + x] = (int)__byte_perm(x < 4 ? row.x : row.y, 0, 0x4440 + (unsigned)x % 4);
         jpeg_forward_dct(value + y * JPEG_SIDE, 1, false);
         value[y * JPEG_SIDE] -= JPEG_FIRST_PASS_LEVEL;
     }
