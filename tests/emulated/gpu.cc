@@ -19,7 +19,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) (void)0
 #endif
 
-dim3 threadIdx, blockIdx, gridDim;
+dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace
 {
@@ -162,7 +162,7 @@ static void run_block(char *stacks)
             left++;
             if (*fibers[current].met < fibers[current].wanted)
                 continue;
-            threadIdx = dim3(current, 0, 0);
+            threadIdx = dim3(current % blockDim.x, current / blockDim.x, 0);
             switch_stack(&scheduler, fibers[current].stack);
         }
     }
@@ -239,14 +239,15 @@ void device_release(struct device *, void *buffer)
 
 /* ---- Launches ---- */
 
-void emulated_launch(const char *kernel, dim3 grid, unsigned threads, cudaStream_t, const std::function<void()> &body)
+void emulated_launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t, const std::function<void()> &body)
 {
     pthread_mutex_lock(&one_launch);
     static char *const stacks = (char *)aligned_alloc(64, stack_bytes * threads_max);
     const struct order order(grid.x);
     gridDim = grid;
+    blockDim = block;
     launched = &body;
-    thread_count = threads;
+    thread_count = block.x * block.y;
     for (unsigned y = 0; y < grid.y; y++)
         for (unsigned x = 0; x < grid.x; x++) {
             blockIdx = dim3(order.at(x), y, 0);

@@ -6,17 +6,17 @@ import pathlib
 import re
 import sys
 
-LAUNCH = re.compile(r"^( *)(\w+)<<<(.*), ([^,]+), (0|shared), ([^,]+)>>>\((.*?)\);$", re.MULTILINE)
+LAUNCH = re.compile(r"^( *)(\w+)<<<(.*), (dim3\([^()]*\)|[^,()]+), (0|shared), ([^,]+)>>>\((.*?)\);$", re.MULTILINE)
 
 source, target = map(pathlib.Path, sys.argv[1:])
 text = source.read_text(encoding="utf-8")
 text, count = LAUNCH.subn(r'\1(void)\5, emulated_launch("\2", \3, \4, \6, [&] { \2(\7); });', text)
 # Blocks run one after the other, so one array serves all. It begins with noise: as floats, with what is no number.
-text = re.sub(r"extern __shared__ unsigned char (\w+)\[\];", r"""static struct noise {
+text = re.sub(r"extern __shared__ ([\w ]+) (\w+)\[\];", r"""static struct noise {
         alignas(16) unsigned char bytes[48 << 10];
         noise() { memset(bytes, 0xff, sizeof bytes); }
     } noise;
-    unsigned char *\1 = noise.bytes;""", text)
+    \1 *\2 = (\1 *)noise.bytes;""", text)
 if "<<<" in text:
     sys.exit(f"{source}: a launch has another form than launches.py knows")
 target.write_text(f'#line 1 "{source}"\n' + text, encoding="utf-8")

@@ -15,6 +15,7 @@
 #define __device__
 #define __host__
 #define __shared__ static /* blocks run one after the other */
+#define __constant__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
@@ -33,6 +34,11 @@ struct int2 {
     int x, y;
 };
 
+static inline int2 make_int2(int x, int y)
+{
+    return {x, y};
+}
+
 struct uint4 {
     unsigned x, y, z, w;
 };
@@ -50,7 +56,7 @@ struct dim3 {
     }
 };
 
-extern dim3 threadIdx, blockIdx, gridDim;
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 /* ---- The host ---- */
 
@@ -65,7 +71,7 @@ static inline cudaError_t cudaGetLastError()
 
 /* Run BODY, which calls KERNEL, for each thread of each block. launches.py puts this in the place of <<< >>>. The stream
  * does not matter. */
-void emulated_launch(const char *kernel, dim3 grid, unsigned threads, cudaStream_t stream, const std::function<void()> &body);
+void emulated_launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream, const std::function<void()> &body);
 
 /* ---- Threads that wait for each other ---- */
 
@@ -261,6 +267,11 @@ static inline unsigned __vcmpgtu4(unsigned a, unsigned b)
     return emulated_bytes(a, b, [](int x, int y) { return x > y ? 255u : 0u; });
 }
 
+static inline unsigned __vcmpeq4(unsigned a, unsigned b)
+{
+    return emulated_bytes(a, b, [](int x, int y) { return x == y ? 255u : 0u; });
+}
+
 static inline int min(int a, int b)
 {
     return a < b ? a : b;
@@ -292,6 +303,17 @@ static inline float __uint_as_float(unsigned bits)
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+/* Sums and differences of the halves. */
+static inline unsigned __vadd2(unsigned a, unsigned b)
+{
+    return ((a & 0xffff0000) + (b & 0xffff0000)) | ((a + b) & 0xffff);
+}
+
+static inline unsigned __vsub2(unsigned a, unsigned b)
+{
+    return ((a & 0xffff0000) - (b & 0xffff0000)) | ((a - b) & 0xffff);
 }
 
 /* The smaller and the larger halves. */
