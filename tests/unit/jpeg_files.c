@@ -25,7 +25,8 @@ static void fill_row(const struct jpeg_recipe *recipe, int y, uint32_t *seed, ui
             const int wave = (x * (c + 2) + y * 3 + (int)(recipe->seed & 63)) & 255, edge = (x / 13 + y / 7 + c) & 1;
             const int plain = ((wave < 128 ? wave : 255 - wave) + 120 * edge) & 255;
             const int noise = (int)(next_random(seed) & 255);
-            row[x * recipe->components + c] = (uint8_t)((plain * (255 - recipe->noise) + noise * recipe->noise) / 255);
+            const int sample = (plain * (255 - recipe->noise) + noise * recipe->noise) / 255;
+            row[x * recipe->components + c] = (uint8_t)(recipe->is_flat ? (int)(recipe->seed >> 8 * c) : sample);
         }
 }
 

@@ -20,7 +20,8 @@ struct jpeg_recipe {
     bool is_ycck;                   /* 4 components are stored as YCCK */
     bool is_arithmetic;             /* arithmetic codes */
     bool is_progressive;
-    int noise; /* of the picture: 0, flat areas, to 255, noise alone */
+    int noise;    /* of the picture: 0, flat areas, to 255, noise alone */
+    bool is_flat; /* all pixels are the same, instead */
     uint32_t seed;
     uint32_t coefficients; /* above 0: random coefficients of this kind instead of a picture */
 };
