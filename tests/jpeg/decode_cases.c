@@ -161,9 +161,25 @@ static void check_large(struct place *place, const struct options *options, uint
             recipe.shares_tables = i == 2;
             check_recipe(place, &recipe);
         }
+    for (int kind = 0; kind < FACTORS; kind++) { /* data that hardly synchronise, or not in time */
+        struct jpeg_recipe recipe = make_recipe(options->quick ? 400 : 2000, options->quick ? 300 : 1500, kind, state);
+        recipe.restart_mcus = recipe.restart_rows = 0;
+        recipe.is_optimised = true;
+        recipe.coefficients = 4;
+        check_recipe(place, &recipe);
+    }
 }
 
 enum { INSERTED_MAX = 3 * 2 }; /* bytes that damage adds */
+
+/* Bytes up to the next restart marker, or to the last two bytes of the file. */
+static size_t bytes_to_restart(const uint8_t *file, size_t size, size_t at)
+{
+    size_t end = at;
+    while (end + 2 < size && (file[end] != 0xff || (file[end + 1] & 0xf8) != 0xd0))
+        end++;
+    return end - at;
+}
 
 /* Change some bytes of a file, mostly in the data; cut some out, or insert a marker. Returns the new size. */
 static size_t mutate(uint8_t *file, size_t size, uint64_t *state)
@@ -175,9 +191,10 @@ static size_t mutate(uint8_t *file, size_t size, uint64_t *state)
         if (size < from + 4)
             break;
         const size_t at = from + random_next(state) % (size - from - 2), left = size - 2 - at; /* EOI stays */
-        const size_t most = random_between(state, 0, 3) == 0 ? left : 9;
-        const size_t some = random_next(state) % (most < left ? most + 1 : left + 1);
-        switch (random_between(state, 0, 5)) {
+        const int reach = random_between(state, 0, 3);
+        const size_t most = reach == 0 || left < 9 ? left : 9;
+        const size_t some = reach == 1 ? bytes_to_restart(file, size, at) : random_next(state) % (most + 1);
+        switch (random_between(state, 0, 4)) {
         case 0:
             file[at] = (uint8_t)random_next(state);
             break;
@@ -225,6 +242,30 @@ static void check_mutated(struct place *place, const struct options *options, ui
            outcomes[DECODED]);
 }
 
+/* A segment that ends early, at each of its bytes, or is empty: segments of flat pictures have two bytes at most. */
+static void check_short_segments(struct place *place)
+{
+    const struct jpeg_recipe recipe = {.width = 70,
+                                       .height = 20,
+                                       .components = 1,
+                                       .horizontal = 1,
+                                       .vertical = 1,
+                                       .quality = 50,
+                                       .restart_mcus = 1,
+                                       .is_flat = true};
+    size_t size;
+    uint8_t *file = make_jpeg(&recipe, &size), *copy = allocate(size);
+    for (size_t at = size / 2; at + 2 < size; at++) {
+        const size_t cut = bytes_to_restart(file, size, at);
+        memcpy(copy, file, at);
+        memcpy(copy + at, file + at + cut, size - at - cut);
+        if (cut > 0 && check_file(place, copy, size - cut, "a short segment") == DECODED)
+            fail("a segment without its last %zu bytes is decoded", cut);
+    }
+    free(copy);
+    free(file);
+}
+
 /* Intact files that are for the CPU. */
 static void check_declined(struct place *place, uint64_t *state)
 {
@@ -257,6 +298,7 @@ void check_decoder(const struct options *options, struct place *place)
     uint64_t state = options->seed;
     check_sizes(place, options, &state);
     check_large(place, options, &state);
+    check_short_segments(place);
     check_declined(place, &state);
     check_mutated(place, options, &state);
 }
