@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-LAUNCH = re.compile(r"^( *)(\w+)<<<(.*), (dim3\([^()]*\)|[^,()]+), (0|shared), ([^,]+)>>>\((.*?)\);$", re.MULTILINE)
+LAUNCH = re.compile(r"^( *)(\w+)<<<(.*), (dim3\([^()]*\)|[^,()]+), (0|shared), ([^,]+)>>>\(([^;]*)\);$", re.MULTILINE)
 
 source, target = map(pathlib.Path, sys.argv[1:])
 text = source.read_text(encoding="utf-8")
