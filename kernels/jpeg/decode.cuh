@@ -18,6 +18,7 @@ static_assert(subsequence_bits % 32 == 0, "words do not straddle subsequences");
 #define WALK_THREADS 256
 #endif
 constexpr int walk_threads = WALK_THREADS; /* of a block: as many subsequences */
+static_assert(walk_threads % 32 == 0 && walk_threads >= JPEG_BLOCK, "a thread sets a place of a block");
 
 /* Launches that hand states from block to block. Each carries a wrong state at least through one block. After the last
  * one, data that have not synchronised go to the CPU. */

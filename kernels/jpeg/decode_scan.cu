@@ -351,6 +351,7 @@ __device__ bool write_blocks(const struct scan &scan, const struct walk &walk, c
         if ((entry & entry_is_bad) != 0 || (zigzag > JPEG_BLOCK && advance != end_of_block))
             return false;
         const int value = value_of(window, length - size, size);
+        /* BLOCK is below COUNT here. With a size, the advance is at most 16, so ZIGZAG is at most JPEG_BLOCK. */
         if (state.zigzag == 0)
             walk.dc[first + block] = (int16_t)value;
         else if (size != 0)
