@@ -231,6 +231,7 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
     for (int i = 0; i < picture.count; i++)
         picture.components[i].samples = decoder->samples.bytes + (size_t)picture.components[i].samples;
     picture.quantisers = ((const struct header *)on_device)->quantisers[0];
+    picture.is_bad = walk.is_bad;
     scan.tables = ((const struct header *)on_device)->tables;
     scan.firsts = (const uint32_t *)(on_device + sizeof *header);
     scan.starts = (const uint32_t *)(on_device + decoder->starts_at);

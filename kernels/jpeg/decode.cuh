@@ -101,10 +101,13 @@ struct picture {
     uint32_t mcus_across, mcu_blocks;
     uint32_t segment_mcus;      /* 0: one segment */
     const uint16_t *quantisers; /* each column by column */
+    const uint32_t *is_bad;     /* of the walk */
 };
 
 /* Queue the walks over the scan: coefficients, but DC as differences. (decode_scan.cu) */
 bool decode_walk(const struct scan *scan, const struct walk *walk, cudaStream_t stream, struct error *error);
+
+/* The next stages do nothing if the walk has found bad data. */
 
 /* Queue the sums of DC differences in each tile of MCUs, and before each tile. (decode_scan.cu) */
 bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_layout *layout, cudaStream_t stream,

@@ -105,6 +105,8 @@ __global__ void __launch_bounds__(transform_threads)
     transform(const __grid_constant__ struct picture picture, const __grid_constant__ struct walk walk,
               const __grid_constant__ struct tiles tiles)
 {
+    if (*picture.is_bad != 0)
+        return;
     const int index = blockIdx.x >= tiles.first[2] ? 2 : blockIdx.x >= tiles.first[1] ? 1 : 0;
     const struct component &component = picture.components[index];
     const uint32_t tile = blockIdx.x - tiles.first[index], tile_y = tile / tiles.across[index];
@@ -200,7 +202,7 @@ __global__ void __launch_bounds__(threads_x *threads_y)
     __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
     const int y = (int)(blockIdx.x / tiles_across) * threads_y + (int)threadIdx.y, t = (int)threadIdx.x;
     const int tile_x = (int)(blockIdx.x % tiles_across) * tile_width;
-    if (y >= picture.height) /* the whole warp */
+    if (*picture.is_bad != 0 || y >= picture.height) /* the whole warp */
         return;
     const size_t row = (size_t)y * (size_t)picture.width;
     const int warp_x = tile_x - (int)(row % alignment), x = warp_x + t * group;

@@ -97,8 +97,10 @@ __device__ __forceinline__ Sum sum_before(Sum value, Sum *total)
 
 /* Replace each of COUNT totals by the sum of those before it. There is one block of threads. */
 template <typename Sum>
-__global__ void __launch_bounds__(sum_threads) sum_totals(Sum *totals, uint32_t count)
+__global__ void __launch_bounds__(sum_threads) sum_totals(const uint32_t *is_bad, Sum *totals, uint32_t count)
 {
+    if (*is_bad != 0)
+        return;
     Sum before = {};
     for (uint32_t first = 0; first < count; first += sum_threads) {
         const uint32_t i = first + threadIdx.x;
@@ -403,8 +405,10 @@ __global__ void __launch_bounds__(walk_threads)
 /* Replace the DC differences of a tile of MCUs by their sums from the tile's beginning on, which wrap as
  * libjpeg-turbo's 16 bits do. LUMA blocks of an MCU are the first component's; the others have one each. */
 __global__ void __launch_bounds__(tile_mcus)
-    sum_dc(int16_t *dc, uint2 *totals, uint32_t mcus, int luma_blocks, int mcu_blocks)
+    sum_dc(const uint32_t *is_bad, int16_t *dc, uint2 *totals, uint32_t mcus, int luma_blocks, int mcu_blocks)
 {
+    if (*is_bad != 0)
+        return;
     const uint32_t mcu = blockIdx.x * tile_mcus + threadIdx.x;
     int16_t *blocks = dc + (size_t)mcu * mcu_blocks;
     uint32_t sum[JPEG_COMPONENTS_MAX] = {};
@@ -441,7 +445,7 @@ bool decode_walk(const struct scan *scan, const struct walk *walk, cudaStream_t 
     const size_t shared = scan->table_count * sizeof(struct huffman_table);
     for (int launch = 0; launch < (blocks > 1 ? walk_launches : 1); launch++)
         synchronise<<<blocks, walk_threads, shared, stream>>>(*scan, *walk, launch);
-    sum_totals<<<1, sum_threads, 0, stream>>>(walk->totals, blocks);
+    sum_totals<<<1, sum_threads, 0, stream>>>(walk->is_bad, walk->totals, blocks);
     write<<<blocks, walk_threads, shared, stream>>>(*scan, *walk);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
@@ -452,8 +456,9 @@ bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_lay
 {
     const uint32_t tiles = blocks_of(mcus, tile_mcus);
     const int luma_blocks = layout->components[0].horizontal * layout->components[0].vertical;
-    sum_dc<<<tiles, tile_mcus, 0, stream>>>(walk->dc, walk->dc_totals, mcus, luma_blocks, layout->mcu_blocks);
-    sum_totals<<<1, sum_threads, 0, stream>>>(walk->dc_totals, tiles);
+    sum_dc<<<tiles, tile_mcus, 0, stream>>>(walk->is_bad, walk->dc, walk->dc_totals, mcus, luma_blocks,
+                                            layout->mcu_blocks);
+    sum_totals<<<1, sum_threads, 0, stream>>>(walk->is_bad, walk->dc_totals, tiles);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
