@@ -21,7 +21,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 
-struct uint2 {
+struct alignas(8) uint2 { /* so aligned, as on a GPU: a sanitizer finds addresses that are not */
     unsigned x, y;
 };
 
@@ -30,7 +30,7 @@ static inline uint2 make_uint2(unsigned x, unsigned y)
     return {x, y};
 }
 
-struct int2 {
+struct alignas(8) int2 {
     int x, y;
 };
 
@@ -39,7 +39,7 @@ static inline int2 make_int2(int x, int y)
     return {x, y};
 }
 
-struct uint4 {
+struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
 
