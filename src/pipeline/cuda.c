@@ -125,17 +125,21 @@ static bool grow_device(struct device *device, struct buffer *buffer, size_t siz
     return true;
 }
 
-bool gpu_upload_linear(struct pipeline *pipeline, struct error *error)
+bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error)
 {
     const struct linear *linear = pipeline->linear;
     struct buffer *buffer = &pipeline->device_linear;
-    if (linear == NULL || (buffer->data != NULL && pipeline->device_serial == linear->serial))
+    *on_device = NULL;
+    if (linear == NULL)
         return true;
-    pipeline->device_serial = 0; /* of no tables, until these are there */
-    if (!grow_device(pipeline->device, buffer, linear_bytes(linear), device_allocate, device_release, error) ||
-        !device_upload(pipeline->device, buffer->data, linear, linear_bytes(linear), error))
-        return false;
-    pipeline->device_serial = linear->serial;
+    if (buffer->data == NULL || pipeline->device_serial != linear->serial) {
+        pipeline->device_serial = 0; /* of no tables, until these are there */
+        if (!grow_device(pipeline->device, buffer, linear_bytes(linear), device_allocate, device_release, error) ||
+            !device_upload(pipeline->device, buffer->data, linear, linear_bytes(linear), error))
+            return false;
+        pipeline->device_serial = linear->serial;
+    }
+    *on_device = buffer->data;
     return true;
 }
 
@@ -212,7 +216,7 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     const bool has_samples = io->decodes == GPU_CODEC_NONE || io->encodes == GPU_CODEC_NONE;
     size_t plane_bytes, sample_bytes;
     gpu_find_largest(pipeline, image, &plane_bytes, &sample_bytes);
-    bool done = gpu_upload_linear(pipeline, error) &&
+    bool done = gpu_upload_linear(pipeline, &workspace->linear, error) &&
                 grow_device(device, &pipeline->device_samples, sample_bytes, device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
         struct buffer *buffer = &pipeline->device_planes[i];
@@ -222,7 +226,6 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     }
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
-    workspace->linear = pipeline->device_linear.data;
     return done && reserve_codecs(pipeline, image, result, io, workspace, error) &&
            (!pipeline->request->page_locked || !has_samples ||
             grow_device(device, &pipeline->page_locked, sample_bytes, device_allocate_locked, device_release_locked,

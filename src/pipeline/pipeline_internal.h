@@ -44,8 +44,9 @@ struct workspace {
     bool reads_taps;             /* the lock of constant memory is held for reading */
 };
 
-/* Let the device hold the tables of linear light. No other image uses those that are there. */
-bool gpu_upload_linear(struct pipeline *pipeline, struct error *error);
+/* Let the device hold the tables of linear light. No other image uses those that are there. *ON_DEVICE becomes them, or
+ * NULL if the samples are filtered as they are: the device may still hold the tables of an earlier image. */
+bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error);
 
 /* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS, or the use of those in
  * pipeline->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's image has the

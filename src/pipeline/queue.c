@@ -210,10 +210,9 @@ static bool queue_converted(struct pipeline *pipeline, const struct image *in, c
     *image = packed_like(in, memory);
     workspace->planes[0].count = image_planes(image, first);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
-    if (!gpu_upload_linear(pipeline, error) ||
+    if (!gpu_upload_linear(pipeline, &workspace->linear, error) ||
         (in->samples != image->samples && !device_copy_samples(device, in, image, error)))
         return false;
-    workspace->linear = pipeline->linear != NULL ? pipeline->device_linear.data : NULL;
     return device_split(device, image, first, workspace->linear, &workspace->planes[0], error) &&
            gpu_queue_filters(pipeline, image, workspace, false, &result, error) &&
            gpu_merge_after(pipeline, request->count - 1, &workspace->planes[result], workspace, error) &&

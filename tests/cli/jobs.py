@@ -317,10 +317,14 @@ def test_pairs():
 
 
 def test_a_gpu_takes_one_filter_after_the_other():
-    """Four workers share its constant memory, which has the taps of one filter."""
+    """Four workers share its constant memory, which has the taps of one filter. Planes of 16 bits are filtered in linear
+    light or not; 8 bits with alpha become such planes, too."""
     picture("in.png")
+    kinds = ((3, 8), (4, 8), (1, 16), (2, 16))
+    for channels, bits in kinds:
+        picture(f"in-{channels}-{bits}.png", channels=channels, bits=bits)
     filters = ("blur", "sharpen", "emboss", "gaussian:2", "blur,sharpen")
-    lines = {backend: [{"id": i, "filter": filters[i * 7 % 5], "input": "in.png", "output": f"{backend}{i}.png",
+    lines = {backend: [{"id": i, "filter": filters[i * 7 % 5], "input": "in-%d-%d.png" % kinds[i // 2 % 4], "output": f"{backend}{i}.png",
                         "backend": backend, "linear": i % 3 == 0} for i in range(60)] for backend in ("cpu", "cuda")}
     for backend, group in lines.items():
         answers, status, said = work(group, "-j4", "-q", program=STUB)
