@@ -143,7 +143,19 @@ def ways_of(options):
             del ways[way]
     if not os.path.exists(options.library):
         del ways["library"]
+        return ways
+    work = {"files": [], "threads": 1}
+    loaded = subprocess.run([sys.executable, str(ROOT / "tests/gpu/library_batch.py"), json.dumps(work)],
+                            env=library_environment(options.library), capture_output=True, text=True)
+    if loaded.returncode != 0:
+        sys.exit(f"{options.library} cannot be loaded: {loaded.stderr.splitlines()[-1]}")
     return ways
+
+
+def library_environment(library):
+    """The environment that lets the Python package find the library, and the library others."""
+    others = [os.environ["LD_LIBRARY_PATH"]] if "LD_LIBRARY_PATH" in os.environ else []
+    return os.environ | {"LD_LIBRARY_PATH": os.pathsep.join([os.path.dirname(library), *others])}
 
 
 def rows_of(text):
@@ -227,7 +239,7 @@ class Soak:
         """Run a part. Returns its command, exit status and messages, and a row and perhaps a digest for each file."""
         os.makedirs(f"{part.folder}/out")
         command, text = self.command(part)
-        environment = os.environ | {"LD_LIBRARY_PATH": os.path.dirname(self.options.library)}
+        environment = library_environment(self.options.library)
         try:
             done = subprocess.run([*before, *command], input=text, capture_output=True, text=True, errors="replace",
                                   env=environment if part.way == "library" else None, timeout=seconds)
