@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * An emulated GPU, to run kernels where there is none. It finds wrong results and accesses beyond the ends of memory,
- * and most missing barriers, but no times. The threads of a block are fibers: a fiber runs until it waits for others of
- * its warp or block. Blocks run one after the other. Both begin anywhere and go up or down, by random numbers, which are
- * new ones each time that all fibers have waited. */
+ * An emulated GPU, to run kernels where there is none. It finds wrong results, accesses beyond the ends of memory, and
+ * most missing barriers, but no times. The threads of a block are fibers: a fiber runs until it waits for others of its
+ * warp or block. Some blocks run at once, each on a thread of the host. Blocks and fibers begin anywhere and go up or
+ * down, by random numbers, which are new ones each time that all fibers have waited. */
 #include "base/random.h"
 #include "kernels/shared/conv.cuh"
 
@@ -19,7 +19,8 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) (void)0
 #endif
 
-dim3 threadIdx, blockIdx, blockDim, gridDim;
+thread_local dim3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
 
 namespace
 {
@@ -40,13 +41,12 @@ struct fiber {
     unsigned wanted;     /* it can run if *MET is at least so many */
 };
 
-struct fiber fibers[threads_max];
-struct meeting block_meeting, warp_meetings[threads_max / lanes];
 const unsigned met_by_all = 0;
-const std::function<void()> *launched;
-void *scheduler; /* its stack */
-unsigned thread_count, current;
-uint64_t random_state = 1;
+thread_local struct fiber fibers[threads_max];
+thread_local struct meeting block_meeting, warp_meetings[threads_max / lanes];
+thread_local void *scheduler; /* its stack */
+thread_local unsigned current;
+thread_local uint64_t random_state = 1;
 pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 
 /* All numbers below COUNT, from a random one on, up or down. */
@@ -65,6 +65,16 @@ struct order {
         return number < count ? number : number - count;
     }
 };
+/* The launch that runs. */
+const std::function<void()> *launched;
+const struct order *block_order;
+unsigned thread_count, next_block;
+
+/* Threads of the host that run blocks. */
+constexpr unsigned workers = 3;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t begins = PTHREAD_COND_INITIALIZER, ends = PTHREAD_COND_INITIALIZER;
+unsigned launch_number, working;
 } // namespace
 
 /* Save the registers that a call keeps (System V ABI, x86-64) and the stack's pointer to FROM, and go on at TO. */
@@ -123,7 +133,7 @@ void __syncthreads()
 
 int __syncthreads_or(int is_set)
 {
-    static bool is_any;
+    static thread_local bool is_any;
     __syncthreads(); /* all have read it */
     is_any = false;
     __syncthreads();
@@ -239,20 +249,56 @@ void device_release(struct device *, void *buffer)
 
 /* ---- Launches ---- */
 
+/* Run blocks of each launch, for ever. */
+static void *work(void *number)
+{
+    char *const stacks = (char *)aligned_alloc(64, stack_bytes * threads_max);
+    random_state = (uint64_t)(uintptr_t)number;
+    for (unsigned seen = 0;; seen++) {
+        pthread_mutex_lock(&lock);
+        while (launch_number == seen)
+            pthread_cond_wait(&begins, &lock);
+        pthread_mutex_unlock(&lock);
+        for (unsigned i; (i = atomicAdd(&next_block, 1)) < gridDim.x * gridDim.y;) {
+            blockIdx = dim3(block_order->at(i % gridDim.x), i / gridDim.x, 0);
+            run_block(stacks);
+        }
+        pthread_mutex_lock(&lock);
+        if (--working == 0)
+            pthread_cond_signal(&ends);
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+static bool start_workers()
+{
+    for (uintptr_t i = 0; i < workers; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work, (void *)(i + 1)) != 0)
+            abort();
+    }
+    return true;
+}
+
 void emulated_launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t, const std::function<void()> &body)
 {
     pthread_mutex_lock(&one_launch);
-    static char *const stacks = (char *)aligned_alloc(64, stack_bytes * threads_max);
+    static const bool has_workers = start_workers();
     const struct order order(grid.x);
     gridDim = grid;
     blockDim = block;
     launched = &body;
+    block_order = &order;
     thread_count = block.x * block.y;
-    for (unsigned y = 0; y < grid.y; y++)
-        for (unsigned x = 0; x < grid.x; x++) {
-            blockIdx = dim3(order.at(x), y, 0);
-            run_block(stacks);
-        }
+    next_block = 0;
+    pthread_mutex_lock(&lock);
+    working = has_workers ? workers : 0;
+    launch_number++;
+    pthread_cond_broadcast(&begins);
+    while (working > 0)
+        pthread_cond_wait(&ends, &lock);
+    pthread_mutex_unlock(&lock);
     check_guards(kernel);
     pthread_mutex_unlock(&one_launch);
 }

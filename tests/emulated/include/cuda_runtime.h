@@ -14,7 +14,7 @@
 #define __global__ static
 #define __device__
 #define __host__
-#define __shared__ static /* blocks run one after the other */
+#define __shared__ static thread_local /* a thread of the host runs a block */
 #define __constant__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
@@ -56,7 +56,8 @@ struct dim3 {
     }
 };
 
-extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+extern thread_local dim3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
 
 /* ---- The host ---- */
 
@@ -149,29 +150,28 @@ static inline int __any_sync(unsigned lanes, int is_set)
 
 static inline void __threadfence()
 {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 template <typename T, typename U>
 static inline T atomicAdd(T *place, U value)
 {
-    const T before = *place;
-    *place = (T)(before + (T)value);
-    return before;
+    return __atomic_fetch_add(place, (T)value, __ATOMIC_SEQ_CST);
 }
 
 template <typename T, typename U>
 static inline T atomicOr(T *place, U value)
 {
-    const T before = *place;
-    *place = before | (T)value;
-    return before;
+    return __atomic_fetch_or(place, (T)value, __ATOMIC_SEQ_CST);
 }
 
 template <typename T, typename U>
 static inline T atomicMin(T *place, U value)
 {
-    const T before = *place;
-    *place = (T)value < before ? (T)value : before;
+    T before = *place;
+    while ((T)value < before &&
+           !__atomic_compare_exchange_n(place, &before, (T)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
     return before;
 }
 
