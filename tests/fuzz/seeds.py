@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Write the seeds of the fuzzers `image` and `inflate`: seeds.py IMAGES STREAMS. They are small pictures of every kind
 of PNG and PNM, the kinds of JPEG that cjpeg, djpeg and jpegtran (libjpeg-turbo) make from a corner of a sample, and
-deflate streams with all types of blocks. The corpora grew from them."""
+deflate streams with all types of blocks, also as other writers make them. The corpora grew from them."""
 import itertools
 import os
 import random
@@ -13,6 +13,7 @@ import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import foreign_streams  # noqa: E402
 from write_png import SIGNATURE, chunk, ihdr  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,6 +45,14 @@ def png(colour, bits, interlaced, transparent, width, height, chance):
     packed = zlib.compress(raw, 9)
     half = len(packed) // 2  # two chunks, as in large files
     return data + chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:]) + chunk(b"IEND")
+
+
+def foreign_png(chance):
+    """A picture of few colours, with the stream and the chunks of another writer."""
+    width, height = chance.choice((1, 2, 3, 60)), chance.choice((1, 40))
+    raw = b"".join(bytes([chance.randrange(5)]) + bytes(chance.choices((0, 0, 1, 250), k=3 * width)) for _ in range(height))
+    return (SIGNATURE + ihdr(width, height, 8, 2, False) +
+            foreign_streams.idats_by_chance(chance, foreign_streams.by_chance(chance, raw)) + chunk(b"IEND"))
 
 
 def pnms(chance):
@@ -100,6 +109,9 @@ def streams(chance):
         for at in range(0, len(data), 1500):
             packed += deflate.compress(data[at:at + 1500]) + deflate.flush(chance.choice((0, 0, 2, 3, 5)))
         yield f"{level}-{strategy}", bytes((20 + 9 * level, 255, 5, strategy)) + packed + deflate.flush()
+    for number in range(16):
+        blocks = foreign_streams.by_chance(chance, data[:chance.randrange(1, 5000)])[2:-4]  # without zlib's head and tail
+        yield f"foreign-{number}", bytes((chance.randrange(256), 3, 5, number)) + blocks
 
 
 def main():
@@ -116,6 +128,7 @@ def main():
     files["one.png"] = png(2, 8, 0, False, 1, 1, chance)
     files["row.png"] = png(0, 1, 1, False, 33, 1, chance)
     files["column.png"] = png(6, 16, 1, False, 1, 33, chance)
+    files.update((f"foreign-{number}.png", foreign_png(random.Random(number))) for number in range(24))
     files.update(pnms(chance))
     files.update((name + ".jpg", data) for name, data in jpegs(folder))
     for name, data in files.items():
