@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
 #else
@@ -26,6 +27,7 @@ namespace
 {
 constexpr unsigned threads_max = 1024, lanes = 32;
 constexpr size_t stack_bytes = 1 << 16;
+constexpr unsigned naps = 256, nap_microseconds = 200;
 
 /* A meeting of some fibers, twice in turn. */
 struct meeting {
@@ -162,8 +164,11 @@ static void run_block(char *stacks)
         top[6] = (void *)run_fiber;
         fibers[t] = {top, false, 0, 0, &met_by_all, 0};
     }
-    for (unsigned left = thread_count; left > 0;) {
+    const unsigned nap = (unsigned)(random_next(&random_state) % naps); /* so that other blocks overtake some */
+    for (unsigned left = thread_count, pass = 0; left > 0; pass++) {
         const struct order order(thread_count);
+        if (pass == nap)
+            usleep(nap_microseconds);
         left = 0;
         for (unsigned i = 0; i < thread_count; i++) {
             current = order.at(i);
