@@ -24,7 +24,6 @@
 namespace
 {
 constexpr int threads = 256;
-constexpr int group_slices = 32; /* whose windows are followed together */
 
 /* ---- Beginnings ---- */
 

@@ -9,6 +9,12 @@
 #include "png/inflate_codes.h"
 #include "png/symbols.h"
 
+/* Smaller numbers, for tests, give small pictures several slices and groups. */
+#ifndef SLICE_BYTES
+#define SLICE_BYTES 65536
+#define GROUP_SLICES 32
+#endif
+
 constexpr int window = 1 << 15, marker = 1 << 15; /* symbols from MARKER on are places in the window */
 constexpr int span_pieces = 128;                  /* a thread has a piece */
 constexpr uint32_t piece_bits = 1024;
@@ -48,7 +54,8 @@ struct slice {
     uint32_t part_place; /* the same, in its part */
     int span, first;     /* its number; the first piece */
 };
-constexpr uint32_t slice_bytes = 1 << 16;
+constexpr uint32_t slice_bytes = SLICE_BYTES;
+constexpr int group_slices = GROUP_SLICES; /* whose windows are followed together */
 
 /* What the kernels get, by value. */
 struct stream {
