@@ -17,14 +17,11 @@ import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import has_codec, skip, use_python_with  # noqa: E402
+from harness import has_codec, need_module  # noqa: E402
 from write_png import chunk  # noqa: E402
 
-use_python_with("PIL")
-try:
-    from PIL import Image
-except ImportError:
-    Image = None
+need_module("PIL")
+from PIL import Image  # noqa: E402
 
 PNGSUITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "pngsuite")
 FRAMES, LAYERS, MAP, PICTURES = "frames of an animation", "layers", "a gain map", "other pictures"
@@ -215,8 +212,6 @@ def check_pngsuite(program, folder):
 
 
 def main():
-    if Image is None:
-        skip("Pillow is not installed")
     if sys.argv[1] == "--seeds":
         files = {name: data for name, (data, _) in make_files().items()} | dict(make_cmyk())
         for name in ("animated.png", "disparity.jpg", "all.jpg", "cmyk.jpg", "ycck-subsampled.jpg"):

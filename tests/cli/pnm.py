@@ -18,7 +18,7 @@ import tempfile
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "lib"))
-from harness import run, skip  # noqa: E402
+from harness import need_module, run, skip  # noqa: E402
 
 TYPES = ("", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA")
 WIDTHS = range(1, 71)
@@ -135,10 +135,7 @@ def test_netpbm(program):
 
 
 def test_pillow(program):
-    try:
-        from PIL import Image
-    except ImportError:
-        skip("Pillow is not installed")
+    from PIL import Image
     write_all("in")
     names = [name for name in os.listdir("in") if name.endswith((".pgm", "-3-255.ppm"))]  # it reads no PPM of 16 bits
     run(program, "-q", "blur", *("in/" + name for name in names), "-o", "out")
@@ -155,10 +152,7 @@ def test_pillow(program):
 
 
 def test_array(program):
-    try:
-        import numpy
-    except ImportError:
-        skip("numpy is not installed")
+    import numpy
     text = (ROOT.parent / "docs" / "manual.md").read_text(encoding="utf-8").split("### PNM\n")[1]
     lines = text.split("```python\n")[1].split("```")[0]
     array = numpy.random.default_rng(3).integers(0, 65536, (31, 45)).astype(numpy.uint16)
@@ -173,10 +167,13 @@ def test_array(program):
 
 
 def main():
-    program = os.path.abspath(sys.argv[1])
+    program, part = os.path.abspath(sys.argv[1]), sys.argv[2]
+    modules = {"pillow": "PIL", "array": "numpy"}
+    if part in modules:
+        need_module(modules[part])
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
         os.chdir(folder)
-        {"itself": test_itself, "netpbm": test_netpbm, "pillow": test_pillow, "array": test_array}[sys.argv[2]](program)
+        {"itself": test_itself, "netpbm": test_netpbm, "pillow": test_pillow, "array": test_array}[part](program)
         os.chdir("/")
 
 

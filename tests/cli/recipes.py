@@ -15,7 +15,7 @@ import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import skip  # noqa: E402
+from harness import need_module, skip  # noqa: E402
 
 DRAW = "#!/bin/sh\nmkdir -p \"$1\" && cp {source}/*.png \"$1\"\n"
 PNG = pathlib.Path(__file__).with_name("png.py")
@@ -39,16 +39,14 @@ def command(name):
     if name == "golden.test.mjs":
         return ["sh", "-c", f"rm -rf out; node --test {name}"], "node"
     if name == "golden.yml":
+        need_module("yaml")
         return ["sh", "-e", "steps"], "sh"
     return ["sh", name], "sh"
 
 
 def write_steps(text, folder):
     """Write the commands of a workflow to a script, and check what it uploads."""
-    try:
-        import yaml
-    except ImportError:
-        skip("PyYAML is not installed")
+    import yaml
     (job,) = yaml.safe_load(text)["jobs"].values()
     commands = [step["run"] for step in job["steps"] if "run" in step]
     (folder / "steps").write_text("rm -rf out\n" + "\n".join(commands) + "\n")

@@ -14,7 +14,9 @@ import sys
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import run_tests  # noqa: E402
+from harness import run_tests, use_python_with  # noqa: E402
+
+use_python_with("yaml")
 from write_png import png, unfiltered  # noqa: E402
 
 GPUCONV, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])

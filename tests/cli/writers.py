@@ -22,14 +22,11 @@ import zlib
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from foreign_streams import STREAMS, idats  # noqa: E402
-from harness import run, skip, use_python_with  # noqa: E402
+from harness import need_module, run  # noqa: E402
 from write_png import COLOUR_TYPES, SIGNATURE, chunk, ihdr  # noqa: E402
 
-use_python_with("PIL")
-try:
-    from PIL import Image, ImageDraw
-except ImportError:
-    Image = None
+need_module("PIL")
+from PIL import Image, ImageDraw  # noqa: E402
 
 SIZE_MIN = 1 << 19  # a smaller file is inflated on one thread
 
@@ -167,8 +164,6 @@ def check(name, picture, folders):
 
 
 def main():
-    if Image is None:
-        skip("Pillow is not installed")
     program, *failing = map(os.path.abspath, sys.argv[1:])
     in_parts = ["env", "LD_PRELOAD=./failing.so", "GPUCONV_FAIL=inflate:1+"] if failing else []
     tools = [writer for writer in TOOLS if is_installed(writer)]

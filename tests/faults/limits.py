@@ -14,8 +14,10 @@ import zlib
 
 import faults
 from faults import FULL, check, check_failed, fail, picture, read, run, tree, write
+from harness import use_python_with
 from write_png import SIGNATURE, chunk, ihdr
 
+use_python_with("PIL")
 try:
     from PIL import Image
 except ImportError:
