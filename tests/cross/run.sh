@@ -8,19 +8,33 @@
 # GPUCONV is this machine's program. The other one must write the same bytes. FOLDER becomes new. The other
 # architecture's libraries are unpacked there, so this machine's packages stay as they are. The unit tests that take
 # minutes under QEMU are left out: the stream and the pipeline run in the batches instead, and filters in both.
+#
+# Or run GPUCONV, which is in a build folder, as on an older x86-64 processor, with a part of the tests of that folder:
+#
+#     tests/cross/run.sh sse2|avx2 GPUCONV FOLDER [OPTIONS OF meson test]     # such as --suite cli, for all of it
+#
+# Some of the suite scheduling fail there: they watch the threads of the program, which are QEMU's, or their time.
 set -eu
 tests='container deflate exif image jpeg_decode jpeg_encode jpeg_forward library linear plan png_filter png_rows
     variants'
+emulator=qemu-$1
 case $1 in
 aarch64) debian=arm64 endian=little without= variants='--cpu --quick --share 293' ;;
 s390x) # slower: the unit tests that depend on the order of bytes; rows of PNGs are in the batches
     debian=s390x endian=big without=libisal-dev variants=
     tests='container deflate exif image jpeg_forward library' ;;
-*) echo 'usage: tests/cross/run.sh aarch64|s390x GPUCONV FOLDER' >&2; exit 2 ;;
+sse2 | avx2)
+    tests='deflate jpeg_forward linear variants alpha borders chain compare depth digest formats gradients instruction-set
+        jpeg-output pnm resize tiff webp'
+    emulator='qemu-x86_64 -cpu qemu64,-sse3' # what every x86-64 processor has
+    [ "$1" = sse2 ] || # one of 2013, without what QEMU does not have and warns about
+        emulator='qemu-x86_64 -cpu Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid' ;;
+*) echo 'usage: tests/cross/run.sh aarch64|s390x|sse2|avx2 GPUCONV FOLDER' >&2; exit 2 ;;
 esac
 cpu=$1 triplet=$1-linux-gnu native=$(realpath "$2")
 mkdir "$3"
 folder=$(realpath "$3") sysroot=$(realpath "$3")/sysroot
+build=$folder/build
 cd "$(dirname "$0")/../.."
 
 # The libraries of install-packages and what they need, from the mirror that apt uses here, without a change to apt's own
@@ -83,24 +97,61 @@ END
     "$1" -q -r sharpen tests/data/pngsuite -o "$2/pngsuite" 2>/dev/null || true # it has damaged files
 }
 
-unpack
-cat >"$folder/constants.ini" <<END
+cross_build() {
+    unpack
+    cat >"$folder/constants.ini" <<END
 [constants]
 cpu = '$cpu'
 triplet = '$triplet'
 endian = '$endian'
 sysroot = '$sysroot'
 END
-export QEMU_LD_PREFIX=$sysroot
-meson setup "$folder/build" --cross-file "$folder/constants.ini" --cross-file tests/cross/debian.ini -Dwerror=true \
-    -Dcuda=disabled
-ninja -C "$folder/build" gpuconv ${variants:+tests/variants/check_variants} $(printf 'tests/unit/test_%s ' $tests)
-meson test -C "$folder/build" --no-rebuild --print-errorlogs --timeout-multiplier 10 --suite unit $tests
-[ -z "$variants" ] || "qemu-$cpu" "$folder/build/tests/variants/check_variants" $variants
+    export QEMU_LD_PREFIX=$sysroot
+    meson setup "$build" --cross-file "$folder/constants.ini" --cross-file tests/cross/debian.ini -Dwerror=true \
+        -Dcuda=disabled
+    ninja -C "$build" gpuconv ${variants:+tests/variants/check_variants} $(printf 'tests/unit/test_%s ' $tests)
+    meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier 10 --suite unit $tests
+    [ -z "$variants" ] || "qemu-$cpu" "$build/tests/variants/check_variants" $variants
+}
+
+# emulated PROGRAM: a script in run/ that runs this program of the build under QEMU
+emulated() {
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$emulator" "$build/$1" >"$folder/run/${1##*/}"
+    chmod +x "$folder/run/${1##*/}"
+}
+
+# build_tests OPTIONS...: tests of a build of this machine's, whose programs run under QEMU
+build_tests() {
+    emulated tests/gpuconv-stub
+    cat >"$folder/run/command" <<END
+#!/bin/bash
+words=()
+for word; do
+    if [ -f "\$word" ] && [[ \$* != */pages.py* ]]; then # which looks for the build folder beside gpuconv
+        case \$word in
+        */gpuconv | */gpuconv-stub) word=$folder/run/\${word##*/} ;;
+        */unit/test_*) words=($emulator) ;;
+        esac
+    fi
+    words+=("\$word")
+done
+exec "\${words[@]}"
+END
+    chmod +x "$folder/run/command"
+    meson test -C "$build" --print-errorlogs --timeout-multiplier 10 --wrapper "$folder/run/command" "$@"
+}
 
 mkdir "$folder/run"
-printf '#!/bin/sh\nexec qemu-%s "%s" "$@"\n' "$cpu" "$folder/build/gpuconv" >"$folder/run/gpuconv"
-chmod +x "$folder/run/gpuconv"
+case $cpu in
+sse2 | avx2)
+    build=$(dirname "$native")
+    [ $# -gt 3 ] || set -- "$@" $tests
+    emulated gpuconv
+    build_tests "${@:4}" ;;
+*)
+    cross_build
+    emulated gpuconv ;;
+esac
 tests/golden/golden.py "$folder/run/gpuconv" cpu
 pictures "$native" "$folder/native"
 pictures "$folder/run/gpuconv" "$folder/other"
