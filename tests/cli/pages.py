@@ -237,6 +237,7 @@ RULES = [
     (r"dpkg-buildpackage -us -uc -b", elsewhere(".ci/run", "dpkg-buildpackage -us -uc -b"), False),
     (r"python3 benchmarks/tables.py build/gpuconv", elsewhere("tests/unit/meson.build", "'tables.py', gpuconv"), False),
     (r"meson test -C build --benchmark", elsewhere("tests/library/meson.build", "benchmark('library'"), False),
+    (r"meson test -C build --setup all", elsewhere(".ci/run", "--setup all"), False),
     (r"meson test -C build", elsewhere(".ci/run", 'meson test -C "$1"'), False),
     (r"git clone URL gpuconv.*", elsewhere("tests/cli/notebook.py", '"git clone"'), False),
     (r"benchmarks/(peers|png_peers|array_peers|backends|join|learn|scale)\.py|tests/variants/choice\.py --update"
