@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Errors ---- */
 
@@ -41,6 +42,14 @@ bool library_check_reserved(const int *reserved, size_t count, struct error *err
     return true;
 }
 
+bool library_check_context(const struct gpuconv_context *context, struct error *error)
+{
+    if (context == NULL)
+        return error_set(error, ERROR_USAGE, "there is no context; open it first");
+    return context->process == getpid() ||
+           error_set(error, ERROR_USAGE, "the context belongs to the parent of this process; open one after fork");
+}
+
 const char *gpuconv_version(void)
 {
     return GPUCONV_VERSION;
@@ -72,6 +81,7 @@ static struct gpuconv_context *open_context(const struct gpuconv_context_options
         error_no_memory(error, "a context");
         return NULL;
     }
+    context->process = getpid();
     context->device_index = o->device;
     if (o->uses_gpu && !pipeline_open_device(o->device, &context->device, error)) {
         free(context);
@@ -100,7 +110,8 @@ static void close_prepared(struct prepared *prepared)
 
 void gpuconv_context_close(struct gpuconv_context *context)
 {
-    if (context == NULL)
+    /* A child of fork has neither the threads nor the GPU. Another thread of the parent may have held the mutex. */
+    if (context == NULL || context->process != getpid())
         return;
     for (int i = 0; i < PREPARED_MAX; i++)
         close_prepared(context->prepared[i]);
@@ -386,8 +397,10 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
     const struct gpuconv_options defaults = {0};
     struct images images[2];
     options = options != NULL ? options : &defaults;
-    if (context == NULL || filter == NULL)
-        return error_set(error, ERROR_USAGE, "there is no %s; open it first", context == NULL ? "context" : "filter");
+    if (!library_check_context(context, error))
+        return false;
+    if (filter == NULL)
+        return error_set(error, ERROR_USAGE, "there is no filter; open it first");
     if (!check_pair(filter, in, out, images, error) || !check_memory(context, in, out, options, error) ||
         !check_options(options, in, error))
         return false;

@@ -20,8 +20,12 @@
  *
  * Threads. All functions may be called by several threads at the same time. Calls that share a context take turns: for
  * calls that run beside each other, open a context for each thread. Filters never change, and may be shared. Nobody may
- * use an object while another thread releases it or writes the samples. A child of fork cannot use a context of its
- * parent.
+ * use an object while another thread releases it or writes the samples.
+ *
+ * Processes. A child of fork may use filters, images and views of its parent. Contexts of its parent are refused with
+ * GPUCONV_BAD_ARGUMENT, and gpuconv_context_close does nothing with them: their threads are not in the child, and their
+ * memory stays until its end. A context on the CPU can be opened there, whatever the threads of the parent do. CUDA does
+ * not work in a child of a process that has used it.
  *
  * Structs. Set what you do not use to 0, for example by an initialiser: 0 is the default everywhere. Fields that a
  * later version adds take the place of `reserved` ones, which must be 0. */
@@ -77,7 +81,8 @@ struct gpuconv_context_options {
 GPUCONV_API struct gpuconv_context *gpuconv_context_open(const struct gpuconv_context_options *options,
                                                          struct gpuconv_error *error);
 
-/* Wait for queued work, end the threads, and release the context. NULL is allowed. */
+/* Wait for queued work, end the threads, and release the context. NULL is allowed. In a child of fork, a context of
+ * its parent is left alone. */
 GPUCONV_API void gpuconv_context_close(struct gpuconv_context *context);
 
 /* The number of GPUs that can be used; 0 if there is none, no driver, or the library was built without CUDA. The first

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct gpuconv_filter {
     atomic_int references; /* the caller's, and those of the contexts that keep plans for it */
@@ -52,6 +53,7 @@ struct prepared {
 enum { PREPARED_MAX = 16 };
 
 struct gpuconv_context {
+    pid_t process;         /* that opened it, and has its threads */
     pthread_mutex_t mutex; /* for all that follows; a pool and a pipeline serve one thread at a time */
     struct thread_pool pool;
     struct device *device; /* NULL: the CPU filters */
@@ -68,6 +70,9 @@ enum gpuconv_status library_status(bool done, const struct error *from, struct g
 
 /* Are all COUNT values of RESERVED 0? */
 bool library_check_reserved(const int *reserved, size_t count, struct error *error);
+
+/* May this process use CONTEXT, which may be NULL? */
+bool library_check_context(const struct gpuconv_context *context, struct error *error);
 
 /* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. */
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error);

@@ -105,10 +105,8 @@ static struct gpuconv_image *decode(struct gpuconv_context *context, const void 
 {
     const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
     struct codec_info info;
-    if (context == NULL) {
-        error_set(error, ERROR_USAGE, "there is no context; open it first");
+    if (!library_check_context(context, error))
         return NULL;
-    }
     if (o->bits != 0 && o->bits != 8 && o->bits != 16) {
         error_set(error, ERROR_USAGE, "%d bits a sample were asked for; give 8 or 16, or 0 for those of the file",
                   o->bits);
@@ -224,8 +222,8 @@ static bool encode(struct gpuconv_context *context, const struct gpuconv_view *v
     const struct format *format;
     struct codec_settings settings;
     struct image image, copy;
-    if (context == NULL)
-        return error_set(error, ERROR_USAGE, "there is no context; open it first");
+    if (!library_check_context(context, error))
+        return false;
     if (!find_settings(o, &settings, &format, error) || !view_take_image(view, "image", &image, &copy, error))
         return false;
     settings.pool = &context->pool;
@@ -305,7 +303,7 @@ enum gpuconv_status gpuconv_compare(struct gpuconv_context *context, const struc
     struct image images[2], copies[2] = {{0}};
     bool same_shape = false;
     *difference = (struct gpuconv_difference){0};
-    bool done = (context != NULL || error_set(&reason, ERROR_USAGE, "there is no context; open it first")) &&
+    bool done = library_check_context(context, &reason) &&
                 (tolerance >= 0 || error_set(&reason, ERROR_USAGE, "the tolerance is %d; give 0 or more", tolerance)) &&
                 take_pair(expected, actual, images, copies, &same_shape, &reason);
     if (done && same_shape)

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -430,6 +432,72 @@ static void test_threads_share_contexts_and_filters(void **state)
         gpuconv_filter_close(filters[i]);
 }
 
+enum { WIDE = 1000 }; /* so wide that the threads of a pool start */
+
+/* Filter once by a context, on all its threads. */
+static void *apply_once(void *argument)
+{
+    static uint8_t memory[WIDE * WIDE];
+    const struct gpuconv_view view = gpuconv_interleaved(memory, WIDE, WIDE, 1, GPUCONV_UINT8);
+    struct gpuconv_filter *filter = gpuconv_filter_find("blur", NULL);
+    const bool failed = gpuconv_apply(argument, filter, &view, &view, NULL, NULL) != GPUCONV_OK;
+    gpuconv_filter_close(filter);
+    return failed ? argument : NULL;
+}
+
+/* What a child does with CONTEXTS of its parent. Returns whether all went well. */
+static bool use_in_child(struct gpuconv_context *contexts[2], const struct gpuconv_filter *filter)
+{
+    const struct gpuconv_context_options options = {.threads = 1};
+    const struct gpuconv_view from = view_of(in), to = view_of(out);
+    struct gpuconv_difference difference;
+    void *bytes;
+    size_t size;
+    for (int i = 0; i < 2; i++) {
+        if (gpuconv_apply(contexts[i], filter, &from, &to, NULL, &error) != GPUCONV_BAD_ARGUMENT ||
+            gpuconv_encode(contexts[i], &from, NULL, &bytes, &size, &error) != GPUCONV_BAD_ARGUMENT ||
+            gpuconv_decode(contexts[i], in, SAMPLES, NULL, &error) != NULL ||
+            gpuconv_compare(contexts[i], &from, &from, 0, &difference, &error) != GPUCONV_BAD_ARGUMENT ||
+            strstr(error.message, "belongs to the parent") == NULL)
+            return false;
+        gpuconv_context_close(contexts[i]);
+    }
+    struct gpuconv_context *own = gpuconv_context_open(&options, &error);
+    const bool done = gpuconv_apply(own, filter, &from, &to, NULL, &error) == GPUCONV_OK;
+    gpuconv_context_close(own);
+    return done && memcmp(out, expected, SAMPLES) == 0;
+}
+
+/* One context has threads that wait. Another thread holds the mutex of the other context when the process forks. */
+static void test_a_child_leaves_contexts_of_its_parent_alone(void **state)
+{
+    (void)state;
+    struct gpuconv_context *contexts[2];
+    struct gpuconv_filter *filter = find("sobel");
+    pthread_t thread;
+    void *failed;
+    int status;
+    apply(filter, view_of(in), view_of(expected), NULL);
+    for (int i = 0; i < 2; i++) {
+        contexts[i] = gpuconv_context_open(&(struct gpuconv_context_options){.threads = 3}, &error);
+        assert_non_null(contexts[i]);
+    }
+    assert_null(apply_once(contexts[0]));
+    assert_int_equal(pthread_create(&thread, NULL, apply_once, contexts[1]), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(use_in_child(contexts, filter) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    gpuconv_context_close(contexts[0]);
+    gpuconv_context_close(contexts[1]);
+    gpuconv_filter_close(filter);
+}
+
 /* A context keeps plans of 16 filters. A new filter may have the address of one that is closed. */
 static void test_plans_are_those_of_the_filter(void **state)
 {
@@ -638,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_floats_do_not_depend_on_threads),
         cmocka_unit_test(test_floats_have_alpha),
         cmocka_unit_test(test_threads_share_contexts_and_filters),
+        cmocka_unit_test(test_a_child_leaves_contexts_of_its_parent_alone),
         cmocka_unit_test(test_plans_are_those_of_the_filter),
         cmocka_unit_test(test_filters_are_found_made_and_described),
         cmocka_unit_test(test_filters_that_make_no_sense_are_refused),
