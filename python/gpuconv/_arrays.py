@@ -82,6 +82,15 @@ def host_array(image):
     return numpy.asarray(image)
 
 
+def output_array(out):
+    """OUT as a NumPy array of the same memory. Two arrays of a copy would have memory of their own."""
+    array = host_array(out)
+    again = host_array(out)
+    if array.__array_interface__["data"] != again.__array_interface__["data"]:
+        raise TypeError(f"NumPy copies a {type(out).__name__}, so the result would be lost; give an array as output")
+    return array
+
+
 def empty_for(array, view, taps, layout):
     """An array like ARRAY, whose View is VIEW, for what the filter TAPS makes of it."""
     shape = _new_shape(array.shape, view, taps, layout)

@@ -2,15 +2,13 @@
 """Where the work is done."""
 import os
 import threading
-import weakref
 
 from . import _library
 
 _thread = threading.local()  # its contexts by name
-_open: "weakref.WeakSet[Context]" = weakref.WeakSet()
 
 
-class Context:
+class Context(_library.Object):
     """The threads of the CPU or a GPU, with memory and plans that are kept from call to call.
 
     Each thread has its own, which functions use where context= is None. Make one to choose the number of threads, or to
@@ -22,21 +20,14 @@ class Context:
 
     Raises GpuError if the GPU cannot be used. A child of fork() cannot use a Context of its parent."""
 
-    _as_parameter_ = _library.c_void_p()  # none: the library then says that there is no context
-
     def __init__(self, threads: int = 0, gpu: int | None = None) -> None:
         self.threads, self.gpu = threads, gpu
-        options = _library.ContextOptions(threads, gpu is not None, gpu or 0)
-        self._as_parameter_ = _library.c_void_p(_library.context_open(options, _library.Error()))
-        _open.add(self)
-
-    def _forget(self):
-        pointer, self._as_parameter_ = self._as_parameter_, Context._as_parameter_
-        return pointer
+        options = _library.ContextOptions(threads=threads, uses_gpu=gpu is not None, device=gpu or 0)
+        super().__init__(_library.context_open(options, _library.Error()), _library.context_close)
 
     def close(self) -> None:
         """Wait for queued work, and end the threads. Nobody may use it at the same time, or after it."""
-        _library.context_close(self._forget())
+        self._close()
 
     def __enter__(self) -> "Context":
         return self
@@ -44,15 +35,14 @@ class Context:
     def __exit__(self, *_reason) -> None:
         self.close()
 
-    def __del__(self):
-        self.close()
-
     def __repr__(self):
         return f"gpuconv.Context(threads={self.threads}, gpu={self.gpu})"
 
 
-def current_context(gpu=None):
-    """The context of this thread on the CPU, or on the GPU of that number."""
+def chosen_context(context, gpu=None):
+    """CONTEXT; if it is None, that of this thread on the CPU, or on the GPU of that number."""
+    if context is not None:
+        return _library.expect(context, Context, "context")
     contexts = _thread.__dict__
     name = "cpu" if gpu is None else str(gpu)
     if name not in contexts:
@@ -60,14 +50,8 @@ def current_context(gpu=None):
     return contexts[name]
 
 
-def _forget_all():
-    """The threads of a parent are not in its child: contexts there can neither work nor end."""
-    for context in _open:
-        context._forget()
-    _thread.__dict__.clear()
-
-
-os.register_at_fork(after_in_child=_forget_all)
+# A child opens contexts of its own: the library refuses those of the parent, and leaves them alone when they are closed.
+os.register_at_fork(after_in_child=lambda: _thread.__dict__.clear())
 
 
 def gpus() -> int:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import numpy
 
 from . import _arrays, _library
-from ._context import Context, current_context
+from ._context import Context, chosen_context
 from ._images import Image
 
 Array = TypeVar("Array")  # of NumPy, CuPy, PyTorch, JAX...; or an Image
@@ -31,7 +31,10 @@ def _number(value):
 
 
 def _text_of(taps, scale, offset, anchor, absolute):
-    rows = [list(row) for row in taps]
+    try:
+        rows = [list(row) for row in taps]
+    except TypeError:
+        raise TypeError(f"a filter is a {type(taps).__name__}; give a name, or rows of taps") from None
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         raise ValueError("the taps are not a grid; give rows of equal length")
     lines = [f"scale {_number(scale)}", f"offset {_number(offset)}"]
@@ -62,7 +65,7 @@ class Filter:
             if scale != 1 or offset != 0 or anchor is not None or absolute:
                 raise TypeError("scale, offset, anchor and absolute are for taps; a named filter has its own")
             name = os.fspath(source)
-            pointer = _library.filter_find(os.fsencode(source), error)
+            pointer = _library.filter_find(_library.text(source, "the filter"), error)
         else:
             text = _text_of(source, scale, offset, anchor, absolute).encode()
             name = f"{len(source)} x {len(source[0])} taps"
@@ -80,8 +83,8 @@ class Filter:
     @classmethod
     def parse(cls, text: str, name: str = "filter") -> "Filter":
         """The filter of TEXT, the content of a filter file. NAME is for messages."""
-        parsed, content = cls.__new__(cls), text.encode()
-        pointer = _library.filter_parse(content, len(content), os.fsencode(name), _library.Error())
+        parsed, content = cls.__new__(cls), _library.expect(text, str, "the text").encode()
+        pointer = _library.filter_parse(content, len(content), _library.text(name, "the name"), _library.Error())
         parsed._take(pointer, name, (Filter.parse, (text, name)))
         return parsed
 
@@ -112,7 +115,7 @@ class Filter:
 
     def size(self, width: int, height: int) -> tuple[int, int]:
         """The width and the height of what the filter makes of an image: they change with filters like "resize:50%"."""
-        new = ctypes.c_int(width), ctypes.c_int(height)
+        new = _library.integer(width, "the width"), _library.integer(height, "the height")
         _library.filter_size(self, *new, _library.Error())
         return new[0].value, new[1].value
 
@@ -166,7 +169,7 @@ def _filter_on_device(image, interface, taps, options, layout, out, context):
     target = _arrays.view_of_output(result_interface, _arrays.DEVICE, layout)
     if options.stream is None:
         options.stream = _arrays.current_stream(image, interface)
-    _library.apply(context or current_context(_arrays.device_of(image)), taps, view, target, options, _library.Error())
+    _library.apply(chosen_context(context, _arrays.device_of(image)), taps, view, target, options, _library.Error())
     return result
 
 
@@ -181,7 +184,7 @@ def filter(image: Array, filter: Filter | str, *,
     image: an array of uint8, uint16 (in the machine's byte order) or float32 (0 is black, 1 is white): of NumPy,
         PyTorch, JAX, or of another library with a buffer, __array__ or __dlpack__; or an Image. On a GPU, an array of
         CuPy or PyTorch, or of another library with __cuda_array_interface__ if OUT is given. It may be a part of an
-        array, transposed or padded: it is not copied. Strides must be positive.
+        array, transposed or padded: it is not copied. Strides must be positive: 0 is refused, too.
     filter: a Filter, or a name for one, such as "gaussian:2". A name is looked up once a process.
     border: what stands outside the image: "replicate" (aaa|abcd|ddd), "reflect" (cba|abcd|dcb), "reflect101"
         (dcb|abcd|cba), "wrap" (bcd|abcd|abc) or "zero" (000|abcd|000).
@@ -200,7 +203,13 @@ def filter(image: Array, filter: Filter | str, *,
 
     Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,
     MemoryError."""
-    taps = filter if isinstance(filter, Filter) else _find(filter)
+    taps = filter
+    if not isinstance(filter, Filter):
+        if not isinstance(filter, (str, os.PathLike)):
+            raise TypeError(f"the filter is a {type(filter).__name__}; give a name, or gpuconv.Filter(taps)")
+        taps = _find(filter)
+    if stream is not None:
+        stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
     options = _library.Options(_value(BORDERS, border, "border"), _value(ALPHAS, alpha, "alpha"), bool(linear),
                                stream=stream)
     if isinstance(image, Image):
@@ -210,7 +219,7 @@ def filter(image: Array, filter: Filter | str, *,
         return _filter_on_device(image, interface, taps, options, layout, out, context)
     array = _arrays.host_array(image)
     view = _arrays.view_of(array.__array_interface__, _arrays.HOST, layout, "input")
-    result = _arrays.empty_for(array, view, taps, layout) if out is None else _arrays.host_array(out)
+    result = _arrays.empty_for(array, view, taps, layout) if out is None else _arrays.output_array(out)
     target = _arrays.view_of_output(result.__array_interface__, _arrays.HOST, layout)
-    _library.apply(context or current_context(), taps, view, target, options, _library.Error())
+    _library.apply(chosen_context(context), taps, view, target, options, _library.Error())
     return _arrays.like_caller(result, image) if out is None else out

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from . import _arrays, _library
-from ._context import Context, current_context
+from ._context import Context, chosen_context
 
 _NUMPY_TYPES = "uint8", "uint16", "float32"  # by enum gpuconv_type
 
@@ -53,9 +53,9 @@ class Image:
     def filtered(self, taps, options, out, context):
         """As filter(), with a Filter and struct gpuconv_options."""
         view = view_of(self, "input")
-        result = _arrays.empty_for(self.array, view, taps, "hwc") if out is None else _arrays.host_array(out)
+        result = _arrays.empty_for(self.array, view, taps, "hwc") if out is None else _arrays.output_array(out)
         options.curve_of = self._decoded._as_parameter_
-        _library.apply(context or current_context(), taps, view,
+        _library.apply(chosen_context(context), taps, view,
                        _arrays.view_of_output(result.__array_interface__, _arrays.HOST, "hwc"), options,
                        _library.Error())
         return Image(result, self.format, self._decoded) if out is None else out
@@ -86,8 +86,9 @@ def read(source: "str | os.PathLike[str] | bytes | bytearray | memoryview", *, b
         name = None
     content = numpy.frombuffer(source, numpy.uint8)
     info = _library.FileInfo()
-    options = _library.DecodeOptions(bits, keep_orientation, name, max_pixels)
-    decoded = _Decoded(_library.decode(context or current_context(), content.ctypes.data, content.size, options,
+    options = _library.DecodeOptions(bits=bits, keep_orientation=bool(keep_orientation), name=name,
+                                     max_pixels=max_pixels)
+    decoded = _Decoded(_library.decode(chosen_context(context), content.ctypes.data, content.size, options,
                                        _library.Error()))
     _library.inspect(content.ctypes.data, content.size, info, _library.Error())
     return Image(numpy.asarray(decoded), info.format.decode(), decoded)
@@ -110,12 +111,14 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
 
     Raises ImageError if the format cannot hold the image, ValueError, TypeError, MemoryError."""
     metadata = image if metadata is None and isinstance(image, Image) else metadata
+    metadata_of = None if metadata is None else _library.expect(metadata, Image, "metadata")._decoded._as_parameter_
     array = _arrays.host_array(image)
     options = _library.EncodeOptions(
-        format.encode(), quality, subsampling, progressive, compression, background or 0, background is not None,
-        metadata._decoded._as_parameter_ if metadata is not None else None, lossless)
+        format=_library.text(format, "the format"), quality=quality, subsampling=subsampling,
+        progressive=bool(progressive), compression=compression, background=background or 0,
+        has_background=background is not None, metadata_of=metadata_of, lossless=bool(lossless))
     content, size = ctypes.c_void_p(), ctypes.c_size_t()
-    _library.encode(context or current_context(), view_of(array, "image"), options, content, size, _library.Error())
+    _library.encode(chosen_context(context), view_of(array, "image"), options, content, size, _library.Error())
     try:
         return ctypes.string_at(content, size.value)
     finally:
@@ -187,8 +190,8 @@ def compare(expected: Any, actual: Any, tolerance: int = 0, *, context: Context 
     Raises ValueError, TypeError, MemoryError."""
     difference = _library.Difference()
     array = _arrays.host_array(expected)
-    _library.compare(context or current_context(), view_of(array, "expected image"), view_of(actual, "actual image"),
-                     tolerance, difference, _library.Error())
+    _library.compare(chosen_context(context), view_of(array, "expected image"), view_of(actual, "actual image"),
+                     _library.integer(tolerance, "the tolerance"), difference, _library.Error())
     d, differs = difference, difference.pixels > 0
     channels = array.shape[2] if array.ndim > 2 else 1
     return Comparison(

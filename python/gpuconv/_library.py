@@ -3,6 +3,7 @@
 
 python/tests/interface.py compares the layouts and the functions with tests/library/interface.txt."""
 import ctypes
+import operator
 import os
 import pathlib
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_uint64, c_void_p
@@ -17,13 +18,53 @@ def _load():
     return ctypes.CDLL(os.fspath(own) if own.exists() else name)
 
 
+# ---- Arguments ----
+
+def expect(value, kind, name):
+    """VALUE, which is a KIND. The library would take any number for an address. NAME is for messages."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is a {type(value).__name__}; give a {kind.__name__}")
+    return value
+
+
+def integer(value, name, kind=c_int):
+    """VALUE as a KIND of ctypes, which would cut off its higher bits."""
+    try:
+        result = kind(operator.index(value))
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; give an integer") from None
+    if result.value != value:
+        raise ValueError(f"{name} is {value}, and has no more than {8 * ctypes.sizeof(kind)} bits; give another number")
+    return result
+
+
+def text(value, name):
+    """VALUE, a string or a path, as bytes for C, which would end it at a byte 0."""
+    content = os.fsencode(value)
+    if b"\0" in content:
+        raise ValueError(f"{name} is {value!r}, with a character 0; leave it out")
+    return content
+
+
 # ---- Structs ----
+
+class Settings(ctypes.Structure):
+    """A struct of the caller's numbers, by their names."""
+
+    def __init__(self, **values):
+        kinds = dict(self._fields_)
+        super().__init__(**{name: integer(value, name, kinds[name]) if kinds[name] in _INTEGERS else value
+                            for name, value in values.items()})
+
+
+_INTEGERS = c_int, c_size_t, c_uint32
+
 
 class Error(ctypes.Structure):
     _fields_ = [("status", c_int), ("message", c_char * 2044)]
 
 
-class ContextOptions(ctypes.Structure):
+class ContextOptions(Settings):
     _fields_ = [("threads", c_int), ("uses_gpu", c_int), ("device", c_int), ("reserved", c_int * 5)]
 
 
@@ -48,12 +89,12 @@ class FileInfo(ctypes.Structure):
                 ("reserved", c_int * 8)]
 
 
-class DecodeOptions(ctypes.Structure):
+class DecodeOptions(Settings):
     _fields_ = [("bits", c_int), ("keep_orientation", c_int), ("name", c_char_p), ("max_pixels", c_size_t),
                 ("reserved", c_int * 6)]
 
 
-class EncodeOptions(ctypes.Structure):
+class EncodeOptions(Settings):
     _fields_ = [("format", c_char_p), ("quality", c_int), ("subsampling", c_int), ("progressive", c_int),
                 ("compression", c_int), ("background", c_uint32), ("has_background", c_int),
                 ("metadata_of", c_void_p), ("lossless", c_int), ("reserved", c_int * 5)]
@@ -124,9 +165,19 @@ compare_picture = _declare("gpuconv_compare_picture", c_void_p, _VIEW, _VIEW, _E
 class Object:
     """An object of the library, which ends with this one. It can be an argument of the functions."""
 
+    _as_parameter_ = c_void_p()  # none
+    _release = staticmethod(lambda _pointer: None)
+
     def __init__(self, pointer, release):
         self._as_parameter_ = c_void_p(pointer)
         self._release = release
 
+    def _close(self):
+        pointer, self._as_parameter_ = self._as_parameter_, Object._as_parameter_
+        self._release(pointer)
+
     def __del__(self):
-        self._release(self._as_parameter_)
+        self._close()
+
+    def __reduce__(self):
+        raise TypeError("this object of gpuconv cannot be copied or sent to another process; make another one there")

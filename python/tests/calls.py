@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The Python package beside the command line: calls.py GPUCONV ROOT."""
+import copy
 import os
 import pathlib
 import pickle
@@ -227,6 +228,57 @@ def test_errors():
     assert not os.path.exists("a.gif")
 
 
+class Copies:
+    """An array that NumPy can only copy."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array.copy()
+
+
+def test_wrong_kinds():
+    """No argument of another kind becomes an address, and no number is cut off."""
+    image = noise(6, 7, 3)
+    opened = gpuconv.Context()
+    for kind, text, function, arguments, options in (
+            (TypeError, "context is a int", gpuconv.filter, (image, "blur"), {"context": 1}),
+            (TypeError, "context is a str", gpuconv.read, (ROOT / "samples/cat.png",), {"context": "cpu"}),
+            (TypeError, "context is a str", gpuconv.encode, (image,), {"context": "cpu"}),
+            (TypeError, "context is a int", gpuconv.compare, (image, image), {"context": 0}),
+            (TypeError, "metadata is a int", gpuconv.encode, (image,), {"metadata": 1}),
+            (TypeError, "the filter is a list", gpuconv.filter, (image, [[1, 2]]), {}),
+            (TypeError, "the filter is a int", gpuconv.filter, (image, 1), {}),
+            (TypeError, "a filter is a int", gpuconv.Filter, (1,), {}),
+            (TypeError, "the text is a bytes", gpuconv.Filter.parse, (b"1 2",), {}),
+            (TypeError, "NumPy copies a Copies", gpuconv.filter, (image, "blur"), {"out": Copies(image)}),
+            (TypeError, "NumPy copies a list", gpuconv.filter, (image, "blur"), {"out": image.tolist()}),
+            (TypeError, "cannot be copied", copy.copy, (opened,), {}),
+            (TypeError, "cannot be copied", copy.deepcopy, (opened,), {}),
+            (TypeError, "cannot be copied", pickle.dumps, (opened,), {}),
+            (TypeError, "cannot be copied", copy.deepcopy, (gpuconv.read(ROOT / "samples/cat.png"),), {}),
+            (TypeError, "threads is 1.5", gpuconv.Context, (1.5,), {}),
+            (ValueError, "threads is 4294967297", gpuconv.Context, (2**32 + 1,), {}),
+            (ValueError, "device is 4294967296", gpuconv.Context, (), {"gpu": 2**32}),
+            (ValueError, "max_pixels is -1", gpuconv.read, (ROOT / "samples/cat.png",), {"max_pixels": -1}),
+            (ValueError, "max_pixels is 184467", gpuconv.read, (ROOT / "samples/cat.png",), {"max_pixels": 2**64}),
+            (ValueError, "bits is 42949", gpuconv.read, (ROOT / "samples/cat.png",), {"bits": 2**32 + 8}),
+            (ValueError, "quality is 4294967386", gpuconv.encode, (image, "jpg"), {"quality": 2**32 + 90}),
+            (TypeError, "quality is '90'", gpuconv.encode, (image, "jpg"), {"quality": "90"}),
+            (ValueError, "background is -1", gpuconv.encode, (image, "jpg"), {"background": -1}),
+            (ValueError, "tolerance is 4294967297", gpuconv.compare, (image, image, 2**32 + 1), {}),
+            (ValueError, "the stream is 18446744073709551616", gpuconv.filter, (image, "blur"), {"stream": 2**64}),
+            (ValueError, "the width is 4294967301", gpuconv.Filter("blur").size, (2**32 + 5, 5), {}),
+            (ValueError, "the filter is 'blur\\x00'", gpuconv.filter, (image, "blur\0"), {}),
+            (ValueError, "the format is 'png\\x00x'", gpuconv.encode, (image, "png\0x"), {}),
+            (ValueError, "the row stride of the input is 0 bytes", gpuconv.filter,
+             (numpy.broadcast_to(image[0], (6, 7, 3)), "blur"), {})):
+        expect(kind, text, function, *arguments, **options)
+    assert gpuconv.filter(image, "blur", out=memoryview(image), context=opened).obj is image
+    assert gpuconv.Filter("blur").size(numpy.int16(5), 6) == (5, 6)
+
+
 # ---- Filters ----
 
 def test_filters():
@@ -301,13 +353,58 @@ def test_fork():
     child = os.fork()
     if child == 0:
         try:
-            expect(ValueError, "there is no context", gpuconv.filter, image, "blur", context=own)
+            expect(ValueError, "belongs to the parent", gpuconv.filter, image, "blur", context=own)
+            own.close()
             assert numpy.array_equal(gpuconv.filter(image, "blur"), expected)
         except BaseException:
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+FORKS = """
+import gpuconv, numpy, os, threading, time
+image = numpy.arange(900 * 900 * 3, dtype="uint8").reshape(900, 900, 3)
+expected = gpuconv.filter(image, "blur")
+ready, end = threading.Barrier(4), threading.Event()
+
+def sleep():
+    gpuconv.filter(image, "blur")
+    ready.wait()
+    end.wait()
+
+def work():
+    ready.wait()
+    while not end.is_set():
+        gpuconv.filter(image, "blur")
+
+threads = [threading.Thread(target=one) for one in (sleep, sleep, work)]
+for thread in threads:
+    thread.start()
+ready.wait()
+time.sleep(0.05)
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        same = numpy.array_equal(gpuconv.filter(image, "blur"), expected)
+        os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+end.set()
+for thread in threads:
+    thread.join()
+import multiprocessing
+multiprocessing.set_start_method("fork")
+with multiprocessing.Pool(2) as pool:
+    assert pool.map(len, [[1], [2, 3]]) == [1, 2]
+    assert all(numpy.array_equal(one, expected) for one in pool.starmap(gpuconv.filter, [(image, "blur")] * 4))
+"""
+
+
+def test_fork_beside_threads():
+    """A child does not wait for threads of its parent that have filtered, that sleep, or that filter."""
+    done = subprocess.run(["timeout", "60", sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
 
 
 def test_ends():
