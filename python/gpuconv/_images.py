@@ -180,7 +180,7 @@ class Comparison:
 
 
 def compare(expected: Any, actual: Any, tolerance: int = 0, *, context: Context | None = None) -> Comparison:
-    """Compare two images as `gpuconv --compare` does.
+    """Compare two images as `gpuconv --compare --strict-channels` does: RGB with opaque alpha is not RGB.
 
     expected, actual: Images, or arrays on the host of (H, W) or (H, W, C), uint8 or uint16.
     tolerance: the difference that is allowed, in levels of the samples.

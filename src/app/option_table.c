@@ -217,6 +217,8 @@ const struct option option_table[] = {
          "ignore pixels whose alpha is 0 in both images", .use = USE_COMPARE),
     FLAG("ignore-antialiasing", GROUP_COMPARE, compare.rules.ignores_antialiasing,
          "ignore pixels that differ only because edges were smoothed in another way", .use = USE_COMPARE),
+    FLAG("strict-channels", GROUP_COMPARE, compare.rules.strict_channels,
+         "opaque alpha, and grey as three equal channels, are a difference", .use = USE_COMPARE),
     FLAG("metadata", GROUP_COMPARE, compare.rules.takes_metadata, "also compare the profile and the orientation",
          .use = USE_COMPARE),
     FLAG("new-fails", GROUP_COMPARE, compare.new_fails, "exit with 1 if ACTUAL has files that EXPECTED lacks",

@@ -147,6 +147,7 @@ void compare_images(const struct image *expected, const struct image *actual, co
     *difference = (struct difference){
         .first_x = -1, .first_y = -1, .first_channel = -1, .psnr = INFINITY, .ssim = {.mean = NAN, .lowest = NAN}};
     difference->same_shape = true;
+    difference->channels = expected->channels;
     difference->ignored = ignored;
     difference->compared = (uint64_t)expected->width * (uint64_t)expected->height - ignored;
     for (int y = 0; y < expected->height; y++) {

@@ -40,7 +40,8 @@ struct compare_rules {
     int share;                /* instead: the share of the compared pixels, of COMPARE_WHOLE; 0: `different` counts */
     bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
     bool ignores_antialiasing;
-    bool takes_metadata; /* compare the profile and the orientation too */
+    bool strict_channels; /* opaque alpha, and grey as three equal channels, are a difference */
+    bool takes_metadata;  /* compare the profile and the orientation too */
     struct compare_area areas[COMPARE_AREAS_MAX];
     size_t area_count;
     const struct image *mask; /* ignore pixels whose colours are all 0 in it; NULL: there is none */
@@ -58,7 +59,8 @@ struct ssim {
 
 /* How two images of one size differ. */
 struct difference {
-    bool same_shape;          /* width, height, channels and bits agree, and the images were compared; else all is 0 */
+    bool same_shape;          /* width, height and bits agree, and the images were compared; else all is 0 */
+    int channels;             /* that were compared */
     uint64_t ignored, hidden; /* pixels that were ignored, and those of them that differ */
     uint64_t compared;        /* pixels that were not ignored */
     uint64_t pixels;          /* of these, with a sample that differs by more than the tolerance */

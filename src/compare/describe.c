@@ -26,8 +26,8 @@ static void describe_size(FILE *file, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
     fprintf(file, "largest difference %d", d->largest);
-    for (int c = 0; row->expected.channels > 1 && c < row->expected.channels; c++)
-        fprintf(file, "%s%d%s", c == 0 ? " (" : " ", d->largest_of[c], c + 1 == row->expected.channels ? ")" : "");
+    for (int c = 0; d->channels > 1 && c < d->channels; c++)
+        fprintf(file, "%s%d%s", c == 0 ? " (" : " ", d->largest_of[c], c + 1 == d->channels ? ")" : "");
     fprintf(file, ", PSNR %.2f dB", d->psnr);
     if (!isnan(d->ssim.mean))
         fprintf(file, ", SSIM %.6f, local SSIM %.6f at x %d y %d", d->ssim.mean, d->ssim.lowest, d->ssim.x, d->ssim.y);
@@ -83,6 +83,14 @@ static void describe_metadata(FILE *file, const struct compare_row *row)
         fprintf(file, "%sthe orientation is %d, not %d", joint, row->actual.orientation, row->expected.orientation);
 }
 
+/* The channels of two files that were compared, if they are not the same. */
+static void describe_channels(FILE *file, const char *joint, const struct compare_row *row)
+{
+    if (row->difference.same_shape && row->expected.channels != row->actual.channels)
+        fprintf(file, "%sexpected %d channel%s, actual %d", joint, row->expected.channels,
+                text_plural(row->expected.channels), row->actual.channels);
+}
+
 /* The tolerances that are set, with JOINT between them. */
 static void print_tolerance(FILE *file, const struct compare_rules *rules, const char *joint)
 {
@@ -132,14 +140,19 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
     case ROW_EQUAL:
         fputs("equal", file);
         break;
+    case ROW_CHANNELS:
+        describe_channels(file, "equal in other channels: ", row);
+        break;
     case ROW_TOLERATED:
         fputs("equal within the tolerance: ", file);
         describe_pixels(file, row, rules);
+        describe_channels(file, "; ", row);
         break;
     case ROW_DIFFERENT:
         describe_pixels(file, row, rules);
         describe_limits(file, row, rules);
         describe_metadata(file, row);
+        describe_channels(file, "; ", row);
         break;
     case ROW_SHAPE:
         describe_shapes(file, &row->expected, &row->actual);
@@ -163,7 +176,7 @@ void row_describe(FILE *file, const struct compare_row *row, const struct compar
 
 size_t rows_count_looks(const struct compare_rows *rows)
 {
-    return rows->count - rows->counts[ROW_EQUAL] - rows->counts[ROW_TOLERATED];
+    return rows->count - rows->counts[ROW_EQUAL] - rows->counts[ROW_CHANNELS] - rows->counts[ROW_TOLERATED];
 }
 
 void rows_print_verdict(FILE *file, const struct compare_rows *rows)
@@ -180,12 +193,13 @@ void rows_print_verdict(FILE *file, const struct compare_rows *rows)
 void rows_print_counts(FILE *file, const struct compare_rows *rows)
 {
     fprintf(file, "%zu pair%s: %zu equal", rows->count, rows->count == 1 ? "" : "s", rows->counts[ROW_EQUAL]);
-    for (enum row_kind kind = ROW_TOLERATED; kind < ROW_KINDS; kind++)
+    for (enum row_kind kind = ROW_EQUAL + 1; kind < ROW_KINDS; kind++)
         if (rows->counts[kind] > 0)
             fprintf(file, ", %zu %s", rows->counts[kind],
-                    kind == ROW_SHAPE  ? "of other shapes"
-                    : kind == ROW_MASK ? "without a fitting mask"
-                                       : row_kind_name(kind));
+                    kind == ROW_CHANNELS ? "in other channels"
+                    : kind == ROW_SHAPE  ? "of other shapes"
+                    : kind == ROW_MASK   ? "without a fitting mask"
+                                         : row_kind_name(kind));
 }
 
 bool row_fails(const struct compare_row *row, bool new_fails)
@@ -231,7 +245,7 @@ static void print_numbers(FILE *file, const struct compare_row *row, const struc
                 ",\"first\":{\"x\":%d,\"y\":%d,\"channel\":%d},\"box\":{\"x\":%d,\"y\":%d,\"width\":%d,\"height\":%d}",
                 d->first_x, d->first_y, d->first_channel, d->box.x, d->box.y, d->box.width, d->box.height);
     fprintf(file, ",\"largest\":%d,\"largest_of_channels\":[", d->largest);
-    for (int c = 0; c < row->expected.channels; c++)
+    for (int c = 0; c < d->channels; c++)
         fprintf(file, "%s%d", c > 0 ? "," : "", d->largest_of[c]);
     fputc(']', file);
     print_number(file, "psnr", 4, d->psnr);

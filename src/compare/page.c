@@ -202,6 +202,8 @@ static void print_rules(FILE *file, const struct compare_rules *rules, const str
         fputs(" Pixels that are transparent in both images are ignored.", file);
     if (rules->ignores_antialiasing)
         fputs(" Antialiased pixels, which are yellow, are ignored.", file);
+    if (rules->strict_channels)
+        fputs(" Channels must be equal.", file);
     if (rules->takes_metadata)
         fputs(" Profile and orientation must be equal.", file);
 }
@@ -246,7 +248,8 @@ static void print_line(struct page *page, const char *line)
         print_filter(page->file, "all", rows->count - rows->counts[ROW_EQUAL]);
         for (enum row_kind kind = ROW_DIFFERENT; kind < ROW_KINDS - (rows->counts[ROW_MASK] == 0); kind++)
             print_filter(page->file, row_kind_name(kind), rows->counts[kind]);
-        print_filter(page->file, row_kind_name(ROW_TOLERATED), rows->counts[ROW_TOLERATED]);
+        for (enum row_kind kind = ROW_EQUAL + 1; kind < ROW_DIFFERENT; kind++)
+            print_filter(page->file, row_kind_name(kind), rows->counts[kind]);
     } else if (strcmp(line, "<!-- rows -->\n") == 0) {
         for (size_t i = 0; i < rows->count; i++)
             if (rows->rows[i].kind != ROW_EQUAL)

@@ -31,6 +31,7 @@ struct pair {
     struct compare_row *row;
     struct codec_settings codec[SIDES];
     struct side sides[SIDES];
+    int channels;                  /* of both sides; 0 until they are known */
     struct thumbnails *thumbnails; /* NULL: none are wanted */
     uint8_t *antialiased;          /* 1 for each pixel that is; NULL: none is */
     bool (*phase)(struct pair *pair, int side);
@@ -58,7 +59,7 @@ static size_t side_need(const struct pair *pair, int i)
     const int bits = codec_bits(info, &pair->codec[i]);
     const struct image shape = {.width = info->width,
                                 .height = info->height,
-                                .channels = info->channels,
+                                .channels = i < MASK && pair->channels > 0 ? pair->channels : info->channels,
                                 .bits = bits > info->bits ? bits : info->bits};
     const size_t part = pair->worker->settings->rules.takes_metadata ? METADATA_PART_MAX
                         : pair->thumbnails != NULL                   ? METADATA_LONG_TEXT_MAX
@@ -137,6 +138,12 @@ static bool decode_side(struct pair *pair, int i)
                       codec_reader_decode(&side->reader, &side->image, &side->error);
     codec_reader_close(&side->reader);
     return done && (!pair->worker->settings->rules.takes_metadata || read_metadata(side, &side->error));
+}
+
+/* Give a side the channels of both. */
+static bool widen_side(struct pair *pair, int i)
+{
+    return image_widen(&pair->sides[i].image, pair->channels, &pair->sides[i].error);
 }
 
 static void run_stage(void *context, int64_t index, int thread)
@@ -301,10 +308,17 @@ static bool compare_sides(struct pair *pair, struct error *error)
     if (samples && !ssim_compute(&a->image, &b->image, &pair->worker->both, &row->difference.ssim, error))
         return false;
     row->beyond = compare_limits(rules, &row->difference);
-    row->kind = other || row->beyond != 0                  ? ROW_DIFFERENT
-                : samples || hidden > 0 || antialiased > 0 ? ROW_TOLERATED
-                                                           : ROW_EQUAL;
+    row->kind = other || row->beyond != 0                        ? ROW_DIFFERENT
+                : samples || hidden > 0 || antialiased > 0       ? ROW_TOLERATED
+                : row->expected.channels != row->actual.channels ? ROW_CHANNELS
+                                                                 : ROW_EQUAL;
     return true;
+}
+
+/* The fewest channels that hold A and B of them: three colours if one has them, and alpha if one has it. */
+static int channels_of_both(int a, int b)
+{
+    return (a >= 3 || b >= 3 ? 3 : 1) + (a % 2 == 0 || b % 2 == 0);
 }
 
 static bool compare_files(struct pair *pair, struct error *error)
@@ -322,12 +336,14 @@ static bool compare_files(struct pair *pair, struct error *error)
         return false;
     const struct row_file *p = &row->expected, *q = &row->actual;
     row->kind = ROW_SHAPE;
-    if (p->width != q->width || p->height != q->height || p->channels != q->channels || p->bits != q->bits)
+    if (p->width != q->width || p->height != q->height || p->bits != q->bits ||
+        (p->channels != q->channels && pair->worker->settings->rules.strict_channels))
         return true;
+    pair->channels = channels_of_both(p->channels, q->channels);
     const int last = row->mask.path != NULL ? MASK : 1;
     return run_mask(pair, read_side, error) && run_mask(pair, inspect_side, error) &&
            reserve_sides(pair, 0, last, error) && run_both(pair, decode_side, error) &&
-           run_mask(pair, decode_side, error) && compare_sides(pair, error);
+           run_both(pair, widen_side, error) && run_mask(pair, decode_side, error) && compare_sides(pair, error);
 }
 
 void pair_compare(struct pair_worker *worker, struct compare_row *row)

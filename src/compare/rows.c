@@ -9,9 +9,15 @@
 const char *row_kind_name(enum row_kind kind)
 {
     static const char *const names[ROW_KINDS] = {
-        [ROW_EQUAL] = "equal",           [ROW_TOLERATED] = "tolerated", [ROW_DIFFERENT] = "different",
-        [ROW_SHAPE] = "shape",           [ROW_MISSING] = "missing",     [ROW_NEW] = "new",
-        [ROW_UNREADABLE] = "unreadable", [ROW_MASK] = "mask",
+        [ROW_EQUAL] = "equal",
+        [ROW_CHANNELS] = "channels",
+        [ROW_TOLERATED] = "tolerated",
+        [ROW_DIFFERENT] = "different",
+        [ROW_SHAPE] = "shape",
+        [ROW_MISSING] = "missing",
+        [ROW_NEW] = "new",
+        [ROW_UNREADABLE] = "unreadable",
+        [ROW_MASK] = "mask",
     };
     return names[kind];
 }

@@ -16,9 +16,10 @@ struct thumbnails;
 
 enum row_kind {
     ROW_EQUAL,      /* the same samples, or even the same bytes */
+    ROW_CHANNELS,   /* equal, but for opaque alpha, or grey as three equal channels */
     ROW_TOLERATED,  /* not equal, and allowed by the rules */
     ROW_DIFFERENT,  /* different samples or metadata */
-    ROW_SHAPE,      /* other width, height, channels or bits */
+    ROW_SHAPE,      /* other width, height or bits, or channels where these are compared */
     ROW_MISSING,    /* expected, and not there */
     ROW_NEW,        /* there, and not expected */
     ROW_UNREADABLE, /* one of the files could not be read, or memory was too small; `problem` says why */
@@ -44,7 +45,7 @@ struct compare_row {
     enum row_kind kind;
     bool identical;               /* the same bytes: nothing was decoded */
     bool profiles_differ;         /* and metadata were to be compared */
-    struct difference difference; /* ROW_EQUAL unless identical, ROW_TOLERATED, ROW_DIFFERENT */
+    struct difference difference; /* ROW_EQUAL unless identical, to ROW_DIFFERENT */
     uint64_t allowed;             /* pixels that were allowed to be beyond the tolerance */
     unsigned beyond;              /* the limits that are not kept, as in compare_limits */
     char *picture;                /* the path of the picture of the difference; NULL: none was written */
@@ -62,7 +63,7 @@ struct compare_rows {
     bool no_work;             /* in no shard is there a pair to compare or, for an update, an image to accept */
 };
 
-/* "equal", "tolerated", "different", "shape", "missing", "new", "unreadable" or "mask". */
+/* "equal", "channels", "tolerated", "different", "shape", "missing", "new", "unreadable" or "mask". */
 const char *row_kind_name(enum row_kind kind);
 
 /* Add a row of zeros. NULL if there is not enough memory. */

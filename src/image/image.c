@@ -130,6 +130,29 @@ bool image_convert(const struct image *image, int bits, struct image *converted,
     return true;
 }
 
+bool image_widen(struct image *image, int channels, struct error *error)
+{
+    struct image wide;
+    const size_t size = image_sample_bytes(image), step = image_pixel_bytes(image);
+    const size_t colours = channels >= 3 ? 3 * size : size;
+    if (channels == image->channels)
+        return true;
+    if (!image_allocate(&wide, image->width, image->height, channels, image->bits, error))
+        return false;
+    const uint8_t *from = image->samples, *end = wide.samples + image_bytes(&wide);
+    for (uint8_t *to = wide.samples; to < end; to += image_pixel_bytes(&wide), from += step) {
+        for (size_t i = 0; i < colours; i += size)
+            memcpy(to + i, from + (image->channels >= 3 ? i : 0), size);
+        if (image_has_alpha(image))
+            memcpy(to + colours, from + step - size, size);
+        else if (image_has_alpha(&wide))
+            memset(to + colours, 0xff, size);
+    }
+    image_free(image);
+    *image = wide;
+    return true;
+}
+
 /* ---- Composing ---- */
 
 int image_composed_channels(int channels, const uint8_t rgb[3])

@@ -162,6 +162,10 @@ void image_convert_samples(const struct image *from, const struct image *to);
  * memory. */
 bool image_convert(const struct image *image, int bits, struct image *converted, struct error *error);
 
+/* Give IMAGE, of 8 or 16 bits, CHANNELS that hold all of its own: grey becomes three equal channels, and new alpha is
+ * opaque. */
+bool image_widen(struct image *image, int channels, struct error *error);
+
 /* The channels of an image of CHANNELS over the colour RGB. Grey over grey stays grey. */
 int image_composed_channels(int channels, const uint8_t rgb[3]);
 

@@ -332,8 +332,8 @@ struct gpuconv_difference {
     int reserved[8];
 };
 
-/* Compare ACTUAL with EXPECTED, each one image of 8 or 16 bits on the host, as `gpuconv --compare` does with a
- * tolerance of TOLERANCE levels. */
+/* Compare ACTUAL with EXPECTED, each one image of 8 or 16 bits on the host, as `gpuconv --compare --strict-channels`
+ * does with a tolerance of TOLERANCE levels. */
 GPUCONV_API enum gpuconv_status gpuconv_compare(struct gpuconv_context *context, const struct gpuconv_view *expected,
                                                 const struct gpuconv_view *actual, int tolerance,
                                                 struct gpuconv_difference *difference, struct gpuconv_error *error);

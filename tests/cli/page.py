@@ -166,7 +166,8 @@ def test_kinds_and_links():
         ("unreadable", "bad.png"), ("different", "different.png"), ("missing", "missing.png"), ("new", "new.png"),
         ("shape", "shape.png")]
     assert page.buttons == {"all": "all5", "different": "different1", "shape": "shape1", "missing": "missing1",
-                            "new": "new1", "unreadable": "unreadable1", "tolerated": "tolerated0"}, page.buttons
+                            "new": "new1", "unreadable": "unreadable1", "channels": "channels0",
+                            "tolerated": "tolerated0"}, page.buttons
     rows = {row["kind"]: row for row in page.rows}
     assert {kind: sorted(row["links"]) for kind, row in rows.items()} == {
         "unreadable": ["actual", "expected"], "different": ["actual", "difference", "expected"], "new": ["actual"],
