@@ -114,6 +114,10 @@ static bool validate_uses(const struct options *options, struct error *error)
         return error_set(error, ERROR_USAGE,
                          "--json prints the answer of --list, --list-variants, --list-codecs, --show, --devices, "
                          "--compare, --digest or --bench; give one of them, or --report FILE to filter images");
+    if (options->mode == MODE_COMPARE && options->list.output != NULL)
+        return error_set(error, ERROR_USAGE,
+                         "--output is for filters; the picture of the difference is the third name: gpuconv --compare "
+                         "EXPECTED ACTUAL DIFF");
     if (options->mode != MODE_RUN && many != NULL)
         return error_set(error, ERROR_USAGE, "--%s is for many files, and --%s does not filter files; leave one out",
                          many->name, options_mode_name(options->mode));
@@ -337,6 +341,10 @@ static bool validate_tar(int count, struct options *options, struct error *error
     if (format_find_by_path(options->output) != NULL)
         return error_about(error, ERROR_USAGE, options->output,
                            "has the name of an image, and --tar writes an archive; name a file such as out.tar");
+    if (file_same(options->input, options->output))
+        return error_set(error, ERROR_USAGE,
+                         "%s is the same file as %s, which --tar reads while it writes; name another OUTPUT",
+                         options->output, options->input);
     if (file_is_standard(options->output) && options->report != NULL && file_is_standard(options->report))
         return error_set(error, ERROR_USAGE,
                          "the archive and its --report would both go to standard output; name a file for one of them");

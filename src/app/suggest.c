@@ -19,37 +19,58 @@ static bool is_number(const char *text)
     return isdigit((unsigned char)*text) && text[strspn(text, "0123456789.%")] == '\0';
 }
 
-/* Words of other programs for options, without their dashes, and ours. */
-static const char *const options_meant[][2] = {
-    {"hash", "--digest"},
-    {"sha256", "--digest"},
-    {"filters", "--list"},
-    {"kernel", "gpuconv FILTER INPUT OUTPUT"},
-    {"input", "gpuconv FILTER INPUT OUTPUT"},
-    {"sigma", "gaussian:SIGMA as FILTER"},
-    {"radius", "box:R as FILTER"},
-    {"silent", "--quiet"},
-    {"parallel", "--jobs"},
-    {"workers", "--jobs"},
-    {"nometadata", "--strip"},
-    {"fuzz", "--tolerance"},
-    {"threshold", "--tolerance-yiq"},
-    {"matchingthreshold", "--tolerance-yiq"},
-    {"tol", "--tolerance"},
-    {"thresholdpixel", "--different"},
-    {"thresholdrate", "--different"},
-    {"failurethreshold", "--different"},
-    {"maxdiffpixels", "--different"},
-    {"maxdiffpixelratio", "--different"},
-    {"metric", "--min-ssim or --min-psnr"},
-    {"ignoreregions", "--ignore"},
-    {"antialiasing", "--ignore-antialiasing"},
-    {"enableantialias", "--ignore-antialiasing"},
-    {"ci", "--new-fails"},
-    {"u", "--update"},
-    {"updatesnapshots", "--update"},
-    {"snapshotupdate", "--update"},
-    {"mplgeneratepath", "--update"},
+/* A word of other programs for an option, without its dashes, in small letters. */
+struct meant {
+    const char *word;
+    const char *own; /* our option, with what follows it, or another part of the command line; NULL if there is none */
+    const char *advice; /* what to do instead, if OWN is NULL */
+    bool is_command;    /* the word is another program, in place of FILTER */
+};
+
+static const struct meant options_meant[] = {
+    {.word = "hash", .own = "--digest"},
+    {.word = "sha256", .own = "--digest"},
+    {.word = "verify", .own = "--check"},
+    {.word = "filters", .own = "--list"},
+    {.word = "kernel", .own = "gpuconv FILTER INPUT OUTPUT"},
+    {.word = "input", .own = "gpuconv FILTER INPUT OUTPUT"},
+    {.word = "sigma", .own = "gaussian:SIGMA as FILTER"},
+    {.word = "radius", .own = "box:R as FILTER"},
+    {.word = "resize", .own = "resize:SIZE as FILTER"},
+    {.word = "width", .own = "resize:WIDTHx as FILTER"},
+    {.word = "height", .own = "resize:xHEIGHT as FILTER"},
+    {.word = "f", .own = "--format"},
+    {.word = "silent", .own = "--quiet"},
+    {.word = "parallel", .own = "--jobs"},
+    {.word = "workers", .own = "--jobs"},
+    {.word = "nometadata", .own = "--strip"},
+    {.word = "fuzz", .own = "--tolerance"},
+    {.word = "threshold", .own = "--tolerance-yiq"},
+    {.word = "matchingthreshold", .own = "--tolerance-yiq"},
+    {.word = "tol", .own = "--tolerance"},
+    {.word = "thresholdpixel", .own = "--different"},
+    {.word = "thresholdrate", .own = "--different"},
+    {.word = "failurethreshold", .own = "--different"},
+    {.word = "maxdiffpixels", .own = "--different"},
+    {.word = "maxdiffpixelratio", .own = "--different"},
+    {.word = "metric", .own = "--min-ssim or --min-psnr"},
+    {.word = "ignoreregions", .own = "--ignore"},
+    {.word = "antialiasing", .own = "--ignore-antialiasing"},
+    {.word = "enableantialias", .own = "--ignore-antialiasing"},
+    {.word = "diff", .own = "gpuconv --compare EXPECTED ACTUAL DIFF"},
+    {.word = "ci", .own = "--new-fails"},
+    {.word = "u", .own = "--update"},
+    {.word = "updatesnapshots", .own = "--update"},
+    {.word = "snapshotupdate", .own = "--update"},
+    {.word = "mplgeneratepath", .own = "--update"},
+    {.word = "mogrify", .own = "gpuconv --in-place FILTER INPUT...", .is_command = true},
+    {.word = "identify", .advice = "gpuconv does not describe images; the program file does", .is_command = true},
+    {.word = "autoorient", .advice = "leave it out: images are turned upright, unless --no-orient is given"},
+    {.word = "colorspace", .advice = "images keep their colours; --linear filters in linear light"},
+    {.word = "force", .advice = "leave it out: OUTPUT is replaced, and --in-place replaces INPUT"},
+    {.word = "overwrite", .advice = "leave it out: OUTPUT is replaced, and --in-place replaces INPUT"},
+    {.word = "y", .advice = "leave it out: OUTPUT is replaced, and --in-place replaces INPUT"},
+    {.word = "dryrun", .advice = "--digest --filter FILTER filters, and writes nothing"},
 };
 
 /* Is WORD, in any case and without its dashes, the word MEANT of the table? */
@@ -112,17 +133,19 @@ static void join_nearest(const char *word, bool compares, char *text, size_t siz
     }
 }
 
+/* The row for WORD, or NULL. */
+static const struct meant *find_meant(const char *word)
+{
+    for (size_t i = 0; i < sizeof options_meant / sizeof *options_meant; i++)
+        if (is_word_meant(word, options_meant[i].word))
+            return &options_meant[i];
+    return NULL;
+}
+
 /* Write what the option WORD, without its dashes, probably means to TEXT, or "" if that is not known. */
 static void guess_option(const char *word, bool compares, char *text, size_t size)
 {
     text[0] = '\0';
-    for (size_t i = 0; i < sizeof options_meant / sizeof *options_meant; i++) {
-        const char *own = options_meant[i][1];
-        if (is_word_meant(word, options_meant[i][0]))
-            snprintf(text, size, "%s%s", mode_before(own, compares), own);
-    }
-    if (text[0] != '\0')
-        return;
     if (filter_is_named(word)) /* also a generator */
         snprintf(text, size, "the filter %s, which has no dash", word);
     else if (!find_value(NULL, word, text, size))
@@ -138,9 +161,17 @@ static void guess_option(const char *word, bool compares, char *text, size_t siz
 
 /* ---- Options ---- */
 
-/* Report the unknown option TYPED, which probably means GUESS; "": that is not known. Returns false. */
-static bool report_unknown(const char *typed, const char *guess, bool compares, struct error *error)
+/* Report the unknown option TYPED, which means MEANT, or is NULL, or probably GUESS, or is "". Returns false. */
+static bool report_unknown(const char *typed, const struct meant *meant, const char *guess, bool compares,
+                           struct error *error)
 {
+    char text[256];
+    if (meant != NULL && meant->own == NULL)
+        return error_set(error, ERROR_USAGE, "unknown option %s; %s", typed, meant->advice);
+    if (meant != NULL) {
+        snprintf(text, sizeof text, "%s%s", mode_before(meant->own, compares), meant->own);
+        guess = text;
+    }
     if (guess[0] != '\0')
         return error_set(error, ERROR_USAGE, "unknown option %s; did you mean %s?%s", typed, guess,
                          compares ? " gpuconv --compare --help lists all" : "");
@@ -152,8 +183,9 @@ bool suggest_option(const char *argument, size_t length, bool compares, struct e
 {
     char typed[256], text[256]; /* what is cut is longer than any option's name */
     snprintf(typed, sizeof typed, "%.*s", (int)length, argument);
-    guess_option(typed + strspn(typed, "-"), compares, text, sizeof text);
-    return report_unknown(typed, text, compares, error);
+    const char *word = typed + strspn(typed, "-");
+    guess_option(word, compares, text, sizeof text);
+    return report_unknown(typed, find_meant(word), text, compares, error);
 }
 
 bool suggest_letter(const char *argument, const char *letter, bool compares, struct error *error)
@@ -167,15 +199,18 @@ bool suggest_letter(const char *argument, const char *letter, bool compares, str
     const struct option *before = letter > argument + 1 ? option_of_letter(letter[-1]) : NULL;
     if (before != NULL && is_number(letter))
         return suggest_no_value(before, true, letter, error);
+    const struct meant *meant = find_meant(argument + 1);
+    if (meant != NULL && alone && !compares && meant->own != NULL && mode_before(meant->own, false)[0] != '\0')
+        meant = NULL; /* a letter alone says too little */
     if (alone && o != NULL)
         snprintf(text, sizeof text, "-%c, --%s", o->letter, o->name);
     else if (!alone || compares)
         guess_option(argument + 1, compares, text, sizeof text);
-    if (alone || text[0] != '\0')
+    if (alone || text[0] != '\0' || meant != NULL)
         snprintf(typed, sizeof typed, "%s", argument);
     else
         snprintf(typed, sizeof typed, "-%.*s in %s", length, letter, argument);
-    return report_unknown(typed, text, compares, error);
+    return report_unknown(typed, meant, text, compares, error);
 }
 
 /* ---- Values ---- */
@@ -251,8 +286,20 @@ bool suggest_operands(int argc, char *const argv[], int count, char *const *oper
         return error_set(error, ERROR_USAGE,
                          "\"%s\" is no image; the parameters of a filter follow a colon, as in %s:%s", second, first,
                          second);
+    if (is_filter && count == 1) { /* a word alone may ask what its parameters are */
+        struct filter *filters = NULL;
+        size_t filter_count;
+        const bool done = filter_find_all(first, filter_find, &filters, &filter_count, error);
+        free(filters);
+        return done;
+    }
     if (is_filter)
         return true;
+    const struct meant *meant = find_meant(first);
+    if (meant != NULL && meant->is_command && access(first, F_OK) != 0)
+        return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; %s%s%s", first,
+                         meant->own != NULL ? "did you mean " : meant->advice, meant->own != NULL ? meant->own : "",
+                         meant->own != NULL ? "?" : "");
     o = option_find(first, strlen(first));
     if (o != NULL && access(first, F_OK) != 0)
         return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; did you mean --%s?", first, o->name);

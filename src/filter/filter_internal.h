@@ -61,8 +61,14 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
 /* The word before the first colon. Its form is the last of filter_forms. */
 #define RESIZE_WORD "resize"
 
+/* Report the unreadable SPEC, which begins with that word, if it is clear what it means in another program. */
+bool resize_suggest(const char *spec, struct error *error);
+
 /* Are the first LENGTH bytes of SPEC this word? */
 bool is_resize_word(const char *spec, size_t length);
+
+/* Can SPEC, which begins with that word, be read? */
+bool resize_is_valid(const char *spec);
 
 /* Make the filter SPEC, such as `resize:50%`. */
 bool filter_make_resize(const char *spec, struct filter *filter, struct error *error);

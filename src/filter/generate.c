@@ -17,7 +17,9 @@ const char *const filter_forms[][2] = {
     {"disk:R", "mean of a disk of radius R pixels, as a lens out of focus makes it"},
     {"log:SIGMA", "Laplacian of Gaussian times SIGMA squared: finds spots of about SIGMA pixels"},
     {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA"},
-    {"resize:SIZE[:WORD...]", "another size: 50%, 1920x1080, 1920x or x1080; words: exact, enlarge, a kernel"},
+    {"resize:SIZE[:WORD...]",
+     "another size: 50%, 1920x1080, 1920x or x1080; words: exact, enlarge, and a kernel: lanczos3, lanczos2, cubic, "
+     "mitchell, triangle or box"},
     {NULL, NULL},
 };
 

@@ -75,6 +75,8 @@ static bool read_word(const char *at, const char *end, struct resize *resize)
 
 static bool fail(const char *spec, const char *sentence, struct error *error)
 {
+    if (error == NULL || resize_suggest(spec, error))
+        return false;
     return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s", spec, sentence);
 }
 
@@ -86,7 +88,8 @@ static bool read_resize(const char *spec, struct resize *resize, struct error *e
         (!read_percentage(at + 1, end, resize) && !read_sides(at + 1, end, &resize->width, &resize->height)))
         return fail(spec,
                     "resize takes a percentage from 0.1% to 10000%, or one or two sides from 1 to 100000 pixels, for "
-                    "example resize:50%, resize:1920x1080, resize:1920x or resize:x1080",
+                    "example resize:50%, resize:1920x1080, resize:1920x or resize:x1080; words such as :exact "
+                    "or :box can follow, and gpuconv --list names them",
                     error);
     while (*end == ':') {
         at = end + 1;
@@ -103,6 +106,12 @@ static bool read_resize(const char *spec, struct resize *resize, struct error *e
     if (resize->kernel == RESAMPLE_NONE)
         resize->kernel = RESAMPLE_LANCZOS3;
     return true;
+}
+
+bool resize_is_valid(const char *spec)
+{
+    struct resize resize;
+    return read_resize(spec, &resize, NULL);
 }
 
 bool filter_make_resize(const char *spec, struct filter *filter, struct error *error)

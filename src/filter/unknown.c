@@ -15,7 +15,17 @@ static const char *const words_meant[][2] = {
     {"average", "box"},  {"mean", "box"},      {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
     {"contour", "edge"}, {"median", NULL},     {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},
     {"dilat", NULL},     {"canny", NULL},      {"morpholog", NULL}, {"threshold", NULL}, {"thumb", "resize"},
-    {"scale", "resize"}, {"shrink", "resize"}, {"rotate", NULL},    {"crop", NULL},      {"convert", NULL},
+    {"scale", "resize"}, {"shrink", "resize"}, {"rotate", NULL},    {"crop", NULL},      {"convert", "identity"},
+};
+
+/* Words of other programs after resize's size, and ours. Pictures fit into both sides without a word. Where box
+ * enlarges by a whole factor, it repeats the nearest sample. */
+static const char *const resize_words_meant[][2] = {
+    {"bilinear", "triangle"}, {"linear", "triangle"}, {"bicubic", "cubic"}, {"catrom", "cubic"},
+    {"lanczos", "lanczos3"},  {"area", "box"},        {"average", "box"},   {"nearest", "box"},
+    {"neighbor", "box"},      {"point", "box"},       {"fit", ""},          {"inside", ""},
+    {"contain", ""},          {"fill", "exact"},      {"stretch", "exact"}, {"force", "exact"},
+    {"ignore", "exact"},      {"upscale", "enlarge"},
 };
 
 /* Write SPEC to TEXT, of SIZE bytes, with JOINT in place of whatever separates its words. As a colon, JOINT also stands
@@ -34,6 +44,74 @@ static void respell(const char *spec, char joint, char *text, size_t size)
     }
     text[length - (length > 0 && text[length - 1] == joint)] = '\0';
 }
+
+/* ---- Sizes ---- */
+
+/* Write the size in the LENGTH characters of SIZE, as other programs have it, to TEXT as FORM says: `%sx` for a width.
+ * A factor becomes a percentage. */
+static void translate_size(const char *size, size_t length, const char *form, char *text, size_t max)
+{
+    char own[32], *rest;
+    snprintf(own, sizeof own, "%.*s", (int)length, size);
+    const double factor = strtod(own, &rest);
+    for (char *at = own; *at != '\0'; at++)
+        *at = *at == 'X' || *at == '*' ? 'x' : *at;
+    if (*rest != '\0' || own[strspn(own, "0123456789.")] != '\0')
+        snprintf(text, max, "%.*s", (int)strcspn(own, "!>"), own);
+    else if (strchr(own, '.') != NULL)
+        snprintf(text, max, "%g%%", 100 * factor);
+    else
+        snprintf(text, max, form, own);
+}
+
+/* Write SPEC with our words for those of other programs to TEXT. FORM is what a lone number means. */
+static void translate_resize(const char *spec, const char *form, char *text, size_t max)
+{
+    char size[64];
+    const char *at = spec + strlen(RESIZE_WORD), *end = at + 1 + strcspn(at + 1, ":"), *second = end + (*end == ':');
+    const size_t digits = strspn(second, "0123456789");
+    const bool is_exact = end[-1] == '!';
+    translate_size(at + 1, (size_t)(end - at - 1), digits > 0 && second[digits] != 'x' ? "%sx" : form, size,
+                   sizeof size);
+    size_t length = (size_t)snprintf(text, max, RESIZE_WORD ":%s%s", size, is_exact ? ":exact" : "");
+    if (digits > 0 && second[digits] != 'x') { /* width:height */
+        length += (size_t)snprintf(text + length, max - length, "%.*s", (int)digits, second);
+        end = second + digits;
+    }
+    while (*end == ':' && length < max) {
+        char word[64];
+        const char *own = word;
+        const size_t count = strcspn(end + 1, ":");
+        snprintf(word, sizeof word, "%.*s", (int)count, end + 1);
+        end += 1 + count;
+        for (size_t i = 0; i < sizeof resize_words_meant / sizeof *resize_words_meant; i++)
+            if (strcasecmp(word, resize_words_meant[i][0]) == 0)
+                own = resize_words_meant[i][1];
+        length += (size_t)snprintf(text + length, max - length, "%s%s", *own != '\0' ? ":" : "", own);
+    }
+}
+
+bool resize_suggest(const char *spec, struct error *error)
+{
+    static const char *const forms[] = {"%sx", "x%s", "%s%%"};
+    enum { FORMS = sizeof forms / sizeof *forms };
+    char texts[FORMS][256];
+    const char *found[FORMS];
+    size_t count = 0;
+    if (strlen(spec) >= sizeof texts[0] / 2 || spec[strlen(RESIZE_WORD)] != ':')
+        return false;
+    for (int i = 0; i < FORMS; i++) {
+        translate_resize(spec, forms[i], texts[count], sizeof texts[count]);
+        found[count] = texts[count];
+        const bool is_new = count == 0 || strcmp(texts[count], texts[0]) != 0;
+        count += is_new && resize_is_valid(texts[count]);
+    }
+    if (count > 0)
+        error_unknown(error, "filter", spec, found, count, "--list");
+    return count > 0;
+}
+
+/* ---- Names ---- */
 
 /* Is each filter of SPECS, which commas join, there? */
 static bool are_there(const char *specs, struct filter *filter, struct filter *filter16)
