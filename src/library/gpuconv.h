@@ -181,12 +181,14 @@ struct gpuconv_view {
     int reserved[4];
 };
 
-/* A view of height x width x channels samples on the host, without padding. */
-GPUCONV_API struct gpuconv_view gpuconv_interleaved(void *data, int width, int height, int channels,
+/* A view of height x width x channels samples on the host, without padding. DATA may be const in a view for
+ * reading: no function writes to an input. */
+GPUCONV_API struct gpuconv_view gpuconv_interleaved(const void *data, int width, int height, int channels,
                                                     enum gpuconv_type type);
 
-/* A view of channels x height x width samples on the host, without padding. */
-GPUCONV_API struct gpuconv_view gpuconv_planar(void *data, int width, int height, int channels, enum gpuconv_type type);
+/* A view of channels x height x width samples on the host, without padding. DATA is as above. */
+GPUCONV_API struct gpuconv_view gpuconv_planar(const void *data, int width, int height, int channels,
+                                               enum gpuconv_type type);
 
 /* The part of VIEW whose first pixel is in column X and row Y. The part is an image of its own: a filter uses the
  * border around it, and not the pixels of VIEW. If the part is not inside VIEW, the result has no pixels, and the

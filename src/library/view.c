@@ -20,10 +20,10 @@ static int type_bits(enum gpuconv_type type)
 
 /* ---- Made from parts ---- */
 
-struct gpuconv_view gpuconv_interleaved(void *data, int width, int height, int channels, enum gpuconv_type type)
+struct gpuconv_view gpuconv_interleaved(const void *data, int width, int height, int channels, enum gpuconv_type type)
 {
     const ptrdiff_t size = (ptrdiff_t)type_bytes(type);
-    return (struct gpuconv_view){.data = data,
+    return (struct gpuconv_view){.data = (void *)data,
                                  .width = width,
                                  .height = height,
                                  .channels = channels,
@@ -33,7 +33,7 @@ struct gpuconv_view gpuconv_interleaved(void *data, int width, int height, int c
                                  .row_stride = size * channels * width};
 }
 
-struct gpuconv_view gpuconv_planar(void *data, int width, int height, int channels, enum gpuconv_type type)
+struct gpuconv_view gpuconv_planar(const void *data, int width, int height, int channels, enum gpuconv_type type)
 {
     const ptrdiff_t size = (ptrdiff_t)type_bytes(type);
     struct gpuconv_view view = gpuconv_interleaved(data, width, height, channels, type);

@@ -88,7 +88,7 @@ static void test_device_memory_gives_the_same(void **state)
 static void check_sizes(const struct gpuconv_filter *filter, enum gpuconv_type type, int number, bool overlaps)
 {
     static float own[SAMPLES], wanted[SAMPLES];
-    struct gpuconv_view (*const view)(void *, int, int, int, enum gpuconv_type) =
+    struct gpuconv_view (*const view)(const void *, int, int, int, enum gpuconv_type) =
         number / 4 % 2 ? gpuconv_planar : gpuconv_interleaved;
     const int channels = 1 + number % 4, sample_size = type == GPUCONV_FLOAT ? 4 : 1 + (int)type;
     const struct gpuconv_options options = {

@@ -498,6 +498,30 @@ static void test_a_child_leaves_contexts_of_its_parent_alone(void **state)
     gpuconv_filter_close(filter);
 }
 
+/* Samples that are constant may be in memory that cannot be written. */
+static void test_inputs_are_not_written(void **state)
+{
+    (void)state;
+    static const uint16_t pixels[11 * 11 * 4] = {1, 2, 3, 65535, 4, 5, 6, 7};
+    const struct gpuconv_view view = gpuconv_interleaved(pixels, 11, 11, 4, GPUCONV_UINT16),
+                              planes = gpuconv_planar(pixels, 11, 11, 4, GPUCONV_UINT16);
+    struct gpuconv_filter *filter = find("blur");
+    struct gpuconv_difference difference;
+    void *bytes;
+    size_t size;
+    for (int i = 0; i < 2; i++)
+        apply(filter, i == 0 ? view : planes, gpuconv_interleaved(out, 11, 11, 4, GPUCONV_UINT16),
+              &(struct gpuconv_options){.linear = i});
+    assert_int_equal(gpuconv_encode(context, &view, NULL, &bytes, &size, &error), GPUCONV_OK);
+    gpuconv_free(bytes);
+    assert_int_equal(gpuconv_compare(context, &view, &planes, 0, &difference, &error), GPUCONV_OK);
+    assert_true(difference.pixels > 0);
+    struct gpuconv_image *picture = gpuconv_compare_picture(&view, &planes, &error);
+    assert_non_null(picture);
+    gpuconv_image_free(picture);
+    gpuconv_filter_close(filter);
+}
+
 /* A context keeps plans of 16 filters. A new filter may have the address of one that is closed. */
 static void test_plans_are_those_of_the_filter(void **state)
 {
@@ -706,6 +730,7 @@ int main(void)
         cmocka_unit_test(test_floats_do_not_depend_on_threads),
         cmocka_unit_test(test_floats_have_alpha),
         cmocka_unit_test(test_threads_share_contexts_and_filters),
+        cmocka_unit_test(test_inputs_are_not_written),
         cmocka_unit_test(test_a_child_leaves_contexts_of_its_parent_alone),
         cmocka_unit_test(test_plans_are_those_of_the_filter),
         cmocka_unit_test(test_filters_are_found_made_and_described),
