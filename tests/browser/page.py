@@ -222,6 +222,18 @@ def test_unreadable_and_large(t, rows):
             pane = t.pane("expected")
             size = t.browser.get("document.querySelector('.layer img').size")
             assert min(pane[2] / size[0], pane[3] / size[1]) < best + .02, (name, columns)
+    # The button says how the pictures stand.
+    seen = set()
+    for width in (700, 1100, 1400):
+        t.browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        for name in ("box.png", "wide.png", "tall.png"):
+            t.show(name)
+            t.browser.get("place()")
+            lefts = {round(t.pane(side)[0]) for side in ("expected", "actual", "difference")}
+            layout = t.browser.get("document.getElementById('layout').textContent")
+            assert layout == {1: "stacked", 2: "in two rows", 3: "side by side"}[len(lefts)], (width, name, layout)
+            seen.add(layout)
+    assert len(seen) == 3, seen
 
 
 def test_phone(t, rows):
