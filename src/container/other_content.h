@@ -12,7 +12,7 @@
 /* A set of these is an unsigned number, 1 << extra for each. */
 enum container_extra {
     OTHER_FRAMES,   /* of an animated PNG, after the first */
-    OTHER_LAYERS,   /* of Adobe Fireworks */
+    OTHER_LAYERS,   /* of Adobe Fireworks or Photoshop */
     OTHER_GAIN_MAP, /* of Ultra HDR, ISO 21496-1 or Apple: the picture's bright parts for bright screens */
     OTHER_PICTURES,
     OTHER_RAW,  /* a camera's samples before it made the picture */

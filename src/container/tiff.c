@@ -63,28 +63,40 @@ static size_t type_bytes(unsigned type)
     return type < sizeof sizes ? sizes[type] : 0;
 }
 
-bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry)
+size_t tiff_end(const struct tiff_directory *directory)
+{
+    const size_t end = directory->at + directory->count * entry_bytes(directory), left = directory->size - end;
+    return end + (left < word(directory) ? left : word(directory));
+}
+
+bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struct tiff_entry *entry)
 {
     const bool big = directory->big;
     const size_t bytes = word(directory);
-    for (size_t i = 0; i < directory->count; i++) {
-        const uint8_t *at = directory->bytes + directory->at + i * entry_bytes(directory);
-        if (read_number(at, 2, big) != tag)
-            continue;
-        const uint64_t count = read_number(at + 4, bytes, big);
-        *entry =
-            (struct tiff_entry){.tag = tag, .type = (unsigned)read_number(at + 2, 2, big), .value = at + 4 + bytes};
-        const size_t each = type_bytes(entry->type);
-        if (each == 0 || count == 0 || count > directory->size / each)
-            return false;
-        entry->count = (size_t)count;
-        entry->size = entry->count * each;
-        const uint64_t place = read_number(entry->value, bytes, big);
-        if (entry->size <= bytes)
-            return true;
-        entry->value = directory->bytes + place;
-        return place <= directory->size && entry->size <= directory->size - place;
-    }
+    const uint8_t *at = directory->bytes + directory->at + index * entry_bytes(directory);
+    const uint64_t count = read_number(at + 4, bytes, big);
+    *entry = (struct tiff_entry){.tag = (unsigned)read_number(at, 2, big),
+                                 .type = (unsigned)read_number(at + 2, 2, big),
+                                 .value = at + 4 + bytes};
+    const size_t each = type_bytes(entry->type);
+    if (each == 0 || count == 0 || count > directory->size / each)
+        return false;
+    entry->count = (size_t)count;
+    entry->size = entry->count * each;
+    const uint64_t place = read_number(entry->value, bytes, big);
+    if (entry->size <= bytes)
+        return true;
+    if (place > directory->size || entry->size > directory->size - place)
+        return false;
+    entry->value = directory->bytes + place;
+    return true;
+}
+
+bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry)
+{
+    for (size_t i = 0; i < directory->count; i++)
+        if (read_number(directory->bytes + directory->at + i * entry_bytes(directory), 2, directory->big) == tag)
+            return tiff_read_entry(directory, i, entry);
     return false;
 }
 

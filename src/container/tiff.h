@@ -34,18 +34,21 @@ enum tiff_tag {
     TIFF_TAG_DIRECTORIES = 330, /* below this one */
     TIFF_TAG_EXTRA = 338,
     TIFF_TAG_SAMPLE_FORMAT = 339,
+    TIFF_TAG_PREVIEW = 513, /* JPEGInterchangeFormat: its place */
+    TIFF_TAG_PREVIEW_SIZE = 514,
     TIFF_TAG_XMP = 700,
     TIFF_TAG_IPTC = 33723,
     TIFF_TAG_PHOTOSHOP = 34377,
     TIFF_TAG_ICC = 34675,
-    TIFF_TAG_DNG = 50706, /* DNGVersion */
+    TIFF_TAG_LAYERS = 37724, /* of Photoshop: ImageSourceData */
+    TIFF_TAG_DNG = 50706,    /* DNGVersion */
 };
 
 enum { TIFF_WHITE_IS_0, TIFF_BLACK_IS_0, TIFF_RGB, TIFF_PALETTE, TIFF_CMYK = 5, TIFF_YCBCR = 6 };
 
 enum { TIFF_UNCOMPRESSED = 1, TIFF_LZW = 5, TIFF_JPEG = 7, TIFF_DEFLATE = 8, TIFF_DEFLATE_OLD = 32946 };
 
-enum { TIFF_ASSOCIATED = 1 }; /* alpha that multiplies the colours */
+enum { TIFF_ASSOCIATED = 1, TIFF_UNASSOCIATED }; /* alpha that multiplies the colours, and alpha that does not */
 
 /* A directory in a file of SIZE bytes. */
 struct tiff_directory {
@@ -86,6 +89,12 @@ static inline size_t tiff_cell_row(const struct tiff_header *header)
  * the file. */
 bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
+
+/* The place after a directory in the file. Its values may be anywhere. */
+size_t tiff_end(const struct tiff_directory *directory);
+
+/* Read entry INDEX. Returns false if its value is not in the file. */
+bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struct tiff_entry *entry);
 
 /* Find TAG. Returns false if there is none, or if its value is not in the file. */
 bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry);

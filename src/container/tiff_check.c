@@ -7,7 +7,6 @@
 
 enum {
     CELL_SIDE_MAX = 1 << 24, /* pixels on a side of a tile */
-    PAGES_MAX = 1000,        /* directories that are looked at */
     SMALLER = 1,             /* a bit of TIFF_TAG_KIND: another picture of a smaller size */
 };
 
@@ -176,22 +175,102 @@ static bool check_cells(const struct reading *reading, struct tiff_header *heade
     return true;
 }
 
-/* The other content: further directories, but for smaller sizes of a picture; and what stands below a small first
- * picture, as cameras do it. */
-static unsigned find_others(const struct reading *reading)
+/* ---- Other content ---- */
+
+/* A walk over all directories of a file. */
+struct walk {
+    const struct tiff_directory *first;
+    size_t end;              /* of all that directories refer to */
+    size_t budget, pictures; /* entries and numbers, and directories, that are still looked at */
+    unsigned others;
+};
+
+enum { PICTURES_MAX = 1000, DEPTH_MAX = 4 }; /* of directories, and of those below others */
+
+/* Look at COUNT more entries or numbers, unless the file says the same bytes again and again. */
+static bool spend(struct walk *walk, size_t count)
 {
-    struct tiff_directory directory = reading->first;
+    const bool done = count <= walk->budget;
+    walk->budget -= done ? count : walk->budget;
+    return done;
+}
+
+static void note_end(struct walk *walk, uint64_t place, uint64_t size)
+{
+    if (place <= walk->first->size && size <= walk->first->size - place && place + size > walk->end)
+        walk->end = (size_t)(place + size);
+}
+
+/* Note the end of what two lists of a directory refer to: places and sizes of strips, tiles and previews. */
+static void note_lists(struct walk *walk, const struct tiff_directory *directory)
+{
+    static const unsigned lists[][2] = {{TIFF_TAG_STRIPS, TIFF_TAG_STRIP_SIZES},
+                                        {TIFF_TAG_TILES, TIFF_TAG_TILE_SIZES},
+                                        {TIFF_TAG_PREVIEW, TIFF_TAG_PREVIEW_SIZE}};
+    struct tiff_entry places, sizes;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        if (tiff_find(directory, lists[k][0], &places) && tiff_find(directory, lists[k][1], &sizes) &&
+            spend(walk, places.count))
+            for (size_t i = 0; i < places.count; i++)
+                note_end(walk, tiff_number(directory, &places, i), tiff_number(directory, &sizes, i));
+}
+
+/* Does an entry refer to directories? */
+static bool has_directories(const struct tiff_entry *entry)
+{
+    enum { TYPE_IFD = 13, TYPE_IFD8 = 18, TAG_EXIF = 34665, TAG_GPS = 34853, TAG_INTEROP = 40965 };
+    return entry->tag == TIFF_TAG_DIRECTORIES || entry->tag == TAG_EXIF || entry->tag == TAG_GPS ||
+           entry->tag == TAG_INTEROP || entry->type == TYPE_IFD || entry->type == TYPE_IFD8;
+}
+
+/* Is there a picture in a directory that is no smaller size of the first one? */
+static bool has_picture(const struct walk *walk, const struct tiff_directory *directory)
+{
+    const uint64_t width = tiff_find_number(directory, TIFF_TAG_WIDTH, 0);
+    return directory->at != walk->first->at && width > 0 &&
+           (!(tiff_find_number(directory, TIFF_TAG_KIND, 0) & SMALLER) ||
+            width >= tiff_find_number(walk->first, TIFF_TAG_WIDTH, 0));
+}
+
+/* Walk over a directory, those after it, and those below, which are DEPTH below the first. */
+static void walk_directories(struct walk *walk, struct tiff_directory directory, int depth)
+{
+    struct tiff_directory below;
     struct tiff_entry entry;
-    const bool is_small = tiff_find_number(&directory, TIFF_TAG_KIND, 0) & SMALLER;
-    if (is_small && tiff_find(&directory, TIFF_TAG_DIRECTORIES, &entry))
+    do {
+        walk->pictures--;
+        if (has_picture(walk, &directory))
+            walk->others |= 1U << OTHER_PICTURES;
+        note_end(walk, tiff_end(&directory), 0);
+        note_lists(walk, &directory);
+        for (size_t i = 0; i < directory.count && spend(walk, 1); i++) {
+            if (!tiff_read_entry(&directory, i, &entry))
+                continue;
+            note_end(walk, (uint64_t)(entry.value - directory.bytes), entry.size);
+            if (entry.tag == TIFF_TAG_LAYERS)
+                walk->others |= 1U << OTHER_LAYERS;
+            const size_t count = depth < DEPTH_MAX && has_directories(&entry) ? entry.count : 0;
+            for (size_t k = 0; k < count && walk->pictures > 0 && spend(walk, 1); k++)
+                if (tiff_open_at(walk->first, tiff_number(&directory, &entry, k), &below))
+                    walk_directories(walk, below, depth + 1);
+        }
+    } while (walk->pictures > 0 && walk->budget > 0 && directory.next != 0 &&
+             tiff_open_at(walk->first, directory.next, &directory));
+}
+
+/* The other content: further directories, but for smaller sizes of a picture; what stands below a small first picture,
+ * as cameras do it; layers; and what no directory refers to, after all else. */
+static unsigned find_others(const struct tiff_directory *first)
+{
+    static const struct jpeg_segment no_index;
+    struct walk walk = {.first = first, .budget = first->size, .pictures = PICTURES_MAX};
+    struct tiff_entry entry;
+    if (tiff_find_number(first, TIFF_TAG_KIND, 0) & SMALLER && tiff_find(first, TIFF_TAG_DIRECTORIES, &entry))
         return 1U << OTHER_RAW;
-    for (int i = 0; i < PAGES_MAX && directory.next != 0; i++) {
-        if (!tiff_open_at(&reading->first, directory.next, &directory))
-            break;
-        if (!(tiff_find_number(&directory, TIFF_TAG_KIND, 0) & SMALLER))
-            return 1U << OTHER_PICTURES;
-    }
-    return 0;
+    walk_directories(&walk, *first, 0);
+    const bool is_whole = walk.budget > 0 && walk.pictures > 0;
+    return walk.others |
+           (is_whole ? container_other_content_behind(first->bytes, first->size, walk.end, &no_index) : 0);
 }
 
 bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
@@ -212,6 +291,6 @@ bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct code
         !check_cells(&reading, &header, info))
         return false;
     info->tiff = header;
-    info->other_content = find_others(&reading);
+    info->other_content = find_others(&reading.first);
     return true;
 }

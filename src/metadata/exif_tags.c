@@ -139,7 +139,7 @@ static const uint16_t silent_tags[] = {
     0x00fe, 0x00ff, 0x0102, 0x0103, 0x0106, 0x0107, 0x0108, 0x0109, 0x010a, /* kind, bits, compression, cells ... */
     0x0111, 0x0115, 0x0116, 0x0117, 0x0118, 0x0119, 0x011c, 0x012d, 0x013d, /* strips, planes, curves ... */
     0x0140, 0x0142, 0x0143, 0x0144, 0x0145, 0x0152, 0x0153, 0x015b,         /* palette, tiles, sample format, tables */
-    0x014a, 0x0201, 0x0202,                                                 /* directories, and pictures as JPEG */
+    0x014a, 0x0201, 0x0202, 0x935c,                                         /* directories, pictures as JPEG, layers */
     0x02bc, 0x83bb, 0x8649, 0x8773,                 /* XMP, IPTC, Photoshop, ICC: other parts of the metadata */
     0x501b, 0xea1c, 0xea1d, 0xc4a5,                 /* GDI+'s thumbnail, padding, print settings */
     0x927c, 0xc634, 0xc635, 0x8895, 0x889b, 0x9999, /* maker's notes, of DNG and of phones, too */

@@ -41,12 +41,13 @@ def same(test, a, b, what):
     test.equal((done.returncode, done.stdout), (0, "equal\n"), what)
 
 
-def tiff(order, entries, data, wide=False):
-    """A TIFF of one strip, DATA, whose directory has ENTRIES: tag -> (type, numbers). Bits and the like are added."""
+def tiff(order, entries, data, wide=False, base=0):
+    """A TIFF of one strip, DATA, whose directory has ENTRIES: tag -> (type, numbers). Bits and the like are added. It
+    stands at byte BASE of a file."""
     head, place, each = (16, "Q", 20) if wide else (8, "I", 12)
-    entries = {278: (4, [entries[257][1][0]]), 279: (4, [len(data)]), 273: (4, [head]), **entries}
-    letters = {1: "B", 2: "B", 3: "H", 4: "I", 5: "I", 7: "B", 16: "Q"}
-    at = head + len(data) + len(data) % 2
+    entries = {278: (4, [entries[257][1][0]]), 279: (4, [len(data)]), 273: (4, [base + head]), **entries}
+    letters = {1: "B", 2: "B", 3: "H", 4: "I", 5: "I", 7: "B", 13: "I", 16: "Q"}
+    at = base + head + len(data) + len(data) % 2
     directory = struct.pack(order + ("Q" if wide else "H"), len(entries))
     values, start = b"", at + len(directory) + each * len(entries) + (8 if wide else 4)
     for tag, (kind, numbers) in sorted(entries.items()):
@@ -200,8 +201,47 @@ def test_pages(test):
     test.check("which --in-place would lose" in test.run("--in-place", "identity", "in.tif", status=1), "refused")
     test.run("--in-place", "--first-picture", "blur", "in.tif")
     test.equal(Image.open("in.tif").n_frames, 1, "one page")
-    pages[0].save("in.tif", save_all=True, append_images=[pages[1]], tiffinfo={254: 1})
+    pages[0].save("in.tif", save_all=True, append_images=[pages[1].resize((10, 5))], tiffinfo={254: 1})
     test.equal(test.run("identity", "in.tif", "out.png"), "", "smaller")
+
+
+GREY = {256: (3, [4]), 257: (3, [4]), 258: (3, [8]), 259: (3, [1]), 262: (3, [1])}
+
+
+def test_other_content(test):
+    """What --in-place would lose is found below and after the first directory, and refused."""
+    data, small = bytes(range(16)), {**GREY, 254: (4, [1]), 256: (3, [2])}
+    for order, wide in itertools.product("<>", (False, True)):
+        size = len(tiff(order, {**GREY, 330: (4, [0])}, data, wide))
+
+        def below(picture, kind=4):
+            """A TIFF with a PICTURE below its own."""
+            second = tiff(order, picture, data, wide, size)
+            place = struct.unpack_from(order + ("Q" if wide else "I"), second, 8 if wide else 4)[0]
+            return tiff(order, {**GREY, 330: (kind, [place])}, data, wide) + second
+
+        plain = tiff(order, GREY, data, wide)
+        for file, words in (
+                (below(GREY), "other pictures"), (below(GREY, 13), "other pictures"), (below({**GREY, 254: (4, [1])}), "other pictures"),
+                (below(small), None), (plain, None), (plain + bytes(99), None),
+                (plain + b"something else", "data after the end of its picture"), (plain + full_jpeg(1, order), "other pictures"),
+                (below(small) + b"something else", "data after the end of its picture"),
+                (tiff(order, {**GREY, 37724: (7, list(b"Adobe Photoshop Document Data Block"))}, data, wide), "layers")):
+            test.write("in.tif", file)
+            said = test.run("identity", "in.tif", "out.png")
+            if words is None:
+                test.equal(said, "", f"{order} {wide}")
+                test.run("--in-place", "identity", "in.tif")
+                continue
+            test.equal(said, f"gpuconv: warning: in.tif: also contains {words}; only its first picture is used\n", f"{order} {wide}")
+            test.check(f"{words}, which --in-place would lose" in test.run("--in-place", "identity", "in.tif", status=1), words)
+            with open("in.tif", "rb") as left:
+                test.check(left.read() == file, f"{words}: the file has changed")
+    # Directories that refer to each other, and to all bytes of the file, take no time.
+    loop = tiff("<", {**GREY, 330: (4, [0] * 60000), **{tag: (13, [8] * 100) for tag in range(50000, 50100)}}, data)
+    place = struct.unpack_from("<I", loop, 4)[0]
+    test.write("in.tif", loop.replace(bytes(240000), struct.pack("<I", place) * 60000))
+    test.run("identity", "in.tif", "out.png")
 
 
 def test_refused(test):
