@@ -106,9 +106,15 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
     header->photometric = (unsigned)photometric;
     header->samples = (int)samples;
     header->compression = (unsigned)tiff_find_number(first, TIFF_TAG_COMPRESSION, 1);
-    header->is_associated = samples > colours && tiff_find_number(first, TIFF_TAG_EXTRA, 0) == TIFF_ASSOCIATED;
+    const uint64_t extra = tiff_find_number(first, TIFF_TAG_EXTRA, TIFF_UNASSOCIATED);
+    header->is_associated = extra == TIFF_ASSOCIATED && samples > colours;
+    if (samples > colours && extra != TIFF_ASSOCIATED && extra != TIFF_UNASSOCIATED)
+        return NOT_READ(reading, "with a channel besides its colours that is no alpha (ExtraSamples %llu)",
+                        (unsigned long long)extra);
     if (photometric == TIFF_YCBCR && (header->compression != TIFF_JPEG || bits != 8))
         return NOT_READ(reading, "in YCbCr %s", "without JPEG");
+    if (photometric == TIFF_YCBCR && tiff_find_number(first, TIFF_TAG_PLANAR, 1) == 2)
+        return NOT_READ(reading, "in YCbCr %s", "with its channels apart");
     if (is_palette && (!tiff_find(first, TIFF_TAG_PALETTE, &palette) || palette.count < (size_t)3 << bits))
         return DAMAGED(reading, "it has no palette of %d colours", 1 << bits);
     info->channels = is_palette ? 3 : (int)samples;
