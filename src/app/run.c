@@ -98,7 +98,7 @@ static void print_result(const struct options *options, const struct job_result 
     if (result->outcome == JOB_SKIPPED && options->list.in_place)
         print_detail("skipped", "%s: an earlier run wrote it, says %s", job->input, options->report);
     else if (result->outcome == JOB_SKIPPED && options->tar)
-        print_detail("unchanged", "%s: is no image", job->input);
+        print_detail("unchanged", "%s: is %s", job->input, job->is_link ? "a link" : "no image");
     else if (result->outcome == JOB_SKIPPED)
         print_detail("skipped", "%s: %s exists", file_input_name(job->input), job->output);
     else if (options->pair)
@@ -259,7 +259,7 @@ static int print_totals(const struct output *output, const struct batch_totals *
                 output->report.run.files == 1 ? "" : "s");
     if (!options->quiet && ((totals->count > 1 && options->mode != MODE_DIGEST) || options->verbose || sharded))
         print_summary(totals, "file",
-                      options->tar             ? "no images, unchanged"
+                      options->tar             ? "links, or no images: unchanged"
                       : options->list.in_place ? "earlier runs wrote them"
                                                : "their outputs exist");
     const size_t ended = totals->done + totals->skipped + totals->failed;

@@ -52,6 +52,13 @@ struct tar {
     struct error write_problem;
 };
 
+/* Has libarchive done what it was asked for, if with a warning? ARCHIVE_RETRY, which it returns for a damaged header,
+ * lies between the two. */
+static bool succeeded(int status)
+{
+    return status == ARCHIVE_OK || status == ARCHIVE_WARN;
+}
+
 /* ---- The input ---- */
 
 /* Refuse compressed archives. */
@@ -198,7 +205,7 @@ static bool skip_content(struct tar *tar, enum use use, struct error *error)
 {
     tar->is_pending = false;
     tar->use = use;
-    const bool done = tar->library.archive_read_data_skip(tar->reader) >= ARCHIVE_WARN &&
+    const bool done = succeeded(tar->library.archive_read_data_skip(tar->reader)) &&
                       (use == USE_KEEP || use_kept(tar, (uint64_t)tar->library.archive_filter_bytes(tar->reader, 0)));
     tar->use = USE_KEEP;
     return done || fail_read(tar, error);
@@ -226,15 +233,20 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
     *end = status == ARCHIVE_EOF;
     if (*end)
         return check_end(tar, error);
-    if (status < ARCHIVE_WARN)
+    if (!succeeded(status))
         return fail_read(tar, error);
+    const char *hard_link = library->archive_entry_hardlink(tar->entry);
+    if (hard_link == NULL && status == ARCHIVE_WARN && library->archive_entry_filetype(tar->entry) == 0)
+        return error_about(error, ERROR_WORK, file_input_name(tar->name),
+                           "has more special headers before one member than libarchive reads, after byte %llu; make it "
+                           "again",
+                           (unsigned long long)tar->content);
     tar->is_pending = true;
     tar->content = (uint64_t)library->archive_filter_bytes(tar->reader, 0);
     forget_zeros(tar);
     tar->header = tar->kept_end - (tar->kept_size - tar->kept_first);
 
     struct archive_entry *entry = tar->entry;
-    const char *hard_link = library->archive_entry_hardlink(entry);
     member->name = library->archive_entry_pathname(entry);
     member->name = member->name != NULL ? member->name : "";
     member->link = hard_link != NULL ? hard_link : library->archive_entry_symlink(entry);
@@ -273,9 +285,9 @@ bool tar_copy(struct tar *tar, struct error *error)
 static struct archive *new_reader(const struct libarchive *library, archive_read_callback *callback, void *context)
 {
     struct archive *reader = library->archive_read_new();
-    if (reader != NULL && library->archive_read_support_format_tar(reader) >= ARCHIVE_WARN &&
-        library->archive_read_set_read_callback(reader, callback) >= ARCHIVE_WARN &&
-        library->archive_read_set_callback_data(reader, context) >= ARCHIVE_WARN)
+    if (reader != NULL && succeeded(library->archive_read_support_format_tar(reader)) &&
+        succeeded(library->archive_read_set_read_callback(reader, callback)) &&
+        succeeded(library->archive_read_set_callback_data(reader, context)))
         return reader;
     if (reader != NULL)
         library->archive_read_free(reader);
@@ -348,8 +360,8 @@ static bool write_entry(struct tar *tar, struct archive_entry *entry, const char
     const locale_t before = uselocale(tar->utf8);
     const int status = library->archive_write_header(tar->writer, entry);
     uselocale(before);
-    return status >= ARCHIVE_WARN && (size == 0 || library->archive_write_data(tar->writer, content, size) >= 0) &&
-           library->archive_write_finish_entry(tar->writer) >= ARCHIVE_WARN;
+    return succeeded(status) && (size == 0 || library->archive_write_data(tar->writer, content, size) >= 0) &&
+           succeeded(library->archive_write_finish_entry(tar->writer));
 }
 
 bool tar_write(struct tar *tar, const struct tar_member *member, const char *name, const char *link,
@@ -365,8 +377,8 @@ bool tar_write(struct tar *tar, const struct tar_member *member, const char *nam
     struct archive *reader = new_reader(library, read_headers, &unread);
     if (reader == NULL)
         return error_no_memory(error, "a member of the archive");
-    const bool done = library->archive_read_open1(reader) >= ARCHIVE_WARN &&
-                      library->archive_read_next_header2(reader, tar->changed) >= ARCHIVE_WARN &&
+    const bool done = succeeded(library->archive_read_open1(reader)) &&
+                      succeeded(library->archive_read_next_header2(reader, tar->changed)) &&
                       write_entry(tar, tar->changed, name, link, content, size);
     library->archive_read_free(reader);
     if (done && tar->write_problem.code == ERROR_NONE)
@@ -400,13 +412,13 @@ static bool open_archives(struct tar *tar, struct error *error)
     tar->writer = library->archive_write_new();
     if (tar->block == NULL || tar->entry == NULL || tar->changed == NULL || tar->reader == NULL ||
         tar->writer == NULL ||
-        library->archive_read_set_options(tar->reader, "read_concatenated_archives") < ARCHIVE_WARN ||
-        library->archive_write_set_format_pax(tar->writer) < ARCHIVE_WARN ||
-        library->archive_write_set_options(tar->writer, "xattrheader=SCHILY") < ARCHIVE_WARN ||
-        library->archive_write_set_bytes_per_block(tar->writer, 0) < ARCHIVE_WARN ||
-        library->archive_write_open(tar->writer, tar, NULL, write_block, NULL) < ARCHIVE_WARN)
+        !succeeded(library->archive_read_set_options(tar->reader, "read_concatenated_archives")) ||
+        !succeeded(library->archive_write_set_format_pax(tar->writer)) ||
+        !succeeded(library->archive_write_set_options(tar->writer, "xattrheader=SCHILY")) ||
+        !succeeded(library->archive_write_set_bytes_per_block(tar->writer, 0)) ||
+        !succeeded(library->archive_write_open(tar->writer, tar, NULL, write_block, NULL)))
         return error_no_memory(error, "an archive");
-    return library->archive_read_open1(tar->reader) >= ARCHIVE_WARN || fail_read(tar, error);
+    return succeeded(library->archive_read_open1(tar->reader)) || fail_read(tar, error);
 }
 
 bool tar_open(struct tar **opened, const char *input, const struct file_output *output, struct error *error)

@@ -40,6 +40,7 @@ struct job {
     const uint8_t *content;               /* `bytes` of them are the input, instead of a file; NULL: there is a file */
     const char *id;                       /* for its line of the report, a value of JSON; NULL: it has none */
     const struct report_run *run_members; /* for this line; NULL: those of the report */
+    bool is_link;                         /* a member of an archive that refers to another one */
     bool in_memory;                       /* the output becomes result->output, and no file is written */
     /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. NULL: it is
      * an image to filter. */

@@ -167,6 +167,7 @@ static struct member *make_member(struct members *members, const struct tar_memb
         }
         member->job.name = member->job.input;
         member->job.bytes = found->size;
+        member->job.is_link = found->link != NULL;
     }
     free(output);
     free(link);

@@ -227,6 +227,37 @@ def test_cut():
     assert os.listdir() == ["old.tar"]
 
 
+def test_headers():
+    """An archive with a damaged header, or with more special headers than libarchive reads, is an error at that place.
+    OUTPUT gets the members before it, or stays as it was if there are none."""
+    record = b"18 comment=abcdef\n"
+    special = member("x", b"x", len(record)).tobuf(tarfile.USTAR_FORMAT) + record.ljust(512, b"\0")
+    first, rest = make(files({"a.png": image(1)}))[:-RECORD], make(files({"b.png": image(2), "c.png": image(3)}))
+    damaged = bytearray(rest)
+    damaged[100] ^= 1
+    for bad, words in ((special * 33 + rest, "more special headers"), (special * 70 + rest, "more special headers"),
+                       (bytes(damaged), "is cut or damaged")):
+        for before in (b"", first):
+            with open("old.tar", "wb") as file:
+                file.write(b"old")
+            messages = convert("identity", data=before + bad, status=1, output="old.tar")[1]
+            assert (words if before or bad[0:1] == b"x" else "is no tar archive") in messages and "INTERNAL" not in messages, messages
+            with open("old.tar", "rb") as file:
+                after = file.read()
+            assert (names(after) == ["a.png"]) if before else after == b"old", (len(before), words)
+    assert names(convert("identity", data=special * 20 + rest)[0]) == ["b.png", "c.png"]
+
+
+def test_links():
+    """The messages tell links from what is no image."""
+    before = make(files({"a.png": image(1), "c.txt": b"c"}) + [(member("h.png", tarfile.LNKTYPE, link="a.png"), b""),
+                                                              (member("s.png", tarfile.SYMTYPE, link="a.png"), b"")])
+    after, messages = convert("-v", "sharpen", data=before)
+    assert [info.linkname for info, _ in contents(after)] == ["", "", "a.png", "a.png"]
+    for words in ("c.txt: is no image", "h.png: is a link", "s.png: is a link", "3 skipped (links, or no images: unchanged)"):
+        assert words in messages, messages
+
+
 def test_several():
     """An archive that was appended to another counts, and zeros at the end do not."""
     first, second = make(files({"a.png": image(1)})), make(files({"b.png": image(2), "b.txt": b"b"}))
