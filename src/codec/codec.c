@@ -82,7 +82,7 @@ static const struct codec table[] = {
     },
     {
         .name = "libwebp",
-        .summary = "lossy or lossless, on two threads",
+        .summary = "lossy, also on two threads, or lossless",
         .reads = WEBP,
         .writes = WEBP,
         .read_bits = 8,

@@ -6,16 +6,19 @@
 
 #include "base/parallel.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <webp/decode.h>
 #include <webp/encode.h>
 
-/* Has the pool more than one thread? The library can use two. */
-static bool has_threads(const struct codec_settings *settings)
+/* May the library use two threads? Where it codes alpha, it allocates on the second one. There errno would not tell that
+ * memory was lacking: the library calls that damage, or takes a simpler way without a word, to other bytes. A lossless
+ * picture has no work for the second one. */
+static bool may_use_threads(const struct codec_settings *settings, bool has_alpha)
 {
-    return thread_pool_threads(settings->pool) > 1;
+    return thread_pool_threads(settings->pool) > 1 && !has_alpha;
 }
 
 /* ---- Reading ---- */
@@ -38,7 +41,7 @@ static size_t reader_need(const struct codec_info *info)
 
 static bool report_status(const struct codec_input *input, VP8StatusCode status, struct error *error)
 {
-    if (status == VP8_STATUS_OUT_OF_MEMORY)
+    if (status == VP8_STATUS_OUT_OF_MEMORY || errno == ENOMEM)
         return error_no_memory(error, "the decoder");
     return codec_report_damaged(input,
                                 status == VP8_STATUS_SUSPENDED || status == VP8_STATUS_NOT_ENOUGH_DATA
@@ -59,18 +62,19 @@ static bool decode(const struct codec_input *input, struct image *image, struct 
     const size_t place = (size_t)header->x * (size_t)info->channels;
     uint8_t *samples = image_row(image, header->y) + place;
     WebPInitDecoderConfig(&config);
-    config.options.use_threads = has_threads(input->settings);
+    config.options.use_threads = may_use_threads(input->settings, header->has_alpha);
     config.output.colorspace = info->channels == 4 ? MODE_RGBA : MODE_RGB;
     config.output.is_external_memory = 1;
     config.output.u.RGBA = (WebPRGBABuffer){.rgba = samples,
                                             .stride = (int)image_row_bytes(image),
                                             .size = (size_t)header->height * image_row_bytes(image) - place};
+    errno = 0;
     const VP8StatusCode status = WebPDecode(input->bytes + header->data, header->size, &config);
+    const bool done = (status == VP8_STATUS_OK && errno != ENOMEM) || report_status(input, status, error);
     WebPFreeDecBuffer(&config.output);
-    if (status == VP8_STATUS_OK)
-        return true;
-    image_free(image);
-    return report_status(input, status, error);
+    if (!done)
+        image_free(image);
+    return done;
 }
 
 /* ---- Writing ---- */
@@ -170,13 +174,15 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
     WebPConfig config;
     WebPConfigInit(&config);
     config.quality = (float)settings->quality;
-    config.thread_level = has_threads(settings);
+    config.thread_level = may_use_threads(settings, image_has_alpha(&writer->shape)) && !settings->lossless;
     if (settings->lossless) {
         WebPConfigLosslessPreset(&config, LOSSLESS_LEVEL);
         config.exact = 1;
     }
     state->error = &reason;
-    if (!WebPEncode(&config, &state->picture)) {
+    errno = 0;
+    const bool done = WebPEncode(&config, &state->picture) != 0;
+    if (!done || errno == ENOMEM) {
         if (state->picture.error_code == VP8_ENC_ERROR_PARTITION0_OVERFLOW ||
             state->picture.error_code == VP8_ENC_ERROR_PARTITION_OVERFLOW)
             return error_set(error, ERROR_WORK,
