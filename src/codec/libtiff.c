@@ -2,23 +2,30 @@
  *
  * The codec `libtiff`. The container check has found the kind of the picture and its strips or tiles. Rows stream: from
  * strips row by row, from tiles and from channels that are apart, a row of strips or tiles at a time. libtiff reads and
- * writes memory, and reports to this file only. */
+ * writes memory, and reports to this file only. In place of a file's first directory it sees one with the entries that a
+ * decoder needs: it would copy the values of all others, which may be large, and which the file may name often. */
 #include "codec/codec_internal.h"
 
 #include "container/tiff.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tiffio.h>
 
-/* A file in memory, and the library's last message about it. */
+/* A file in memory, and the library's first message about it. */
 struct tiff_file {
     TIFF *tiff;
     uint8_t *bytes; /* a file to write grows */
     size_t size, capacity, at;
-    bool lacks_memory;
+    uint8_t directory[TIFF_NEEDED_BYTES]; /* of a file to read: what the library sees at this place of it */
+    size_t directory_at, directory_size;
+    bool is_called, lacks_memory;
+    jmp_buf without_memory; /* while it is called: where to go on */
     char reason[128];
 };
 
@@ -30,6 +37,10 @@ static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
     const size_t left = file->at < file->size ? file->size - file->at : 0, wanted = (size_t)size;
     const size_t count = wanted < left ? wanted : left;
     memcpy(to, file->bytes + file->at, count);
+    /* The directory stands at the place of the one in the file, and is no longer. */
+    for (size_t i = 0; i < file->directory_size; i++)
+        if (file->directory_at + i >= file->at && file->directory_at + i - file->at < count)
+            ((uint8_t *)to)[file->directory_at + i - file->at] = file->directory[i];
     file->at += count;
     return (tmsize_t)count;
 }
@@ -41,7 +52,6 @@ static tmsize_t file_write_bytes(thandle_t handle, void *from, tmsize_t size)
     if (end > file->capacity) {
         const size_t grown = file->capacity + file->capacity / 4, capacity = end > grown ? end : grown;
         uint8_t *larger = realloc(file->bytes, capacity);
-        file->lacks_memory = larger == NULL;
         if (larger == NULL)
             return -1;
         file->bytes = larger;
@@ -73,19 +83,19 @@ static toff_t file_size(thandle_t handle)
     return ((struct tiff_file *)handle)->size;
 }
 
-static int file_map(thandle_t handle, void **bytes, toff_t *size)
+/* Call the library by FUNCTION. Returns false if it fails, or if memory was lacking. The library has many words for that,
+ * and goes on without the lists and values for which it got none: it may crash, or read another picture. But malloc sets
+ * errno, and the library gives a message, from which it does not get back here. It leaks a few small blocks then. */
+static bool call_library(struct tiff_file *file, bool (*function)(void *context), void *context)
 {
-    struct tiff_file *file = handle;
-    *bytes = file->bytes;
-    *size = file->size;
-    return 1;
-}
-
-static void file_unmap(thandle_t handle, void *bytes, toff_t size)
-{
-    (void)handle;
-    (void)bytes;
-    (void)size;
+    bool done = false;
+    errno = 0;
+    file->is_called = true;
+    if (setjmp(file->without_memory) == 0)
+        done = function(context);
+    file->is_called = false;
+    file->lacks_memory |= errno == ENOMEM;
+    return done && !file->lacks_memory;
 }
 
 /* Keep the first message. Returns 1: it is handled. */
@@ -94,6 +104,9 @@ static int note_error(TIFF *tiff, void *context, const char *module, const char 
     struct tiff_file *file = context;
     (void)tiff;
     (void)module;
+    file->lacks_memory |= errno == ENOMEM;
+    if (file->lacks_memory && file->is_called)
+        longjmp(file->without_memory, 1);
     if (file->reason[0] == '\0')
         vsnprintf(file->reason, sizeof file->reason, format, arguments);
     for (char *at = file->reason; *at != '\0'; at++)
@@ -116,15 +129,28 @@ static int ignore_warning(TIFF *tiff, void *context, const char *module, const c
 static bool file_open(struct tiff_file *file, const char *mode, size_t max)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    file->lacks_memory = options == NULL;
     if (options == NULL)
         return false;
     TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, file);
     TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, NULL);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
+    errno = 0;
     file->tiff = TIFFClientOpenExt("image", mode, file, file_read_bytes, file_write_bytes, file_seek, file_close,
-                                   file_size, file_map, file_unmap, options);
+                                   file_size, NULL, NULL, options);
+    file->lacks_memory |= errno == ENOMEM;
     TIFFOpenOptionsFree(options);
-    return file->tiff != NULL;
+    return file->tiff != NULL && !file->lacks_memory;
+}
+
+/* Release a file. What was not flushed is dropped: after a failure, the library could crash while it flushes. */
+static void file_release(struct tiff_file *file)
+{
+    if (file->tiff == NULL)
+        return;
+    TIFFSetMode(file->tiff, O_RDONLY);
+    TIFFClose(file->tiff);
+    file->tiff = NULL;
 }
 
 /* ---- Reading ---- */
@@ -161,18 +187,44 @@ static size_t cell_bytes(const struct codec_info *info)
     return reads_single_rows(&info->tiff) ? 0 : tiff_cell_row(&info->tiff) * (size_t)info->tiff.cell_height;
 }
 
-/* The library lists the cells, copies the values of other entries, and may copy a cell as it is in the file. */
+/* Bytes of memory that the library's decoder of a cell takes. A window of ZSTD or a dictionary of LZMA fills with decoded
+ * bytes, whatever size it claims; libzstd takes no larger window. The codes of fax have lists of runs in two rows. libjpeg
+ * has some rows of blocks, and all coefficients of a JPEG in several scans. */
+static size_t decoder_need(const struct tiff_header *header)
+{
+    enum { RUNS = 20, ROWS = 64, COEFFICIENT = 2 };
+    const size_t row = tiff_cell_row(header), cell = row * (size_t)header->cell_height, window = (size_t)128 << 20;
+    switch (header->compression) {
+    case TIFF_FAX_RUNS:
+    case TIFF_FAX_3:
+    case TIFF_FAX_4:
+        return RUNS * (size_t)header->cell_width;
+    case TIFF_JPEG:
+        return ROWS * row + COEFFICIENT * header->coefficients;
+    case TIFF_LZMA:
+        return cell;
+    case TIFF_ZSTD:
+        return cell < window ? cell : window;
+    default:
+        return 0;
+    }
+}
+
+/* The library lists the cells, copies the values of some other entries, and copies a cell as it is in the file. */
 static size_t reader_need(const struct codec_info *info)
 {
-    enum { OTHER = 1 << 20, LISTS = 64 };
-    return OTHER + rows_bytes(info) + cell_bytes(info) + 4 * tiff_cell_row(&info->tiff) + 2 * info->tiff.cell_max +
-           LISTS * info->tiff.cells + (info->size - info->data);
+    enum { OTHER = 1 << 20, LISTS = 64, NUMBER = 24 };
+    const struct tiff_header *header = &info->tiff;
+    return OTHER + rows_bytes(info) + cell_bytes(info) + 4 * tiff_cell_row(header) + 2 * header->cell_max +
+           LISTS * header->cells + NUMBER * header->numbers + decoder_need(header);
 }
 
 static bool report_reason(const struct codec_reader *reader, struct error *error)
 {
     const struct tiff_reader *state = reader->state;
     const char *reason = state->file.reason;
+    if (state->file.lacks_memory)
+        return error_no_memory(error, "the decoder");
     return codec_report_damaged(&reader->input, reason[0] != '\0' ? reason : NULL, error);
 }
 
@@ -198,19 +250,19 @@ static bool agrees(TIFF *tiff, const struct codec_info *info)
            cells == header->cells && (!header->is_tiled || TIFFTileSize(tiff) == row * (tmsize_t)header->cell_height);
 }
 
-/* Read the palette. Some writers store 8 bits in its 16. */
-static void read_palette(struct tiff_reader *state, int count)
+/* Read the palette of a file that was checked. Some writers store 8 bits in its 16. */
+static void read_palette(struct tiff_reader *state, const struct tiff_directory *directory, size_t count)
 {
-    uint16_t *channels[3] = {NULL, NULL, NULL};
+    struct tiff_entry entry;
     bool is_wide = false;
-    if (!TIFFGetField(state->file.tiff, TIFFTAG_COLORMAP, &channels[0], &channels[1], &channels[2]))
+    if (!tiff_find(directory, TIFF_TAG_PALETTE, &entry))
         return;
-    for (int c = 0; c < 3; c++)
-        for (int i = 0; i < count; i++)
-            is_wide = is_wide || channels[c][i] > 255;
-    for (int c = 0; c < 3; c++)
-        for (int i = 0; i < count; i++)
-            state->palette[i][c] = is_wide ? reduce_sample(channels[c][i]) : (uint8_t)channels[c][i];
+    for (size_t i = 0; i < 3 * count; i++)
+        is_wide = is_wide || tiff_number(directory, &entry, i) > 255;
+    for (size_t i = 0; i < 3 * count; i++) {
+        const uint16_t level = (uint16_t)tiff_number(directory, &entry, i);
+        state->palette[i % count][i / count] = is_wide ? reduce_sample(level) : (uint8_t)level;
+    }
 }
 
 /* Copy CELL, of channel CHANNEL at column X of the picture, to the rows. Only samples of 8 and 16 bits are apart. */
@@ -256,16 +308,26 @@ static bool read_cells(const struct codec_reader *reader, int y)
     return true;
 }
 
-/* Make row Y known to the reader. Returns it, or NULL. */
-static const uint8_t *find_row(const struct codec_reader *reader, int y)
+/* Row Y of the picture, and where the reader has it. */
+struct found_row {
+    const struct codec_reader *reader;
+    int y;
+    const uint8_t *bytes;
+};
+
+/* call_library's function: find a row. */
+static bool find_row(void *context)
 {
-    const struct codec_info *info = reader->input.info;
-    struct tiff_reader *state = reader->state;
+    struct found_row *row = context;
+    const struct codec_info *info = row->reader->input.info;
+    struct tiff_reader *state = row->reader->state;
+    row->bytes = state->rows;
     if (reads_single_rows(&info->tiff))
-        return TIFFReadScanline(state->file.tiff, state->rows, (uint32_t)y, 0) == 1 ? state->rows : NULL;
-    if ((y < state->first || y >= state->first + state->count) && !read_cells(reader, y))
-        return NULL;
-    return state->rows + (size_t)(y - state->first) * row_bytes(info);
+        return TIFFReadScanline(state->file.tiff, state->rows, (uint32_t)row->y, 0) == 1;
+    if ((row->y < state->first || row->y >= state->first + state->count) && !read_cells(row->reader, row->y))
+        return false;
+    row->bytes += (size_t)(row->y - state->first) * row_bytes(info);
+    return true;
 }
 
 /* Copy COUNT samples of less than 8 bits, of the palette or grey. */
@@ -318,15 +380,43 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
 {
     const struct codec_reader *reader = context;
     const struct codec_info *info = reader->input.info;
+    struct tiff_reader *state = reader->state;
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
     (void)raw;
     for (int y = 0; y < rows; y++) {
-        const uint8_t *in = find_row(reader, first + y);
-        if (in == NULL)
+        struct found_row found = {.reader = reader, .y = first + y};
+        if (!call_library(&state->file, find_row, &found))
             return report_reason(reader, error);
-        convert_row(info, reader->state, in, samples + (size_t)y * row);
+        convert_row(info, state, found.bytes, samples + (size_t)y * row);
     }
     return true;
+}
+
+/* call_library's function: read the directory of an open file. */
+static bool read_directory(void *context)
+{
+    const struct codec_reader *reader = context;
+    TIFF *tiff = ((struct tiff_reader *)reader->state)->file.tiff;
+    return TIFFReadDirectory(tiff) == 1 && (reader->input.info->tiff.photometric != TIFF_YCBCR ||
+                                            TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB) == 1);
+}
+
+/* Let the library open a checked file. */
+static bool open_input(struct codec_reader *reader)
+{
+    const struct codec_input *input = &reader->input;
+    struct tiff_reader *state = reader->state;
+    struct tiff_file *file = &state->file;
+    struct tiff_directory directory;
+    if (!tiff_open_first(input->bytes, input->size, &directory))
+        return false;
+    file->bytes = (uint8_t *)input->bytes;
+    file->size = input->size;
+    file->directory_at = tiff_start(&directory);
+    file->directory_size = tiff_put_needed(&directory, file->directory);
+    if (input->info->tiff.photometric == TIFF_PALETTE)
+        read_palette(state, &directory, (size_t)1 << input->info->tiff.bits);
+    return file_open(file, "rhmc", reader_need(input->info)) && call_library(file, read_directory, reader);
 }
 
 static bool reader_open(struct codec_reader *reader, struct error *error)
@@ -339,24 +429,18 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
         return error_no_memory(error, "the decoder");
     reader->state = state;
     reader->source.read = read_rows;
-    state->file.bytes = (uint8_t *)input->bytes;
-    state->file.size = input->size;
     state->rows = calloc(1, rows_bytes(info));
     state->cell = calloc(1, cell_bytes(info) + 1);
     if (state->rows == NULL || state->cell == NULL)
         return error_no_memory(error, "the decoder");
-    if (!file_open(&state->file, "rc", reader_need(info)))
+    if (!open_input(reader))
         return report_reason(reader, error);
     if (!TIFFIsCODECConfigured((uint16_t)header->compression))
         return error_about(error, ERROR_WORK, input->name,
                            "is a TIFF of compression %u, which this libtiff does not read; save it again with deflate",
                            header->compression);
-    if (header->photometric == TIFF_YCBCR)
-        TIFFSetField(state->file.tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     if (!agrees(state->file.tiff, info))
         return codec_report_damaged(input, "its directory contradicts itself", error);
-    if (header->photometric == TIFF_PALETTE)
-        read_palette(state, 1 << header->bits);
     return true;
 }
 
@@ -365,8 +449,7 @@ static void reader_close(struct codec_reader *reader)
     struct tiff_reader *state = reader->state;
     if (state == NULL)
         return;
-    if (state->file.tiff != NULL)
-        TIFFClose(state->file.tiff);
+    file_release(&state->file);
     free(state->rows);
     free(state->cell);
     free(state);
@@ -379,6 +462,8 @@ struct tiff_writer {
     struct tiff_file file;
     int strip_rows;
     uint8_t *strip; /* a copy, because the library changes what it writes */
+    uint32_t index; /* of this strip */
+    tmsize_t size;  /* its bytes */
 };
 
 enum { STRIP_BYTES = 1 << 18 };
@@ -406,6 +491,13 @@ static bool report_unwritten(const struct tiff_writer *state, struct error *erro
     return error_set(error, ERROR_WORK, "the TIFF cannot be written: %s; write a PNG", state->file.reason);
 }
 
+/* call_library's function. */
+static bool write_strip(void *context)
+{
+    const struct tiff_writer *state = context;
+    return TIFFWriteEncodedStrip(state->file.tiff, state->index, state->strip, state->size) >= 0;
+}
+
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
     struct codec_writer *writer = context;
@@ -415,17 +507,21 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
         const int left = rows->height - y;
         const size_t size = (size_t)(left < state->strip_rows ? left : state->strip_rows) * row;
         memcpy(state->strip, image_row(rows, y), size);
-        if (TIFFWriteEncodedStrip(state->file.tiff, (uint32_t)((first + y) / state->strip_rows), state->strip,
-                                  (tmsize_t)size) < 0)
+        state->index = (uint32_t)((first + y) / state->strip_rows);
+        state->size = (tmsize_t)size;
+        if (!call_library(&state->file, write_strip, state))
             return report_unwritten(state, error);
     }
     writer->written = state->file.size;
     return true;
 }
 
-/* Say what the picture is. The level is --compression; the differences of neighbours take less room than samples. */
-static bool set_fields(TIFF *tiff, const struct codec_writer *writer, int rows)
+/* call_library's function: say what the picture is. The level is --compression; the differences of neighbours take less room than samples. */
+static bool set_fields(void *context)
 {
+    const struct codec_writer *writer = context;
+    const struct tiff_writer *state = writer->state;
+    TIFF *tiff = state->file.tiff;
     enum { UNASSOCIATED = 2, DIFFERENCES = 2 };
     const struct image *shape = &writer->shape;
     const uint16_t extra = UNASSOCIATED;
@@ -436,7 +532,7 @@ static bool set_fields(TIFF *tiff, const struct codec_writer *writer, int rows)
            TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, shape->channels) &&
            TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, shape->channels < 3 ? TIFF_BLACK_IS_0 : TIFF_RGB) &&
            TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&
-           TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)rows) &&
+           TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)state->strip_rows) &&
            (!image_has_alpha(shape) || TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &extra)) &&
            TIFFSetField(tiff, TIFFTAG_COMPRESSION, level > 0 ? COMPRESSION_ADOBE_DEFLATE : COMPRESSION_NONE) &&
            (level == 0 ||
@@ -458,18 +554,22 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
     if (state->strip == NULL)
         return report_memory(error);
     const bool is_large = codec_file_bound(&writer->shape, writer->format, writer->settings) > classic_max;
-    return (file_open(&state->file, is_large ? "wl8" : "wl", 0) &&
-            set_fields(state->file.tiff, writer, state->strip_rows)) ||
+    return (file_open(&state->file, is_large ? "wl8" : "wl", 0) && call_library(&state->file, set_fields, writer)) ||
            report_unwritten(state, error);
+}
+
+/* call_library's function. */
+static bool flush(void *context)
+{
+    return TIFFFlush(((struct tiff_writer *)context)->file.tiff) == 1;
 }
 
 static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct tiff_writer *state = writer->state;
-    const bool done = TIFFFlush(state->file.tiff) != 0;
-    if (!done)
+    if (!call_library(&state->file, flush, state))
         return report_unwritten(state, error);
-    TIFFClose(state->file.tiff);
+    file_release(&state->file);
     *bytes = state->file.bytes;
     *size = state->file.size;
     state->file = (struct tiff_file){0};
@@ -481,8 +581,7 @@ static void writer_close(struct codec_writer *writer)
     struct tiff_writer *state = writer->state;
     if (state == NULL)
         return;
-    if (state->file.tiff != NULL)
-        TIFFClose(state->file.tiff);
+    file_release(&state->file);
     free(state->file.bytes);
     free(state->strip);
     free(state);

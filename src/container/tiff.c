@@ -3,6 +3,8 @@
 
 #include "base/bytes.h"
 
+#include <string.h>
+
 /* ---- Directories ---- */
 
 /* The number of COUNT bytes, at most 8. */
@@ -26,9 +28,15 @@ static size_t entry_bytes(const struct tiff_directory *directory)
     return 4 + 2 * word(directory);
 }
 
+/* Bytes of the number of entries. */
+static size_t head_bytes(const struct tiff_directory *directory)
+{
+    return directory->wide ? 8 : 2;
+}
+
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory)
 {
-    const size_t head = first->wide ? 8 : 2, size = first->size;
+    const size_t head = head_bytes(first), size = first->size;
     *directory = *first;
     if (at < 8 || at > size || size - at < head)
         return false;
@@ -63,6 +71,11 @@ static size_t type_bytes(unsigned type)
     return type < sizeof sizes ? sizes[type] : 0;
 }
 
+size_t tiff_start(const struct tiff_directory *directory)
+{
+    return directory->at - head_bytes(directory);
+}
+
 size_t tiff_end(const struct tiff_directory *directory)
 {
     const size_t end = directory->at + directory->count * entry_bytes(directory), left = directory->size - end;
@@ -75,7 +88,8 @@ bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struc
     const size_t bytes = word(directory);
     const uint8_t *at = directory->bytes + directory->at + index * entry_bytes(directory);
     const uint64_t count = read_number(at + 4, bytes, big);
-    *entry = (struct tiff_entry){.tag = (unsigned)read_number(at, 2, big),
+    *entry = (struct tiff_entry){.index = index,
+                                 .tag = (unsigned)read_number(at, 2, big),
                                  .type = (unsigned)read_number(at + 2, 2, big),
                                  .value = at + 4 + bytes};
     const size_t each = type_bytes(entry->type);
@@ -112,4 +126,58 @@ uint64_t tiff_find_number(const struct tiff_directory *directory, unsigned tag, 
 {
     struct tiff_entry entry;
     return tiff_find(directory, tag, &entry) ? tiff_number(directory, &entry, 0) : other;
+}
+
+/* ---- What a decoder needs ---- */
+
+static const uint16_t needed[] = {TIFF_TAG_WIDTH,
+                                  TIFF_TAG_HEIGHT,
+                                  TIFF_TAG_BITS,
+                                  TIFF_TAG_COMPRESSION,
+                                  TIFF_TAG_PHOTOMETRIC,
+                                  TIFF_TAG_FILL_ORDER,
+                                  TIFF_TAG_STRIPS,
+                                  TIFF_TAG_SAMPLES,
+                                  TIFF_TAG_STRIP_ROWS,
+                                  TIFF_TAG_STRIP_SIZES,
+                                  TIFF_TAG_PLANAR,
+                                  TIFF_TAG_FAX_3,
+                                  TIFF_TAG_FAX_4,
+                                  TIFF_TAG_PREDICTOR,
+                                  TIFF_TAG_PALETTE,
+                                  TIFF_TAG_TILE_WIDTH,
+                                  TIFF_TAG_TILE_HEIGHT,
+                                  TIFF_TAG_TILES,
+                                  TIFF_TAG_TILE_SIZES,
+                                  TIFF_TAG_EXTRA,
+                                  TIFF_TAG_SAMPLE_FORMAT,
+                                  TIFF_TAG_JPEG_TABLES,
+                                  TIFF_TAG_CHROMA_SUBSAMPLING};
+
+enum { NEEDED = sizeof needed / sizeof *needed };
+
+size_t tiff_count_needed(const struct tiff_directory *directory)
+{
+    struct tiff_entry entry;
+    size_t count = 0;
+    for (size_t i = 0; i < NEEDED; i++) {
+        const bool is_list = needed[i] == TIFF_TAG_STRIPS || needed[i] == TIFF_TAG_STRIP_SIZES ||
+                             needed[i] == TIFF_TAG_TILES || needed[i] == TIFF_TAG_TILE_SIZES;
+        if (!is_list && tiff_find(directory, needed[i], &entry))
+            count += entry.count;
+    }
+    return count;
+}
+
+size_t tiff_put_needed(const struct tiff_directory *directory, uint8_t bytes[TIFF_NEEDED_BYTES])
+{
+    const size_t head = head_bytes(directory), each = entry_bytes(directory);
+    struct tiff_entry entry;
+    size_t count = 0;
+    memset(bytes, 0, TIFF_NEEDED_BYTES);
+    for (size_t i = 0; i < NEEDED; i++)
+        if (tiff_find(directory, needed[i], &entry))
+            memcpy(bytes + head + count++ * each, directory->bytes + directory->at + entry.index * each, each);
+    bytes[directory->big ? head - 1 : 0] = (uint8_t)count;
+    return head + count * each + word(directory);
 }

@@ -17,6 +17,7 @@ enum tiff_tag {
     TIFF_TAG_BITS = 258,
     TIFF_TAG_COMPRESSION = 259,
     TIFF_TAG_PHOTOMETRIC = 262,
+    TIFF_TAG_FILL_ORDER = 266,
     TIFF_TAG_STRIPS = 273, /* their places */
     TIFF_TAG_ORIENTATION = 274,
     TIFF_TAG_SAMPLES = 277,
@@ -25,7 +26,10 @@ enum tiff_tag {
     TIFF_TAG_X_RESOLUTION = 282,
     TIFF_TAG_Y_RESOLUTION = 283,
     TIFF_TAG_PLANAR = 284,
+    TIFF_TAG_FAX_3 = 292, /* options of the codes */
+    TIFF_TAG_FAX_4 = 293,
     TIFF_TAG_RESOLUTION_UNIT = 296,
+    TIFF_TAG_PREDICTOR = 317,
     TIFF_TAG_PALETTE = 320,
     TIFF_TAG_TILE_WIDTH = 322,
     TIFF_TAG_TILE_HEIGHT = 323,
@@ -34,8 +38,10 @@ enum tiff_tag {
     TIFF_TAG_DIRECTORIES = 330, /* below this one */
     TIFF_TAG_EXTRA = 338,
     TIFF_TAG_SAMPLE_FORMAT = 339,
+    TIFF_TAG_JPEG_TABLES = 347,
     TIFF_TAG_PREVIEW = 513, /* JPEGInterchangeFormat: its place */
     TIFF_TAG_PREVIEW_SIZE = 514,
+    TIFF_TAG_CHROMA_SUBSAMPLING = 530,
     TIFF_TAG_XMP = 700,
     TIFF_TAG_IPTC = 33723,
     TIFF_TAG_PHOTOSHOP = 34377,
@@ -46,7 +52,19 @@ enum tiff_tag {
 
 enum { TIFF_WHITE_IS_0, TIFF_BLACK_IS_0, TIFF_RGB, TIFF_PALETTE, TIFF_CMYK = 5, TIFF_YCBCR = 6 };
 
-enum { TIFF_UNCOMPRESSED = 1, TIFF_LZW = 5, TIFF_JPEG = 7, TIFF_DEFLATE = 8, TIFF_DEFLATE_OLD = 32946 };
+enum {
+    TIFF_UNCOMPRESSED = 1,
+    TIFF_FAX_RUNS = 2,
+    TIFF_FAX_3,
+    TIFF_FAX_4,
+    TIFF_LZW = 5,
+    TIFF_JPEG = 7,
+    TIFF_DEFLATE = 8,
+    TIFF_PACKBITS = 32773,
+    TIFF_DEFLATE_OLD = 32946,
+    TIFF_LZMA = 34925,
+    TIFF_ZSTD = 50000,
+};
 
 enum { TIFF_ASSOCIATED = 1, TIFF_UNASSOCIATED }; /* alpha that multiplies the colours, and alpha that does not */
 
@@ -61,6 +79,7 @@ struct tiff_directory {
 
 /* An entry whose value is in the file. */
 struct tiff_entry {
+    size_t index; /* in the directory */
     unsigned tag, type;
     size_t count;
     const uint8_t *value;
@@ -76,6 +95,8 @@ struct tiff_header {
     int cell_width, cell_height; /* of a tile or a strip */
     size_t cells;                /* all of them */
     size_t cell_max;             /* bytes of the largest one in the file */
+    size_t numbers;              /* in the values that a decoder needs, besides the lists of cells */
+    size_t coefficients;         /* that a JPEG of several scans has at most, in a cell */
 };
 
 /* Bytes of a row of a strip or tile, decoded. */
@@ -90,7 +111,8 @@ static inline size_t tiff_cell_row(const struct tiff_header *header)
 bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
 
-/* The place after a directory in the file. Its values may be anywhere. */
+/* The places of a directory and after it. Its values may be anywhere. */
+size_t tiff_start(const struct tiff_directory *directory);
 size_t tiff_end(const struct tiff_directory *directory);
 
 /* Read entry INDEX. Returns false if its value is not in the file. */
@@ -98,6 +120,13 @@ bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struc
 
 /* Find TAG. Returns false if there is none, or if its value is not in the file. */
 bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry);
+
+/* A decoder needs the entries of these tags only. Count the numbers in their values, but for those in lists of cells. */
+size_t tiff_count_needed(const struct tiff_directory *directory);
+
+/* Write a directory of these entries to BYTES: the first of each tag, and no next directory. Returns its size. */
+enum { TIFF_NEEDED_BYTES = 512 };
+size_t tiff_put_needed(const struct tiff_directory *directory, uint8_t bytes[TIFF_NEEDED_BYTES]);
 
 /* Number INDEX of an entry whose type is a whole number without a sign; else 0. */
 uint64_t tiff_number(const struct tiff_directory *directory, const struct tiff_entry *entry, size_t index);

@@ -38,7 +38,7 @@ static uint64_t max_ratio(unsigned compression)
     case TIFF_DEFLATE:
     case TIFF_DEFLATE_OLD:
         return 1032;
-    case 32773:
+    case TIFF_PACKBITS:
         return 64;
     default:
         return 0;
@@ -49,10 +49,11 @@ static uint64_t max_ratio(unsigned compression)
  * one bit. */
 static bool check_compression(const struct reading *reading, const struct tiff_header *header)
 {
-    static const unsigned known[] = {TIFF_UNCOMPRESSED, TIFF_LZW, TIFF_JPEG, TIFF_DEFLATE, 32773,
-                                     TIFF_DEFLATE_OLD,  34925,    50000};
+    static const unsigned known[] = {TIFF_UNCOMPRESSED, TIFF_LZW,         TIFF_JPEG, TIFF_DEFLATE,
+                                     TIFF_PACKBITS,     TIFF_DEFLATE_OLD, TIFF_LZMA, TIFF_ZSTD};
     const unsigned compression = header->compression;
-    bool is_known = compression >= 2 && compression <= 4 && header->bits == 1 && header->samples == 1;
+    bool is_known =
+        compression >= TIFF_FAX_RUNS && compression <= TIFF_FAX_4 && header->bits == 1 && header->samples == 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         is_known = is_known || compression == known[i];
     if (compression == 6)
@@ -149,6 +150,29 @@ static bool read_cells(const struct reading *reading, struct tiff_header *header
     return true;
 }
 
+/* Raise *COUNT to the coefficients that libjpeg holds of a JPEG in a strip or tile: all of one in several scans, else
+ * none. A scan without all components is one of several. Returns false if there is no frame and scan. */
+static bool count_coefficients(const uint8_t *bytes, size_t size, size_t *count)
+{
+    enum {
+        UNIT = 32,
+        FRAME = 6
+    }; /* the most samples on a side of a unit, which are filled up; bytes of a frame's head */
+    struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
+    struct jpeg_segment segment, frame = {.size = 0};
+    while (size >= JPEG_SOI_BYTES && jpeg_walk_headers(&walk, &segment))
+        if (jpeg_is_frame(segment.marker))
+            frame = segment;
+    if (!walk.in_scan || frame.size < FRAME || segment.size < 1)
+        return false;
+    const size_t height = big16(frame.data + 1), width = big16(frame.data + 3), components = frame.data[5];
+    const bool has_scans =
+        frame.marker == JPEG_MARKER_SOF2 || frame.marker == JPEG_MARKER_SOF10 || segment.data[0] < components;
+    const size_t all = has_scans ? components * (width + UNIT) * (height + UNIT) : 0;
+    *count = all > *count ? all : *count;
+    return true;
+}
+
 /* Check that each strip or tile is in the file, and add up their bytes. */
 static bool check_cells(const struct reading *reading, struct tiff_header *header, struct codec_info *info)
 {
@@ -168,6 +192,9 @@ static bool check_cells(const struct reading *reading, struct tiff_header *heade
                 "the TIFF file is truncated: strip or tile %zu at byte %llu claims %llu bytes; get an intact "
                 "copy",
                 i, (unsigned long long)place, (unsigned long long)size);
+        if (header->compression == TIFF_JPEG &&
+            !count_coefficients(first->bytes + place, (size_t)size, &header->coefficients))
+            return DAMAGED(reading, "strip or tile %zu is no JPEG", i);
         info->data += (size_t)size;
         header->cell_max = size > header->cell_max ? (size_t)size : header->cell_max;
     }
@@ -296,6 +323,7 @@ bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct code
     if (!read_colours(&reading, &header, info) || !read_cells(&reading, &header, info) ||
         !check_cells(&reading, &header, info))
         return false;
+    header.numbers = tiff_count_needed(&reading.first);
     info->tiff = header;
     info->other_content = find_others(&reading.first);
     return true;

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What --memory counts for an image is an upper bound of what it takes: bounds.py GPUCONV."""
+import lzma
 import os
 import random
 import re
+import struct
+import zlib
 
 from faults import FULL, check, main, run, tree, write
 from harness import has_codec, peak
 from large_files import cmyk, jpeg, png as flat_png
 from write_png import png, unfiltered
+from write_tiff import tiff
 
 MEBI = 1 << 20
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -139,4 +143,57 @@ def test_growth(program):
           "growth: other outputs")
 
 
-main([test_bounds, test_threads, test_wide, test_stream, test_growth])
+def zstd(size, window):
+    """A frame of SIZE zeros in blocks of one byte, which claims a window of 2^WINDOW bytes (RFC 8878, 3.1.1)."""
+    largest = 1 << 17
+    counts = [largest] * (size // largest) + [size % largest]
+    blocks = [struct.pack("<I", count << 3 | 1 << 1)[:3] + b"\0" for count in counts]
+    blocks[-1] = bytes([blocks[-1][0] | 1]) + blocks[-1][1:]
+    return b"\x28\xb5\x2f\xfd\0" + bytes([window - 10 << 3]) + b"".join(blocks)
+
+
+def xz(size, code):
+    """SIZE zeros by LZMA, which claim the dictionary of CODE (the .xz file format, 3.1 and 5.3.1)."""
+    data = lzma.compress(bytes(size), check=lzma.CHECK_NONE, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0}])
+    header = data[12:16] + bytes([code]) + data[17:20]
+    return data[:12] + header + struct.pack("<I", zlib.crc32(header)) + data[24:]
+
+
+def claiming_tiffs():
+    """TIFFs of one strip, with what makes libtiff take memory, and the MiB that are enough; None: as many as there are."""
+    def one(width, height, compression, data, bits=8, photometric=1, samples=1, more=()):
+        return tiff("<", {256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * samples), 259: (3, [compression]),
+                          262: (3, [photometric]), 277: (3, [samples]), **dict(more)}, data)
+    shared = {tag: (7, list(bytes(100000))) for tag in range(40000, 40001)}
+    many = one(40, 30, 1, bytes(1200), more=shared.items())
+    at = struct.unpack_from("<I", many, 4)[0]
+    entries = [many[at + 2 + i * 12:at + 14 + i * 12] for i in range(struct.unpack_from("<H", many, at)[0])]
+    place = len(many)
+    entries = entries[:-1] + [struct.pack("<H", 40000 + i) + entries[-1][2:] for i in range(4000)]
+    many = many[:4] + struct.pack("<I", place) + many[8:] + struct.pack("<H", len(entries)) + b"".join(entries) + bytes(4)
+    side = 6000
+    yield "4000 tags", many, 4
+    yield "window of ZSTD", one(side, side, 50000, zstd(side * side, 27)), None
+    yield "dictionary of LZMA", one(side, side, 34925, xz(side * side, 30)), None
+    yield "progressive JPEG", one(side, side, 7, jpeg(side, side, progressive=True)), None
+    yield "JPEG of several scans", one(3500, 3500, 7, jpeg(3500, 3500, components=3), photometric=6, samples=3), None
+    yield "JPEG", one(side, side, 7, jpeg(side, side)), 10
+    yield "wide JPEG", one(65500, 16, 7, jpeg(65500, 16)), 16
+    yield "fax", one(10000000, 1, 4, b"\x80\x08\x00\x80", bits=1, photometric=0), None
+
+
+def test_tiff(program):
+    """What a TIFF claims besides its samples counts, before libtiff sees it."""
+    if not has_codec(program, "libtiff"):
+        return
+    os.environ.pop("MALLOC_PERTURB_", None)  # it would fill a window that has no data
+    start = peak([program, "--version"])[1]
+    for name, data, most in claiming_tiffs():
+        write("in.tif", data)
+        command = [program, "--quiet", "--threads", "1", "identity", "in.tif", "o.png"]
+        check_need(start, command, name)
+        need, memory = find_need(command)
+        check(most is None or need <= most * MEBI, f"{name}: needs {need / MEBI:.1f} MiB")
+
+
+main([test_bounds, test_threads, test_wide, test_stream, test_tiff, test_growth])

@@ -15,7 +15,13 @@ import sys
 
 import faults
 from faults import FULL, check, fail, run
-from harness import has_codec
+from harness import has_codec, use_python_with
+
+use_python_with("PIL")
+try:
+    from PIL import Image
+except ImportError:
+    Image = None
 
 MOST = 24  # calls of a kind that fail in a scenario, without GPUCONV_FAULTS=full
 
@@ -65,7 +71,6 @@ SCENARIOS = [
 ]
 
 
-# Not for TIFF: libtiff crashes if some calls for memory fail while it reads a directory (SECURITY.md).
 WEBP = [
     Scenario("WebP", "blur", "in/c.webp", "out/o.webp", files=1),
     Scenario("lossless WebP, two threads", "--threads", "2", "--lossless", "blur", "in/a.png", "out/o.webp", files=1),
@@ -73,6 +78,14 @@ WEBP = [
     Scenario("WebP with alpha, two threads", "--threads", "2", "blur", "in/c.png", "out/o.webp", files=1),
 ]
 READ_WEBP = (WEBP[0], WEBP[2])
+TIFF = [
+    Scenario("TIFF", "blur", "in/c.tif", "out/o.tif", files=1),
+    Scenario("TIFF without compression", "--compression", "0", "blur", "in/a.png", "out/o.tif", files=1),
+    Scenario("TIFF of several strips", "blur", "in/bands.png", "out/o.tif", files=1),
+]
+# The names that Pillow has for libtiff's compressions, and the mode of a picture that each can have.
+COMPRESSIONS = {"tiff_lzw": "RGB", "tiff_adobe_deflate": "RGB", "packbits": "RGB", "jpeg": "RGB", "lzma": "RGB", "zstd": "RGB",
+                "group3": "1", "group4": "1", "raw": "P"}
 
 
 def prepare(program):
@@ -172,6 +185,12 @@ def test(program):
         run([program, "identity", "in/c.png", "in/c.webp"])
         run([program, "--lossless", "identity", "in/c.png", "in/lossless.webp"])
         SCENARIOS.extend(WEBP)
+    if has_codec(program, "libtiff"):
+        run([program, "identity", "in/c.png", "in/c.tif"])
+        SCENARIOS.extend(TIFF)
+        for name, mode in COMPRESSIONS.items() if Image else ():
+            Image.open("in/bands.png").resize((120, 90)).convert(mode).save(f"in/{name}.tif", compression=name)
+            SCENARIOS.append(Scenario("TIFF, " + name, "blur", f"in/{name}.tif", "out/o.png", files=1))
     for scenario in SCENARIOS:
         tried = [refuse(program, library, scenario, kind) for kind in ("memory", "thread")]
         check(tried[0] > 0, f"{scenario.name}: no call for memory was counted")

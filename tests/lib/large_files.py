@@ -46,11 +46,14 @@ def cmyk(width, height, factors=0x11, orientation=1):
             + b"".join(segment(0xda, bytes([1, i, 0, 0, 0, 0])) for i in range(4)) + b"\xff\xd9")
 
 
-def jpeg(width, height, progressive=False):
-    """A JPEG of one grey. Each code of its tables is the bit 0: "no difference", and "no more coefficients"."""
+def jpeg(width, height, progressive=False, components=1):
+    """A JPEG of one grey, with a scan for each component. Each code of its tables is the bit 0: "no difference", and "no
+    more coefficients"."""
     bits = (width + 7) // 8 * ((height + 7) // 8) * (1 if progressive else 2)
+    ids = range(1, components + 1)
     return (b"\xff\xd8" + segment(0xdb, b"\0" + 64 * b"\1")
-            + segment(0xc2 if progressive else 0xc0, struct.pack(">BHHB", 8, height, width, 1) + b"\1\x11\0")
+            + segment(0xc2 if progressive else 0xc0, struct.pack(">BHHB", 8, height, width, components)
+                      + b"".join(bytes([i, 0x11, 0]) for i in ids))
             + segment(0xc4, b"\0\1" + 16 * b"\0") + segment(0xc4, b"\x10\1" + 16 * b"\0")
-            + segment(0xda, b"\1\1\0\0" + (b"\0" if progressive else b"\x3f") + b"\0")
-            + (bits + 7) // 8 * b"\0" + b"\xff\xd9")
+            + b"".join(segment(0xda, bytes([1, i, 0, 0, 0 if progressive else 63, 0])) + (bits + 7) // 8 * b"\0" for i in ids)
+            + b"\xff\xd9")
