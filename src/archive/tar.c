@@ -31,6 +31,7 @@ struct tar {
     struct archive_entry *entry; /* the headers of the last member */
     const char *name;
     int descriptor;
+    bool is_device;
     enum use use;
     bool is_pending; /* the content of the last member has not been read */
     uint8_t *block;  /* what libarchive has been given last */
@@ -171,6 +172,9 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
     *bytes = tar->block;
     if (size == 0 && tar->problem.code == ERROR_NONE)
         return 0;
+    if (tar->is_device && tar->content == 0 && tar->kept_end > FILE_DEVICE_MAX)
+        error_about(&tar->problem, ERROR_WORK, file_input_name(tar->name),
+                    "is a device, which may have no end, and does not begin with an archive; give a tar archive");
     if (tar->problem.code != ERROR_NONE ||
         (tar->kept_end == 0 && !check_not_compressed(tar, tar->block, size, &tar->problem)) ||
         !keep(tar, tar->block, size))
@@ -433,6 +437,8 @@ bool tar_open(struct tar **opened, const char *input, const struct file_output *
     if (tar->descriptor < 0)
         return error_about(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), input, "cannot be read: %s",
                            strerror(errno));
+    struct stat status;
+    tar->is_device = fstat(tar->descriptor, &status) == 0 && S_ISCHR(status.st_mode);
     return libarchive_load(&tar->library, error) && open_archives(tar, error);
 }
 

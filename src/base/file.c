@@ -44,6 +44,8 @@ static bool fail_read(const char *name, int reason, size_t limit, enum error_cod
     case EFBIG:
         return error_about(error, code == ERROR_WORK ? ERROR_LIMIT : code, name,
                            "is larger than the %zu bytes that are read at most; give a smaller file", limit);
+    case ENODEV:
+        return error_about(error, code, name, "is a device, which may have no end; give a file, or a pipe");
     case EISDIR:
         return error_about(error, code, name, "is a folder; give the path of a file");
     default:
@@ -98,10 +100,11 @@ static bool read_file(const char *path, size_t limit, enum error_code code, uint
     *size = 0;
     bool done = fd >= 0 && fstat(fd, &status) == 0;
     if (done) {
-        const bool sized = S_ISREG(status.st_mode) && status.st_size > 0;
+        const bool sized = S_ISREG(status.st_mode) && status.st_size > 0, is_device = S_ISCHR(status.st_mode);
         const bool large = sized && (uintmax_t)status.st_size > limit;
-        done = !large && read_all(fd, limit, sized ? (size_t)status.st_size + 1 : FIRST_CAPACITY, bytes, size);
-        errno = large ? EFBIG : errno;
+        done = !large && read_all(fd, is_device && limit > FILE_DEVICE_MAX ? FILE_DEVICE_MAX : limit,
+                                  sized ? (size_t)status.st_size + 1 : FIRST_CAPACITY, bytes, size);
+        errno = large ? EFBIG : is_device && errno == EFBIG ? ENODEV : errno;
     }
     if (!done)
         fail_read(file_input_name(path), errno, limit, code, error);

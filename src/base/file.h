@@ -22,6 +22,9 @@ bool file_is_standard(const char *path);
 const char *file_input_name(const char *path);
 const char *file_output_name(const char *path);
 
+/* A device such as /dev/zero may have no end. No more is read of one, and a longer one is an error. */
+enum { FILE_DEVICE_MAX = 1 << 20 };
+
 /* Read a file of at most LIMIT bytes. Release *BYTES with free; it is NULL after an error. Folders and missing, empty
  * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, INFO receives
  * the status of the file before its first byte was read. */

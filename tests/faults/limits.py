@@ -251,6 +251,26 @@ def test_claims(program):
             check(ended.status == 0, f"{name} by {codec}: {ended.lines()}")
 
 
+def test_endless(program):
+    """A device without an end is refused soon, wherever a file may be named."""
+    def bounded():
+        resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (128 * MEBI, 128 * MEBI))
+    write("in.png", picture(9, 7))
+    write("list", b"0" * 64 + b"  /dev/zero\n")
+    line = b'{"input": "/dev/zero", "output": "o.png", "filter": "blur"}\n'
+    for arguments, data in ((["blur", "/dev/zero", "o.png"], None), (["--format", "png", "blur", "/dev/zero", "in.png", "-o", "out"], None),
+                            (["--digest", "/dev/zero"], None), (["--check", "list"], None), (["--check", "/dev/zero"], None),
+                            (["--compare", "in.png", "/dev/zero"], None), (["blur", "--files-from", "/dev/zero", "-o", "out"], None),
+                            (["--tar", "blur", "/dev/zero", "o.tar"], None), (["--jobs-from", "-"], line)):
+        ended = run([program, *arguments], data=data, preexec_fn=bounded)
+        if b"without" in ended.err and b"was built" in ended.err:
+            continue  # without libarchive, or without jansson
+        check(ended.status in (1, 2) and b"/dev/zero: is a device, which may have no end" in ended.out + ended.err,
+              f"{arguments}: {ended.status}, {ended.out} {ended.err}")
+    check(tree(".").keys() == {"in.png", "list", "out/in.png"}, f"left {list(tree('.'))}")
+
+
 def test_closed_streams(program):
     """A file that is opened never takes the number of a closed standard stream."""
     prepare(program)
@@ -325,4 +345,4 @@ def test_broken_pipe(program):
 
 
 faults.main([test_descriptors, test_memory, test_memory_is_shared, test_threads, test_small_stack,
-             test_stack_and_time, test_claims, test_closed_streams, test_broken_pipe])
+             test_stack_and_time, test_claims, test_endless, test_closed_streams, test_broken_pipe])

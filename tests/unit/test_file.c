@@ -325,7 +325,7 @@ static void test_reading_takes_whole_files_up_to_the_limit(void **state)
     assert_false(file_read("/dev/null", 100, &bytes, &size, NULL, &error));
     assert_non_null(strstr(error.message, "is empty"));
     assert_false(file_read("/dev/zero", 1 << 20, &bytes, &size, NULL, &error));
-    assert_non_null(strstr(error.message, "larger than the 1048576 bytes"));
+    assert_non_null(strstr(error.message, "is a device, which may have no end"));
 
     assert_true(write_text(in_folder("file"), "12345", NULL));
     assert_true(file_read(in_folder("file"), 5, &bytes, &size, NULL, &error));
