@@ -460,6 +460,7 @@ bool resample_takes_bytes(const struct plan *plan)
     struct blocks columns, rows;
     struct byte_resampling launch = {};
     return plan->sample == SAMPLE_U8 && arrange(plan, &columns, &rows) * sizeof(uint32_t) <= table_max &&
+           columns.steps <= (1 << 16) / column_terms && /* choose_tile limits the steps of rows */
            choose_tile(plan, &rows, 1, &launch);
 }
 

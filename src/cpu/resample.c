@@ -11,6 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Does a picture become so small that tiles do not pay? They would take 32 copies of a row's inputs, and 256 bytes for
+ * a tap of a column. */
+static bool has_many_taps(const struct resample_axis *columns, const struct resample_axis *rows)
+{
+    enum { TAPS_MAX = 4096 };
+    return (int64_t)columns->longest * columns->reach / columns->to > TAPS_MAX ||
+           (int64_t)rows->longest * rows->reach / rows->to > TAPS_MAX;
+}
+
 /* ---- Taps ---- */
 
 struct prepared {
@@ -70,6 +79,7 @@ static bool make_doubles(struct resample_taps *taps, enum sample sample, bool ma
     const double unit = sample == SAMPLE_F32 ? ldexp(1, -axis->shift) : 1;
     taps->is_split = may_split && sample == SAMPLE_U16 && axis->shift > 29;
     taps->low_bits = taps->is_split ? axis->shift - 28 : 0;
+    taps->chunk = 128;
     taps->taps = malloc(count * (taps->is_split ? 2 : 1) * sizeof *taps->taps);
     for (size_t i = 0; taps->taps != NULL && i < count; i++)
         if (taps->is_split) {
@@ -105,6 +115,8 @@ static bool no_memory(const struct plan *plan, struct error *error)
 
 bool cpu_resample_prepare(struct plan *plan, enum instruction_set set, struct error *error)
 {
+    if (has_many_taps(&plan->columns, &plan->rows))
+        return true;
     struct prepared *prepared = calloc(1, sizeof *prepared);
     if (prepared == NULL)
         return no_memory(plan, error);
@@ -217,6 +229,8 @@ static void resample_tile(void *context, int64_t index, int thread)
 
 bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
 {
+    if (plan->prepared == NULL)
+        return resample_reference(plan, in, out, error);
     struct tiling tiling = {
         .plan = plan,
         .prepared = plan->prepared,
@@ -242,10 +256,13 @@ bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const 
  * tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
 {
-    const size_t taps =
-        5 * (resample_bytes(columns) + resample_bytes(rows)) + 8 * (size_t)(columns->count + rows->count);
+    const size_t taps = resample_bytes(columns) + resample_bytes(rows);
+    const size_t weights = 8 * (size_t)(columns->count + rows->count);
+    if (has_many_taps(columns, rows))
+        return taps + weights + threads * (size_t)rows->from * sizeof(double);
     const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);
     const size_t width = round_up(inputs, 2 * RESAMPLE_VECTOR_MAX);
     const size_t spare = 4 * (size_t)(columns->count + 1) * RESAMPLE_VECTOR_MAX + RESAMPLE_VECTOR_MAX;
-    return taps + threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_TURN) * sizeof(float) + spare);
+    return 5 * taps + weights +
+           threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_TURN) * sizeof(float) + spare);
 }

@@ -36,7 +36,9 @@ enum {
  *
  * For others, doubles. They hold the sums of columns for uint16_t exactly: 1.55 * 2^35 * 2^16 < 2^52. The sums m are
  * stored as m - 2^22, whose absolute value is below 1.55 * 2^22. The sums of rows are below 1.55 * 2^shift *
- * 1.55 * 2^22 <= 2^53 for a shift of at most 29. Beyond, a tap is split, too: it is two doubles. */
+ * 1.55 * 2^22 <= 2^53 for a shift of at most 29. Beyond, a tap is split, too: it is two doubles, and the low one
+ * is from 0 to 2^low_bits - 1. After each chunk of 128 taps, the upper bits of the low sums are added to the high sums.
+ * In units of 2^low_bits, the low sums of a chunk are below 128 * 1.55 * 2^22 < 2^30, so 32 bits hold these bits. */
 struct resample_taps {
     const struct resample_axis *axis;
     int period; /* outputs with taps of their own; twice the axis's if these begin at odd inputs in turns */
@@ -80,13 +82,14 @@ struct resample_loops {
 extern const struct resample_loops resample_portable, resample_sse2, resample_avx2, resample_avx512, resample_vnni,
     resample_neon, resample_i8mm;
 
-/* Make the taps for PLAN, and set plan->prepared. */
+/* Make the taps for PLAN, and set plan->prepared. It stays NULL if an output has so many taps that the reference takes
+ * less memory, and hardly more time. */
 bool cpu_resample_prepare(struct plan *plan, enum instruction_set set, struct error *error);
 
 /* Change the size of planes by a plan that is prepared. */
 bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
 
-/* The same one output after the other, without a preparation: the truth for all others. */
+/* The same one row after the other, without a preparation: the truth for all others. */
 bool resample_reference(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
 
 #endif

@@ -280,30 +280,39 @@ static void rows_bytes(const struct resample_taps *taps, const int32_t *cells_in
     }
 }
 
+/* Move the upper bits of the low sums to the sums. */
+INLINE void carry_words(int low_bits, doubles sums[2], doubles low[2])
+{
+    const double unit = 1 << low_bits, part = 1 / unit, bias = 1 << 30;
+    const ints carries = subtract(join_doubles(low[0] * part + bias, low[1] * part + bias), repeat(1 << 30));
+    const doubles upper[2] = {first_doubles(carries), last_doubles(carries)};
+    for (int v = 0; v < 2; v++) {
+        sums[v] += upper[v];
+        low[v] -= upper[v] * unit;
+    }
+}
+
 /* A level of uint16_t of each row of the group. */
 INLINE ints row_words(const struct resample_taps *taps, bool is_split, const int32_t *cells_in, const double *factors)
 {
     const double half = 32768.5 + (1 << 17); /* so that nothing that is converted is negative */
-    doubles first = {0}, last = {0}, low_first = {0}, low_last = {0};
-    for (int k = 0; k < taps->count; k++) {
-        const ints cell = load(cells_in + (size_t)k * LANES);
-        const doubles a = first_doubles(cell), b = last_doubles(cell);
-        first += factors[is_split ? 2 * k : k] * a;
-        last += factors[is_split ? 2 * k : k] * b;
-        if (is_split) {
-            low_first += factors[2 * k + 1] * a;
-            low_last += factors[2 * k + 1] * b;
+    doubles sums[2] = {{0}}, low[2] = {{0}};
+    for (int k = 0; k < taps->count;) {
+        const int end = is_split && taps->count - k > taps->chunk ? k + taps->chunk : taps->count;
+        for (; k < end; k++) {
+            const ints cell = load(cells_in + (size_t)k * LANES);
+            const doubles samples[2] = {first_doubles(cell), last_doubles(cell)};
+            for (int v = 0; v < 2; v++) {
+                sums[v] += factors[is_split ? 2 * k : k] * samples[v];
+                if (is_split)
+                    low[v] += factors[2 * k + 1] * samples[v];
+            }
         }
+        if (is_split)
+            carry_words(taps->low_bits, sums, low);
     }
-    double unit = ldexp(1, -taps->axis->shift - RESAMPLE_FRACTION);
-    if (is_split) { /* the low sums are below 2^31 times 2^low_bits */
-        const double part = ldexp(1, -taps->low_bits), bias = 1 << 30;
-        const ints carries = subtract(join_doubles(low_first * part + bias, low_last * part + bias), repeat(1 << 30));
-        first += first_doubles(carries);
-        last += last_doubles(carries);
-        unit = ldexp(unit, taps->low_bits);
-    }
-    const ints levels = subtract(join_doubles(first * unit + half, last * unit + half), repeat(1 << 17));
+    const double unit = ldexp(1, taps->low_bits - taps->axis->shift - RESAMPLE_FRACTION);
+    const ints levels = subtract(join_doubles(sums[0] * unit + half, sums[1] * unit + half), repeat(1 << 17));
     return clamp(levels, repeat(0), repeat(65535));
 }
 

@@ -107,7 +107,8 @@ class Axis:
         weights = [weight(self.kernel, d, self.longest) for d in distances]
         total, scale = sum(weights), 1 << self.shift
         taps = [(1 if w >= 0 else -1) * ((2 * abs(w) * scale + total) // (2 * total)) for w in weights]
-        nearest = [k for k, d in enumerate(distances) if d == min(distances)]
+        shortest = min(distances)
+        nearest = [k for k, d in enumerate(distances) if d == shortest]
         rest = scale - sum(taps)
         assert rest % len(nearest) == 0
         for k in nearest:
@@ -116,7 +117,8 @@ class Axis:
         for w, o in zip(weights, own):
             assert abs(w / TIMES.get(self.kernel, 1) - o * ONE) <= 3, (self.kernel, self.before, self.after, i)
         self.taps.append((first, taps))
-        self.exact.append((first, [o / math.fsum(own) for o in own]))
+        area = math.fsum(own)
+        self.exact.append((first, [o / area for o in own]))
 
 
 def clamp(value, low, high):
@@ -223,6 +225,33 @@ def check_samples(runs):
     assert 0.49 < worst[8] <= 0.51 and 0.49 < worst[16] <= 0.51, worst
 
 
+def check_long(runs):
+    """Sides that become up to 100,000 times shorter."""
+    random.seed(38)
+    for before, after, kernel, bits in ((20000, 100, "lanczos3", 16), (65535, 1, "cubic", 16), (100000, 1, "triangle", 8)):
+        axis, highest = Axis(kernel, before, after, bits), (1 << bits) - 1
+        noise = [random.randrange(highest // 2, highest + 1) for _ in range(before)]
+        for row in (noise, [highest] * before, [0] * before):
+            # A row's samples are a pass of their own: 128 times themselves, not rounded.
+            sums = apply(axis.taps, row)
+            half = 1 << (axis.shift - 1)
+            across = [clamp((s + half) >> axis.shift, 0, highest) for s in sums]
+            down = [clamp((((s + (half >> 7)) >> (axis.shift - 7)) + 64) >> 7, 0, highest) for s in sums]
+            for rows, expected in (([row], [across]), (transpose([row]), transpose([down]))):
+                runs.write("in.pgm", rows, bits)
+                for variant in ("reference", "cpu"):
+                    runs.run(f"resize:{len(expected[0])}x{len(expected)}:exact:{kernel}", "in.pgm", "out.pgm", "--variant", variant)
+                    assert runs.read("out.pgm") == expected, (before, after, kernel, bits, row[:2], variant)
+    for width, height in ((8000, 1), (1, 100000)):
+        runs.write("in.pgm", [[10] * width] * height, 8)
+        runs.run("resize:1x1:exact", "in.pgm", "out.pgm", "--linear")
+        assert runs.read("out.pgm") == [[10]], (width, height)
+    for sides, bounds in (("301x301", (0.51, 0.51)), ("100000x100000", (0.61, 0.9))):
+        for kernel in REACH:
+            shown, = json.loads(runs.run("--show", f"resize:1x1:exact:{kernel}:{sides}", "--json"))
+            assert shown["taps8"]["bound"] <= bounds[0] and shown["taps16"]["bound"] <= bounds[1], (sides, kernel)
+
+
 def check_bytes(runs):
     """The same bytes from all instruction sets, threads, bands and chains, and through a GPU."""
     stub = os.path.abspath(sys.argv[2])
@@ -321,7 +350,7 @@ def check_meaning(runs):
 def main():
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
         runs = Runs(os.path.abspath(sys.argv[1]), folder)
-        for check in (check_taps, check_samples, check_bytes, check_meaning, check_metadata):
+        for check in (check_taps, check_samples, check_long, check_bytes, check_meaning, check_metadata):
             check(runs)
 
 

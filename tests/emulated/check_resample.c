@@ -42,29 +42,49 @@ static bool are_equal(const struct plane *a, const struct plane *b)
     return true;
 }
 
-static void check_case(uint64_t *state, struct device *device, struct filter *filter)
+struct resize_case {
+    enum sample sample;
+    int width, height, new_width, new_height;
+    int kernel;
+    bool is_extreme, is_bright;
+};
+
+static struct resize_case random_case(uint64_t *state)
 {
     const enum sample sample = (enum sample)random_between(state, 0, SAMPLE_COUNT - 1);
     const int width = random_between(state, 1, 150), height = random_between(state, 1, 60);
     const int new_width = random_between(state, 1, 120), new_height = random_between(state, 1, 40);
     const int kernel = random_between(state, RESAMPLE_LANCZOS3, RESAMPLE_BOX);
-    const bool extreme = random_between(state, 0, 1);
+    const bool is_extreme = random_between(state, 0, 1);
+    return (struct resize_case){.sample = sample,
+                                .width = width,
+                                .height = height,
+                                .new_width = new_width,
+                                .new_height = new_height,
+                                .kernel = kernel,
+                                .is_extreme = is_extreme};
+}
+
+static void check_case(const struct resize_case *c, uint64_t *state, struct device *device, struct filter *filter)
+{
+    const enum sample sample = c->sample;
+    const int width = c->width, height = c->height, new_width = c->new_width, new_height = c->new_height;
     struct error error = {0};
     char spec[64];
     struct plan plan;
     snprintf(spec, sizeof spec, "resize:%dx%d:exact:%s", new_width, new_height,
-             resample_name((enum resample_kernel)kernel));
+             resample_name((enum resample_kernel)c->kernel));
     struct plane in = make_planes(sample, width, height, 0xff);
     struct plane expected = make_planes(sample, new_width, new_height, 0), actual = expected;
     actual.data = make_planes(sample, new_width, new_height, 0xff).data;
     for (int i = 0; i < PLANES * height; i++)
         for (int x = 0; x < width; x++) {
             void *row = plane_row(&in, i / height, i % height);
-            const uint64_t r = random_next(state);
+            const uint64_t r = c->is_bright ? (uint64_t)253 << 56 : random_next(state);
             if (sample == SAMPLE_U8)
-                ((uint8_t *)row)[x] = (uint8_t)(extreme ? r >> 63 ? 255 : 0 : r >> 56);
+                ((uint8_t *)row)[x] = (uint8_t)(c->is_extreme ? r >> 63 ? 255 : 0 : r >> 56);
             else if (sample == SAMPLE_U16)
-                ((uint16_t *)row)[x] = (uint16_t)(extreme ? r >> 63 ? 65535 : 0 : r >> 48);
+                ((uint16_t *)row)[x] = (uint16_t)(c->is_extreme ? r >> 63 ? 65535 : 0 : r >> 48);
             else
                 ((float *)row)[x] = (float)(r >> 40) / (1 << 24);
         }
@@ -90,8 +110,19 @@ int main(void)
     struct filter *filter = allocate(sizeof *filter);
     if (!device_open(0, &device, &error))
         fail("%s", error.message);
-    for (int i = 0; i < CASES; i++)
-        check_case(&state, device, filter);
+    for (int i = 0; i < CASES; i++) {
+        const struct resize_case c = random_case(&state);
+        check_case(&c, &state, device, filter);
+    }
+    /* More than 2^16 taps, whose lowest digits are all -128: 66576 * -128 * 253 < -2^31. */
+    const struct resize_case tall = {.sample = SAMPLE_U8,
+                                     .width = 3,
+                                     .height = 66576,
+                                     .new_width = 3,
+                                     .new_height = 1,
+                                     .kernel = RESAMPLE_BOX,
+                                     .is_bright = true};
+    check_case(&tall, &state, device, filter);
     device_close(device);
     free(filter);
     printf("%d cases\n", CASES);

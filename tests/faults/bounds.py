@@ -117,6 +117,20 @@ def test_wide(program):
         check_need(start, [program, "--quiet", "--threads", "2", "identity", "wide.jpg", "o.png"], "65500 x 8")
 
 
+def test_resizes(program):
+    """A row or a column that becomes a few pixels takes 140 bytes for each of its pixels, as SECURITY.md says."""
+    start = peak([program, "--version"])[1]
+    for width, height in ((500000, 1), (1, 500000), (500000, 2)):
+        for bits in (8, 16):
+            with open("long.pgm", "wb") as file:
+                file.write(b"P5 %d %d %d\n" % (width, height, (1 << bits) - 1) + bytes(width * height * bits // 8))
+            for size in ("1x1", f"{min(width, 7)}x{min(height, 7)}"):
+                command = [program, "--quiet", "--threads", "2", f"resize:{size}:exact", "long.pgm", "o.png"]
+                check_need(start, command, f"{width} x {height} of {bits} bits")
+                need, _ = find_need(command)
+                check(need <= 140 * 500000 + 16 * MEBI, f"{command[4]} of {width} x {height} needs {need / MEBI:.1f} MiB")
+
+
 def test_stream(program):
     """A streamed picture needs its file, some bands, and an output as large as the file."""
     write("flat.png", flat_png(4700, 3000))
@@ -196,4 +210,4 @@ def test_tiff(program):
         check(most is None or need <= most * MEBI, f"{name}: needs {need / MEBI:.1f} MiB")
 
 
-main([test_bounds, test_threads, test_wide, test_stream, test_tiff, test_growth])
+main([test_bounds, test_threads, test_wide, test_resizes, test_stream, test_tiff, test_growth])

@@ -9,26 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes before and after. In some, only one side changes; 128 times and more takes a split of the taps. */
+/* Sizes before and after. In some, only one side changes; 128 times and more takes a split of the taps, and outputs of
+ * more than 4096 taps are made one row after the other. */
 static const int resizes[][4] = {
     {1, 1, 9, 7},         {64, 64, 64, 64},    {64, 48, 32, 24},    {63, 47, 32, 24},   {130, 65, 64, 65},
     {33, 200, 33, 7},     {100, 100, 77, 131}, {257, 90, 200, 300}, {20, 20, 400, 333}, {700, 90, 5, 3},
     {1025, 260, 64, 16},  {5, 900, 700, 6},    {3000, 8, 11, 2},    {523, 101, 52, 10}, {300, 300, 299, 1},
-    {2000, 1500, 31, 11}, {9, 4000, 40, 3},
+    {2000, 1500, 31, 11}, {9, 4000, 40, 3},    {20000, 4, 100, 3},  {8000, 3, 1, 2},    {60000, 5, 100, 5},
+    {100000, 2, 1, 1},    {3, 100000, 2, 1},   {2, 66000, 1, 2},
 };
 
-/* Noise, or only the two ends: sums of these are the largest. */
-static void fill(const struct plane *plane, bool extreme, uint64_t *state)
+/* Noise, only the two ends, or white: sums of these are the largest. */
+enum content { CONTENT_NOISE, CONTENT_ENDS, CONTENT_WHITE, CONTENTS };
+
+static void fill(const struct plane *plane, enum content content, uint64_t *state)
 {
     fill_random(plane, state);
-    for (int channel = 0; channel < plane->count && extreme; channel++)
+    for (int channel = 0; channel < plane->count && content != CONTENT_NOISE; channel++)
         for (int y = 0; y < plane->height; y++) {
             unsigned char *row = row_of(plane, channel, y);
             for (int x = 0; x < plane->width; x++)
                 if (plane->sample == SAMPLE_U8)
-                    row[x] = row[x] & 1 ? 255 : 0;
+                    row[x] = content == CONTENT_WHITE || row[x] & 1 ? 255 : 0;
                 else if (plane->sample == SAMPLE_U16)
-                    ((uint16_t *)(void *)row)[x] = row[2 * x] & 1 ? 65535 : 0;
+                    ((uint16_t *)(void *)row)[x] = content == CONTENT_WHITE || row[2 * x] & 1 ? 65535 : 0;
         }
 }
 
@@ -41,7 +45,7 @@ static void check_resize(const struct options *options, struct place *place, con
     struct guarded expected = guarded_make(sample, size[2], size[3], planes, 0);
     struct guarded actual = guarded_make(sample, size[2], size[3], planes, number % 5 ? 0 : ROW_STEP);
     memset(in.memory, poison, in.size);
-    fill(&in.plane, number % 2 == 0, state);
+    fill(&in.plane, (enum content)(number / SAMPLE_COUNT % CONTENTS), state);
     char what[256];
     snprintf(what, sizeof what, "%s, %d x %d %s, %d planes", filter->name, size[0], size[1], sample_name(sample),
              planes);
