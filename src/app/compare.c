@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "batch/collisions.h"
 #include "batch/job.h"
 #include "batch/report.h"
 #include "codec/codec.h"
@@ -68,6 +69,7 @@ static bool check_folders(const struct options *options, struct error *error)
                          "out, or give --format png",
                          format->name, options->picture);
     const bool inside[2] = {file_is_inside(folders[0], folders[1]), file_is_inside(folders[1], folders[0])};
+    const bool has_masks = options->compare.mask != NULL && is_folder(options->compare.mask);
     for (int i = 0; i < 2; i++) {
         if (path_is_absent(folders[i]) && !(i == 0 && options->compare.update))
             return error_about(error, ERROR_WORK, folders[i], "does not exist, and %s is a folder; check the path%s",
@@ -82,8 +84,10 @@ static bool check_folders(const struct options *options, struct error *error)
             return error_set(error, ERROR_USAGE,
                              "%s is in %s, and the next run would compare the pictures in it; name another folder",
                              options->picture, folders[i]);
-        if (options->compare.mask != NULL && is_folder(options->compare.mask) &&
-            file_is_inside(options->compare.mask, folders[i]))
+        if (options->picture != NULL && has_masks && file_is_inside(options->picture, options->compare.mask))
+            return error_set(error, ERROR_USAGE, "%s is in the folder of masks %s; name another folder for pictures",
+                             options->picture, options->compare.mask);
+        if (has_masks && file_is_inside(options->compare.mask, folders[i]))
             return error_set(error, ERROR_USAGE, "%s is in %s, whose images are compared; move the masks out of it",
                              options->compare.mask, folders[i]);
         if (inside[i])
@@ -133,6 +137,33 @@ static bool make_rows(struct comparison *comparison, struct error *error)
         .context = &warnings,
     };
     return check_folders(options, error) && pairs_make(&request, &comparison->rows, error);
+}
+
+/* No report and no lone picture may be written over a file of the run. Pictures in a folder replace only those of earlier
+ * runs, which have a mark. */
+static bool check_files(const struct comparison *comparison, struct error *error)
+{
+    const struct options *options = comparison->options;
+    const struct compare_rows *rows = &comparison->rows;
+    struct other_file *files = calloc(3 * rows->count + 7, sizeof *files);
+    size_t count = 0;
+    if (files == NULL)
+        return error_no_memory(error, "the list of files");
+    for (size_t i = 0; i < rows->count; i++) {
+        other_files_add(files, &count, rows->rows[i].expected.path, "the expected image", false);
+        other_files_add(files, &count, rows->rows[i].actual.path, "the actual image", false);
+        other_files_add(files, &count, rows->rows[i].mask.path, "the mask", false);
+    }
+    other_files_add(files, &count, options->compare.mask, "the mask", false);
+    other_files_add(files, &count, options->list.files_from, "the list", false);
+    other_files_add(files, &count, comparison->settings.picture, "the picture of the difference", true);
+    other_files_add(files, &count, options->report, "the report", true);
+    other_files_add(files, &count, options->compare.junit, "the JUnit report", true);
+    other_files_add(files, &count, options->compare.markdown, "the Markdown report", true);
+    other_files_add(files, &count, options->compare.html, "the page", true);
+    const bool done = collisions_check_files(files, count, error);
+    free(files);
+    return done;
 }
 
 struct compare_settings make_compare_settings(const struct options *options)
@@ -392,9 +423,10 @@ int run_compare(const struct options *options)
     struct comparison comparison = {.options = options,
                                     .folders = is_folder(options->expected) || is_folder(options->actual)};
     struct error error;
-    const bool done =
-        check_reports(&comparison, &error) && make_settings(&comparison, &error) && make_rows(&comparison, &error) &&
-        pictures_remove_old(&comparison.settings, &comparison.rows, &error) && compare_all(&comparison, &error);
+    const bool done = check_reports(&comparison, &error) && make_settings(&comparison, &error) &&
+                      make_rows(&comparison, &error) && check_files(&comparison, &error) &&
+                      pictures_remove_old(&comparison.settings, &comparison.rows, &error) &&
+                      compare_all(&comparison, &error);
     const int status = done ? answer(&comparison, &error) : print_error_line(&error);
     rows_free(&comparison.rows);
     image_free(&comparison.mask);

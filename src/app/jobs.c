@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/lines.h"
 #include "batch/batch.h"
+#include "batch/collisions.h"
 #include "batch/report.h"
 #include "compare/pairs.h"
 #include "compare/report.h"
@@ -314,6 +315,50 @@ static bool prepare_pair(struct entry *entry, struct error *error)
     return true;
 }
 
+/* The file of a stream that no job may read or write: that of DESCRIPTOR. */
+static void add_stream(struct other_file *files, size_t *count, int descriptor, const char *path, const char *role)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0 || S_ISCHR(status.st_mode))
+        return;
+    for (size_t i = 0; i < *count; i++) /* the jobs and their answers may share a socket */
+        if (files[i].device == status.st_dev && files[i].inode == status.st_ino)
+            return;
+    files[(*count)++] = (struct other_file){
+        .path = path, .role = role, .written = true, .device = status.st_dev, .inode = status.st_ino};
+}
+
+/* A job writes no file that it or the stream reads, and takes no line and no answer of the stream. */
+static bool check_collisions(const struct entry *entry, struct error *error)
+{
+    static const char *const roles[JOB_FILES] = {[JOB_INPUT] = "the input",
+                                                 [JOB_OUTPUT] = "the output",
+                                                 [JOB_EXPECTED] = "the expected image",
+                                                 [JOB_ACTUAL] = "the actual image",
+                                                 [JOB_DIFF] = "the picture of the difference"};
+    const struct stream *stream = entry->stream;
+    const struct recipe *recipe = entry->recipe;
+    struct other_file *files = calloc(JOB_FILES + 3 + recipe->request.count, sizeof *files);
+    size_t count = 0;
+    if (files == NULL)
+        return error_no_memory(error, "the list of files");
+    add_stream(files, &count, stream->lines.descriptor, file_input_name(stream->options->jobs_from),
+               "the list of jobs");
+    add_stream(files, &count, STDOUT_FILENO, file_output_name("-"), "the answers");
+    for (size_t i = 0; i < recipe->request.count; i++)
+        if (recipe->filters[i].inode != 0)
+            files[count++] = (struct other_file){.path = recipe->filters[i].name,
+                                                 .role = "a filter",
+                                                 .device = recipe->filters[i].device,
+                                                 .inode = recipe->filters[i].inode};
+    for (enum job_file file = 0; file < JOB_FILES; file++)
+        other_files_add(files, &count, entry->line.files[file], roles[file], file == JOB_OUTPUT || file == JOB_DIFF);
+    other_files_add(files, &count, recipe->options.compare.mask, "the mask", false);
+    const bool done = collisions_check_files(files, count, error);
+    free(files);
+    return done;
+}
+
 /* Make the job of a line. */
 static bool prepare(struct entry *entry, const char *text, size_t size, struct error *error)
 {
@@ -336,7 +381,7 @@ static bool prepare(struct entry *entry, const char *text, size_t size, struct e
     if (recipe == NULL)
         return false;
     job->run_members = &recipe->run;
-    return compares ? prepare_pair(entry, error) : prepare_image(entry, error);
+    return (compares ? prepare_pair(entry, error) : prepare_image(entry, error)) && check_collisions(entry, error);
 }
 
 /* Let the answer to a line be its error. */

@@ -413,21 +413,12 @@ static bool check_others(const struct options *options, const struct request *re
                          struct error *error)
 {
     struct other_file *others = calloc(request->count + 2, sizeof *others);
-    struct stat status;
     size_t count = 0;
     if (others == NULL)
         return error_no_memory(error, "%zu filters", request->count);
-    const bool there = options->report != NULL && file_find_output(options->report, &status);
-    if (there || (options->report != NULL && !file_is_standard(options->report) && access(options->report, F_OK) != 0))
-        others[count++] = (struct other_file){.path = file_output_name(options->report),
-                                              .role = "the report",
-                                              .written = true,
-                                              .device = there ? status.st_dev : 0,
-                                              .inode = there ? status.st_ino : 0};
-    const char *names = options->check != NULL ? options->check : options->list.files_from;
-    if (names != NULL && file_find_input(names, &status))
-        others[count++] = (struct other_file){
-            .path = file_input_name(names), .role = "the list", .device = status.st_dev, .inode = status.st_ino};
+    other_files_add(others, &count, options->report, "the report", true);
+    other_files_add(others, &count, options->check != NULL ? options->check : options->list.files_from, "the list",
+                    false);
     for (size_t i = 0; i < request->count; i++)
         if (request->filters[i].inode != 0)
             others[count++] = (struct other_file){.path = request->filters[i].name,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- Files ---- */
 
@@ -46,7 +47,7 @@ static int compare_files(const void *a, const void *b)
 {
     const struct file_id *p = a, *q = b;
     const int order = file_order(p->device, p->inode, q->device, q->inode);
-    return order != 0 || p->rest == NULL ? order : strcmp(p->rest, q->rest);
+    return order != 0 ? order : strcmp(p->rest != NULL ? p->rest : "", q->rest != NULL ? q->rest : "");
 }
 
 /* The same, and then by the job. */
@@ -195,10 +196,50 @@ bool collisions_check(struct file_list *list, bool in_place, struct error *error
 
 /* ---- Other files ---- */
 
+void other_files_add(struct other_file *files, size_t *count, const char *path, const char *role, bool written)
+{
+    struct stat status = {0};
+    if (path == NULL)
+        return;
+    const bool is_standard = file_is_standard(path);
+    const bool there =
+        (is_standard ? fstat(written ? STDOUT_FILENO : STDIN_FILENO, &status) : stat(path, &status)) == 0;
+    if (there ? S_ISDIR(status.st_mode) || S_ISCHR(status.st_mode) : is_standard || !written)
+        return;
+    files[(*count)++] = (struct other_file){.path = written ? file_output_name(path) : file_input_name(path),
+                                            .role = role,
+                                            .written = written,
+                                            .device = status.st_dev,
+                                            .inode = status.st_ino};
+}
+
 static bool refuse_same(const char *what, const char *name, const struct other_file *other, struct error *error)
 {
     return error_set(error, ERROR_USAGE, "%s (%s) is the same file as %s (%s); name another file for one of them", name,
                      what, other->path, other->role);
+}
+
+bool collisions_check_files(const struct other_file *files, size_t count, struct error *error)
+{
+    struct file_id *ids = calloc(count + 1, sizeof *ids);
+    bool done = ids != NULL;
+    for (size_t i = 0; done && i < count; i++) {
+        ids[i] = (struct file_id){.device = files[i].device, .inode = files[i].inode, .index = i};
+        done = files[i].inode != 0 || find_file_id(files[i].path, &ids[i]);
+    }
+    if (done)
+        qsort(ids, count, sizeof *ids, compare_file_ids);
+    else
+        error_no_memory(error, "the list of files");
+    for (size_t i = 1; done && i < count; i++) {
+        const struct other_file *a = &files[ids[i - 1].index], *b = &files[ids[i].index];
+        if (compare_files(&ids[i - 1], &ids[i]) == 0 && (a->written || b->written))
+            done = a->written ? refuse_same(b->role, b->path, a, error) : refuse_same(a->role, a->path, b, error);
+    }
+    for (size_t i = 0; ids != NULL && i < count; i++)
+        free(ids[i].rest);
+    free(ids);
+    return done;
 }
 
 /* Are OUTPUT and OTHER, neither of which exists, the same file? */

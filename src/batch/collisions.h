@@ -15,13 +15,19 @@
  * input. Notes in LIST which outputs exist. */
 bool collisions_check(struct file_list *list, bool in_place, struct error *error);
 
-/* A file besides the images that a run reads, or appends to if WRITTEN. */
+/* A file that a run reads, or writes if WRITTEN. */
 struct other_file {
     const char *path, *role; /* the role is for messages: "the report" */
-    bool written;
+    bool written;            /* or read as a stream, of which nothing else may read */
     dev_t device;
-    ino_t inode; /* 0: there is no regular file yet */
+    ino_t inode; /* 0: there is no file yet */
 };
+
+/* Add the file at PATH, which may be NULL, to the COUNT FILES. Folders and devices are left out: several may use one. */
+void other_files_add(struct other_file *files, size_t *count, const char *path, const char *role, bool written);
+
+/* Is no file that is written another of the COUNT FILES, under any name? */
+bool collisions_check_files(const struct other_file *files, size_t count, struct error *error);
 
 /* A file that is written must not be an image of the list or another of the OTHERS. No output may be one of OTHERS. */
 bool collisions_check_others(const struct file_list *list, const struct other_file *others, size_t count,

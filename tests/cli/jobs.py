@@ -268,6 +268,30 @@ def test_ids_and_names_come_back():
     assert status == 0 and os.path.exists("\U0001f600\u00e9.png"), answer
 
 
+def test_no_job_touches_a_file_of_the_stream():
+    picture("in.png")
+    pathlib.Path("own.txt").write_text("1 2 1\n")
+    os.link("own.txt", "o.png")
+    pathlib.Path("mask.png").write_bytes(pathlib.Path("in.png").read_bytes())
+    os.link("mask.png", "same.png")
+    pair = {"expected": "in.png", "actual": "in.png"}
+    lines = [{"filter": "own.txt", "input": "in.png", "output": "o.png"},
+             {**pair, "mask": "mask.png", "diff": "same.png"}, {**pair, "diff": "lines.png"},
+             {"filter": "blur", "input": "in.png", "output": "/dev/stdout", "format": "png"},
+             {"filter": "blur", "input": "in.png", "output": "lines.png"},
+             {"filter": "blur", "input": "in.png", "output": "done.png"}]
+    pathlib.Path("lines.png").write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    before = {name: pathlib.Path(name).read_bytes() for name in ("own.txt", "mask.png", "lines.png")}
+    ended = gpuconv("-q", "--ordered", "--jobs-from", "lines.png")
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [answer["status"] for answer in answers] == ["failed"] * 5 + ["done"], answers
+    assert all("is the same file as" in answer["error"] for answer in answers[:5]), answers
+    assert before == {name: pathlib.Path(name).read_bytes() for name in before}
+    lines = [{"filter": "blur", "input": "/dev/stdin", "output": "none.png"}] + lines[-1:]
+    answers, status, _ = work(lines, "--ordered")
+    assert [answer["status"] for answer in answers] == ["failed", "done"] and status == 1, answers
+
+
 def test_statuses():
     picture("in.png")
     pathlib.Path("cut.png").write_bytes(pathlib.Path("in.png").read_bytes()[:50])
