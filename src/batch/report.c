@@ -51,6 +51,22 @@ static bool flush_folder(const char *path)
     return done;
 }
 
+/* Lock the journal until it is closed or the process ends, so that no other run in place reads it meanwhile. The lock is
+ * the open file's, because a process loses its own when end_partial_line closes another one. Machines that share a file
+ * system share it. */
+static bool lock_journal(const struct report *report, struct error *error)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(report->descriptor, F_OFD_SETLK, &lock) == 0)
+        return true;
+    if (errno == EAGAIN || errno == EACCES)
+        return error_about(error, ERROR_WRITE, report->path,
+                           "is the journal of a run in place that has not ended; wait for its end, and run again");
+    return error_about(error, ERROR_OUTPUT, report->path,
+                       "the report cannot be locked: %s; choose another file, on a file system with locks",
+                       strerror(errno));
+}
+
 bool report_open(struct report *report, const char *path, const struct report_run *run, struct error *error)
 {
     *report = (struct report){.run = *run, .path = path, .descriptor = -1};
@@ -60,8 +76,6 @@ bool report_open(struct report *report, const char *path, const struct report_ru
         return true;
     const bool standard = file_is_standard(path), is_journal = run->recipe != NULL && !standard;
     struct stat status;
-    if (is_journal && file_find_output(path, &status) && !journal_read(path, run->recipe, &report->journal, error))
-        return false;
     report->descriptor =
         standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
     if (report->descriptor < 0)
@@ -70,6 +84,8 @@ bool report_open(struct report *report, const char *path, const struct report_ru
         return true;
     report->device = status.st_dev;
     report->inode = status.st_ino;
+    if (is_journal && !(lock_journal(report, error) && journal_read(path, run->recipe, &report->journal, error)))
+        return false;
     return standard ||
            (end_partial_line(path, report->descriptor, &status) &&
             (!is_journal || status.st_size > 0 || flush_folder(path))) ||

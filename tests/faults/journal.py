@@ -5,12 +5,14 @@
 A run ends at each call in turn that changes a file, as by SIGKILL and as by a power cut; and several workers are ended
 by signals at random moments. The same line again must do the rest: each file is filtered exactly once. FAILING is the
 library of failing.c."""
+import fcntl
 import hashlib
 import json
 import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -119,6 +121,33 @@ def test_signals(_):
         fail(f"only {partly} of {ROUNDS} runs were ended at work")
 
 
+def test_two_runs(_):
+    """Two runs with one journal: the second ends at once. A lock ends with its process, also by SIGKILL."""
+    originals, want = make("both", MANY, 200)
+    for _ in range(4):
+        reset(originals)
+        command = [program, "-q", "-j2", "--in-place", "--report", "r.jsonl", "sharpen", "work"]
+        runs = []
+        for _ in range(2):
+            runs.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=faults.environment()))
+            while runs[0].poll() is None and pictures() == originals:  # the second begins when the first has done some
+                time.sleep(0.001)
+        said = [process.communicate()[1] for process in runs]
+        statuses = sorted(process.returncode for process in runs)
+        check(statuses in ([0, 0], [0, 75]), f"two runs: {statuses}, {said}")
+        check(pictures() == want, "two runs: a file was not filtered once")
+        check(all(text in (b"", b"gpuconv: r.jsonl: is the journal of a run in place that has not ended; wait for its "
+                           b"end, and run again\n") for text in said), said)
+    reset(originals)
+    held = open("r.jsonl", "wb")  # as a run holds it
+    fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    ended = run(command)
+    check(ended.status == 75 and pictures() == originals, f"a locked journal: {ended.status}, {ended.lines()}")
+    held.close()
+    ended = run(command)
+    check(ended.status == 0 and pictures() == want, f"the lock has ended: {ended.status}, {ended.lines()}")
+
+
 def test_without_report(_):
     """There is no journal, and the last line says so."""
     originals, want = make("more", MANY, 400)
@@ -138,4 +167,4 @@ def test_without_report(_):
 
 
 program, library = map(os.path.abspath, sys.argv[1:])
-faults.main([test_every_call, test_signals, test_without_report])
+faults.main([test_every_call, test_signals, test_two_runs, test_without_report])
