@@ -189,13 +189,22 @@ static struct recipe **find_place(struct stream *stream)
     return &larger[stream->recipe_count++];
 }
 
+/* Are the filters of RECIPE those of its options? A filter file may have changed since it was read. */
+static bool is_current(const struct recipe *recipe)
+{
+    bool current = true;
+    for (size_t i = 0; i < recipe->request.count; i++)
+        current = current && filter_is_current(&recipe->filters[i]);
+    return current;
+}
+
 /* The recipe of LINE, which has one user more. NULL is an error. The mutex is held. */
 static struct recipe *find_recipe(struct stream *stream, struct job_line *line, bool compares, struct error *error)
 {
     for (size_t i = 0; i < stream->recipe_count; i++) {
         struct recipe *recipe = stream->recipes[i];
         if (recipe->compares == compares && recipe->key.size == line->size &&
-            memcmp(recipe->key.options, line->options, line->size) == 0)
+            memcmp(recipe->key.options, line->options, line->size) == 0 && is_current(recipe))
             return recipe;
     }
     struct recipe *recipe = malloc(sizeof *recipe);

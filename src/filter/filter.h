@@ -86,7 +86,9 @@ struct resize {
 struct filter {
     char name[128];         /* as the user wrote it */
     char title[128];        /* a few words; may be empty */
-    uint64_t device, inode; /* of the file that it was read from; 0: it was read from none */
+    char path[4096];        /* of the file that it was read from; empty if it was read from none, or from a pipe */
+    uint64_t device, inode; /* of that file or pipe; 0 if there is none */
+    int64_t bytes, seconds, nanoseconds; /* its size, and when it was changed */
     int width, height;
     int anchor_x, anchor_y; /* 0 <= anchor_x < width, 0 <= anchor_y < height */
 
@@ -192,6 +194,9 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  * ~/.config/gpuconv/filters, then the installed folder. All errors are ERROR_USAGE, except a lack of memory. FILTER16
  * is memory for filter->filter16, and must live as long as FILTER; if it is NULL, there is none. */
 bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
+
+/* Is the file that FILTER was read from as it was then? */
+bool filter_is_current(const struct filter *filter);
 
 /* Is SPEC, or the first of a chain, the name of a filter? Its parameters may be wrong or missing. */
 bool filter_is_named(const char *spec);

@@ -40,6 +40,10 @@ static bool read_filter_file(const char *path, const char *spec, struct filter *
         filter_set_name(filter, spec);
         filter->device = status.st_dev;
         filter->inode = status.st_ino;
+        filter->bytes = status.st_size;
+        filter->seconds = status.st_mtim.tv_sec;
+        filter->nanoseconds = status.st_mtim.tv_nsec;
+        snprintf(filter->path, sizeof filter->path, "%s", S_ISREG(status.st_mode) ? path : "");
     }
     free(text);
     return done;
@@ -115,6 +119,15 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
     if (access(spec, F_OK) == 0)
         return read_filter_file(spec, spec, filter, error); /* this fails: it is a folder */
     return filter_fail_unknown(spec, filter, filter16, error);
+}
+
+bool filter_is_current(const struct filter *filter)
+{
+    struct stat status;
+    return filter->path[0] == '\0' ||
+           (stat(filter->path, &status) == 0 && filter->device == status.st_dev && filter->inode == status.st_ino &&
+            filter->bytes == status.st_size && filter->seconds == status.st_mtim.tv_sec &&
+            filter->nanoseconds == status.st_mtim.tv_nsec);
 }
 
 bool filter_is_named(const char *spec)

@@ -292,6 +292,28 @@ def test_no_job_touches_a_file_of_the_stream():
     assert [answer["status"] for answer in answers] == ["failed", "done"] and status == 1, answers
 
 
+def test_a_filter_file_that_has_changed_is_read_again():
+    picture("in.png")
+    worker = Worker("--filter", "./own.txt")
+    for number, taps in enumerate(("0 1 0\n", "1 0 0\n", "scale 1\n0 0 1\n", "0 0 1\n", None)):
+        path = pathlib.Path("own.txt")
+        if taps is None:
+            path.unlink()
+        elif number == 3:
+            pathlib.Path("new.txt").write_text(taps)
+            os.replace("new.txt", path)
+        else:
+            path.write_text(taps)
+            os.utime(path, (number, number))
+        worker.send({"input": "in.png", "output": "o.png"})
+        answer = worker.answer()
+        assert answer["status"] == ("failed" if taps is None else "done"), answer
+        if taps is not None:
+            assert gpuconv("./own.txt", "in.png", "want.png").returncode == 0
+            assert pathlib.Path("o.png").read_bytes() == pathlib.Path("want.png").read_bytes(), number
+    worker.end()
+
+
 def test_statuses():
     picture("in.png")
     pathlib.Path("cut.png").write_bytes(pathlib.Path("in.png").read_bytes()[:50])
