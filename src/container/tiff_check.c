@@ -210,17 +210,29 @@ static bool check_cells(const struct reading *reading, struct tiff_header *heade
 
 /* ---- Other content ---- */
 
+enum { DIRECTORIES_MAX = 1000, BUDGET_MIN = 1 << 20 }; /* of directories that are looked at; of steps */
+
 /* A walk over all directories of a file. */
 struct walk {
     const struct tiff_directory *first;
-    size_t end;              /* of all that directories refer to */
-    size_t budget, pictures; /* entries and numbers, and directories, that are still looked at */
+    size_t end;    /* of all that directories refer to */
+    size_t budget; /* of steps: entries and numbers that are still looked at */
     unsigned others;
+    size_t count;
+    uint64_t places[DIRECTORIES_MAX]; /* of directories */
 };
 
-enum { PICTURES_MAX = 1000, DEPTH_MAX = 4 }; /* of directories, and of those below others */
+/* Let the walk come to the directory at PLACE, if there is one there, once. */
+static void add_directory(struct walk *walk, uint64_t place)
+{
+    size_t i = 0;
+    while (i < walk->count && walk->places[i] != place)
+        i++;
+    if (i == walk->count && i < DIRECTORIES_MAX && place != 0)
+        walk->places[walk->count++] = place;
+}
 
-/* Look at COUNT more entries or numbers, unless the file says the same bytes again and again. */
+/* Take COUNT more steps, unless the file names the same bytes again and again. */
 static bool spend(struct walk *walk, size_t count)
 {
     const bool done = count <= walk->budget;
@@ -265,30 +277,24 @@ static bool has_picture(const struct walk *walk, const struct tiff_directory *di
             width >= tiff_find_number(walk->first, TIFF_TAG_WIDTH, 0));
 }
 
-/* Walk over a directory, those after it, and those below, which are DEPTH below the first. */
-static void walk_directories(struct walk *walk, struct tiff_directory directory, int depth)
+/* Look at a directory: what it refers to, and which directories are after and below it. */
+static void look_at(struct walk *walk, const struct tiff_directory *directory)
 {
-    struct tiff_directory below;
     struct tiff_entry entry;
-    do {
-        walk->pictures--;
-        if (has_picture(walk, &directory))
-            walk->others |= 1U << OTHER_PICTURES;
-        note_end(walk, tiff_end(&directory), 0);
-        note_lists(walk, &directory);
-        for (size_t i = 0; i < directory.count && spend(walk, 1); i++) {
-            if (!tiff_read_entry(&directory, i, &entry))
-                continue;
-            note_end(walk, (uint64_t)(entry.value - directory.bytes), entry.size);
-            if (entry.tag == TIFF_TAG_LAYERS)
-                walk->others |= 1U << OTHER_LAYERS;
-            const size_t count = depth < DEPTH_MAX && has_directories(&entry) ? entry.count : 0;
-            for (size_t k = 0; k < count && walk->pictures > 0 && spend(walk, 1); k++)
-                if (tiff_open_at(walk->first, tiff_number(&directory, &entry, k), &below))
-                    walk_directories(walk, below, depth + 1);
-        }
-    } while (walk->pictures > 0 && walk->budget > 0 && directory.next != 0 &&
-             tiff_open_at(walk->first, directory.next, &directory));
+    if (has_picture(walk, directory))
+        walk->others |= 1U << OTHER_PICTURES;
+    note_end(walk, tiff_end(directory), 0);
+    note_lists(walk, directory);
+    add_directory(walk, directory->next);
+    for (size_t i = 0; i < directory->count && spend(walk, 1); i++) {
+        if (!tiff_read_entry(directory, i, &entry))
+            continue;
+        note_end(walk, (uint64_t)(entry.value - directory->bytes), entry.size);
+        if (entry.tag == TIFF_TAG_LAYERS)
+            walk->others |= 1U << OTHER_LAYERS;
+        for (size_t k = 0; has_directories(&entry) && k < entry.count && spend(walk, DIRECTORIES_MAX); k++)
+            add_directory(walk, tiff_number(directory, &entry, k));
+    }
 }
 
 /* The other content: further directories, but for smaller sizes of a picture; what stands below a small first picture,
@@ -296,12 +302,16 @@ static void walk_directories(struct walk *walk, struct tiff_directory directory,
 static unsigned find_others(const struct tiff_directory *first)
 {
     static const struct jpeg_segment no_index;
-    struct walk walk = {.first = first, .budget = first->size, .pictures = PICTURES_MAX};
+    struct walk walk = {.first = first, .budget = BUDGET_MIN + first->size};
+    struct tiff_directory directory;
     struct tiff_entry entry;
     if (tiff_find_number(first, TIFF_TAG_KIND, 0) & SMALLER && tiff_find(first, TIFF_TAG_DIRECTORIES, &entry))
         return 1U << OTHER_RAW;
-    walk_directories(&walk, *first, 0);
-    const bool is_whole = walk.budget > 0 && walk.pictures > 0;
+    add_directory(&walk, tiff_start(first));
+    for (size_t i = 0; i < walk.count; i++)
+        if (tiff_open_at(first, walk.places[i], &directory))
+            look_at(&walk, &directory);
+    const bool is_whole = walk.budget > 0 && walk.count < DIRECTORIES_MAX;
     return walk.others |
            (is_whole ? container_other_content_behind(first->bytes, first->size, walk.end, &no_index) : 0);
 }
