@@ -2,8 +2,8 @@
  *
  * The codec `libtiff`. The container check has found the kind of the picture and its strips or tiles. Rows stream: from
  * strips row by row, from tiles and from channels that are apart, a row of strips or tiles at a time. libtiff reads and
- * writes memory, and reports to this file only. In place of a file's first directory it sees one with the entries that a
- * decoder needs: it would copy the values of all others, which may be large, and which the file may name often. */
+ * writes memory, and reports to this file only. In place of a file's first directory it sees one with the entries that
+ * a decoder needs: it would copy the values of all others, which may be large, and which may overlap. */
 #include "codec/codec_internal.h"
 
 #include "container/tiff.h"
@@ -83,9 +83,10 @@ static toff_t file_size(thandle_t handle)
     return ((struct tiff_file *)handle)->size;
 }
 
-/* Call the library by FUNCTION. Returns false if it fails, or if memory was lacking. The library has many words for that,
- * and goes on without the lists and values for which it got none: it may crash, or read another picture. But malloc sets
- * errno, and the library gives a message, from which it does not get back here. It leaks a few small blocks then. */
+/* Call the library by FUNCTION. Returns false if it fails, or if memory was lacking. The library has many words for
+ * that, and goes on without the lists and values for which it got none: it may crash, or read another picture. But
+ * malloc sets errno, and the library gives a message, from which it does not get back here. It leaks a few small
+ * blocks then. */
 static bool call_library(struct tiff_file *file, bool (*function)(void *context), void *context)
 {
     bool done = false;
@@ -187,9 +188,9 @@ static size_t cell_bytes(const struct codec_info *info)
     return reads_single_rows(&info->tiff) ? 0 : tiff_cell_row(&info->tiff) * (size_t)info->tiff.cell_height;
 }
 
-/* Bytes of memory that the library's decoder of a cell takes. A window of ZSTD or a dictionary of LZMA fills with decoded
- * bytes, whatever size it claims; libzstd takes no larger window. The codes of fax have lists of runs in two rows. libjpeg
- * has some rows of blocks, and all coefficients of a JPEG in several scans. */
+/* Bytes of memory that the library's decoder of a cell takes. A window of ZSTD or a dictionary of LZMA fills with
+ * decoded bytes, whatever size it claims; libzstd takes no larger window. The codes of fax have lists of runs in two
+ * rows. libjpeg has some rows of blocks, and all coefficients of a JPEG in several scans. */
 static size_t decoder_need(const struct tiff_header *header)
 {
     enum { RUNS = 20, ROWS = 64, COEFFICIENT = 2 };
@@ -516,7 +517,8 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     return true;
 }
 
-/* call_library's function: say what the picture is. The level is --compression; the differences of neighbours take less room than samples. */
+/* call_library's function: say what the picture is. The level is --compression; the differences of neighbours take
+ * less room than samples. */
 static bool set_fields(void *context)
 {
     const struct codec_writer *writer = context;

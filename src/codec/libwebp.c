@@ -13,9 +13,9 @@
 #include <webp/decode.h>
 #include <webp/encode.h>
 
-/* May the library use two threads? Where it codes alpha, it allocates on the second one. There errno would not tell that
- * memory was lacking: the library calls that damage, or takes a simpler way without a word, to other bytes. A lossless
- * picture has no work for the second one. */
+/* May the library use two threads? Where it codes alpha, it allocates on the second one. There errno would not tell
+ * that memory was lacking: the library calls that damage, or takes a simpler way without a word, to other bytes. A
+ * lossless picture has no work for the second one. */
 static bool may_use_threads(const struct codec_settings *settings, bool has_alpha)
 {
     return thread_pool_threads(settings->pool) > 1 && !has_alpha;

@@ -121,7 +121,7 @@ bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struc
 /* Find TAG. Returns false if there is none, or if its value is not in the file. */
 bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry);
 
-/* A decoder needs the entries of these tags only. Count the numbers in their values, but for those in lists of cells. */
+/* Count the numbers in the values of the entries that a decoder needs, but for those in lists of strips or tiles. */
 size_t tiff_count_needed(const struct tiff_directory *directory);
 
 /* Write a directory of these entries to BYTES: the first of each tag, and no next directory. Returns its size. */
