@@ -393,8 +393,8 @@ def test_a_gpu_starts_when_it_would_have_saved_its_start():
     if min(answer["ms"]["total"] for answer in answers) > 100:
         print("not tested: large images, which take minutes under sanitizers")
         return
-    picture("large.png", width=200, height=200)
-    answers, status, _ = work([{**heavy, "input": "large.png"}] * 12, "-j1", program=STUB)
+    picture("large.png", width=100, height=100)  # small enough that one does not pay for a GPU on a slow processor
+    answers, status, _ = work([{**heavy, "input": "large.png"}] * 60, "-j1", program=STUB)
     backends = [answer["backend"] for answer in answers]  # each image is known only when it comes
     assert status == 0 and backends[0] == "cpu" and backends[-1] == "cuda", backends
 
