@@ -233,6 +233,7 @@ RULES = [
     (r"meson install -C build", elsewhere(".ci/run", "meson install -C"), False),
     (r"meson setup build -DOPTION=VALUE", elsewhere(".ci/run", 'meson setup "$folder" "$@"'), False),
     (r"\./install-packages( tests)?", elsewhere("tests/unit/readme.py", '"install-packages"'), False),
+    (r"cc -static", elsewhere("tests/library/installed.py", '["-static",'), False),
     (r"apt-get build-dep \.", elsewhere(".ci/run", "apt-get build-dep -y ."), False),
     (r"dpkg-buildpackage -us -uc -b", elsewhere(".ci/run", "dpkg-buildpackage -us -uc -b"), False),
     (r"python3 benchmarks/tables.py build/gpuconv", elsewhere("tests/unit/meson.build", "'tables.py', gpuconv"), False),
