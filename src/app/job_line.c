@@ -78,44 +78,82 @@ static char *show_bytes(const char *text)
 
 /* ---- The id ---- */
 
-/* The first character after the string at TEXT. */
+/* The first character after the string at TEXT, or the end of TEXT. */
 static const char *end_of_string(const char *text)
 {
-    for (text++; *text != '"'; text++)
-        text += *text == '\\';
-    return text + 1;
+    for (text++; *text != '"' && *text != '\0'; text++)
+        text += *text == '\\' && text[1] != '\0';
+    return text + (*text == '"');
 }
 
-/* The end of the value at TEXT: the comma or bracket after it. */
+/* The end of the value at TEXT: the comma or bracket after it, or the end of TEXT. */
 static const char *end_of_value(const char *text)
 {
     for (int depth = 0;; text++) {
         while (*text == '"')
             text = end_of_string(text);
-        if (depth == 0 && strchr(",}]", *text) != NULL)
+        if (*text == '\0' || (depth == 0 && strchr(",}]", *text) != NULL))
             return text;
         depth += *text == '{' || *text == '[';
         depth -= *text == '}' || *text == ']';
     }
 }
 
-/* A copy of the value of "id" in TEXT, which is an object of JSON, as it stands there: a number has all its digits. */
-static char *copy_id(const char *text)
+/* Is "id" the string at TEXT, with or without escapes? */
+static bool is_id(const char *text)
 {
-    static const char blanks[] = " \t\r\n", name[] = "\"id\"";
-    for (const char *at = strchr(text, '{') + 1; *(at += strspn(at, blanks)) == '"';) {
-        const bool is_id = strncmp(at, name, sizeof name - 1) == 0;
-        at = end_of_string(at);
-        at += strspn(at, blanks) + 1; /* the colon */
-        at += strspn(at, blanks);
-        const char *end = end_of_value(at), *last = end;
-        while (is_id && strchr(blanks, last[-1]) != NULL)
-            last--;
-        if (is_id)
-            return strndup(at, (size_t)(last - at));
-        at = end + (*end == ',');
+    static const char *const letters[2][2] = {{"i", "\\u0069"}, {"d", "\\u0064"}};
+    text++;
+    for (int i = 0; i < 2; i++) {
+        const char *spelling = letters[i][*text == '\\'];
+        if (strncmp(text, spelling, strlen(spelling)) != 0)
+            return false;
+        text += strlen(spelling);
     }
-    return strdup("null");
+    return *text == '"';
+}
+
+/* Find the value of "id" in TEXT, which may be no JSON: it ends before *END. NULL: there is none. */
+static const char *find_id(const char *text, const char **end)
+{
+    static const char blanks[] = " \t\r\n";
+    const char *at = strchr(text, '{');
+    while (at != NULL && *at != '\0' && *(at += 1 + strspn(at + 1, blanks)) == '"') {
+        const char *value = end_of_string(at);
+        value += strspn(value, blanks);
+        value += *value == ':';
+        value += strspn(value, blanks);
+        const char *last = *end = end_of_value(value);
+        while (*end > value && strchr(blanks, (*end)[-1]) != NULL)
+            --*end;
+        if (is_id(at))
+            return value;
+        at = *last == ',' ? last : NULL;
+    }
+    return NULL;
+}
+
+/* Let the id from FROM to END be one that jansson takes: without the backslash of units that are no characters, and with
+ * one digit for many. It is JSON if it was. Returns the new end. */
+static char *simplify_id(char *from, const char *end)
+{
+    char *to = from, before = ' ';
+    bool in_string = false, in_tail = false; /* of a number: after its point or exponent */
+    for (const char *at = from; at < end; before = *at++) {
+        const int unit = in_string ? read_unit(at) : -1;
+        const bool is_digit = !in_string && *at >= '0' && *at <= '9', follows = before >= '0' && before <= '9';
+        if (unit == 0 || (unit >= 0xd800 && unit <= 0xdfff))
+            continue;
+        if (is_digit && follows && (in_tail || to[-1] != '0'))
+            continue;
+        in_tail = !in_string && (strchr(".eE+", *at) != NULL || (in_tail && (is_digit || *at == '-')));
+        if (*at == '"')
+            in_string = !in_string;
+        *to++ = *at;
+        if (in_string && *at == '\\' && at + 1 < end)
+            *to++ = *++at;
+    }
+    return to;
 }
 
 /* ---- Members ---- */
@@ -214,6 +252,11 @@ bool job_line_parse(const char *text, size_t size, struct job_line *line, struct
     char *copy = strdup(text);
     if (copy == NULL)
         return error_no_memory(error, "a line");
+    const char *id_end, *id = find_id(text, &id_end);
+    if (id != NULL) {
+        char *end = simplify_id(copy + (id - text), copy + (id_end - text));
+        memmove(end, copy + (id_end - text), strlen(id_end) + 1);
+    }
     size = hide_bytes(copy);
     /* Numbers become doubles, so that one with many digits is no error. */
     json_t *object = json_loadb(copy, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &reason);
@@ -225,8 +268,9 @@ bool job_line_parse(const char *text, size_t size, struct job_line *line, struct
     else if (!done)
         error_set(error, ERROR_USAGE, "is not an object of JSON; give one object in one line");
     else
-        done =
-            ((line->id = copy_id(text)) != NULL || error_no_memory(error, "an id")) && add_members(line, object, error);
+        done = ((line->id = id != NULL ? strndup(id, (size_t)(id_end - id)) : strdup("null")) != NULL ||
+                error_no_memory(error, "an id")) &&
+               add_members(line, object, error);
     json_decref(object);
     return done;
 }

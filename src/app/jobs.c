@@ -119,8 +119,14 @@ static bool set_option(struct recipe *recipe, const char *name, char kind, const
 
 static bool set_options(struct recipe *recipe, struct error *error)
 {
-    const char *end = recipe->key.options + recipe->key.size;
+    const char *end = recipe->key.options + recipe->key.size, *before = NULL;
     for (const char *name = recipe->key.options, *kind; name < end; name = kind + strlen(kind) + 1) {
+        const struct option *o = option_find(name, strlen(name));
+        if (before != NULL && strcmp(before, name) == 0 && o != NULL && o->kind != KIND_AREA)
+            return error_set(error, ERROR_USAGE, "\"%s\" takes one value, not a list%s", name,
+                             strcmp(name, "filter") == 0 ? "; join filters by commas, as in \"blur,edge\""
+                                                         : "; give one");
+        before = name;
         kind = name + strlen(name) + 1;
         if (!set_option(recipe, name, *kind, kind + 1, error))
             return false;

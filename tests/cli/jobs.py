@@ -221,8 +221,8 @@ def test_lines_that_are_no_jobs():
     pair = {"id": 2, "expected": "in.png", "actual": "in.png"}
     cases = [(b"{", "is not JSON"), (b"[1]", "is not an object"), (b"7", "is not JSON"), (b"{} {}", "is not JSON"),
              (b'{"id": 1, "id": 2}', "duplicate"), (b'{"id": 1, "x\0": 2}', "contains a NUL byte"),
-             (b'{"id": "\xff"}', "is not JSON"), (b"[" * 100000, "is not JSON"), (b'{"id": 1e999}', "is not JSON"),
-             (b"{" + b" " * (1 << 20) + b"}", "is longer than 1048576 bytes"), (b'{"id": "\\ud800"}', "is not JSON"),
+             (b'{"id": "\xff"}', "is not JSON"), (b"[" * 100000, "is not JSON"), (b'{"quality": 1e999}', "is not JSON"),
+             (b"{" + b" " * (1 << 20) + b"}", "is longer than 1048576 bytes"), (b'{"filter": "\\ud800"}', "is not JSON"),
              ({}, "names no file"), ({**good, **pair}, "has an image and a pair"), ({"input": "in.png"}, 'has no "output"'),
              ({"output": "o.png"}, 'has no "input"'), ({"actual": "o.png"}, 'has no "expected"'), ({**good, "input": ""}, "is no path"),
              ({**good, "input": "-"}, "the standard streams hold the jobs"), ({**good, "input": 7}, "is no path"),
@@ -254,12 +254,20 @@ def test_lines_that_are_no_jobs():
 def test_ids_and_names_come_back():
     picture("in.png")
     ids = ["18446744073709551615", "-0.10", "1E5", '"a\\u00e9\\n\\udc80,}]"', '{"a": [1, {"id": 2}], "b": "]"}', "null", "true",
-           '" \\\\"', '""', "[ ]"]
+           '" \\\\"', '""', "[ ]", "1e999", "-0.0e-0999", '"\\u0000"', '{"\\ud800": "\\\\u0000", "x": [10.50, 1e+9999]}', "9" * 999]
     lines = [f'\t{{"filter":"blur", "id" : {text} ,"input":"in.png","output":"o.png"}} \r\n'.encode() for text in ids]
     worker = Worker("--ordered", "-q")
     out, _ = worker.process.communicate(b"".join(lines), timeout=SECONDS)
     for text, line in zip(ids, out.decode().splitlines(), strict=True):
         assert line.startswith(f'{{"id":{text},"status":"done"'), line
+    for text in ("01", "1e", "[1,]", '"\\u00"', "1.", "--1", "0x1", '{"a" 1}', "1 2", '"', "", "1e5.5"):
+        (answer,), status, _ = work(b'{"filter": "blur", "input": "in.png", "output": "o.png", "id": %s}\n' % text.encode())
+        assert status == 1 and answer["id"] is None and "is not JSON" in answer["error"], (text, answer)
+    (answer,), _, _ = work(b'{"\\u0069d": 8, "filter": "blur", "input": "in.png", "output": "o.png"}\n')
+    assert answer["id"] == 8 and answer["status"] == "done", answer
+    for name in ("filter", "quality"):
+        (answer,), status, _ = work([{"filter": "blur", name: ["1", "2"], "input": "in.png", "output": "o.png"}])
+        assert status == 1 and "takes one value" in answer["error"], answer
     name = b"caf\xe9\xff\xf0.png"
     pathlib.Path(os.fsdecode(name)).write_bytes(pathlib.Path("in.png").read_bytes())
     (answer,), status, _ = work([{"filter": "blur", "input": os.fsdecode(name), "output": os.fsdecode(b"\x80" + name)}])
