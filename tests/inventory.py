@@ -3,8 +3,9 @@
 """Find what was added in one place and forgotten in another: inventory.py GPUCONV ROOT.
 
 Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, the man page
-explains every option, and the news and the Debian package have the program's version. The compiler and the other tests would not miss one that is left out of a list. The exercise is
+explains every option, its synopsis has every mode, the library's documents name every format, and the news and the Debian package have the program's version. The compiler and the other tests would not miss one that is left out of a list. The exercise is
 a copy of basic."""
+import json
 import pathlib
 import re
 import sys
@@ -54,11 +55,22 @@ def missing(program, root):
 
     helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"],
                                  ["--digest", "--help"], ["--jobs-from", "-", "--help"]))
-    page = "\n".join(re.findall(r"^\.It Fl (.*)", (root / "docs/gpuconv.1").read_text(encoding="utf-8"), re.M))
+    manual = (root / "docs/gpuconv.1").read_text(encoding="utf-8")
+    page = "\n".join(re.findall(r"^\.It Fl (.*)", manual, re.M))
     explained = re.findall(r"(?:^|, )-([a-z][a-z-]*)", page, re.M)
     for name in re.findall(r"^  (?:-\w, )?--([a-z][a-z-]*)", helps, re.M):
         if name not in explained:
             yield f"docs/gpuconv.1 does not explain --{name}"
+    synopsis = manual.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
+    questions = run(program, "--help").stdout.split("Instead of filtering:")[1]
+    for name in ["in-place", "tar", *re.findall(r"^  --([a-z-]*)", questions, re.M)]:
+        if not re.search(rf" -{name}\b(?!-)", synopsis):
+            yield f"the synopsis of docs/gpuconv.1 lacks --{name}"
+    pnm = ("PGM", "PPM", "PAM")
+    named = {"PNM" if name in pnm else name for row in json.loads(run(program, "--list-codecs", "--json").stdout) for name in row["formats"]}
+    for place in ("docs/gpuconv.1", "docs/gpuconv.3", "src/library/gpuconv.h"):
+        for name in sorted(named - set(re.findall(r"\w+", (root / place).read_text(encoding="utf-8")))):
+            yield f"{place} does not name the format {name}"
 
 
 def main():
