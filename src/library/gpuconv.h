@@ -182,7 +182,8 @@ struct gpuconv_view {
 };
 
 /* A view of height x width x channels samples on the host, without padding. DATA may be const in a view for
- * reading: no function writes to an input. */
+ * reading: no function writes to an input. A stride that ptrdiff_t does not hold is 0, so that the functions that get
+ * the view fail. */
 GPUCONV_API struct gpuconv_view gpuconv_interleaved(const void *data, int width, int height, int channels,
                                                     enum gpuconv_type type);
 

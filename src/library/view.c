@@ -20,38 +20,46 @@ static int type_bits(enum gpuconv_type type)
 
 /* ---- Made from parts ---- */
 
+/* The stride of COUNT times SIZE bytes, or 0 if there is no such number: then the view is refused. */
+static ptrdiff_t multiply(ptrdiff_t size, int count)
+{
+    ptrdiff_t stride;
+    return __builtin_mul_overflow(size, count, &stride) ? 0 : stride;
+}
+
 struct gpuconv_view gpuconv_interleaved(const void *data, int width, int height, int channels, enum gpuconv_type type)
 {
-    const ptrdiff_t size = (ptrdiff_t)type_bytes(type);
-    return (struct gpuconv_view){.data = (void *)data,
-                                 .width = width,
-                                 .height = height,
-                                 .channels = channels,
-                                 .type = type,
-                                 .channel_stride = size,
-                                 .column_stride = size * channels,
-                                 .row_stride = size * channels * width};
+    struct gpuconv_view view = {
+        .data = (void *)data, .width = width, .height = height, .channels = channels, .type = type};
+    view.channel_stride = (ptrdiff_t)type_bytes(type);
+    view.column_stride = multiply(view.channel_stride, channels);
+    view.row_stride = multiply(view.column_stride, width);
+    return view;
 }
 
 struct gpuconv_view gpuconv_planar(const void *data, int width, int height, int channels, enum gpuconv_type type)
 {
-    const ptrdiff_t size = (ptrdiff_t)type_bytes(type);
-    struct gpuconv_view view = gpuconv_interleaved(data, width, height, channels, type);
-    view.column_stride = size;
-    view.row_stride = size * width;
-    view.channel_stride = view.row_stride > 0 && height <= PTRDIFF_MAX / view.row_stride ? view.row_stride * height : 0;
+    struct gpuconv_view view = {
+        .data = (void *)data, .width = width, .height = height, .channels = channels, .type = type};
+    view.column_stride = (ptrdiff_t)type_bytes(type);
+    view.row_stride = multiply(view.column_stride, width);
+    view.channel_stride = multiply(view.row_stride, height);
     return view;
 }
 
 struct gpuconv_view gpuconv_crop(const struct gpuconv_view *view, int x, int y, int width, int height)
 {
     struct gpuconv_view part = *view;
+    ptrdiff_t right, down, offset;
     const bool is_inside = x >= 0 && y >= 0 && width > 0 && height > 0 && width <= view->width &&
-                           height <= view->height && x <= view->width - width && y <= view->height - height;
+                           height <= view->height && x <= view->width - width && y <= view->height - height &&
+                           !__builtin_mul_overflow(view->column_stride, x, &right) &&
+                           !__builtin_mul_overflow(view->row_stride, y, &down) &&
+                           !__builtin_add_overflow(right, down, &offset);
     part.width = is_inside ? width : 0;
     part.height = is_inside ? height : 0;
     if (is_inside && view->data != NULL)
-        part.data = (char *)view->data + y * view->row_stride + x * view->column_stride;
+        part.data = (char *)view->data + offset;
     return part;
 }
 

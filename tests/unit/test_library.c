@@ -235,6 +235,24 @@ static void test_a_part_is_an_image_of_its_own(void **state)
         assert_int_equal(gpuconv_crop(&planes, part[0], part[1], part[2], part[3]).width, 0);
     }
     assert_int_equal(gpuconv_crop(&planes, WIDTH - 5, HEIGHT - 5, 5, 5).width, 5);
+    struct gpuconv_view far = planes;
+    far.row_stride = PTRDIFF_MAX / 2;
+    assert_int_equal(gpuconv_crop(&far, 0, 2, 5, 5).width, 5);
+    assert_int_equal(gpuconv_crop(&far, 0, 3, 5, 5).width, 0);
+    assert_int_equal(gpuconv_crop(&far, 2, 2, 5, 5).width, 0); /* the sum is too large */
+}
+
+/* A stride that no number holds is 0, and never wraps to one that looks right. */
+static void test_strides_do_not_overflow(void **state)
+{
+    (void)state;
+    const enum gpuconv_type type = GPUCONV_FLOAT;
+    assert_int_equal(gpuconv_interleaved(in, INT_MAX, 1, INT_MAX, type).row_stride, 0);
+    assert_int_equal(gpuconv_interleaved(in, INT_MIN, 1, INT_MIN, type).row_stride, 0);
+    assert_int_equal(gpuconv_planar(in, INT_MAX, INT_MAX, 1, type).channel_stride, 0);
+    assert_int_equal(gpuconv_planar(in, INT_MIN, INT_MIN, 1, type).channel_stride, 0);
+    const struct gpuconv_view wide = gpuconv_interleaved(in, (1 << 24) - 1, 2, 4, type);
+    assert_int_equal(wide.row_stride, 16 * ((1 << 24) - 1));
 }
 
 /* Several images of one shape, also if the result of each overlaps the next input. */
@@ -724,6 +742,7 @@ int main(void)
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
         cmocka_unit_test(test_views_may_overlap),
         cmocka_unit_test(test_a_part_is_an_image_of_its_own),
+        cmocka_unit_test(test_strides_do_not_overflow),
         cmocka_unit_test(test_a_view_has_several_images),
         cmocka_unit_test(test_floats_agree_with_integers),
         cmocka_unit_test(test_sizes_change),
