@@ -61,34 +61,64 @@ static bool changes_other_text(uint32_t code)
            code == 0xfffe || code == 0xffff;     /* no characters, in XML 1.0 */
 }
 
+/* The most bytes of one character that is escaped, with the NUL: four times \xff. */
+enum { ESCAPED = 17 };
+
+/* Write the first character of SIZE bytes at C to TO, for people, or for the inside of a JSON string. Returns its bytes
+ * at C. */
+static size_t escape_character(const uint8_t *c, size_t size, bool json, char to[ESCAPED])
+{
+    const int length = text_utf8_length(c, size);
+    const size_t bytes = length > 0 ? (size_t)length : 1;
+    if (json && length == 0)
+        snprintf(to, ESCAPED, "\\udc%02x", *c);
+    else if (json && (*c == '"' || *c == '\\'))
+        snprintf(to, ESCAPED, "\\%c", *c);
+    else if (length > 0 && !changes_other_text(code_point(c, length)))
+        snprintf(to, ESCAPED, "%.*s", length, (const char *)c);
+    else if (json)
+        snprintf(to, ESCAPED, "\\u%04x", code_point(c, length)); /* all of them have four digits */
+    else if (*c == '\n' || *c == '\t')
+        snprintf(to, ESCAPED, "\\%c", *c == '\n' ? 'n' : 't');
+    else
+        for (size_t i = 0; i < bytes; i++)
+            snprintf(to + 4 * i, ESCAPED - 4 * i, "\\x%02x", c[i]);
+    return bytes;
+}
+
 /* Print SIZE bytes of text for people, or as the inside of a JSON string. */
 static void print_characters(FILE *file, const char *text, size_t size, bool json)
 {
+    char escaped[ESCAPED];
     for (const uint8_t *c = (const uint8_t *)text, *end = c + size; c < end;) {
-        const int length = text_utf8_length(c, (size_t)(end - c));
-        const uint8_t *next = c + (length > 0 ? length : 1);
-        if (json && length == 0)
-            fprintf(file, "\\udc%02x", *c);
-        else if (json && (*c == '"' || *c == '\\'))
-            fprintf(file, "\\%c", *c);
-        else if (length > 0 && !changes_other_text(code_point(c, length)))
-            fwrite(c, 1, (size_t)length, file);
-        else if (json)
-            fprintf(file, "\\u%04x", code_point(c, length)); /* all of them have four digits */
-        else if (*c == '\n')
-            fputs("\\n", file);
-        else if (*c == '\t')
-            fputs("\\t", file);
-        else
-            for (const uint8_t *byte = c; byte < next; byte++)
-                fprintf(file, "\\x%02x", *byte);
-        c = next;
+        const uint8_t *first = c; /* of the ASCII that needs no escape: most of the text */
+        while (c < end && *c >= ' ' && *c < 0x7f && *c != '"' && *c != '\\')
+            c++;
+        fwrite(first, 1, (size_t)(c - first), file);
+        if (c == end)
+            break;
+        c += escape_character(c, (size_t)(end - c), json, escaped);
+        fputs(escaped, file);
     }
 }
 
 void text_print_escaped(FILE *file, const char *text)
 {
     print_characters(file, text, strlen(text), false);
+}
+
+void text_escape(const char *text, char *to, size_t size)
+{
+    char escaped[ESCAPED];
+    to[0] = '\0';
+    for (size_t used = 0, left = strlen(text); left > 0; used += strlen(escaped)) {
+        const size_t bytes = escape_character((const uint8_t *)text, left, false, escaped);
+        if (strlen(escaped) >= size - used)
+            break;
+        strcpy(to + used, escaped);
+        text += bytes;
+        left -= bytes;
+    }
 }
 
 void text_print_xml(FILE *file, const char *text)

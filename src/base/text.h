@@ -23,6 +23,9 @@ bool text_is_utf8(const uint8_t *text, size_t size);
  * those of U+FFFE and U+FFFF, which are no characters. A line end becomes \n, a tab \t. */
 void text_print_escaped(FILE *file, const char *text);
 
+/* Write TEXT as text_print_escaped prints it to TO, of SIZE bytes, at least 1. Longer text is cut after a character. */
+void text_escape(const char *text, char *to, size_t size);
+
 /* Print TEXT, escaped as for people, because XML 1.0 has no control characters, and then for XML and HTML: between
  * tags, or as an attribute's value in double quotation marks. */
 void text_print_xml(FILE *file, const char *text);

@@ -3,6 +3,7 @@
  * Contexts, and the filters that they apply. */
 #include "library/library.h"
 
+#include "base/text.h"
 #include "image/linear.h"
 
 #include <stdio.h>
@@ -26,7 +27,9 @@ enum gpuconv_status library_status(bool done, const struct error *from, struct g
         return GPUCONV_OK;
     if (to != NULL) {
         to->status = statuses[from->code];
-        error_text(from, to->message, sizeof to->message);
+        char text[ERROR_TEXT];
+        error_text(from, text, sizeof text);
+        text_escape(text, to->message, sizeof to->message); /* names may have any bytes */
     }
     return statuses[from->code];
 }

@@ -58,7 +58,8 @@ enum gpuconv_status {
 
 struct gpuconv_error {
     enum gpuconv_status status;
-    char message[2044]; /* one sentence without a newline: what is wrong, and mostly what to do. Longer text is cut. */
+    char message[2044]; /* one sentence without a newline: what is wrong, and mostly what to do. It is UTF-8; control
+                           characters and other bytes of a name are escaped, as \n and \x1b. Longer text is cut. */
 };
 
 /* The version of the library that runs: "1.2.3". The string is static. */

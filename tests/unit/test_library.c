@@ -637,6 +637,29 @@ static void test_filters_that_make_no_sense_are_refused(void **state)
     gpuconv_filter_close(NULL);
 }
 
+/* A name may have any bytes, and a message is one line that commands no terminal. */
+static void test_messages_are_one_line(void **state)
+{
+    (void)state;
+    static const char name[] = "a\nb\x1b[31m\xff\xe2\x80\xae";
+    static const char escaped[] = "a\\nb\\x1b[31m\\xff\\xe2\\x80\\xae";
+    static char long_name[5000];
+    assert_null(gpuconv_filter_parse("1 x\n", 4, name, &error));
+    assert_ptr_equal(strstr(error.message, escaped), error.message);
+    assert_null(gpuconv_filter_find(name, &error));
+    assert_non_null(strstr(error.message, escaped));
+    assert_null(gpuconv_decode(context, "x", 1, &(struct gpuconv_decode_options){.name = name}, &error));
+    assert_ptr_equal(strstr(error.message, escaped), error.message);
+    /* No escape is cut, wherever the message ends. */
+    memset(long_name, '\x1b', sizeof long_name - 1);
+    for (int letters = 0; letters < 4; letters++) {
+        memset(long_name, 'a', (size_t)letters);
+        assert_null(gpuconv_filter_parse("1 x\n", 4, long_name, &error));
+        assert_true(strlen(error.message) > sizeof error.message - 5);
+        assert_string_equal(error.message + strlen(error.message) - 4, "\\x1b");
+    }
+}
+
 /* ---- Files and comparisons ---- */
 
 static void test_images_are_encoded_decoded_and_compared(void **state)
@@ -754,6 +777,7 @@ int main(void)
         cmocka_unit_test(test_plans_are_those_of_the_filter),
         cmocka_unit_test(test_filters_are_found_made_and_described),
         cmocka_unit_test(test_filters_that_make_no_sense_are_refused),
+        cmocka_unit_test(test_messages_are_one_line),
         cmocka_unit_test(test_images_are_encoded_decoded_and_compared),
         cmocka_unit_test(test_differences_are_found),
         cmocka_unit_test(test_bad_requests_for_files_are_refused),
