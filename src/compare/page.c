@@ -263,10 +263,8 @@ bool page_write(const char *path, const struct page_request *request, struct err
 {
     struct text_buffer text = {0};
     struct page page = {.file = text_open(&text), .request = request, .error = error};
-    bool done = page.file != NULL || error_no_memory(error, "the file of --html");
-    done = done && page_pictures_open(&page.pictures, path, request, error);
-    if (done)
-        error_no_memory(error, "the file of --html"); /* if no other error follows */
+    error_no_memory(error, "the file of --html"); /* if no other error follows */
+    bool done = page.file != NULL && page_pictures_open(&page.pictures, path, request, error);
     for (const char *const *line = page_template; done && *line != NULL; line++) {
         print_line(&page, *line);
         done = !page.failed;

@@ -243,6 +243,11 @@ def test_large_pictures_lie_beside_the_page():
     os.remove("out#1/page_files/own.png")
     compare("e", "a", "--html", "out#1/page.html")
     assert os.listdir("out#1") == ["page.html"]
+    # A folder under such a name is somebody's, and the error says which it is.
+    os.makedirs("out#1/page_files/pair-9-actual.png")
+    done = compare("e", "a", "--html", "out#1/page.html")
+    assert done.stderr.endswith(
+        b"out#1/page_files/pair-9-actual.png: cannot be deleted: Is a directory; delete it by hand\n"), done
 
 
 def test_thumbnails():
