@@ -220,7 +220,11 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
                 grow_device(device, &pipeline->device_samples, sample_bytes, device_allocate, device_release, error);
     for (int i = 0; done && i < 2; i++) {
         struct buffer *buffer = &pipeline->device_planes[i];
+        const size_t before = buffer->capacity;
         done = grow_device(device, buffer, plane_bytes, device_allocate, device_release, error);
+        /* Kernels read whole words, and so bytes after a row. No output depends on them, but they are somebody's. */
+        if (done && buffer->capacity > before)
+            done = device_fill(device, buffer->data, 0, plane_bytes, error);
         workspace->planes[i].data = buffer->data;
         gpu_lay_out(pipeline, image, &workspace->planes[i]);
     }
