@@ -3,7 +3,7 @@
 """Batches of foreign files, for minutes: the bytes of a GPU must be those of the CPU.
 
 soak.py GPUCONV [--seed N] [--files 1500] [--seconds 300] [--batches N] [--first N] [--backend cuda] [--device 0|1|all]
-[--library FILE] [--sanitize] [--json OUT] [--keep FOLDER] [--commit ID]
+[--library FILE] [--sanitize [TOOL=FILES,...]] [--json OUT] [--keep FOLDER] [--commit ID]
 
 A seed makes the files: PNGs and JPEGs of writers that are not ours (tests/lib/foreign_files.py), and a part of PngSuite,
 tests/data/bad and the fuzzers' corpus. Then batches run, one by one or several at once, each with filters, options, files
@@ -64,7 +64,7 @@ SANITIZERS_SECONDS = 500  # of all tools
 PRINTED = 40  # mismatches
 Recipe = collections.namedtuple("Recipe", "kind filter options")
 Part = collections.namedtuple("Part", "way jobs workers folder")  # jobs: (recipe, name) each; one process
-TOOLS = {"memcheck": 150, "initcheck": 150, "racecheck": 20, "synccheck": 30}  # compute-sanitizer's, and files
+TOOLS = "memcheck=150,initcheck=150,racecheck=6,synccheck=30"  # compute-sanitizer's, and files
 SANITIZED = (Recipe("sanitize", "sharpen,gaussian:2", ("--format", "png")),
              Recipe("sanitize", "resize:64x64:exact", ("--format", "jpg")))
 
@@ -375,7 +375,8 @@ class Soak:
             return {"skipped": "compute-sanitizer is not installed"}
         by_size = sorted(self.names, key=lambda name: os.path.getsize(f"in/{name}"))
         end, found = time.monotonic() + SANITIZERS_SECONDS, {}
-        for tool, count in TOOLS.items():
+        for tool, count in (word.split("=") for word in self.options.sanitize.split(",")):
+            count = int(count)
             chosen = by_size[len(by_size) // 4:len(by_size) * (9 if count > 100 else 5) // 10]  # racecheck takes longest
             chosen = random.Random(f"{self.options.seed} {tool}").sample(chosen, min(count, len(chosen)))
             found[tool] = sums = {"files": 0, "errors": 0, "seconds": 0}
@@ -408,7 +409,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--device", default="0")
-    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--sanitize", nargs="?", const=TOOLS)
     parser.add_argument("--json")
     parser.add_argument("--keep")
     parser.add_argument("--commit", default="")
