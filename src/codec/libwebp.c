@@ -21,6 +21,13 @@ static bool may_use_threads(const struct codec_settings *settings, bool has_alph
     return thread_pool_threads(settings->pool) > 1 && !has_alpha;
 }
 
+/* The initialisers of libwebp fail if its structs have another layout here. */
+static bool report_version(struct error *error)
+{
+    return error_set(error, ERROR_WORK,
+                     "libwebp has another version than the one of this build; install that one, or build again");
+}
+
 /* ---- Reading ---- */
 
 /* Bytes besides the samples. A lossless picture, or its alpha, has 4 bytes for a pixel, and groups of Huffman codes with
@@ -55,13 +62,14 @@ static bool decode(const struct codec_input *input, struct image *image, struct 
     const struct codec_info *info = input->info;
     const struct webp_header *header = &info->webp;
     WebPDecoderConfig config;
+    if (!WebPInitDecoderConfig(&config))
+        return report_version(error);
     if (!image_allocate(image, info->width, info->height, info->channels, 8, error))
         return false;
     if (header->width < info->width || header->height < info->height)
         memset(image->samples, 0, image_bytes(image)); /* transparent around the first frame */
     const size_t place = (size_t)header->x * (size_t)info->channels;
     uint8_t *samples = image_row(image, header->y) + place;
-    WebPInitDecoderConfig(&config);
     config.options.use_threads = may_use_threads(input->settings, header->has_alpha);
     config.output.colorspace = info->channels == 4 ? MODE_RGBA : MODE_RGB;
     config.output.is_external_memory = 1;
@@ -155,7 +163,8 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
     writer->sink.encode = take_rows;
     writer->finishes_late = true;
     state->settings = writer->settings;
-    WebPPictureInit(&state->picture);
+    if (!WebPPictureInit(&state->picture))
+        return report_version(error);
     state->picture.use_argb = 1;
     state->picture.width = writer->shape.width;
     state->picture.height = writer->shape.height;
@@ -172,7 +181,8 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
     struct error reason = {.code = ERROR_NONE};
     enum { LOSSLESS_LEVEL = 6 };
     WebPConfig config;
-    WebPConfigInit(&config);
+    if (!WebPConfigInit(&config))
+        return report_version(error);
     config.quality = (float)settings->quality;
     config.thread_level = may_use_threads(settings, image_has_alpha(&writer->shape)) && !settings->lossless;
     if (settings->lossless) {
