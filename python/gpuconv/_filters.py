@@ -25,7 +25,9 @@ ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
 
 def _number(value):
     """VALUE as a filter file has it: an integer, a fraction, or a decimal without an exponent."""
-    if isinstance(value, (int, Fraction, numpy.integer)):
+    if isinstance(value, (int, numpy.integer)):
+        return str(int(value))  # True is 1
+    if isinstance(value, Fraction):
         return str(value)
     return format(Decimal(repr(float(value))), "f")
 

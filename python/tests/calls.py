@@ -300,6 +300,7 @@ def test_filters():
     again = gpuconv.Filter(turned, **dict(options, anchor=(2, 1)))
     assert numpy.array_equal(gpuconv.filter(image, flipped), gpuconv.filter(image, again))
     thirds = gpuconv.Filter([[Fraction(1, 3)] * 3])
+    assert gpuconv.Filter([[True, 2]]).describe() == gpuconv.Filter([[1, 2]]).describe()
     assert thirds.exact and not gpuconv.Filter([[1 / 3, 1e-7]]).exact
     for name in ("gaussian:2", "sharpen,box3", "sobel"):
         shown = gpuconv.Filter(name)
