@@ -210,7 +210,7 @@ static struct recipe *find_recipe(struct stream *stream, struct job_line *line, 
     for (size_t i = 0; i < stream->recipe_count; i++) {
         struct recipe *recipe = stream->recipes[i];
         if (recipe->compares == compares && recipe->key.size == line->size &&
-            memcmp(recipe->key.options, line->options, line->size) == 0 && is_current(recipe))
+            (line->size == 0 || memcmp(recipe->key.options, line->options, line->size) == 0) && is_current(recipe))
             return recipe;
     }
     struct recipe *recipe = malloc(sizeof *recipe);

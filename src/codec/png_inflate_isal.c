@@ -67,7 +67,7 @@ struct png_inflater *png_inflate_open(const struct codec_input *input, const str
     return NULL;
 }
 
-/* Inflate up to SIZE bytes to OUT. *MADE becomes their number. It is below SIZE only at the end of the stream. */
+/* Inflate up to SIZE bytes to OUT. *PRODUCED becomes their number. It is below SIZE only at the end of the stream. */
 static enum zlib_result inflate(struct png_inflater *inflater, uint8_t *out, uint32_t size, uint32_t *produced)
 {
     struct inflate_state *stream = &inflater->stream;

@@ -85,7 +85,7 @@ static bool reserve_sides(struct pair *pair, int first, int last, struct error *
     return reserve(pair, fits ? need + extra : need, error);
 }
 
-/* ---- Stages of a file ---- */
+/* ---- Phases of a file ---- */
 
 static bool read_side(struct pair *pair, int i)
 {
@@ -146,7 +146,7 @@ static bool widen_side(struct pair *pair, int i)
     return image_widen(&pair->sides[i].image, pair->channels, &pair->sides[i].error);
 }
 
-static void run_stage(void *context, int64_t index, int thread)
+static void run_phase(void *context, int64_t index, int thread)
 {
     struct pair *pair = context;
     (void)thread;
@@ -158,7 +158,7 @@ static void run_stage(void *context, int64_t index, int thread)
 static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struct error *error)
 {
     pair->phase = phase;
-    parallel_for(&pair->worker->both, 2, 2, run_stage, pair);
+    parallel_for(&pair->worker->both, 2, 2, run_phase, pair);
     for (int i = 0; i < 2; i++) {
         struct side *side = &pair->sides[i];
         if (!side->failed)

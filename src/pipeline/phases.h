@@ -32,7 +32,7 @@ struct phases {
 /* Set all times to 0 and start the watch. */
 void phases_begin(struct phases *phases);
 
-/* Add the time since the last call to STAGE. */
+/* Add the time since the last call to PHASE. */
 void phases_end(struct phases *phases, enum phase phase);
 
 /* Milliseconds from the start to the last call of phases_end. */
