@@ -81,16 +81,16 @@ struct stream {
 
 constexpr int rank_words = 32; /* of marks, which have a common rank */
 
-/* The blocks of a launch that loop over COUNT pieces of work, at most EACH on a multiprocessor of an H100 or H200, which
- * have 132. Chips with more leave some idle. */
+/* The blocks of a launch that loop over COUNT pieces of work, at most EACH on a multiprocessor of an H100 or H200,
+ * which have 132. Chips with more leave some idle. */
 static inline unsigned inflate_grid(size_t count, size_t each)
 {
     constexpr size_t multiprocessors = 132;
     return (unsigned)(count < each * multiprocessors ? count : each * multiprocessors);
 }
 
-/* Is the stream left to the CPU already? Counts and places then have no bounds, so the kernel must return. All threads of
- * a block call this. They get the same answer, even while another block of the launch sets the status. */
+/* Is the stream left to the CPU already? Counts and places then have no bounds, so the kernel must return. All threads
+ * of a block call this. They get the same answer, even while another block of the launch sets the status. */
 static __device__ __forceinline__ bool is_given_up(const struct stream &stream)
 {
     return __syncthreads_or(stream.state->status != INFLATED) != 0;

@@ -50,7 +50,8 @@ def chosen_context(context, gpu=None):
     return contexts[name]
 
 
-# A child opens contexts of its own: the library refuses those of the parent, and leaves them alone when they are closed.
+# A child opens contexts of its own. The library refuses those of the parent, and leaves them alone when they are
+# closed.
 os.register_at_fork(after_in_child=lambda: _thread.__dict__.clear())
 
 

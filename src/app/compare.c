@@ -139,8 +139,8 @@ static bool make_rows(struct comparison *comparison, struct error *error)
     return check_folders(options, error) && pairs_make(&request, &comparison->rows, error);
 }
 
-/* No report and no lone picture may be written over a file of the run. Pictures in a folder replace only those of earlier
- * runs, which have a mark. */
+/* No report and no lone picture may be written over a file of the run. Pictures in a folder replace only those of
+ * earlier runs, which have a mark. */
 static bool check_files(const struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;

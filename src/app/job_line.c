@@ -113,7 +113,7 @@ static bool is_id(const char *text)
     return *text == '"';
 }
 
-/* Find the value of "id" in TEXT, which may be no JSON: it ends before *END. NULL: there is none. */
+/* Find the value of "id" in TEXT, which may be no JSON. It ends before *END. Returns NULL if there is none. */
 static const char *find_id(const char *text, const char **end)
 {
     static const char blanks[] = " \t\r\n";
@@ -133,8 +133,8 @@ static const char *find_id(const char *text, const char **end)
     return NULL;
 }
 
-/* Let the id from FROM to END be one that jansson takes: without the backslash of units that are no characters, and with
- * one digit for many. It is JSON if it was. Returns the new end. */
+/* Let the id from FROM to END be one that jansson takes: without the backslash of units that are no characters, and
+ * with one digit for many. It is JSON if it was. Returns the new end. */
 static char *simplify_id(char *from, const char *end)
 {
     char *to = from, before = ' ';

@@ -20,10 +20,11 @@ struct other_file {
     const char *path, *role; /* the role is for messages: "the report" */
     bool written;            /* or read as a stream, of which nothing else may read */
     dev_t device;
-    ino_t inode; /* 0: there is no file yet */
+    ino_t inode; /* 0 if there is no file yet */
 };
 
-/* Add the file at PATH, which may be NULL, to the COUNT FILES. Folders and devices are left out: several may use one. */
+/* Add the file at PATH, which may be NULL, to the COUNT FILES. Folders and devices are left out, because several may
+ * use one. */
 void other_files_add(struct other_file *files, size_t *count, const char *path, const char *role, bool written);
 
 /* Is no file that is written another of the COUNT FILES, under any name? */

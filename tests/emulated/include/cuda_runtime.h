@@ -70,8 +70,8 @@ static inline cudaError_t cudaGetLastError()
     return cudaSuccess;
 }
 
-/* Run BODY, which calls KERNEL, for each thread of each block. launches.py puts this in the place of <<< >>>. The stream
- * does not matter. */
+/* Run BODY, which calls KERNEL, for each thread of each block. launches.py puts this in the place of <<< >>>. The
+ * stream does not matter. */
 void emulated_launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream, const std::function<void()> &body);
 
 /* ---- Threads that wait for each other ---- */
