@@ -28,6 +28,21 @@ static bool report_version(struct error *error)
                      "libwebp has another version than the one of this build; install that one, or build again");
 }
 
+/* Was an allocation refused in the last call, which takes at most NEED bytes? libwebp calls that damage, or takes a
+ * simpler way without a word. errno alone is not enough: it is also ENOMEM if damaged data asked for an absurd size, or
+ * if the heap could not grow and malloc mapped memory elsewhere. */
+static bool lacks_memory(size_t need)
+{
+    if (errno != ENOMEM)
+        return false;
+    void *volatile memory = malloc(need);
+    free(memory);
+    return memory == NULL;
+}
+
+/* A call is made again if errno says that memory was lacking. */
+enum { ATTEMPTS = 2 };
+
 /* ---- Reading ---- */
 
 /* Bytes besides the samples. A lossless picture, or its alpha, has 4 bytes for a pixel, and groups of Huffman codes with
@@ -46,10 +61,8 @@ static size_t reader_need(const struct codec_info *info)
     return OTHER + ROW * width + (header->lossless || header->has_alpha ? 5 * width * height + groups * TABLES : 0);
 }
 
-static bool report_status(const struct codec_input *input, VP8StatusCode status, struct error *error)
+static bool report_damage(const struct codec_input *input, VP8StatusCode status, struct error *error)
 {
-    if (status == VP8_STATUS_OUT_OF_MEMORY || errno == ENOMEM)
-        return error_no_memory(error, "the decoder");
     return codec_report_damaged(input,
                                 status == VP8_STATUS_SUSPENDED || status == VP8_STATUS_NOT_ENOUGH_DATA
                                     ? "it ends too early"
@@ -76,13 +89,18 @@ static bool decode(const struct codec_input *input, struct image *image, struct 
     config.output.u.RGBA = (WebPRGBABuffer){.rgba = samples,
                                             .stride = (int)image_row_bytes(image),
                                             .size = (size_t)header->height * image_row_bytes(image) - place};
-    errno = 0;
-    const VP8StatusCode status = WebPDecode(input->bytes + header->data, header->size, &config);
-    const bool done = (status == VP8_STATUS_OK && errno != ENOMEM) || report_status(input, status, error);
-    WebPFreeDecBuffer(&config.output);
-    if (!done)
-        image_free(image);
-    return done;
+    VP8StatusCode status = VP8_STATUS_OK;
+    errno = ENOMEM;
+    for (int i = 0; i < ATTEMPTS && errno == ENOMEM; i++) {
+        errno = 0;
+        status = WebPDecode(input->bytes + header->data, header->size, &config);
+        WebPFreeDecBuffer(&config.output);
+    }
+    const bool has_memory = !lacks_memory(reader_need(info));
+    if (has_memory && status == VP8_STATUS_OK)
+        return true;
+    image_free(image);
+    return has_memory ? report_damage(input, status, error) : error_no_memory(error, "the decoder");
 }
 
 /* ---- Writing ---- */
@@ -190,9 +208,16 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
         config.exact = 1;
     }
     state->error = &reason;
-    errno = 0;
-    const bool done = WebPEncode(&config, &state->picture) != 0;
-    if (!done || errno == ENOMEM) {
+    bool done = false;
+    errno = ENOMEM;
+    for (int i = 0; i < ATTEMPTS && errno == ENOMEM; i++) {
+        errno = 0;
+        reason = (struct error){.code = ERROR_NONE};
+        state->size = 0;
+        state->picture.use_argb = 1; /* a lossy picture gets other samples, too */
+        done = WebPEncode(&config, &state->picture) != 0;
+    }
+    if (!done || lacks_memory(writer_need(&writer->shape, settings, 1))) {
         if (state->picture.error_code == VP8_ENC_ERROR_PARTITION0_OVERFLOW ||
             state->picture.error_code == VP8_ENC_ERROR_PARTITION_OVERFLOW)
             return error_set(error, ERROR_WORK,
