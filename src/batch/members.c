@@ -9,7 +9,9 @@
 #include "base/parallel.h"
 #include "base/signals.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sha2.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +24,16 @@ enum {
     MEMBER_BYTES = 4096,      /* of a member besides its bytes */
 };
 
-/* The hashes of a name and of the name that it had in the input. */
+/* The hashes of a name and of the name that it had in the input. Their key is random, so nobody can choose names with
+ * equal hashes. By chance, a billion names have two of one hash in fewer than one of 10^20 runs. */
 struct name {
-    uint64_t hash, before; /* 0: the slot is free */
+    uint64_t hash[2]; /* hash[0] is 0 if the slot is free */
+    uint64_t before;
 };
 
 struct names {
     struct name *slots;
     size_t capacity, count; /* the capacity is a power of two */
-    uint64_t seed;          /* random, so nobody can choose names that all want one slot */
 };
 
 struct members {
@@ -49,6 +52,7 @@ struct members {
 
     bool has_members;
     struct error input_error, output_error; /* ERROR_NONE: there is none */
+    uint8_t key[SHA256_DIGEST_LENGTH];      /* of the hashes of names */
     struct names names;                     /* of images, if they may change */
     struct names left_out;                  /* of images that failed */
 };
@@ -64,49 +68,60 @@ struct member {
 
 /* ---- Names ---- */
 
-static struct name *find_name(const struct names *names, uint64_t hash)
+static struct name hash_name(const struct members *members, const char *text)
 {
-    size_t i = (size_t)shard_mix(hash ^ names->seed) & (names->capacity - 1);
-    while (names->slots[i].hash != 0 && names->slots[i].hash != hash)
+    struct name name = {0};
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    SHA2_CTX context;
+    SHA256Init(&context);
+    SHA256Update(&context, members->key, sizeof members->key);
+    SHA256Update(&context, (const uint8_t *)text, strlen(text));
+    SHA256Final(digest, &context);
+    memcpy(name.hash, digest, sizeof name.hash);
+    name.hash[0] |= 1; /* the slot is not free */
+    return name;
+}
+
+static struct name *find_name(const struct names *names, struct name name)
+{
+    size_t i = (size_t)name.hash[1] & (names->capacity - 1);
+    while (names->slots[i].hash[0] != 0 && memcmp(names->slots[i].hash, name.hash, sizeof name.hash) != 0)
         i = (i + 1) & (names->capacity - 1);
     return &names->slots[i];
 }
 
-static uint64_t hash_of(const char *name)
-{
-    const uint64_t hash = shard_hash(name);
-    return hash != 0 ? hash : 1;
-}
-
-/* Note a name, and the name BEFORE that it had, unless it is there. Returns what is there then; NULL if there is not
- * enough memory. The table is at most half full. */
-static const struct name *note_name(struct names *names, const char *name, const char *before)
+/* Note NAME unless it is there. Returns what is there then; NULL if there is not enough memory. The table is at most
+ * three quarters full. When it grows, the old and the new one have 4 slots a name: 96 bytes. */
+static const struct name *note_name(struct names *names, struct name name)
 {
     enum { FIRST = 1 << 10 };
-    if (2 * names->count >= names->capacity) {
+    if (4 * names->count >= 3 * names->capacity) {
         struct names larger = {.capacity = names->capacity > 0 ? 2 * names->capacity : FIRST, .count = names->count};
         larger.slots = calloc(larger.capacity, sizeof *larger.slots);
-        if (larger.slots == NULL || getrandom(&larger.seed, sizeof larger.seed, 0) < 0) {
-            free(larger.slots);
+        if (larger.slots == NULL)
             return NULL;
-        }
         for (size_t i = 0; i < names->capacity; i++)
-            if (names->slots[i].hash != 0)
-                *find_name(&larger, names->slots[i].hash) = names->slots[i];
+            if (names->slots[i].hash[0] != 0)
+                *find_name(&larger, names->slots[i]) = names->slots[i];
         free(names->slots);
         *names = larger;
     }
-    struct name *there = find_name(names, hash_of(name));
-    if (there->hash == 0) {
-        *there = (struct name){.hash = hash_of(name), .before = hash_of(before)};
+    struct name *there = find_name(names, name);
+    if (there->hash[0] == 0) {
+        *there = name;
         names->count++;
     }
     return there;
 }
 
+static bool note_left_out(struct members *members, const char *name)
+{
+    return note_name(&members->left_out, hash_name(members, name)) != NULL;
+}
+
 static bool was_left_out(const struct members *members, const char *name)
 {
-    return members->left_out.count > 0 && find_name(&members->left_out, hash_of(name))->hash != 0;
+    return members->left_out.count > 0 && find_name(&members->left_out, hash_name(members, name))->hash[0] != 0;
 }
 
 /* Is NAME that of an image? As in a folder, hidden files are none. */
@@ -233,12 +248,13 @@ static const char *find_problem(struct members *members, const struct member *me
         return "is empty (0 bytes); give a file with something in it";
     if (!renames(members))
         return NULL;
-    const struct name *name = note_name(&members->names, job->output, job->input);
-    if (name == NULL)
+    struct name name = hash_name(members, job->output);
+    name.before = hash_name(members, job->input).hash[1];
+    const struct name *there = note_name(&members->names, name);
+    if (there == NULL)
         return "there is not enough memory for its name";
-    return name->before == hash_of(job->input)
-               ? NULL
-               : "would get the same name as another member; rename one, or give no --format";
+    return there->before == name.before ? NULL
+                                        : "would get the same name as another member; rename one, or give no --format";
 }
 
 /* Read the member that was found, and complete its job. */
@@ -348,8 +364,7 @@ void members_write(struct members *members, struct job_result *result)
         done = tar_write(members->tar, &member->tar, member->job.output, NULL, result->output, result->output_bytes,
                          &error);
     else if (result->outcome == JOB_FAILED && !members->request->keep_failed)
-        done = note_name(&members->left_out, member->job.input, "") != NULL ||
-               error_no_memory(&error, "a member of the archive");
+        done = note_left_out(members, member->job.input) || error_no_memory(&error, "a member of the archive");
     else if (member->tar.is_hard_link && was_left_out(members, member->tar.link))
         done = error_about(&error, ERROR_WORK, member->job.input, "is a hard link to %s, which was left out",
                            member->tar.link);
@@ -362,7 +377,7 @@ void members_write(struct members *members, struct job_result *result)
     } else {
         result->outcome = JOB_FAILED;
         result->error = error;
-        note_name(&members->left_out, member->job.input, "");
+        note_left_out(members, member->job.input);
     }
 }
 
@@ -391,7 +406,9 @@ bool members_open(struct members **opened, const struct members_request *request
                                   .in_order = true,
                                   .window = members->workers * WINDOW_OF_WORKER};
     const bool done = file_output_open(&members->output, request->output, error) &&
-                      tar_open(&members->tar, request->input, &members->output, error);
+                      tar_open(&members->tar, request->input, &members->output, error) &&
+                      (getrandom(members->key, sizeof members->key, 0) == sizeof members->key ||
+                       error_set(error, ERROR_WORK, "the system gives no random numbers: %s", strerror(errno)));
     if (!done)
         members->input_error = *error;
     return done;

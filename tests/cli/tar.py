@@ -184,6 +184,15 @@ def test_names():
     assert names(convert("sharpen", data=twice)[0]) == names(twice)
 
 
+def test_equal_hashes():
+    """Names of which FNV-1a makes the same 64 bits are different names."""
+    one, other = "8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"
+    after, _ = convert("--format", "ppm", "sharpen", data=make(files({one + ".png": image(1), other + ".PNG": image(2)})))
+    assert names(after) == [one + ".ppm", other + ".ppm"]
+    before = make(files({one + ".png": b"no image", other + ".png": image()}) + [(member("h", tarfile.LNKTYPE, link=other + ".png"), b"")])
+    assert names(convert("sharpen", data=before, status=1)[0]) == [other + ".png", "h"]
+
+
 def test_failures():
     """A member that fails is left out, with the hard links to it, or kept."""
     before = make(files({"a.png": image(1), "bad.png": b"no image", "void.png": b"", "c.txt": b"c"}) +
