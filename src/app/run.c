@@ -31,10 +31,9 @@ struct output {
     struct progress progress;
     struct report report;
     struct warnings *warnings;
-    int status;                  /* of the last job that failed */
-    int report_status;           /* of the report, if lines are missing from it */
-    struct members *members;     /* of --tar */
-    size_t lost[JOB_FAILED + 1]; /* by outcome: jobs that failed when their members were written */
+    int status;              /* of the last job that failed */
+    int report_status;       /* of the report, if lines are missing from it */
+    struct members *members; /* of --tar */
     struct digests digests;
 };
 
@@ -185,6 +184,8 @@ static void on_report(void *context, const struct job_result *result, enum job_e
     struct output *output = context;
     const struct options *options = output->options;
     const bool prints_details = options->verbose && options->pair;
+    if (options->tar && event != JOB_GPU_FAILED && members_are_broken(output->members))
+        return;
     if (event == JOB_GPU_FAILED || (prints_details && (event == JOB_INPUT_KNOWN || event == JOB_PLANNED)))
         progress_clear(&output->progress);
     if (event == JOB_INPUT_KNOWN && prints_details)
@@ -200,18 +201,6 @@ static void on_report(void *context, const struct job_result *result, enum job_e
         print_digest(output, result);
     else if (event == JOB_ENDED)
         print_end(output, result);
-}
-
-/* The same for a member of an archive, which is written first. The result is the batch's own, which may change. */
-static void on_member(void *context, const struct job_result *result, enum job_event event)
-{
-    struct output *output = context;
-    const enum job_outcome outcome = result->outcome;
-    if (event == JOB_WRITTEN)
-        members_write(output->members, (struct job_result *)result);
-    output->lost[outcome] += result->outcome != outcome;
-    if (event == JOB_GPU_FAILED || !members_are_broken(output->members))
-        on_report(context, result, event);
 }
 
 static void on_progress(void *context, const struct batch_totals *totals)
@@ -279,11 +268,8 @@ static int print_totals(const struct output *output, const struct batch_totals *
 }
 
 /* Complete the archive, if the run writes one. It could not begin unless DONE. Returns false after a fault. */
-static bool end_archive(const struct output *output, bool done, struct batch_totals *totals, struct error *error)
+static bool end_archive(const struct output *output, bool done, struct error *error)
 {
-    totals->done -= output->lost[JOB_DONE];
-    totals->skipped -= output->lost[JOB_SKIPPED];
-    totals->failed += output->lost[JOB_DONE] + output->lost[JOB_SKIPPED];
     if (members_close(output->members, done, error))
         return true;
     if (file_is_standard(output->options->output))
@@ -310,7 +296,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     const struct batch_callbacks callbacks = {
         .context = &output,
-        .report = options->tar ? on_member : on_report,
+        .report = on_report,
         .on_progress = output.progress.wanted ? on_progress : NULL,
     };
     const struct members_request archives = {
@@ -357,7 +343,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     progress_clear(&output.progress);
     digests_close(&output.digests);
     struct error fault;
-    const bool whole = end_archive(&output, done, &totals, &fault);
+    const bool whole = end_archive(&output, done, &fault);
     int status = done ? 0 : print_error_line(error);
     if (!report_close(&output.report, error))
         output.report_status = print_error_line(error);

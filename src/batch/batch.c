@@ -67,9 +67,8 @@ static void set_why(struct batch_totals *totals, const char *why)
 }
 
 /* Call with `reporting` held. */
-static void count_result(struct worker *worker, const struct job_result *result)
+static void count_result(struct batch *batch, const struct job_result *result)
 {
-    struct batch *batch = worker->batch;
     struct batch_totals *totals = &batch->totals;
     const double work = work_of(batch, result->job);
     totals->done += result->outcome == JOB_DONE;
@@ -83,7 +82,6 @@ static void count_result(struct worker *worker, const struct job_result *result)
         totals->work_done += work;
     if (result->outcome == JOB_DONE)
         totals->pixels += (double)result->width * result->height;
-    atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
 }
 
 /* Count what a job reports, and pass it on. Only a single image reports its steps. A failed GPU is reported once. */
@@ -99,8 +97,10 @@ static void report(void *context, const struct job_result *result, enum job_even
     if (event == JOB_PLANNED)
         set_why(&batch->totals, result->pipeline->why.message);
     if (event == JOB_WRITTEN)
-        count_result(worker, result);
-    if (batch->results == NULL || event == JOB_GPU_FAILED) /* else report_in_turn does it */
+        atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
+    if (event == JOB_WRITTEN && batch->results == NULL)        /* else report_in_turn does this, and the next */
+        count_result(batch, result);
+    if (batch->results == NULL || event == JOB_GPU_FAILED)
         batch->callbacks->report(batch->callbacks->context, result, event);
     pthread_mutex_unlock(&batch->workers.reporting);
 }
@@ -117,6 +117,9 @@ static void report_in_turn(struct batch *batch, size_t turn, const struct job_re
         struct job_result *next = &batch->results[batch->turn % batch->window];
         if (next->job == NULL)
             break;
+        if (source->complete != NULL)
+            source->complete(source->context, next);
+        count_result(batch, next);
         callbacks->report(callbacks->context, next, JOB_WRITTEN);
         callbacks->report(callbacks->context, next, JOB_ENDED);
         free(next->output);

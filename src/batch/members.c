@@ -353,8 +353,10 @@ static bool write_same(struct members *members, const struct member *member, str
                    : tar_write_same(members->tar, tar, error);
 }
 
-void members_write(struct members *members, struct job_result *result)
+/* job_source's `complete`: write what the job has made to the archive, or what goes through. */
+static void write_member(void *context, struct job_result *result)
 {
+    struct members *members = context;
     const struct member *member = (const struct member *)result->job;
     struct error error = {0};
     if (members_are_broken(members) || member->job.run == copy)
@@ -401,6 +403,7 @@ bool members_open(struct members **opened, const struct members_request *request
     budget_close(&budget);
     members->request = request;
     *source = (struct job_source){.next = take,
+                                  .complete = write_member,
                                   .release = release,
                                   .context = members,
                                   .in_order = true,

@@ -29,10 +29,6 @@ struct members;
 bool members_open(struct members **members, const struct members_request *request, struct job_source *source,
                   struct error *error);
 
-/* Write what RESULT has made to the archive, or what goes through. Call this once for each job, in their order, when it
- * is reported. The result becomes a failed one if its member cannot be written. */
-void members_write(struct members *members, struct job_result *result);
-
 /* Has the archive a fault that ends the work? Then other errors do not matter. */
 bool members_are_broken(struct members *members);
 

@@ -14,12 +14,6 @@ bool members_open(struct members **members, const struct members_request *reques
                      "it again");
 }
 
-void members_write(struct members *members, struct job_result *result)
-{
-    (void)members;
-    (void)result;
-}
-
 bool members_are_broken(struct members *members)
 {
     (void)members;
