@@ -18,7 +18,8 @@ void warn_filters(const struct options *options, const struct filter *filters, s
         char text[256];
         if (!filter->two_pass && filter_tap_count(filter) == 0)
             print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
-        if (filter_resizes(filter) && options_given(options, "border") && options->request.border != BORDER_REPLICATE)
+        if (filter_resizes(filter) && options_given(options, OPTION(request.border)) &&
+            options->request.border != BORDER_REPLICATE)
             print_warning(options, filter->name, ": repeats the edge of the picture, whatever --border says");
         if (times == 0)
             continue;
@@ -32,88 +33,59 @@ void warn_filters(const struct options *options, const struct filter *filters, s
 
 /* ---- Options without effect ---- */
 
-static void warn_option(const struct options *options, const char *name, const char *reason)
+static void warn_option(const struct options *options, const struct option *o, const char *reason)
 {
     char text[256];
-    snprintf(text, sizeof text, "--%s has no effect%s", name, reason);
+    snprintf(text, sizeof text, "--%s has no effect%s", o->name, reason);
     print_warning(options, text, "");
-}
-
-/* The filter, backend and file options that a question uses, each between two blanks. */
-static const char *options_of_question(const struct options *options)
-{
-    switch ((enum mode)options->mode) {
-    case MODE_SHOW:
-        return " flip abs ";
-    case MODE_BENCH:
-        return " backend variant device threads border flip abs ";
-    case MODE_COMPARE:
-        return options->picture != NULL
-                   ? " depth codec max-pixels threads first-picture format quality lossless compression progressive "
-                   : " depth codec max-pixels threads first-picture ";
-    case MODE_DIGEST:
-        return options->filter != NULL ? " border alpha flip abs linear backend variant device threads depth codec "
-                                         "max-pixels no-orient first-picture "
-                                       : " threads depth codec max-pixels first-picture ";
-    default:
-        return " ";
-    }
 }
 
 void warn_unused_by_question(const struct options *options)
 {
-    const char *used = options_of_question(options);
     if (options->mode == MODE_HELP || options->mode == MODE_VERSION || options->mode == MODE_NOTHING ||
         options->mode == MODE_JOBS)
         return;
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *o = &option_table[i];
-        char word[64], reason[64];
-        snprintf(word, sizeof word, " %s ", o->name);
-        if (!options->given[i] || o->use != USE_ANY || o->group > GROUP_FILE || strstr(used, word) != NULL)
+    for (const struct option *o = option_table; o < option_table + option_count; o++) {
+        char reason[64];
+        if (!options->given[o - option_table] || o->group > GROUP_FILE || (o->bits & option_modes_of(options)) != 0)
             continue;
         snprintf(reason, sizeof reason, " with --%s", options_mode_name(options->mode));
-        warn_option(options, o->name, reason);
+        warn_option(options, o, reason);
     }
 }
 
-/* Does the option NAME change how files of FORMAT are written? */
-static bool takes(const struct format *format, const char *name)
+/* Does the option O change how files of FORMAT are written? */
+static bool takes(const struct format *format, const struct option *o)
 {
-    if (strcmp(name, "background") == 0)
-        return !format->holds_alpha;
-    char word[32];
-    snprintf(word, sizeof word, " %s ", name);
-    return format->options != NULL && strstr(format->options, word) != NULL;
+    const unsigned options = format->options | (format->holds_alpha ? 0 : FORMAT_BACKGROUND);
+    return (options & o->encoding) != 0;
 }
 
-/* May an output of the list take the option NAME? A job without a format writes the format of its input. */
-static bool may_use(const struct file_list *list, const char *name)
+/* May an output of the list use the option O? A job without a format writes the format of its input. */
+static bool may_use(const struct file_list *list, const struct option *o)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format, name)))
+        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format, o)))
             return true;
     return false;
 }
 
 void warn_unused_by_files(const struct options *options, const struct file_list *list)
 {
-    static const char *const names[] = {"quality",     "lossless",   "subsampling",
-                                        "progressive", "background", "compression"};
     size_t count;
     const struct format *all = formats(&count);
-    for (size_t i = 0; list->count > 0 && i < sizeof names / sizeof *names; i++) {
+    for (const struct option *o = option_table; list->count > 0 && o < option_table + option_count; o++) {
         char words[32] = "", reason[64];
         const struct format *last = all;
-        if (!options_given(options, names[i]) || may_use(list, names[i]))
+        if (!options->given[o - option_table] || o->encoding == 0 || may_use(list, o))
             continue;
         for (const struct format *format = all; format < all + count; format++)
-            last = takes(format, names[i]) ? format : last;
+            last = takes(format, o) ? format : last;
         for (const struct format *format = all; format <= last; format++)
-            if (takes(format, names[i]))
+            if (takes(format, o))
                 text_add_word(words, sizeof words, format->name, format == last ? " or " : NULL);
         snprintf(reason, sizeof reason, ": no output is a %s", words);
-        warn_option(options, names[i], reason);
+        warn_option(options, o, reason);
     }
 }
 
@@ -131,5 +103,5 @@ void warn_unused_device(const struct options *options)
     char reason[64] = ": there is no GPU that gpuconv could use";
     if (pipeline_has_cuda)
         snprintf(reason, sizeof reason, ": there is no GPU %d (gpuconv --devices)", largest);
-    warn_option(options, "device", reason);
+    warn_option(options, option_of_field(OPTION(devices)), reason);
 }

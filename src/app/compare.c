@@ -172,8 +172,9 @@ struct compare_settings make_compare_settings(const struct options *options)
                                         .rules = options->compare.rules,
                                         .picture_format = options->list.format,
                                         .thumbnails = options->compare.html != NULL};
-    settings.rules.any_pixels = rules_limit_numbers(&settings.rules) && !options_given(options, "tolerance") &&
-                                !options_given(options, "tolerance-yiq") && !options_given(options, "different");
+    settings.rules.any_pixels =
+        rules_limit_numbers(&settings.rules) && !options_given(options, OPTION(compare.rules.tolerance)) &&
+        !options_given(options, OPTION(compare.rules.yiq)) && !options_given(options, OPTION(compare.rules.different));
     if (settings.codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input to copy it from */
         settings.codec.quality = CODEC_QUALITY;
     return settings;

@@ -98,11 +98,11 @@ static bool set_option(struct recipe *recipe, const char *name, char kind, const
         snprintf(dashed, sizeof dashed, "--%s", name);
         return suggest_option(dashed, strlen(dashed), recipe->compares, error);
     }
-    if (!option_is_of_job(o))
+    if ((o->bits & IN_LINE) == 0)
         return error_set(error, ERROR_USAGE, "\"%s\" is no option of a job; leave it out", name);
     if (o->group == GROUP_COMPARE && !recipe->compares)
         return error_set(error, ERROR_USAGE, "\"%s\" is for a pair of \"expected\" and \"actual\"; leave it out", name);
-    if (recipe->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || o->use == USE_DIGEST))
+    if (recipe->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || (o->bits & ONLY_DIGEST) != 0))
         return error_set(error, ERROR_USAGE, "\"%s\" is for an \"input\", and a pair is not filtered; leave it out",
                          name);
     if (o->argument != NULL && kind != '=')

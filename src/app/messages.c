@@ -115,7 +115,7 @@ void warn_losses(struct warnings *warnings, const char *name, const struct forma
                  bool reduced)
 {
     char text[128];
-    if (alpha_dropped && !options_given(warnings->options, "background")) {
+    if (alpha_dropped && !options_given(warnings->options, OPTION(job.codec.background))) {
         snprintf(text, sizeof text, ": %s cannot store alpha; the image is put on white (--background COLOUR)",
                  format->name);
         warn_counted(warnings, name, text, "");

@@ -27,39 +27,50 @@ enum group {
 
 /* The kind of an option's value, and so the type of its field. */
 enum kind {
-    KIND_FLAG,        /* no value; a bool becomes true */
-    KIND_MODE,        /* no value; an int becomes `low` */
-    KIND_NUMBER,      /* an int from low to high */
-    KIND_DECIMAL,     /* a number from 0 to high, but not 0, with up to six decimals; an int of millionths */
-    KIND_WORD,        /* one of the words; an int or an enum */
-    KIND_QUALITY,     /* an int from low to high, or "keep" for CODEC_QUALITY_KEEP */
-    KIND_BITS,        /* one of the words, which are numbers; an int */
-    KIND_SUBSAMPLING, /* likewise, with or without colons; 0 for the first word */
-    KIND_COLOUR,      /* white, black, #RGB or #RRGGBB; three bytes */
-    KIND_FORMAT,      /* one of the words; a pointer to the format's row */
-    KIND_VARIANT,     /* a variant's name; a pointer to its row */
-    KIND_CODEC,       /* a codec's name; a pointer to its row */
-    KIND_QUESTION,    /* anything; a string, which sets the mode too */
-    KIND_TEXT,        /* anything; a string */
-    KIND_PATH,        /* a path, which is not empty; a string */
-    KIND_SIZES,       /* sizes for the benchmark */
-    KIND_DEVICES,     /* indices of GPUs */
-    KIND_MEMORY,      /* a number of bytes; a size_t */
-    KIND_PIXELS,      /* a number of pixels; a size_t */
-    KIND_SHARD,       /* one part of many; a struct shard */
-    KIND_ALLOWANCE,   /* a number or a share of pixels; the `different` and `share` of a struct compare_rules */
-    KIND_AREA,        /* one more rectangle; the areas of a struct compare_rules */
+    KIND_FLAG,            /* no value; a bool becomes true */
+    KIND_MODE,            /* no value; an int becomes `low` */
+    KIND_NUMBER,          /* an int from low to high */
+    KIND_DECIMAL,         /* a number from 0 to high, but not 0, with up to six decimals; an int of millionths */
+    KIND_WORD,            /* one of the words; an int or an enum */
+    KIND_QUALITY,         /* an int from low to high, or "keep" for CODEC_QUALITY_KEEP */
+    KIND_BITS,            /* one of the words, which are numbers; an int */
+    KIND_SUBSAMPLING,     /* likewise, with or without colons; 0 for the first word */
+    KIND_COLOUR,          /* white, black, #RGB or #RRGGBB; three bytes */
+    KIND_FORMAT,          /* one of the words; a pointer to the format's row */
+    KIND_VARIANT,         /* a variant's name; a pointer to its row */
+    KIND_CODEC,           /* a codec's name; a pointer to its row */
+    KIND_MODE_WITH_VALUE, /* anything; a string, which sets the mode too */
+    KIND_TEXT,            /* anything; a string */
+    KIND_PATH,            /* a path, which is not empty; a string */
+    KIND_SIZES,           /* sizes for the benchmark */
+    KIND_DEVICES,         /* indices of GPUs */
+    KIND_MEMORY,          /* a number of bytes; a size_t */
+    KIND_PIXELS,          /* a number of pixels; a size_t */
+    KIND_SHARD,           /* one part of many; a struct shard */
+    KIND_COUNT_OR_SHARE,  /* a number or a share of pixels; the `different` and `share` of a struct compare_rules */
+    KIND_AREA,            /* one more rectangle; the areas of a struct compare_rules */
 };
 
-/* The runs that accept an option. */
-enum use {
-    USE_ANY,     /* all; a run that does not need it ignores it */
-    USE_RUN,     /* filtering, of one image or many */
-    USE_MANY,    /* filtering many images: with --output or --in-place */
-    USE_BENCH,   /* --bench */
-    USE_COMPARE, /* --compare */
-    USE_DIGEST,  /* --digest */
-    USE_JOBS,    /* --jobs-from */
+/* The modes that use an option, and other bits of its row. ONLY_... names the mode that has the option. Another mode
+ * refuses it, unless IN_... names that mode. An option without ONLY_... has no effect in a mode that IN_... does not
+ * name; that warns if it is of the filter, the backend or files. MODE_RUN uses all of these. */
+enum option_mode {
+    ONLY_RUN = 1 << 0,     /* filtering, of one image or many */
+    ONLY_MANY = 1 << 1,    /* filtering many images: with --output or --in-place */
+    ONLY_BENCH = 1 << 2,   /* --bench */
+    ONLY_COMPARE = 1 << 3, /* --compare */
+    ONLY_DIGEST = 1 << 4,  /* --digest */
+    ONLY_JOBS = 1 << 5,    /* --jobs-from */
+    NOT_TAR = 1 << 6,      /* --tar refuses it: it is for files and folders */
+    IN_SHOW = 1 << 7,      /* --show uses it; and so on */
+    IN_BENCH = 1 << 8,     /* --bench */
+    IN_READ = 1 << 9,      /* --compare and --digest, which read images */
+    IN_PICTURE = 1 << 10,  /* --compare with DIFF */
+    IN_FILTERED = 1 << 11, /* --digest with --filter */
+    IN_JOBS = 1 << 12,     /* beside --jobs-from */
+    IN_LINE = 1 << 13,     /* a line of --jobs-from. Beside --jobs-from, it holds for all lines. */
+    IN_RECIPE = 1 << 14,   /* the recipe of a run: it changes the picture */
+    WRITES_TEXT = 1 << 15, /* --compare writes its result there */
 };
 
 struct option {
@@ -67,8 +78,8 @@ struct option {
     char letter;      /* 0: none. A value follows in the same argument (-j4) or the next. */
     const char *argument;
     enum group group;
-    enum use use;
-    bool compares; /* USE_RUN and USE_MANY: --compare and --digest accept it, too */
+    unsigned bits;     /* of enum option_mode */
+    unsigned encoding; /* a bit of enum format_option, if the option is only for some formats */
     const char *help;
     enum kind kind;
     size_t field; /* its offset in struct options */
@@ -83,8 +94,11 @@ extern const size_t option_count;
 /* The option whose name is the LENGTH characters at NAME, or NULL. */
 const struct option *option_find(const char *name, size_t length);
 
-/* May a line of --jobs-from give the option O? It may then stand beside --jobs-from, too, for all lines. */
-bool option_is_of_job(const struct option *o);
+/* The option that sets the field at that offset; see OPTION. */
+const struct option *option_of_field(size_t field);
+
+/* The bits IN_... of the mode of OPTIONS. */
+unsigned option_modes_of(const struct options *options);
 
 /* The option of that letter, or NULL. */
 const struct option *option_of_letter(char letter);

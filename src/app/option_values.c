@@ -160,7 +160,8 @@ static bool parse_decimal(const struct option *o, const char *value, int *field,
 }
 
 /* A number of pixels, or a share of them with up to six decimals: 100, 0.1%. */
-static bool parse_allowance(const struct option *o, const char *value, struct compare_rules *rules, struct error *error)
+static bool parse_count_or_share(const struct option *o, const char *value, struct compare_rules *rules,
+                                 struct error *error)
 {
     const size_t digits = strspn(value, "0123456789");
     rules->different = 0;
@@ -254,7 +255,7 @@ static bool set_field(const struct option *o, const char *value, struct options 
     case KIND_CODEC:
         options->job.codec.codec = codec_find(value, error);
         return options->job.codec.codec != NULL;
-    case KIND_QUESTION:
+    case KIND_MODE_WITH_VALUE:
         *(const char **)field = value;
         return set_mode(options, o->low, error);
     case KIND_PATH:
@@ -276,10 +277,10 @@ static bool set_field(const struct option *o, const char *value, struct options 
         return parse_pixels(o, value, field, error);
     case KIND_SHARD:
         return shard_parse(value, field, error);
-    case KIND_ALLOWANCE:
-        return parse_allowance(o, value, field, error);
+    case KIND_COUNT_OR_SHARE:
+        return parse_count_or_share(o, value, &options->compare.rules, error);
     case KIND_AREA:
-        return parse_area(o, value, field, error);
+        return parse_area(o, value, &options->compare.rules, error);
     }
     return false;
 }

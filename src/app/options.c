@@ -19,7 +19,7 @@
 const char *options_mode_name(int mode)
 {
     for (const struct option *o = option_table; o < option_table + option_count; o++)
-        if ((o->kind == KIND_MODE || o->kind == KIND_QUESTION) && o->low == mode)
+        if ((o->kind == KIND_MODE || o->kind == KIND_MODE_WITH_VALUE) && o->low == mode)
             return o->name;
     return NULL;
 }
@@ -53,7 +53,7 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
     /* Another program may say --jobs FILE; a number is of images at a time. */
     if (value != NULL && o->letter == 'j' &&
         strspn(value, "+-.0123456789") < strlen(value) + (value[0] == '-' && value[1] == '\0'))
-        o = option_find("jobs-from", strlen("jobs-from"));
+        o = option_of_field(OPTION(jobs_from));
     return option_set(o, value, options, error);
 }
 
@@ -82,12 +82,12 @@ static bool parse_letters(int argc, char *const argv[], int *i, struct options *
 
 /* ---- Contradictions ---- */
 
-/* The first option of that use that was given, or NULL. */
-static const struct option *first_given(const struct options *options, enum use use)
+/* The first option of ONLY that was given and that the mode does not use, or NULL. */
+static const struct option *first_given(const struct options *options, enum option_mode only)
 {
+    const unsigned used = option_modes_of(options);
     for (size_t i = 0; i < option_count; i++)
-        if (options->given[i] && option_table[i].use == use &&
-            !((options->mode == MODE_COMPARE || options->mode == MODE_DIGEST) && option_table[i].compares))
+        if (options->given[i] && (option_table[i].bits & only) != 0 && (option_table[i].bits & used) == 0)
             return &option_table[i];
     return NULL;
 }
@@ -95,15 +95,15 @@ static const struct option *first_given(const struct options *options, enum use 
 /* Refuse options of other modes. */
 static bool validate_uses(const struct options *options, struct error *error)
 {
-    const struct option *many = first_given(options, USE_MANY), *run = first_given(options, USE_RUN);
-    const struct option *bench = first_given(options, USE_BENCH), *compare = first_given(options, USE_COMPARE);
-    if (options->mode != MODE_JOBS && first_given(options, USE_JOBS) != NULL)
+    const struct option *many = first_given(options, ONLY_MANY), *run = first_given(options, ONLY_RUN);
+    const struct option *bench = first_given(options, ONLY_BENCH), *compare = first_given(options, ONLY_COMPARE);
+    if (options->mode != MODE_JOBS && first_given(options, ONLY_JOBS) != NULL)
         return error_set(error, ERROR_USAGE, "--ordered belongs to --jobs-from; give both or neither");
     if (options->mode != MODE_BENCH && bench != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
     if (options->mode == MODE_JOBS)
         return true; /* validate_jobs looks at all */
-    if (options->mode != MODE_DIGEST && first_given(options, USE_DIGEST) != NULL)
+    if (options->mode != MODE_DIGEST && first_given(options, ONLY_DIGEST) != NULL)
         return error_set(
             error, ERROR_USAGE,
             "--filter belongs to --digest and --jobs-from; give one of them, or gpuconv FILTER INPUT OUTPUT "
@@ -131,23 +131,26 @@ static bool validate_uses(const struct options *options, struct error *error)
 static bool validate_pairs(const struct options *options, struct error *error)
 {
     static const struct {
-        const char *name, *other;
+        size_t option, other;
         bool needed; /* else the other must not be given */
         const char *sentence;
     } rules[] = {
-        {"verbose", "quiet", false, "--verbose and --quiet contradict each other; leave one out"},
-        {"json", "csv", false, "--json and --csv contradict each other; leave one out"},
-        {"output", "in-place", false, "--output and --in-place contradict each other; leave one out"},
-        {"suffix", "in-place", false, "--suffix and --in-place contradict each other; leave one out"},
-        {"skip-existing", "in-place", false,
+        {OPTION(verbose), OPTION(quiet), false, "--verbose and --quiet contradict each other; leave one out"},
+        {OPTION(json), OPTION(bench.csv), false, "--json and --csv contradict each other; leave one out"},
+        {OPTION(list.output), OPTION(list.in_place), false,
+         "--output and --in-place contradict each other; leave one out"},
+        {OPTION(list.suffix), OPTION(list.in_place), false,
+         "--suffix and --in-place contradict each other; leave one out"},
+        {OPTION(job.skip_existing), OPTION(list.in_place), false,
          "--skip-existing and --in-place contradict each other; give --report FILE, and run the same line to continue"},
-        {"null", "files-from", true, "--null says how --files-from separates its names; give both or neither"},
-        {"images-only", "tar", true, "--images-only is for archives; give --tar, too"},
-        {"keep-failed", "tar", true, "--keep-failed is for archives; give --tar, too"},
-        {"delete", "update", true, "--delete goes with --update; give both or neither"},
+        {OPTION(list.null_separated), OPTION(list.files_from), true,
+         "--null says how --files-from separates its names; give both or neither"},
+        {OPTION(images_only), OPTION(tar), true, "--images-only is for archives; give --tar, too"},
+        {OPTION(keep_failed), OPTION(tar), true, "--keep-failed is for archives; give --tar, too"},
+        {OPTION(compare.removes), OPTION(compare.update), true, "--delete goes with --update; give both or neither"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (options_given(options, rules[i].name) && options_given(options, rules[i].other) != rules[i].needed)
+        if (options_given(options, rules[i].option) && options_given(options, rules[i].other) != rules[i].needed)
             return error_set(error, ERROR_USAGE, "%s", rules[i].sentence);
     return true;
 }
@@ -228,7 +231,7 @@ bool options_check_suffix(const struct options *options, const char *path, bool 
 static bool validate_run_options(const struct options *options, struct error *error)
 {
     const struct list_request *list = &options->list;
-    const struct option *many = first_given(options, USE_MANY);
+    const struct option *many = first_given(options, ONLY_MANY);
     if (list->output == NULL && !list->in_place && !options->tar && many != NULL)
         return error_set(error, ERROR_USAGE,
                          "--%s is for many files; say where they go with --output DIR, or --in-place", many->name);
@@ -300,18 +303,6 @@ static bool validate_pair(int count, struct options *options, struct error *erro
     return true;
 }
 
-/* Refuse options that mean files and folders. */
-static bool validate_tar_options(const struct options *options, struct error *error)
-{
-    static const char *const names[] = {"output", "in-place", "recursive", "files-from", "skip-existing", "shard"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (options_given(options, names[i]))
-            return error_set(error, ERROR_USAGE,
-                             "--%s is for files, and --tar takes one archive and writes another; leave one out",
-                             names[i]);
-    return true;
-}
-
 /* Does PATH have the suffix of a compressed archive? */
 static bool names_compressed(const char *path)
 {
@@ -325,8 +316,11 @@ static bool names_compressed(const char *path)
 /* --tar FILTER INPUT OUTPUT. */
 static bool validate_tar(int count, struct options *options, struct error *error)
 {
-    if (!validate_tar_options(options, error))
-        return false;
+    const struct option *files = first_given(options, NOT_TAR);
+    if (files != NULL)
+        return error_set(error, ERROR_USAGE,
+                         "--%s is for files, and --tar takes one archive and writes another; leave one out",
+                         files->name);
     if (count != 3)
         return error_set(error, ERROR_USAGE,
                          "--tar takes a FILTER, the archive INPUT and the archive OUTPUT, not %d operand%s; usage: "
@@ -369,19 +363,18 @@ static bool validate_run(int count, struct options *options, struct error *error
 /* Files that --compare writes must be different files. None may have the name of an image, which it might overwrite. */
 static bool validate_text_files(const struct options *options, struct error *error)
 {
-    static const char *const names[] = {"json", "report", "junit", "html", "markdown"};
-    const char *const paths[] = {options->json ? "-" : NULL, options->report, options->compare.junit,
-                                 options->compare.html, options->compare.markdown};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (paths[i] == NULL)
+    const char *paths[OPTIONS_MAX] = {NULL};
+    for (size_t i = 0; i < option_count; i++) {
+        if (!options->given[i] || (option_table[i].bits & WRITES_TEXT) == 0)
             continue;
+        paths[i] = options->values[i] != NULL ? options->values[i] : "-";
         if (format_find_by_path(paths[i]) != NULL)
-            return error_set(error, ERROR_USAGE, "--%s %s has the name of an image; name another file", names[i],
-                             paths[i]);
+            return error_set(error, ERROR_USAGE, "--%s %s has the name of an image; name another file",
+                             option_table[i].name, paths[i]);
         for (size_t j = 0; j < i; j++)
             if (paths[j] != NULL && strcmp(paths[j], paths[i]) == 0)
-                return error_set(error, ERROR_USAGE, "--%s and --%s both write to %s; name two files", names[j],
-                                 names[i], file_output_name(paths[i]));
+                return error_set(error, ERROR_USAGE, "--%s and --%s both write to %s; name two files",
+                                 option_table[j].name, option_table[i].name, file_output_name(paths[i]));
     }
     return true;
 }
@@ -443,16 +436,12 @@ static bool validate_digest(int count, struct options *options, struct error *er
 /* --jobs-from takes the options of its lines, and some about all jobs. */
 static bool validate_jobs(int count, const struct options *options, struct error *error)
 {
-    static const char of_all[] = " jobs-from device threads jobs memory verbose quiet ordered ";
     if (count > 0)
         return error_set(error, ERROR_USAGE, "--jobs-from takes all names from %s, but %s was given; leave it out",
                          file_input_name(options->jobs_from), options->operands[0]);
-    for (const struct option *o = option_table; o < option_table + option_count; o++) {
-        char word[64];
-        snprintf(word, sizeof word, " %s ", o->name);
-        if (options->given[o - option_table] && !option_is_of_job(o) && strstr(of_all, word) == NULL)
+    for (const struct option *o = option_table; o < option_table + option_count; o++)
+        if (options->given[o - option_table] && (o->bits & option_modes_of(options)) == 0)
             return error_set(error, ERROR_USAGE, "--%s has no meaning for --jobs-from; leave one out", o->name);
-    }
     return true;
 }
 
@@ -497,10 +486,9 @@ static bool validate(int count, struct options *options, struct error *error)
 
 /* ---- The whole ---- */
 
-bool options_given(const struct options *options, const char *name)
+bool options_given(const struct options *options, size_t field)
 {
-    const struct option *o = option_find(name, strlen(name));
-    return o != NULL && options->given[o - option_table];
+    return options->given[option_of_field(field) - option_table];
 }
 
 bool options_parse(int argc, char *const argv[], struct options *options, struct error *error)

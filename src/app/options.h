@@ -110,8 +110,11 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
 /* Check that the options about the backend agree, and let them choose it. */
 bool options_check_backend(struct options *options, struct error *error);
 
-/* Was the option NAME given? */
-bool options_given(const struct options *options, const char *name);
+/* How code names an option: by the field of struct options that it sets. */
+#define OPTION(field) offsetof(struct options, field)
+
+/* Was the option of that field given? As in options_given(options, OPTION(verbose)). */
+bool options_given(const struct options *options, size_t field);
 
 /* The name of the option that asks for MODE, which is not MODE_RUN or MODE_NOTHING. */
 const char *options_mode_name(int mode);

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options about filters and files that are no part of a recipe: the taps contain the first two, and the others decide
- * which files are filtered, or by which code. With them, a second run may do what the first refused. */
-static const char left_out[] = " flip abs in-place first-picture max-pixels codec ";
-
 /* Write the value of O in OPTIONS to TEXT. */
 static void print_value(const struct option *o, const struct options *options, char *text, size_t size)
 {
@@ -31,13 +27,14 @@ static void print_value(const struct option *o, const struct options *options, c
         snprintf(text, size, "%d", *(const int *)field);
 }
 
-/* Print all options that are not at their defaults: so an option that a later version adds changes no recipe. */
+/* Print the options that are not at their defaults: so an option that a later version adds changes no recipe. The taps
+ * contain --flip and --abs. An option that decides which files are filtered, or by which code, is no part: with it, a
+ * second run may do what the first refused. */
 static void print_options(FILE *file, const struct options *options)
 {
     for (const struct option *o = option_table; o < option_table + option_count; o++) {
-        char word[64], value[64], standard[64];
-        snprintf(word, sizeof word, " %s ", o->name);
-        if ((o->group != GROUP_FILTER && o->group != GROUP_FILE) || strstr(left_out, word) != NULL)
+        char value[64], standard[64];
+        if ((o->bits & IN_RECIPE) == 0)
             continue;
         print_value(o, options, value, sizeof value);
         print_value(o, &option_defaults, standard, sizeof standard);

@@ -459,7 +459,8 @@ struct job_settings make_job_settings(const struct options *options)
     struct job_settings settings = options->job;
     settings.codec.jpeg_options = (settings.subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
                                   (settings.codec.progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
-    settings.keep_lossless = !options_given(options, "quality") || settings.codec.quality == CODEC_QUALITY_KEEP;
+    settings.keep_lossless =
+        !options_given(options, OPTION(job.codec.quality)) || settings.codec.quality == CODEC_QUALITY_KEEP;
     settings.make_folders = options->list.output != NULL;
     settings.in_place = options->list.in_place;
     settings.digests = options->mode == MODE_DIGEST;

@@ -98,7 +98,7 @@ static const char *find_word(const struct option *o, const char *value)
 static bool find_value(const struct option *o, const char *value, char *text, size_t size)
 {
     for (const struct option *other = option_table; other < option_table + option_count; other++) {
-        const bool names = other->use == USE_ANY && (other->kind == KIND_WORD || other->kind == KIND_FORMAT);
+        const bool names = (other->bits & ONLY_BENCH) == 0 && (other->kind == KIND_WORD || other->kind == KIND_FORMAT);
         const char *word = other != o && names ? find_word(other, value) : NULL;
         if (word != NULL)
             return snprintf(text, size, "--%s %s", other->name, word) > 0;
@@ -111,9 +111,11 @@ static bool find_value(const struct option *o, const char *value, char *text, si
 static const char *mode_before(const char *own, bool compares)
 {
     const struct option *o = own[0] == '-' ? option_find(own + 2, strcspn(own + 2, " ")) : NULL;
-    if (o == NULL || o->use < USE_BENCH)
-        return "";
-    return o->use == USE_BENCH ? "--bench " : o->use == USE_DIGEST ? "--digest " : compares ? "" : "--compare ";
+    const unsigned bits = o != NULL ? o->bits : 0;
+    return bits & ONLY_BENCH                                ? "--bench "
+           : bits & ONLY_DIGEST                             ? "--digest "
+           : bits & (ONLY_COMPARE | ONLY_JOBS) && !compares ? "--compare "
+                                                            : "";
 }
 
 /* Write the options whose names are nearest to WORD to TEXT, with the mode that they need. */

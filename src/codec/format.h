@@ -29,6 +29,16 @@ enum format_id {
 /* The most suffixes and magics of a format, and a NULL after them. */
 enum { FORMAT_SUFFIXES = 4, FORMAT_MAGICS = 5 };
 
+/* The options that only some formats have. */
+enum format_option {
+    FORMAT_QUALITY = 1 << 0,
+    FORMAT_LOSSLESS = 1 << 1,
+    FORMAT_SUBSAMPLING = 1 << 2,
+    FORMAT_PROGRESSIVE = 1 << 3,
+    FORMAT_COMPRESSION = 1 << 4,
+    FORMAT_BACKGROUND = 1 << 5, /* in no row: the formats without alpha */
+};
+
 /* A row of the table. NULL in place of a row means that the format is unknown or was not given. */
 struct format {
     enum format_id id;
@@ -43,7 +53,7 @@ struct format {
     bool holds_alpha, holds_comments;
     bool is_lossy;        /* a file may have a quality */
     bool is_for_browsers; /* they show it */
-    const char *options;  /* words: those that change how a file is written, each between two blanks; or NULL */
+    unsigned options;     /* bits of enum format_option: those that change how a file is written */
     int unit_rows;        /* rows that are encoded together, at most; 1: any number */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
     bool (*read_metadata)(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
