@@ -112,10 +112,11 @@ static const char *mode_before(const char *own, bool compares)
 {
     const struct option *o = own[0] == '-' ? option_find(own + 2, strcspn(own + 2, " ")) : NULL;
     const unsigned bits = o != NULL ? o->bits : 0;
-    return bits & ONLY_BENCH                                ? "--bench "
-           : bits & ONLY_DIGEST                             ? "--digest "
-           : bits & (ONLY_COMPARE | ONLY_JOBS) && !compares ? "--compare "
-                                                            : "";
+    return bits & ONLY_BENCH                  ? "--bench "
+           : bits & ONLY_DIGEST               ? "--digest "
+           : bits & ONLY_JOBS                 ? "--jobs-from FILE "
+           : bits & ONLY_COMPARE && !compares ? "--compare "
+                                              : "";
 }
 
 /* Write the options whose names are nearest to WORD to TEXT, with the mode that they need. */
