@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* ---- Arguments ---- */
 
@@ -52,8 +53,14 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
     }
     /* Another program may say --jobs FILE; a number is of images at a time. */
     if (value != NULL && o->letter == 'j' &&
-        strspn(value, "+-.0123456789") < strlen(value) + (value[0] == '-' && value[1] == '\0'))
+        strspn(value, "+-.0123456789") < strlen(value) + (value[0] == '-' && value[1] == '\0')) {
+        if (!file_is_standard(value) && access(value, F_OK) != 0)
+            return error_set(
+                error, ERROR_USAGE,
+                "\"%s\" is neither a number for -j or --jobs N, nor a file for --jobs-from FILE; give one of them",
+                value);
         o = option_of_field(OPTION(jobs_from));
+    }
     return option_set(o, value, options, error);
 }
 
