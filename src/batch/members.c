@@ -46,7 +46,7 @@ struct members {
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* one of the next three */
-    size_t out;             /* jobs that are taken and not released */
+    size_t in_flight;       /* jobs that are taken and not released */
     size_t held;            /* bytes of theirs */
     bool copies;            /* a worker copies a member from archive to archive */
 
@@ -208,7 +208,7 @@ static void break_output(struct members *members, struct job_result *result, con
 }
 
 /* job's `run` for a member that is no image. */
-static void pass(struct job *job, struct workers *workers, int number, struct job_result *result)
+static void skip_member(struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     (void)workers;
     (void)number;
@@ -218,15 +218,15 @@ static void pass(struct job *job, struct workers *workers, int number, struct jo
 
 /* The same for a long member, and for an image that is too large to be held. All members before it are written first,
  * and none is read meanwhile. */
-static void copy(struct job *job, struct workers *workers, int number, struct job_result *result)
+static void copy_member(struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     struct member *member = (struct member *)job;
     struct members *members = member->members;
     pthread_mutex_lock(&members->lock);
-    while (members->out > 1)
+    while (members->in_flight > 1)
         pthread_cond_wait(&members->changed, &members->lock);
     pthread_mutex_unlock(&members->lock);
-    pass(job, workers, number, result);
+    skip_member(job, workers, number, result);
     if (is_image(job->input)) {
         result->outcome = JOB_FAILED;
         error_set(&result->error, ERROR_LIMIT,
@@ -263,9 +263,9 @@ static bool read_member(struct members *members, struct member *member, struct e
     struct job *job = &member->job;
     const struct format *format = members->request->format;
     const bool image = is_image(job->input) && member->tar.is_file;
-    job->run = image ? NULL : pass;
+    job->run = image ? NULL : skip_member;
     if (member->tar.size > (image ? members->image_max : UNCHANGED_MAX)) {
-        job->run = copy;
+        job->run = copy_member;
         return true;
     }
     if (!tar_hold(members->tar, &member->tar, error))
@@ -298,7 +298,7 @@ static struct member *find_member(struct members *members, struct error *error)
 /* Wait for members that are done, unless workers would have nothing to do: results keep their order. */
 static bool is_full(const struct members *members)
 {
-    return members->held >= members->workers * HELD_OF_WORKER && members->out >= 2 * members->workers;
+    return members->held >= members->workers * HELD_OF_WORKER && members->in_flight >= 2 * members->workers;
 }
 
 /* job_source's `next`. */
@@ -320,9 +320,9 @@ static struct job *take(void *context)
     }
     member->held = member->tar.length + MEMBER_BYTES;
     pthread_mutex_lock(&members->lock);
-    members->out++;
+    members->in_flight++;
     members->held += member->held;
-    members->copies = member->job.run == copy;
+    members->copies = member->job.run == copy_member;
     pthread_mutex_unlock(&members->lock);
     return &member->job;
 }
@@ -333,9 +333,9 @@ static void release(void *context, struct job *job)
     struct members *members = context;
     struct member *member = (struct member *)job;
     pthread_mutex_lock(&members->lock);
-    members->out--;
+    members->in_flight--;
     members->held -= member->held;
-    members->copies = members->copies && job->run != copy;
+    members->copies = members->copies && job->run != copy_member;
     pthread_cond_broadcast(&members->changed);
     pthread_mutex_unlock(&members->lock);
     free_member(member);
@@ -344,7 +344,7 @@ static void release(void *context, struct job *job)
 /* ---- Results ---- */
 
 /* Write a member that goes through; under a new name if it is a link to an image, which has one. */
-static bool write_same(struct members *members, const struct member *member, struct error *error)
+static bool write_unchanged(struct members *members, const struct member *member, struct error *error)
 {
     const struct tar_member *tar = &member->tar;
     const bool changes = tar->link != NULL && renames(members) &&
@@ -359,7 +359,7 @@ static void write_member(void *context, struct job_result *result)
     struct members *members = context;
     const struct member *member = (const struct member *)result->job;
     struct error error = {0};
-    if (members_are_broken(members) || member->job.run == copy)
+    if (members_are_broken(members) || member->job.run == copy_member)
         return;
     bool done = true;
     if (result->outcome == JOB_DONE)
@@ -371,7 +371,7 @@ static void write_member(void *context, struct job_result *result)
         done = error_about(&error, ERROR_WORK, member->job.input, "is a hard link to %s, which was left out",
                            member->tar.link);
     else
-        done = write_same(members, member, &error);
+        done = write_unchanged(members, member, &error);
     if (done)
         return;
     if (error.code != ERROR_WORK) {
