@@ -346,16 +346,20 @@ def test_pairs():
     picture("s.png", width=41)
     picture("m.png", seed=2)
     pathlib.Path("cut.png").write_bytes(pathlib.Path("a.png").read_bytes()[:60])
+    samples = bytes(i * i % 251 for i in range(40 * 30 * 3))  # of e.png, and here with opaque alpha
+    opaque = b"".join(samples[i:i + 3] + b"\xff" for i in range(0, len(samples), 3))
+    pathlib.Path("opaque.png").write_bytes(png(40, 30, 4, 8, unfiltered(opaque, 160)))
     cases = [({"actual": "a.png"}, []), ({"actual": "e.png"}, []), ({"actual": "s.png"}, []), ({"actual": "cut.png"}, []),
              ({"actual": "none.png"}, []), ({"actual": "a.png", "tolerance": 7}, ["--tolerance", "7"]),
              ({"actual": "a.png", "different": "50%", "ignore": ["0,0,10,10", "20,20,5,5"], "ignore-antialiasing": True},
               ["--different", "50%", "--ignore", "0,0,10,10", "--ignore", "20,20,5,5", "--ignore-antialiasing"]),
              ({"actual": "a.png", "mask": "m.png", "min-ssim": 0.1}, ["--mask", "m.png", "--min-ssim", "0.1"]),
-             ({"actual": "a.png", "mask": "s.png"}, ["--mask", "s.png"]), ({"actual": "a.png", "diff": "d.png"}, [])]
+             ({"actual": "a.png", "mask": "s.png"}, ["--mask", "s.png"]), ({"actual": "a.png", "diff": "d.png"}, []),
+             ({"actual": "opaque.png"}, []), ({"actual": "opaque.png", "strict-channels": True}, ["--strict-channels"])]
     for arguments in (["--ordered", "-j3"], ["-j1"]):
         answers, status, said = work([{"id": i, "expected": "e.png", **case} for i, (case, _) in enumerate(cases)], *arguments)
         assert status == 1 and [answer.pop("id") for answer in answers] == list(range(len(cases))), answers
-        assert "3 of 10 jobs failed" not in said and "2 of 10 jobs failed" in said, said
+        assert "2 of 12 jobs failed" in said, said
         for (case, options), answer in zip(cases, answers, strict=True):
             diff = ["d2.png"] if "diff" in case else []
             done = subprocess.run([PROGRAM, "--compare", "--json", *options, "e.png", case["actual"], *diff], capture_output=True)

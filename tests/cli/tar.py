@@ -380,11 +380,11 @@ def test_wrong():
     for arguments, words in (
             (("blur", "in.tar", "out.tar.gz"), "| zstd > OUTPUT"), (("blur", "in.tar", "out.png"), "has the name of an image"),
             (("blur", "in.tar"), "--tar takes a FILTER"), (("blur", "in.tar", "o.tar", "-o", "d"), "--output is for files"),
-            (("blur", "in.tar", "o.tar", "--shard", "1/2"), "--shard is for files"), (("blur", "in.tar", "in.tar"), "is the same file"),
+            (("blur", "in.tar", "o.tar", "--shard", "1/2"), "--shard is for files"), (("blur", "in.tar", "./in.tar"), "./in.tar is the same file as in.tar"),
             (("blur", "in.tar", "-", "--report", "-"), "both go to standard output"),
             (("blur", "in.tar", "o.tar", "--report", "in.tar"), "is the same file")):
         done = subprocess.run([PROGRAM, "--tar", *arguments], capture_output=True, text=True)
-        assert done.returncode == 2 and words in done.stderr, (arguments, done)
+        assert done.returncode == 2 and words in done.stderr and "--in-place" not in done.stderr, (arguments, done)
     done = subprocess.run([PROGRAM, "blur", "in.tar", "out.tar"], capture_output=True, text=True)
     assert done.returncode == 2 and "or --tar for an archive" in done.stderr, done
     for option in ("--images-only", "--keep-failed"):
