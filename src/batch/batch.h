@@ -17,8 +17,8 @@
 struct job_source {
     /* Wait for the next job, and return it; NULL at the end. One thread at a time calls this, and not after the end. */
     struct job *(*next)(void *context);
-    /* In order: complete the result of a job before it is counted and reported. It may become a failed one. NULL: it is
-     * complete. One thread at a time calls this. */
+    /* In order: complete the result of a job before it is counted and reported. It may become a failed one. It is
+     * NULL if results are complete. One thread at a time calls this. */
     void (*complete)(void *context, struct job_result *result);
     void (*release)(void *context, struct job *job); /* JOB has been reported. Any thread calls this. */
     void *context;

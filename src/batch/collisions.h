@@ -18,7 +18,7 @@ bool collisions_check(struct file_list *list, bool in_place, struct error *error
 /* A file that a run reads, or writes if WRITTEN. */
 struct other_file {
     const char *path, *role; /* the role is for messages: "the report" */
-    bool written;            /* or read as a stream, of which nothing else may read */
+    bool written;            /* or read as a stream, which nothing else may read */
     dev_t device;
     ino_t inode; /* 0 if there is no file yet */
 };

@@ -51,9 +51,9 @@ static bool flush_folder(const char *path)
     return done;
 }
 
-/* Lock the journal until it is closed or the process ends, so that no other run in place reads it meanwhile. The lock is
- * the open file's, because a process loses its own when end_partial_line closes another one. Machines that share a file
- * system share it. */
+/* Lock the journal until it is closed or the process ends, so that no other run in place reads it meanwhile. The open
+ * file has the lock, because a process loses its own when end_partial_line closes another descriptor. Machines that
+ * share a file system share the lock. */
 static bool lock_journal(const struct report *report, struct error *error)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -144,7 +144,7 @@ static bool file_open(struct tiff_file *file, const char *mode, size_t max)
     return file->tiff != NULL && !file->lacks_memory;
 }
 
-/* Release a file. What was not flushed is dropped: after a failure, the library could crash while it flushes. */
+/* Release a file without a flush, because the library can crash in a flush after a failure. */
 static void file_release(struct tiff_file *file)
 {
     if (file->tiff == NULL)

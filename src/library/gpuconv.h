@@ -24,8 +24,8 @@
  *
  * Processes. A child of fork may use filters, images and views of its parent. Contexts of its parent are refused with
  * GPUCONV_BAD_ARGUMENT, and gpuconv_context_close does nothing with them: their threads are not in the child, and their
- * memory stays until its end. A context on the CPU can be opened there, whatever the threads of the parent do. CUDA does
- * not work in a child of a process that has used it.
+ * memory stays until its end. A context on the CPU can be opened there, whatever the threads of the parent do. CUDA
+ * does not work in a child of a process that has used it.
  *
  * Structs. Set what you do not use to 0, for example by an initialiser: 0 is the default everywhere. Fields that a
  * later version adds take the place of `reserved` ones, which must be 0. */

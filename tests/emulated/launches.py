@@ -11,7 +11,8 @@ LAUNCH = re.compile(r"^( *)(\w+)<<<(.*), (dim3\([^()]*\)|[^,()]+), (0|shared), (
 source, target = map(pathlib.Path, sys.argv[1:])
 text = source.read_text(encoding="utf-8")
 text, count = LAUNCH.subn(r'\1(void)\5, emulated_launch("\2", \3, \4, \6, [&] { \2(\7); });', text)
-# A thread of the host runs one block after the other, so it needs one array. It begins with noise: as floats, with what is no number.
+# A thread of the host runs one block after the other, so it needs one array. It begins with noise, which is not a
+# number if it is read as a float.
 text = re.sub(r"extern __shared__ ([\w ]+) (\w+)\[\];", r"""static thread_local struct noise {
         alignas(16) unsigned char bytes[48 << 10];
         noise() { memset(bytes, 0xff, sizeof bytes); }
