@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the last `meson test` did: results.py BUILD. It prints why tests were skipped, and as its last
-line how many passed, failed and were skipped. It fails if a test failed, if none passed, or if one was skipped without a
-reason."""
+"""What the last `meson test` did: results.py BUILD. It prints why tests were skipped, and as its last line how many passed,
+failed and were skipped. It fails if a test failed, if none passed, or if one was skipped without a reason."""
 import collections
 import json
-import os
+import pathlib
 import sys
 
 
@@ -17,8 +16,11 @@ def reason(test):
 
 
 def main():
-    with open(os.path.join(sys.argv[1], "meson-logs", "testlog.json"), encoding="utf-8") as file:
-        tests = [json.loads(line) for line in file]
+    logs = pathlib.Path(sys.argv[1], "meson-logs").glob("testlog*.json")  # testlog-all.json is that of `--setup all`
+    newest = max(logs, key=lambda log: log.stat().st_mtime, default=None)
+    if newest is None:
+        sys.exit(f"no test ran in {sys.argv[1]}; run meson test -C {sys.argv[1]}")
+    tests = [json.loads(line) for line in newest.read_text(encoding="utf-8").splitlines()]
     passed = sum(test["result"] in ("OK", "EXPECTEDFAIL") for test in tests)
     skipped = collections.defaultdict(list)
     for test in tests:
