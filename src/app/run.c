@@ -6,7 +6,7 @@
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/progress.h"
-#include "app/recipe.h"
+#include "app/options_hash.h"
 #include "base/file.h"
 #include "base/signals.h"
 #include "base/text.h"

@@ -15,7 +15,7 @@
 #include "image/rows.h"
 #include "jpeg/jpeg.h"
 #include "pipeline/phases.h"
-#include "pipeline/request.h"
+#include "pipeline/recipe.h"
 #include "plan/plan.h"
 #include "png/layout.h"
 #include "variants/choose.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pipeline/request.h"
+#include "pipeline/recipe.h"
 
 #include "base/parallel.h"
 

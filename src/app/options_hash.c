@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "app/recipe.h"
+#include "app/options_hash.h"
 
 #include "app/option_table.h"
 #include "base/text.h"

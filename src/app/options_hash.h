@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The recipe of a run: what decides which picture it makes of another. */
-#ifndef GPUCONV_RECIPE_H
-#define GPUCONV_RECIPE_H
+#ifndef GPUCONV_OPTIONS_HASH_H
+#define GPUCONV_OPTIONS_HASH_H
 
 #include "app/options.h"
 #include "batch/journal.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What to do to images, and what follows from that for an image of one shape. Nothing here changes a request. */
-#ifndef GPUCONV_REQUEST_H
-#define GPUCONV_REQUEST_H
+#ifndef GPUCONV_RECIPE_H
+#define GPUCONV_RECIPE_H
 
 #include "base/error.h"
 #include "filter/filter.h"
