@@ -18,8 +18,8 @@ void warn_filters(const struct options *options, const struct filter *filters, s
         char text[256];
         if (!filter->two_pass && filter_tap_count(filter) == 0)
             print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
-        if (filter_resizes(filter) && options_given(options, OPTION(request.border)) &&
-            options->request.border != BORDER_REPLICATE)
+        if (filter_resizes(filter) && options_given(options, OPTION(recipe.border)) &&
+            options->recipe.border != BORDER_REPLICATE)
             print_warning(options, filter->name, ": repeats the edge of the picture, whatever --border says");
         if (times == 0)
             continue;
@@ -93,7 +93,7 @@ void warn_unused_device(const struct options *options)
 {
     const struct device_choice *choice = &options->devices;
     int largest = 0;
-    if (options->request.choice != CHOICE_AUTO || (!choice->all && choice->count == 0))
+    if (options->recipe.choice != CHOICE_AUTO || (!choice->all && choice->count == 0))
         return; /* --backend cuda reports a missing GPU as an error */
     for (size_t i = 0; i < choice->count; i++)
         largest = choice->list[i] > largest ? choice->list[i] : largest;

@@ -66,11 +66,11 @@ int run_benchmark(const struct options *options)
         .samples = {[SAMPLE_U8] = options->bench.sample < 0 || options->bench.sample == SAMPLE_U8,
                     [SAMPLE_U16] = options->bench.sample == SAMPLE_U16,
                     [SAMPLE_F32] = options->bench.sample < 0 || options->bench.sample == SAMPLE_F32},
-        .border = options->request.border,
+        .border = options->recipe.border,
         .variants = options->bench.variants,
-        .cpu = options->request.choice != CHOICE_CUDA,
-        .cuda = options->request.choice != CHOICE_CPU,
-        .device = options->request.device,
+        .cpu = options->recipe.choice != CHOICE_CUDA,
+        .cuda = options->recipe.choice != CHOICE_CPU,
+        .device = options->devices.list[0],
         .threads = options->threads,
     };
     struct bench *bench = calloc(1, sizeof *bench);

@@ -30,16 +30,15 @@
 
 enum {
     LINE_MAX_BYTES = 1 << 20,
-    RECIPES_MAX = 64, /* that are kept; more if more are in use */
+    CLASSES_MAX = 64, /* that are kept; more if more are in use */
 };
 
-/* How to do jobs: what their lines say besides the files. Jobs with the same options share one. */
-struct recipe {
+/* What jobs have in common whose lines give the same options. */
+struct job_class {
     bool compares;       /* it is for pairs */
     struct job_line key; /* the options, which `options` points to */
     struct options options;
-    struct filter *filters;
-    struct request request;
+    struct recipe recipe;
     struct job_settings settings;
     struct compare_settings compare;
     char *text; /* of the options, for the report */
@@ -55,7 +54,7 @@ struct entry {
     struct job job; /* first, so that a job leads to its entry */
     struct stream *stream;
     struct job_line line;
-    struct recipe *recipe;    /* NULL where the line has none */
+    struct job_class *class;  /* NULL where the line has none */
     struct compare_rows rows; /* of a pair: its only row */
     struct error *error;      /* why there is no job; NULL: there is one */
 };
@@ -68,41 +67,40 @@ struct stream {
     struct report report;
     int report_status; /* of the answers, if some are missing */
 
-    pthread_mutex_t mutex; /* for the recipes */
-    struct recipe **recipes;
-    size_t recipe_count;
-    unsigned long requests; /* the id of the last one */
+    pthread_mutex_t mutex; /* for the classes */
+    struct job_class **classes;
+    size_t class_count;
 
     struct pair_worker *pair_workers[PARALLEL_THREADS_MAX]; /* by their numbers; NULL until a worker compares */
     size_t different;                                       /* pairs */
 };
 
-/* ---- Recipes ---- */
+/* ---- Classes ---- */
 
-static void free_recipe(struct recipe *recipe)
+static void free_class(struct job_class *class)
 {
-    if (recipe == NULL)
+    if (class == NULL)
         return;
-    job_line_free(&recipe->key);
-    free(recipe->filters);
-    free(recipe->text);
-    free(recipe);
+    job_line_free(&class->key);
+    chain_release(class->recipe.chain);
+    free(class->text);
+    free(class);
 }
 
 /* Set the option NAME as a line says: with its KIND, which is one of struct job_line's, and VALUE. */
-static bool set_option(struct recipe *recipe, const char *name, char kind, const char *value, struct error *error)
+static bool set_option(struct job_class *class, const char *name, char kind, const char *value, struct error *error)
 {
     const struct option *o = option_find(name, strlen(name));
     if (o == NULL) {
         char dashed[64];
         snprintf(dashed, sizeof dashed, "--%s", name);
-        return suggest_option(dashed, strlen(dashed), recipe->compares, error);
+        return suggest_option(dashed, strlen(dashed), class->compares, error);
     }
     if ((o->bits & IN_LINE) == 0)
         return error_set(error, ERROR_USAGE, "\"%s\" is no option of a job; leave it out", name);
-    if (o->group == GROUP_COMPARE && !recipe->compares)
+    if (o->group == GROUP_COMPARE && !class->compares)
         return error_set(error, ERROR_USAGE, "\"%s\" is for a pair of \"expected\" and \"actual\"; leave it out", name);
-    if (recipe->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || (o->bits & ONLY_DIGEST) != 0))
+    if (class->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || (o->bits & ONLY_DIGEST) != 0))
         return error_set(error, ERROR_USAGE, "\"%s\" is for an \"input\", and a pair is not filtered; leave it out",
                          name);
     if (o->argument != NULL && kind != '=')
@@ -110,17 +108,17 @@ static bool set_option(struct recipe *recipe, const char *name, char kind, const
     if (o->argument == NULL && kind == '=')
         return error_set(error, ERROR_USAGE, "\"%s\" is true or false, not \"%s\"", name, value);
     if (kind == '-') {
-        *(bool *)((char *)&recipe->options + o->field) = false;
-        recipe->options.given[o - option_table] = false;
+        *(bool *)((char *)&class->options + o->field) = false;
+        class->options.given[o - option_table] = false;
         return true;
     }
-    return option_set(o, kind == '=' ? value : NULL, &recipe->options, error);
+    return option_set(o, kind == '=' ? value : NULL, &class->options, error);
 }
 
-static bool set_options(struct recipe *recipe, struct error *error)
+static bool set_options(struct job_class *class, struct error *error)
 {
-    const char *end = recipe->key.options + recipe->key.size, *before = NULL;
-    for (const char *name = recipe->key.options, *kind; name < end; name = kind + strlen(kind) + 1) {
+    const char *end = class->key.options + class->key.size, *before = NULL;
+    for (const char *name = class->key.options, *kind; name < end; name = kind + strlen(kind) + 1) {
         const struct option *o = option_find(name, strlen(name));
         if (before != NULL && strcmp(before, name) == 0 && o != NULL && o->kind != KIND_AREA)
             return error_set(error, ERROR_USAGE, "\"%s\" takes one value, not a list%s", name,
@@ -128,108 +126,104 @@ static bool set_options(struct recipe *recipe, struct error *error)
                                                          : "; give one");
         before = name;
         kind = name + strlen(name) + 1;
-        if (!set_option(recipe, name, *kind, kind + 1, error))
+        if (!set_option(class, name, *kind, kind + 1, error))
             return false;
     }
-    return options_check_backend(&recipe->options, error);
+    return options_check_backend(&class->options, error);
 }
 
-/* Find the filters of a recipe, and check that they can run. */
-static bool make_request(struct stream *stream, struct recipe *recipe, struct error *error)
+/* Find the filters of a class, and check that they can run. */
+static bool make_recipe(struct stream *stream, struct job_class *class, struct error *error)
 {
-    const struct options *options = &recipe->options;
-    struct request *request = &recipe->request;
+    const struct options *options = &class->options;
+    struct recipe *recipe = &class->recipe;
+    struct batch_request *batch = &stream->batch;
     if (options->filter == NULL)
         return error_set(error, ERROR_USAGE,
                          "has no \"filter\"; give it in the line, or --filter on the command line for all lines");
-    *request = options->request;
-    if (!find_filters(options, options->filter, filter_find, &recipe->filters, &request->count, error))
+    if (!find_recipe(options, recipe, error) || !pipeline_check(recipe, error))
         return false;
-    request->filters = recipe->filters;
-    request->id = ++stream->requests;
-    if (!pipeline_check(request, error))
-        return false;
-    if (request->choice != CHOICE_CUDA)
+    if (recipe->choice != CHOICE_CUDA)
         return true;
-    for (size_t i = 0; i < stream->batch.gpu_count; i++)
-        gpu_start_begin(&stream->batch.gpus[i]);
-    request->start = stream->batch.gpu_count > 0 ? &stream->batch.gpus[0] : NULL;
-    return pipeline_check_gpu(request, error);
+    for (size_t i = 0; i < batch->gpu_count; i++)
+        gpu_start_begin(&batch->gpus[i]);
+    return check_first_gpu(recipe, batch, error);
 }
 
-/* Make the recipe that LINE, whose options it takes, gives. */
-static bool make_recipe(struct stream *stream, struct job_line *line, bool compares, struct recipe *recipe,
-                        struct error *error)
+/* Make the class that LINE, whose options it takes, gives. */
+static bool make_class(struct stream *stream, struct job_line *line, bool compares, struct job_class *class,
+                       struct error *error)
 {
-    *recipe = (struct recipe){
+    *class = (struct job_class){
         .compares = compares, .key = {.options = line->options, .size = line->size}, .options = *stream->options};
     line->options = NULL;
     line->size = 0;
-    recipe->options.mode = compares ? MODE_COMPARE : MODE_RUN;
-    if (!set_options(recipe, error) || (!compares && !make_request(stream, recipe, error)))
+    class->options.mode = compares ? MODE_COMPARE : MODE_RUN;
+    if (!set_options(class, error) || (!compares && !make_recipe(stream, class, error)))
         return false;
-    recipe->settings = make_job_settings(&recipe->options);
-    recipe->compare = make_compare_settings(&recipe->options);
-    recipe->text = options_text(&recipe->options);
-    recipe->run = (struct report_run){.filter = recipe->options.filter, .options = recipe->text};
-    return recipe->text != NULL || error_no_memory(error, "the options of a job");
+    class->settings = make_job_settings(&class->options);
+    class->compare = make_compare_settings(&class->options);
+    class->text = options_text(&class->options);
+    class->run = (struct report_run){.filter = class->options.filter, .options = class->text};
+    return class->text != NULL || error_no_memory(error, "the options of a job");
 }
 
-/* The place for another recipe: that of the one that was not used for the longest time, or a new one. */
-static struct recipe **find_place(struct stream *stream)
+/* The place for another class: that of the one that was not used for the longest time, or a new one. */
+static struct job_class **find_place(struct stream *stream)
 {
-    struct recipe **place = NULL;
-    for (size_t i = 0; stream->recipe_count >= RECIPES_MAX && i < stream->recipe_count; i++) {
-        struct recipe *recipe = stream->recipes[i];
-        if (recipe->users == 0 && (place == NULL || recipe->last_use < (*place)->last_use))
-            place = &stream->recipes[i];
+    struct job_class **place = NULL;
+    for (size_t i = 0; stream->class_count >= CLASSES_MAX && i < stream->class_count; i++) {
+        struct job_class *class = stream->classes[i];
+        if (class->users == 0 && (place == NULL || class->last_use < (*place)->last_use))
+            place = &stream->classes[i];
     }
     if (place != NULL) {
-        free_recipe(*place);
+        free_class(*place);
         return place;
     }
-    struct recipe **larger = realloc(stream->recipes, (stream->recipe_count + 1) * sizeof(struct recipe *));
+    struct job_class **larger = realloc(stream->classes, (stream->class_count + 1) * sizeof(struct job_class *));
     if (larger == NULL)
         return NULL;
-    stream->recipes = larger;
-    return &larger[stream->recipe_count++];
+    stream->classes = larger;
+    return &larger[stream->class_count++];
 }
 
 /* Are the filters of RECIPE those of its options? A filter file may have changed since it was read. */
-static bool is_current(const struct recipe *recipe)
+static bool is_current(const struct job_class *class)
 {
+    const struct filter_chain *chain = class->recipe.chain; /* NULL for pairs */
     bool current = true;
-    for (size_t i = 0; i < recipe->request.count; i++)
-        current = current && filter_is_current(&recipe->filters[i]);
+    for (size_t i = 0; chain != NULL && i < chain->count; i++)
+        current = current && filter_is_current(&chain->filters[i]);
     return current;
 }
 
-/* The recipe of LINE, which has one user more. NULL is an error. The mutex is held. */
-static struct recipe *find_recipe(struct stream *stream, struct job_line *line, bool compares, struct error *error)
+/* The class of LINE, which has one user more. NULL is an error. The mutex is held. */
+static struct job_class *find_class(struct stream *stream, struct job_line *line, bool compares, struct error *error)
 {
-    for (size_t i = 0; i < stream->recipe_count; i++) {
-        struct recipe *recipe = stream->recipes[i];
-        if (recipe->compares == compares && recipe->key.size == line->size &&
-            (line->size == 0 || memcmp(recipe->key.options, line->options, line->size) == 0) && is_current(recipe))
-            return recipe;
+    for (size_t i = 0; i < stream->class_count; i++) {
+        struct job_class *class = stream->classes[i];
+        if (class->compares == compares && class->key.size == line->size &&
+            (line->size == 0 || memcmp(class->key.options, line->options, line->size) == 0) && is_current(class))
+            return class;
     }
-    struct recipe *recipe = malloc(sizeof *recipe);
-    if (recipe == NULL) {
+    struct job_class *class = malloc(sizeof *class);
+    if (class == NULL) {
         error_no_memory(error, "the options of a job");
         return NULL;
     }
-    if (!make_recipe(stream, line, compares, recipe, error)) {
-        free_recipe(recipe);
+    if (!make_class(stream, line, compares, class, error)) {
+        free_class(class);
         return NULL;
     }
-    struct recipe **place = find_place(stream);
+    struct job_class **place = find_place(stream);
     if (place == NULL) {
         error_no_memory(error, "the options of a job");
-        free_recipe(recipe);
+        free_class(class);
         return NULL;
     }
-    *place = recipe;
-    return recipe;
+    *place = class;
+    return class;
 }
 
 /* ---- Jobs ---- */
@@ -247,11 +241,11 @@ static void run_pair(struct job *job, struct workers *workers, int number, struc
 {
     struct entry *entry = (struct entry *)job;
     struct compare_row *row = entry->rows.rows;
-    struct compare_settings settings = entry->recipe->compare;
+    struct compare_settings settings = entry->class->compare;
     struct pair_worker **worker = &entry->stream->pair_workers[number];
     const double start = clock_milliseconds();
     if (*worker == NULL)
-        *worker = compare_worker_make(workers, entry->recipe->options.threads > 0 ? entry->recipe->options.threads : 1);
+        *worker = compare_worker_make(workers, entry->class->options.threads > 0 ? entry->class->options.threads : 1);
     if (*worker == NULL) {
         result->outcome = JOB_FAILED;
         error_no_memory(&result->error, "the comparison");
@@ -296,26 +290,26 @@ static bool check_files(const struct job_line *line, bool *compares, struct erro
 /* Prepare to filter an image. */
 static bool prepare_image(struct entry *entry, struct error *error)
 {
-    const struct recipe *recipe = entry->recipe;
+    const struct job_class *class = entry->class;
     struct job *job = &entry->job;
     struct stat input, output;
     const bool exists = stat(job->input, &input) == 0;
-    if (!options_check_suffix(&recipe->options, job->output, false, error))
+    if (!options_check_suffix(&class->options, job->output, false, error))
         return false;
     if (exists && stat(job->output, &output) == 0 && file_is_one(&input, &output))
         return error_set(error, ERROR_USAGE, "%s is the same file as %s; name another output", job->output, job->input);
     job->name = job->input;
     job->bytes = exists && S_ISREG(input.st_mode) ? (uint64_t)input.st_size : 0;
-    job->format = recipe->options.list.format != NULL ? recipe->options.list.format : format_find_by_path(job->output);
-    job->request = &recipe->request;
-    job->settings = &recipe->settings;
+    job->format = class->options.list.format != NULL ? class->options.list.format : format_find_by_path(job->output);
+    job->recipe = &class->recipe;
+    job->settings = &class->settings;
     return true;
 }
 
 /* Prepare to compare a pair. */
 static bool prepare_pair(struct entry *entry, struct error *error)
 {
-    const struct options *options = &entry->recipe->options;
+    const struct options *options = &entry->class->options;
     char *const *files = entry->line.files;
     if (files[JOB_DIFF] != NULL &&
         !check_compare_picture(options, files[JOB_EXPECTED], files[JOB_ACTUAL], files[JOB_DIFF], error))
@@ -352,23 +346,19 @@ static bool check_collisions(const struct entry *entry, struct error *error)
                                                  [JOB_ACTUAL] = "the actual image",
                                                  [JOB_DIFF] = "the picture of the difference"};
     const struct stream *stream = entry->stream;
-    const struct recipe *recipe = entry->recipe;
-    struct other_file *files = calloc(JOB_FILES + 3 + recipe->request.count, sizeof *files);
+    const struct job_class *class = entry->class;
+    const struct filter_chain *chain = class->recipe.chain; /* NULL for pairs */
+    struct other_file *files = calloc(JOB_FILES + 3 + (chain != NULL ? chain->count : 0), sizeof *files);
     size_t count = 0;
     if (files == NULL)
         return error_no_memory(error, "the list of files");
     add_stream(files, &count, stream->lines.descriptor, file_input_name(stream->options->jobs_from),
                "the list of jobs");
     add_stream(files, &count, STDOUT_FILENO, file_output_name("-"), "the answers");
-    for (size_t i = 0; i < recipe->request.count; i++)
-        if (recipe->filters[i].inode != 0)
-            files[count++] = (struct other_file){.path = recipe->filters[i].name,
-                                                 .role = "a filter",
-                                                 .device = recipe->filters[i].device,
-                                                 .inode = recipe->filters[i].inode};
+    other_files_add_filters(files, &count, chain);
     for (enum job_file file = 0; file < JOB_FILES; file++)
         other_files_add(files, &count, entry->line.files[file], roles[file], file == JOB_OUTPUT || file == JOB_DIFF);
-    other_files_add(files, &count, recipe->options.compare.mask, "the mask", false);
+    other_files_add(files, &count, class->options.compare.mask, "the mask", false);
     const bool done = collisions_check_files(files, count, error);
     free(files);
     return done;
@@ -387,15 +377,15 @@ static bool prepare(struct entry *entry, const char *text, size_t size, struct e
     if (!is_parsed || !check_files(&entry->line, &compares, error))
         return false;
     pthread_mutex_lock(&stream->mutex);
-    struct recipe *recipe = entry->recipe = find_recipe(stream, &entry->line, compares, error);
-    if (recipe != NULL) {
-        recipe->users++;
-        recipe->last_use = stream->lines.number;
+    struct job_class *class = entry->class = find_class(stream, &entry->line, compares, error);
+    if (class != NULL) {
+        class->users++;
+        class->last_use = stream->lines.number;
     }
     pthread_mutex_unlock(&stream->mutex);
-    if (recipe == NULL)
+    if (class == NULL)
         return false;
-    job->run_members = &recipe->run;
+    job->run_members = &class->run;
     return (compares ? prepare_pair(entry, error) : prepare_image(entry, error)) && check_collisions(entry, error);
 }
 
@@ -420,8 +410,8 @@ static void release(void *context, struct job *job)
     struct stream *stream = context;
     struct entry *entry = (struct entry *)job;
     pthread_mutex_lock(&stream->mutex);
-    if (entry->recipe != NULL)
-        entry->recipe->users--;
+    if (entry->class != NULL)
+        entry->class->users--;
     pthread_mutex_unlock(&stream->mutex);
     rows_free(&entry->rows);
     job_line_free(&entry->line);
@@ -483,7 +473,7 @@ static void answer(struct stream *stream, const struct job_result *result)
         FILE *file = stream->report.failed ? NULL : text_open(&line);
         stream->different += result->outcome == JOB_DONE && row_fails(row, true);
         if (file != NULL)
-            row_print_json(file, row, &entry->recipe->compare.rules);
+            row_print_json(file, row, &entry->class->compare.rules);
         done = stream->report.failed || report_append_text(&stream->report, file, &line, &error);
     }
     if (done)
@@ -524,7 +514,7 @@ static int print_end(struct stream *stream, const struct batch_totals *totals, s
 }
 
 /* Do the jobs. Returns the exit status. */
-static int run_stream(struct stream *stream, const struct request *request, struct error *error)
+static int run_stream(struct stream *stream, struct error *error)
 {
     const struct options *options = stream->options;
     const struct job_source source = {
@@ -535,7 +525,8 @@ static int run_stream(struct stream *stream, const struct request *request, stru
     struct batch_totals totals;
     if (!report_open(&stream->report, "-", &(struct report_run){0}, error))
         return print_error_line(error);
-    batch.request = request;
+    batch.recipe = &options->recipe; /* each job has its own */
+    batch.cpu_fallback = true;
     batch.settings = &settings;
     batch.threads = options->threads;
     batch.source = &source;
@@ -567,12 +558,12 @@ static void close_stream(struct stream *stream)
 {
     for (int i = 0; i < PARALLEL_THREADS_MAX; i++)
         compare_worker_free(stream->pair_workers[i]);
-    for (size_t i = 0; i < stream->recipe_count; i++)
-        free_recipe(stream->recipes[i]);
+    for (size_t i = 0; i < stream->class_count; i++)
+        free_class(stream->classes[i]);
     for (int i = 0; stream->batch.gpus != NULL && i < DEVICES_MAX; i++)
         gpu_start_end(&stream->batch.gpus[i]);
     free(stream->batch.gpus);
-    free(stream->recipes);
+    free(stream->classes);
     lines_free(&stream->lines);
     pthread_mutex_destroy(&stream->mutex);
     free(stream);
@@ -582,7 +573,6 @@ int run_jobs_from(const struct options *options)
 {
     struct error error;
     struct stream *stream = calloc(1, sizeof *stream);
-    struct request request = options->request; /* for jobs without one; each has one */
     if (stream == NULL) {
         error_no_memory(&error, "the jobs");
         return print_error_line(&error);
@@ -591,12 +581,11 @@ int run_jobs_from(const struct options *options)
     stream->batch = options->batch;
     stream->batch.gpus = calloc(DEVICES_MAX, sizeof *stream->batch.gpus);
     pthread_mutex_init(&stream->mutex, NULL);
-    request.cpu_fallback = true;
     bool done = stream->batch.gpus != NULL || error_no_memory(&error, "the list of GPUs");
-    struct request any = request; /* a line may ask for a GPU, whatever the command line says */
-    any.choice = request.choice == CHOICE_CPU ? CHOICE_AUTO : request.choice;
+    struct recipe any = options->recipe; /* a line may ask for a GPU, whatever the command line says */
+    any.choice = any.choice == CHOICE_CPU ? CHOICE_AUTO : any.choice;
     done = done && open_lines(stream, &error) && find_gpus(options, &any, &stream->batch, &error);
-    const int status = done ? run_stream(stream, &request, &error) : print_error_line(&error);
+    const int status = done ? run_stream(stream, &error) : print_error_line(&error);
     close_stream(stream);
     return status;
 }

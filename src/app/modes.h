@@ -30,10 +30,16 @@ int run_query(const struct options *options);
 /* The settings of the jobs that filter as OPTIONS say (run.c). */
 struct job_settings make_job_settings(const struct options *options);
 
-/* Name the GPUs of OPTIONS for the workers of BATCH, which has memory for them, and set request->start. A GPU that is
- * asked for starts. Unless it is for one image, check that those that are asked for are there (run.c). */
-bool find_gpus(const struct options *options, struct request *request, struct batch_request *batch,
+/* Set RECIPE, and find its filters. Without a filter its chain is empty. Release the chain (run.c). */
+bool find_recipe(const struct options *options, struct recipe *recipe, struct error *error);
+
+/* Name the GPUs of OPTIONS for the workers of BATCH, which has memory for them. If RECIPE asks for a GPU, it starts. Unless
+ * it is for one image, check that those that are asked for are there (run.c). */
+bool find_gpus(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
                struct error *error);
+
+/* Check that the first GPU of BATCH is there if RECIPE asks for one (run.c). */
+bool check_first_gpu(const struct recipe *recipe, const struct batch_request *batch, struct error *error);
 
 /* The settings for a pair of images that OPTIONS say, without the mask, and the check that the picture of their
  * difference replaces none of them (compare.c). */

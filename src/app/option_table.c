@@ -97,20 +97,20 @@ static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeo
     }
 
 const struct option option_table[] = {
-    VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, request.border, "how to extend the image past its edges",
+    VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, recipe.border, "how to extend the image past its edges",
           .word = border_word, .meant = borders_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
-    VALUE("alpha", "MODE", GROUP_FILTER, KIND_WORD, request.alpha, "how to treat transparency (default premultiply)",
+    VALUE("alpha", "MODE", GROUP_FILTER, KIND_WORD, recipe.alpha, "how to treat transparency (default premultiply)",
           .word = alpha_word, .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
     FLAG("flip", GROUP_FILTER, flip, "rotate the taps by 180 degrees, for true convolution",
          .bits = IN_SHOW | IN_BENCH | IN_FILTERED | IN_LINE),
     FLAG("abs", GROUP_FILTER, absolute, "take the absolute value of each sum",
          .bits = IN_SHOW | IN_BENCH | IN_FILTERED | IN_LINE),
-    FLAG("linear", GROUP_FILTER, request.linear, "filter in linear light, by the curve of the file",
+    FLAG("linear", GROUP_FILTER, recipe.linear, "filter in linear light, by the curve of the file",
          .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
 
-    VALUE("backend", "BACKEND", GROUP_BACKEND, KIND_WORD, request.choice, "where to run; auto picks the faster",
+    VALUE("backend", "BACKEND", GROUP_BACKEND, KIND_WORD, recipe.choice, "where to run; auto picks the faster",
           .word = choice_word, .meant = backends_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE),
-    VALUE("variant", "NAME", GROUP_BACKEND, KIND_VARIANT, request.variant,
+    VALUE("variant", "NAME", GROUP_BACKEND, KIND_VARIANT, recipe.variant,
           "use this variant and its backend; see --list-variants", .bits = IN_BENCH | IN_FILTERED | IN_LINE),
     /* The bound only keeps a number short. */
     VALUE("device", "N", GROUP_BACKEND, KIND_DEVICES, devices, "use GPU N, or several such as 0,2, or all (default 0)",
@@ -303,7 +303,7 @@ const struct option *option_of_letter(char letter)
 
 const struct options option_defaults = {
     .mode = MODE_RUN,
-    .request = {.choice = CHOICE_AUTO, .border = BORDER_REPLICATE, .alpha = ALPHA_PREMULTIPLY},
+    .recipe = {.choice = CHOICE_AUTO, .border = BORDER_REPLICATE, .alpha = ALPHA_PREMULTIPLY},
     .job = {.codec = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION, .background = {255, 255, 255}}},
     .bench = {.sample = -1},
 };

@@ -202,10 +202,10 @@ static bool parse_variants(const char *value, struct options *options, struct er
     for (const char *at = value;; at += length + 1) {
         length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        options->request.variant = variant_find(name, error);
-        if (options->request.variant == NULL)
+        options->recipe.variant = variant_find(name, error);
+        if (options->recipe.variant == NULL)
             return false;
-        options->bench.variants |= (uint64_t)1 << (options->request.variant - table);
+        options->bench.variants |= (uint64_t)1 << (options->recipe.variant - table);
         if (at[length] == '\0')
             return true;
     }

@@ -165,7 +165,7 @@ static bool validate_pairs(const struct options *options, struct error *error)
 /* --variant chooses the backend too; variants of both backends choose both. --backend must agree with all of them. */
 static bool validate_variants(struct options *options, struct error *error)
 {
-    struct request *request = &options->request;
+    struct recipe *recipe = &options->recipe;
     bool chosen[3] = {false};
     size_t count;
     const struct variant *table = variants(&count);
@@ -175,28 +175,27 @@ static bool validate_variants(struct options *options, struct error *error)
         const enum choice choice = row->backend == BACKEND_CUDA ? CHOICE_CUDA : CHOICE_CPU;
         if ((options->bench.variants >> (row - table) & 1) == 0)
             continue;
-        if (request->choice != CHOICE_AUTO && request->choice != choice)
+        if (recipe->choice != CHOICE_AUTO && recipe->choice != choice)
             return error_set(error, ERROR_USAGE, "--variant %s works on %s, but --backend %s was given; leave one out",
-                             row->name, choice_name(choice), choice_name(request->choice));
+                             row->name, choice_name(choice), choice_name(recipe->choice));
         chosen[choice] = true;
     }
     if (chosen[CHOICE_CUDA] != chosen[CHOICE_CPU])
-        request->choice = chosen[CHOICE_CUDA] ? CHOICE_CUDA : CHOICE_CPU;
+        recipe->choice = chosen[CHOICE_CUDA] ? CHOICE_CUDA : CHOICE_CPU;
     return true;
 }
 
 /* --device must agree with --backend and --variant. */
 bool options_check_backend(struct options *options, struct error *error)
 {
-    struct request *request = &options->request;
-    const struct variant *variant = request->variant;
+    struct recipe *recipe = &options->recipe;
+    const struct variant *variant = recipe->variant;
     if (!validate_variants(options, error))
         return false;
     const struct device_choice *devices = &options->devices;
-    if ((devices->all || devices->count > 0) && request->choice == CHOICE_CPU)
+    if ((devices->all || devices->count > 0) && recipe->choice == CHOICE_CPU)
         return error_set(error, ERROR_USAGE, "--device names a GPU, but --%s %s uses none; leave one out",
                          variant != NULL ? "variant" : "backend", variant != NULL ? variant->name : "cpu");
-    request->device = devices->count > 0 ? devices->list[0] : 0;
     return true;
 }
 

@@ -77,7 +77,7 @@ struct options {
     const char *filter; /* MODE_RUN and MODE_SHOW; MODE_DIGEST and MODE_JOBS, where it may be NULL */
     int threads;        /* CPU threads for one image; 0: all */
     bool flip, absolute;
-    struct request request; /* choice: set by --backend or by the named variant */
+    struct recipe recipe; /* without its chain; --backend or the named variant sets the choice */
     struct device_choice devices;
     struct job_settings job;
     struct list_request list;

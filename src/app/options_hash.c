@@ -43,15 +43,15 @@ static void print_options(FILE *file, const struct options *options)
     }
 }
 
-bool recipe_make(const struct options *options, const struct filter *filters, size_t count, char text[RECIPE_TEXT])
+bool options_hash(const struct options *options, const struct filter_chain *chain, char text[RECIPE_TEXT])
 {
     struct text_buffer values;
     char hash[SHA256_DIGEST_STRING_LENGTH];
     FILE *file = text_open(&values);
     if (file == NULL)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        filter_print_values(file, &filters[i]);
+    for (size_t i = 0; i < chain->count; i++) {
+        filter_print_values(file, &chain->filters[i]);
         fputc('\n', file);
     }
     print_options(file, options);

@@ -5,8 +5,8 @@
 #include "app/digests.h"
 #include "app/messages.h"
 #include "app/modes.h"
-#include "app/progress.h"
 #include "app/options_hash.h"
+#include "app/progress.h"
 #include "base/file.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -27,7 +27,7 @@
 /* Where the callbacks print. */
 struct output {
     const struct options *options;
-    const struct request *request;
+    const struct batch_request *batch;
     struct progress progress;
     struct report report;
     struct warnings *warnings;
@@ -44,20 +44,20 @@ static void print_input(const struct output *output, const struct job_result *re
     print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
                  text_plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
-    if (output->request->linear)
+    if (output->batch->recipe->linear)
         print_detail("linear", "by the curve of %s", metadata_curve_name(result->curve));
 }
 
 /* Print the variant of filter NUMBER, and the reason. */
 static void print_variant(const struct pipeline *pipeline, size_t number)
 {
-    const struct plan *plan = &pipeline->plans[number];
+    const struct plan *plan = &pipeline->planned->plans[number];
     const struct filter *filter = plan->filter;
     const struct variant *variant = plan->variant;
     const bool resizes = filter_resizes(filter);
     const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
     char why[128] = "asked for";
-    if (pipeline->request->variant == NULL && other != NULL)
+    if (pipeline->recipe->variant == NULL && other != NULL)
         snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
                  1e3 * cost_variant_seconds(variant, filter, &pipeline->work), other->name,
                  1e3 * cost_variant_seconds(other, filter, &pipeline->work));
@@ -72,7 +72,7 @@ static void print_plan(const struct pipeline *pipeline)
     print_detail("backend", "%s: %s", backend_name(pipeline->backend), pipeline->why.message);
     if (pipeline_describe_hardware(pipeline, hardware, sizeof hardware))
         print_detail(pipeline->backend == BACKEND_CUDA ? "device" : "cpu", "%s", hardware);
-    for (size_t i = 0; i < pipeline->request->count; i++)
+    for (size_t i = 0; i < pipeline->recipe->chain->count; i++)
         print_variant(pipeline, i);
 }
 
@@ -121,7 +121,8 @@ static void print_end(struct output *output, const struct job_result *result)
     const struct options *options = output->options;
     const struct job *job = result->job;
     struct error missing;
-    if (result->outcome == JOB_FAILED && options->pair && !pipeline_check_gpu(output->request, &missing)) {
+    if (result->outcome == JOB_FAILED && options->pair &&
+        !check_first_gpu(output->batch->recipe, output->batch, &missing)) {
         output->status = print_error_line(&missing);
         return;
     }
@@ -290,7 +291,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
 {
     struct output output = {
         .options = options,
-        .request = request->request,
+        .batch = request,
         .warnings = warnings,
         .progress = {.wanted = shows_progress(options)},
     };
@@ -355,68 +356,75 @@ static int run_jobs(const struct options *options, const struct batch_request *r
 /* ---- GPUs ---- */
 
 /* Name the GPUs for the workers, the first one instead of --device all. Let that one start if it is asked for. */
-static void name_gpus(const struct options *options, struct request *request, struct batch_request *batch)
+static void name_gpus(const struct options *options, const struct recipe *recipe, struct batch_request *batch)
 {
     const struct device_choice *choice = &options->devices;
-    if (request->choice == CHOICE_CPU || !pipeline_has_cuda)
+    if (recipe->choice == CHOICE_CPU || !pipeline_has_cuda)
         return;
     batch->gpu_count = choice->count > 0 ? choice->count : 1;
     for (size_t i = 0; i < batch->gpu_count; i++)
         batch->gpus[i].device = choice->count > 0 ? choice->list[i] : 0;
     batch->gpus[0].one_stream = options->pair;
-    request->start = &batch->gpus[0];
-    if (request->choice == CHOICE_CUDA)
-        gpu_start_begin(request->start);
+    if (recipe->choice == CHOICE_CUDA)
+        gpu_start_begin(&batch->gpus[0]);
+}
+
+/* Check GPU NUMBER of the batch. */
+static bool check_gpu(const struct recipe *recipe, const struct batch_request *batch, size_t number,
+                      struct error *error)
+{
+    struct resources resources = {.start = NULL};
+    if (batch->gpu_count > 0)
+        resources = (struct resources){.start = &batch->gpus[0], .device = batch->gpus[number].device};
+    return pipeline_check_gpu(recipe, &resources, error);
+}
+
+bool check_first_gpu(const struct recipe *recipe, const struct batch_request *batch, struct error *error)
+{
+    return check_gpu(recipe, batch, 0, error);
 }
 
 /* Check the GPUs for the workers of a batch. Count the GPUs only for --device all, because CUDA starts slowly. */
-static bool check_gpus(const struct options *options, const struct request *request, struct batch_request *batch,
+static bool check_gpus(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
                        struct error *error)
 {
-    struct request one = *request;
     if (options->devices.all && batch->gpu_count > 0) {
         const int found = pipeline_gpus();
         batch->gpu_count = found < DEVICES_MAX ? (size_t)found : DEVICES_MAX;
         for (int i = 1; i < (int)batch->gpu_count; i++) /* number 0 may have begun to start */
             batch->gpus[i].device = i;
     }
-    bool done = batch->gpu_count > 0 || pipeline_check_gpu(&one, error);
-    for (size_t i = 0; done && i < batch->gpu_count; i++) {
-        one.device = batch->gpus[i].device;
-        done = pipeline_check_gpu(&one, error);
-    }
+    bool done = batch->gpu_count > 0 || check_gpu(recipe, batch, 0, error);
+    for (size_t i = 0; done && i < batch->gpu_count; i++)
+        done = check_gpu(recipe, batch, i, error);
     return done;
 }
 
-bool find_gpus(const struct options *options, struct request *request, struct batch_request *batch, struct error *error)
+bool find_gpus(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
+               struct error *error)
 {
-    name_gpus(options, request, batch);
-    return is_alone(options) || check_gpus(options, request, batch, error);
+    name_gpus(options, recipe, batch);
+    return is_alone(options) || check_gpus(options, recipe, batch, error);
 }
 
 /* The report, the list of files and the files of the filters must not be images of the run, or each other. */
-static bool check_others(const struct options *options, const struct request *request, const struct file_list *list,
+static bool check_others(const struct options *options, const struct filter_chain *chain, const struct file_list *list,
                          struct error *error)
 {
-    struct other_file *others = calloc(request->count + 2, sizeof *others);
+    struct other_file *others = calloc(chain->count + 2, sizeof *others);
     size_t count = 0;
     if (others == NULL)
-        return error_no_memory(error, "%zu filters", request->count);
+        return error_no_memory(error, "%zu filters", chain->count);
     other_files_add(others, &count, options->report, "the report", true);
     other_files_add(others, &count, options->check != NULL ? options->check : options->list.files_from, "the list",
                     false);
-    for (size_t i = 0; i < request->count; i++)
-        if (request->filters[i].inode != 0)
-            others[count++] = (struct other_file){.path = request->filters[i].name,
-                                                  .role = "a filter",
-                                                  .device = request->filters[i].device,
-                                                  .inode = request->filters[i].inode};
+    other_files_add_filters(others, &count, chain);
     const bool done = collisions_check_others(list, others, count, error);
     free(others);
     return done;
 }
 
-static bool make_list(const struct options *options, const struct request *run, struct warnings *warnings,
+static bool make_list(const struct options *options, const struct filter_chain *chain, struct warnings *warnings,
                       struct file_list *list, struct error *error)
 {
     struct list_request request = options->list;
@@ -427,7 +435,7 @@ static bool make_list(const struct options *options, const struct request *run, 
                       : options->check != NULL       ? digest_list_make(options->check, list, error)
                       : options->mode == MODE_DIGEST ? file_list_make_inputs(&request, list, error)
                                                      : file_list_make(&request, list, error);
-    if (!done || !check_others(options, run, list, error) || !file_list_check_codec(list, &options->job.codec, error))
+    if (!done || !check_others(options, chain, list, error) || !file_list_check_codec(list, &options->job.codec, error))
         return false;
     if (list->count == 0)
         return error_set(error, ERROR_WORK, "there is no image to %s; name images or folders that contain some",
@@ -436,22 +444,19 @@ static bool make_list(const struct options *options, const struct request *run, 
     return true;
 }
 
-/* Fill in the request: what to do to each image. Release *FILTERS with free. */
-static bool make_request(const struct options *options, struct request *request, struct filter **filters,
-                         struct error *error)
+bool find_recipe(const struct options *options, struct recipe *recipe, struct error *error)
 {
-    *request = options->request;
-    *filters = NULL;
+    struct filter *filters = NULL;
+    size_t count = 0;
+    *recipe = options->recipe;
     if (options->filter == NULL) { /* nothing needs a GPU */
-        request->variant = NULL;
-        request->choice = CHOICE_CPU;
-        return true;
-    }
-    if (!find_filters(options, options->filter, filter_find, filters, &request->count, error))
+        recipe->variant = NULL;
+        recipe->choice = CHOICE_CPU;
+    } else if (!find_filters(options, options->filter, filter_find, &filters, &count, error)) {
         return false;
-    request->filters = *filters;
-    request->cpu_fallback = !options->pair;
-    return true;
+    }
+    recipe->chain = chain_make(filters, count, error);
+    return recipe->chain != NULL;
 }
 
 struct job_settings make_job_settings(const struct options *options)
@@ -471,20 +476,20 @@ struct job_settings make_job_settings(const struct options *options)
 
 /* Find the files to do, while the GPU starts. A batch checks first that its GPUs are there. A single image goes on
  * beside the start, and only after another failure asks whether its GPU is missing, which is then the error. */
-static bool find_work(const struct options *options, struct request *request, struct batch_request *batch,
+static bool find_work(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
                       struct warnings *warnings, struct file_list *list, struct error *error)
 {
     struct error missing;
     if (batch->gpus == NULL)
         return error_no_memory(error, "the list of GPUs");
-    if (!pipeline_check(request, error))
+    if (!pipeline_check(recipe, error))
         return false;
-    if (!find_gpus(options, request, batch, error))
+    if (!find_gpus(options, recipe, batch, error))
         return false;
-    if (make_list(options, request, warnings, list, error) &&
+    if (make_list(options, recipe->chain, warnings, list, error) &&
         (options->list.output == NULL || file_make_folders(options->list.output, error)))
         return true;
-    if (is_alone(options) && !check_gpus(options, request, batch, &missing))
+    if (is_alone(options) && !check_gpus(options, recipe, batch, &missing))
         *error = missing;
     return false;
 }
@@ -492,33 +497,32 @@ static bool find_work(const struct options *options, struct request *request, st
 int run_images(const struct options *options)
 {
     struct error error;
-    struct filter *filters;
     struct file_list list = {0};
     struct warnings warnings = {.options = options};
-    struct request request;
+    struct recipe recipe = {.chain = NULL};
     const struct job_settings settings = make_job_settings(options);
     struct batch_request batch = options->batch;
-    batch.request = &request;
+    batch.recipe = &recipe;
+    batch.cpu_fallback = !options->pair;
     batch.settings = &settings;
     batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);
     batch.threads = options->threads;
     batch.on_this_thread = is_alone(options) && !shows_progress(options);
-    bool done = make_request(options, &request, &filters, &error) &&
-                find_work(options, &request, &batch, &warnings, &list, &error);
+    bool done = find_recipe(options, &recipe, &error) && find_work(options, &recipe, &batch, &warnings, &list, &error);
     if (done) {
-        warn_filters(options, filters, request.count);
+        warn_filters(options, recipe.chain->filters, recipe.chain->count);
         warn_unused_by_files(options, &list);
         warn_unused_device(options);
     }
     batch.jobs = list.jobs;
     batch.count = list.count;
-    char *given = options_text(options), recipe[RECIPE_TEXT];
+    char *given = options_text(options), hash[RECIPE_TEXT];
     const bool is_journal = options->list.in_place && options->report != NULL;
-    if (done && is_journal && !recipe_make(options, filters, request.count, recipe))
-        done = error_no_memory(&error, "%zu filters", request.count);
+    if (done && is_journal && !options_hash(options, recipe.chain, hash))
+        done = error_no_memory(&error, "%zu filters", recipe.chain->count);
     const struct report_run run = {.filter = options->filter,
                                    .options = given,
-                                   .recipe = is_journal ? recipe : NULL,
+                                   .recipe = is_journal ? hash : NULL,
                                    .shard = options->shard,
                                    .listing = list.listing,
                                    .files = list.listed};
@@ -530,6 +534,6 @@ int run_images(const struct options *options)
         gpu_start_end(&batch.gpus[i]);
     free(batch.gpus);
     file_list_free(&list);
-    free(filters);
+    chain_release(recipe.chain);
     return status;
 }

@@ -91,7 +91,7 @@ static void report(void *context, const struct job_result *result, enum job_even
     struct batch *batch = worker->batch;
     if ((event == JOB_INPUT_KNOWN || event == JOB_PLANNED) && !is_single(batch))
         return;
-    if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->job_worker.request.start->is_warned))
+    if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->job_worker.resources.start->is_warned))
         return;
     pthread_mutex_lock(&batch->workers.reporting);
     if (event == JOB_PLANNED)
@@ -204,7 +204,7 @@ static void do_job(struct worker *worker, int number, const struct job *job)
     struct job_result result;
     atomic_store(&worker->job, job);
     worker->job_worker.settings = job->settings != NULL ? job->settings : request->settings;
-    worker->job_worker.wanted = job->request != NULL ? job->request : request->request;
+    worker->job_worker.recipe = job->recipe != NULL ? job->recipe : request->recipe;
     if (job->run != NULL)
         run_other(worker, number, &result);
     else
@@ -278,30 +278,31 @@ static void do_jobs(void *context, int number)
 
 /* ---- The whole ---- */
 
-/* Prepare worker INDEX, which is all zeros. */
-static bool prepare_worker(struct batch *batch, int index, struct error *error)
+/* Open worker INDEX, which is all zeros. */
+static void open_worker(struct batch *batch, int index)
 {
     const struct batch_request *request = batch->request;
     struct worker *worker = &batch->list[index];
     struct job_worker *job_worker = &worker->job_worker;
+    struct resources *resources = &job_worker->resources;
+    const bool is_stream = request->source != NULL, single = is_single(batch);
     worker->batch = batch;
     job_worker->workers = &batch->workers;
     job_worker->outputs = &batch->outputs;
     job_worker->report = report;
     job_worker->context = worker;
-    job_worker->request = *request->request;
-    job_worker->request.choice = batch->choice;
-    job_worker->request.batch = is_single(batch) ? NULL : &batch->batch_choice;
     job_worker->threads = batch->threads;
     job_worker->has_gpu = request->gpu_count > 0 && pipeline_may_have_gpu();
-    job_worker->is_cpu_only = batch->choice == CHOICE_CPU || !job_worker->has_gpu;
     if (request->gpu_count > 0) {
-        job_worker->request.start = &request->gpus[(size_t)index % request->gpu_count];
-        job_worker->request.device = job_worker->request.start->device;
-        job_worker->request.constant_memory = is_single(batch) ? NULL : &job_worker->request.start->constant_memory;
+        resources->start = &request->gpus[(size_t)index % request->gpu_count];
+        resources->device = resources->start->device;
+        resources->constant_memory = single ? NULL : &resources->start->constant_memory;
     }
-    job_worker->request.page_locked = !is_single(batch);
-    return job_worker_open(job_worker, error);
+    resources->batch = single ? NULL : &batch->batch_choice;
+    resources->cpu_only = !job_worker->has_gpu && !single && (is_stream || batch->choice == CHOICE_AUTO);
+    resources->page_locked = !single;
+    resources->cpu_fallback = request->cpu_fallback;
+    job_worker_open(job_worker);
 }
 
 /* About how long a job takes, in bytes of the quickest format; 0 if the size of its file is not known. */
@@ -338,7 +339,7 @@ static void prepare_choice(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
     struct batch_choice *choice = &batch->batch_choice;
-    batch->choice = request->request->choice;
+    batch->choice = request->recipe->choice;
     choice->images = request->count;
     for (size_t i = 0; i < request->count; i++)
         choice->bytes += (double)request->jobs[i].bytes;
@@ -348,8 +349,6 @@ static void prepare_choice(struct batch *batch)
     choice->uses_gpus = batch->choice == CHOICE_CUDA;
     error_set(&choice->why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
     set_why(&batch->totals, choice->why.message);
-    if (batch->choice == CHOICE_AUTO && request->gpu_count == 0 && !is_single(batch))
-        batch->choice = CHOICE_CPU;
     pthread_mutex_init(&choice->mutex, NULL);
 }
 
@@ -391,7 +390,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
         done = error_no_memory(error, "%d workers", batch->worker_count);
     done = done && prepare_order(batch, error) && outputs_open(&batch->outputs, request->count, request->report, error);
     for (int i = 0; done && i < batch->worker_count; i++)
-        done = prepare_worker(batch, i, error);
+        open_worker(batch, i);
     return done;
 }
 

@@ -27,7 +27,7 @@ struct job_source {
 };
 
 struct batch_request {
-    const struct request *request; /* what to do to each image */
+    const struct recipe *recipe; /* what to do to each image */
     const struct job_settings *settings;
     const struct job *jobs;
     size_t count;
@@ -37,6 +37,7 @@ struct batch_request {
     struct gpu_start *gpus;          /* for the workers, in turn */
     size_t gpu_count;
     size_t memory;         /* bytes that all images in progress may use together; 0: the default (base/memory.h) */
+    bool cpu_fallback;     /* the CPU takes over from a GPU that fails, even where a recipe asks for it */
     bool fail_fast;        /* begin no job after one has failed */
     struct report *report; /* no output may be this open file */
     /* Do the only job on the calling thread, and leave the signals alone: a signal then ends the program at once, and

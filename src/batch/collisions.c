@@ -213,6 +213,16 @@ void other_files_add(struct other_file *files, size_t *count, const char *path, 
                                             .inode = status.st_ino};
 }
 
+void other_files_add_filters(struct other_file *files, size_t *count, const struct filter_chain *chain)
+{
+    for (size_t i = 0; chain != NULL && i < chain->count; i++)
+        if (chain->filters[i].inode != 0)
+            files[(*count)++] = (struct other_file){.path = chain->filters[i].name,
+                                                    .role = "a filter",
+                                                    .device = chain->filters[i].device,
+                                                    .inode = chain->filters[i].inode};
+}
+
 static bool refuse_same(const char *what, const char *name, const struct other_file *other, struct error *error)
 {
     return error_set(error, ERROR_USAGE, "%s (%s) is the same file as %s (%s); name another file for one of them", name,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "batch/file_list.h"
+#include "filter/chain.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,9 @@ struct other_file {
 /* Add the file at PATH, which may be NULL, to the COUNT FILES. Folders and devices are left out, because several may
  * use one. */
 void other_files_add(struct other_file *files, size_t *count, const char *path, const char *role, bool written);
+
+/* Add the files that the filters of CHAIN, which may be NULL, were read from. FILES has room for one each. */
+void other_files_add_filters(struct other_file *files, size_t *count, const struct filter_chain *chain);
 
 /* Is no file that is written another of the COUNT FILES, under any name? */
 bool collisions_check_files(const struct other_file *files, size_t count, struct error *error);

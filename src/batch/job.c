@@ -266,31 +266,6 @@ struct job_progress job_find_progress(const struct job_worker *worker)
 
 /* ---- The whole job ---- */
 
-/* Let the worker filter as the job wants. What belongs to the worker stays, and so does the GPU. */
-static bool change_request(struct job_worker *worker, struct error *error)
-{
-    const struct request *request = worker->wanted;
-    struct request *own = &worker->request;
-    const struct request old = *own;
-    if (request->id == old.id)
-        return true;
-    pipeline_end_request(&worker->pipeline);
-    *own = *request;
-    own->choice = worker->has_gpu ? request->choice : CHOICE_CPU;
-    own->device = old.device;
-    own->start = old.start;
-    own->pool = old.pool;
-    own->page_locked = old.page_locked;
-    own->cpu_fallback = old.cpu_fallback;
-    own->constant_memory = old.constant_memory;
-    own->batch = old.batch;
-    worker->is_cpu_only = own->choice == CHOICE_CPU;
-    if (pipeline_begin_request(&worker->pipeline, error))
-        return true;
-    own->id = old.id; /* so the next job of this request tries again */
-    return false;
-}
-
 /* Does the output exist? An empty file does not count, because a power cut may leave one. */
 static bool output_exists(const char *path, struct stat *status)
 {
@@ -341,8 +316,6 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
         error_about(&result->error, job->problem_passes ? ERROR_READ : ERROR_WORK, job->input, "%s", job->problem);
     else if (worker->settings->skip_existing && output_exists(job->output, &status))
         result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
-    else if (!change_request(worker, &result->error))
-        result->outcome = JOB_FAILED;
     else if (do_steps(worker, &conversion))
         result->outcome = JOB_DONE;
     if (worker->pipeline.fallback.code != ERROR_NONE)
@@ -354,11 +327,11 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     release_image(worker);
 }
 
-bool job_worker_open(struct job_worker *worker, struct error *error)
+void job_worker_open(struct job_worker *worker)
 {
     thread_pool_open(&worker->pool, worker->threads);
-    worker->request.pool = &worker->pool;
-    return pipeline_open(&worker->pipeline, &worker->request, error);
+    worker->resources.pool = &worker->pool;
+    pipeline_open(&worker->pipeline, &worker->resources);
 }
 
 void job_worker_close(struct job_worker *worker)

@@ -35,7 +35,7 @@ struct job {
     const struct format *format; /* to write; NULL: the input's */
 
     /* For a stream of jobs. */
-    const struct request *request;        /* what to do to this image; NULL: as to all */
+    const struct recipe *recipe;          /* what to do to this image; NULL if as to all */
     const struct job_settings *settings;  /* likewise */
     const uint8_t *content;               /* `bytes` of them are the input, instead of a file; NULL: there is a file */
     const char *id;                       /* for its line of the report, a value of JSON; NULL: it has none */
@@ -97,7 +97,7 @@ struct job_result {
     bool cmyk_converted;                   /* the input is CMYK and the output RGB */
     unsigned other_content;                /* what the input holds besides its first picture, as in codec_info */
     bool linked;                           /* in place, and other hard links keep the old content */
-    enum curve_source curve;               /* of linear light; in a request without it, of no meaning */
+    enum curve_source curve;               /* of linear light; in a recipe without it, of no meaning */
     unsigned unread_curves;                /* 1 << source for each that cannot be read, and would count before */
     uint64_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint64_t dropped_on_write;             /* metadata that the output's format does not hold */
@@ -140,19 +140,18 @@ struct job_progress {
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
 };
 
-/* What one thread keeps from job to job. The caller sets the first ten fields and leaves the others 0. The objects
- * that the fields point to must outlive the worker. */
+/* What one thread keeps from job to job. The caller sets the first nine fields, but for resources.pool, and leaves the
+ * others 0. The objects that the fields point to must outlive the worker. */
 struct job_worker {
     const struct job_settings *settings;                                                  /* of the next job */
-    const struct request *wanted;                                                         /* by the next job */
+    const struct recipe *recipe;                                                          /* likewise */
     struct workers *workers;                                                              /* of which this is one */
     struct outputs *outputs;                                                              /* that all workers share */
     void (*report)(void *context, const struct job_result *result, enum job_event event); /* on the job's thread */
     void *context;                                                                        /* of `report` */
-    struct request request; /* for this worker; job_run changes it to the one that is wanted */
-    int threads;            /* of the CPU for one image; 0: one for each processor */
-    bool is_cpu_only;       /* no image will need memory for a GPU, by this request */
-    bool has_gpu;           /* by another request it may */
+    struct resources resources;
+    int threads;  /* of the CPU for one image; 0 for one on each processor */
+    bool has_gpu; /* an image may need memory for a GPU, if its recipe does not exclude it */
 
     struct thread_pool pool;
     struct pipeline pipeline;
@@ -162,9 +161,8 @@ struct job_worker {
     atomic_int step;       /* enum job_step; `report` may set it to JOB_STEP_NONE */
 };
 
-/* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close, also after a
- * failure. */
-bool job_worker_open(struct job_worker *worker, struct error *error);
+/* Open the pipeline of a worker, and its pool, which starts no thread yet. Release with job_worker_close. */
+void job_worker_open(struct job_worker *worker);
 
 /* Release the pipeline, the pool and the reserved memory. Does nothing to a worker of zeros. */
 void job_worker_close(struct job_worker *worker);

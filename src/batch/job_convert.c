@@ -14,6 +14,12 @@
 
 /* ---- Memory ---- */
 
+/* Will no image by the worker's recipe need memory for a GPU? */
+static bool is_cpu_only(const struct job_worker *worker)
+{
+    return !worker->has_gpu || worker->recipe->choice == CHOICE_CPU;
+}
+
 /* The codec that will surely write the rows as they are filtered. NULL if the image may have to be whole, for a GPU or
  * to turn it upright. */
 static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct conversion *conversion,
@@ -24,7 +30,7 @@ static const struct codec *find_streaming_writer(const struct job_worker *worker
     const struct codec *encoder =
         codec_find_writer(conversion->result->output_format, produced, &conversion->codec, NULL);
     const bool stays = worker->settings->keep_orientation || conversion->metadata.orientation <= 1;
-    const bool streams = worker->is_cpu_only && codec_reads_rows(&conversion->info) && stays && encoder != NULL &&
+    const bool streams = is_cpu_only(worker) && codec_reads_rows(&conversion->info) && stays && encoder != NULL &&
                          codec_writes_rows(encoder);
     return streams ? encoder : NULL;
 }
@@ -45,11 +51,13 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
                                               : row < max           ? (int)(max / row)
                                                                     : 1};
-    const size_t need = pipeline_stream_need(&worker->request, shape, &in_order, &sink);
+    const size_t need = pipeline_stream_need(worker->recipe, worker->resources.pool, shape, &in_order, &sink);
     struct row_source any_order = in_order;
     any_order.any_order = true;
     any_order.multiple = CODEC_UNIT_ROWS;
-    const size_t other = info->codec->any_order ? pipeline_stream_need(&worker->request, shape, &any_order, &sink) : 0;
+    const size_t other = info->codec->any_order
+                             ? pipeline_stream_need(worker->recipe, worker->resources.pool, shape, &any_order, &sink)
+                             : 0;
     return need > other ? need : other;
 }
 
@@ -62,7 +70,7 @@ static struct image produced_shape(const struct job_worker *worker, const struct
         upright.height = conversion->image.width;
     }
     produced = upright;
-    return request_resize(&worker->request, &produced, NULL) ? produced : upright;
+    return recipe_resize(worker->recipe, &produced, NULL) ? produced : upright;
 }
 
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
@@ -97,8 +105,8 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const bool is_stream = codec_plan_stream(conversion->result->output_format, &conversion->codec) != NULL;
     const size_t before = image_bytes(shape), after = image_bytes(&produced);
     struct job_memory need = {
-        .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->request.linear ? sizeof(struct linear) : 0),
-        .kept = worker->is_cpu_only ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size,
+        .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->recipe->linear ? sizeof(struct linear) : 0),
+        .kept = is_cpu_only(worker) ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size,
     };
     if (encoder != NULL) {
         conversion->streaming =
@@ -123,7 +131,9 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
                   (reader > 3 * samples ? reader - 3 * samples : 0) +
                   (writer > 2 * samples ? writer - 2 * samples : 0) +
                   (conversion->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
-                  (worker->request.count > 0 ? pipeline_stream_need(&worker->request, shape, &image, &sink) : 0);
+                  (worker->recipe->chain->count > 0
+                       ? pipeline_stream_need(worker->recipe, worker->resources.pool, shape, &image, &sink)
+                       : 0);
     return need;
 }
 
@@ -211,15 +221,14 @@ static bool orient_shape(const struct job_settings *settings, struct conversion 
 /* Find the size of the image after the filters, and let the metadata be of that. */
 static bool resize_shape(const struct job_worker *worker, struct conversion *conversion)
 {
-    const struct request *request = &worker->request;
+    const struct filter_chain *chain = worker->recipe->chain;
     const struct image *image = &conversion->image;
     struct image *produced = &conversion->produced;
     struct error *error = &conversion->result->error;
     *produced = *image;
-    for (size_t i = 0; i < request->count; i++) {
-        conversion->result->not_enlarged |=
-            filter_resize_stays(&request->filters[i], produced->width, produced->height);
-        if (!filter_resize(&request->filters[i], &produced->width, &produced->height, error))
+    for (size_t i = 0; i < chain->count; i++) {
+        conversion->result->not_enlarged |= filter_resize_stays(&chain->filters[i], produced->width, produced->height);
+        if (!filter_resize(&chain->filters[i], &produced->width, &produced->height, error))
             return false;
     }
     return metadata_resize(&conversion->metadata, image->width, image->height, produced->width, produced->height,
@@ -278,7 +287,8 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
         .gpu_decodes = conversion->gpu.io.decodes,
         .gpu_encodes = conversion->gpu.io.encodes,
     };
-    conversion->backend = pipeline_choose(&worker->pipeline, &conversion->planned, &conversion->result->phases);
+    conversion->backend =
+        pipeline_choose(&worker->pipeline, worker->recipe, &conversion->planned, &conversion->result->phases);
 }
 
 bool job_decode(struct job_worker *worker, struct conversion *conversion)
@@ -287,9 +297,9 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
     result->input_bytes = conversion->size;
     if (!orient_shape(worker->settings, conversion) || !resize_shape(worker, conversion))
         return false;
-    if (!worker->is_cpu_only)
+    if (!is_cpu_only(worker))
         find_gpu_codecs(worker->settings, conversion);
-    choose_backend(worker, conversion, worker->request.alpha);
+    choose_backend(worker, conversion, worker->recipe->alpha);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
     const bool decodes = conversion->backend == BACKEND_CPU || conversion->gpu.decoder == NULL;
     if (decodes && !open_input(conversion))
@@ -298,9 +308,12 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
                           conversion->orientation <= 1 && conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
-    if (worker->request.linear)
+    struct linear *linear = worker->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
+    if (worker->recipe->linear && linear == NULL)
+        return false;
+    if (linear != NULL)
         result->curve = metadata_set_linear(&conversion->metadata, conversion->image.channels <= 2,
-                                            conversion->image.bits, worker->pipeline.linear, &result->unread_curves);
+                                            conversion->image.bits, linear, &result->unread_curves);
     if (worker->settings->strip)
         metadata_free(&conversion->metadata);
     describe_input(conversion);
@@ -313,11 +326,11 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
 static void note_variants(const struct pipeline *pipeline, struct job_result *result)
 {
     size_t used = 0;
-    for (size_t i = 0; i < pipeline->request->count && used < sizeof result->variants; i++)
+    for (size_t i = 0; i < pipeline->recipe->chain->count && used < sizeof result->variants; i++)
         used += (size_t)snprintf(result->variants + used, sizeof result->variants - used, "%s%s", i > 0 ? "," : "",
-                                 pipeline->plans[i].variant->name);
+                                 pipeline->planned->plans[i].variant->name);
     result->backend = pipeline->backend;
-    result->device = pipeline->backend == BACKEND_CUDA ? pipeline->request->device : -1;
+    result->device = pipeline->backend == BACKEND_CUDA ? pipeline->resources->device : -1;
 }
 
 /* Plan the filters, where alpha takes part as ALPHA says. The cost depends on that, so choose the backend again. */
@@ -327,7 +340,8 @@ static bool plan_filters(struct job_worker *worker, struct conversion *conversio
     if (alpha != conversion->planned.alpha)
         choose_backend(worker, conversion, alpha);
     conversion->planned.shape = conversion->image;
-    return pipeline_plan(&worker->pipeline, &conversion->planned, conversion->backend, &result->phases, &result->error);
+    return pipeline_plan(&worker->pipeline, worker->recipe, &conversion->planned, conversion->backend, &result->phases,
+                         &result->error);
 }
 
 /* Not all pixels are opaque, as they were expected to be: plan again. Rows that stream begin again. */
@@ -339,7 +353,7 @@ static bool plan_translucent(struct job_worker *worker, struct conversion *conve
         if (!open_input(conversion))
             return false;
     }
-    return plan_filters(worker, conversion, worker->request.alpha);
+    return plan_filters(worker, conversion, worker->recipe->alpha);
 }
 
 /* Decode the whole image on the CPU, unless that is done. It is filtered once, so it must be known before whether it is
@@ -413,7 +427,7 @@ static bool encode_image(struct job_worker *worker, struct conversion *conversio
     if (is_encoded)
         result->encoder = conversion->gpu.encoder;
     bool done = !is_encoded || wrap_output(conversion, &size);
-    if (!worker->request.page_locked) { /* a single image: encoding can use the memory */
+    if (!worker->resources.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
         job_release_buffers(worker);
     }
@@ -462,7 +476,7 @@ static bool stream_image(struct job_worker *worker, struct conversion *conversio
  * stream are assumed to be opaque, until one is not. */
 static bool is_opaque(const struct job_worker *worker, const struct conversion *conversion)
 {
-    return worker->request.alpha == ALPHA_PREMULTIPLY && image_has_alpha(&conversion->image) &&
+    return worker->recipe->alpha == ALPHA_PREMULTIPLY && image_has_alpha(&conversion->image) &&
            (conversion->image.samples == NULL || image_is_opaque(&conversion->image));
 }
 
@@ -471,7 +485,7 @@ static bool plan_image(struct job_worker *worker, struct conversion *conversion)
 {
     const bool opaque = is_opaque(worker, conversion);
     conversion->expects_opaque = opaque && conversion->image.samples == NULL;
-    return plan_filters(worker, conversion, opaque ? ALPHA_KEEP : worker->request.alpha);
+    return plan_filters(worker, conversion, opaque ? ALPHA_KEEP : worker->recipe->alpha);
 }
 
 bool job_plan(struct job_worker *worker, struct conversion *conversion)
@@ -547,7 +561,7 @@ bool job_digest(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const char *expected = conversion->job->digest;
-    const bool filters = worker->request.count > 0;
+    const bool filters = worker->recipe->chain->count > 0;
     if (filters) {
         bool done = plan_image(worker, conversion) && filter_whole(worker, conversion);
         if (!done && atomic_load(&conversion->translucent))

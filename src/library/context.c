@@ -85,13 +85,14 @@ static struct gpuconv_context *open_context(const struct gpuconv_context_options
         return NULL;
     }
     context->process = getpid();
-    context->device_index = o->device;
-    if (o->uses_gpu && !pipeline_open_device(o->device, &context->device, error)) {
+    context->resources = (struct resources){.device = o->device, .pool = &context->pool};
+    if (o->uses_gpu && !pipeline_open_device(o->device, &context->resources.shared, error)) {
         free(context);
         return NULL;
     }
     pthread_mutex_init(&context->mutex, NULL);
     thread_pool_open(&context->pool, o->threads);
+    pipeline_open(&context->pipeline, &context->resources);
     return context;
 }
 
@@ -102,81 +103,16 @@ struct gpuconv_context *gpuconv_context_open(const struct gpuconv_context_option
     return LIBRARY_RESULT(context, &reason, error);
 }
 
-static void close_prepared(struct prepared *prepared)
-{
-    if (prepared == NULL)
-        return;
-    pipeline_close(&prepared->pipeline);
-    filter_release((struct gpuconv_filter *)prepared->recipe.filter);
-    free(prepared);
-}
-
 void gpuconv_context_close(struct gpuconv_context *context)
 {
     /* A child of fork has neither the threads nor the GPU. Another thread of the parent may have held the mutex. */
     if (context == NULL || context->process != getpid())
         return;
-    for (int i = 0; i < PREPARED_MAX; i++)
-        close_prepared(context->prepared[i]);
-    pipeline_close_device(context->device);
+    pipeline_close(&context->pipeline);
+    pipeline_close_device(context->resources.shared);
     thread_pool_close(&context->pool);
     pthread_mutex_destroy(&context->mutex);
     free(context);
-}
-
-/* ---- Plans ---- */
-
-static bool is_same_recipe(const struct recipe *a, const struct recipe *b)
-{
-    return a->filter == b->filter && a->border == b->border && a->alpha == b->alpha &&
-           a->effective_alpha == b->effective_alpha && a->linear == b->linear && a->bits == b->bits;
-}
-
-static bool open_prepared(struct gpuconv_context *context, const struct recipe *recipe, struct prepared *prepared,
-                          struct error *error)
-{
-    *prepared = (struct prepared){
-        .recipe = *recipe,
-        .request =
-            {
-                .filters = recipe->filter->filters,
-                .count = recipe->filter->count,
-                .border = recipe->border,
-                .alpha = recipe->alpha,
-                .linear = recipe->linear,
-                .choice = context->device != NULL ? CHOICE_CUDA : CHOICE_CPU,
-                .device = context->device_index,
-                .pool = &context->pool,
-            },
-    };
-    atomic_fetch_add(&((struct gpuconv_filter *)recipe->filter)->references, 1);
-    phases_begin(&prepared->phases);
-    const bool done = pipeline_open(&prepared->pipeline, &prepared->request, error);
-    prepared->pipeline.device = context->device;
-    prepared->pipeline.shares_device = true;
-    return done;
-}
-
-/* Find the pipeline for RECIPE, or open it in place of the one that was not used for the longest time. */
-static struct prepared *find_prepared(struct gpuconv_context *context, const struct recipe *recipe, struct error *error)
-{
-    struct prepared **slot = &context->prepared[0];
-    for (int i = 0; i < PREPARED_MAX; i++) {
-        struct prepared *prepared = context->prepared[i];
-        if (prepared != NULL && is_same_recipe(&prepared->recipe, recipe))
-            return prepared;
-        if (*slot != NULL && (prepared == NULL || prepared->last_call < (*slot)->last_call))
-            slot = &context->prepared[i];
-    }
-    close_prepared(*slot);
-    *slot = malloc(sizeof **slot);
-    if (*slot == NULL) {
-        error_no_memory(error, "the plan of a filter");
-    } else if (!open_prepared(context, recipe, *slot, error)) {
-        close_prepared(*slot);
-        *slot = NULL;
-    }
-    return *slot;
 }
 
 /* ---- Apply ---- */
@@ -184,7 +120,7 @@ static struct prepared *find_prepared(struct gpuconv_context *context, const str
 /* How the images of a call are filtered. */
 struct application {
     struct gpuconv_context *context;
-    struct recipe recipe; /* but for effective_alpha, which depends on each image */
+    struct recipe recipe;
     const struct gpuconv_image *curve_of;
     bool on_device; /* the images are in the memory of the context's GPU */
     void *stream;   /* for these */
@@ -224,46 +160,48 @@ static bool run_copies(struct pipeline *pipeline, const struct image *in, const 
 }
 
 /* Filter one image by the planned pipeline. */
-static bool run_pipeline(const struct application *application, struct pipeline *pipeline, const struct image *in,
-                         struct image *out, struct error *error)
+static bool run_pipeline(const struct application *application, const struct image *in, struct image *out,
+                         struct error *error)
 {
+    struct gpuconv_context *context = application->context;
+    struct pipeline *pipeline = &context->pipeline;
     const struct image shape = {.width = in->width, .height = in->height, .channels = in->channels, .bits = in->bits};
     const struct row_source source = {.image = in};
     const struct row_sink sink = {.image = out, .multiple = 1};
     if (application->on_device)
         return pipeline_queue(pipeline, in, out, &application->stream, error);
-    return application->context->device != NULL ? run_copies(pipeline, in, out, error)
-                                                : pipeline_stream(pipeline, &shape, &source, &sink, error);
+    return context->resources.shared != NULL ? run_copies(pipeline, in, out, error)
+                                             : pipeline_stream(pipeline, &shape, &source, &sink, error);
 }
 
 /* Filter one image. */
 static bool apply_to_image(const struct application *application, const struct image *in, struct image *out,
                            struct error *error)
 {
-    struct recipe recipe = application->recipe;
-    /* An opaque image gets the bytes of a filter that keeps alpha: in 16 bits, which weighing takes, two passes round
-     * otherwise. */
+    struct gpuconv_context *context = application->context;
+    struct pipeline *pipeline = &context->pipeline;
+    struct device *device = context->resources.shared;
+    const struct recipe *recipe = &application->recipe;
+    /* Premultiplied images are filtered with 16 bits, where two passes round differently. So an opaque image is filtered
+     * without. */
     bool is_opaque = false;
-    if (recipe.alpha == ALPHA_PREMULTIPLY && image_has_alpha(in) && recipe.bits < 32) {
+    if (recipe->alpha == ALPHA_PREMULTIPLY && image_has_alpha(in) && in->bits < 32) {
         if (!application->on_device)
             is_opaque = image_is_opaque(in);
-        else if (!pipeline_is_opaque(application->context->device, in, &application->stream, &is_opaque, error))
+        else if (!pipeline_is_opaque(device, in, &application->stream, &is_opaque, error))
             return false;
     }
-    recipe.effective_alpha = is_opaque ? ALPHA_KEEP : recipe.alpha;
-    struct prepared *prepared = find_prepared(application->context, &recipe, error);
-    if (prepared == NULL)
-        return false;
-    prepared->last_call = ++application->context->calls;
-    if (recipe.linear && !set_linear(application, in, prepared->pipeline.linear, error))
+    struct linear *linear = recipe->linear ? pipeline_linear(pipeline, error) : NULL;
+    if (recipe->linear && (linear == NULL || !set_linear(application, in, linear, error)))
         return false;
     const struct pipeline_input input = {
         .shape = {.width = in->width, .height = in->height, .channels = in->channels, .bits = in->bits},
-        .alpha = recipe.effective_alpha,
+        .alpha = is_opaque ? ALPHA_KEEP : recipe->alpha,
     };
-    const enum backend backend = application->context->device != NULL ? BACKEND_CUDA : BACKEND_CPU;
-    return pipeline_plan(&prepared->pipeline, &input, backend, &prepared->phases, error) &&
-           run_pipeline(application, &prepared->pipeline, in, out, error);
+    phases_begin(&context->phases);
+    return pipeline_plan(pipeline, recipe, &input, device != NULL ? BACKEND_CUDA : BACKEND_CPU, &context->phases,
+                         error) &&
+           run_pipeline(application, in, out, error);
 }
 
 /* Copy all IMAGES to a block of memory, which they then are. */
@@ -305,8 +243,8 @@ static bool is_one_launch(const struct application *application, const struct im
     const struct image *first = &images->first;
     struct image shape = *first;
     size_t largest = image_samples(first);
-    for (size_t i = 0; i < recipe->filter->count; i++) {
-        const struct filter *filter = &recipe->filter->filters[i];
+    for (size_t i = 0; i < recipe->chain->count; i++) {
+        const struct filter *filter = &recipe->chain->filters[i];
         if (filter_of_depth(filter, true)->threshold > 0) /* all colours decide about a pixel */
             return false;
         filter_resize(filter, &shape.width, &shape.height, NULL);
@@ -350,7 +288,7 @@ static bool check_memory(const struct gpuconv_context *context, const struct gpu
 {
     if (in->memory != out->memory)
         return error_set(error, ERROR_USAGE, "one image is on the host and the other on a GPU; copy one of them");
-    if (in->memory == GPUCONV_DEVICE && context->device == NULL)
+    if (in->memory == GPUCONV_DEVICE && context->resources.shared == NULL)
         return error_set(error, ERROR_USAGE,
                          "a context on the CPU filters images on the host; open one with uses_gpu, or copy them");
     return in->memory == GPUCONV_DEVICE || options->stream == NULL ||
@@ -411,11 +349,11 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
         .context = context,
         .recipe =
             {
-                .filter = filter,
+                .chain = filter_chain_of(filter),
                 .border = (enum border)options->border,
                 .alpha = alphas[options->alpha],
                 .linear = options->linear != 0,
-                .bits = images[0].first.bits,
+                .choice = context->resources.shared != NULL ? CHOICE_CUDA : CHOICE_CPU,
             },
         .curve_of = options->curve_of,
         .on_device = in->memory == GPUCONV_DEVICE,

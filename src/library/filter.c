@@ -14,29 +14,12 @@
 /* An object for COUNT FILTERS, which it owns from now on. */
 static struct gpuconv_filter *make_object(struct filter *filters, size_t count, struct error *error)
 {
-    struct gpuconv_filter *object = malloc(sizeof *object);
-    if (object == NULL) {
-        error_no_memory(error, "a filter");
-        free(filters);
-        return NULL;
-    }
-    atomic_init(&object->references, 1);
-    object->count = count;
-    object->filters = filters;
-    return object;
-}
-
-void filter_release(struct gpuconv_filter *filter)
-{
-    if (filter == NULL || atomic_fetch_sub(&filter->references, 1) > 1)
-        return;
-    free(filter->filters);
-    free(filter);
+    return (struct gpuconv_filter *)chain_make(filters, count, error);
 }
 
 void gpuconv_filter_close(struct gpuconv_filter *filter)
 {
-    filter_release(filter);
+    chain_release(filter_chain_of(filter));
 }
 
 /* ---- Sources ---- */
@@ -148,14 +131,15 @@ struct gpuconv_filter *gpuconv_filter_make(const struct gpuconv_taps *taps, stru
 
 static struct gpuconv_filter *flip_filter(const struct gpuconv_filter *filter, struct error *error)
 {
-    const size_t count = filter->count;
+    const struct filter_chain *chain = filter_chain_of(filter);
+    const size_t count = chain->count;
     struct filter *flipped = malloc(2 * count * sizeof *flipped);
     if (flipped == NULL) {
         error_no_memory(error, "%zu filters", count);
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
-        flipped[i] = filter->filters[i];
+        flipped[i] = chain->filters[i];
         if (flipped[i].filter16 != NULL) {
             flipped[count + i] = *flipped[i].filter16;
             flipped[i].filter16 = &flipped[count + i];
@@ -176,9 +160,10 @@ struct gpuconv_filter *gpuconv_filter_flip(const struct gpuconv_filter *filter, 
 
 void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv_filter_info *info)
 {
-    *info = (struct gpuconv_filter_info){.count = (int)filter->count, .exact = 1};
-    for (size_t i = 0; i < filter->count; i++) {
-        const struct filter *f = &filter->filters[i];
+    const struct filter_chain *chain = filter_chain_of(filter);
+    *info = (struct gpuconv_filter_info){.count = (int)chain->count, .exact = 1};
+    for (size_t i = 0; i < chain->count; i++) {
+        const struct filter *f = &chain->filters[i];
         int left = 0, right = 0, above = 0, below = 0;
         for (; f != NULL; f = f->filter16) { /* that for more bits may reach farther */
             left = f->anchor_x > left ? f->anchor_x : left;
@@ -197,12 +182,9 @@ void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv
 
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error)
 {
-    bool done = *width >= 1 && *height >= 1 && *width <= RESAMPLE_SIDE_MAX && *height <= RESAMPLE_SIDE_MAX;
-    if (!done)
+    if (*width < 1 || *height < 1 || *width > RESAMPLE_SIDE_MAX || *height > RESAMPLE_SIDE_MAX)
         return error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels", *width, *height);
-    for (size_t i = 0; done && i < filter->count; i++)
-        done = filter_resize(&filter->filters[i], width, height, error);
-    return done;
+    return chain_resize(filter_chain_of(filter), width, height, error);
 }
 
 enum gpuconv_status gpuconv_filter_size(const struct gpuconv_filter *filter, int *width, int *height,
@@ -214,17 +196,18 @@ enum gpuconv_status gpuconv_filter_size(const struct gpuconv_filter *filter, int
 
 static char *describe_filter(const struct gpuconv_filter *filter, int index, bool as_json, struct error *error)
 {
+    const struct filter_chain *chain = filter_chain_of(filter);
     struct text_buffer text = {0};
-    if (index < 0 || (size_t)index >= filter->count) {
-        error_set(error, ERROR_USAGE, "there is no filter %d, only %zu of them, counted from 0", index, filter->count);
+    if (index < 0 || (size_t)index >= chain->count) {
+        error_set(error, ERROR_USAGE, "there is no filter %d, only %zu of them, counted from 0", index, chain->count);
         return NULL;
     }
     if (!as_json) {
-        text.bytes = filter_describe(&filter->filters[index]);
+        text.bytes = filter_describe(&chain->filters[index]);
     } else {
         FILE *stream = text_open(&text);
         if (stream != NULL) {
-            filter_print_json(stream, &filter->filters[index]);
+            filter_print_json(stream, &chain->filters[index]);
             if (!text_close(stream, &text)) {
                 free(text.bytes);
                 text.bytes = NULL;

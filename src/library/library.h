@@ -6,24 +6,23 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "filter/filter.h"
+#include "filter/chain.h"
 #include "image/image.h"
 #include "library/gpuconv.h"
 #include "metadata/metadata.h"
 #include "pipeline/pipeline.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct gpuconv_filter {
-    atomic_int references; /* the caller's, and those of the contexts that keep plans for it */
-    size_t count;
-    struct filter *filters; /* one block with each filter16 */
-};
+/* The caller's filter is a chain. It has the caller's reference, and those of the contexts that keep plans for it. */
+static inline struct filter_chain *filter_chain_of(const struct gpuconv_filter *filter)
+{
+    return (struct filter_chain *)filter;
+}
 
 struct gpuconv_image {
     struct image image;
@@ -31,35 +30,13 @@ struct gpuconv_image {
     struct chroma_subsampling chroma_subsampling; /* of a JPEG that it was decoded from, turned as the image */
 };
 
-/* What a pipeline was opened and planned for. */
-struct recipe {
-    const struct gpuconv_filter *filter;
-    enum border border;
-    enum alpha alpha, effective_alpha;
-    bool linear;
-    int bits;
-};
-
-/* A pipeline that is kept, with its plans. It stays where it is. */
-struct prepared {
-    struct recipe recipe;
-    struct request request;
-    struct pipeline pipeline;
-    struct phases phases;
-    uint64_t last_call;
-};
-
-/* The most pipelines that a context keeps. With a linear one come tables of 0.6 MB. */
-enum { PREPARED_MAX = 16 };
-
 struct gpuconv_context {
     pid_t process;         /* that opened it, and has its threads */
     pthread_mutex_t mutex; /* for all that follows; a pool and a pipeline serve one thread at a time */
     struct thread_pool pool;
-    struct device *device; /* NULL: the CPU filters */
-    int device_index;
-    struct prepared *prepared[PREPARED_MAX]; /* NULL after the last */
-    uint64_t calls;
+    struct resources resources; /* its `shared` is NULL if the CPU filters */
+    struct pipeline pipeline;
+    struct phases phases;
 };
 
 /* The status of a call that is DONE, or failed for the reason FROM, which is copied TO the caller's struct. */
@@ -76,9 +53,6 @@ bool library_check_context(const struct gpuconv_context *context, struct error *
 
 /* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. */
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error);
-
-/* Release one reference. */
-void filter_release(struct gpuconv_filter *filter);
 
 /* ---- view.c ---- */
 

@@ -32,30 +32,30 @@ bool pipeline_may_have_gpu(void)
     return device_may_exist();
 }
 
-bool gpu_check(const struct request *request, struct error *error)
+bool gpu_check(const struct resources *resources, struct error *error)
 {
     int count;
-    if (!gpu_start_wait(request->start, GPU_DRIVER, error) || !device_count(&count, error))
+    if (!gpu_start_wait(resources->start, GPU_DRIVER, error) || !device_count(&count, error))
         return false;
-    if (request->device >= count)
+    if (resources->device >= count)
         return error_set(error, ERROR_NO_GPU, "there is no GPU %d, only %d of them, counted from 0 (gpuconv --devices)",
-                         request->device, count);
+                         resources->device, count);
     return true;
 }
 
 bool gpu_open(struct pipeline *pipeline, struct error *error)
 {
-    const struct request *request = pipeline->request;
+    const struct resources *resources = pipeline->resources;
     if (pipeline->device == NULL) {
-        if (!gpu_start_wait(request->start, GPU_CONTEXT, error) ||
-            !device_open(request->device, &pipeline->device, error))
+        if (!gpu_start_wait(resources->start, GPU_CONTEXT, error) ||
+            !device_open(resources->device, &pipeline->device, error))
             return false;
         phases_end(pipeline->phases, PHASE_CONTEXT);
     }
 
     const struct device_info *info = device_get_info(pipeline->device);
-    for (size_t i = 0; i < request->count; i++) {
-        const struct variant *variant = pipeline->plans[i].variant;
+    for (size_t i = 0; i < pipeline->recipe->chain->count; i++) {
+        const struct variant *variant = pipeline->planned->plans[i].variant;
         if (variant->capability > info->capability)
             return error_set(error, ERROR_WORK,
                              "the variant %s needs a GPU of compute capability %d.%d and %s has %d.%d; choose another "
@@ -66,27 +66,23 @@ bool gpu_open(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-void gpu_forget_taps(struct pipeline *pipeline, size_t number)
+void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t number)
 {
-    if (pipeline->taps == NULL)
+    if (planned->taps == NULL)
         return;
-    device_free_taps(pipeline->device, pipeline->taps[number]);
-    pipeline->taps[number] = NULL;
+    device_free_taps(pipeline->device, planned->taps[number]);
+    planned->taps[number] = NULL;
 }
 
 void gpu_close(struct pipeline *pipeline, bool is_last)
 {
-    if (is_last && pipeline->device != NULL && pipeline->request->start != NULL)
+    if (is_last && pipeline->device != NULL && pipeline->resources->start != NULL)
         device_abandon(pipeline->device);
     pipeline_shrink(pipeline);
-    for (size_t i = 0; i < pipeline->request->count; i++)
-        gpu_forget_taps(pipeline, i);
-    free(pipeline->taps);
-    pipeline->taps = NULL;
-    if (!pipeline->shares_device)
+    plans_free_taps(pipeline);
+    if (pipeline->resources->shared == NULL)
         device_close(pipeline->device);
     pipeline->device = NULL;
-    pipeline->has_taps = false;
 }
 
 /* ---- Buffers ---- */
@@ -199,13 +195,13 @@ void gpu_find_largest(const struct pipeline *pipeline, const struct image *image
 {
     struct image shape = *image;
     *planes = *samples = 0;
-    for (size_t i = 0; i <= pipeline->request->count; i++) {
+    for (size_t i = 0; i <= pipeline->recipe->chain->count; i++) {
         struct plane unused = {0};
         const size_t own = gpu_lay_out(pipeline, &shape, &unused), bytes = image_bytes(&shape);
         *planes = own > *planes ? own : *planes;
         *samples = bytes > *samples ? bytes : *samples;
-        if (i < pipeline->request->count)
-            filter_resize(&pipeline->request->filters[i], &shape.width, &shape.height, NULL);
+        if (i < pipeline->recipe->chain->count)
+            filter_resize(&pipeline->recipe->chain->filters[i], &shape.width, &shape.height, NULL);
     }
 }
 
@@ -231,7 +227,7 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
     return done && reserve_codecs(pipeline, image, result, io, workspace, error) &&
-           (!pipeline->request->page_locked || !has_samples ||
+           (!pipeline->resources->page_locked || !has_samples ||
             grow_device(device, &pipeline->page_locked, sample_bytes, device_allocate_locked, device_release_locked,
                         error));
 }
@@ -315,11 +311,11 @@ static bool queue_filter(struct pipeline *pipeline, size_t number, const struct 
                          bool uploads, struct error *error)
 {
     struct device *device = pipeline->device;
-    struct plan *plan = &pipeline->plans[number];
-    if (pipeline->taps == NULL)
+    struct plan *plan = &pipeline->planned->plans[number];
+    if (pipeline->planned->taps == NULL)
         return (!uploads || variant_prepare(plan, device, error)) &&
                plan->variant->launch(plan, device, from, to, error);
-    if (!device_use_taps(device, pipeline->taps[number], error))
+    if (!device_use_taps(device, pipeline->planned->taps[number], error))
         return false;
     const bool done = plan->variant->launch(plan, device, from, to, error);
     return device_end_taps(device, done ? error : NULL) && done;
@@ -331,7 +327,7 @@ static void resize_workspace(const struct pipeline *pipeline, size_t number, str
 {
     struct image *image = &workspace->image;
     const int count = planes->count;
-    filter_resize(&pipeline->request->filters[number], &image->width, &image->height, NULL);
+    filter_resize(&pipeline->recipe->chain->filters[number], &image->width, &image->height, NULL);
     if (planes->width == image->width && planes->height == image->height)
         return;
     gpu_lay_out(pipeline, image, planes);
@@ -341,9 +337,9 @@ static void resize_workspace(const struct pipeline *pipeline, size_t number, str
 bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
                      const struct workspace *workspace, struct error *error)
 {
-    const enum alpha alpha = request_alpha(pipeline->request, pipeline->effective_alpha, number);
+    const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, number);
     const struct image *image = &workspace->image;
-    return (workspace->linear == NULL || !filter_resizes(&pipeline->request->filters[number]) ||
+    return (workspace->linear == NULL || !filter_resizes(&pipeline->recipe->chain->filters[number]) ||
             device_fill(pipeline->device, image->samples, 0, image_bytes(image), error)) &&
            device_merge(pipeline->device, planes, alpha, workspace->linear, image, error);
 }
@@ -360,13 +356,13 @@ static bool copy_planes(const struct pipeline *pipeline, const struct plane *fro
 bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
                        int *in, struct error *error)
 {
-    const struct request *request = pipeline->request;
+    const struct recipe *recipe = pipeline->recipe;
     struct device *device = pipeline->device;
     const bool has_image = workspace->image.samples != NULL;
-    const bool merges = has_image && request_merges_between(request, pipeline->effective_alpha, image);
+    const bool merges = has_image && recipe_merges_between(recipe, pipeline->effective_alpha, image);
     *in = 0;
-    for (size_t i = 0; i < request->count; i++, *in = !*in) {
-        const enum alpha alpha = request_alpha(request, pipeline->effective_alpha, i);
+    for (size_t i = 0; i < recipe->chain->count; i++, *in = !*in) {
+        const enum alpha alpha = recipe_alpha(recipe, pipeline->effective_alpha, i);
         struct plane *from = &workspace->planes[*in], *to = &workspace->planes[!*in];
         if (i > 0 && merges && !gpu_merge_after(pipeline, i - 1, from, workspace, error))
             return false;
@@ -376,7 +372,7 @@ bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, str
         resize_workspace(pipeline, i, workspace, to);
         if (!queue_filter(pipeline, i, from, to, uploads, error))
             return false;
-        if (!has_image && request->count > 1 && !copy_planes(pipeline, from, to, error))
+        if (!has_image && recipe->chain->count > 1 && !copy_planes(pipeline, from, to, error))
             return false;
     }
     return true;
@@ -385,10 +381,23 @@ bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, str
 /* Are the taps of the only filter where its kernels read them? */
 static bool has_taps(const struct pipeline *pipeline)
 {
-    const struct constant_memory *memory = pipeline->request->constant_memory;
-    const struct plan *plan = &pipeline->plans[0];
-    return pipeline->has_taps && memory->variant == plan->variant && memory->request == pipeline->request->id &&
-           memory->sample == plan->sample;
+    const struct constant_memory *memory = pipeline->resources->constant_memory;
+    const struct planned *planned = pipeline->planned;
+    return pipeline->uploaded == planned && memory->variant == planned->plans[0].variant &&
+           memory->sample == planned->sample && recipe_equal(&memory->recipe, &planned->recipe);
+}
+
+/* Note whose taps constant memory has now: those of the only filter, or parts of several. Its lock is held. */
+static void note_upload(struct pipeline *pipeline, bool is_whole)
+{
+    struct constant_memory *memory = pipeline->resources->constant_memory;
+    struct planned *planned = pipeline->planned;
+    pipeline->uploaded = is_whole ? planned : NULL;
+    memory->variant = is_whole ? planned->plans[0].variant : NULL;
+    memory->sample = planned->sample;
+    chain_keep(planned->recipe.chain);
+    chain_release(memory->recipe.chain);
+    memory->recipe = planned->recipe;
 }
 
 /* Run the filters. All streams of a GPU share its constant memory. If this pipeline's taps are there, hold the lock for
@@ -398,7 +407,7 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
                         struct error *error)
 {
     struct device *device = pipeline->device;
-    struct constant_memory *memory = pipeline->request->constant_memory;
+    struct constant_memory *memory = pipeline->resources->constant_memory;
     bool uploads = true;
     if (memory != NULL) {
         pthread_rwlock_rdlock(&memory->lock);
@@ -416,10 +425,7 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
                 device_mark(device, MARK_CONVOLVE, error);
     if (memory != NULL && uploads) {
         done = device_wait(device, done ? error : NULL) && done;
-        pipeline->has_taps = done && pipeline->request->count == 1;
-        memory->variant = pipeline->has_taps ? pipeline->plans[0].variant : NULL;
-        memory->request = pipeline->request->id;
-        memory->sample = pipeline->plans[0].sample;
+        note_upload(pipeline, done && pipeline->recipe->chain->count == 1);
         pthread_rwlock_unlock(&memory->lock);
     }
     return done;
@@ -431,8 +437,8 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
 static bool queue_image(struct pipeline *pipeline, const struct image *image, const void *samples, struct gpu_io *io,
                         struct workspace *workspace, struct error *error)
 {
-    const struct request *request = pipeline->request;
-    const enum alpha first = request_alpha(request, pipeline->effective_alpha, 0);
+    const struct recipe *recipe = pipeline->recipe;
+    const enum alpha first = recipe_alpha(recipe, pipeline->effective_alpha, 0);
     struct device *device = pipeline->device;
     int in;
     workspace->planes[0].count = image_planes(image, first);
@@ -440,7 +446,7 @@ static bool queue_image(struct pipeline *pipeline, const struct image *image, co
            device_mark(device, MARK_INPUT, error) &&
            device_split(device, &workspace->image, first, workspace->linear, &workspace->planes[0], error) &&
            device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &in, error) &&
-           gpu_merge_after(pipeline, request->count - 1, &workspace->planes[in], workspace, error) &&
+           gpu_merge_after(pipeline, recipe->chain->count - 1, &workspace->planes[in], workspace, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 
@@ -468,7 +474,7 @@ static bool add_device_times(struct pipeline *pipeline, const struct gpu_io *io,
         [MARK_OUTPUT] = io->encodes != GPU_CODEC_NONE ? PHASE_ENCODE : PHASE_DOWNLOAD,
     };
     for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
-        if (mark == MARK_LOCK && pipeline->request->constant_memory == NULL)
+        if (mark == MARK_LOCK && pipeline->resources->constant_memory == NULL)
             continue; /* there was no lock to wait for */
         float milliseconds;
         if (!device_elapsed(pipeline->device, mark - 1, mark, &milliseconds, error))
@@ -483,17 +489,17 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
                 struct error *error)
 {
     struct device *device = pipeline->device;
-    const struct request *request = pipeline->request;
+    const struct resources *resources = pipeline->resources;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
     struct workspace workspace = {0};
     struct gpu_io none = {0};
     io = io != NULL ? io : &none;
     const bool decodes = io->decodes != GPU_CODEC_NONE, encodes = io->encodes != GPU_CODEC_NONE;
     *intact = true;
-    bool done =
-        request_resize(request, result, error) && reserve_workspace(pipeline, image, result, io, &workspace, error);
+    bool done = recipe_resize(pipeline->recipe, result, error) &&
+                reserve_workspace(pipeline, image, result, io, &workspace, error);
     phases_end(pipeline->phases, PHASE_BUFFERS);
-    if (done && request->page_locked && (!decodes || !encodes)) {
+    if (done && resources->page_locked && (!decodes || !encodes)) {
         result->samples = pipeline->page_locked.data;
         if (!decodes) {
             memcpy(result->samples, image->samples, image_bytes(image));
@@ -503,8 +509,8 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
     done = done && queue_image(pipeline, image, result->samples, io, &workspace, error) && device_wait(device, error);
     if (done) {
-        if (!encodes && !request->page_locked &&
-            (decodes || request->choice == CHOICE_AUTO || image_bytes(result) > image_bytes(image)))
+        if (!encodes && !resources->page_locked &&
+            (decodes || pipeline->recipe->choice == CHOICE_AUTO || image_bytes(result) > image_bytes(image)))
             aside = malloc(image_bytes(result));
         if (aside != NULL)
             result->samples = aside;
@@ -517,7 +523,7 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
     if (!done)
         device_wait(device, NULL);
     if (workspace.reads_taps)
-        pthread_rwlock_unlock(&request->constant_memory->lock);
+        pthread_rwlock_unlock(&resources->constant_memory->lock);
     if (done && aside != NULL) {
         free(image->samples);
         image->samples = aside;

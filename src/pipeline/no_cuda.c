@@ -48,9 +48,9 @@ void gpu_start_end(struct gpu_start *start)
     (void)start;
 }
 
-bool gpu_check(const struct request *request, struct error *error)
+bool gpu_check(const struct resources *resources, struct error *error)
 {
-    (void)request;
+    (void)resources;
     return no_cuda(error);
 }
 
@@ -98,9 +98,9 @@ void pipeline_shrink(struct pipeline *pipeline)
     (void)pipeline;
 }
 
-void gpu_forget_taps(struct pipeline *pipeline, size_t number)
+void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t number)
 {
-    (void)pipeline, (void)number;
+    (void)pipeline, (void)planned, (void)number;
 }
 
 void gpu_close(struct pipeline *pipeline, bool is_last)

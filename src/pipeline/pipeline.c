@@ -4,6 +4,7 @@
  * work. */
 #include "pipeline/pipeline_internal.h"
 
+#include "base/parallel.h"
 #include "base/vector/instruction_sets.h"
 #include "image/linear.h"
 #include "kernels/device/device.h"
@@ -11,81 +12,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Plans ---- */
-
-/* Make the plans for pipeline->work on BACKEND. A plan of the last image is kept where its variant and sample type are
- * the same: all else comes from the request. */
-static bool make_plans(struct pipeline *pipeline, enum backend backend, struct error *error)
-{
-    const struct request *request = pipeline->request;
-    /* A CPU that took over from a GPU makes its own choice. */
-    const bool named = request->variant != NULL && request->variant->backend == backend;
-    struct image shape = {.width = pipeline->work.width, .height = pipeline->work.height};
-    pipeline->backend = backend;
-    for (size_t i = 0; i < request->count; i++) {
-        const struct filter *filter = &request->filters[i];
-        const struct variant *variant = named ? request->variant : variant_choose(filter, backend, &pipeline->work);
-        struct plan *plan = &pipeline->plans[i];
-        if (plan->variant != variant || plan->sample != pipeline->work.sample) {
-            plan_free(plan);
-            pipeline->has_taps = false;
-            gpu_forget_taps(pipeline, i);
-            if (!variant_plan(plan, filter, request->border, pipeline->work.sample, variant, error))
-                return false;
-            plan->pool = request->pool;
-        } else if (!filter_resizes(filter)) {
-            continue;
-        } else if (plan->columns.from != shape.height || plan->rows.from != shape.width) {
-            pipeline->has_taps = false;
-            gpu_forget_taps(pipeline, i);
-        }
-        if (!plan_resize(plan, shape.width, shape.height, error) ||
-            !filter_resize(filter, &shape.width, &shape.height, error)) {
-            plan_free(plan);
-            return false;
-        }
-        /* On a GPU, the upload of the taps waits for the lock of constant memory: see run_filters in cuda.c. */
-        if (variant->backend == BACKEND_CPU && !variant_prepare(plan, NULL, error)) {
-            plan_free(plan);
-            return false;
-        }
-    }
-    return true;
-}
+/* ---- Checks ---- */
 
 /* Check that the named variant, if there is one, accepts the filters and the sample type. */
-static bool check_named_variant(const struct request *request, enum sample sample, struct error *error)
+static bool check_named_variant(const struct recipe *recipe, enum sample sample, struct error *error)
 {
     struct plan plan;
-    for (size_t i = 0; request->variant != NULL && i < request->count; i++)
-        if (!variant_plan(&plan, &request->filters[i], request->border, sample, request->variant, error))
+    for (size_t i = 0; recipe->variant != NULL && i < recipe->chain->count; i++)
+        if (!variant_plan(&plan, &recipe->chain->filters[i], recipe->border, sample, recipe->variant, error))
             return false;
     return true;
 }
 
 /* Black borders weigh alpha in another way, which needs other planes. */
-static bool check_resize(const struct request *request, struct error *error)
+static bool check_resize(const struct recipe *recipe, struct error *error)
 {
-    return request->count == 1 || request->border != BORDER_ZERO || !request_resizes(request) ||
+    return recipe->chain->count == 1 || recipe->border != BORDER_ZERO || !recipe_resizes(recipe) ||
            error_set(error, ERROR_USAGE,
                      "resize and another filter do not go together with the border zero; choose another border, or "
                      "resize in a run of its own");
 }
 
-bool pipeline_check(const struct request *request, struct error *error)
+bool pipeline_check(const struct recipe *recipe, struct error *error)
 {
-    if (!check_resize(request, error))
-        return false;
     const struct image shape = {.channels = 3, .bits = 8};
-    return check_named_variant(request, request_work(request, request->alpha, &shape).sample, error);
+    return check_resize(recipe, error) &&
+           check_named_variant(recipe, recipe_work(recipe, recipe->alpha, &shape, 1).sample, error);
 }
 
-bool pipeline_check_gpu(const struct request *request, struct error *error)
+bool pipeline_check_gpu(const struct recipe *recipe, const struct resources *resources, struct error *error)
 {
-    if (request->choice != CHOICE_CUDA)
+    if (recipe->choice != CHOICE_CUDA)
         return true;
     struct error reason;
-    if (gpu_check(request, &reason))
+    if (gpu_check(resources, &reason))
         return true;
     return error_set(error, reason.code, "no GPU can be used: %s; --backend cpu works on every machine",
                      reason.message);
@@ -101,11 +61,12 @@ int pipeline_gpus(void)
 /* ---- The choice of the backend ---- */
 
 /* The work. In a batch, it is that of all images; their number is estimated as if all files had the size of this one. */
-static struct total_work total_work(const struct request *request, const struct pipeline_input *input)
+static struct total_work total_work(const struct pipeline *pipeline, const struct pipeline_input *input)
 {
-    const struct batch_choice *batch = request->batch;
+    const struct resources *resources = pipeline->resources;
+    const struct batch_choice *batch = resources->batch;
     struct total_work work = {
-        .image = request_work(request, input->alpha, &input->shape),
+        .image = recipe_work(pipeline->recipe, input->alpha, &input->shape, thread_pool_threads(resources->pool)),
         .gpu_decodes = input->gpu_decodes,
         .gpu_encodes = input->gpu_encodes,
     };
@@ -118,23 +79,24 @@ static struct total_work total_work(const struct request *request, const struct 
 }
 
 /* How long that is expected to take. */
-static struct backend_seconds expected_seconds(const struct request *request, const struct pipeline_input *input)
+static struct backend_seconds expected_seconds(const struct pipeline *pipeline, const struct total_work *work)
 {
-    const struct total_work work = total_work(request, input);
-    return cost_backends(request->filters, request->count, &work);
+    const struct filter_chain *chain = pipeline->recipe->chain;
+    return cost_backends(chain->filters, chain->count, work);
 }
 
 /* Choose for a single image. Where the CPU is expected to be faster, CUDA is not started at all. */
 static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_input *input, struct phases *phases)
 {
-    const struct request *request = pipeline->request;
-    const struct backend_seconds seconds = expected_seconds(request, input);
+    const struct resources *resources = pipeline->resources;
+    const struct total_work work = total_work(pipeline, input);
+    const struct backend_seconds seconds = expected_seconds(pipeline, &work);
     const double cpu = 1e3 * seconds.cpu, cuda = 1e3 * seconds.cuda;
     const bool is_faster = cuda < cpu;
     bool uses_gpu = false;
     if (is_faster) {
-        gpu_start_begin(request->start);
-        uses_gpu = gpu_check(request, &pipeline->why);
+        gpu_start_begin(resources->start);
+        uses_gpu = gpu_check(resources, &pipeline->why);
         phases_end(phases, uses_gpu || pipeline_may_have_gpu() ? PHASE_DRIVER : PHASE_PLAN);
     }
     if (uses_gpu)
@@ -149,10 +111,11 @@ static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_in
 }
 
 /* Choose for all images of a batch that are like this one. Call with batch->mutex held. */
-static enum choice choose_for_kind(const struct request *request, const struct pipeline_input *input)
+static enum choice choose_for_kind(const struct pipeline *pipeline, const struct pipeline_input *input)
 {
-    struct batch_choice *batch = request->batch;
-    const struct backend_seconds seconds = expected_seconds(request, input);
+    struct batch_choice *batch = pipeline->resources->batch;
+    const struct total_work work = total_work(pipeline, input);
+    const struct backend_seconds seconds = expected_seconds(pipeline, &work);
     if (seconds.cuda >= seconds.cpu) {
         if (!batch->uses_gpus && pipeline_may_have_gpu())
             error_set(&batch->why, ERROR_NONE,
@@ -170,15 +133,16 @@ static enum choice choose_for_kind(const struct request *request, const struct p
 }
 
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
- * as their start takes: at worst that costs twice the time of who knows. Call with batch->mutex held. */
-static enum choice choose_in_stream(const struct request *request, const struct pipeline_input *input)
+ * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). Call with
+ * batch->mutex held. */
+static enum choice choose_in_stream(const struct pipeline *pipeline, const struct pipeline_input *input)
 {
-    struct batch_choice *batch = request->batch;
-    struct total_work work = total_work(request, input);
+    struct batch_choice *batch = pipeline->resources->batch;
+    struct total_work work = total_work(pipeline, input);
     work.images = 1;
-    const struct backend_seconds one = cost_backends(request->filters, request->count, &work);
+    const struct backend_seconds one = expected_seconds(pipeline, &work);
     work.images = 2;
-    const struct backend_seconds two = cost_backends(request->filters, request->count, &work);
+    const struct backend_seconds two = expected_seconds(pipeline, &work);
     const double saved = two.cpu - one.cpu - (two.cuda - one.cuda), start = one.cuda - (two.cuda - one.cuda);
     if (saved <= 0)
         return CHOICE_CPU;
@@ -202,38 +166,48 @@ static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
 }
 
 /* Choose for one image of a batch. */
-static bool choose_in_batch(const struct request *request, const struct pipeline_input *input)
+static bool choose_in_batch(const struct pipeline *pipeline, const struct pipeline_input *input)
 {
-    struct batch_choice *batch = request->batch;
+    struct batch_choice *batch = pipeline->resources->batch;
     pthread_mutex_lock(&batch->mutex);
-    enum choice *kind = &batch->kinds[input->gpu_decodes][input->gpu_encodes];
-    if (batch->images > 0 && *kind == CHOICE_AUTO)
-        *kind = choose_for_kind(request, input);
-    const bool uses_gpu = (batch->images > 0 ? *kind : choose_in_stream(request, input)) == CHOICE_CUDA;
+    enum choice *choice = &batch->choices[input->gpu_decodes][input->gpu_encodes];
+    if (batch->images > 0 && *choice == CHOICE_AUTO)
+        *choice = choose_for_kind(pipeline, input);
+    const bool uses_gpu = (batch->images > 0 ? *choice : choose_in_stream(pipeline, input)) == CHOICE_CUDA;
     pthread_mutex_unlock(&batch->mutex);
-    return uses_gpu && is_ready(batch, request->start);
+    return uses_gpu && is_ready(batch, pipeline->resources->start);
 }
 
-enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct phases *phases)
+/* What the recipe wishes, where there may be a GPU. */
+static enum choice find_choice(const struct pipeline *pipeline)
 {
-    const struct request *request = pipeline->request;
-    bool uses_gpu = request->choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
+    return pipeline->resources->cpu_only ? CHOICE_CPU : pipeline->recipe->choice;
+}
+
+enum backend pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
+                             struct phases *phases)
+{
+    const struct resources *resources = pipeline->resources;
+    pipeline->recipe = recipe;
+    const enum choice choice = find_choice(pipeline);
+    bool uses_gpu = choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
     error_set(&pipeline->why, ERROR_NONE, "asked for");
-    if (uses_gpu && request->choice == CHOICE_CUDA)
-        gpu_start_begin(request->start);
+    if (uses_gpu && choice == CHOICE_CUDA)
+        gpu_start_begin(resources->start);
     else if (uses_gpu)
-        uses_gpu = request->batch != NULL ? choose_in_batch(request, input) : choose_for_image(pipeline, input, phases);
+        uses_gpu =
+            resources->batch != NULL ? choose_in_batch(pipeline, input) : choose_for_image(pipeline, input, phases);
     return uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
 }
 
 /* Can a GPU take an image as large as this, and what the filters make of it? Kernels count its samples in int. */
-static bool check_gpu_size(const struct request *request, const struct image *image, struct error *error)
+static bool check_gpu_size(const struct filter_chain *chain, const struct image *image, struct error *error)
 {
     const size_t max = (size_t)1 << 30;
     struct image shape = *image;
     bool fits = image_samples(&shape) <= max;
-    for (size_t i = 0; fits && i < request->count; i++)
-        fits = !filter_resize(&request->filters[i], &shape.width, &shape.height, NULL) || image_samples(&shape) <= max;
+    for (size_t i = 0; fits && i < chain->count; i++)
+        fits = !filter_resize(&chain->filters[i], &shape.width, &shape.height, NULL) || image_samples(&shape) <= max;
     return fits || error_set(error, ERROR_WORK,
                              "%d x %d pixels of %d channels are too many for a GPU: it takes at most %zu samples; give "
                              "--backend cpu",
@@ -241,20 +215,20 @@ static bool check_gpu_size(const struct request *request, const struct image *im
 }
 
 /* May the CPU take over from a GPU? */
-static bool may_fall_back(const struct request *request)
+static bool may_fall_back(const struct pipeline *pipeline)
 {
-    return request->choice == CHOICE_AUTO || request->cpu_fallback;
+    return pipeline->recipe->choice == CHOICE_AUTO || pipeline->resources->cpu_fallback;
 }
 
 /* Make the plans while the GPU starts, and open it. */
 static bool plan_for_gpu(struct pipeline *pipeline, struct error *error)
 {
     if (pipeline->device == NULL) {
-        if (!gpu_check(pipeline->request, error))
+        if (!gpu_check(pipeline->resources, error))
             return false;
         phases_end(pipeline->phases, PHASE_DRIVER);
     }
-    if (!make_plans(pipeline, BACKEND_CUDA, error))
+    if (!plans_make(pipeline, BACKEND_CUDA, error))
         return false;
     phases_end(pipeline->phases, PHASE_PLAN);
     return gpu_open(pipeline, error);
@@ -266,75 +240,60 @@ static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
     pipeline->fallback = *error;
     gpu_close(pipeline, false);
     phases_end(pipeline->phases, PHASE_CONTEXT);
-    return make_plans(pipeline, BACKEND_CPU, error);
+    return plans_make(pipeline, BACKEND_CPU, error);
 }
 
 /* ---- A pipeline ---- */
 
-void pipeline_end_request(struct pipeline *pipeline)
+void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
 {
-    for (size_t i = 0; pipeline->plans != NULL && i < pipeline->request->count; i++) {
-        gpu_forget_taps(pipeline, i);
-        plan_free(&pipeline->plans[i]);
-    }
-    free(pipeline->plans);
-    free(pipeline->linear);
-    pipeline->plans = NULL;
-    pipeline->linear = NULL;
-    pipeline->has_taps = false;
-    pipeline->device_serial = 0;
+    *pipeline = (struct pipeline){.resources = resources, .backend = BACKEND_CPU, .device = resources->shared};
 }
 
-bool pipeline_begin_request(struct pipeline *pipeline, struct error *error)
+struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error)
 {
-    const struct request *request = pipeline->request;
-    if (!check_resize(request, error))
-        return false;
-    pipeline->plans = calloc(request->count + 1, sizeof *pipeline->plans);
-    if (pipeline->plans == NULL)
-        return error_no_memory(error, "the plans of %zu filters", request->count);
-    return !request->linear || (pipeline->linear = linear_allocate(error)) != NULL;
+    if (pipeline->tables == NULL)
+        pipeline->tables = linear_allocate(error);
+    return pipeline->tables;
 }
 
-bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error)
+bool pipeline_plan(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
+                   enum backend backend, struct phases *phases, struct error *error)
 {
-    *pipeline = (struct pipeline){.request = request, .backend = BACKEND_CPU};
-    return pipeline_begin_request(pipeline, error);
-}
-
-bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
-                   struct phases *phases, struct error *error)
-{
-    const struct request *request = pipeline->request;
+    const struct resources *resources = pipeline->resources;
     const struct image *image = &input->shape;
+    pipeline->recipe = recipe;
+    pipeline->linear = recipe->linear ? pipeline->tables : NULL;
     pipeline->phases = phases;
     atomic_store(&pipeline->progress_permille, -1);
     pipeline->effective_alpha = input->alpha;
-    pipeline->work = request_work(request, input->alpha, image);
-    if (!check_named_variant(request, pipeline->work.sample, error)) { /* not even the CPU may take over */
-        if (image->bits == 8 && !request->linear && check_named_variant(request, SAMPLE_U8, NULL))
+    pipeline->work = recipe_work(recipe, input->alpha, image, thread_pool_threads(resources->pool));
+    if (!check_resize(recipe, error))
+        return false;
+    if (!check_named_variant(recipe, pipeline->work.sample, error)) { /* not even the CPU may take over */
+        if (image->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))
             error_set(
                 error, ERROR_USAGE,
                 "the variant %s takes 8 bits only, which are too few for a translucent picture; give --alpha keep, "
                 "or leave --variant out",
-                request->variant->name);
+                recipe->variant->name);
         return false;
     }
     bool done = false;
-    if (request->choice != CHOICE_CPU &&
-        !check_gpu_size(request, image, &pipeline->why)) { /* the next image may be smaller */
+    if (find_choice(pipeline) != CHOICE_CPU &&
+        !check_gpu_size(recipe->chain, image, &pipeline->why)) { /* the next image may be smaller */
         *error = pipeline->why;
-        done = may_fall_back(request) && make_plans(pipeline, BACKEND_CPU, error);
+        done = may_fall_back(pipeline) && plans_make(pipeline, BACKEND_CPU, error);
     } else if (backend == BACKEND_CPU) {
-        done = make_plans(pipeline, BACKEND_CPU, error);
+        done = plans_make(pipeline, BACKEND_CPU, error);
     } else if (plan_for_gpu(pipeline, error)) {
         done = true;
-    } else if (request->choice == CHOICE_AUTO && request->batch == NULL) { /* this is no failure of the image */
+    } else if (recipe->choice == CHOICE_AUTO && resources->batch == NULL) { /* this is no failure of the image */
         pipeline->why = *error;
         gpu_close(pipeline, false);
-        done = make_plans(pipeline, BACKEND_CPU, error);
+        done = plans_make(pipeline, BACKEND_CPU, error);
     } else {
-        done = may_fall_back(request) && fall_back_to_cpu(pipeline, error);
+        done = may_fall_back(pipeline) && fall_back_to_cpu(pipeline, error);
     }
     phases_end(phases, PHASE_PLAN);
     return done;
@@ -345,7 +304,7 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
     struct device_info info;
     struct error error;
     enum instruction_set set;
-    const int device = pipeline->request->device;
+    const int device = pipeline->resources->device;
     if (pipeline->backend == BACKEND_CUDA && pipeline_describe_gpu(device, &info, &error))
         snprintf(text, size, "%d: %s, compute capability %d.%d", device, info.name, info.capability / 10,
                  info.capability % 10);
@@ -360,7 +319,6 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
 bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result,
                   struct error *error)
 {
-    const struct request *request = pipeline->request;
     bool intact = true;
     *result = *image;
     if (io != NULL)
@@ -369,7 +327,7 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io 
         return true;
     if (io != NULL && (io->needs_cpu_decode || (io->translucent != NULL && atomic_load(io->translucent))))
         return false;
-    if (pipeline->backend == BACKEND_CUDA && !(intact && may_fall_back(request) && fall_back_to_cpu(pipeline, error)))
+    if (pipeline->backend == BACKEND_CUDA && !(intact && may_fall_back(pipeline) && fall_back_to_cpu(pipeline, error)))
         return false;
     if (io != NULL)
         io->encodes = GPU_CODEC_NONE;
@@ -385,11 +343,13 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io 
 void pipeline_leave_gpu(struct pipeline *pipeline)
 {
     gpu_close(pipeline, true);
-    gpu_start_release(pipeline->request->start);
+    gpu_start_release(pipeline->resources->start);
 }
 
 void pipeline_close(struct pipeline *pipeline)
 {
     gpu_close(pipeline, true);
-    pipeline_end_request(pipeline);
+    plans_free(pipeline);
+    free(pipeline->tables);
+    pipeline->tables = NULL;
 }

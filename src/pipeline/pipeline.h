@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * image -> filters -> image, on one backend. The pipeline chooses the backend unless the request does. If a GPU fails
- * that the request does not insist on, the CPU takes over. A pipeline takes one image after another and keeps its
- * buffers between them. Nothing here knows files or options.
+ * image -> filters -> image, on one backend. The pipeline chooses the backend unless the recipe does. If a GPU fails
+ * that the recipe does not insist on, the CPU takes over. A pipeline takes one image after another, each by its own
+ * recipe, and keeps its buffers and its plans between them. Nothing here knows files or options.
  *
  * A pipeline belongs to one thread. Others may read `progress_permille`. */
 #ifndef GPUCONV_PIPELINE_H
@@ -15,7 +15,7 @@
 #include "image/rows.h"
 #include "jpeg/jpeg.h"
 #include "pipeline/phases.h"
-#include "pipeline/recipe.h"
+#include "pipeline/resources.h"
 #include "plan/plan.h"
 #include "png/layout.h"
 #include "variants/choose.h"
@@ -62,24 +62,43 @@ struct buffer {
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
     struct image shape;         /* its samples do not matter */
-    enum alpha alpha;           /* the request's, or ALPHA_KEEP where plain filters give the same bytes */
+    enum alpha alpha;           /* the recipe's, or ALPHA_KEEP where plain filters give the same bytes */
     uint64_t bytes;             /* of the file; 0: not known */
     enum gpu_codec gpu_decodes; /* what a GPU can decode of the file */
     enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
 };
 
+/* The plans of a recipe for samples of one kind, on one backend. */
+struct planned {
+    struct recipe recipe; /* with a reference to its chain */
+    enum backend backend;
+    enum sample sample;
+    struct plan *plans;        /* one for each filter */
+    struct device_taps **taps; /* on a GPU, of each plan, for pipeline_queue; NULL until the first image */
+    unsigned long last_use;    /* 0 if there are no plans */
+};
+
+/* The most recipes whose plans a pipeline keeps. */
+enum { PLANNED_MAX = 16 };
+
 struct pipeline {
-    const struct request *request;
-    struct linear *linear; /* NULL unless the request asks for it; set its tables before each image is filtered */
+    const struct resources *resources;
+    struct linear *tables; /* NULL until pipeline_linear makes them */
     struct error why;      /* its message says why this backend was chosen */
 
-    /* The plan for the image at work. pipeline_plan makes it. */
+    /* The image at work. pipeline_plan sets these. */
+    const struct recipe *recipe;
+    const struct linear *linear; /* the tables, if the recipe asks for linear light, else NULL */
     struct phases *phases;
     enum alpha effective_alpha; /* as in struct pipeline_input */
     enum backend backend;
-    struct work work;             /* what the variants were chosen for */
-    struct plan *plans;           /* one for each filter */
-    atomic_int progress_permille; /* thousandths of the image's rows that pipeline_stream has done; -1: unknown */
+    struct work work; /* what the variants were chosen for */
+    struct planned *planned;
+    atomic_int progress_permille; /* thousandths of the image's rows that pipeline_stream has done; -1 if unknown */
+
+    /* The plans that are kept. In place of those that were not used for the longest time come new ones. */
+    struct planned kept[PLANNED_MAX];
+    unsigned long uses;
 
     /* Its code is set once the GPU has failed and the CPU has taken over, for this image and all later ones. */
     struct error fallback;
@@ -93,11 +112,9 @@ struct pipeline {
     struct buffer device_decoded; /* an image before it is turned upright, or before or after its depth changes */
     struct device_jpeg *jpeg;     /* NULL until the GPU decodes or encodes a JPEG */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
-    bool has_taps;                /* the open device has the taps of the only filter, beside constant memory */
 
-    /* For pipeline_queue. */
-    bool shares_device;        /* the device is another's, and stays open */
-    struct device_taps **taps; /* of each plan, or NULL; NULL until the first image */
+    /* The device has the taps of these, beside constant memory, and they are of one filter. NULL if it has no such. */
+    const struct planned *uploaded;
 };
 
 /* Was this program built with CUDA? */
@@ -121,35 +138,36 @@ bool pipeline_describe_gpu(int index, struct device_info *info, struct error *er
 /* ---- A pipeline ---- */
 
 /* Check what does not depend on the image: the named variant accepts the filters. */
-bool pipeline_check(const struct request *request, struct error *error);
+bool pipeline_check(const struct recipe *recipe, struct error *error);
 
 /* Check that the GPU exists where CHOICE_CUDA asks for it. Wait for the driver's start. */
-bool pipeline_check_gpu(const struct request *request, struct error *error);
+bool pipeline_check_gpu(const struct recipe *recipe, const struct resources *resources, struct error *error);
 
-/* Open a pipeline for REQUEST. Release with pipeline_close, also after a failure. */
-bool pipeline_open(struct pipeline *pipeline, const struct request *request, struct error *error);
+/* Open a pipeline. Release it with pipeline_close. */
+void pipeline_open(struct pipeline *pipeline, const struct resources *resources);
 
-/* Before *pipeline->request changes, forget the plans for it; afterwards, prepare for the new one. The GPU stays open.
- * After a failure only these three functions may be called again, and pipeline_close. */
-void pipeline_end_request(struct pipeline *pipeline);
-bool pipeline_begin_request(struct pipeline *pipeline, struct error *error);
+/* The tables of linear light. Set them before an image is filtered by a recipe that asks for them. NULL if there is too
+ * little memory. */
+struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error);
 
-/* Choose who filters INPUT, by the request, the costs and the state of the GPU. If a GPU does, let it start. With
+/* Choose who filters INPUT, by the recipe, the costs and the state of the GPU. If a GPU does, let it start. With
  * CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each kind
  * decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->why. */
-enum backend pipeline_choose(struct pipeline *pipeline, const struct pipeline_input *input, struct phases *phases);
+enum backend pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
+                             struct phases *phases);
 
-/* Plan the filters for INPUT on BACKEND, which pipeline_choose has chosen: make the plans, and open the device unless
- * it is open. If the GPU cannot be opened, the CPU may take over. PHASES receives the times until the next call. */
-bool pipeline_plan(struct pipeline *pipeline, const struct pipeline_input *input, enum backend backend,
-                   struct phases *phases, struct error *error);
+/* Plan RECIPE for INPUT on BACKEND, which pipeline_choose has chosen: find or make the plans, and open the device unless
+ * it is open. If the GPU cannot be opened, the CPU may take over. The recipe must stay until the next call, and PHASES
+ * receives the times until then. */
+bool pipeline_plan(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
+                   enum backend backend, struct phases *phases, struct error *error);
 
 /* Write to TEXT what a planned pipeline works on: the GPU's name and compute capability, or the CPU's instruction set.
  * Returns false if that is not known: the variant `reference` needs no instruction set. */
 bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size);
 
 /* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free
- * it. They are in IMAGE, or, with request->page_locked and a GPU, in the pipeline's own memory. IO may be NULL, and is
+ * it. They are in IMAGE, or, with resources->page_locked and a GPU, in the pipeline's own memory. IO may be NULL, and is
  * for plans on a GPU. With io->decodes, IMAGE is the shape of the upright image. If the GPU cannot decode it, the
  * function fails without an error and sets io->needs_cpu_decode. It also fails without an error if it sets
  * io->translucent. With io->encodes, io->data are the result, and RESULT has no samples; if the CPU takes over,
@@ -163,12 +181,12 @@ bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io 
 bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
                      const struct row_sink *sink, struct error *error);
 
-/* Bytes of memory that pipeline_stream needs, however alpha takes part. SIZE_MAX if they are too many to count. */
-size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
-                            const struct row_sink *sink);
+/* Bytes of memory that pipeline_stream needs on the threads of POOL, however alpha takes part. SIZE_MAX if they are too
+ * many to count. */
+size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct image *shape,
+                            const struct row_source *source, const struct row_sink *sink);
 
-/* Open GPU INDEX for pipelines that share it. Set pipeline->device and pipeline->shares_device before the first plan, and
- * close it after the pipelines. */
+/* Open GPU INDEX for pipelines that share it, as resources->shared. Close it after the pipelines. */
 bool pipeline_open_device(int index, struct device **device, struct error *error);
 void pipeline_close_device(struct device *device);
 
@@ -194,7 +212,7 @@ void pipeline_shrink(struct pipeline *pipeline);
 /* After the last image: release the GPU, whose context ends on another thread. */
 void pipeline_leave_gpu(struct pipeline *pipeline);
 
-/* Release everything. */
+/* Release everything. It may be called again. */
 void pipeline_close(struct pipeline *pipeline);
 
 #endif

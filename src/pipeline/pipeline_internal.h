@@ -6,6 +6,17 @@
 
 #include "pipeline/pipeline.h"
 
+/* ---- plans.c ---- */
+
+/* Find or make the plans for pipeline->recipe and pipeline->work on BACKEND, which becomes the pipeline's. */
+bool plans_make(struct pipeline *pipeline, enum backend backend, struct error *error);
+
+/* Release all that the GPU holds of the plans. */
+void plans_free_taps(struct pipeline *pipeline);
+
+/* Release all plans. */
+void plans_free(struct pipeline *pipeline);
+
 /* ---- stream.c ---- */
 
 /* Filter IMAGE by the plans. The result replaces its samples. */
@@ -13,8 +24,8 @@ bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *er
 
 /* ---- cuda.c, no_cuda.c ---- */
 
-/* Check that the GPU of the request exists. */
-bool gpu_check(const struct request *request, struct error *error);
+/* Check that the GPU exists. */
+bool gpu_check(const struct resources *resources, struct error *error);
 
 /* Open the GPU unless it is open, and check that it is new enough for the plans. */
 bool gpu_open(struct pipeline *pipeline, struct error *error);
@@ -23,8 +34,8 @@ bool gpu_open(struct pipeline *pipeline, struct error *error);
  * GPU. */
 void gpu_close(struct pipeline *pipeline, bool is_last);
 
-/* Release pipeline->taps of plan NUMBER. */
-void gpu_forget_taps(struct pipeline *pipeline, size_t number);
+/* Release the taps on the GPU of plan NUMBER, if there are some. */
+void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t number);
 
 /* Filter IMAGE by the plans. IO is as for pipeline_run. RESULT, a copy of IMAGE's struct, becomes the view that
  * pipeline_run describes. After a failure *INTACT says whether IMAGE still has the samples that it had. If the CPU may
@@ -49,7 +60,7 @@ struct workspace {
 bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error);
 
 /* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS, or the use of those in
- * pipeline->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's image has the
+ * pipeline->planned->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's image has the
  * size of IMAGE, and then that of the result. If it has no samples, nothing is merged between filters, and planes that a
  * filter leaves out are copied. Planes that have a filter's size already keep their layout. */
 bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,

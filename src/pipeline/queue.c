@@ -112,15 +112,16 @@ static bool overlap(const struct image *a, const struct image *b)
 /* Keep the taps of all plans on the device. */
 static bool keep_taps(struct pipeline *pipeline, struct error *error)
 {
-    const size_t count = pipeline->request->count;
-    if (pipeline->taps == NULL)
-        pipeline->taps = calloc(count, sizeof *pipeline->taps);
-    if (pipeline->taps == NULL)
+    const size_t count = pipeline->recipe->chain->count;
+    if (pipeline->planned->taps == NULL)
+        pipeline->planned->taps = calloc(count, sizeof *pipeline->planned->taps);
+    if (pipeline->planned->taps == NULL)
         return error_no_memory(error, "the taps of %zu filters", count);
     for (size_t i = 0; i < count; i++)
-        if (pipeline->taps[i] == NULL &&
-            !device_keep_taps(pipeline->device, variant_prepare, &pipeline->plans[i], &pipeline->taps[i], error)) {
-            gpu_forget_taps(pipeline, i);
+        if (pipeline->planned->taps[i] == NULL &&
+            !device_keep_taps(pipeline->device, variant_prepare, &pipeline->planned->plans[i],
+                              &pipeline->planned->taps[i], error)) {
+            gpu_forget_taps(pipeline, pipeline->planned, i);
             return false;
         }
     return true;
@@ -167,7 +168,7 @@ static bool queue_channels(struct pipeline *pipeline, const struct image *in, co
     struct device *device = pipeline->device;
     struct plane *planes = workspace->planes;
     const int count = pipeline->work.planes;
-    const bool in_place = in->samples == out->samples, is_direct = !in_place && pipeline->request->count == 1;
+    const bool in_place = in->samples == out->samples, is_direct = !in_place && pipeline->recipe->chain->count == 1;
     const bool reads_in = is_direct && is_planar(in, count), writes_out = is_direct && is_planar(out, count);
     const struct image kept_in = channels_of(in, count, in->channels - count),
                        kept_out = channels_of(out, count, in->channels - count);
@@ -197,8 +198,8 @@ static bool queue_converted(struct pipeline *pipeline, const struct image *in, c
                             struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
-    const struct request *request = pipeline->request;
-    const enum alpha first = request_alpha(request, pipeline->effective_alpha, 0);
+    const struct recipe *recipe = pipeline->recipe;
+    const enum alpha first = recipe_alpha(recipe, pipeline->effective_alpha, 0);
     struct image *image = &workspace->image;
     size_t unused, largest;
     void *memory = out->samples;
@@ -215,7 +216,7 @@ static bool queue_converted(struct pipeline *pipeline, const struct image *in, c
         return false;
     return device_split(device, image, first, workspace->linear, &workspace->planes[0], error) &&
            gpu_queue_filters(pipeline, image, workspace, false, &result, error) &&
-           gpu_merge_after(pipeline, request->count - 1, &workspace->planes[result], workspace, error) &&
+           gpu_merge_after(pipeline, recipe->chain->count - 1, &workspace->planes[result], workspace, error) &&
            (goes_to_out || device_copy_samples(device, image, out, error));
 }
 

@@ -124,4 +124,6 @@ void gpu_start_end(struct gpu_start *start)
     pthread_mutex_destroy(&start->mutex);
     pthread_cond_destroy(&start->changed);
     pthread_rwlock_destroy(&start->constant_memory.lock);
+    chain_release(start->constant_memory.recipe.chain);
+    start->constant_memory.recipe.chain = NULL;
 }

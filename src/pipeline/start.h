@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "image/image.h"
+#include "pipeline/recipe.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,14 +17,12 @@
 /* What has started, in this order. */
 enum gpu_step { GPU_NONE, GPU_DRIVER, GPU_CONTEXT };
 
-struct variant;
-
 /* The taps in a GPU's constant memory, which all pipelines on that GPU share. Pipelines whose filter is there read it
  * at the same time. A pipeline that uploads another filter waits until nobody reads it. */
 struct constant_memory {
     pthread_rwlock_t lock;
-    const struct variant *variant; /* that holds the request's filter; NULL: unknown */
-    unsigned long request;         /* the id of that request */
+    const struct variant *variant; /* that holds the recipe's filter; NULL if that is unknown */
+    struct recipe recipe;          /* with a reference to its chain */
     enum sample sample;
 };
 

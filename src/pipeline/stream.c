@@ -35,7 +35,7 @@ struct band_worker {
 
 /* The filters of an image. */
 struct filtering {
-    const struct request *request;
+    const struct recipe *recipe;
     const struct pipeline *pipeline;
     struct stage *stages; /* one more than filters */
     struct stream stream;
@@ -49,14 +49,14 @@ struct filtering {
 /* Set the stages for images like SHAPE. Fails if a filter does not take them, or if there is too little memory. */
 static bool make_stages(struct filtering *filtering, const struct image *shape, struct error *error)
 {
-    const struct request *request = filtering->request;
+    const struct recipe *recipe = filtering->recipe;
     struct image image = *shape;
     const bool is_16_bit = filtering->work.sample != SAMPLE_U8;
-    filtering->stages = calloc(request->count + 1, sizeof *filtering->stages);
+    filtering->stages = calloc(recipe->chain->count + 1, sizeof *filtering->stages);
     if (filtering->stages == NULL)
-        return error_no_memory(error, "%zu filters", request->count);
-    for (size_t i = 0; i < request->count; i++) {
-        const struct filter *filter = filter_of_depth(&request->filters[i], is_16_bit);
+        return error_no_memory(error, "%zu filters", recipe->chain->count);
+    for (size_t i = 0; i < recipe->chain->count; i++) {
+        const struct filter *filter = filter_of_depth(&recipe->chain->filters[i], is_16_bit);
         struct stage *stage = &filtering->stages[i];
         const int above = filter->anchor_y, below = filter->height - 1 - above, height = image.height;
         *stage =
@@ -66,7 +66,7 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
         if (stage->resizes)
             resample_shape(&stage->columns, filter->resize.kernel, height, image.height, is_16_bit);
     }
-    filtering->stages[request->count].shape = image;
+    filtering->stages[recipe->chain->count].shape = image;
     return true;
 }
 
@@ -80,7 +80,7 @@ static struct row_span span_extend(const struct image *shape, struct row_span sp
 /* The rows that filter NUMBER must read for the rows SPAN of the result. */
 static struct row_span stage_needs(const struct filtering *filtering, size_t number, struct row_span span)
 {
-    for (size_t i = filtering->request->count; i-- > number;) {
+    for (size_t i = filtering->recipe->chain->count; i-- > number;) {
         const struct stage *stage = &filtering->stages[i];
         if (stage->resizes)
             resample_span(&stage->columns, span.first, span.last, &span.first, &span.last);
@@ -112,7 +112,7 @@ static void find_sizes(struct filtering *filtering)
     for (int band = 0; band < bands->count; band++) {
         const int64_t first = (int64_t)band * bands->rows, last = first + bands->rows;
         const struct row_span span = {first > 0 ? (int)first - 1 : 0, last < height ? (int)last : height};
-        for (size_t i = 0; i <= filtering->request->count; i++) {
+        for (size_t i = 0; i <= filtering->recipe->chain->count; i++) {
             const struct row_span needed = stage_needs(filtering, i, span);
             size_t size;
             lay_out(filtering, i, needed.last - needed.first, &size);
@@ -127,7 +127,7 @@ static void find_sizes(struct filtering *filtering)
 static size_t row_bytes(const struct filtering *filtering)
 {
     size_t most = 1;
-    for (size_t i = 0; i <= filtering->request->count; i++) {
+    for (size_t i = 0; i <= filtering->recipe->chain->count; i++) {
         const size_t row = (size_t)filtering->stages[i].shape.width * (size_t)filtering->work.planes *
                            sample_bytes(filtering->work.sample);
         most = row > most ? row : most;
@@ -142,14 +142,15 @@ static int useful_threads(const struct pipeline *pipeline, const struct row_sour
     /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows;
      * write a JPEG. */
     const double decode = 4.5e-9, encode = sink->encode != NULL ? 12e-9 : 0, write = 3.5e-9;
-    const int threads = thread_pool_threads(pipeline->request->pool);
+    const int threads = thread_pool_threads(pipeline->resources->pool);
     struct work work = pipeline->work;
     const bool all_decode = source->any_order || source->help != NULL;
     if (source->image != NULL || (all_decode && sink->encode != NULL))
         return threads;
     work.threads = 1;
     const double pixels = (double)work.width * work.height;
-    const double filter = cost_cpu_seconds(pipeline->request->filters, pipeline->request->count, &work) / pixels;
+    const double filter =
+        cost_cpu_seconds(pipeline->recipe->chain->filters, pipeline->recipe->chain->count, &work) / pixels;
     if (all_decode)
         return (int)fmin(2 + (decode + filter) / write, threads); /* one writes */
     return (int)fmin(3 + (filter + encode) / decode, threads);    /* one decodes, one writes */
@@ -169,7 +170,7 @@ static struct plane plane_span(const struct plane *planes, int top, struct row_s
 /* How the alpha channel takes part in filter NUMBER. */
 static enum alpha alpha_of(const struct filtering *filtering, size_t number)
 {
-    return request_alpha(filtering->pipeline->request, filtering->pipeline->effective_alpha, number);
+    return recipe_alpha(filtering->pipeline->recipe, filtering->pipeline->effective_alpha, number);
 }
 
 /* Split the rows of SPAN into planes that begin with its first row. */
@@ -286,10 +287,10 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
                            struct plane *out, struct error *error)
 {
     const struct stream *stream = &filtering->stream;
-    const struct request *request = filtering->request;
+    const struct recipe *recipe = filtering->recipe;
     const struct row_span produced = stage_needs(filtering, number + 1, span);
     const bool resizes = filtering->stages[number].resizes;
-    struct plan plan = filtering->pipeline->plans[number];
+    struct plan plan = filtering->pipeline->planned->plans[number];
     struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
     if (number == 0)
         from = *first;
@@ -298,14 +299,14 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     const struct row_span rows = resizes ? produced : input; /* of the planes that are written */
     struct plane to = filter_planes(filtering, number, plane_span(&band->planes[!band->in], band->top, rows));
     out->data = NULL;
-    if (number == request->count - 1 && to.count == stream->shape.channels &&
+    if (number == recipe->chain->count - 1 && to.count == stream->shape.channels &&
         find_planes(filtering, stream->sink->image, number, rows, out))
         to = *out;
     plan.first_row = produced.first - rows.first;
     plan.last_row = produced.last - rows.first;
     plan.in_row = input.first;
     plan.out_row = rows.first;
-    plan.pool = stream->bands.count > 1 ? NULL : request->pool;
+    plan.pool = stream->bands.count > 1 ? NULL : stream->pool;
     band->in = !band->in;
     return plan.variant->launch(&plan, NULL, &from, &to, error);
 }
@@ -316,16 +317,16 @@ static bool convolve_band(const struct filtering *filtering, const struct band_w
                           const struct plane *planes, struct row_span span, struct band *band, struct plane *result,
                           struct error *error)
 {
-    const struct request *request = filtering->request;
+    const struct recipe *recipe = filtering->recipe;
     struct plane out = {0};
-    for (size_t i = 0; i < request->count; i++) {
+    for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct row_span input = stage_needs(filtering, i, span);
         if (i > 0 && worker->merged.samples != NULL)
             round_between(filtering, i, input, band);
         if (!convolve_stage(filtering, worker, i, input, span, planes, band, &out, error))
             return false;
     }
-    *result = filter_planes(filtering, request->count - 1, plane_span(&band->planes[band->in], band->top, span));
+    *result = filter_planes(filtering, recipe->chain->count - 1, plane_span(&band->planes[band->in], band->top, span));
     result->data = out.data != NULL ? NULL : result->data;
     return true;
 }
@@ -340,7 +341,7 @@ static bool worker_open(const struct filtering *filtering, struct band_worker *w
     if (worker->planes[0] == NULL || worker->planes[1] == NULL)
         return error_no_memory(error, "planes of %d pixels", shape->width);
     worker->merged = (struct image){.channels = shape->channels, .bits = shape->bits};
-    if (!request_merges_between(pipeline->request, pipeline->effective_alpha, shape))
+    if (!recipe_merges_between(pipeline->recipe, pipeline->effective_alpha, shape))
         return true;
     worker->merged.samples = malloc(filtering->merged_bytes);
     return worker->merged.samples != NULL || error_no_memory(error, "rows of %d pixels", shape->width);
@@ -357,7 +358,7 @@ static void worker_close(struct band_worker *worker)
 static void copy_kept(const struct filtering *filtering, const struct band_worker *worker, const struct band *band,
                       int first, const struct image *produced)
 {
-    if (filtering->stages[filtering->request->count - 1].resizes) {
+    if (filtering->stages[filtering->recipe->chain->count - 1].resizes) {
         forget_samples(produced);
     } else if (worker->merged.samples != NULL) { /* an earlier filter may have changed them */
         const struct image part = image_rows(&band->merged, first - band->top, produced->height);
@@ -395,35 +396,35 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
 
     if (result.count < produced->channels || pipeline->linear != NULL)
         copy_kept(filtering, worker, &band, first, produced);
-    image_merge(&result, alpha_of(filtering, pipeline->request->count - 1), pipeline->linear, produced);
+    image_merge(&result, alpha_of(filtering, pipeline->recipe->chain->count - 1), pipeline->linear, produced);
     phases_end(&worker->watch, PHASE_MERGE);
     return true;
 }
 
 /* ---- An image ---- */
 
-/* Plan the stream of images like SHAPE, which are WORK, through the filters of REQUEST, on at most THREADS threads.
+/* Plan the stream of images like SHAPE, which are WORK, through the filters of RECIPE, on at most THREADS threads.
  * FILTERING stays where it is. Free its stages afterwards, also after a failure. */
-static bool plan_stream(struct filtering *filtering, const struct request *request, const struct work *work,
-                        const struct image *shape, const struct row_source *source, const struct row_sink *sink,
-                        int threads, struct error *error)
+static bool plan_stream(struct filtering *filtering, const struct recipe *recipe, struct thread_pool *pool,
+                        const struct work *work, const struct image *shape, const struct row_source *source,
+                        const struct row_sink *sink, int threads, struct error *error)
 {
-    *filtering = (struct filtering){.request = request, .work = *work};
+    *filtering = (struct filtering){.recipe = recipe, .work = *work};
     if (!make_stages(filtering, shape, error))
         return false;
     filtering->stream = (struct stream){
         .shape = *shape,
-        .produced_shape = filtering->stages[request->count].shape,
+        .produced_shape = filtering->stages[recipe->chain->count].shape,
         .source = source,
         .sink = sink,
-        .pool = request->pool,
+        .pool = pool,
         .threads = threads,
         .make = filter_rows,
         .needs = first_needs,
         .context = filtering,
         .row_bytes = row_bytes(filtering),
-        .multiple = request_resizes(request) ? RESAMPLE_ROWS : 1,
-        .is_whole = request->border == BORDER_WRAP,
+        .multiple = recipe_resizes(recipe) ? RESAMPLE_ROWS : 1,
+        .is_whole = recipe->border == BORDER_WRAP,
     };
     stream_plan(&filtering->stream);
     find_sizes(filtering);
@@ -454,8 +455,8 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
                      const struct row_sink *sink, struct error *error)
 {
     struct filtering filtering;
-    bool done = plan_stream(&filtering, pipeline->request, &pipeline->work, shape, source, sink,
-                            useful_threads(pipeline, source, sink), error);
+    bool done = plan_stream(&filtering, pipeline->recipe, pipeline->resources->pool, &pipeline->work, shape, source,
+                            sink, useful_threads(pipeline, source, sink), error);
     filtering.pipeline = pipeline;
     filtering.stream.progress_permille = &pipeline->progress_permille;
     done = done && run_stream(&filtering, pipeline->phases, error);
@@ -466,7 +467,7 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
 bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *error)
 {
     struct image result = *image;
-    if (!request_resize(pipeline->request, &result, error) ||
+    if (!recipe_resize(pipeline->recipe, &result, error) ||
         !image_allocate(&result, result.width, result.height, image->channels, image->bits, error))
         return false;
     const struct row_source source = {.image = image};
@@ -484,7 +485,7 @@ bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *er
 static size_t filter_need(const struct filtering *filtering, size_t number, size_t threads)
 {
     const struct stage *stage = &filtering->stages[number];
-    const struct filter *filter = &filtering->request->filters[number];
+    const struct filter *filter = &filtering->recipe->chain->filters[number];
     struct resample_axis rows;
     if (!stage->resizes) /* the copies have halos */
         return cpu_copies_planes(filter_of_depth(filter, filtering->work.sample != SAMPLE_U8), stage->shape.width)
@@ -495,23 +496,23 @@ static size_t filter_need(const struct filtering *filtering, size_t number, size
     return cpu_resample_need(&stage->columns, &rows, threads);
 }
 
-size_t pipeline_stream_need(const struct request *request, const struct image *shape, const struct row_source *source,
-                            const struct row_sink *sink)
+size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct image *shape,
+                            const struct row_source *source, const struct row_sink *sink)
 {
-    const struct work work = request_work(request, request->alpha, shape);
+    const struct work work = recipe_work(recipe, recipe->alpha, shape, thread_pool_threads(pool));
     struct filtering filtering;
     size_t need = SIZE_MAX;
-    if (plan_stream(&filtering, request, &work, shape, source, sink, work.threads, NULL) &&
+    if (plan_stream(&filtering, recipe, pool, &work, shape, source, sink, work.threads, NULL) &&
         filtering.plane_bytes < PTRDIFF_MAX) {
         const struct stream *stream = &filtering.stream;
         const size_t threads = (size_t)stream->bands.threads;
         size_t more = 0;
-        for (size_t i = 0; i < request->count; i++) {
+        for (size_t i = 0; i < recipe->chain->count; i++) {
             const size_t own = filter_need(&filtering, i, threads);
             more = filtering.stages[i].resizes ? more + own : own > more ? own : more;
         }
         need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
-               (request_merges_between(request, request->alpha, shape) ? threads * filtering.merged_bytes : 0);
+               (recipe_merges_between(recipe, recipe->alpha, shape) ? threads * filtering.merged_bytes : 0);
     }
     free(filtering.stages);
     return need;

@@ -22,7 +22,7 @@ double cost_variant_seconds(const struct variant *variant, const struct filter *
 double cost_cpu_seconds(const struct filter *filters, size_t count, const struct work *work);
 
 /* What a GPU can decode of the inputs, or encode of the outputs. */
-enum gpu_codec { GPU_CODEC_NONE, GPU_CODEC_JPEG, GPU_CODEC_PNG };
+enum gpu_codec { GPU_CODEC_NONE, GPU_CODEC_JPEG, GPU_CODEC_PNG, GPU_CODECS };
 
 /* One image, or a batch of images like one. */
 struct total_work {

@@ -5,6 +5,7 @@
 #define GPUCONV_HELPERS_H
 
 #include "base/error.h"
+#include "filter/chain.h"
 #include "filter/filter.h"
 
 #include <string.h>
@@ -16,6 +17,9 @@
         error_text(error, helpers_text, sizeof helpers_text);                                                          \
         assert_string_equal(helpers_text, expected);                                                                   \
     } while (0)
+
+/* SIZE filters of LIST as a chain, as long as the block lasts. */
+#define CHAIN(list, size) (&(struct filter_chain){.references = 1, .count = (size), .filters = (list)})
 
 /* The filter that TEXT describes. The test fails if it cannot be read. */
 static inline struct filter parsed(const char *text)

@@ -30,7 +30,7 @@ struct test_job {
 
 struct stream {
     struct test_job jobs[JOBS];
-    struct request requests[2];
+    struct recipe recipes[2];
     atomic_size_t taken; /* by `next`, while reports come */
     size_t reported[JOBS], report_count;
     size_t most; /* jobs taken and not reported */
@@ -90,7 +90,7 @@ static struct job *make_job(struct stream *stream, size_t number)
         .bytes = sizeof test->content,
         .content = test->content,
         .in_memory = true,
-        .request = number % 3 > 0 ? &stream->requests[number % 3 - 1] : NULL,
+        .recipe = number % 3 > 0 ? &stream->recipes[number % 3 - 1] : NULL,
         .problem = number % 8 == 5 ? problem : NULL,
         .run = number % 8 == 0 ? run_alone : NULL,
     };
@@ -161,18 +161,16 @@ static void run_stream(struct stream *stream, bool in_order, struct batch_totals
     struct error error;
     for (int i = 0; i < 3; i++)
         filters[i] = parsed(texts[i]);
-    const struct request request = {.filters = &filters[2], .count = 1, .choice = CHOICE_CPU};
-    for (unsigned i = 0; i < 2; i++) {
-        stream->requests[i] = request;
-        stream->requests[i].filters = &filters[i];
-        stream->requests[i].id = i + 1;
-    }
+    const struct recipe recipe = {.chain = CHAIN(&filters[2], 1), .choice = CHOICE_CPU};
+    stream->recipes[0] = stream->recipes[1] = recipe;
+    stream->recipes[0].chain = CHAIN(&filters[0], 1);
+    stream->recipes[1].chain = CHAIN(&filters[1], 1);
     const struct job_settings settings = {.codec = {.quality = CODEC_QUALITY}};
     const struct job_source source = {
         .next = next, .release = release, .context = stream, .in_order = in_order, .window = WINDOW};
     struct report report = {.descriptor = -1};
     const struct batch_request batch = {
-        .request = &request, .settings = &settings, .source = &source, .workers = WORKERS, .report = &report};
+        .recipe = &recipe, .settings = &settings, .source = &source, .workers = WORKERS, .report = &report};
     const struct batch_callbacks callbacks = {.context = stream, .report = on_report};
     assert_true(batch_run(&batch, &callbacks, totals, &error));
 }

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/helpers.h"
+
 static size_t allocations, scratches;
 
 void *__real_malloc(size_t size);
@@ -58,13 +60,14 @@ static struct image make_image(int bits)
 }
 
 /* Filter an image of so many BITS; *ALLOCATED and *LAUNCHES become what that took. */
-static void filter_image(struct pipeline *pipeline, int bits, size_t *allocated, size_t *launches)
+static void filter_image(struct pipeline *pipeline, const struct recipe *recipe, int bits, size_t *allocated,
+                         size_t *launches)
 {
     struct phases phases;
     struct image image = make_image(bits), result;
     phases_begin(&phases);
     const size_t before = allocations, launched = scratches;
-    assert_true(pipeline_plan(pipeline, &(struct pipeline_input){.shape = image}, BACKEND_CPU, &phases, NULL));
+    assert_true(pipeline_plan(pipeline, recipe, &(struct pipeline_input){.shape = image}, BACKEND_CPU, &phases, NULL));
     assert_true(pipeline_run(pipeline, &image, NULL, &result, NULL));
     *allocated = allocations - before;
     *launches = scratches - launched;
@@ -78,22 +81,61 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         static struct filter filter;
         assert_true(filter_find(specs[i], &filter, NULL, NULL));
-        const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
+        const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CPU};
         struct pipeline pipeline;
         size_t first, second, launches;
-        assert_true(pipeline_open(&pipeline, &request, NULL));
-        filter_image(&pipeline, 8, &first, &launches);
-        const void *prepared = pipeline.plans[0].prepared;
+        pipeline_open(&pipeline, &(struct resources){.pool = NULL});
+        filter_image(&pipeline, &recipe, 8, &first, &launches);
+        const void *prepared = pipeline.planned->plans[0].prepared;
         assert_true(launches > 1);
-        filter_image(&pipeline, 8, &second, &launches);
+        filter_image(&pipeline, &recipe, 8, &second, &launches);
         assert_true(second < first);
-        assert_ptr_equal(pipeline.plans[0].prepared, prepared);
+        assert_ptr_equal(pipeline.planned->plans[0].prepared, prepared);
         /* Samples of 16 bits need plans of their own. */
-        filter_image(&pipeline, 16, &first, &launches);
+        filter_image(&pipeline, &recipe, 16, &first, &launches);
         assert_true(first > second);
-        filter_image(&pipeline, 16, &first, &launches);
+        filter_image(&pipeline, &recipe, 16, &first, &launches);
         assert_int_equal(first, second);
         pipeline_close(&pipeline);
+    }
+}
+
+/* A pipeline keeps the plans of PLANNED_MAX recipes, and drops those of the one that was not used for the longest time. */
+static void test_recipes_in_turn_need_no_new_plans(void **state)
+{
+    (void)state;
+    static struct filter filters[PLANNED_MAX + 1];
+    struct recipe recipes[PLANNED_MAX + 1];
+    const void *prepared[PLANNED_MAX + 1];
+    struct pipeline pipeline;
+    size_t allocated, launches;
+    pipeline_open(&pipeline, &(struct resources){.pool = NULL});
+    for (int i = 0; i <= PLANNED_MAX; i++) {
+        assert_true(filter_find("box9", &filters[i], NULL, NULL));
+        recipes[i] = (struct recipe){.chain = chain_make(NULL, 0, NULL), .choice = CHOICE_CPU};
+        assert_non_null(recipes[i].chain);
+        recipes[i].chain->count = 1;
+        recipes[i].chain->filters = &filters[i];
+        filter_image(&pipeline, &recipes[i], 8, &allocated, &launches);
+        prepared[i] = pipeline.planned->plans[0].prepared;
+    }
+    for (int i = 1; i <= PLANNED_MAX; i++) {
+        filter_image(&pipeline, &recipes[i], 8, &allocated, &launches);
+        assert_ptr_equal(pipeline.planned->plans[0].prepared, prepared[i]);
+        assert_int_equal(atomic_load(&recipes[i].chain->references), 2);
+    }
+    assert_int_equal(atomic_load(&recipes[0].chain->references), 1);
+    /* The same chain with another border is another recipe. */
+    struct recipe wrapped = recipes[PLANNED_MAX];
+    wrapped.border = BORDER_WRAP;
+    filter_image(&pipeline, &wrapped, 8, &allocated, &launches);
+    assert_int_equal(pipeline.planned->plans[0].border, BORDER_WRAP);
+    assert_int_equal(atomic_load(&recipes[1].chain->references), 1);
+    pipeline_close(&pipeline);
+    for (int i = 0; i <= PLANNED_MAX; i++) {
+        assert_int_equal(atomic_load(&recipes[i].chain->references), 1);
+        recipes[i].chain->filters = NULL;
+        chain_release(recipes[i].chain);
     }
 }
 
@@ -133,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_image_like_the_last_needs_no_new_plans),
+        cmocka_unit_test(test_recipes_in_turn_need_no_new_plans),
         cmocka_unit_test(test_a_plan_is_prepared_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

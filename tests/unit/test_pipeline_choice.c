@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/helpers.h"
+
 static void find(const char *spec, struct filter *filter)
 {
     struct error error;
@@ -31,15 +33,19 @@ static struct image shape(int width, int height, int bits)
     return (struct image){.width = width, .height = height, .channels = 3, .bits = bits};
 }
 
+/* GPU number 1000000 exists nowhere. */
+static const struct resources plain, missing = {.device = 1000000},
+                                     fallback = {.device = 1000000, .cpu_fallback = true};
+
 /* Open PIPELINE and plan an image of that shape. */
-static bool plan_image(struct pipeline *pipeline, const struct request *request, int side, int bits,
-                       struct error *error)
+static bool plan_image(struct pipeline *pipeline, const struct recipe *recipe, const struct resources *resources,
+                       int side, int bits, struct error *error)
 {
     static struct phases phases;
-    const struct pipeline_input input = {.shape = shape(side, side, bits), .alpha = request->alpha};
+    const struct pipeline_input input = {.shape = shape(side, side, bits), .alpha = recipe->alpha};
     phases_begin(&phases);
-    assert_true(pipeline_open(pipeline, request, error));
-    return pipeline_plan(pipeline, &input, pipeline_choose(pipeline, &input, &phases), &phases, error);
+    pipeline_open(pipeline, resources);
+    return pipeline_plan(pipeline, recipe, &input, pipeline_choose(pipeline, recipe, &input, &phases), &phases, error);
 }
 
 static void test_a_small_image_stays_on_the_cpu(void **state)
@@ -49,11 +55,11 @@ static void test_a_small_image_stays_on_the_cpu(void **state)
     struct pipeline pipeline;
     struct error error;
     find("blur", &filter);
-    const struct request request = {.filters = &filter, .count = 1};
-    assert_true(plan_image(&pipeline, &request, 64, 8, &error));
+    const struct recipe recipe = {.chain = CHAIN(&filter, 1)};
+    assert_true(plan_image(&pipeline, &recipe, &plain, 64, 8, &error));
     assert_int_equal(pipeline.backend, BACKEND_CPU);
     assert_non_null(strstr(pipeline.why.message, "the CPU is expected to take"));
-    assert_int_equal(pipeline.plans[0].variant->backend, BACKEND_CPU);
+    assert_int_equal(pipeline.planned->plans[0].variant->backend, BACKEND_CPU);
     assert_null(pipeline.device);
     pipeline_close(&pipeline);
 }
@@ -66,32 +72,31 @@ static void test_a_large_image_goes_to_a_gpu(void **state)
     struct pipeline pipeline;
     struct error error;
     find("gaussian:20", &filter);
-    const struct request request = {.filters = &filter, .count = 1};
-    assert_true(plan_image(&pipeline, &request, 30000, 8, &error));
+    const struct recipe recipe = {.chain = CHAIN(&filter, 1)};
+    assert_true(plan_image(&pipeline, &recipe, &plain, 30000, 8, &error));
     assert_int_equal(pipeline.backend, pipeline_gpus() > 0 ? BACKEND_CUDA : BACKEND_CPU);
-    assert_int_equal(pipeline.plans[0].variant->backend, pipeline.backend);
+    assert_int_equal(pipeline.planned->plans[0].variant->backend, pipeline.backend);
     assert_true((pipeline.device != NULL) == (pipeline.backend == BACKEND_CUDA));
     assert_null(strstr(pipeline.why.message, "the CPU is expected to take"));
     assert_int_equal(pipeline.fallback.code, ERROR_NONE);
     pipeline_close(&pipeline);
 }
 
-static void test_a_request_overrules_the_choice(void **state)
+static void test_a_recipe_overrules_the_choice(void **state)
 {
     (void)state;
     static struct filter filter;
     struct pipeline pipeline;
     struct error error;
     find("gaussian:20", &filter);
-    const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
-    assert_true(pipeline_check(&request, &error));
-    assert_true(plan_image(&pipeline, &request, 30000, 8, &error));
+    const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CPU};
+    assert_true(pipeline_check(&recipe, &error));
+    assert_true(plan_image(&pipeline, &recipe, &plain, 30000, 8, &error));
     assert_int_equal(pipeline.backend, BACKEND_CPU);
     assert_string_equal(pipeline.why.message, "asked for");
     pipeline_close(&pipeline);
 }
 
-/* GPU number 1000000 exists nowhere. */
 static void test_a_missing_gpu_is_an_error_where_it_was_asked_for(void **state)
 {
     (void)state;
@@ -99,12 +104,12 @@ static void test_a_missing_gpu_is_an_error_where_it_was_asked_for(void **state)
     struct pipeline pipeline;
     struct error error;
     find("blur", &filter);
-    const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CUDA, .device = 1000000};
-    assert_true(pipeline_check(&request, &error));
-    assert_false(pipeline_check_gpu(&request, &error));
+    const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CUDA};
+    assert_true(pipeline_check(&recipe, &error));
+    assert_false(pipeline_check_gpu(&recipe, &missing, &error));
     assert_non_null(strstr(error.message, "no GPU can be used: "));
     assert_non_null(strstr(error.message, "; --backend cpu works on every machine"));
-    assert_false(plan_image(&pipeline, &request, 64, 8, &error));
+    assert_false(plan_image(&pipeline, &recipe, &missing, 64, 8, &error));
     assert_int_equal(error.code, ERROR_NO_GPU);
     pipeline_close(&pipeline);
 }
@@ -117,9 +122,8 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
     struct error error;
     struct phases phases;
     find("blur", &filter);
-    const struct request request = {
-        .filters = &filter, .count = 1, .choice = CHOICE_CUDA, .device = 1000000, .cpu_fallback = true};
-    assert_true(plan_image(&pipeline, &request, 64, 8, &error));
+    const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CUDA};
+    assert_true(plan_image(&pipeline, &recipe, &fallback, 64, 8, &error));
     assert_int_equal(pipeline.backend, BACKEND_CPU);
     assert_int_equal(pipeline.fallback.code, ERROR_NO_GPU);
     assert_true(pipeline.fallback.message[0] != '\0');
@@ -129,8 +133,8 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
         memset(image.samples, 77, image_bytes(&image));
         phases_begin(&phases);
         const struct pipeline_input input = {.shape = image};
-        const enum backend backend = pipeline_choose(&pipeline, &input, &phases);
-        assert_true(pipeline_plan(&pipeline, &input, backend, &phases, &error));
+        const enum backend backend = pipeline_choose(&pipeline, &recipe, &input, &phases);
+        assert_true(pipeline_plan(&pipeline, &recipe, &input, backend, &phases, &error));
         assert_true(pipeline_run(&pipeline, &image, NULL, &result, &error));
         assert_int_equal(pipeline.backend, BACKEND_CPU);
         assert_ptr_equal(result.samples, image.samples);
@@ -149,26 +153,26 @@ static void test_a_named_variant_is_refused_before_and_with_the_image(void **sta
     struct error error;
     find("edge", &edge);
     find("blur", &blur);
-    struct request request = {.filters = &edge, .count = 1, .cpu_fallback = true};
-    request.variant = variant_find("separable", &error); /* which edge is not */
-    assert_non_null(request.variant);
-    assert_false(pipeline_check(&request, &error));
+    struct recipe recipe = {.chain = CHAIN(&edge, 1)};
+    recipe.variant = variant_find("separable", &error); /* which edge is not */
+    assert_non_null(recipe.variant);
+    assert_false(pipeline_check(&recipe, &error));
     assert_non_null(strstr(error.message, "separable"));
-    assert_false(plan_image(&pipeline, &request, 64, 8, &error));
+    assert_false(plan_image(&pipeline, &recipe, &fallback, 64, 8, &error));
     assert_int_equal(pipeline.fallback.code, ERROR_NONE); /* the CPU does not take over */
     pipeline_close(&pipeline);
 
-    request.filters = &blur;
-    request.variant = variant_find("basic", &error); /* which takes no samples of 16 bits */
-    assert_non_null(request.variant);
-    assert_false(plan_image(&pipeline, &request, 64, 16, &error));
+    recipe.chain = CHAIN(&blur, 1);
+    recipe.variant = variant_find("basic", &error); /* which takes no samples of 16 bits */
+    assert_non_null(recipe.variant);
+    assert_false(plan_image(&pipeline, &recipe, &fallback, 64, 16, &error));
     assert_int_equal(pipeline.fallback.code, ERROR_NONE);
     pipeline_close(&pipeline);
 
-    request.variant = variant_find("reference", &error);
-    assert_true(pipeline_check(&request, &error));
-    assert_true(plan_image(&pipeline, &request, 64, 16, &error));
-    assert_ptr_equal(pipeline.plans[0].variant, request.variant);
+    recipe.variant = variant_find("reference", &error);
+    assert_true(pipeline_check(&recipe, &error));
+    assert_true(plan_image(&pipeline, &recipe, &fallback, 64, 16, &error));
+    assert_ptr_equal(pipeline.planned->plans[0].variant, recipe.variant);
     pipeline_close(&pipeline);
 }
 
@@ -177,7 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_small_image_stays_on_the_cpu),
         cmocka_unit_test(test_a_large_image_goes_to_a_gpu),
-        cmocka_unit_test(test_a_request_overrules_the_choice),
+        cmocka_unit_test(test_a_recipe_overrules_the_choice),
         cmocka_unit_test(test_a_missing_gpu_is_an_error_where_it_was_asked_for),
         cmocka_unit_test(test_the_cpu_takes_over_for_this_and_all_later_images),
         cmocka_unit_test(test_a_named_variant_is_refused_before_and_with_the_image),

@@ -57,33 +57,33 @@ static struct filter make_column(int height, int anchor)
 static const struct curve curve = {.g = 2.6, .a = 1};
 
 /* Apply the filters to whole planes, one launch each. */
-static void filter_whole(const struct request *request, struct image *image)
+static void filter_whole(const struct recipe *recipe, struct image *image)
 {
-    const struct work work = request_work(request, request->alpha, image);
-    const bool rounds = request->linear || (request->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
-    struct linear *linear = request->linear ? linear_allocate(NULL) : NULL;
+    const struct work work = recipe_work(recipe, recipe->alpha, image, 1);
+    const bool rounds = recipe->linear || (recipe->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image));
+    struct linear *linear = recipe->linear ? linear_allocate(NULL) : NULL;
     struct plane planes[2];
     int in = 0;
-    assert_true(!request->linear || linear_set(linear, &curve, 1, image->bits));
+    assert_true(!recipe->linear || linear_set(linear, &curve, 1, image->bits));
     for (int i = 0; i < 2; i++)
         assert_true(plane_allocate(&planes[i], work.sample, image->width, image->height, work.planes, NULL));
-    planes[0].count = image_planes(image, request_alpha(request, request->alpha, 0));
-    image_split(image, request_alpha(request, request->alpha, 0), linear, &planes[0]);
-    for (size_t i = 0; i < request->count; i++, in = !in) {
+    planes[0].count = image_planes(image, recipe_alpha(recipe, recipe->alpha, 0));
+    image_split(image, recipe_alpha(recipe, recipe->alpha, 0), linear, &planes[0]);
+    for (size_t i = 0; i < recipe->chain->count; i++, in = !in) {
         struct plan plan;
         if (i > 0 && rounds) {
-            image_merge(&planes[in], request_alpha(request, request->alpha, i - 1), linear, image);
-            planes[in].count = image_planes(image, request_alpha(request, request->alpha, i));
-            image_split(image, request_alpha(request, request->alpha, i), linear, &planes[in]);
+            image_merge(&planes[in], recipe_alpha(recipe, recipe->alpha, i - 1), linear, image);
+            planes[in].count = image_planes(image, recipe_alpha(recipe, recipe->alpha, i));
+            image_split(image, recipe_alpha(recipe, recipe->alpha, i), linear, &planes[in]);
         }
         planes[!in].count = planes[in].count;
-        assert_true(
-            variant_plan(&plan, &request->filters[i], request->border, work.sample, variant_find("cpu", NULL), NULL));
+        assert_true(variant_plan(&plan, &recipe->chain->filters[i], recipe->border, work.sample,
+                                 variant_find("cpu", NULL), NULL));
         assert_true(variant_prepare(&plan, NULL, NULL));
         assert_true(plan.variant->launch(&plan, NULL, &planes[in], &planes[!in], NULL));
         plan_free(&plan);
     }
-    image_merge(&planes[in], request_alpha(request, request->alpha, request->count - 1), linear, image);
+    image_merge(&planes[in], recipe_alpha(recipe, recipe->alpha, recipe->chain->count - 1), linear, image);
     free(linear);
     plane_free(&planes[0]);
     plane_free(&planes[1]);
@@ -230,19 +230,19 @@ static bool write_rows(void *context, int first, const struct image *band, struc
 
 /* ---- Checks ---- */
 
-static void open_pipeline(struct pipeline *pipeline, const struct request *request, const struct image *image,
-                          struct phases *phases)
+static void open_pipeline(struct pipeline *pipeline, const struct recipe *recipe, const struct resources *resources,
+                          const struct image *image, struct phases *phases)
 {
     phases_begin(phases);
-    assert_true(pipeline_open(pipeline, request, NULL));
-    const struct pipeline_input input = {.shape = *image, .alpha = request->alpha};
-    assert_true(!request->linear || linear_set(pipeline->linear, &curve, 1, image->bits));
-    assert_true(pipeline_plan(pipeline, &input, BACKEND_CPU, phases, NULL));
+    pipeline_open(pipeline, resources);
+    const struct pipeline_input input = {.shape = *image, .alpha = recipe->alpha};
+    assert_true(!recipe->linear || linear_set(pipeline_linear(pipeline, NULL), &curve, 1, image->bits));
+    assert_true(pipeline_plan(pipeline, recipe, &input, BACKEND_CPU, phases, NULL));
 }
 
 /* Stream IMAGE by functions. ROWS says what fails. */
-static bool stream(const struct request *request, const struct image *image, struct call_rows *rows,
-                   struct error *error)
+static bool stream(const struct recipe *recipe, const struct resources *resources, const struct image *image,
+                   struct call_rows *rows, struct error *error)
 {
     struct pipeline pipeline;
     struct phases phases;
@@ -251,7 +251,7 @@ static bool stream(const struct request *request, const struct image *image, str
     rows->above = make_image(image->width, image->height, image->channels, image->bits);
     rows->encoded = calloc((size_t)image->height, sizeof *rows->encoded);
     assert_non_null(rows->encoded);
-    open_pipeline(&pipeline, request, image, &phases);
+    open_pipeline(&pipeline, recipe, resources, image, &phases);
     const struct row_source in_order = {
         .context = rows, .raw_bytes = bytes_of(image, 1), .multiple = 1, .fetch = fetch, .read = read_rows};
     const struct row_source any_order = {.context = rows,
@@ -275,43 +275,43 @@ static bool stream(const struct request *request, const struct image *image, str
 }
 
 /* Rows in any order give the bytes of WHOLE. */
-static void check_any_order(const struct request *request, const struct image *image, const struct image *whole,
-                            int source_multiple)
+static void check_any_order(const struct recipe *recipe, const struct resources *resources, const struct image *image,
+                            const struct image *whole, int source_multiple)
 {
     struct call_rows rows = {.multiple = 34, .any_order = true, .source_multiple = source_multiple};
-    assert_true(stream(request, image, &rows, NULL));
+    assert_true(stream(recipe, resources, image, &rows, NULL));
     assert_memory_equal(rows.out.samples, whole->samples, image_bytes(whole));
     assert_int_equal(rows.written, image->height);
     image_free(&rows.out);
 }
 
 /* All ways give the bytes of whole planes. */
-static void check(struct request request, int width, int height, int channels, int bits)
+static void check(struct recipe recipe, int width, int height, int channels, int bits)
 {
     const struct image image = make_image(width, height, channels, bits);
     struct image whole, result;
     assert_true(image_convert(&image, bits, &whole, NULL));
-    filter_whole(&request, &whole);
+    filter_whole(&recipe, &whole);
     for (int threads = 1; threads <= 3; threads += 2) {
         struct thread_pool pool;
         struct pipeline pipeline;
         struct phases phases;
         thread_pool_open(&pool, threads);
-        request.pool = &pool;
+        const struct resources resources = {.pool = &pool};
         struct image copy;
         assert_true(image_convert(&image, bits, &copy, NULL));
-        open_pipeline(&pipeline, &request, &copy, &phases);
+        open_pipeline(&pipeline, &recipe, &resources, &copy, &phases);
         assert_true(pipeline_run(&pipeline, &copy, NULL, &result, NULL));
         assert_memory_equal(result.samples, whole.samples, image_bytes(&whole));
         pipeline_close(&pipeline);
         image_free(&copy);
         struct call_rows rows = {.multiple = threads == 1 ? 1 : 34};
-        assert_true(stream(&request, &image, &rows, NULL));
+        assert_true(stream(&recipe, &resources, &image, &rows, NULL));
         assert_memory_equal(rows.out.samples, whole.samples, image_bytes(&whole));
         assert_int_equal(rows.written, height);
         image_free(&rows.out);
         if (threads > 1)
-            check_any_order(&request, &image, &whole, height % 2 ? 16 : 7);
+            check_any_order(&recipe, &resources, &image, &whole, height % 2 ? 16 : 7);
         thread_pool_close(&pool);
     }
     struct image unused = image;
@@ -334,7 +334,7 @@ static void test_borders_anchors_and_last_bands(void **state)
         filter = make_column(HEIGHT, anchors[k]);
         for (enum border border = 0; border < BORDER_COUNT; border++)
             for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
-                check((struct request){.filters = &filter, .count = 1, .border = border, .choice = CHOICE_CPU}, WIDTH,
+                check((struct recipe){.chain = CHAIN(&filter, 1), .border = border, .choice = CHOICE_CPU}, WIDTH,
                       2 * BAND + last[i] + (last[i] == 0 ? BAND : 0), 3, 8);
     }
 }
@@ -347,7 +347,7 @@ static void test_a_tall_filter(void **state)
     static struct filter filter;
     filter = make_column(HEIGHT, ANCHOR);
     for (enum border border = 0; border < BORDER_COUNT; border++)
-        check((struct request){.filters = &filter, .count = 1, .border = border, .choice = CHOICE_CPU}, 1400,
+        check((struct recipe){.chain = CHAIN(&filter, 1), .border = border, .choice = CHOICE_CPU}, 1400,
               2 * ROWS + HALO - 1, 1, 8);
 }
 
@@ -361,11 +361,11 @@ static void test_chains(void **state)
     assert_true(filter_find("sobel", &chain[2], NULL, NULL));
     for (enum border border = 0; border < BORDER_COUNT; border++)
         for (int channels = 2; channels <= 4; channels++) {
-            struct request request = {.filters = chain, .count = CHAIN_MAX, .border = border, .choice = CHOICE_CPU};
-            request.alpha = channels == 3 ? ALPHA_FILTER : channels == 2 ? ALPHA_PREMULTIPLY : ALPHA_KEEP;
-            check(request, WIDTH, 3 * BAND + 7, channels, 8);
-            request.linear = true;
-            check(request, WIDTH, BAND + 1, channels, channels == 3 ? 16 : 8);
+            struct recipe recipe = {.chain = CHAIN(chain, CHAIN_MAX), .border = border, .choice = CHOICE_CPU};
+            recipe.alpha = channels == 3 ? ALPHA_FILTER : channels == 2 ? ALPHA_PREMULTIPLY : ALPHA_KEEP;
+            check(recipe, WIDTH, 3 * BAND + 7, channels, 8);
+            recipe.linear = true;
+            check(recipe, WIDTH, BAND + 1, channels, channels == 3 ? 16 : 8);
         }
 }
 
@@ -374,10 +374,10 @@ static void test_16_bits(void **state)
     (void)state;
     static struct filter filter;
     filter = make_column(9, 2);
-    check((struct request){.filters = &filter, .count = 1, .border = BORDER_REFLECT, .choice = CHOICE_CPU}, WIDTH, 500,
-          3, 16);
-    check((struct request){.filters = &filter, .count = 1, .alpha = ALPHA_PREMULTIPLY, .choice = CHOICE_CPU}, WIDTH,
-          300, 4, 16);
+    check((struct recipe){.chain = CHAIN(&filter, 1), .border = BORDER_REFLECT, .choice = CHOICE_CPU}, WIDTH, 500, 3,
+          16);
+    check((struct recipe){.chain = CHAIN(&filter, 1), .alpha = ALPHA_PREMULTIPLY, .choice = CHOICE_CPU}, WIDTH, 300, 4,
+          16);
 }
 
 /* Small images, in one band, and rows that are wider than a band. */
@@ -386,12 +386,12 @@ static void test_one_band_and_single_rows(void **state)
     (void)state;
     static struct filter filter;
     filter = make_column(3, 1);
-    const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
-    check(request, 7, 5, 3, 8);
-    check(request, 1, 1, 1, 8);
-    check(request, 200000, 9, 3, 8);
+    const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CPU};
+    check(recipe, 7, 5, 3, 8);
+    check(recipe, 1, 1, 1, 8);
+    check(recipe, 200000, 9, 3, 8);
     filter = make_column(1, 0);
-    check(request, 200000, 5, 3, 8);
+    check(recipe, 200000, 5, 3, 8);
 }
 
 /* Few and many threads, multiples that bands and strips do not share, halos beyond a strip, and one band for all. */
@@ -402,18 +402,18 @@ static void test_rows_in_any_order(void **state)
     (void)state;
     const struct image image = make_image(WIDTH, 7 * BAND + 5, 3, 8);
     for (size_t i = 0; i < sizeof heights / sizeof heights[0]; i++) {
-        struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU};
+        struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CPU};
         struct image whole;
-        request.border = i == 2 ? BORDER_WRAP : BORDER_REFLECT101;
+        recipe.border = i == 2 ? BORDER_WRAP : BORDER_REFLECT101;
         filter = make_column(heights[i], heights[i] / 3);
         assert_true(image_convert(&image, 8, &whole, NULL));
-        filter_whole(&request, &whole);
+        filter_whole(&recipe, &whole);
         for (int threads = 1; threads <= 8; threads += threads < 3 ? 1 : 5) {
             struct thread_pool pool;
             thread_pool_open(&pool, threads);
-            request.pool = &pool;
+            const struct resources resources = {.pool = &pool};
             for (size_t k = 0; k < sizeof multiples / sizeof multiples[0]; k++)
-                check_any_order(&request, &image, &whole, multiples[k]);
+                check_any_order(&recipe, &resources, &image, &whole, multiples[k]);
             thread_pool_close(&pool);
         }
         image_free(&whole);
@@ -436,10 +436,11 @@ static void test_failures(void **state)
                 struct error error;
                 const struct image image = make_image(WIDTH, 10 * BAND, 3, 8);
                 thread_pool_open(&pool, threads);
-                const struct request request = {.filters = &filter, .count = 1, .choice = CHOICE_CPU, .pool = &pool};
+                const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CPU};
+                const struct resources resources = {.pool = &pool};
                 struct call_rows rows = {
                     .multiple = 1, .any_order = k & 2, .source_multiple = 16, .fails = kind, .fail_at = row};
-                assert_false(stream(&request, &image, &rows, &error));
+                assert_false(stream(&recipe, &resources, &image, &rows, &error));
                 char text[64];
                 snprintf(text, sizeof text, "failed at row %d", row);
                 assert_error(&error, text);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "filter/chain.h"
+
+#include <stdlib.h>
+
+struct filter_chain *chain_make(struct filter *filters, size_t count, struct error *error)
+{
+    struct filter_chain *chain = malloc(sizeof *chain);
+    if (chain == NULL) {
+        error_no_memory(error, "%zu filters", count);
+        free(filters);
+        return NULL;
+    }
+    *chain = (struct filter_chain){.references = 1, .count = count, .filters = filters};
+    return chain;
+}
+
+struct filter_chain *chain_keep(struct filter_chain *chain)
+{
+    if (chain != NULL)
+        atomic_fetch_add(&chain->references, 1);
+    return chain;
+}
+
+void chain_release(struct filter_chain *chain)
+{
+    if (chain == NULL || atomic_fetch_sub(&chain->references, 1) > 1)
+        return;
+    free((void *)chain->filters);
+    free(chain);
+}
+
+bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < chain->count; i++)
+        done = filter_resize(&chain->filters[i], width, height, error);
+    return done;
+}

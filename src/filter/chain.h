@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters that are applied one after another. Nobody changes them, so all who use a chain share it. */
+#ifndef GPUCONV_CHAIN_H
+#define GPUCONV_CHAIN_H
+
+#include "base/error.h"
+#include "filter/filter.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct filter_chain {
+    atomic_int references;
+    size_t count;
+    const struct filter *filters; /* with each filter16 behind them in the same allocation */
+};
+
+/* Make a chain of COUNT FILTERS, which are one allocation. The chain owns them, and the caller has the first reference.
+ * If there is too little memory, the function frees them and returns NULL. */
+struct filter_chain *chain_make(struct filter *filters, size_t count, struct error *error);
+
+/* Add a reference. CHAIN may be NULL. Any thread may call this. */
+struct filter_chain *chain_keep(struct filter_chain *chain);
+
+/* Release a reference, and free the chain with the last one. CHAIN may be NULL. Any thread may call this. */
+void chain_release(struct filter_chain *chain);
+
+/* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if a filter does not take such a picture. ERROR may
+ * be NULL. */
+bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error);
+
+#endif

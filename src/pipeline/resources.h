@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * With what a pipeline works: threads, a GPU and the kinds of memory to use. Recipes say what it does. */
+#ifndef GPUCONV_RESOURCES_H
+#define GPUCONV_RESOURCES_H
+
+#include "base/error.h"
+#include "pipeline/recipe.h"
+#include "pipeline/start.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct device;
+struct thread_pool;
+
+/* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
+ * first six fields before the workers start. The others begin with 0; `mutex` guards them. */
+struct batch_choice {
+    size_t images;          /* of the batch; 0 for a stream, of which nobody knows the end */
+    double bytes;           /* of all their files */
+    int workers;            /* images at a time */
+    bool takes_all;         /* the workers take all processors */
+    struct gpu_start *gpus; /* for the workers, in turn */
+    size_t gpu_count;       /* at least 1 */
+
+    pthread_mutex_t mutex;
+    enum choice choices[GPU_CODECS]
+                       [GPU_CODECS]; /* by what a GPU can decode and encode; CHOICE_AUTO if not yet decided */
+    bool uses_gpus;                  /* GPUs filter some kind of images, or all images */
+    double lost;                     /* of a stream: the seconds that GPUs would have saved so far */
+    struct error why;                /* its message says why this backend does the work */
+};
+
+/* They do not change while a pipeline is open, and outlive it with all that they point to. */
+struct resources {
+    struct thread_pool *pool; /* of the CPU; NULL for the calling thread only */
+    int device;               /* index of the GPU */
+    struct gpu_start *start;  /* of that GPU; if it is NULL, the GPU starts when a pipeline opens it */
+    struct device *shared;    /* that GPU, which pipelines share and leave open; NULL if each opens its own */
+
+    /* For batches. */
+    bool cpu_only;     /* there is no GPU, whatever a recipe wishes */
+    bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */
+    bool cpu_fallback; /* the CPU takes over from a GPU that fails, even with CHOICE_CUDA */
+    struct constant_memory *constant_memory; /* of the GPU; NULL if no other pipeline uses it */
+    struct batch_choice *batch;              /* for CHOICE_AUTO; NULL if there is only one image */
+};
+
+#endif
