@@ -199,7 +199,7 @@ static bool decode_image(struct conversion *conversion)
                       codec_reader_decode(&conversion->reader, &conversion->image, &result->error) &&
                       image_orient(&conversion->image, conversion->orientation, &result->error);
     drop_input(conversion);
-    conversion->gpu.io.decodes = GPU_CODEC_NONE;
+    conversion->in.kind = END_HOST;
     phases_end(&result->phases, PHASE_DECODE);
     return done;
 }
@@ -235,27 +235,29 @@ static bool resize_shape(const struct job_worker *worker, struct conversion *con
                            error);
 }
 
+/* The ends of a file on a GPU, where it has the SCAN of a JPEG or the STREAM of a PNG. */
+static enum end_kind gpu_end(const struct codec *scan, const struct codec *stream)
+{
+    return scan != NULL ? END_JPEG : stream != NULL ? END_PNG : END_HOST;
+}
+
 /* Note what a GPU could decode and encode. */
 static void find_gpu_codecs(const struct job_settings *settings, struct conversion *conversion)
 {
     const struct codec_input input = codec_input(conversion);
     const struct format *format = conversion->result->output_format;
-    struct gpu_codecs *gpu = &conversion->gpu;
-    struct gpu_io *io = &gpu->io;
-    const struct codec *scan = codec_find_scan(&input, &gpu->jpeg_in, &io->scan);
-    const struct codec *stream = codec_find_stream(&input, &gpu->png_in, &io->stream);
-    gpu->decoder = scan != NULL ? scan : stream;
-    io->decodes = scan != NULL ? GPU_CODEC_JPEG : stream != NULL ? GPU_CODEC_PNG : GPU_CODEC_NONE;
-    io->jpeg_in = &gpu->jpeg_in;
-    io->png_in = &gpu->png_in;
-    io->orientation = conversion->orientation;
+    struct end *in = &conversion->in, *out = &conversion->out;
+    const struct codec *scan = codec_find_scan(&input, &in->jpeg, &in->scan);
+    const struct codec *stream = codec_find_stream(&input, &in->png, &in->stream);
+    conversion->gpu_decoder = scan != NULL ? scan : stream;
+    in->kind = gpu_end(scan, stream);
+    in->orientation = conversion->orientation;
     if (settings->digests) /* nothing is written */
         return;
-    scan = codec_plan_scan(format, &conversion->produced, &conversion->codec, &gpu->jpeg_out);
+    scan = codec_plan_scan(format, &conversion->produced, &conversion->codec, &out->jpeg);
     stream = codec_plan_stream(format, &conversion->codec);
-    gpu->encoder = scan != NULL ? scan : stream;
-    io->encodes = scan != NULL ? GPU_CODEC_JPEG : stream != NULL ? GPU_CODEC_PNG : GPU_CODEC_NONE;
-    io->jpeg_out = &gpu->jpeg_out;
+    conversion->gpu_encoder = scan != NULL ? scan : stream;
+    out->kind = gpu_end(scan, stream);
 }
 
 /* Note what is known of the input, which is decoded, or will be while it is filtered. */
@@ -277,18 +279,24 @@ static void describe_input(struct conversion *conversion)
     result->decoder = info->codec;
 }
 
-/* Choose the backend, where alpha takes part as ALPHA says. */
-static void choose_backend(struct job_worker *worker, struct conversion *conversion, enum alpha alpha)
+static enum gpu_codec gpu_codec_of(const struct end *end)
 {
-    conversion->planned = (struct pipeline_input){
+    return end->kind == END_JPEG ? GPU_CODEC_JPEG : end->kind == END_PNG ? GPU_CODEC_PNG : GPU_CODEC_NONE;
+}
+
+static void choose_backend(struct job_worker *worker, struct conversion *conversion)
+{
+    conversion->in = (struct end){.kind = END_HOST, .image = &conversion->image};
+    conversion->out = (struct end){.kind = END_HOST, .image = &conversion->filtered};
+    if (!is_cpu_only(worker))
+        find_gpu_codecs(worker->settings, conversion);
+    const struct pipeline_input input = {
         .shape = conversion->image,
-        .alpha = alpha,
         .bytes = conversion->job->bytes,
-        .gpu_decodes = conversion->gpu.io.decodes,
-        .gpu_encodes = conversion->gpu.io.encodes,
+        .gpu_decodes = gpu_codec_of(&conversion->in),
+        .gpu_encodes = gpu_codec_of(&conversion->out),
     };
-    conversion->backend =
-        pipeline_choose(&worker->pipeline, worker->recipe, &conversion->planned, &conversion->result->phases);
+    pipeline_choose(&worker->pipeline, worker->recipe, &input, &conversion->result->phases);
 }
 
 bool job_decode(struct job_worker *worker, struct conversion *conversion)
@@ -297,15 +305,13 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
     result->input_bytes = conversion->size;
     if (!orient_shape(worker->settings, conversion) || !resize_shape(worker, conversion))
         return false;
-    if (!is_cpu_only(worker))
-        find_gpu_codecs(worker->settings, conversion);
-    choose_backend(worker, conversion, worker->recipe->alpha);
+    choose_backend(worker, conversion);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
-    const bool decodes = conversion->backend == BACKEND_CPU || conversion->gpu.decoder == NULL;
+    const bool on_cpu = worker->pipeline.backend == BACKEND_CPU, decodes = on_cpu || conversion->gpu_decoder == NULL;
     if (decodes && !open_input(conversion))
         return false;
-    conversion->streams = !worker->settings->digests && conversion->backend == BACKEND_CPU &&
-                          conversion->orientation <= 1 && conversion->reader.source.read != NULL;
+    conversion->streams =
+        !worker->settings->digests && on_cpu && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
     struct linear *linear = worker->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
@@ -333,60 +339,39 @@ static void note_variants(const struct pipeline *pipeline, struct job_result *re
     result->device = pipeline->backend == BACKEND_CUDA ? pipeline->resources->device : -1;
 }
 
-/* Plan the filters, where alpha takes part as ALPHA says. The cost depends on that, so choose the backend again. */
-static bool plan_filters(struct job_worker *worker, struct conversion *conversion, enum alpha alpha)
+static bool plan_filters(struct job_worker *worker, struct conversion *conversion)
 {
-    struct job_result *result = conversion->result;
-    if (alpha != conversion->planned.alpha)
-        choose_backend(worker, conversion, alpha);
-    conversion->planned.shape = conversion->image;
-    return pipeline_plan(&worker->pipeline, worker->recipe, &conversion->planned, conversion->backend, &result->phases,
-                         &result->error);
+    return pipeline_plan(&worker->pipeline, &conversion->image, &conversion->result->error);
 }
 
-/* Not all pixels are opaque, as they were expected to be: plan again. Rows that stream begin again. */
-static bool plan_translucent(struct job_worker *worker, struct conversion *conversion)
+/* Decode the whole image on the CPU, unless that is done, or a GPU will decode it. */
+static bool decode_unless_gpu(struct job_worker *worker, struct conversion *conversion)
 {
-    conversion->expects_opaque = false;
-    if (atomic_exchange(&conversion->translucent, false) && conversion->streams) {
-        codec_reader_close(&conversion->reader);
-        if (!open_input(conversion))
-            return false;
-    }
-    return plan_filters(worker, conversion, worker->recipe->alpha);
-}
-
-/* Decode the whole image on the CPU, unless that is done. It is filtered once, so it must be known before whether it is
- * opaque. */
-static bool decode_for_filters(struct job_worker *worker, struct conversion *conversion)
-{
-    return (conversion->image.samples != NULL || decode_image(conversion)) &&
-           (!conversion->expects_opaque || image_is_opaque(&conversion->image) || plan_translucent(worker, conversion));
+    const bool gpu_decodes = worker->pipeline.backend == BACKEND_CUDA && conversion->in.kind != END_HOST;
+    return gpu_decodes || conversion->image.samples != NULL || decode_image(conversion);
 }
 
 /* Filter the image as a whole. On a GPU, decode and encode it there, too, where that is possible. */
-static bool filter_image(struct job_worker *worker, struct conversion *conversion)
+static enum run_result filter_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct pipeline *pipeline = &worker->pipeline;
-    struct gpu_io *io = &conversion->gpu.io;
-    struct error *error = &conversion->result->error;
+    struct end *in = &conversion->in, *out = &conversion->out;
+    if (!decode_unless_gpu(worker, conversion))
+        return RUN_FAILED;
     if (pipeline->backend != BACKEND_CUDA)
-        io->decodes = io->encodes = GPU_CODEC_NONE;
-    io->translucent = conversion->expects_opaque ? &conversion->translucent : NULL;
+        out->kind = END_HOST;
+    conversion->filtered.samples = NULL;
     atomic_store(&worker->step, JOB_STEP_FILTER);
-    bool done = pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
-    if (!done && io->needs_cpu_decode)
-        done = decode_for_filters(worker, conversion) &&
-               pipeline_run(pipeline, &conversion->image, io, &conversion->filtered, error);
-    if (done && io->decodes != GPU_CODEC_NONE)
-        conversion->result->decoder = conversion->gpu.decoder;
-    if (atomic_load(&conversion->translucent)) /* the input may be decoded again */
-        phases_end(&conversion->result->phases, PHASE_DECODE);
-    else
+    const enum run_result result = pipeline_run(pipeline, in, out, &conversion->result->error);
+    if (result == RUN_NEEDS_SAMPLES)
+        in->kind = END_HOST;
+    if (result == RUN_DONE && in->kind != END_HOST)
+        conversion->result->decoder = conversion->gpu_decoder;
+    if (result == RUN_DONE || result == RUN_FAILED) /* else it may be decoded again */
         drop_input(conversion);
-    if (done && conversion->filtered.samples != conversion->image.samples)
+    if (result == RUN_DONE && conversion->filtered.samples != conversion->image.samples)
         image_free(&conversion->image);
-    return done;
+    return result;
 }
 
 /* ---- Encoding ---- */
@@ -407,25 +392,23 @@ static bool close_output(struct conversion *conversion, size_t size)
 /* Put a file around what a GPU has encoded. */
 static bool wrap_output(struct conversion *conversion, size_t *size)
 {
-    const struct gpu_io *io = &conversion->gpu.io;
+    const struct end *out = &conversion->out;
     struct error *error = &conversion->result->error;
-    return io->encodes == GPU_CODEC_JPEG
-               ? codec_wrap_scan(io->jpeg_out, io->data, io->data_size, &conversion->output, size, error)
-               : codec_wrap_stream(&conversion->filtered, io->data, io->data_size, io->adler, &conversion->output, size,
-                                   error);
+    return out->kind == END_JPEG ? codec_wrap_scan(&out->jpeg, out->data, out->size, &conversion->output, size, error)
+                                 : codec_wrap_stream(&conversion->filtered, out->data, out->size, out->adler,
+                                                     &conversion->output, size, error);
 }
 
 /* Encode the filtered image, unless a GPU has done that. */
 static bool encode_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
-    const struct gpu_io *io = &conversion->gpu.io;
     struct error *error = &result->error;
     size_t size = 0;
-    const bool is_encoded = io->encodes != GPU_CODEC_NONE;
+    const bool is_encoded = conversion->out.kind != END_HOST;
     atomic_store(&worker->step, JOB_STEP_ENCODE);
     if (is_encoded)
-        result->encoder = conversion->gpu.encoder;
+        result->encoder = conversion->gpu_encoder;
     bool done = !is_encoded || wrap_output(conversion, &size);
     if (!worker->resources.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
@@ -438,55 +421,39 @@ static bool encode_image(struct job_worker *worker, struct conversion *conversio
 
 /* ---- Streaming ---- */
 
-/* Let the rows of the reader, or of the image if it is decoded already, pass the filters to WRITER. */
-static bool stream_rows(struct job_worker *worker, struct conversion *conversion, const struct codec_writer *writer)
-{
-    struct row_source source = {.image = &conversion->image};
-    if (conversion->image.samples == NULL)
-        source = conversion->reader.source;
-    if (conversion->expects_opaque)
-        source.translucent = &conversion->translucent;
-    return pipeline_stream(&worker->pipeline, &conversion->image, &source, &writer->sink, &conversion->result->error);
-}
-
 /* Decode, filter and encode the image row by row, or filter and encode it if it is decoded already. */
-static bool stream_image(struct job_worker *worker, struct conversion *conversion)
+static enum run_result stream_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     struct codec_writer writer = {0};
     size_t size = 0;
-    bool done =
+    const bool is_decoded = conversion->image.samples != NULL;
+    if (!is_decoded && conversion->reader.codec == NULL && !open_input(conversion)) /* it has been read in vain */
+        return RUN_FAILED;
+    const struct end in = {
+        .kind = is_decoded ? END_HOST : END_ROWS, .image = &conversion->image, .source = &conversion->reader.source};
+    struct end out = {.kind = END_ROWS, .image = &conversion->filtered, .sink = &writer.sink};
+    enum run_result run = RUN_FAILED;
+    const bool is_open =
         codec_writer_open(&writer, &conversion->produced, result->output_format, &conversion->codec, &result->error);
     phases_end(&result->phases, PHASE_ENCODE);
-    atomic_store(&worker->step, writer.finishes_late                ? JOB_STEP_FILTER
-                                : conversion->image.samples != NULL ? JOB_STEP_STREAM_DECODED
-                                                                    : JOB_STEP_STREAM);
-    done = done && stream_rows(worker, conversion, &writer);
+    atomic_store(&worker->step, writer.finishes_late ? JOB_STEP_FILTER
+                                : is_decoded         ? JOB_STEP_STREAM_DECODED
+                                                     : JOB_STEP_STREAM);
+    if (is_open)
+        run = pipeline_run(&worker->pipeline, &in, &out, &result->error);
     atomic_store(&worker->step, writer.finishes_late ? JOB_STEP_ENCODE : JOB_STEP_WRITE);
-    if (!atomic_load(&conversion->translucent)) /* else it is read again */
+    if (run == RUN_TRANSLUCENT)
+        codec_reader_close(&conversion->reader);
+    else
         drop_input(conversion);
-    done = done && codec_writer_finish(&writer, &conversion->output, &size, &result->error);
+    if (run == RUN_DONE && !codec_writer_finish(&writer, &conversion->output, &size, &result->error))
+        run = RUN_FAILED;
     codec_writer_close(&writer);
-    return done && close_output(conversion, size);
+    return run == RUN_DONE && !close_output(conversion, size) ? RUN_FAILED : run;
 }
 
-/* ---- The plan ---- */
-
-/* Filtering an opaque image without premultiplying is faster and gives the same bytes. Is this such an image? Rows that
- * stream are assumed to be opaque, until one is not. */
-static bool is_opaque(const struct job_worker *worker, const struct conversion *conversion)
-{
-    return worker->recipe->alpha == ALPHA_PREMULTIPLY && image_has_alpha(&conversion->image) &&
-           (conversion->image.samples == NULL || image_is_opaque(&conversion->image));
-}
-
-/* Plan the filters. If the image seems to be opaque, they leave alpha alone. */
-static bool plan_image(struct job_worker *worker, struct conversion *conversion)
-{
-    const bool opaque = is_opaque(worker, conversion);
-    conversion->expects_opaque = opaque && conversion->image.samples == NULL;
-    return plan_filters(worker, conversion, opaque ? ALPHA_KEEP : worker->recipe->alpha);
-}
+/* ---- All steps ---- */
 
 bool job_plan(struct job_worker *worker, struct conversion *conversion)
 {
@@ -495,42 +462,38 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
     result->encoder = codec_find_writer(format, &conversion->produced, &conversion->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&conversion->image);
     result->reduced = result->bits > format->max_bits;
-    if (result->encoder == NULL || !plan_image(worker, conversion))
+    if (result->encoder == NULL || !plan_filters(worker, conversion))
         return false;
     worker->report(worker->context, result, JOB_PLANNED);
     return true;
 }
 
-/* ---- All steps ---- */
-
-/* Filter the image as a whole. Unless a GPU decodes it, the CPU does, if it has not. */
-static bool filter_whole(struct job_worker *worker, struct conversion *conversion)
+/* Filter and encode by the ends that suit the backend. */
+static enum run_result convert_image(struct job_worker *worker, struct conversion *conversion)
 {
-    const bool gpu_decodes = worker->pipeline.backend == BACKEND_CUDA && conversion->gpu.io.decodes != GPU_CODEC_NONE;
-    return (gpu_decodes || decode_for_filters(worker, conversion)) && filter_image(worker, conversion);
+    const bool writes_rows = worker->pipeline.backend == BACKEND_CPU && codec_writes_rows(conversion->result->encoder);
+    if (writes_rows && (conversion->streams || decode_unless_gpu(worker, conversion)))
+        return stream_image(worker, conversion);
+    const enum run_result result = writes_rows ? RUN_FAILED : filter_image(worker, conversion);
+    return result == RUN_DONE && !encode_image(worker, conversion) ? RUN_FAILED : result;
 }
 
-static bool convert_image(struct job_worker *worker, struct conversion *conversion)
+/* CONVERT until the ends, and what is known of alpha, are right. */
+static bool run_steps(struct job_worker *worker, struct conversion *conversion,
+                      enum run_result (*convert)(struct job_worker *, struct conversion *))
 {
-    const struct pipeline *pipeline = &worker->pipeline;
-    const bool writes_rows = codec_writes_rows(conversion->result->encoder);
-    const bool gpu_decodes = pipeline->backend == BACKEND_CUDA && conversion->gpu.io.decodes != GPU_CODEC_NONE;
-    const bool streams = pipeline->backend == BACKEND_CPU && conversion->streams && writes_rows;
-    if (!gpu_decodes && !streams && !decode_for_filters(worker, conversion))
-        return false;
-    if (pipeline->backend == BACKEND_CPU && writes_rows)
-        return stream_image(worker, conversion);
-    return filter_image(worker, conversion) && encode_image(worker, conversion);
+    enum run_result result;
+    do
+        result = convert(worker, conversion);
+    while (result == RUN_NEEDS_SAMPLES || result == RUN_TRANSLUCENT);
+    if (result == RUN_DONE)
+        note_variants(&worker->pipeline, conversion->result);
+    return result == RUN_DONE;
 }
 
 bool job_convert(struct job_worker *worker, struct conversion *conversion)
 {
-    bool done = convert_image(worker, conversion);
-    if (!done && atomic_load(&conversion->translucent))
-        done = plan_translucent(worker, conversion) && convert_image(worker, conversion);
-    if (done)
-        note_variants(&worker->pipeline, conversion->result);
-    return done;
+    return run_steps(worker, conversion, convert_image);
 }
 
 /* ---- Digests ---- */
@@ -562,14 +525,8 @@ bool job_digest(struct job_worker *worker, struct conversion *conversion)
     struct job_result *result = conversion->result;
     const char *expected = conversion->job->digest;
     const bool filters = worker->recipe->chain->count > 0;
-    if (filters) {
-        bool done = plan_image(worker, conversion) && filter_whole(worker, conversion);
-        if (!done && atomic_load(&conversion->translucent))
-            done = plan_translucent(worker, conversion) && filter_whole(worker, conversion);
-        if (!done)
-            return false;
-        note_variants(&worker->pipeline, result);
-    }
+    if (filters && !(plan_filters(worker, conversion) && run_steps(worker, conversion, filter_image)))
+        return false;
     digest_image(filters ? &conversion->filtered : &conversion->image, result->digest);
     phases_end(&result->phases, PHASE_ENCODE);
     return expected == NULL || strcasecmp(expected, result->digest) == 0 ||

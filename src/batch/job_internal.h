@@ -9,19 +9,10 @@
 #include "image/image.h"
 #include "metadata/metadata.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
-
-/* What a GPU can decode and encode of an image. */
-struct gpu_codecs {
-    struct gpu_io io;
-    struct jpeg_layout jpeg_in, jpeg_out;
-    struct png_layout png_in;
-    const struct codec *decoder, *encoder; /* that would make the same of them; NULL: the GPU cannot */
-};
 
 /* The image at work. */
 struct conversion {
@@ -43,14 +34,11 @@ struct conversion {
     int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
     struct image image;    /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
     struct image produced; /* the shape of the image after the filters, which may change its size */
-    struct gpu_codecs gpu;
+    bool streams;          /* the reader can feed the filters row by row */
 
-    /* The plan. */
-    struct pipeline_input planned; /* what the backend was chosen for */
-    enum backend backend;          /* that is expected to filter the image, unless a GPU fails */
-    bool streams;                  /* the reader can feed the filters row by row */
-    bool expects_opaque;           /* rows are filtered as if all pixels were opaque, until one is not */
-    atomic_bool translucent;       /* one is not */
+    /* The ends on a GPU: encoded if it can decode the input, or encode the output. */
+    struct end in, out;
+    const struct codec *gpu_decoder, *gpu_encoder; /* that would make the same of them; NULL if the GPU cannot */
 
     /* The output. */
     struct image filtered; /* the same samples as the image's, or the pipeline's own */

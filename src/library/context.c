@@ -139,69 +139,29 @@ static bool set_linear(const struct application *application, const struct image
     return true;
 }
 
-/* Filter an image on the host by a GPU, which takes rows without padding. */
-static bool run_copies(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
-{
-    const struct image *larger = image_samples(out) > image_samples(in) ? out : in;
-    struct image copy;
-    if (!image_allocate(&copy, larger->width, larger->height, in->channels, in->bits, error))
-        return false;
-    struct image from = copy, to = copy;
-    from.width = in->width;
-    from.height = in->height;
-    to.width = out->width;
-    to.height = out->height;
-    image_copy(in, &from);
-    const bool done = pipeline_copy_and_run(pipeline, &from, &to, error);
-    if (done)
-        image_copy(&to, out);
-    image_free(&copy);
-    return done;
-}
-
-/* Filter one image by the planned pipeline. */
-static bool run_pipeline(const struct application *application, const struct image *in, struct image *out,
-                         struct error *error)
-{
-    struct gpuconv_context *context = application->context;
-    struct pipeline *pipeline = &context->pipeline;
-    const struct image shape = {.width = in->width, .height = in->height, .channels = in->channels, .bits = in->bits};
-    const struct row_source source = {.image = in};
-    const struct row_sink sink = {.image = out, .multiple = 1};
-    if (application->on_device)
-        return pipeline_queue(pipeline, in, out, &application->stream, error);
-    return context->resources.shared != NULL ? run_copies(pipeline, in, out, error)
-                                             : pipeline_stream(pipeline, &shape, &source, &sink, error);
-}
-
 /* Filter one image. */
-static bool apply_to_image(const struct application *application, const struct image *in, struct image *out,
+static bool apply_to_image(const struct application *application, struct image *in, struct image *out,
                            struct error *error)
 {
     struct gpuconv_context *context = application->context;
     struct pipeline *pipeline = &context->pipeline;
-    struct device *device = context->resources.shared;
     const struct recipe *recipe = &application->recipe;
-    /* Premultiplied images are filtered with 16 bits, where two passes round differently. So an opaque image is filtered
-     * without. */
-    bool is_opaque = false;
-    if (recipe->alpha == ALPHA_PREMULTIPLY && image_has_alpha(in) && in->bits < 32) {
-        if (!application->on_device)
-            is_opaque = image_is_opaque(in);
-        else if (!pipeline_is_opaque(device, in, &application->stream, &is_opaque, error))
-            return false;
-    }
+    const enum end_kind kind = application->on_device ? END_DEVICE : END_HOST;
+    const struct end from = {.kind = kind, .image = in};
+    struct end to = {.kind = kind, .image = out};
+    const struct pipeline_input input = {.shape = *in};
     struct linear *linear = recipe->linear ? pipeline_linear(pipeline, error) : NULL;
     if (recipe->linear && (linear == NULL || !set_linear(application, in, linear, error)))
         return false;
-    const struct pipeline_input input = {
-        .shape = {.width = in->width, .height = in->height, .channels = in->channels, .bits = in->bits},
-        .alpha = is_opaque ? ALPHA_KEEP : recipe->alpha,
-    };
+    struct image image = *in;
+    if (application->on_device)
+        image.samples = NULL; /* only a GPU can look at them */
     phases_begin(&context->phases);
-    return pipeline_plan(pipeline, recipe, &input, device != NULL ? BACKEND_CUDA : BACKEND_CPU, &context->phases,
-                         error) &&
-           run_pipeline(application, in, out, error);
+    pipeline_choose(pipeline, recipe, &input, &context->phases);
+    enum run_result result = pipeline_plan(pipeline, &image, error) ? RUN_TRANSLUCENT : RUN_FAILED;
+    while (result == RUN_TRANSLUCENT)
+        result = pipeline_run(pipeline, &from, &to, error);
+    return result == RUN_DONE;
 }
 
 /* Copy all IMAGES to a block of memory, which they then are. */
@@ -274,7 +234,7 @@ static bool apply_to_images(const struct application *application, const struct 
     }
     bool done = !overlaps || application->on_device || copy_images(&from, &block, error);
     for (size_t i = 0; done && i < from.count; i++) {
-        const struct image image = images_at(&from, i);
+        struct image image = images_at(&from, i);
         result = images_at(out, i);
         done = apply_to_image(application, &image, &result, error);
     }
@@ -360,6 +320,7 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
         .stream = options->stream,
     };
     pthread_mutex_lock(&context->mutex);
+    context->resources.stream = application.on_device ? &application.stream : NULL;
     const bool done = apply_to_images(&application, &images[0], &images[1], error);
     pthread_mutex_unlock(&context->mutex);
     return done;

@@ -139,35 +139,42 @@ bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_devic
     return true;
 }
 
-/* The shape of the image that the decoder makes: not yet upright, and with its own depth. */
-static struct image decoded_shape(const struct image *image, const struct gpu_io *io)
+/* Is the end compressed? */
+static bool is_encoded(const struct end *end)
 {
-    struct image decoded = *image;
-    if (io->decodes == GPU_CODEC_JPEG) {
-        decoded.width = io->jpeg_in->width;
-        decoded.height = io->jpeg_in->height;
+    return end->kind == END_JPEG || end->kind == END_PNG;
+}
+
+/* The shape of the image that the decoder makes: not yet upright, and with its own depth. */
+static struct image decoded_shape(const struct end *in)
+{
+    struct image decoded = *in->image;
+    if (in->kind == END_JPEG) {
+        decoded.width = in->jpeg.width;
+        decoded.height = in->jpeg.height;
         decoded.bits = 8;
-    } else if (io->decodes == GPU_CODEC_PNG) {
-        decoded.width = io->png_in->width;
-        decoded.height = io->png_in->height;
-        decoded.bits = io->png_in->bits > 8 ? 16 : 8;
+    } else if (in->kind == END_PNG) {
+        decoded.width = in->png.width;
+        decoded.height = in->png.height;
+        decoded.bits = in->png.bits > 8 ? 16 : 8;
     }
     return decoded;
 }
 
 /* Reserve what decoding and encoding need besides, for an image like RESULT after the filters. A JPEG has 8 bits. One
  * buffer serves both: the decoded image is filtered before it is encoded. */
-static bool reserve_codecs(struct pipeline *pipeline, const struct image *image, const struct image *result,
-                           const struct gpu_io *io, struct workspace *workspace, struct error *error)
+static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, const struct end *out,
+                           struct workspace *workspace, struct error *error)
 {
-    const bool has_jpeg = io->decodes == GPU_CODEC_JPEG || io->encodes == GPU_CODEC_JPEG;
-    const bool has_png = io->decodes == GPU_CODEC_PNG || io->encodes == GPU_CODEC_PNG;
+    const struct image *image = in->image;
+    const bool has_jpeg = in->kind == END_JPEG || out->kind == END_JPEG;
+    const bool has_png = in->kind == END_PNG || out->kind == END_PNG;
     struct image *decoded = &workspace->decoded, *encoded = &workspace->encoded;
-    *decoded = decoded_shape(&workspace->image, io);
-    *encoded = *result;
-    encoded->samples = workspace->image.samples;
-    encoded->bits = io->encodes == GPU_CODEC_JPEG ? 8 : image->bits;
-    const bool is_turned = decoded->bits != image->bits || (io->decodes != GPU_CODEC_NONE && io->orientation > 1);
+    *decoded = decoded_shape(in);
+    *encoded = *out->image;
+    decoded->samples = encoded->samples = workspace->image.samples;
+    encoded->bits = out->kind == END_JPEG ? 8 : image->bits;
+    const bool is_turned = decoded->bits != image->bits || (is_encoded(in) && in->orientation > 1);
     const bool is_reduced = encoded->bits != image->bits;
     const size_t before = is_turned ? image_bytes(decoded) : 0, after = is_reduced ? image_bytes(encoded) : 0;
     struct buffer *buffer = &pipeline->device_decoded;
@@ -205,11 +212,12 @@ void gpu_find_largest(const struct pipeline *pipeline, const struct image *image
     }
 }
 
-static bool reserve_workspace(struct pipeline *pipeline, const struct image *image, const struct image *result,
-                              const struct gpu_io *io, struct workspace *workspace, struct error *error)
+static bool reserve_workspace(struct pipeline *pipeline, const struct end *in, const struct end *out,
+                              struct workspace *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
-    const bool has_samples = io->decodes == GPU_CODEC_NONE || io->encodes == GPU_CODEC_NONE;
+    const struct image *image = in->image;
+    const bool has_samples = !is_encoded(in) || !is_encoded(out);
     size_t plane_bytes, sample_bytes;
     gpu_find_largest(pipeline, image, &plane_bytes, &sample_bytes);
     bool done = gpu_upload_linear(pipeline, &workspace->linear, error) &&
@@ -226,7 +234,7 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
     }
     workspace->image = *image;
     workspace->image.samples = pipeline->device_samples.data;
-    return done && reserve_codecs(pipeline, image, result, io, workspace, error) &&
+    return done && reserve_codecs(pipeline, in, out, workspace, error) &&
            (!pipeline->resources->page_locked || !has_samples ||
             grow_device(device, &pipeline->page_locked, sample_bytes, device_allocate_locked, device_release_locked,
                         error));
@@ -235,69 +243,70 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct image *ima
 /* ---- Encoded input and output ---- */
 
 /* Decode to SAMPLES. *IS_DECODED is false if the CPU has to do it. */
-static bool decode_scan(struct device_jpeg *jpeg, const struct gpu_io *io, uint8_t *samples, bool *is_decoded,
+static bool decode_scan(struct device_jpeg *jpeg, const struct end *in, uint8_t *samples, bool *is_decoded,
                         struct error *error)
 {
-    return device_jpeg_load(jpeg, io->jpeg_in, &io->scan, error) &&
-           device_jpeg_decode(jpeg, io->jpeg_in, samples, error) && device_jpeg_decoded(jpeg, is_decoded, error);
+    return device_jpeg_load(jpeg, &in->jpeg, &in->scan, error) && device_jpeg_decode(jpeg, &in->jpeg, samples, error) &&
+           device_jpeg_decoded(jpeg, is_decoded, error);
 }
 
-static bool decode_stream(struct device_png *png, const struct gpu_io *io, uint8_t *samples, bool *is_decoded,
+static bool decode_stream(struct device_png *png, const struct end *in, uint8_t *samples, bool *is_decoded,
                           struct error *error)
 {
     uint8_t *data;
-    if (!device_png_reserve(png, io->stream.size, &data, error))
+    if (!device_png_reserve(png, in->stream.size, &data, error))
         return false;
-    png_stream_copy(&io->stream, 0, io->stream.size, data);
-    return device_png_decode(png, io->png_in, samples, error) && device_png_decoded(png, is_decoded, error);
+    png_stream_copy(&in->stream, 0, in->stream.size, data);
+    return device_png_decode(png, &in->png, samples, error) && device_png_decoded(png, is_decoded, error);
 }
 
-/* Decode to the workspace's image. If that cannot be done, IO says so, and there is no error. */
-static bool decode_image(struct pipeline *pipeline, struct gpu_io *io, const struct workspace *workspace,
-                         struct error *error)
+/* Decode to the workspace's image. *RESULT is as for queue_input. */
+static bool decode_image(struct pipeline *pipeline, const struct end *in, const struct workspace *workspace,
+                         enum run_result *result, struct error *error)
 {
     const struct image *decoded = &workspace->decoded;
     bool is_decoded;
-    if (!(io->decodes == GPU_CODEC_PNG ? decode_stream(pipeline->png, io, decoded->samples, &is_decoded, error)
-                                       : decode_scan(pipeline->jpeg, io, decoded->samples, &is_decoded, error)))
+    if (!(in->kind == END_PNG ? decode_stream(pipeline->png, in, decoded->samples, &is_decoded, error)
+                              : decode_scan(pipeline->jpeg, in, decoded->samples, &is_decoded, error)))
         return false;
-    io->needs_cpu_decode = !is_decoded;
+    if (!is_decoded)
+        *result = RUN_NEEDS_SAMPLES;
     return is_decoded && (decoded->samples == workspace->image.samples ||
-                          device_orient(pipeline->device, decoded, io->orientation, &workspace->image, error));
+                          device_orient(pipeline->device, decoded, in->orientation, &workspace->image, error));
 }
 
-/* Queue the image's way to the device. Without an error, IO says why there is no image, or none that is opaque. */
-static bool queue_input(struct pipeline *pipeline, const struct image *image, const void *samples, struct gpu_io *io,
-                        const struct workspace *workspace, struct error *error)
+/* Queue the image's way to the device. It may also fail without an error, because there is no image, or none that is
+ * opaque. *RESULT says so. */
+static bool queue_input(struct pipeline *pipeline, const struct end *in, const void *samples,
+                        const struct workspace *workspace, enum run_result *result, struct error *error)
 {
     struct device *device = pipeline->device;
     bool is_opaque = true;
-    if (io->decodes == GPU_CODEC_NONE)
-        return device_upload(device, workspace->image.samples, samples, image_bytes(image), error);
-    if (io->is_decoded)
+    if (!is_encoded(in))
+        return device_upload(device, workspace->image.samples, samples, image_bytes(in->image), error);
+    if (pipeline->is_decoded)
         return true;
-    if (!decode_image(pipeline, io, workspace, error) ||
-        (io->translucent != NULL && !device_is_opaque(device, &workspace->image, &is_opaque, error)))
+    if (!decode_image(pipeline, in, workspace, result, error) ||
+        (pipeline->expects_opaque && !device_is_opaque(device, &workspace->image, &is_opaque, error)))
         return false;
     if (!is_opaque) {
-        io->is_decoded = true;
-        atomic_store(io->translucent, true);
+        pipeline->is_decoded = true;
+        *result = RUN_TRANSLUCENT;
     }
     return is_opaque;
 }
 
 /* Encode the workspace's image, and download the data. */
-static bool encode_image(struct pipeline *pipeline, const struct workspace *workspace, struct gpu_io *io,
+static bool encode_image(struct pipeline *pipeline, const struct workspace *workspace, struct end *out,
                          struct error *error)
 {
     const struct image *image = &workspace->image, *encoded = &workspace->encoded;
     if (encoded->samples != image->samples && !device_orient(pipeline->device, image, 1, encoded, error))
         return false;
-    return io->encodes == GPU_CODEC_PNG
-               ? device_png_encode(pipeline->png, encoded, error) &&
-                     device_png_encoded(pipeline->png, &io->data, &io->data_size, &io->adler, error)
-               : device_jpeg_encode(pipeline->jpeg, io->jpeg_out, encoded, error) &&
-                     device_jpeg_encoded(pipeline->jpeg, &io->data, &io->data_size, error);
+    return out->kind == END_PNG ? device_png_encode(pipeline->png, encoded, error) &&
+                                      device_png_encoded(pipeline->png, &out->data, &out->size, &out->adler, error)
+                                : device_jpeg_encode(pipeline->jpeg, &out->jpeg, encoded, error) &&
+                                      device_jpeg_encoded(pipeline->jpeg, &out->data, &out->size, error);
 }
 
 /* ---- Filters ---- */
@@ -434,44 +443,46 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
 /* ---- An image ---- */
 
 /* Queue all but the way back. */
-static bool queue_image(struct pipeline *pipeline, const struct image *image, const void *samples, struct gpu_io *io,
-                        struct workspace *workspace, struct error *error)
+static bool queue_image(struct pipeline *pipeline, const struct end *in, const void *samples,
+                        struct workspace *workspace, enum run_result *result, struct error *error)
 {
     const struct recipe *recipe = pipeline->recipe;
+    const struct image *image = in->image;
     const enum alpha first = recipe_alpha(recipe, pipeline->effective_alpha, 0);
     struct device *device = pipeline->device;
-    int in;
+    int planes;
     workspace->planes[0].count = image_planes(image, first);
-    return device_mark(device, MARK_BEGIN, error) && queue_input(pipeline, image, samples, io, workspace, error) &&
+    return device_mark(device, MARK_BEGIN, error) && queue_input(pipeline, in, samples, workspace, result, error) &&
            device_mark(device, MARK_INPUT, error) &&
            device_split(device, &workspace->image, first, workspace->linear, &workspace->planes[0], error) &&
-           device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &in, error) &&
-           gpu_merge_after(pipeline, recipe->chain->count - 1, &workspace->planes[in], workspace, error) &&
+           device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &planes, error) &&
+           gpu_merge_after(pipeline, recipe->chain->count - 1, &workspace->planes[planes], workspace, error) &&
            device_mark(device, MARK_MERGE, error);
 }
 
-/* Bring the result back: to SAMPLES, or encoded. */
-static bool fetch_output(struct pipeline *pipeline, void *samples, struct gpu_io *io, const struct workspace *workspace,
+/* Bring the result to OUT. */
+static bool fetch_output(struct pipeline *pipeline, struct end *out, const struct workspace *workspace,
                          struct error *error)
 {
     struct device *device = pipeline->device;
     const struct image *image = &workspace->image;
-    return (io->encodes != GPU_CODEC_NONE
-                ? encode_image(pipeline, workspace, io, error)
-                : device_download(device, samples, image->samples, image_bytes(image), error)) &&
+    return (is_encoded(out)
+                ? encode_image(pipeline, workspace, out, error)
+                : device_download(device, out->image->samples, image->samples, image_bytes(image), error)) &&
            device_mark(device, MARK_OUTPUT, error) && device_wait(device, error);
 }
 
 /* Add the times of the phases on the device, by the device's own clock. */
-static bool add_device_times(struct pipeline *pipeline, const struct gpu_io *io, struct error *error)
+static bool add_device_times(struct pipeline *pipeline, const struct end *in, const struct end *out,
+                             struct error *error)
 {
     const enum phase phases[MARK_COUNT] = {
-        [MARK_INPUT] = io->decodes != GPU_CODEC_NONE ? PHASE_DECODE : PHASE_UPLOAD,
+        [MARK_INPUT] = is_encoded(in) ? PHASE_DECODE : PHASE_UPLOAD,
         [MARK_SPLIT] = PHASE_SPLIT,
         [MARK_LOCK] = PHASE_WAIT,
         [MARK_CONVOLVE] = PHASE_CONVOLVE,
         [MARK_MERGE] = PHASE_MERGE,
-        [MARK_OUTPUT] = io->encodes != GPU_CODEC_NONE ? PHASE_ENCODE : PHASE_DOWNLOAD,
+        [MARK_OUTPUT] = is_encoded(out) ? PHASE_ENCODE : PHASE_DOWNLOAD,
     };
     for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
         if (mark == MARK_LOCK && pipeline->resources->constant_memory == NULL)
@@ -485,19 +496,20 @@ static bool add_device_times(struct pipeline *pipeline, const struct gpu_io *io,
     return true;
 }
 
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result, bool *intact,
-                struct error *error)
+enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+                           struct error *error)
 {
     struct device *device = pipeline->device;
     const struct resources *resources = pipeline->resources;
+    struct image *image = in->image, *result = out->image;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
     struct workspace workspace = {0};
-    struct gpu_io none = {0};
-    io = io != NULL ? io : &none;
-    const bool decodes = io->decodes != GPU_CODEC_NONE, encodes = io->encodes != GPU_CODEC_NONE;
-    *intact = true;
-    bool done = recipe_resize(pipeline->recipe, result, error) &&
-                reserve_workspace(pipeline, image, result, io, &workspace, error);
+    enum run_result failure = RUN_FAILED;
+    const bool decodes = is_encoded(in), encodes = is_encoded(out);
+    *is_intact = true;
+    *result = *image;
+    bool done =
+        recipe_resize(pipeline->recipe, result, error) && reserve_workspace(pipeline, in, out, &workspace, error);
     phases_end(pipeline->phases, PHASE_BUFFERS);
     if (done && resources->page_locked && (!decodes || !encodes)) {
         result->samples = pipeline->page_locked.data;
@@ -507,17 +519,18 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
         }
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
-    done = done && queue_image(pipeline, image, result->samples, io, &workspace, error) && device_wait(device, error);
+    done =
+        done && queue_image(pipeline, in, result->samples, &workspace, &failure, error) && device_wait(device, error);
     if (done) {
         if (!encodes && !resources->page_locked &&
             (decodes || pipeline->recipe->choice == CHOICE_AUTO || image_bytes(result) > image_bytes(image)))
             aside = malloc(image_bytes(result));
         if (aside != NULL)
             result->samples = aside;
-        *intact = encodes || result->samples != image->samples;
+        *is_intact = encodes || result->samples != image->samples;
         done = (encodes || result->samples != NULL ||
                 error_no_memory(error, "%d x %d pixels", result->width, result->height)) &&
-               fetch_output(pipeline, result->samples, io, &workspace, error) && add_device_times(pipeline, io, error);
+               fetch_output(pipeline, out, &workspace, error) && add_device_times(pipeline, in, out, error);
     }
     /* The caller may free the image now: wait for what still reads it. */
     if (!done)
@@ -534,5 +547,7 @@ bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *i
         image->width = result->width;
         image->height = result->height;
     }
-    return done;
+    if (!done)
+        result->samples = NULL;
+    return done ? RUN_DONE : failure;
 }

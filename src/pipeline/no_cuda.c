@@ -72,27 +72,6 @@ void pipeline_close_device(struct device *device)
     (void)device;
 }
 
-bool pipeline_is_opaque(struct device *device, const struct image *image, void *const *stream, bool *is_opaque,
-                        struct error *error)
-{
-    (void)device, (void)image, (void)stream, (void)is_opaque;
-    return no_cuda(error);
-}
-
-bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
-                    struct error *error)
-{
-    (void)pipeline, (void)in, (void)out, (void)stream;
-    return no_cuda(error);
-}
-
-bool pipeline_copy_and_run(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                           struct error *error)
-{
-    (void)pipeline, (void)in, (void)out;
-    return no_cuda(error);
-}
-
 void pipeline_shrink(struct pipeline *pipeline)
 {
     (void)pipeline;
@@ -108,10 +87,23 @@ void gpu_close(struct pipeline *pipeline, bool is_last)
     (void)pipeline, (void)is_last;
 }
 
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result, bool *intact,
-                struct error *error)
+enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+                           struct error *error)
 {
-    (void)pipeline, (void)image, (void)io, (void)result;
-    *intact = true;
+    (void)pipeline, (void)in, (void)out;
+    *is_intact = true;
+    no_cuda(error);
+    return RUN_FAILED;
+}
+
+bool run_on_shared_gpu(struct pipeline *pipeline, const struct end *in, const struct end *out, struct error *error)
+{
+    (void)pipeline, (void)in, (void)out;
+    return no_cuda(error);
+}
+
+bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error)
+{
+    (void)pipeline, (void)image, (void)is_opaque;
     return no_cuda(error);
 }

@@ -61,12 +61,14 @@ int pipeline_gpus(void)
 /* ---- The choice of the backend ---- */
 
 /* The work. In a batch, it is that of all images; their number is estimated as if all files had the size of this one. */
-static struct total_work total_work(const struct pipeline *pipeline, const struct pipeline_input *input)
+static struct total_work total_work(const struct pipeline *pipeline)
 {
+    const struct pipeline_input *input = &pipeline->input;
     const struct resources *resources = pipeline->resources;
     const struct batch_choice *batch = resources->batch;
     struct total_work work = {
-        .image = recipe_work(pipeline->recipe, input->alpha, &input->shape, thread_pool_threads(resources->pool)),
+        .image = recipe_work(pipeline->recipe, pipeline->effective_alpha, &input->shape,
+                             thread_pool_threads(resources->pool)),
         .gpu_decodes = input->gpu_decodes,
         .gpu_encodes = input->gpu_encodes,
     };
@@ -86,10 +88,10 @@ static struct backend_seconds expected_seconds(const struct pipeline *pipeline, 
 }
 
 /* Choose for a single image. Where the CPU is expected to be faster, CUDA is not started at all. */
-static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_input *input, struct phases *phases)
+static bool choose_for_image(struct pipeline *pipeline)
 {
     const struct resources *resources = pipeline->resources;
-    const struct total_work work = total_work(pipeline, input);
+    const struct total_work work = total_work(pipeline);
     const struct backend_seconds seconds = expected_seconds(pipeline, &work);
     const double cpu = 1e3 * seconds.cpu, cuda = 1e3 * seconds.cuda;
     const bool is_faster = cuda < cpu;
@@ -97,7 +99,7 @@ static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_in
     if (is_faster) {
         gpu_start_begin(resources->start);
         uses_gpu = gpu_check(resources, &pipeline->why);
-        phases_end(phases, uses_gpu || pipeline_may_have_gpu() ? PHASE_DRIVER : PHASE_PLAN);
+        phases_end(pipeline->phases, uses_gpu || pipeline_may_have_gpu() ? PHASE_DRIVER : PHASE_PLAN);
     }
     if (uses_gpu)
         error_set(&pipeline->why, ERROR_NONE, "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms",
@@ -111,10 +113,10 @@ static bool choose_for_image(struct pipeline *pipeline, const struct pipeline_in
 }
 
 /* Choose for all images of a batch that are like this one. Call with batch->mutex held. */
-static enum choice choose_for_kind(const struct pipeline *pipeline, const struct pipeline_input *input)
+static enum choice choose_for_kind(const struct pipeline *pipeline)
 {
     struct batch_choice *batch = pipeline->resources->batch;
-    const struct total_work work = total_work(pipeline, input);
+    const struct total_work work = total_work(pipeline);
     const struct backend_seconds seconds = expected_seconds(pipeline, &work);
     if (seconds.cuda >= seconds.cpu) {
         if (!batch->uses_gpus && pipeline_may_have_gpu())
@@ -135,10 +137,10 @@ static enum choice choose_for_kind(const struct pipeline *pipeline, const struct
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
  * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). Call with
  * batch->mutex held. */
-static enum choice choose_in_stream(const struct pipeline *pipeline, const struct pipeline_input *input)
+static enum choice choose_in_stream(const struct pipeline *pipeline)
 {
     struct batch_choice *batch = pipeline->resources->batch;
-    struct total_work work = total_work(pipeline, input);
+    struct total_work work = total_work(pipeline);
     work.images = 1;
     const struct backend_seconds one = expected_seconds(pipeline, &work);
     work.images = 2;
@@ -166,14 +168,15 @@ static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
 }
 
 /* Choose for one image of a batch. */
-static bool choose_in_batch(const struct pipeline *pipeline, const struct pipeline_input *input)
+static bool choose_in_batch(const struct pipeline *pipeline)
 {
+    const struct pipeline_input *input = &pipeline->input;
     struct batch_choice *batch = pipeline->resources->batch;
     pthread_mutex_lock(&batch->mutex);
     enum choice *choice = &batch->choices[input->gpu_decodes][input->gpu_encodes];
     if (batch->images > 0 && *choice == CHOICE_AUTO)
-        *choice = choose_for_kind(pipeline, input);
-    const bool uses_gpu = (batch->images > 0 ? *choice : choose_in_stream(pipeline, input)) == CHOICE_CUDA;
+        *choice = choose_for_kind(pipeline);
+    const bool uses_gpu = (batch->images > 0 ? *choice : choose_in_stream(pipeline)) == CHOICE_CUDA;
     pthread_mutex_unlock(&batch->mutex);
     return uses_gpu && is_ready(batch, pipeline->resources->start);
 }
@@ -184,20 +187,29 @@ static enum choice find_choice(const struct pipeline *pipeline)
     return pipeline->resources->cpu_only ? CHOICE_CPU : pipeline->recipe->choice;
 }
 
-enum backend pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
-                             struct phases *phases)
+/* Choose the backend where alpha takes part as ALPHA says. */
+static void choose_backend(struct pipeline *pipeline, enum alpha alpha)
 {
     const struct resources *resources = pipeline->resources;
-    pipeline->recipe = recipe;
     const enum choice choice = find_choice(pipeline);
     bool uses_gpu = choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
+    pipeline->effective_alpha = alpha;
     error_set(&pipeline->why, ERROR_NONE, "asked for");
     if (uses_gpu && choice == CHOICE_CUDA)
         gpu_start_begin(resources->start);
     else if (uses_gpu)
-        uses_gpu =
-            resources->batch != NULL ? choose_in_batch(pipeline, input) : choose_for_image(pipeline, input, phases);
-    return uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
+        uses_gpu = resources->batch != NULL ? choose_in_batch(pipeline) : choose_for_image(pipeline);
+    pipeline->backend = uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
+}
+
+void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
+                     struct phases *phases)
+{
+    pipeline->recipe = recipe;
+    pipeline->input = *input;
+    pipeline->phases = phases;
+    pipeline->is_decoded = false;
+    choose_backend(pipeline, recipe->alpha);
 }
 
 /* Can a GPU take an image as large as this, and what the filters make of it? Kernels count its samples in int. */
@@ -257,21 +269,20 @@ struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error)
     return pipeline->tables;
 }
 
-bool pipeline_plan(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
-                   enum backend backend, struct phases *phases, struct error *error)
+/* Plan the filters where alpha takes part as ALPHA says. */
+static bool plan_filters(struct pipeline *pipeline, enum alpha alpha, struct error *error)
 {
-    const struct resources *resources = pipeline->resources;
-    const struct image *image = &input->shape;
-    pipeline->recipe = recipe;
-    pipeline->linear = recipe->linear ? pipeline->tables : NULL;
-    pipeline->phases = phases;
+    const struct recipe *recipe = pipeline->recipe;
+    const struct image *shape = &pipeline->input.shape;
+    bool done = false;
+    if (alpha != pipeline->effective_alpha)
+        choose_backend(pipeline, alpha);
     atomic_store(&pipeline->progress_permille, -1);
-    pipeline->effective_alpha = input->alpha;
-    pipeline->work = recipe_work(recipe, input->alpha, image, thread_pool_threads(resources->pool));
+    pipeline->work = recipe_work(recipe, alpha, shape, thread_pool_threads(pipeline->resources->pool));
     if (!check_resize(recipe, error))
         return false;
     if (!check_named_variant(recipe, pipeline->work.sample, error)) { /* not even the CPU may take over */
-        if (image->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))
+        if (shape->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))
             error_set(
                 error, ERROR_USAGE,
                 "the variant %s takes 8 bits only, which are too few for a translucent picture; give --alpha keep, "
@@ -279,24 +290,35 @@ bool pipeline_plan(struct pipeline *pipeline, const struct recipe *recipe, const
                 recipe->variant->name);
         return false;
     }
-    bool done = false;
     if (find_choice(pipeline) != CHOICE_CPU &&
-        !check_gpu_size(recipe->chain, image, &pipeline->why)) { /* the next image may be smaller */
+        !check_gpu_size(recipe->chain, shape, &pipeline->why)) { /* the next image may be smaller */
         *error = pipeline->why;
         done = may_fall_back(pipeline) && plans_make(pipeline, BACKEND_CPU, error);
-    } else if (backend == BACKEND_CPU) {
+    } else if (pipeline->backend == BACKEND_CPU) {
         done = plans_make(pipeline, BACKEND_CPU, error);
     } else if (plan_for_gpu(pipeline, error)) {
         done = true;
-    } else if (recipe->choice == CHOICE_AUTO && resources->batch == NULL) { /* this is no failure of the image */
+    } else if (recipe->choice == CHOICE_AUTO && pipeline->resources->batch == NULL) { /* no failure of the image */
         pipeline->why = *error;
         gpu_close(pipeline, false);
         done = plans_make(pipeline, BACKEND_CPU, error);
     } else {
         done = may_fall_back(pipeline) && fall_back_to_cpu(pipeline, error);
     }
-    phases_end(phases, PHASE_PLAN);
+    phases_end(pipeline->phases, PHASE_PLAN);
     return done;
+}
+
+bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct error *error)
+{
+    const struct recipe *recipe = pipeline->recipe;
+    /* Floats count as translucent. */
+    const bool may_be_opaque = recipe->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image) && image->bits < 32 &&
+                               (image->samples == NULL || image_is_opaque(image));
+    pipeline->input.shape = *image;
+    pipeline->linear = recipe->linear ? pipeline->tables : NULL;
+    pipeline->expects_opaque = may_be_opaque && image->samples == NULL;
+    return plan_filters(pipeline, may_be_opaque ? ALPHA_KEEP : recipe->alpha, error);
 }
 
 bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size)
@@ -316,28 +338,51 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
     return true;
 }
 
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result,
-                  struct error *error)
+/* Is the image at IN opaque? It may be so only if its samples are there. */
+static bool check_opaque(struct pipeline *pipeline, const struct end *in, bool *is_opaque, struct error *error)
 {
-    bool intact = true;
-    *result = *image;
-    if (io != NULL)
-        io->needs_cpu_decode = false;
-    if (pipeline->backend == BACKEND_CUDA && run_on_gpu(pipeline, image, io, result, &intact, error))
-        return true;
-    if (io != NULL && (io->needs_cpu_decode || (io->translucent != NULL && atomic_load(io->translucent))))
-        return false;
-    if (pipeline->backend == BACKEND_CUDA && !(intact && may_fall_back(pipeline) && fall_back_to_cpu(pipeline, error)))
-        return false;
-    if (io != NULL)
-        io->encodes = GPU_CODEC_NONE;
-    if (io != NULL && io->decodes != GPU_CODEC_NONE) {
-        io->needs_cpu_decode = true;
-        return false;
-    }
-    const bool done = run_on_cpu(pipeline, image, error);
-    *result = *image;
-    return done;
+    *is_opaque = true;
+    if (in->kind == END_HOST)
+        *is_opaque = image_is_opaque(in->image);
+    return in->kind != END_DEVICE || gpu_is_opaque(pipeline, in->image, is_opaque, error);
+}
+
+/* Let the CPU run what it can. */
+static enum run_result run_on_cpu(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+{
+    if (in->kind == END_JPEG || in->kind == END_PNG)
+        return RUN_NEEDS_SAMPLES;
+    if (out->kind != END_ROWS)
+        out->kind = END_HOST;
+    if (stream_image(pipeline, in, out, error))
+        return RUN_DONE;
+    return atomic_load(&pipeline->translucent) ? RUN_TRANSLUCENT : RUN_FAILED;
+}
+
+static enum run_result run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+{
+    bool is_intact = true;
+    if (pipeline->backend == BACKEND_CPU)
+        return run_on_cpu(pipeline, in, out, error);
+    if (pipeline->resources->shared != NULL)
+        return run_on_shared_gpu(pipeline, in, out, error) ? RUN_DONE : RUN_FAILED;
+    const enum run_result result = run_on_gpu(pipeline, in, out, &is_intact, error);
+    const bool falls_back = result == RUN_FAILED && is_intact && may_fall_back(pipeline);
+    return falls_back && fall_back_to_cpu(pipeline, error) ? run_on_cpu(pipeline, in, out, error) : result;
+}
+
+enum run_result pipeline_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+{
+    bool is_opaque = true;
+    atomic_store(&pipeline->translucent, false);
+    if (pipeline->expects_opaque && !check_opaque(pipeline, in, &is_opaque, error))
+        return RUN_FAILED;
+    const enum run_result result = is_opaque ? run(pipeline, in, out, error) : RUN_TRANSLUCENT;
+    if (result != RUN_TRANSLUCENT)
+        return result;
+    phases_end(pipeline->phases, PHASE_DECODE);
+    pipeline->expects_opaque = false;
+    return plan_filters(pipeline, pipeline->recipe->alpha, error) ? RUN_TRANSLUCENT : RUN_FAILED;
 }
 
 void pipeline_leave_gpu(struct pipeline *pipeline)

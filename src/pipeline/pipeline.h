@@ -9,15 +9,13 @@
 #define GPUCONV_PIPELINE_H
 
 #include "base/error.h"
-#include "container/png.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/rows.h"
-#include "jpeg/jpeg.h"
+#include "pipeline/end.h"
 #include "pipeline/phases.h"
 #include "pipeline/resources.h"
 #include "plan/plan.h"
-#include "png/layout.h"
 #include "variants/choose.h"
 
 #include <stdatomic.h>
@@ -31,28 +29,6 @@ struct device_jpeg;
 struct device_png;
 struct device_taps;
 
-/* Encoded data in the place of samples, as the input or the output of a pipeline on a GPU. Only they cross the bus. */
-struct gpu_io {
-    /* The image before the filters is samples, the scan of a JPEG, or the stream of a PNG that is not interlaced. */
-    enum gpu_codec decodes;
-    const struct jpeg_layout *jpeg_in;
-    struct jpeg_scan scan;
-    const struct png_layout *png_in;
-    struct png_stream stream;
-    int orientation;          /* how to turn the decoded image upright, as for image_orient */
-    atomic_bool *translucent; /* set, and the run fails, if a pixel is not opaque; NULL: any pixel is welcome */
-    bool is_decoded;          /* such a run has left the image on the GPU: plan, and run again with NULL */
-
-    /* The image after the filters becomes samples, the scan of a JPEG, or the stream of a PNG. */
-    enum gpu_codec encodes;
-    const struct jpeg_layout *jpeg_out;
-    const uint8_t *data; /* receives the scan or the stream, which is valid until the next call */
-    size_t data_size;
-    uint32_t adler; /* receives the checksum of the PNG's filtered rows */
-
-    bool needs_cpu_decode; /* the GPU has not decoded the input: decode it on the CPU, and run again with its samples */
-};
-
 /* Memory that is kept from image to image. It only grows. */
 struct buffer {
     void *data;
@@ -62,7 +38,6 @@ struct buffer {
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
     struct image shape;         /* its samples do not matter */
-    enum alpha alpha;           /* the recipe's, or ALPHA_KEEP where plain filters give the same bytes */
     uint64_t bytes;             /* of the file; 0: not known */
     enum gpu_codec gpu_decodes; /* what a GPU can decode of the file */
     enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
@@ -86,15 +61,19 @@ struct pipeline {
     struct linear *tables; /* NULL until pipeline_linear makes them */
     struct error why;      /* its message says why this backend was chosen */
 
-    /* The image at work. pipeline_plan sets these. */
+    /* The image at work. pipeline_choose sets the first five, and pipeline_plan the others. */
     const struct recipe *recipe;
-    const struct linear *linear; /* the tables, if the recipe asks for linear light, else NULL */
+    struct pipeline_input input;
     struct phases *phases;
-    enum alpha effective_alpha; /* as in struct pipeline_input */
+    enum alpha effective_alpha; /* the recipe's, or ALPHA_KEEP where plain filters give the same bytes */
     enum backend backend;
-    struct work work; /* what the variants were chosen for */
+    bool expects_opaque;         /* no pixel has been seen; they are filtered as if all were opaque, until one is not */
+    atomic_bool translucent;     /* one is not */
+    bool is_decoded;             /* the GPU has the decoded image, which was not opaque as expected */
+    const struct linear *linear; /* the tables, if the recipe asks for linear light, else NULL */
+    struct work work;            /* what the variants were chosen for */
     struct planned *planned;
-    atomic_int progress_permille; /* thousandths of the image's rows that pipeline_stream has done; -1 if unknown */
+    atomic_int progress_permille; /* thousandths of the image's rows that the CPU has filtered; -1 if unknown */
 
     /* The plans that are kept. In place of those that were not used for the longest time come new ones. */
     struct planned kept[PLANNED_MAX];
@@ -150,38 +129,47 @@ void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
  * little memory. */
 struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error);
 
-/* Choose who filters INPUT, by the recipe, the costs and the state of the GPU. If a GPU does, let it start. With
+/* Choose who filters INPUT by RECIPE, by the recipe, the costs and the state of the GPU. If a GPU does, let it start. With
  * CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each kind
- * decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->why. */
-enum backend pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
-                             struct phases *phases);
+ * decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->backend and pipeline->why. The recipe must
+ * stay, and PHASES receives the times, until the image is done. */
+void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
+                     struct phases *phases);
 
-/* Plan RECIPE for INPUT on BACKEND, which pipeline_choose has chosen: find or make the plans, and open the device unless
- * it is open. If the GPU cannot be opened, the CPU may take over. The recipe must stay until the next call, and PHASES
- * receives the times until then. */
-bool pipeline_plan(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
-                   enum backend backend, struct phases *phases, struct error *error);
+/* Plan the filters for IMAGE, which is upright: find or make the plans, and open the device unless it is open. If the GPU
+ * cannot be opened, the CPU may take over. Filtering an opaque image without premultiplying is faster and gives the same
+ * bytes. So if IMAGE has samples, they say whether alpha takes part; otherwise the image is expected to be opaque. The
+ * costs depend on that, so the backend may change. */
+bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct error *error);
 
 /* Write to TEXT what a planned pipeline works on: the GPU's name and compute capability, or the CPU's instruction set.
  * Returns false if that is not known: the variant `reference` needs no instruction set. */
 bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size);
 
-/* Apply the planned filters to IMAGE. RESULT becomes a view of the samples: read it until the next call, do not free
- * it. They are in IMAGE, or, with resources->page_locked and a GPU, in the pipeline's own memory. IO may be NULL, and is
- * for plans on a GPU. With io->decodes, IMAGE is the shape of the upright image. If the GPU cannot decode it, the
- * function fails without an error and sets io->needs_cpu_decode. It also fails without an error if it sets
- * io->translucent. With io->encodes, io->data are the result, and RESULT has no samples; if the CPU takes over,
- * io->encodes becomes GPU_CODEC_NONE. */
-bool pipeline_run(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result,
-                  struct error *error);
+/* Apply the planned filters to the image at IN, and bring the result to OUT. They may be, on the CPU:
+ *
+ *     from END_ROWS or END_HOST to either     Reading, filtering and writing run beside each other on the threads of the
+ *                                             pool. Only some bands of rows are in memory, unless the filters need the
+ *                                             whole image at once. The phases of these threads add up.
+ *
+ * on a GPU that the pipeline opens:
+ *
+ *     from END_HOST, END_JPEG or END_PNG to any of these     The CPU may take over. Then an OUT that the GPU should have
+ *                                                            encoded becomes END_HOST.
+ *
+ * and on a GPU that pipelines share:
+ *
+ *     from END_HOST to END_HOST        OUT has samples. Images may overlap, or be the same.
+ *     from END_DEVICE to END_DEVICE    Likewise. The work is queued on *resources->stream, a cudaStream_t, or on the
+ *                                      device's own if that is NULL, and the next wait reports errors of kernels. The
+ *                                      host does not wait for it, but may wait when the first image uploads the taps.
+ *
+ * If an OUT of END_HOST has no samples, they become a view: read it until the next call, do not free it. The samples are
+ * in the image of IN, which they replace, or, with resources->page_locked and a GPU, in the pipeline's own memory. Images of
+ * END_HOST without strides belong to IN in this case. */
+enum run_result pipeline_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error);
 
-/* Apply the filters of a pipeline that is planned for the CPU to an image of SHAPE, whose samples do not matter.
- * Reading, filtering and writing run beside each other on the threads of the pool. Only some bands of rows are in
- * memory, unless the filters need the whole image at once. The phases of these threads add up. */
-bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
-                     const struct row_sink *sink, struct error *error);
-
-/* Bytes of memory that pipeline_stream needs on the threads of POOL, however alpha takes part. SIZE_MAX if they are too
+/* Bytes of memory that an image of SHAPE needs to get from SOURCE to SINK on the CPU, on the threads of POOL, however alpha takes part. SIZE_MAX if they are too
  * many to count. */
 size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct image *shape,
                             const struct row_source *source, const struct row_sink *sink);
@@ -189,22 +177,6 @@ size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *poo
 /* Open GPU INDEX for pipelines that share it, as resources->shared. Close it after the pipelines. */
 bool pipeline_open_device(int index, struct device **device, struct error *error);
 void pipeline_close_device(struct device *device);
-
-/* Is alpha the largest level everywhere in IMAGE, which is in the memory of the GPU DEVICE and may have strides? Waits for
- * the work that is queued on *STREAM. */
-bool pipeline_is_opaque(struct device *device, const struct image *image, void *const *stream, bool *is_opaque,
-                        struct error *error);
-
-/* Apply the filters of a pipeline that is planned for a GPU to IN, and write the result to OUT, an image of the same
- * channels and bits, and of the size that the filters make. Both are in the memory of the GPU, may have strides, and may overlap. The work is queued on *STREAM, a
- * cudaStream_t, or on the device's own if STREAM is NULL, and the next wait reports errors of kernels. The host does not
- * wait for it, but may wait when the pipeline's first image uploads the taps. */
-bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
-                    struct error *error);
-
-/* The same for images on the host, whose rows have no padding. Returns when OUT is written. */
-bool pipeline_copy_and_run(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                           struct error *error);
 
 /* Release the buffers; the device stays open. */
 void pipeline_shrink(struct pipeline *pipeline);

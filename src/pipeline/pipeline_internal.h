@@ -19,8 +19,8 @@ void plans_free(struct pipeline *pipeline);
 
 /* ---- stream.c ---- */
 
-/* Filter IMAGE by the plans. The result replaces its samples. */
-bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *error);
+/* As pipeline_run on the CPU. If a pixel is not opaque as expected, it fails and sets pipeline->translucent. */
+bool stream_image(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error);
 
 /* ---- cuda.c, no_cuda.c ---- */
 
@@ -37,11 +37,19 @@ void gpu_close(struct pipeline *pipeline, bool is_last);
 /* Release the taps on the GPU of plan NUMBER, if there are some. */
 void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t number);
 
-/* Filter IMAGE by the plans. IO is as for pipeline_run. RESULT, a copy of IMAGE's struct, becomes the view that
- * pipeline_run describes. After a failure *INTACT says whether IMAGE still has the samples that it had. If the CPU may
- * take over, it has them, unless there was too little memory for a second image. */
-bool run_on_gpu(struct pipeline *pipeline, struct image *image, struct gpu_io *io, struct image *result, bool *intact,
-                struct error *error);
+/* As pipeline_run on the pipeline's own GPU. After a failure *IS_INTACT says whether the image at IN still has the samples
+ * that it had. If the CPU may take over, it has them, unless there was too little memory for a second image. */
+enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+                           struct error *error);
+
+/* ---- queue.c, no_cuda.c ---- */
+
+/* As pipeline_run on a GPU that pipelines share. */
+bool run_on_shared_gpu(struct pipeline *pipeline, const struct end *in, const struct end *out, struct error *error);
+
+/* Is alpha the largest level everywhere in IMAGE, which is in the memory of a shared GPU and may have strides? Waits for the
+ * work that is queued on the caller's stream. */
+bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error);
 
 /* ---- cuda.c, for queue.c ---- */
 

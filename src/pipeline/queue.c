@@ -238,24 +238,15 @@ static bool queue_image(struct pipeline *pipeline, const struct image *in, const
                                               : queue_channels(pipeline, &from, out, &workspace, error);
 }
 
-bool pipeline_is_opaque(struct device *device, const struct image *image, void *const *stream, bool *is_opaque,
-                        struct error *error)
+/* Filter an image in device memory on the caller's stream, without waiting. */
+static bool run_on_stream(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                          struct error *error)
 {
-    struct image packed = *image;
-    if (!device_enter(device, stream, error))
-        return false;
-    const bool done = (is_packed(image) || copy_packed(device, image, &packed, error)) &&
-                      device_is_opaque(device, &packed, is_opaque, error);
-    return device_leave(device, done ? error : NULL) && done;
-}
-
-bool pipeline_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, void *const *stream,
-                    struct error *error)
-{
-    if (!device_enter(pipeline->device, stream, error))
+    struct device *device = pipeline->device;
+    if (!device_enter(device, pipeline->resources->stream, error))
         return false;
     const bool done = queue_image(pipeline, in, out, error);
-    return device_leave(pipeline->device, done ? error : NULL) && done;
+    return device_leave(device, done ? error : NULL) && done;
 }
 
 /* Upload IN, queue its way, and download it to OUT. */
@@ -273,13 +264,41 @@ static bool queue_copies(struct pipeline *pipeline, const struct image *in, cons
            device_download(device, out->samples, to.samples, image_bytes(out), error);
 }
 
-bool pipeline_copy_and_run(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                           struct error *error)
+/* Filter an image on the host, by way of a copy without padding. */
+static bool run_copies(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
 {
     struct device *device = pipeline->device;
-    if (!device_enter(device, NULL, error))
+    const struct image *larger = image_samples(out) > image_samples(in) ? out : in;
+    struct image copy;
+    if (!image_allocate(&copy, larger->width, larger->height, in->channels, in->bits, error))
         return false;
-    bool done = queue_copies(pipeline, in, out, error);
-    done = device_wait(device, done ? error : NULL) && done; /* the caller's memory is not used any more */
+    const struct image from = packed_like(in, copy.samples), to = packed_like(out, copy.samples);
+    image_copy(in, &from);
+    bool done = device_enter(device, NULL, error);
+    if (done) {
+        done = queue_copies(pipeline, &from, &to, error);
+        done = device_wait(device, done ? error : NULL) && done; /* the copy is not used any more */
+        done = device_leave(device, done ? error : NULL) && done;
+    }
+    if (done)
+        image_copy(&to, out);
+    image_free(&copy);
+    return done;
+}
+
+bool run_on_shared_gpu(struct pipeline *pipeline, const struct end *in, const struct end *out, struct error *error)
+{
+    return in->kind == END_DEVICE ? run_on_stream(pipeline, in->image, out->image, error)
+                                  : run_copies(pipeline, in->image, out->image, error);
+}
+
+bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct image packed = *image;
+    if (!device_enter(device, pipeline->resources->stream, error))
+        return false;
+    const bool done = (is_packed(image) || copy_packed(device, image, &packed, error)) &&
+                      device_is_opaque(device, &packed, is_opaque, error);
     return device_leave(device, done ? error : NULL) && done;
 }

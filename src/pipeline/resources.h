@@ -39,6 +39,8 @@ struct resources {
     int device;               /* index of the GPU */
     struct gpu_start *start;  /* of that GPU; if it is NULL, the GPU starts when a pipeline opens it */
     struct device *shared;    /* that GPU, which pipelines share and leave open; NULL if each opens its own */
+    void *const *stream; /* a cudaStream_t of the caller, for images on a shared GPU; NULL for the GPU's own. It may
+                                 change between images */
 
     /* For batches. */
     bool cpu_only;     /* there is no GPU, whatever a recipe wishes */

@@ -451,8 +451,9 @@ static bool run_stream(struct filtering *filtering, struct phases *phases, struc
     return done;
 }
 
-bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
-                     const struct row_sink *sink, struct error *error)
+/* Filter an image of SHAPE from SOURCE to SINK. */
+static bool filter_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
+                          const struct row_sink *sink, struct error *error)
 {
     struct filtering filtering;
     bool done = plan_stream(&filtering, pipeline->recipe, pipeline->resources->pool, &pipeline->work, shape, source,
@@ -464,21 +465,34 @@ bool pipeline_stream(struct pipeline *pipeline, const struct image *shape, const
     return done;
 }
 
-bool run_on_cpu(struct pipeline *pipeline, struct image *image, struct error *error)
+bool stream_image(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
 {
-    struct image result = *image;
-    if (!recipe_resize(pipeline->recipe, &result, error) ||
-        !image_allocate(&result, result.width, result.height, image->channels, image->bits, error))
-        return false;
-    const struct row_source source = {.image = image};
-    const struct row_sink sink = {.image = &result, .multiple = 1};
-    if (!pipeline_stream(pipeline, image, &source, &sink, error)) {
-        image_free(&result);
-        return false;
+    struct image *image = in->image, result = *out->image;
+    const struct image shape = {
+        .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
+    const bool allocates = out->kind == END_HOST && out->image->samples == NULL;
+    struct row_source source = {.image = image};
+    struct row_sink sink = {.image = &result, .multiple = 1};
+    if (in->kind == END_ROWS) {
+        source = *in->source;
+        source.translucent = pipeline->expects_opaque ? &pipeline->translucent : NULL;
     }
-    image_free(image);
-    *image = result;
-    return true;
+    if (out->kind == END_ROWS)
+        sink = *out->sink;
+    if (allocates) {
+        result = shape;
+        if (!recipe_resize(pipeline->recipe, &result, error) ||
+            !image_allocate(&result, result.width, result.height, shape.channels, shape.bits, error))
+            return false;
+    }
+    const bool done = filter_stream(pipeline, &shape, &source, &sink, error);
+    if (allocates && done) {
+        image_free(image);
+        *image = *out->image = result;
+    } else if (allocates) {
+        image_free(&result);
+    }
+    return done;
 }
 
 /* Bytes that the variants of the CPU need for filter NUMBER, besides its planes. */

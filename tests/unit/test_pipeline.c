@@ -64,11 +64,14 @@ static void filter_image(struct pipeline *pipeline, const struct recipe *recipe,
                          size_t *launches)
 {
     struct phases phases;
-    struct image image = make_image(bits), result;
+    struct image image = make_image(bits), result = {0};
     phases_begin(&phases);
     const size_t before = allocations, launched = scratches;
-    assert_true(pipeline_plan(pipeline, recipe, &(struct pipeline_input){.shape = image}, BACKEND_CPU, &phases, NULL));
-    assert_true(pipeline_run(pipeline, &image, NULL, &result, NULL));
+    pipeline_choose(pipeline, recipe, &(struct pipeline_input){.shape = image}, &phases);
+    assert_true(pipeline_plan(pipeline, &image, NULL));
+    assert_int_equal(pipeline_run(pipeline, &(struct end){.kind = END_HOST, .image = &image},
+                                  &(struct end){.kind = END_HOST, .image = &result}, NULL),
+                     RUN_DONE);
     *allocated = allocations - before;
     *launches = scratches - launched;
     image_free(&image);

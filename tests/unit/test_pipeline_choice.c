@@ -42,10 +42,11 @@ static bool plan_image(struct pipeline *pipeline, const struct recipe *recipe, c
                        int side, int bits, struct error *error)
 {
     static struct phases phases;
-    const struct pipeline_input input = {.shape = shape(side, side, bits), .alpha = recipe->alpha};
+    const struct pipeline_input input = {.shape = shape(side, side, bits)};
     phases_begin(&phases);
     pipeline_open(pipeline, resources);
-    return pipeline_plan(pipeline, recipe, &input, pipeline_choose(pipeline, recipe, &input, &phases), &phases, error);
+    pipeline_choose(pipeline, recipe, &input, &phases);
+    return pipeline_plan(pipeline, &input.shape, error);
 }
 
 static void test_a_small_image_stays_on_the_cpu(void **state)
@@ -127,15 +128,18 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
     assert_int_equal(pipeline.backend, BACKEND_CPU);
     assert_int_equal(pipeline.fallback.code, ERROR_NO_GPU);
     assert_true(pipeline.fallback.message[0] != '\0');
-    struct image image, result;
+    struct image image;
     for (int bits = 8; bits <= 16; bits += 8) {
         assert_true(image_allocate(&image, 64, 64, 3, bits, &error));
         memset(image.samples, 77, image_bytes(&image));
         phases_begin(&phases);
         const struct pipeline_input input = {.shape = image};
-        const enum backend backend = pipeline_choose(&pipeline, &recipe, &input, &phases);
-        assert_true(pipeline_plan(&pipeline, &recipe, &input, backend, &phases, &error));
-        assert_true(pipeline_run(&pipeline, &image, NULL, &result, &error));
+        struct image result = {0};
+        const struct end in = {.kind = END_HOST, .image = &image};
+        struct end out = {.kind = END_HOST, .image = &result};
+        pipeline_choose(&pipeline, &recipe, &input, &phases);
+        assert_true(pipeline_plan(&pipeline, &image, &error));
+        assert_int_equal(pipeline_run(&pipeline, &in, &out, &error), RUN_DONE);
         assert_int_equal(pipeline.backend, BACKEND_CPU);
         assert_ptr_equal(result.samples, image.samples);
         for (size_t i = 0; i < image_bytes(&result); i++)

@@ -235,9 +235,10 @@ static void open_pipeline(struct pipeline *pipeline, const struct recipe *recipe
 {
     phases_begin(phases);
     pipeline_open(pipeline, resources);
-    const struct pipeline_input input = {.shape = *image, .alpha = recipe->alpha};
+    const struct pipeline_input input = {.shape = *image};
     assert_true(!recipe->linear || linear_set(pipeline_linear(pipeline, NULL), &curve, 1, image->bits));
-    assert_true(pipeline_plan(pipeline, recipe, &input, BACKEND_CPU, phases, NULL));
+    pipeline_choose(pipeline, recipe, &input, phases);
+    assert_true(pipeline_plan(pipeline, image, NULL));
 }
 
 /* Stream IMAGE by functions. ROWS says what fails. */
@@ -264,7 +265,10 @@ static bool stream(const struct recipe *recipe, const struct resources *resource
     assert_non_null(rows->calls);
     const struct row_sink sink = {
         .context = rows, .multiple = rows->multiple, .reads_above = true, .encode = encode, .write = write_rows};
-    const bool done = pipeline_stream(&pipeline, image, rows->any_order ? &any_order : &in_order, &sink, error);
+    struct image unused = *image;
+    const struct end in = {.kind = END_ROWS, .image = &unused, .source = rows->any_order ? &any_order : &in_order};
+    struct end out = {.kind = END_ROWS, .image = &unused, .sink = &sink};
+    const bool done = pipeline_run(&pipeline, &in, &out, error) == RUN_DONE;
     for (int y = 0; done && rows->any_order && y < image->height; y++)
         assert_int_equal(atomic_load(&rows->calls[y]), 3);
     pipeline_close(&pipeline);
@@ -301,7 +305,10 @@ static void check(struct recipe recipe, int width, int height, int channels, int
         struct image copy;
         assert_true(image_convert(&image, bits, &copy, NULL));
         open_pipeline(&pipeline, &recipe, &resources, &copy, &phases);
-        assert_true(pipeline_run(&pipeline, &copy, NULL, &result, NULL));
+        result = (struct image){0};
+        const struct end in = {.kind = END_HOST, .image = &copy};
+        struct end out = {.kind = END_HOST, .image = &result};
+        assert_int_equal(pipeline_run(&pipeline, &in, &out, NULL), RUN_DONE);
         assert_memory_equal(result.samples, whole.samples, image_bytes(&whole));
         pipeline_close(&pipeline);
         image_free(&copy);
