@@ -14,8 +14,8 @@
 enum job_file { JOB_INPUT, JOB_OUTPUT, JOB_EXPECTED, JOB_ACTUAL, JOB_DIFF, JOB_FILES };
 
 struct job_line {
-    char *id;               /* its text in the line; NULL: there is none, or the line is no object of JSON */
-    char *files[JOB_FILES]; /* NULL: not given */
+    char *id;               /* its text in the line, or NULL if there is none or the line is no object of JSON */
+    char *files[JOB_FILES]; /* NULL for a file that is not given */
 
     /* The options, one after another in the order of the line: the name and a NUL, then one of '=', '+' and '-' and the
      * value, which is empty without '=', and a NUL. '-' takes back what the command line gives. */

@@ -56,7 +56,7 @@ struct entry {
     struct job_line line;
     struct job_class *class;  /* NULL where the line has none */
     struct compare_rows rows; /* of a pair: its only row */
-    struct error *error;      /* why there is no job; NULL: there is one */
+    struct error *error;      /* why there is no job, or NULL if there is one */
 };
 
 struct stream {

@@ -75,7 +75,7 @@ enum option_mode {
 
 struct option {
     const char *name; /* without its dashes */
-    char letter;      /* 0: none. A value follows in the same argument (-j4) or the next. */
+    char letter;      /* or 0. A value follows in the same argument (-j4) or the next. */
     const char *argument;
     enum group group;
     unsigned bits;     /* of enum option_mode */

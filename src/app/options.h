@@ -51,19 +51,19 @@ struct device_choice {
 
 /* The options of --bench alone. */
 struct bench_options {
-    const char *filter; /* NULL: the default ones */
+    const char *filter; /* NULL for the default ones */
     struct bench_size sizes[BENCH_SIZES];
-    size_t size_count; /* 0: the default ones */
-    int sample;        /* enum sample; -1: uint8 and float */
-    uint64_t variants; /* 1 << row for each row of the table of variants that --variant names; 0: all */
+    size_t size_count; /* 0 for the default ones */
+    int sample;        /* enum sample, or -1 for uint8 and float */
+    uint64_t variants; /* 1 << row for each variant that --variant names, or 0 for all */
     bool csv;
 };
 
 /* The options of --compare alone. */
 struct compare_options {
     struct compare_rules rules;          /* without its mask */
-    const char *mask;                    /* NULL: none */
-    const char *junit, *html, *markdown; /* NULL: none */
+    const char *mask;                    /* or NULL */
+    const char *junit, *html, *markdown; /* or NULL */
     bool new_fails, update, removes;
 };
 
@@ -75,22 +75,22 @@ struct options {
     const char *values[OPTIONS_MAX]; /* the values of these rows, as given; NULL for a flag */
 
     const char *filter; /* MODE_RUN and MODE_SHOW; MODE_DIGEST and MODE_JOBS, where it may be NULL */
-    int threads;        /* CPU threads for one image; 0: all */
+    int threads;        /* CPU threads for one image, or 0 for all */
     bool flip, absolute;
     struct recipe recipe; /* without its chain; --backend or the named variant sets the choice */
     struct device_choice devices;
     struct job_settings job;
     struct list_request list;
     struct batch_request batch;
-    struct shard shard; /* count 0: all */
-    const char *report; /* NULL: none */
+    struct shard shard; /* all, if its count is 0 */
+    const char *report; /* or NULL */
 
     bool tar;                                /* MODE_RUN of one archive, from INPUT to OUTPUT */
     bool images_only, keep_failed;           /* with `tar` */
     bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
     const char *input, *output;              /* of that image or archive */
     const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
-    const char *check;                       /* MODE_DIGEST: a list of digests; NULL: make one */
+    const char *check;                       /* MODE_DIGEST: a list of digests, or NULL to make one */
     const char *jobs_from;                   /* MODE_JOBS: the lines */
     bool ordered;                            /* MODE_JOBS */
     struct compare_options compare;          /* MODE_COMPARE */

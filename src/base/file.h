@@ -41,9 +41,9 @@ enum { FILE_TEMPORARY = sizeof ".gpuconv-0123456789abcdef" };
 /* The functions that file_write calls before and after it renames the temporary file. All three are called in turn. */
 struct file_guard {
     void (*begin)(void *context); /* file_write is about to look at what is there */
-    /* May the file take its place? INFO is what is there, itself no symbolic link; NULL: nothing. */
+    /* May the file take its place? INFO is what is there, itself no symbolic link, or NULL. */
     bool (*allow)(void *context, const struct stat *info, struct error *error);
-    /* INFO is the new file; NULL: it was not allowed, or the rename has failed. */
+    /* INFO is the new file, or NULL if it was not allowed or the rename has failed. */
     void (*end)(void *context, const struct stat *info);
     void *context;
 };
@@ -65,11 +65,11 @@ struct file_output {
 
     /* For replace.c. */
     const char *path; /* of messages */
-    char *real;       /* the path without symbolic links; NULL: pipes and devices are written directly */
-    int folder;       /* open: all steps happen in the same folder, even if it is renamed meanwhile; -1: the same */
+    char *real;       /* the path without symbolic links, or NULL for a pipe or device, which is written directly */
+    int folder;       /* open, so that all steps are in one folder, even if it is renamed; -1 if REAL is NULL */
     bool exists;
     struct stat info;               /* if it exists */
-    char temporary[FILE_TEMPORARY]; /* the name of the temporary file; empty: none */
+    char temporary[FILE_TEMPORARY]; /* the name of the temporary file, or empty */
 };
 
 /* Begin to write to PATH, write SIZE bytes, and end. All are as in file_write, but signals are not blocked: block those

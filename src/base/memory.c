@@ -16,8 +16,8 @@
 enum { HEAP_BYTES = 64 << 20 };
 
 /* malloc keeps what was freed, up to 64 MiB for each thread by default, and no budget counts that. Where this is little
- * of LIMIT, the threads keep as much: else a batch on a GPU spends a third of its time on new pages. Otherwise they keep
- * little, in few arenas. Each arena also reserves 64 MiB of addresses, which `ulimit -v` limits. */
+ * of LIMIT, the threads keep as much: else a batch on a GPU spends a third of its time on new pages. Otherwise they
+ * keep little, in few arenas. Each arena also reserves 64 MiB of addresses, which `ulimit -v` limits. */
 static void bound_malloc(size_t limit, bool keeps)
 {
     enum { ARENA_BYTES = 1 << 27, ARENAS_MAX = 1 << 10 };

@@ -23,11 +23,11 @@
 struct workers_request {
     size_t count;        /* jobs; 0 for a stream, whose jobs workers_take takes */
     int workers;         /* at most; the system may refuse to start all, but at least one starts */
-    size_t memory;       /* bytes that all jobs in progress may use together; 0: the default (base/memory.h) */
+    size_t memory;       /* bytes that all jobs in progress may use together, or 0 for the default of base/memory.h */
     bool on_this_thread; /* the only worker is the calling thread, which leaves signals alone and reports no progress */
     void *context;
     bool is_stream;                                /* the first signal only lets no other job begin */
-    double (*estimate)(void *context, size_t job); /* about how long it takes, in any unit; 0: that is not known */
+    double (*estimate)(void *context, size_t job); /* about how long it takes, in any unit; 0 if that is not known */
     void (*run)(void *context, int worker);        /* on the worker's thread: do each job that workers_next gives */
     void (*on_progress)(void *context);            /* about ten times per second, on the calling thread; may be NULL */
 };
@@ -37,7 +37,7 @@ struct workers {
     struct memory_budget budget; /* for the jobs */
 
     /* After workers_run. */
-    int signal;   /* that ended the work; 0: none */
+    int signal;   /* that ended the work, or 0 */
     bool hangs;   /* and a report that had begun did not end */
     bool at_rest; /* and no job is under way: a stream was left after the jobs that had begun */
 

@@ -63,17 +63,17 @@ filter_finder bench_find_filter;
 
 /* The request. All that it points to must outlive the benchmark. */
 struct bench_request {
-    const struct bench_size *sizes; /* none: the default sizes that fit into memory */
+    const struct bench_size *sizes; /* if there are none, the default sizes that fit into memory */
     size_t size_count;
     const struct filter *filters;
     size_t filter_count;
     bool default_filters; /* they are BENCH_FILTERS; some variants are then measured with some of them only */
     bool samples[SAMPLE_COUNT];
     enum border border;
-    uint64_t variants; /* 1 << row for each row of the table that is named; 0: all */
+    uint64_t variants; /* 1 << row for each row of the table that is named, or 0 for all */
     bool cpu, cuda;    /* the backends; with both, a missing GPU is an error only for a variant that is named */
     int device;
-    int threads; /* of the CPU; 0: one for each processor */
+    int threads; /* of the CPU, or 0 for one for each processor */
 };
 
 /* One finished row of the benchmark. */
@@ -85,7 +85,7 @@ struct bench_row {
     enum sample sample;
     enum border border;
 
-    int runs;                         /* 0: not timed; all times and rates are 0 */
+    int runs;                         /* 0 if it was not timed; then all times and rates are 0 */
     double median_ms, min_ms, max_ms; /* of one launch */
     double spread;                    /* (third quartile - first quartile) / median */
     double gpixel_s;                  /* 10^9 samples per second, of all planes */
@@ -111,7 +111,7 @@ struct bench {
     size_t size_count;
     size_t omitted_sizes;   /* default sizes that do not fit into memory; all others are smaller */
     struct error no_device; /* set if CUDA was requested and there is no GPU; the message says why */
-    struct device *device;  /* NULL: none */
+    struct device *device;  /* or NULL */
     struct device_info info;
     int driver;    /* of device_driver_version */
     char cpu[128]; /* the processor's name */
@@ -164,7 +164,7 @@ struct bench_writer {
 
     /* For the table, whose rows are in groups of one size, sample type and filter. */
     struct bench_row last;               /* in the current group */
-    struct bench_row chosen[2], best[2]; /* of the group, by backend; no runs: none yet */
+    struct bench_row chosen[2], best[2]; /* of the group, by backend; without runs if there is none yet */
     int cases, near;                     /* automatic choices, and those within 10% of the fastest */
     bool some_variants;                  /* the request names some, so the choice cannot be judged */
     struct text_buffer misses;           /* one line per choice that was not near the fastest */

@@ -23,7 +23,7 @@ struct bench_case {
 
     /* On the GPU. */
     int pairs;                          /* of input and output buffers */
-    void *memory;                       /* all pairs; NULL: there is no GPU */
+    void *memory;                       /* all pairs, or NULL if there is no GPU */
     struct plane device_in, device_out; /* the first pair */
     void *images;                       /* one interleaved image for each pair; NULL if the planes make none */
     size_t image_bytes;                 /* from one image to the next */

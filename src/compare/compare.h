@@ -30,21 +30,21 @@ enum { COMPARE_MILLION = 1000000 };
 /* The limits. A pair must be within all that are set. */
 enum limit { LIMIT_PIXELS, LIMIT_PSNR, LIMIT_SSIM, LIMIT_LOCAL_SSIM, LIMITS };
 
-/* The differences that are tolerated. All zero: none. */
+/* The differences that are tolerated. A struct of zeros tolerates none. */
 struct compare_rules {
     int tolerance;            /* levels, of the images' own depth, that a sample may differ by */
-    int yiq;                  /* millionths: the threshold of colours_differ; 0: none */
+    int yiq;                  /* the threshold of colours_differ in millionths, or 0 */
     bool any_pixels;          /* LIMIT_PIXELS is not set: any number of pixels may differ by more */
-    int lowest[LIMITS];       /* LIMIT_PSNR and later: millionths of the lowest that is tolerated; 0: it is not set */
+    int lowest[LIMITS];       /* of LIMIT_PSNR and later: the lowest value that is tolerated, in millionths, or 0 */
     uint64_t different;       /* how many pixels may differ by more */
-    int share;                /* instead: the share of the compared pixels, of COMPARE_WHOLE; 0: `different` counts */
+    int share;                /* instead of `different`, unless 0: the share of the compared pixels, of COMPARE_WHOLE */
     bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
     bool ignores_antialiasing;
     bool strict_channels; /* opaque alpha, and grey as three equal channels, are a difference */
     bool takes_metadata;  /* compare the profile and the orientation too */
     struct compare_area areas[COMPARE_AREAS_MAX];
     size_t area_count;
-    const struct image *mask; /* ignore pixels whose colours are all 0 in it; NULL: there is none */
+    const struct image *mask; /* ignore pixels whose colours are all 0 in it; may be NULL */
 };
 
 /* The side of the window of the SSIM. Smaller images have none. */

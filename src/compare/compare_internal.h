@@ -20,7 +20,7 @@ struct pair_worker {
     struct workers *workers;   /* of which this is one */
     atomic_bool *no_new_files; /* of all workers: the folder of the pictures is full or read-only, so write no more */
     bool wants_thumbnails;
-    struct thumbnails *thumbnails;    /* of the last pair, which the caller takes; NULL: none */
+    struct thumbnails *thumbnails;    /* of the last pair, which the caller takes, or NULL */
     struct thread_pool both, each[2]; /* for the two files at the same time, and for each of them */
     size_t reserved;                  /* bytes of the budget */
 };
@@ -47,11 +47,11 @@ enum { THUMBNAIL_SIDE = 160 };
 
 /* A picture in a file, with 8 bits per sample and without alpha. */
 struct thumbnail {
-    const struct format *format; /* NULL: there is none */
+    const struct format *format; /* NULL if there is no thumbnail */
     uint8_t *bytes;
     size_t size;
     int width, height;
-    int orientation; /* of the original's EXIF, which browsers follow and thumbnails do not; 0: there is none */
+    int orientation; /* of the original's EXIF, or 0; browsers follow it, and thumbnails do not */
 };
 
 /* The thumbnails of a row. */
@@ -88,7 +88,7 @@ const char *page_picture_path(const struct compare_row *row, enum page_side side
 
 /* How a page brings its pictures. */
 struct page_pictures {
-    char *folder;     /* where they are copied to; NULL: they are in the page */
+    char *folder;     /* where they are copied to, or NULL if they are in the page */
     size_t left;      /* bytes that the page can still hold */
     bool leaves_some; /* no folder can be made, and the page cannot hold all */
     const struct compare_row *row;
@@ -97,7 +97,7 @@ struct page_pictures {
 
 /* A picture that a page brings. All is NULL if it does not: it has gone, or does not fit. */
 struct page_picture {
-    char *link;     /* its path, relative to the page; NULL: the bytes are in the page */
+    char *link;     /* its path, relative to the page, or NULL if the bytes are in the page */
     uint8_t *bytes; /* release both with free */
     size_t size;
     const struct format *format; /* one that browsers show */

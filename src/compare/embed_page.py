@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Write the lines of page.html into a C file: embed_page.py FILTERS PAGE.html OUTPUT.c
 
-FILTERS is the folder of embed.py, which writes C strings. The page allows only its own style and script, by their hashes:
-they take the places of 'STYLE' and 'SCRIPT' in its Content-Security-Policy."""
+FILTERS is the folder of embed.py, which writes C strings. The page allows only its own style and script, by their
+hashes: they take the places of 'STYLE' and 'SCRIPT' in its Content-Security-Policy."""
 import base64
 import hashlib
 import pathlib

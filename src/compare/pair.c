@@ -32,8 +32,8 @@ struct pair {
     struct codec_settings codec[SIDES];
     struct side sides[SIDES];
     int channels;                  /* of both sides; 0 until they are known */
-    struct thumbnails *thumbnails; /* NULL: none are wanted */
-    uint8_t *antialiased;          /* 1 for each pixel that is; NULL: none is */
+    struct thumbnails *thumbnails; /* NULL if none are wanted */
+    uint8_t *antialiased;          /* 1 for each pixel that is; NULL if none is */
     bool (*phase)(struct pair *pair, int side);
 };
 

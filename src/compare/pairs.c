@@ -241,7 +241,7 @@ static void keep_rows(struct compare_rows *rows, bool (*is_wanted)(const struct 
 
 /* The names of --files-from. */
 struct name {
-    char *text; /* NULL: a row owns it by now */
+    char *text; /* NULL if a row owns it by now */
     bool found;
 };
 

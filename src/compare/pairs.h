@@ -13,11 +13,11 @@
 
 struct pairs_request {
     const char *expected, *actual; /* folders */
-    const char *masks;             /* a folder of masks, by the names of the pairs; NULL: there is none */
+    const char *masks;             /* a folder of masks, by the names of the pairs, or NULL */
     bool updates;                  /* EXPECTED need not exist, and files without a partner are work, too */
     const char *files_from;        /* NULL, or a file of the names, files or folders below either, that count */
     bool null_separated;
-    struct shard shard; /* count 0: all pairs */
+    struct shard shard; /* all pairs, if its count is 0 */
     list_warner *warn;  /* hears of links to folders; may be NULL */
     void *context;
 };

@@ -27,7 +27,7 @@ static const struct format *picture_format(const struct compare_settings *settin
 }
 
 /* The path of a row's picture: the row's name below the folder, with the suffix of the pictures' format added unless it
- * has that. Release it with free. NULL: there is not enough memory, or SETTINGS want no pictures. */
+ * has that. Release it with free. Returns NULL if there is not enough memory, or SETTINGS want none. */
 static char *picture_path(const struct compare_settings *settings, const struct compare_row *row)
 {
     const struct format *format = picture_format(settings);

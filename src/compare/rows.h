@@ -29,7 +29,7 @@ enum row_kind {
 
 /* One of the two files of a row. */
 struct row_file {
-    char *path;           /* NULL: there is none; "-" is standard input */
+    char *path;           /* NULL if there is no file; "-" is standard input */
     const char *relative; /* the part of the path below the folder that the user named; the path of a lone file */
     uint64_t bytes;
     int width, height, channels, bits; /* of the image; 0 if no decoding was needed, or it failed */
@@ -38,20 +38,20 @@ struct row_file {
 };
 
 struct compare_row {
-    const char *id;   /* for its line of JSON, a value of JSON; NULL: it has none */
+    const char *id;   /* for its line of JSON, a value of JSON, or NULL */
     const char *name; /* the relative path: of the expected file or, if there is none, of the actual one */
     struct row_file expected, actual;
-    struct row_file mask; /* the row's own; no path: there is none */
+    struct row_file mask; /* the row's own; without a path if there is none */
     enum row_kind kind;
-    bool identical;               /* the same bytes: nothing was decoded */
-    bool profiles_differ;         /* and metadata were to be compared */
-    struct difference difference; /* ROW_EQUAL unless identical, to ROW_DIFFERENT */
-    uint64_t allowed;             /* pixels that were allowed to be beyond the tolerance */
-    unsigned beyond;              /* the limits that are not kept, as in compare_limits */
-    char *picture;                /* the path of the picture of the difference; NULL: none was written */
-    char *problem;                /* a sentence; NULL: all went well. Another kind: the picture could not be written. */
-    bool may_retry;               /* the problem may be gone later */
-    struct thumbnails *thumbnails; /* NULL: none were asked for, or made */
+    bool identical;                /* the same bytes: nothing was decoded */
+    bool profiles_differ;          /* and metadata were to be compared */
+    struct difference difference;  /* ROW_EQUAL unless identical, to ROW_DIFFERENT */
+    uint64_t allowed;              /* pixels that were allowed to be beyond the tolerance */
+    unsigned beyond;               /* the limits that are not kept, as in compare_limits */
+    char *picture;                 /* the path of the picture of the difference, or NULL if none was written */
+    char *problem;                 /* a sentence, or NULL; below ROW_UNREADABLE, why the picture was not written */
+    bool may_retry;                /* the problem may be gone later */
+    struct thumbnails *thumbnails; /* NULL if none were asked for, or made */
     bool thumbnails_lost;          /* there was not enough memory for one */
     double seconds;                /* that the comparison took */
 };
@@ -87,7 +87,7 @@ struct update_request {
     size_t file_max; /* bytes of the largest file that is copied */
     /* Called for each step that is done. WHY is the reason of UPDATE_KEPT, else NULL. */
     void (*on_step)(void *context, enum update_step step, const struct compare_row *row, const char *why);
-    /* Asked before each step; false: stop. */
+    /* Asked before each step. If it returns false, the update stops. */
     bool (*may_go_on)(void *context);
     void *context;
 };

@@ -17,7 +17,7 @@ struct run {
     struct pair_worker *pair_workers; /* by their numbers */
     double start;
     size_t shown;                /* rows with thumbnails */
-    struct compare_row *bound;   /* no row from this one on keeps thumbnails; NULL: no row does */
+    struct compare_row *bound;   /* no row from this one on keeps thumbnails; if NULL, no row does */
     struct compare_row *pairs[]; /* the rows to compare */
 };
 

@@ -18,18 +18,19 @@ struct compare_settings {
     struct codec_settings codec; /* its pool is set for each file */
     struct compare_rules rules;
     const char *mask_path;               /* of the mask of the rules */
-    const char *pictures;                /* the folder for pictures of differences; NULL: draw none */
+    const char *pictures;                /* the folder for pictures of differences, or NULL to draw none */
     const char *picture;                 /* for a lone pair instead: the file */
-    const struct format *picture_format; /* NULL: what the picture's suffix says, else PNG */
+    const struct format *picture_format; /* if NULL, the picture's suffix decides, or it is PNG */
     bool thumbnails;                     /* make those of all rows that are not equal */
 };
 
 struct compare_request {
     const struct compare_settings *settings;
-    int threads;                                                           /* of all; 0: one for each processor */
-    int jobs;                                                              /* pairs at a time; 0: as many as threads */
-    size_t memory;                                                         /* bytes of all pairs; 0: the default */
-    void (*on_progress)(void *context, const struct batch_totals *totals); /* about ten times per second; or NULL */
+    int threads;   /* of all, or 0 for one for each processor */
+    int jobs;      /* pairs at a time, or 0 for as many as threads */
+    size_t memory; /* bytes of all pairs, or 0 for the default */
+    /* Called about ten times per second; may be NULL. */
+    void (*on_progress)(void *context, const struct batch_totals *totals);
     void *context;
 };
 

@@ -26,8 +26,8 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
 /* Does cpu_launch make wide planes of such narrow ones? SLIDES: FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
 
-/* Bytes of memory that a filter needs that changes the size by COLUMNS and ROWS, which need no taps, on THREADS threads:
- * for its taps and for its launches, at most. */
+/* Bytes of memory that a filter needs that changes the size by COLUMNS and ROWS, which need no taps, on THREADS
+ * threads: for its taps and for its launches, at most. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads);
 
 /* Does cpu_launch copy planes of WIDTH for FILTER? */

@@ -42,7 +42,7 @@ static int lane_taps(enum arithmetic arithmetic)
     return arithmetic == ARITHMETIC_BYTES ? 4 : arithmetic == ARITHMETIC_WORDS ? 2 : 1;
 }
 
-/* The bits of a part of a tap; 0: taps are not split. */
+/* The bits of a part of a tap, or 0 if taps are not split. */
 static int part_bits(enum arithmetic arithmetic)
 {
     return arithmetic == ARITHMETIC_BYTES ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;

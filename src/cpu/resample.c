@@ -143,7 +143,8 @@ struct tiling {
     char *scratch;
 };
 
-/* Choose the size of the tiles: so wide that few columns are summed for two tiles, and that the sums stay in a cache. */
+/* Choose the size of the tiles: so wide that few columns are summed for two tiles, and that the sums stay in a
+ * cache. */
 static void choose_tiles(struct tiling *tiling)
 {
     enum { INPUTS = 1024, OUTPUTS = 1024, TURNED = 16 };

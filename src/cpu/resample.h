@@ -49,8 +49,8 @@ struct resample_taps {
     double *taps;
 };
 
-/* The samples that a row of sums comes from: row Y of the picture is at base + (Y - top) * stride, from the first column
- * on. */
+/* The samples that a row of sums comes from: row Y of the picture is at base + (Y - top) * stride, from the first
+ * column on. */
 struct resample_source {
     const char *base;
     size_t stride;
@@ -61,9 +61,9 @@ struct resample_source {
 struct resample_loops {
     int lanes, vector; /* bytes of a vector */
 
-    /* Sum WIDTH columns of SOURCE, from row FIRST of the picture on, by the taps of output number OUTPUT. SPARE has room
-     * for four vectors of each row. OUT has room for four more. Of integers, it receives m less its middle, in an order
-     * that `turn` knows. */
+    /* Sum WIDTH columns of SOURCE, from row FIRST of the picture on, by the taps of output number OUTPUT. SPARE has
+     * room for four vectors of each row. OUT has room for four more. Of integers, it receives m less its middle, in an
+     * order that `turn` knows. */
     void (*columns)(const struct resample_taps *taps, enum sample sample, const struct resample_source *source,
                     int output, int width, char *spare, char *out);
 

@@ -29,8 +29,8 @@ INLINE shorts last_words(shorts bytes)
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? zip_last8(bytes, zero) : zip_last8(zero, bytes);
 }
 
-/* Add to HIGH and LOW the pair of rows A and B, whose taps are PAIR. The four vectors of sums have bytes 0 to 3, 4 to 7,
- * 8 to 11 and 12 to 15 of each quad. */
+/* Add to HIGH and LOW the pair of rows A and B, whose taps are PAIR. The four vectors of sums have bytes 0 to 3, 4 to
+ * 7, 8 to 11 and 12 to 15 of each quad. */
 INLINE void add_rows(const char *a, const char *b, const int32_t *pair, ints *high, ints *low)
 {
     const shorts first = load_shorts(a), second = load_shorts(b);
@@ -77,7 +77,8 @@ static void block_bytes(const struct resample_taps *taps, const struct resample_
 
 /* ---- Columns of uint16_t ---- */
 
-/* The samples of two vectors of columns as doubles: of the first and the second half of each quad, LANES / 2 at a time. */
+/* The samples of two vectors of columns as doubles: of the first and the second half of each quad, LANES / 2 at a
+ * time. */
 INLINE void widen_words(const char *from, doubles samples[4])
 {
     const shorts zero = {0}, words = load_shorts(from);
@@ -195,8 +196,8 @@ INLINE void transpose(const char *const from[4], char *to, size_t stride)
         *(loose_cells *)(void *)(to + (size_t)i * stride) = columns[i];
 }
 
-/* Where piece INDEX of 16 bytes is in a row of sums. Of integers, the first halves of all quads of samples come before the
- * last halves. */
+/* Where piece INDEX of 16 bytes is in a row of sums. In a row of integers, the first halves of all quads come before
+ * the last halves. */
 INLINE size_t piece_at(size_t index, bool is_zipped)
 {
     const size_t pieces = 2 * QUADS, at = index % pieces;

@@ -89,7 +89,7 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
 /* One tile of one plane: rows Y0 to Y1, columns X0 to X1. */
 struct tile {
     int channel, y0, y1, x0, x1;
-    uint8_t *marks; /* of its pixels, for the threshold of an unsharp mask; NULL: there is none */
+    uint8_t *marks; /* of its pixels, for the threshold of an unsharp mask, or NULL */
 };
 
 /* Input row ROW of the tile for the first pass: PART of its samples. Returns a row of the plane if the pass reads

@@ -24,10 +24,10 @@ struct tiling {
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has its own width */
     int tile_planes;            /* that a tile has: all for the threshold of an unsharp mask, else one */
     int input_sets, input_rows; /* of a thread's scratch; a set for each part of the samples */
-    int ring_rows; /* rows of the ring of the first pass's sums, one ring for each part; 0: there is one pass */
-    int sum_rows;  /* joined_rows for each row of a group */
+    int ring_rows;              /* rows of the ring of the first pass's sums, one ring for each part; 0 for one pass */
+    int sum_rows;               /* joined_rows for each row of a group */
     size_t input_bytes, ring_bytes, spare_bytes; /* bytes of a row; a row of sums is as long as a row of a ring */
-    size_t mark_bytes;    /* for the marks of the threshold, a byte for each pixel of a tile; 0: there is none */
+    size_t mark_bytes;    /* for the marks of the threshold, a byte for each pixel of a tile, or 0 */
     size_t scratch_bytes; /* the marks come last */
     char *scratch;
 };

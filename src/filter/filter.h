@@ -76,11 +76,11 @@ enum combine {
 /* What a filter that changes the size of a picture asks for. */
 struct resize {
     enum resample_kernel kernel;       /* RESAMPLE_NONE: the filter keeps the size, and the rest is 0 */
-    int width, height;                 /* of the result, or of the rectangle that it fits in; 0: any */
-    int64_t numerator, denominator;    /* the result's sides over the picture's; 0: not given, else below 2^31 */
+    int width, height;                 /* of the result, or of the rectangle that it fits in; 0 for any */
+    int64_t numerator, denominator;    /* the result's sides over the picture's, below 2^31, or 0 if not given */
     bool exact;                        /* the result has both sides, whatever the picture's ratio */
     bool enlarges;                     /* a smaller picture is made larger */
-    int picture_width, picture_height; /* the only size that is taken, for --show; 0: any */
+    int picture_width, picture_height; /* the only size that is taken, for --show; 0 for any */
 };
 
 struct filter {
@@ -136,14 +136,14 @@ struct filter {
     bool two_pass;
     int row_shift;
     int64_t pass_scale;
-    int32_t amount; /* A, below 2^27; 0: the filter is a blur, not an unsharp mask */
+    int32_t amount; /* A, below 2^27; 0 if the filter is a blur, not an unsharp mask */
     int32_t threshold;
 
     struct filter *filter16; /* the same filter for samples of more than 8 bits, if it is another one; else NULL */
 
-    /* A filter that changes the size has taps for each size of a picture: see filter/resample.h. `two_pass` is true. Its
-     * own width and height, scale and tap_sum are 1; absolute_sum is 1 if no tap is negative, else 2. With the taps v of
-     * a column, which sum to 2^a, and h of a row, which sum to 2^b,
+    /* A filter that changes the size has taps for each size of a picture: see filter/resample.h. `two_pass` is true.
+     * Its own width and height, scale and tap_sum are 1; absolute_sum is 1 if no tap is negative, else 2. With the taps
+     * v of a column, which sum to 2^a, and h of a row, which sum to 2^b,
      *
      *     m(y, x) = floor((sum over i of v(y, i) * in(first(y) + i, x)) / 2^(a - 7) + 1/2)
      *     out = clamp(floor((sum over j of h(x, j) * m(y, first(x) + j)) / 2^(b + 7) + 1/2))
@@ -229,7 +229,8 @@ struct resize_work {
     double columns, rows;
 };
 
-/* The work for a plane of WIDTH x HEIGHT: the columns of the picture are summed for the new rows, and then these rows. */
+/* The work for a plane of WIDTH x HEIGHT: the columns of the picture are summed for the new rows, and then these
+ * rows. */
 struct resize_work filter_resize_work(const struct filter *filter, int width, int height);
 
 /* Is a picture of that size left as it is, because it is smaller than the result and the filter does not enlarge? */

@@ -101,7 +101,7 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
 /* Bytes of the taps of an axis whose shape is set, at most. */
 size_t resample_bytes(const struct resample_axis *axis);
 
-/* Make the taps of an axis whose shape is set. Release them with free. False: there is too little memory. */
+/* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. */
 bool resample_make(struct resample_axis *axis);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* How words of other programs begin, and our name for them. NULL: what they do is no convolution. */
+/* How words of other programs begin, and our name for them, or NULL if what they do is no convolution. */
 static const char *const words_meant[][2] = {
     {"average", "box"},  {"mean", "box"},      {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
     {"contour", "edge"}, {"median", NULL},     {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},

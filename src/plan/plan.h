@@ -5,10 +5,10 @@
  *     out(y, x) = clamp(round((sum over i, j of q(i, j) * in(y + i - anchor_y, x + j - anchor_x)) / D + O))
  *
  * for planes of uint8_t. Planes of uint16_t take 257 * O in place of O, because their levels are 257 times as fine:
- * 65535 is 257 * 255, so white stays white. Planes of float take O / 255, because white is 1, and are neither clamped nor
- * rounded. Outside the image, the
- * border gives in(). For a filter with two grids, its `combine` of both sums takes the place of the sum. A filter in
- * two passes has formulas of its own (struct filter); for planes of float its row sums are not rounded. */
+ * 65535 is 257 * 255, so white stays white. Planes of float take O / 255, because white is 1, and are neither clamped
+ * nor rounded. Outside the image, the border gives in(). For a filter with two grids, its `combine` of both sums takes
+ * the place of the sum. A filter in two passes has formulas of its own (struct filter); for planes of float its row
+ * sums are not rounded. */
 #ifndef GPUCONV_PLAN_H
 #define GPUCONV_PLAN_H
 
@@ -51,7 +51,7 @@ struct plan {
     int tap_count;                 /* taps that are not zero */
     int32_t largest_tap;           /* the largest |q| */
     int shift_x, shift_y;          /* the last tap that is not zero multiplies in(y + shift_y, x + shift_x) */
-    struct thread_pool *pool;      /* for variants of the CPU; NULL: the calling thread only */
+    struct thread_pool *pool;      /* for variants of the CPU; if NULL, the calling thread only */
     int first_row, last_row;       /* for variants of the CPU: only outputs of the rows from the first to the one before
                                       the last are made; 0, 0: all */
 

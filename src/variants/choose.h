@@ -7,8 +7,8 @@
 #include "variants/cost_model.h"
 #include "variants/table.h"
 
-/* The variant that runs a filter on a backend if the user names none: the canonical one with the lowest cost. NULL if no
- * variant of the backend takes the filter. */
+/* The variant that runs a filter on a backend if the user names none: the canonical one with the lowest cost. NULL if
+ * no variant of the backend takes the filter. */
 const struct variant *variant_choose(const struct filter *filter, enum backend backend, const struct work *work);
 
 /* The variant that would be chosen if CHOSEN did not exist, or NULL if there is no other. */
@@ -27,7 +27,7 @@ enum gpu_codec { GPU_CODEC_NONE, GPU_CODEC_JPEG, GPU_CODEC_PNG, GPU_CODECS };
 /* One image, or a batch of images like one. */
 struct total_work {
     struct work image;
-    double images;                           /* of the batch; 0: there is only one image, and the GPU has not started */
+    double images;                           /* of the batch; 0 for a single image, before the GPU has started */
     int workers;                             /* of the batch, with image.threads threads each */
     int gpus;                                /* likewise; each starts once */
     enum gpu_codec gpu_decodes, gpu_encodes; /* all other decoding and encoding does not count */

@@ -45,7 +45,7 @@ struct variant {
     enum backend backend;
     bool is_reference; /* true for one row; tests compare all others with it */
     unsigned samples;  /* bit SAMPLE_U8, _U16 or _F32 is set for each sample type that it accepts */
-    unsigned two_pass; /* the same, for filters in two passes; 0: it takes none */
+    unsigned two_pass; /* the same, for filters in two passes; 0 if it takes none */
     unsigned resizes;  /* the same, for filters that change the size */
     enum accepts accepts;
     int capability; /* the least compute capability, times 10; 0 on the CPU */
