@@ -275,11 +275,12 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
         deliver_row(c, &row);
         return true;
     }
-    if (bench->request->default_filters && c->sample == SAMPLE_U8 && hides_errors(&c->expected))
+    const char *hides = bench->request->default_filters ? bench_hides_errors(&c->expected) : NULL;
+    if (hides != NULL)
         return error_set(error, ERROR_WORK,
-                         "the benchmark's filter %s makes a saturated or constant image, which would hide errors; name "
-                         "others with --bench-filter",
-                         filter->name);
+                         "the benchmark's filter %s makes a %s image, which would hide errors; name others with "
+                         "--bench-filter",
+                         filter->name, hides);
     for (size_t i = 0; i < count; i++)
         if (is_wanted(bench, &table[i], filter, c->sample) && !is_too_slow(c, &table[i], filter) &&
             !measure_row(c, &table[i], filter, false, &work, error))

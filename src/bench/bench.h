@@ -5,8 +5,8 @@
  *
  * A case is a size, a number of planes and a sample type, with random samples. For each filter, the CPU's canonical
  * variant computes the expected image once. This image is compared with the reference's output: all of it if that takes
- * only seconds, else three parts, two of them corners. Then all samples of every other row are compared with the
- * expected image, and the row is timed. A wrong row is reported, but not timed.
+ * only seconds, else the first rows, the last and some in the middle. Then all samples of every other row are compared
+ * with the expected image, and the row is timed. A wrong row is reported, but not timed.
  *
  * CUDA rows are timed by marks on the device's stream: the kernel alone, after the upload of the taps. Input and output
  * rotate among pairs of buffers that together are larger than three times the L2 cache. There are at least two pairs
@@ -137,14 +137,21 @@ bool bench_run(struct bench *bench, const struct bench_listener *listener, size_
 /* Close the device and the threads. */
 void bench_close(struct bench *bench);
 
+/* Sample X of row Y of plane CHANNEL. */
+double bench_sample(const struct plane *plane, int channel, int y, int x);
+
 /* The number of samples that differ at all, and of those that differ by more than allowed or are NaN. */
 struct bench_difference {
     uint64_t different, wrong;
+    int64_t first; /* if there is a wrong sample, the index of the first one, counted through all rows and planes */
 };
 
-/* Compare planes of one shape on the threads of POOL. */
+/* Compare planes of one shape on the threads of POOL, which may be NULL. */
 struct bench_difference bench_compare(const struct plane *expected, const struct plane *actual, double allowed,
                                       struct thread_pool *pool);
+
+/* Would this expected image hide errors? Returns "constant" or "saturated", or NULL. */
+const char *bench_hides_errors(const struct plane *expected);
 
 /* Sort the times of RUNS runs and set the row's runs, median, minimum, maximum and spread. */
 void bench_statistics(double *milliseconds, int runs, struct bench_row *row);

@@ -65,13 +65,10 @@ bool case_plan(const struct bench_case *c, const struct filter *filter, const st
 
 /* ---- check.c ---- */
 
-/* Compare the expected image with the reference's: all of it if that takes only seconds, else three parts. *WRONG
- * becomes the number of samples that differ by more than ALLOWED. */
+/* Compare the expected image with the reference's: all of it if that takes only seconds, else three bands of rows.
+ * *WRONG becomes the number of samples that differ by more than ALLOWED. */
 bool check_expected(struct bench_case *c, const struct filter *filter, double allowed, uint64_t *wrong,
                     struct error *error);
-
-/* Would this expected image of uint8_t hide errors, because it is saturated or constant? */
-bool hides_errors(const struct plane *plane);
 
 /* ---- cuda.c, no_cuda.c ---- */
 

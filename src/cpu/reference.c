@@ -10,19 +10,37 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The sum of the filter's grid number GRID at (y, x). */
-static int64_t reference_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
+/* Sample X of a row. */
+static double sample_at(enum sample sample, const void *row, int x)
+{
+    return sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
+           : sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
+                                  : (double)((const float *)row)[x];
+}
+
+static void store(const struct plane *out, int channel, int y, int x, double value)
+{
+    if (out->sample == SAMPLE_F32)
+        ((float *)plane_row(out, channel, y))[x] = (float)value;
+    else if (out->sample == SAMPLE_U8)
+        ((uint8_t *)plane_row(out, channel, y))[x] = (uint8_t)value;
+    else
+        ((uint16_t *)plane_row(out, channel, y))[x] = (uint16_t)value;
+}
+
+/* The sum of the filter's grid number GRID at (y, x). It is exact for integers: sum|q| is below 2^31, so all sums are
+ * below 2^47. */
+static double reference_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
 {
     const struct filter *f = plan->filter;
-    int64_t sum = 0;
+    double sum = 0;
     for (int i = 0; i < f->height; i++) {
         const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
         const void *row = from_y >= 0 ? plane_row(in, channel, from_y) : NULL;
         for (int j = 0; j < f->width && row != NULL; j++) {
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_x >= 0)
-                sum += (int64_t)f->taps[(grid * f->height + i) * f->width + j] *
-                       (in->sample == SAMPLE_U8 ? ((const uint8_t *)row)[from_x] : ((const uint16_t *)row)[from_x]);
+                sum += (double)f->taps[(grid * f->height + i) * f->width + j] * sample_at(in->sample, row, from_x);
         }
     }
     return sum;
@@ -46,9 +64,9 @@ static int reference_level(const struct plan *plan, const struct plane *in, int 
 {
     const struct filter *f = plan->filter;
     const bool is_u8 = in->sample == SAMPLE_U8;
-    int64_t sum = reference_sum(plan, 0, in, channel, y, x);
+    int64_t sum = (int64_t)reference_sum(plan, 0, in, channel, y, x);
     if (f->combine != COMBINE_NONE) {
-        const int64_t first = llabs(sum), second = llabs(reference_sum(plan, 1, in, channel, y, x));
+        const int64_t first = llabs(sum), second = llabs((int64_t)reference_sum(plan, 1, in, channel, y, x));
         if (f->combine == COMBINE_MAGNITUDE)
             return reference_root(plan, is_u8, first, second);
         sum = f->combine == COMBINE_SUM ? first + second : first > second ? first : second;
@@ -61,51 +79,41 @@ static int reference_level(const struct plan *plan, const struct plane *in, int 
     return level < highest ? (int)level : highest;
 }
 
-static double reference_float_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
+static double reference_f32(const struct plan *plan, const struct plane *in, int channel, int y, int x)
 {
     const struct filter *f = plan->filter;
-    double sum = 0;
-    for (int i = 0; i < f->height; i++) {
-        const int from_y = border_index(y + i - f->anchor_y, in->height, plan->border);
-        const float *row = from_y >= 0 ? plane_row(in, channel, from_y) : NULL;
-        for (int j = 0; j < f->width && row != NULL; j++) {
-            const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
-            if (from_x >= 0)
-                sum += (double)f->taps[(grid * f->height + i) * f->width + j] * (double)row[from_x];
-        }
-    }
-    return sum;
-}
-
-static float reference_f32(const struct plan *plan, const struct plane *in, int channel, int y, int x)
-{
-    const struct filter *f = plan->filter;
-    double sum = reference_float_sum(plan, 0, in, channel, y, x);
+    double sum = reference_sum(plan, 0, in, channel, y, x);
     if (f->combine != COMBINE_NONE) {
-        const double first = fabs(sum), second = fabs(reference_float_sum(plan, 1, in, channel, y, x));
+        const double first = fabs(sum), second = fabs(reference_sum(plan, 1, in, channel, y, x));
         sum = f->combine == COMBINE_MAGNITUDE ? sqrt(first * first + second * second)
               : f->combine == COMBINE_SUM     ? first + second
                                               : fmax(first, second);
     }
-    return (float)((f->absolute ? fabs(sum) : sum) / f->scale + f->offset / 255);
+    return (f->absolute ? fabs(sum) : sum) / f->scale + f->offset / 255;
 }
 
 struct images {
     const struct plan *plan;
     const struct plane *in, *out;
-    void *row_sums; /* of all planes, for a filter in two passes: m as int64_t, or double for planes of float */
+    double *row_sums; /* m of all planes, for a filter in two passes */
 };
 
 /* ---- Filters in two passes ---- */
 
-static double sample_at(const struct plane *in, int channel, int y, int x)
+/* Is row Y of the input read for outputs that are to be made? */
+static bool is_read(const struct plan *plan, int height, int y)
 {
-    const void *row = plane_row(in, channel, y);
-    return in->sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
-           : in->sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
-                                      : (double)((const float *)row)[x];
+    const int first = plan->first_row, last = plan->last_row > 0 ? plan->last_row : height;
+    const struct filter *f = plan->filter;
+    if (last - first + f->height > height)
+        return true;
+    for (int at = first - f->anchor_y; at < last - f->anchor_y + f->height; at++)
+        if (border_index(at, height, plan->border) == y)
+            return true;
+    return false;
 }
 
+/* Doubles hold the integers of both passes exactly: the sums of the second are at most 2^53 (struct filter). */
 static void first_pass_row(void *context, int64_t index, int thread)
 {
     (void)thread;
@@ -113,31 +121,20 @@ static void first_pass_row(void *context, int64_t index, int thread)
     const struct plane *in = images->in;
     const struct filter *f = images->plan->filter;
     const int channel = (int)(index / in->height), y = (int)(index % in->height);
+    const void *row = plane_row(in, channel, y);
+    if (!is_read(images->plan, in->height, y))
+        return;
     for (int x = 0; x < in->width; x++) {
-        int64_t sum = 0;
-        double float_sum = 0;
+        double sum = 0;
         for (int j = 0; j < f->width; j++) {
             const int from_x = border_index(x + j - f->anchor_x, in->width, images->plan->border);
-            if (from_x >= 0 && in->sample == SAMPLE_F32)
-                float_sum += f->row[j] * sample_at(in, channel, y, from_x);
-            else if (from_x >= 0)
-                sum += f->row[j] * (int64_t)sample_at(in, channel, y, from_x);
+            if (from_x >= 0)
+                sum += f->row[j] * sample_at(in->sample, row, from_x);
         }
-        if (in->sample == SAMPLE_F32)
-            ((double *)images->row_sums)[index * in->width + x] = ldexp(float_sum, -f->row_shift);
-        else
-            ((int64_t *)images->row_sums)[index * in->width + x] = passes_row(&images->plan->passes, sum);
+        images->row_sums[index * in->width + x] = in->sample == SAMPLE_F32
+                                                      ? ldexp(sum, -f->row_shift)
+                                                      : (double)passes_row(&images->plan->passes, (int64_t)sum);
     }
-}
-
-static void store(const struct plane *out, int channel, int y, int x, double value)
-{
-    if (out->sample == SAMPLE_F32)
-        ((float *)plane_row(out, channel, y))[x] = (float)value;
-    else if (out->sample == SAMPLE_U8)
-        ((uint8_t *)plane_row(out, channel, y))[x] = (uint8_t)value;
-    else
-        ((uint16_t *)plane_row(out, channel, y))[x] = (uint16_t)value;
 }
 
 /* The output of a plane. *HAS_DETAIL becomes true if an unsharp mask changes the pixel because of this plane. */
@@ -146,25 +143,21 @@ static double second_pass(const struct images *images, int channel, int y, int x
     const struct plane *in = images->in;
     const struct filter *f = images->plan->filter;
     const struct passes *passes = &images->plan->passes;
-    int64_t sum = 0;
-    double float_sum = 0;
+    double sum = 0;
     for (int i = 0; i < f->height; i++) {
         const int from_y = border_index(y + i - f->anchor_y, in->height, images->plan->border);
-        const int64_t from = ((int64_t)channel * in->height + from_y) * in->width + x;
-        if (from_y >= 0 && in->sample == SAMPLE_F32)
-            float_sum += f->column[i] * ((const double *)images->row_sums)[from];
-        else if (from_y >= 0)
-            sum += f->column[i] * ((const int64_t *)images->row_sums)[from];
+        if (from_y >= 0)
+            sum += f->column[i] * images->row_sums[((int64_t)channel * in->height + from_y) * in->width + x];
     }
-    const double sample = sample_at(in, channel, y, x);
+    const double sample = sample_at(in->sample, plane_row(in, channel, y), x);
     if (in->sample == SAMPLE_F32) {
-        const double blur = float_sum / (double)f->pass_scale, detail = sample - blur;
+        const double blur = sum / (double)f->pass_scale, detail = sample - blur;
         *has_detail |= fabs(detail) >= ldexp(f->threshold, -UNSHARP_LEVEL_BITS) / 65535;
         return f->amount == 0 ? blur : sample + ldexp(f->amount, -UNSHARP_AMOUNT_BITS) * detail;
     }
     if (f->amount == 0)
-        return passes_level(passes, sum);
-    const int32_t detail = passes_detail(passes, sum, (int32_t)sample);
+        return passes_level(passes, (int64_t)sum);
+    const int32_t detail = passes_detail(passes, (int64_t)sum, (int32_t)sample);
     *has_detail |= passes_has_detail(passes, detail);
     return passes_unsharp(passes, (int32_t)sample, detail);
 }
@@ -182,7 +175,7 @@ static void second_pass_row(void *context, int64_t index, int thread)
         for (int channel = 0; channel < in->count; channel++)
             store(images->out, channel, y, x, second_pass(images, channel, y, x, &is_changed));
         for (int channel = 0; channel < in->count && !is_changed; channel++)
-            store(images->out, channel, y, x, sample_at(in, channel, y, x));
+            store(images->out, channel, y, x, sample_at(in->sample, plane_row(in, channel, y), x));
     }
 }
 
@@ -191,10 +184,9 @@ static bool launch_passes(struct images *images, struct error *error)
     const struct plane *in = images->in;
     struct thread_pool *pool = images->plan->pool;
     const int64_t rows = (int64_t)in->count * in->height;
-    images->row_sums = calloc((size_t)rows * (size_t)in->width, sizeof(int64_t));
+    images->row_sums = calloc((size_t)rows * (size_t)in->width, sizeof *images->row_sums);
     if (images->row_sums == NULL)
         return error_no_memory(error, "the sums of %s", images->plan->filter->name);
-    static_assert(sizeof(double) == sizeof(int64_t), "row_sums holds either");
     parallel_for(pool, thread_pool_threads(pool), rows, first_pass_row, images);
     parallel_for(pool, thread_pool_threads(pool), in->height, second_pass_row, images);
     free(images->row_sums);
@@ -207,17 +199,14 @@ static void reference_row(void *context, int64_t index, int thread)
 {
     (void)thread;
     const struct images *images = context;
-    const struct plane *in = images->in, *out = images->out;
+    const struct plane *in = images->in;
     const int channel = (int)(index / in->height), y = (int)(index % in->height);
     if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
         return;
     for (int x = 0; x < in->width; x++)
-        if (in->sample == SAMPLE_U8)
-            ((uint8_t *)plane_row(out, channel, y))[x] = (uint8_t)reference_level(images->plan, in, channel, y, x);
-        else if (in->sample == SAMPLE_U16)
-            ((uint16_t *)plane_row(out, channel, y))[x] = (uint16_t)reference_level(images->plan, in, channel, y, x);
-        else
-            ((float *)plane_row(out, channel, y))[x] = reference_f32(images->plan, in, channel, y, x);
+        store(images->out, channel, y, x,
+              in->sample == SAMPLE_F32 ? reference_f32(images->plan, in, channel, y, x)
+                                       : reference_level(images->plan, in, channel, y, x));
 }
 
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,

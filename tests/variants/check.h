@@ -5,6 +5,7 @@
 #define GPUCONV_CHECK_H
 
 #include "base/parallel.h"
+#include "bench/bench.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "plan/plan.h"
@@ -100,14 +101,7 @@ struct guarded guarded_make(enum sample sample, int width, int height, int count
 bool guards_intact(const struct guarded *g, unsigned char poison);
 
 unsigned char *row_of(const struct plane *plane, int channel, int y);
-double value_of(enum sample sample, const void *row, int x);
 void fill_random(const struct plane *plane, uint64_t *state);
-
-/* How many samples differ by more than ALLOWED. The first of them is at x, y and channel WHERE. */
-uint64_t count_mismatches(const struct plane *expected, const struct plane *actual, double allowed, int *where);
-
-/* Fail if the image is constant or saturated: a wrong variant might pass. */
-void check_expected(const struct plane *expected, const char *what);
 
 /* ---- rows.c ---- */
 

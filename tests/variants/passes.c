@@ -235,7 +235,7 @@ static int128 direct_sum(const struct filter *f, bool flipped, enum border borde
         for (int j = 0; j < f->width && from_y >= 0; j++) {
             const int from_x = direct_index(x + sign * (j - f->anchor_x), in->width, border);
             if (from_x >= 0)
-                sum += (int128)f->row[j] * (int128)value_of(in->sample, row_of(in, channel, from_y), from_x);
+                sum += (int128)f->row[j] * (int128)bench_sample(in, channel, from_y, from_x);
         }
         s += f->column[i] * floor_half_up(sum, (int128)1 << f->row_shift);
     }
@@ -249,7 +249,7 @@ static void direct_levels(const struct filter *f, bool flipped, enum border bord
     bool is_changed = false;
     for (int channel = 0; channel < in->count; channel++) {
         const int128 s = direct_sum(f, flipped, border, in, channel, y, x);
-        const int128 sample = (int128)value_of(in->sample, row_of(in, channel, y), x);
+        const int128 sample = (int128)bench_sample(in, channel, y, x);
         const int128 e = 256 * sample - floor_half_up(256 * s, f->pass_scale);
         const int128 level = floor_half_up(((int128)1 << 28) * sample + f->amount * e, (int128)1 << 28);
         const int128 white = in->sample == SAMPLE_U8 ? 255 : 65535;
@@ -260,7 +260,7 @@ static void direct_levels(const struct filter *f, bool flipped, enum border bord
         is_changed |= f->amount == 0 || (e < 0 ? -e : e) >= f->threshold;
     }
     for (int channel = 0; channel < in->count && !is_changed; channel++)
-        levels[channel] = (int128)value_of(in->sample, row_of(in, channel, y), x);
+        levels[channel] = (int128)bench_sample(in, channel, y, x);
 }
 
 static void check_direct(const struct filter *filter, bool flipped, const struct test_case *c, struct tally *tally)
@@ -272,7 +272,7 @@ static void check_direct(const struct filter *filter, bool flipped, const struct
             int128 levels[PLANES_MAX];
             direct_levels(filter, flipped, c->border, in, y, x, levels);
             for (int channel = 0; channel < in->count; channel++) {
-                if (levels[channel] == (int128)value_of(out->sample, row_of(out, channel, y), x))
+                if (levels[channel] == (int128)bench_sample(out, channel, y, x))
                     continue;
                 tally->mismatches++;
                 fprintf(stderr, "MISMATCH reference: %s: at x %d y %d plane %d it is not %d\n", c->what, x, y, channel,
