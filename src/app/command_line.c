@@ -17,14 +17,6 @@
 
 /* ---- Arguments ---- */
 
-const char *options_mode_name(int mode)
-{
-    for (const struct option *o = option_table; o < option_table + option_count; o++)
-        if ((o->kind == KIND_MODE || o->kind == KIND_MODE_WITH_VALUE) && o->low == mode)
-            return o->name;
-    return NULL;
-}
-
 /* Is --compare on the command line, perhaps after what is parsed now? */
 static bool has_compare(int argc, char *const argv[])
 {

@@ -293,6 +293,14 @@ unsigned option_modes_of(const struct options *options)
     }
 }
 
+const char *options_mode_name(int mode)
+{
+    for (const struct option *o = option_table; o < option_table + option_count; o++)
+        if ((o->kind == KIND_MODE || o->kind == KIND_MODE_WITH_VALUE) && o->low == mode)
+            return o->name;
+    return NULL;
+}
+
 const struct option *option_of_letter(char letter)
 {
     for (const struct option *o = option_table; letter != '\0' && o < option_table + option_count; o++)

@@ -85,6 +85,8 @@ void error_add_subject(struct error *error, const char *subject);
 /* Write "SUBJECT: MESSAGE", or only the message if there is no subject, to TEXT of SIZE bytes. Longer text is cut. */
 void error_text(const struct error *error, char *text, size_t size);
 
+/* ---- nearest.c ---- */
+
 /* Find the names that WORD most probably means among COUNT names: those with the smallest Damerau-Levenshtein distance
  * (optimal string alignment: insert, delete, replace, swap neighbours), in any case of letters. The distance is at most
  * a third of the word's length, rounded up, and smaller than the longer of the two. If the word is a part of a name, or

@@ -67,14 +67,15 @@ static int64_t weigh(const int64_t colour[3], const int64_t weights[3])
     return colour[0] * weights[0] + colour[1] * weights[1] + colour[2] * weights[2];
 }
 
-/* With D from subtract_colours, the distance of the paper is
+/* Is the distance of the colours of pixel number I larger than THRESHOLD millionths of the largest one? It is
+ * pixelmatch's distance, in YIQ. With D from subtract_colours, the distance of the paper is
  *
  *     0.5053 y^2 + 0.299 i^2 + 0.1957 q^2, where y = weigh(D, y_of) / 10^8 / white / (white / 255)
  *
  * and i and q likewise. pixelmatch's limit is 35215 threshold^2. Both are multiplied here by 10^4 (10^8 white white /
  * 255)^2. For 16 bits the roots are divided by 64, so that the squares fit: a component of D is below 2^32, and the sum
  * of a row of weights below 1.2 * 10^8, so y, i and q are below 2^53 and the sum is below 2^120. */
-bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold)
+static bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold)
 {
     const struct colour a = read_colour(expected, i), b = read_colour(actual, i);
     const int64_t white = white_of(expected), divisor = white == 255 ? 1 : 64;
@@ -84,6 +85,13 @@ bool colours_differ(const struct image *expected, const struct image *actual, si
     const int128 y = weigh(difference, y_of) / divisor, p = weigh(difference, i_of) / divisor,
                  q = weigh(difference, q_of) / divisor;
     return 5053 * y * y + 2990 * p * p + 1957 * q * q > (int128)352150000 * limit * limit;
+}
+
+bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
+                     size_t i, int max)
+{
+    return (max > rules->tolerance && (rules->tolerance > 0 || rules->yiq == 0)) ||
+           (max > 0 && rules->yiq > 0 && colours_differ(expected, actual, i, rules->yiq));
 }
 
 /* ---- Antialiasing ---- */
@@ -170,9 +178,16 @@ static void mark_row(void *context, int64_t index, int thread)
     (void)thread;
     if (memcmp(image_row(a, (int)index), image_row(b, (int)index), image_row_bytes(a)) == 0)
         return;
-    for (int x = 0; x < a->width; x++)
-        search->flags[first + (size_t)x] = pixel_is_beyond(search->rules, a, b, first + (size_t)x) &&
-                                           (is_antialiased(a, b, x, (int)index) || is_antialiased(b, a, x, (int)index));
+    for (int x = 0; x < a->width; x++) {
+        const size_t i = first + (size_t)x, channels = (size_t)a->channels;
+        int max = 0;
+        for (size_t c = 0; c < channels; c++) {
+            const int d = sample_difference(a, b, i * channels + c);
+            max = d > max ? d : max;
+        }
+        search->flags[i] = pixel_is_beyond(search->rules, a, b, i, max) &&
+                           (is_antialiased(a, b, x, (int)index) || is_antialiased(b, a, x, (int)index));
+    }
 }
 
 bool antialiasing_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,

@@ -81,13 +81,18 @@ struct difference {
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 
-/* Is pixel number I beyond the tolerance of RULES: in a sample, if that is set or no other is, or in its colour? */
-bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
-                     size_t i);
+/* The absolute difference of sample number I of two images of one shape. */
+static inline int sample_difference(const struct image *a, const struct image *b, size_t i)
+{
+    const int p = image_sample_bytes(a) == 1 ? a->samples[i] : image_samples16(a)[i];
+    const int q = image_sample_bytes(b) == 1 ? b->samples[i] : image_samples16(b)[i];
+    return p < q ? q - p : p - q;
+}
 
-/* Is the distance of the colours of pixel number I larger than THRESHOLD millionths of the largest one? It is
- * pixelmatch's distance, in YIQ. */
-bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold);
+/* Is pixel number I, whose samples differ by at most MAX, beyond the tolerance of RULES: in a sample, if that is set or
+ * no other is, or in its colour? */
+bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
+                     size_t i, int max);
 
 /* Copy the pixels of EXPECTED that are beyond the tolerance, and antialiased in one of the images, over those of
  * ACTUAL. *COUNT becomes their number, and *FLAGS a byte for each pixel, 1 for these. Release it with free, also after

@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The absolute difference of sample number I of two images of one shape. */
-static int sample_difference(const struct image *a, const struct image *b, size_t i)
-{
-    const int p = image_sample_bytes(a) == 1 ? a->samples[i] : image_samples16(a)[i];
-    const int q = image_sample_bytes(b) == 1 ? b->samples[i] : image_samples16(b)[i];
-    return p < q ? q - p : p - q;
-}
-
 /* ---- Ignored pixels ---- */
 
 /* Mark with 1 the pixels of row Y that an area or the mask ignores. FLAGS has WIDTH bytes of 0. */
@@ -87,25 +79,6 @@ static void grow_box(struct compare_area *box, bool first, int x, int y)
     box->height = y + 1 - box->y;
 }
 
-/* Is a pixel beyond the tolerance whose samples differ by MAX or less? */
-static bool is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
-                      size_t i, int max)
-{
-    return (max > rules->tolerance && (rules->tolerance > 0 || rules->yiq == 0)) ||
-           (max > 0 && rules->yiq > 0 && colours_differ(expected, actual, i, rules->yiq));
-}
-
-bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
-                     size_t i)
-{
-    int max = 0;
-    for (size_t c = 0; c < (size_t)expected->channels; c++) {
-        const int d = sample_difference(expected, actual, i * (size_t)expected->channels + c);
-        max = d > max ? d : max;
-    }
-    return is_beyond(rules, expected, actual, i, max);
-}
-
 /* Count the pixel at X, Y. Returns the sum of its squared differences. */
 static uint64_t count_pixel(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                             int x, int y, struct difference *difference)
@@ -124,7 +97,7 @@ static uint64_t count_pixel(const struct image *expected, const struct image *ac
         squares += (uint64_t)d * (uint64_t)d;
     }
     difference->largest = max > difference->largest ? max : difference->largest;
-    const bool beyond = is_beyond(rules, expected, actual, i, max);
+    const bool beyond = max > 0 && pixel_is_beyond(rules, expected, actual, i, max);
     difference->tolerated += max > 0 && !beyond;
     if (!beyond)
         return squares;

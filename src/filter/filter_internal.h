@@ -61,9 +61,6 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
 /* The word before the first colon. Its form is the last of filter_forms. */
 #define RESIZE_WORD "resize"
 
-/* Report the unreadable SPEC, which begins with that word, if it is clear what it means in another program. */
-bool resize_suggest(const char *spec, struct error *error);
-
 /* Are the first LENGTH bytes of SPEC this word? */
 bool is_resize_word(const char *spec, size_t length);
 
@@ -79,9 +76,10 @@ void describe_resize(FILE *stream, const struct filter *filter);
 /* Print the members of its JSON object, but the names. */
 void print_resize_members(FILE *file, const struct filter *filter);
 
-/* ---- Unknown names ---- */
+/* ---- Names ---- */
 
-/* Report that there is no filter SPEC, and what it probably means. FILTER and FILTER16 are scratch. Returns false. */
-bool filter_fail_unknown(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
+/* Find the filter SPEC as filter_find does. If nothing has that name, *IS_KNOWN becomes false, and ERROR is not set. */
+bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, struct filter *filter16,
+                       struct error *error);
 
 #endif

@@ -92,8 +92,10 @@ static bool find_named(const char *name, bool *is_there, struct filter *filter, 
     return false;
 }
 
-bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
+bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, struct filter *filter16,
+                       struct error *error)
 {
+    *is_known = true;
     if (*spec == '\0')
         return error_set(error, ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
     const size_t word = strcspn(spec, ":");
@@ -105,10 +107,10 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
     if (strchr(spec, '/'))
         return read_filter_file(spec, spec, filter, error);
 
-    bool is_there;
-    const bool done = find_named(spec, &is_there, filter, error);
-    if (is_there)
+    const bool done = find_named(spec, is_known, filter, error);
+    if (*is_known)
         return done;
+    *is_known = true;
     if (is_file(spec))
         return read_filter_file(spec, spec, filter, error);
     if (generator < GENERATOR_COUNT)
@@ -118,7 +120,8 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
         return filter_make_resize(spec, filter, error); /* so does this */
     if (access(spec, F_OK) == 0)
         return read_filter_file(spec, spec, filter, error); /* this fails: it is a folder */
-    return filter_fail_unknown(spec, filter, filter16, error);
+    *is_known = false;
+    return false;
 }
 
 bool filter_is_current(const struct filter *filter)

@@ -75,8 +75,6 @@ static bool read_word(const char *at, const char *end, struct resize *resize)
 
 static bool fail(const char *spec, const char *sentence, struct error *error)
 {
-    if (error == NULL || resize_suggest(spec, error))
-        return false;
     return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s", spec, sentence);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an unknown filter probably means. Nothing is suggested with parameters or in a chain that was not tried. */
+ * Find a filter, or say what its name probably means. Nothing is suggested with parameters or in a chain that was not
+ * tried. */
 #include "base/text.h"
 #include "filter/filter_internal.h"
 
@@ -91,7 +92,9 @@ static void translate_resize(const char *spec, const char *form, char *text, siz
     }
 }
 
-bool resize_suggest(const char *spec, struct error *error)
+/* SPEC, which begins with the word for a resize, cannot be read. If it is clear what it means in another program,
+ * suggest that in ERROR. */
+static void suggest_resize(const char *spec, struct error *error)
 {
     static const char *const forms[] = {"%sx", "x%s", "%s%%"};
     enum { FORMS = sizeof forms / sizeof *forms };
@@ -99,7 +102,7 @@ bool resize_suggest(const char *spec, struct error *error)
     const char *found[FORMS];
     size_t count = 0;
     if (strlen(spec) >= sizeof texts[0] / 2 || spec[strlen(RESIZE_WORD)] != ':')
-        return false;
+        return;
     for (int i = 0; i < FORMS; i++) {
         translate_resize(spec, forms[i], texts[count], sizeof texts[count]);
         found[count] = texts[count];
@@ -108,7 +111,6 @@ bool resize_suggest(const char *spec, struct error *error)
     }
     if (count > 0)
         error_unknown(error, "filter", spec, found, count, "--list");
-    return count > 0;
 }
 
 /* ---- Names ---- */
@@ -121,7 +123,8 @@ static bool are_there(const char *specs, struct filter *filter, struct filter *f
     for (const char *at = specs;; at += length + 1) {
         length = strcspn(at, ",");
         snprintf(spec, sizeof spec, "%.*s", (int)length, at);
-        if (!filter_find(spec, filter, filter16, NULL))
+        bool is_known;
+        if (!filter_find_known(spec, &is_known, filter, filter16, NULL))
             return false;
         if (at[length] == '\0')
             return true;
@@ -172,12 +175,11 @@ static bool suggest_nearest(const char *spec, const char *word, const char *para
     return true;
 }
 
-bool filter_fail_unknown(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
+/* Report that there is no filter SPEC, and what it probably means. FILTER and FILTER16 are scratch. Returns false. */
+static bool fail_unknown(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     char text[256], word[65];
     const char *suggestion = text, *meant = "";
-    if (error == NULL)
-        return false;
     for (const char *joint = ",:"; *joint != '\0'; joint++) {
         respell(spec, *joint, text, sizeof text);
         if (strlen(spec) < sizeof text / 2 && strcmp(text, spec) != 0 && are_there(text, filter, filter16))
@@ -206,4 +208,15 @@ bool filter_fail_unknown(const char *spec, struct filter *filter, struct filter 
     }
     free(names);
     return suggested ? false : error_unknown(error, "filter", spec, NULL, 0, "--list");
+}
+
+bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
+{
+    bool is_known;
+    const bool done = filter_find_known(spec, &is_known, filter, filter16, error);
+    if (error == NULL || done)
+        return done;
+    if (is_known && is_resize_word(spec, strcspn(spec, ":")) && error->code == ERROR_USAGE)
+        suggest_resize(spec, error);
+    return is_known ? false : fail_unknown(spec, filter, filter16, error);
 }

@@ -5,6 +5,8 @@
 #ifndef GPUCONV_BASE_VECTOR_QUAD_H
 #define GPUCONV_BASE_VECTOR_QUAD_H
 
+#include "base/vector/types.h"
+
 /* The elements of two vectors of TYPE at some indices: those of B follow those of A. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define CHOOSE(type, a, b, ...) __builtin_shufflevector((type)(a), (type)(b), __VA_ARGS__)
@@ -29,13 +31,6 @@ INLINE shorts pack_small(ints a, ints b)
 {
     enum { LOW = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 1 };
     return CHOOSE(shorts, a, b, LOW, LOW + 2, LOW + 4, LOW + 6, LOW + 8, LOW + 10, LOW + 12, LOW + 14);
-}
-
-INLINE ints multiply_pairs(shorts a, shorts b);
-
-INLINE ints multiply_pairs_add(ints sums, shorts a, shorts b)
-{
-    return add(sums, multiply_pairs(a, b));
 }
 
 INLINE ints repeat_last(ints value)

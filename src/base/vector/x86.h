@@ -4,21 +4,41 @@
 #ifndef GPUCONV_BASE_VECTOR_X86_H
 #define GPUCONV_BASE_VECTOR_X86_H
 
+#include "base/vector/types.h"
+
 #include <immintrin.h>
 
-/* Most instructions have the same name in all sets, but for a prefix. */
+/* Most instructions have the same name in all sets, but for a prefix, or for that and the suffix of a whole vector. */
 #if VECTOR == 64
 #define INTRINSIC(name) _mm512_##name
+#define WHOLE(name) _mm512_##name##_si512
+#define FIRST_HALF(value) _mm512_castsi512_si256(value)
+#define LAST_HALF(value) _mm512_extracti64x4_epi64(value, 1)
+#define WIDEN_HALF(half) _mm512_castsi256_si512(half)
+#define PUT_LAST_HALF(value, half) _mm512_inserti64x4(value, half, 1)
+#define LOAD_HALF(from) _mm256_loadu_si256((const void *)(from))
 typedef __m512i raw;
 typedef __m512 raw_floats;
 typedef __m512d raw_doubles;
 #elif VECTOR == 32
 #define INTRINSIC(name) _mm256_##name
+#define WHOLE(name) _mm256_##name##_si256
+#define FIRST_HALF(value) _mm256_castsi256_si128(value)
+#define LAST_HALF(value) _mm256_extracti128_si256(value, 1)
+#define WIDEN_HALF(half) _mm256_castsi128_si256(half)
+#define PUT_LAST_HALF(value, half) _mm256_inserti128_si256(value, half, 1)
+#define LOAD_HALF(from) _mm_loadu_si128((const void *)(from))
 typedef __m256i raw;
 typedef __m256 raw_floats;
 typedef __m256d raw_doubles;
 #else
 #define INTRINSIC(name) _mm_##name
+#define WHOLE(name) _mm_##name##_si128
+#define FIRST_HALF(value) (value)
+#define LAST_HALF(value) _mm_shuffle_epi32(value, 0xee)
+#define WIDEN_HALF(half) (half)
+#define PUT_LAST_HALF(value, half) _mm_unpacklo_epi64(value, half)
+#define LOAD_HALF(from) _mm_loadl_epi64((const void *)(from))
 typedef __m128i raw;
 typedef __m128 raw_floats;
 typedef __m128d raw_doubles;
@@ -62,17 +82,13 @@ BINARY(ints, multiply_pairs, shorts, madd_epi16)
 BINARY(shorts, multiply_high_shorts, shorts, mulhi_epi16)
 BINARY(shorts, multiply_high_ushorts, shorts, mulhi_epu16)
 
+#if HAS_FOURS
 /* sums + multiply_pairs(a, b), and the same for fours of uint8_t in A and int8_t in B. */
 INLINE ints multiply_pairs_add(ints sums, shorts a, shorts b)
 {
-#ifdef __AVX512VNNI__
     return (ints)_mm512_dpwssd_epi32((raw)sums, (raw)a, (raw)b);
-#else
-    return add(sums, multiply_pairs(a, b));
-#endif
 }
 
-#if HAS_FOURS
 INLINE ints multiply_fours_add(ints sums, ints a, ints b)
 {
     return (ints)_mm512_dpbusd_epi32((raw)sums, (raw)a, (raw)b);
@@ -164,32 +180,6 @@ INLINE ints repeat_last(ints value)
     return (ints)_mm512_permutexvar_epi32(_mm512_set1_epi32(15), (raw)value);
 }
 
-INLINE doubles first_doubles(ints value)
-{
-    return (doubles)_mm512_cvtepi32_pd(_mm512_castsi512_si256((raw)value));
-}
-
-INLINE doubles last_doubles(ints value)
-{
-    return (doubles)_mm512_cvtepi32_pd(_mm512_extracti64x4_epi64((raw)value, 1));
-}
-
-INLINE doubles load_doubles(const int32_t *from)
-{
-    return (doubles)_mm512_cvtepi32_pd(_mm256_loadu_si256((const void *)from));
-}
-
-INLINE ints join_doubles(doubles first, doubles last)
-{
-    const raw low = _mm512_castsi256_si512(_mm512_cvttpd_epi32((raw_doubles)first));
-    return (ints)_mm512_inserti64x4(low, _mm512_cvttpd_epi32((raw_doubles)last), 1);
-}
-
-INLINE void store_past(void *to, ints value)
-{
-    _mm512_stream_si512(to, (raw)value);
-}
-
 INLINE ints gather_halves(ints value)
 {
     return (ints)_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), (raw)value);
@@ -232,32 +222,6 @@ INLINE ints prefix_sums(ints value)
 INLINE ints repeat_last(ints value)
 {
     return (ints)_mm256_permutevar8x32_epi32((raw)value, _mm256_set1_epi32(7));
-}
-
-INLINE doubles first_doubles(ints value)
-{
-    return (doubles)_mm256_cvtepi32_pd(_mm256_castsi256_si128((raw)value));
-}
-
-INLINE doubles last_doubles(ints value)
-{
-    return (doubles)_mm256_cvtepi32_pd(_mm256_extracti128_si256((raw)value, 1));
-}
-
-INLINE doubles load_doubles(const int32_t *from)
-{
-    return (doubles)_mm256_cvtepi32_pd(_mm_loadu_si128((const void *)from));
-}
-
-INLINE ints join_doubles(doubles first, doubles last)
-{
-    const raw low = _mm256_castsi128_si256(_mm256_cvttpd_epi32((raw_doubles)first));
-    return (ints)_mm256_inserti128_si256(low, _mm256_cvttpd_epi32((raw_doubles)last), 1);
-}
-
-INLINE void store_past(void *to, ints value)
-{
-    _mm256_stream_si256(to, (raw)value);
 }
 
 INLINE ints gather_halves(ints value)
@@ -304,31 +268,6 @@ INLINE ints repeat_last(ints value)
     return (ints)_mm_shuffle_epi32((raw)value, 0xff);
 }
 
-INLINE doubles first_doubles(ints value)
-{
-    return (doubles)_mm_cvtepi32_pd((raw)value);
-}
-
-INLINE doubles last_doubles(ints value)
-{
-    return (doubles)_mm_cvtepi32_pd(_mm_shuffle_epi32((raw)value, 0xee));
-}
-
-INLINE doubles load_doubles(const int32_t *from)
-{
-    return (doubles)_mm_cvtepi32_pd(_mm_loadl_epi64((const void *)from));
-}
-
-INLINE ints join_doubles(doubles first, doubles last)
-{
-    return (ints)_mm_unpacklo_epi64(_mm_cvttpd_epi32((raw_doubles)first), _mm_cvttpd_epi32((raw_doubles)last));
-}
-
-INLINE void store_past(void *to, ints value)
-{
-    _mm_stream_si128(to, (raw)value);
-}
-
 INLINE shorts pack_unsigned(ints a, ints b)
 {
     const ints middle = repeat(32768);
@@ -342,6 +281,32 @@ INLINE __m128i quad(shorts value, int number)
 }
 
 #endif
+
+INLINE doubles first_doubles(ints value)
+{
+    return (doubles)INTRINSIC(cvtepi32_pd)(FIRST_HALF((raw)value));
+}
+
+INLINE doubles last_doubles(ints value)
+{
+    return (doubles)INTRINSIC(cvtepi32_pd)(LAST_HALF((raw)value));
+}
+
+INLINE doubles load_doubles(const int32_t *from)
+{
+    return (doubles)INTRINSIC(cvtepi32_pd)(LOAD_HALF(from));
+}
+
+INLINE ints join_doubles(doubles first, doubles last)
+{
+    const raw value = WIDEN_HALF(INTRINSIC(cvttpd_epi32)((raw_doubles)first));
+    return (ints)PUT_LAST_HALF(value, INTRINSIC(cvttpd_epi32)((raw_doubles)last));
+}
+
+INLINE void store_past(void *to, ints value)
+{
+    WHOLE(stream)(to, (raw)value);
+}
 
 /* The high halves of products of uints. */
 INLINE ints multiply_high(ints a, ints b)
