@@ -439,7 +439,7 @@ static bool validate_jobs(int count, const struct options *options, struct error
                          file_input_name(options->jobs_from), options->operands[0]);
     for (const struct option *o = option_table; o < option_table + option_count; o++)
         if (options->given[o - option_table] && (o->bits & option_modes_of(options)) == 0)
-            return error_set(error, ERROR_USAGE, "--%s has no meaning for --jobs-from; leave one out", o->name);
+            return error_set(error, ERROR_USAGE, "--%s cannot be used with --jobs-from; leave one out", o->name);
     return true;
 }
 

@@ -18,7 +18,7 @@ struct job_line {
     char *files[JOB_FILES]; /* NULL for a file that is not given */
 
     /* The options, one after another in the order of the line: the name and a NUL, then one of '=', '+' and '-' and the
-     * value, which is empty without '=', and a NUL. '-' takes back what the command line gives. */
+     * value, which is empty without '=', and a NUL. '-' removes an option of the command line. */
     char *options;
     size_t size; /* bytes of these */
 };

@@ -43,9 +43,9 @@ enum { FIRST_WARNINGS = 3 };
 /* Write the warning TEXT to ALL, with DETAIL for its "%s". */
 static void fill_in(const char *text, const char *detail, char *all, size_t size)
 {
-    const char *place = strstr(text, "%s");
-    const int before = place != NULL ? (int)(place - text) : (int)strlen(text);
-    snprintf(all, size, "%.*s%s%s", before, text, place != NULL ? detail : "", place != NULL ? place + 2 : "");
+    const char *mark = strstr(text, "%s");
+    const int before = mark != NULL ? (int)(mark - text) : (int)strlen(text);
+    snprintf(all, size, "%.*s%s%s", before, text, mark != NULL ? detail : "", mark != NULL ? mark + 2 : "");
 }
 
 void warn_counted(struct warnings *warnings, const char *name, const char *text, const char *detail)
@@ -160,6 +160,6 @@ int flush_output(int status)
     end_if_unread();
     struct error error;
     error_set(&error, error_of_errno(errno, ERROR_OUTPUT, ERROR_WRITE),
-              "standard output: cannot be written: %s; redirect it to where there is room", strerror(errno));
+              "standard output: cannot be written: %s; redirect it to a disk with free space", strerror(errno));
     return print_error_line(&error);
 }

@@ -176,7 +176,8 @@ const struct option option_table[] = {
     FLAG("fail-fast", GROUP_MANY, batch.fail_fast, "start no more files after a failure", .bits = ONLY_RUN),
 
     FLAG("tar", GROUP_MANY, tar, "filter the images of a tar archive, into another one", .bits = ONLY_RUN),
-    FLAG("images-only", GROUP_MANY, images_only, "leave out what is no image in a --tar archive", .bits = ONLY_RUN),
+    FLAG("images-only", GROUP_MANY, images_only, "skip members of a --tar archive that are not images",
+         .bits = ONLY_RUN),
     FLAG("keep-failed", GROUP_MANY, keep_failed, "keep images that fail unchanged in the --tar archive",
          .bits = ONLY_RUN),
 
@@ -246,7 +247,7 @@ const struct option option_table[] = {
     FLAG("delete", GROUP_COMPARE, compare.removes, "with --update, delete files that ACTUAL lacks",
          .bits = ONLY_COMPARE),
 
-    VALUE("filter", "FILTER", GROUP_DIGEST, KIND_TEXT, filter, "of what FILTER makes of each image; nothing is written",
+    VALUE("filter", "FILTER", GROUP_DIGEST, KIND_TEXT, filter, "digest the filtered images; write none",
           .bits = ONLY_DIGEST | IN_LINE),
     VALUE("check", "FILE", GROUP_DIGEST, KIND_MODE_WITH_VALUE, check,
           "compare with the digests in FILE; --quiet names only those that are wrong", .low = MODE_DIGEST),
@@ -257,7 +258,7 @@ const struct option option_table[] = {
 
 const size_t option_count = sizeof option_table / sizeof *option_table;
 
-static_assert(sizeof option_table / sizeof *option_table <= OPTIONS_MAX, "struct options has a place for each");
+static_assert(sizeof option_table / sizeof *option_table <= OPTIONS_MAX, "struct options has an element for each");
 
 const struct option *option_find(const char *name, size_t length)
 {

@@ -47,8 +47,8 @@ void progress_print(const struct batch_totals *totals, char *text, size_t size)
     const bool is_known = totals->work_done > 0 && !totals->only.is_rough;
     snprintf(all, sizeof all, is_known ? "%s, %s left" : "%s", words, time);
 
-    const size_t room = strlen(all) + 4 < size ? size - strlen(all) - 4 : 0; /* brackets, a space, the end */
-    const size_t bar = room < BAR_MAX ? room : BAR_MAX;
+    const size_t columns = strlen(all) + 4 < size ? size - strlen(all) - 4 : 0; /* brackets, a space, the end */
+    const size_t bar = columns < BAR_MAX ? columns : BAR_MAX;
     const size_t full = (size_t)((double)bar * share);
     if (bar < BAR_MIN)
         snprintf(text, size, "%s", all);

@@ -22,48 +22,48 @@ static bool is_number(const char *text)
 /* A word of other programs for an option, without its dashes, in small letters. */
 struct meant {
     const char *word;
-    const char *own; /* our option, with what follows it, or another part of the command line; NULL if there is none */
-    const char *advice; /* what to do instead, if OWN is NULL */
+    const char *ours; /* our option, with what follows it, or another part of the command line; NULL if there is none */
+    const char *advice; /* what to do instead, if OURS is NULL */
     bool is_command;    /* the word is another program, in place of FILTER */
 };
 
 static const struct meant options_meant[] = {
-    {.word = "hash", .own = "--digest"},
-    {.word = "sha256", .own = "--digest"},
-    {.word = "verify", .own = "--check"},
-    {.word = "filters", .own = "--list"},
-    {.word = "kernel", .own = "gpuconv FILTER INPUT OUTPUT"},
-    {.word = "input", .own = "gpuconv FILTER INPUT OUTPUT"},
-    {.word = "sigma", .own = "gaussian:SIGMA as FILTER"},
-    {.word = "radius", .own = "box:R as FILTER"},
-    {.word = "resize", .own = "resize:SIZE as FILTER"},
-    {.word = "width", .own = "resize:WIDTHx as FILTER"},
-    {.word = "height", .own = "resize:xHEIGHT as FILTER"},
-    {.word = "f", .own = "--format"},
-    {.word = "silent", .own = "--quiet"},
-    {.word = "parallel", .own = "--jobs"},
-    {.word = "workers", .own = "--jobs"},
-    {.word = "nometadata", .own = "--strip"},
-    {.word = "fuzz", .own = "--tolerance"},
-    {.word = "threshold", .own = "--tolerance-yiq"},
-    {.word = "matchingthreshold", .own = "--tolerance-yiq"},
-    {.word = "tol", .own = "--tolerance"},
-    {.word = "thresholdpixel", .own = "--different"},
-    {.word = "thresholdrate", .own = "--different"},
-    {.word = "failurethreshold", .own = "--different"},
-    {.word = "maxdiffpixels", .own = "--different"},
-    {.word = "maxdiffpixelratio", .own = "--different"},
-    {.word = "metric", .own = "--min-ssim or --min-psnr"},
-    {.word = "ignoreregions", .own = "--ignore"},
-    {.word = "antialiasing", .own = "--ignore-antialiasing"},
-    {.word = "enableantialias", .own = "--ignore-antialiasing"},
-    {.word = "diff", .own = "gpuconv --compare EXPECTED ACTUAL DIFF"},
-    {.word = "ci", .own = "--new-fails"},
-    {.word = "u", .own = "--update"},
-    {.word = "updatesnapshots", .own = "--update"},
-    {.word = "snapshotupdate", .own = "--update"},
-    {.word = "mplgeneratepath", .own = "--update"},
-    {.word = "mogrify", .own = "gpuconv --in-place FILTER INPUT...", .is_command = true},
+    {.word = "hash", .ours = "--digest"},
+    {.word = "sha256", .ours = "--digest"},
+    {.word = "verify", .ours = "--check"},
+    {.word = "filters", .ours = "--list"},
+    {.word = "kernel", .ours = "gpuconv FILTER INPUT OUTPUT"},
+    {.word = "input", .ours = "gpuconv FILTER INPUT OUTPUT"},
+    {.word = "sigma", .ours = "gaussian:SIGMA as FILTER"},
+    {.word = "radius", .ours = "box:R as FILTER"},
+    {.word = "resize", .ours = "resize:SIZE as FILTER"},
+    {.word = "width", .ours = "resize:WIDTHx as FILTER"},
+    {.word = "height", .ours = "resize:xHEIGHT as FILTER"},
+    {.word = "f", .ours = "--format"},
+    {.word = "silent", .ours = "--quiet"},
+    {.word = "parallel", .ours = "--jobs"},
+    {.word = "workers", .ours = "--jobs"},
+    {.word = "nometadata", .ours = "--strip"},
+    {.word = "fuzz", .ours = "--tolerance"},
+    {.word = "threshold", .ours = "--tolerance-yiq"},
+    {.word = "matchingthreshold", .ours = "--tolerance-yiq"},
+    {.word = "tol", .ours = "--tolerance"},
+    {.word = "thresholdpixel", .ours = "--different"},
+    {.word = "thresholdrate", .ours = "--different"},
+    {.word = "failurethreshold", .ours = "--different"},
+    {.word = "maxdiffpixels", .ours = "--different"},
+    {.word = "maxdiffpixelratio", .ours = "--different"},
+    {.word = "metric", .ours = "--min-ssim or --min-psnr"},
+    {.word = "ignoreregions", .ours = "--ignore"},
+    {.word = "antialiasing", .ours = "--ignore-antialiasing"},
+    {.word = "enableantialias", .ours = "--ignore-antialiasing"},
+    {.word = "diff", .ours = "gpuconv --compare EXPECTED ACTUAL DIFF"},
+    {.word = "ci", .ours = "--new-fails"},
+    {.word = "u", .ours = "--update"},
+    {.word = "updatesnapshots", .ours = "--update"},
+    {.word = "snapshotupdate", .ours = "--update"},
+    {.word = "mplgeneratepath", .ours = "--update"},
+    {.word = "mogrify", .ours = "gpuconv --in-place FILTER INPUT...", .is_command = true},
     {.word = "identify", .advice = "gpuconv does not describe images; the program file does", .is_command = true},
     {.word = "autoorient", .advice = "leave it out: images are turned upright, unless --no-orient is given"},
     {.word = "colorspace", .advice = "images keep their colours; --linear filters in linear light"},
@@ -106,11 +106,11 @@ static bool find_value(const struct option *o, const char *value, char *text, si
     return false;
 }
 
-/* The mode that must stand before OWN. OWN is an option with its dashes, or other text, which needs none. COMPARES: the
- * command line has --compare already. */
-static const char *mode_before(const char *own, bool compares)
+/* The mode that must stand before OURS. OURS is an option with its dashes, or other text, which needs none. COMPARES says
+ * whether the command line has --compare already. */
+static const char *mode_before(const char *ours, bool compares)
 {
-    const struct option *o = own[0] == '-' ? option_find(own + 2, strcspn(own + 2, " ")) : NULL;
+    const struct option *o = ours[0] == '-' ? option_find(ours + 2, strcspn(ours + 2, " ")) : NULL;
     const unsigned bits = o != NULL ? o->bits : 0;
     return bits & ONLY_BENCH                  ? "--bench "
            : bits & ONLY_DIGEST               ? "--digest "
@@ -129,9 +129,9 @@ static void join_nearest(const char *word, bool compares, char *text, size_t siz
     const size_t count = error_nearest(word, names, option_count, nearest, NEAREST_MAX);
     text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        char own[64], name[96];
-        snprintf(own, sizeof own, "--%s", nearest[i]);
-        snprintf(name, sizeof name, "%s%s", mode_before(own, compares), own);
+        char ours[64], name[96];
+        snprintf(ours, sizeof ours, "--%s", nearest[i]);
+        snprintf(name, sizeof name, "%s%s", mode_before(ours, compares), ours);
         text_add_word(text, size, name, i + 1 == count ? " or " : NULL);
     }
 }
@@ -169,10 +169,10 @@ static bool report_unknown(const char *typed, const struct meant *meant, const c
                            struct error *error)
 {
     char text[256];
-    if (meant != NULL && meant->own == NULL)
+    if (meant != NULL && meant->ours == NULL)
         return error_set(error, ERROR_USAGE, "unknown option %s; %s", typed, meant->advice);
     if (meant != NULL) {
-        snprintf(text, sizeof text, "%s%s", mode_before(meant->own, compares), meant->own);
+        snprintf(text, sizeof text, "%s%s", mode_before(meant->ours, compares), meant->ours);
         guess = text;
     }
     if (guess[0] != '\0')
@@ -203,7 +203,7 @@ bool suggest_letter(const char *argument, const char *letter, bool compares, str
     if (before != NULL && is_number(letter))
         return suggest_no_value(before, true, letter, error);
     const struct meant *meant = find_meant(argument + 1);
-    if (meant != NULL && alone && !compares && meant->own != NULL && mode_before(meant->own, false)[0] != '\0')
+    if (meant != NULL && alone && !compares && meant->ours != NULL && mode_before(meant->ours, false)[0] != '\0')
         meant = NULL; /* a letter alone says too little */
     if (alone && o != NULL)
         snprintf(text, sizeof text, "-%c, --%s", o->letter, o->name);
@@ -301,8 +301,8 @@ bool suggest_operands(int argc, char *const argv[], int count, char *const *oper
     const struct meant *meant = find_meant(first);
     if (meant != NULL && meant->is_command && access(first, F_OK) != 0)
         return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; %s%s%s", first,
-                         meant->own != NULL ? "did you mean " : meant->advice, meant->own != NULL ? meant->own : "",
-                         meant->own != NULL ? "?" : "");
+                         meant->ours != NULL ? "did you mean " : meant->advice, meant->ours != NULL ? meant->ours : "",
+                         meant->ours != NULL ? "?" : "");
     o = option_find(first, strlen(first));
     if (o != NULL && access(first, F_OK) != 0)
         return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; did you mean --%s?", first, o->name);

@@ -18,7 +18,7 @@ enum error_code {
     ERROR_USAGE = 2, /* the request makes no sense: an option, an operand, a filter or its file */
     ERROR_READ,      /* an input cannot be read now, or has just changed */
     ERROR_OUTPUT,    /* an output has the wrong name, folder or rights */
-    ERROR_WRITE,     /* an output cannot be written now: there is no room */
+    ERROR_WRITE,     /* an output cannot be written now: the disk is full */
     ERROR_LIMIT,     /* more memory is needed than may be used */
     ERROR_MEMORY,    /* there is not enough memory now */
     ERROR_NO_GPU,    /* this machine or this program has none that can be used */

@@ -19,7 +19,7 @@ static bool fill(struct line_reader *reader, struct error *error)
            error_set(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), "cannot be read: %s", strerror(errno));
 }
 
-/* Let the bytes of the line be at the beginning of the buffer, so that more fit behind them. */
+/* Let the bytes of the line be at the beginning of the buffer, so that more fit after them. */
 static void move_to_begin(struct line_reader *reader)
 {
     memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);

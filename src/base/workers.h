@@ -4,10 +4,10 @@
  * Here a job is a number, or it comes from a stream. The user of the workers knows what it stands for, and keeps what
  * each worker needs.
  *
- * The signals that end a program are blocked from workers_open to workers_close. If one comes, no job begins any more
- * and no output is written any more. Outputs that are being written are waited for, but not for long: an output may be
- * a pipe that nobody reads, or its disk may be gone. With a stream of jobs, only the second signal does this: after the
- * first one the jobs that have begun are done. */
+ * The signals that end a program are blocked from workers_open to workers_close. After one, no new job and no new
+ * output begins. Outputs that are being written are waited for, but not for long: an output may be a pipe that nobody
+ * reads, or its disk may be gone. With a stream of jobs, only the second signal does this: after the first one the jobs
+ * that have begun are done. */
 #ifndef GPUCONV_BASE_WORKERS_H
 #define GPUCONV_BASE_WORKERS_H
 

@@ -52,17 +52,18 @@ static struct colour read_colour(const struct image *image, size_t i)
  * it. A double holds the quotients, whose rounding IEEE 754 defines. */
 static void subtract_colours(const struct colour *a, const struct colour *b, int64_t white, size_t i, int64_t out[3])
 {
-    const double place = 4 * (double)i;
+    const double position = 4 * (double)i;
     for (int c = 0; c < 3; c++)
         out[c] = a->rgb[c] * a->alpha - b->rgb[c] * b->alpha;
     if (a->alpha == b->alpha)
         return;
-    const int64_t light[3] = {0, (int64_t)(place / 1.618033988749895) % 2, (int64_t)(place / 2.618033988749895) % 2};
+    const int64_t light[3] = {0, (int64_t)(position / 1.618033988749895) % 2,
+                              (int64_t)(position / 2.618033988749895) % 2};
     for (int c = 0; c < 3; c++)
         out[c] -= (48 + 159 * light[c]) * (white / 255) * (a->alpha - b->alpha);
 }
 
-static int64_t weigh(const int64_t colour[3], const int64_t weights[3])
+static int64_t dot_product(const int64_t colour[3], const int64_t weights[3])
 {
     return colour[0] * weights[0] + colour[1] * weights[1] + colour[2] * weights[2];
 }
@@ -70,7 +71,7 @@ static int64_t weigh(const int64_t colour[3], const int64_t weights[3])
 /* Is the distance of the colours of pixel number I larger than THRESHOLD millionths of the largest one? It is
  * pixelmatch's distance, in YIQ. With D from subtract_colours, the distance of the paper is
  *
- *     0.5053 y^2 + 0.299 i^2 + 0.1957 q^2, where y = weigh(D, y_of) / 10^8 / white / (white / 255)
+ *     0.5053 y^2 + 0.299 i^2 + 0.1957 q^2, where y = dot_product(D, y_of) / 10^8 / white / (white / 255)
  *
  * and i and q likewise. pixelmatch's limit is 35215 threshold^2. Both are multiplied here by 10^4 (10^8 white white /
  * 255)^2. For 16 bits the roots are divided by 64, so that the squares fit: a component of D is below 2^32, and the sum
@@ -82,8 +83,8 @@ static bool colours_differ(const struct image *expected, const struct image *act
     const int64_t limit = 100 * white * (white / 255) * threshold / divisor; /* 10^8 / COMPARE_MILLION is 100 */
     int64_t difference[3];
     subtract_colours(&a, &b, white, i, difference);
-    const int128 y = weigh(difference, y_of) / divisor, p = weigh(difference, i_of) / divisor,
-                 q = weigh(difference, q_of) / divisor;
+    const int128 y = dot_product(difference, y_of) / divisor, p = dot_product(difference, i_of) / divisor,
+                 q = dot_product(difference, q_of) / divisor;
     return 5053 * y * y + 2990 * p * p + 1957 * q * q > (int128)352150000 * limit * limit;
 }
 
@@ -136,29 +137,29 @@ static bool is_antialiased(const struct image *image, const struct image *other,
     const struct around around = look_around(image, x, y);
     const size_t width = (size_t)image->width, i = (size_t)y * width + (size_t)x;
     const struct colour centre = read_colour(image, i);
-    int64_t least = 0, most = 0, difference[3];
-    int equal = around.at_edge ? 1 : 0, places[2][2] = {{0}};
+    int64_t darkest = 0, brightest = 0, difference[3];
+    int equal = around.at_edge ? 1 : 0, extremes[2][2] = {{0}};
     for (int u = around.left; u <= around.right; u++)
         for (int v = around.top; v <= around.bottom; v++) {
             if (u == x && v == y)
                 continue;
             const struct colour neighbour = read_colour(image, (size_t)v * width + (size_t)u);
             subtract_colours(&centre, &neighbour, white_of(image), i, difference);
-            const int64_t brighter = weigh(difference, y_of);
+            const int64_t brighter = dot_product(difference, y_of);
             if (brighter == 0 && ++equal >= EQUAL_INSIDE)
                 return false;
-            int *place = brighter < least ? places[0] : brighter > most ? places[1] : NULL;
-            if (place == NULL)
+            int *extreme = brighter < darkest ? extremes[0] : brighter > brightest ? extremes[1] : NULL;
+            if (extreme == NULL)
                 continue;
-            least = brighter < least ? brighter : least;
-            most = brighter > most ? brighter : most;
-            place[0] = u;
-            place[1] = v;
+            darkest = brighter < darkest ? brighter : darkest;
+            brightest = brighter > brightest ? brighter : brightest;
+            extreme[0] = u;
+            extreme[1] = v;
         }
-    if (least == 0 || most == 0)
+    if (darkest == 0 || brightest == 0)
         return false;
     for (int k = 0; k < 2; k++)
-        if (is_inside(image, places[k][0], places[k][1]) && is_inside(other, places[k][0], places[k][1]))
+        if (is_inside(image, extremes[k][0], extremes[k][1]) && is_inside(other, extremes[k][0], extremes[k][1]))
             return true;
     return false;
 }

@@ -269,13 +269,13 @@ static bool profiles_differ(const struct metadata *a, const struct metadata *b)
 static bool find_rules(struct pair *pair, struct compare_rules *rules, struct error *error)
 {
     const struct compare_settings *settings = pair->worker->settings;
-    const struct image *image = &pair->sides[0].image, *own = &pair->sides[MASK].image;
+    const struct image *image = &pair->sides[0].image, *mask = &pair->sides[MASK].image;
     *rules = settings->rules;
-    rules->mask = own->samples != NULL ? own : rules->mask;
+    rules->mask = mask->samples != NULL ? mask : rules->mask;
     if (rules->mask == NULL || (rules->mask->width == image->width && rules->mask->height == image->height))
         return true;
     pair->row->kind = ROW_MASK;
-    return error_about(error, ERROR_WORK, own->samples != NULL ? pair->row->mask.path : settings->mask_path,
+    return error_about(error, ERROR_WORK, mask->samples != NULL ? pair->row->mask.path : settings->mask_path,
                        "has %d x %d pixels, and the images to compare %d x %d; give a mask of their size",
                        rules->mask->width, rules->mask->height, image->width, image->height);
 }
@@ -283,7 +283,7 @@ static bool find_rules(struct pair *pair, struct compare_rules *rules, struct er
 /* Compare the two images, and set the row's kind. */
 static bool compare_sides(struct pair *pair, struct error *error)
 {
-    struct compare_rules own, *rules = &own;
+    struct compare_rules of_pair, *rules = &of_pair;
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
     uint64_t ignored, hidden, antialiased = 0;

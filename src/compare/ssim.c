@@ -24,7 +24,7 @@ struct window_row {
     int x; /* of the lowest, the first one of them */
 };
 
-struct work {
+struct ssim_work {
     const struct image *images[2];
     double weights[SSIM_WINDOW];
     double c1, c2;
@@ -38,13 +38,13 @@ static void read_luma(const struct image *image, int y, double *luma)
 {
     const size_t channels = (size_t)image->channels, width = (size_t)image->width;
     const uint8_t *row = image_row(image, y);
-    const uint16_t *deep = (const uint16_t *)(const void *)row;
-    const bool is_deep = image_sample_bytes(image) == 2;
+    const uint16_t *words = (const uint16_t *)(const void *)row;
+    const bool is_16_bit = image_sample_bytes(image) == 2;
     for (size_t x = 0; x < width; x++) {
         int s[3];
         for (size_t c = 0; c < 3; c++) {
             const size_t i = x * channels + (channels >= 3 ? c : 0);
-            s[c] = is_deep ? deep[i] : row[i];
+            s[c] = is_16_bit ? words[i] : row[i];
         }
         luma[x] = channels >= 3 ? (299.0 * s[0] + 587.0 * s[1] + 114.0 * s[2]) / 1000 : s[0];
     }
@@ -80,7 +80,7 @@ CLONES static void sum_row(const double *in, const double *weights, size_t colum
 }
 
 /* The result of a row, from the weighted sums of its windows. */
-static struct window_row rate_windows(const struct work *work, double *const *means)
+static struct window_row rate_windows(const struct ssim_work *work, double *const *means)
 {
     struct window_row row = {.lowest = INFINITY};
     for (size_t x = 0; x < (size_t)work->columns; x++) {
@@ -98,7 +98,7 @@ static struct window_row rate_windows(const struct work *work, double *const *me
 }
 
 /* Are the rows that the windows of row Y lie in equal? */
-static bool rows_are_equal(const struct work *work, int y)
+static bool rows_are_equal(const struct ssim_work *work, int y)
 {
     const size_t bytes = (size_t)work->images[0]->width * image_pixel_bytes(work->images[0]) * SSIM_WINDOW;
     return memcmp(image_row(work->images[0], y), image_row(work->images[1], y), bytes) == 0;
@@ -107,7 +107,7 @@ static bool rows_are_equal(const struct work *work, int y)
 /* parallel_for's function: the results of band INDEX. */
 static void rate_band(void *context, int64_t index, int thread)
 {
-    struct work *work = context;
+    struct ssim_work *work = context;
     const size_t width = (size_t)work->images[0]->width;
     const int first = (int)index * BAND_ROWS, end = work->rows - first < BAND_ROWS ? work->rows : first + BAND_ROWS;
     int known = first; /* the next row without luma */
@@ -127,7 +127,7 @@ static void rate_band(void *context, int64_t index, int thread)
             work->results[y] = (struct window_row){.sum = work->columns, .lowest = 1};
             continue;
         }
-        /* Row r has its luma at place r modulo SSIM_WINDOW. */
+        /* Row r has its luma at index r modulo SSIM_WINDOW. */
         for (known = known < y ? y : known; known < y + SSIM_WINDOW; known++)
             for (size_t i = 0; i < 2; i++)
                 read_luma(work->images[i], known,
@@ -152,11 +152,11 @@ bool ssim_compute(const struct image *expected, const struct image *actual, stru
                   struct error *error)
 {
     const double peak = image_sample_bytes(expected) == 1 ? 255 : 65535;
-    struct work work = {.images = {expected, actual},
-                        .c1 = 0.01 * peak * 0.01 * peak,
-                        .c2 = 0.03 * peak * 0.03 * peak,
-                        .columns = expected->width - SSIM_WINDOW + 1,
-                        .rows = expected->height - SSIM_WINDOW + 1};
+    struct ssim_work work = {.images = {expected, actual},
+                             .c1 = 0.01 * peak * 0.01 * peak,
+                             .c2 = 0.03 * peak * 0.03 * peak,
+                             .columns = expected->width - SSIM_WINDOW + 1,
+                             .rows = expected->height - SSIM_WINDOW + 1};
     double total = 0;
     *ssim = (struct ssim){.mean = NAN, .lowest = NAN};
     if (work.columns < 1 || work.rows < 1)

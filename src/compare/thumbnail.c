@@ -21,7 +21,8 @@ struct block {
 };
 
 /* Add row Y of IMAGE to its BLOCKS, SIDE pixels each. */
-INLINE void add_row(const struct image *image, int y, int side, enum shrink shrink, bool deep, struct block *blocks)
+INLINE void add_row(const struct image *image, int y, int side, enum shrink shrink, bool is_16_bit,
+                    struct block *blocks)
 {
     const int channels = image->channels, colours = channels >= 3 ? 3 : 1;
     const uint8_t *bytes = image_row(image, y);
@@ -29,9 +30,11 @@ INLINE void add_row(const struct image *image, int y, int side, enum shrink shri
     for (int x = 0; x < image->width; blocks++)
         for (int end = image->width - x > side ? x + side : image->width; x < end; x++) {
             const int first = x * channels;
-            const uint64_t alpha = channels == colours ? 1 : deep ? words[first + colours] : bytes[first + colours];
+            const uint64_t alpha = channels == colours ? 1
+                                   : is_16_bit         ? words[first + colours]
+                                                       : bytes[first + colours];
             for (int c = 0; c < colours; c++) {
-                const uint64_t value = deep ? words[first + c] : bytes[first + c];
+                const uint64_t value = is_16_bit ? words[first + c] : bytes[first + c];
                 uint64_t *sum = &blocks->colours[c];
                 *sum = shrink == SHRINK_MEAN ? *sum + value * alpha : value > *sum ? value : *sum;
             }
@@ -61,7 +64,7 @@ bool image_shrink(const struct image *image, enum shrink shrink, struct image *s
 {
     const int longest = image->width > image->height ? image->width : image->height;
     const int side = (longest + THUMBNAIL_SIDE - 1) / THUMBNAIL_SIDE;
-    const bool deep = image_sample_bytes(image) == 2;
+    const bool is_16_bit = image_sample_bytes(image) == 2;
     struct block blocks[THUMBNAIL_SIDE];
     *small = (struct image){0};
     if (!image_allocate(small, (image->width + side - 1) / side, (image->height + side - 1) / side,
@@ -70,11 +73,11 @@ bool image_shrink(const struct image *image, enum shrink shrink, struct image *s
     for (int y = 0; y < small->height; y++) {
         memset(blocks, 0, sizeof blocks);
         for (int row = y * side; row < image->height && row < (y + 1) * side; row++)
-            if (deep)
+            if (is_16_bit)
                 add_row(image, row, side, shrink, true, blocks);
             else
                 add_row(image, row, side, shrink, false, blocks);
-        put_row(blocks, small->width, shrink, image_has_alpha(image), deep ? 65535 : 255, small, y);
+        put_row(blocks, small->width, shrink, image_has_alpha(image), is_16_bit ? 65535 : 255, small, y);
     }
     return true;
 }

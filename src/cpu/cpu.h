@@ -23,7 +23,7 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 
-/* Does cpu_launch make wide planes of such narrow ones? SLIDES: FILTER is applied by running sums. */
+/* Does cpu_launch make wide planes of such narrow ones? SLIDES says that FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
 
 /* Bytes of memory that a filter needs that changes the size by COLUMNS and ROWS, which need no taps, on THREADS

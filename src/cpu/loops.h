@@ -269,11 +269,6 @@ struct loops {
     void (*widen16)(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to);
 };
 
-extern const struct loops loops_portable;
-#ifdef __x86_64__
-extern const struct loops loops_sse2, loops_avx2, loops_avx512, loops_vnni;
-#elif defined(__aarch64__)
-extern const struct loops loops_neon, loops_i8mm;
-#endif
+extern const struct loops loops_portable, loops_sse2, loops_avx2, loops_avx512, loops_vnni, loops_neon, loops_i8mm;
 
 #endif

@@ -38,7 +38,7 @@ static const struct resample_loops *const all_loops[INSTRUCTION_SETS] = {
 #endif
 };
 
-/* Put TAP at place AT of a row of pairs. */
+/* Put TAP at index AT of a row of pairs. */
 static void set_pair(struct resample_taps *taps, int32_t *row, int at, int32_t tap)
 {
     int16_t words[2];
@@ -131,7 +131,7 @@ bool cpu_resample_prepare(struct plan *plan, enum instruction_set set, struct er
 /* ---- Tiles ---- */
 
 /* What all tiles of a launch share. Sizes are in bytes. */
-struct tiling {
+struct resample_tiling {
     const struct plan *plan;
     const struct prepared *prepared;
     const struct plane *in, *out;
@@ -145,17 +145,17 @@ struct tiling {
 
 /* Choose the size of the tiles: so wide that few columns are summed for two tiles, and that the sums stay in a
  * cache. */
-static void choose_tiles(struct tiling *tiling)
+static void choose_tiles(struct resample_tiling *tiling)
 {
-    enum { INPUTS = 1024, OUTPUTS = 1024, TURNED = 16 };
+    enum { INPUTS = 1024, OUTPUTS = 1024, PIECE = 16 };
     const struct prepared *prepared = tiling->prepared;
     const struct resample_axis *axis = prepared->rows.axis;
     const bool is_u8 = tiling->plan->sample == SAMPLE_U8;
     const size_t lanes = (size_t)prepared->loops->lanes, vector = (size_t)prepared->loops->vector;
     tiling->inputs = prepared->rows.count * (is_u8 ? 2 : 1);
     const int64_t inputs = 4 * (int64_t)tiling->inputs > INPUTS ? 4 * (int64_t)tiling->inputs : INPUTS;
-    const int64_t outputs = (inputs - tiling->inputs) * axis->to / axis->from / TURNED * TURNED;
-    tiling->tile_width = (int)(outputs < TURNED ? TURNED : outputs > OUTPUTS ? OUTPUTS : outputs);
+    const int64_t outputs = (inputs - tiling->inputs) * axis->to / axis->from / PIECE * PIECE;
+    tiling->tile_width = (int)(outputs < PIECE ? PIECE : outputs > OUTPUTS ? OUTPUTS : outputs);
     tiling->tiles_x = (axis->to - 1) / tiling->tile_width + 1;
     tiling->tiles_y = (tiling->last_row - tiling->first_row - 1) / (int)lanes + 1;
 
@@ -165,11 +165,12 @@ static void choose_tiles(struct tiling *tiling)
     tiling->row_bytes = round_up(width * unit, 4 * vector);
     tiling->rows_bytes = lanes * tiling->row_bytes;
     tiling->cells_bytes = lanes * tiling->row_bytes;
-    tiling->out_bytes = round_up((size_t)tiling->tile_width * sample_bytes(tiling->out->sample), RESAMPLE_TURN) * lanes;
+    tiling->out_bytes =
+        round_up((size_t)tiling->tile_width * sample_bytes(tiling->out->sample), RESAMPLE_PIECE) * lanes;
     tiling->spare_bytes = 4 * (size_t)(prepared->columns.count + 1) * RESAMPLE_VECTOR_MAX;
 }
 
-static size_t scratch_bytes(const struct tiling *tiling)
+static size_t scratch_bytes(const struct resample_tiling *tiling)
 {
     return tiling->rows_bytes + tiling->cells_bytes + tiling->out_bytes + tiling->spare_bytes;
 }
@@ -187,7 +188,7 @@ static void copy_column(char *cells, int lanes, bool is_u8, int from, int to)
 /* One tile of one plane. */
 static void resample_tile(void *context, int64_t index, int thread)
 {
-    const struct tiling *tiling = context;
+    const struct resample_tiling *tiling = context;
     const struct resample_loops *loops = tiling->prepared->loops;
     const struct resample_taps *columns = &tiling->prepared->columns, *rows = &tiling->prepared->rows;
     const struct plane *in = tiling->in, *out = tiling->out;
@@ -218,21 +219,21 @@ static void resample_tile(void *context, int64_t index, int thread)
                        sums + (size_t)l * tiling->row_bytes);
     }
     const int each = is_u8 ? 2 : 1, units = (right - left + each - 1) / each;
-    loops->turn(sums, tiling->row_bytes, units, plan->sample != SAMPLE_F32,
-                (int32_t *)(void *)cells + (ptrdiff_t)(left - start) / each * loops->lanes);
+    loops->to_cells(sums, tiling->row_bytes, units, plan->sample != SAMPLE_F32,
+                    (int32_t *)(void *)cells + (ptrdiff_t)(left - start) / each * loops->lanes);
     for (int x = start; x < left; x++)
         copy_column(cells, loops->lanes, is_u8, left - start, x - start);
     for (int x = right; x < end + end % 2; x++)
         copy_column(cells, loops->lanes, is_u8, right - 1 - start, x - start);
     loops->rows(rows, plan->sample, (int32_t *)(void *)cells, start, x0, x1, (int32_t *)(void *)outputs);
-    loops->turn_back((int32_t *)(void *)outputs, (size_t)(x1 - x0) * sample_bytes(out->sample), count, to);
+    loops->to_rows((int32_t *)(void *)outputs, (size_t)(x1 - x0) * sample_bytes(out->sample), count, to);
 }
 
 bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
 {
     if (plan->prepared == NULL)
         return resample_reference(plan, in, out, error);
-    struct tiling tiling = {
+    struct resample_tiling tiling = {
         .plan = plan,
         .prepared = plan->prepared,
         .in = in,
@@ -242,7 +243,7 @@ bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const 
     };
     choose_tiles(&tiling);
     const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * out->count;
-    const int most = thread_pool_threads(plan->pool), threads = tiles < most ? (int)tiles : most;
+    const int max = thread_pool_threads(plan->pool), threads = tiles < max ? (int)tiles : max;
     const size_t size = round_up((size_t)threads * scratch_bytes(&tiling), RESAMPLE_VECTOR_MAX);
     tiling.scratch = aligned_alloc(RESAMPLE_VECTOR_MAX, size);
     if (tiling.scratch == NULL)
@@ -265,5 +266,5 @@ size_t cpu_resample_need(const struct resample_axis *columns, const struct resam
     const size_t width = round_up(inputs, 2 * RESAMPLE_VECTOR_MAX);
     const size_t spare = 4 * (size_t)(columns->count + 1) * RESAMPLE_VECTOR_MAX + RESAMPLE_VECTOR_MAX;
     return 5 * taps + weights +
-           threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_TURN) * sizeof(float) + spare);
+           threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_PIECE) * sizeof(float) + spare);
 }

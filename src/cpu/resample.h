@@ -6,9 +6,9 @@
  * A tile is a group of LANES rows of outputs by some columns. Its way:
  *
  *   columns     each row of the group is summed from rows of the plane, one vector of columns at a time
- *   turn        these sums become rows of LANES cells of 32 bits: cell l of row u is unit u of row l of the group
+ *   to_cells    these sums become rows of LANES cells of 32 bits: cell l of row u is unit u of row l of the group
  *   rows        an output of all rows of the group at once is a sum of whole vectors: no tap needs a gather
- *   turn back   the outputs, in cells too, become rows of the plane
+ *   to_rows     the outputs, in cells too, become rows of the plane
  *
  * A unit is as many samples as 32 bits hold: two sums of 16 bits, or one float; four, two or one outputs. */
 #ifndef GPUCONV_CPU_RESAMPLE_H
@@ -23,7 +23,7 @@
 enum {
     RESAMPLE_LANES_MAX = 16,
     RESAMPLE_VECTOR_MAX = 64, /* bytes */
-    RESAMPLE_TURN = 16,       /* bytes of a row that are turned at once */
+    RESAMPLE_PIECE = 16,      /* bytes of a row that are transposed at once */
 };
 
 /* The taps of an axis, as the loops read them.
@@ -63,20 +63,20 @@ struct resample_loops {
 
     /* Sum WIDTH columns of SOURCE, from row FIRST of the picture on, by the taps of output number OUTPUT. SPARE has
      * room for four vectors of each row. OUT has room for four more. Of integers, it receives m less its middle, in an
-     * order that `turn` knows. */
+     * order that to_cells knows. */
     void (*columns)(const struct resample_taps *taps, enum sample sample, const struct resample_source *source,
                     int output, int width, char *spare, char *out);
 
-    /* Turn LANES rows of UNITS units, which are STRIDE bytes apart, to cells. IS_ZIPPED: they are in the order of
-     * `columns` for integers. UNITS is rounded up to what is turned at once. */
-    void (*turn)(const char *rows, size_t stride, int units, bool is_zipped, int32_t *cells);
+    /* Transpose LANES rows of UNITS units, which are STRIDE bytes apart, to cells. IS_ZIPPED says that they are in the
+     * order of `columns` for integers. UNITS is rounded up to what is transposed at once. */
+    void (*to_cells)(const char *rows, size_t stride, int units, bool is_zipped, int32_t *cells);
 
     /* Make outputs FIRST to LAST - 1 of all rows of the group. CELLS begin with input START, which is even. */
     void (*rows)(const struct resample_taps *taps, enum sample sample, const int32_t *cells, int start, int first,
                  int last, int32_t *out);
 
-    /* Turn cells back to the first COUNT rows of LANES, which have BYTES bytes each. */
-    void (*turn_back)(const int32_t *cells, size_t bytes, int count, char *const *rows);
+    /* Transpose cells to the first COUNT rows of LANES, which have BYTES bytes each. */
+    void (*to_rows)(const int32_t *cells, size_t bytes, int count, char *const *rows);
 };
 
 extern const struct resample_loops resample_portable, resample_sse2, resample_avx2, resample_avx512, resample_vnni,

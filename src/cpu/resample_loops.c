@@ -171,7 +171,7 @@ static void sum_columns(const struct resample_taps *taps, enum sample sample, co
     block_columns(taps, sample, &copy, 0, row, 0, out + (size_t)x * sums);
 }
 
-/* ---- Turn ---- */
+/* ---- Cells ---- */
 
 typedef int32_t cells __attribute__((vector_size(16)));
 typedef int32_t loose_cells __attribute__((vector_size(16), aligned(1), may_alias));
@@ -204,7 +204,7 @@ INLINE size_t piece_at(size_t index, bool is_zipped)
     return (is_zipped ? index - at + at % 2 * QUADS + at / 2 : index) * QUAD;
 }
 
-static void turn(const char *rows, size_t stride, int units, bool is_zipped, int32_t *to)
+static void to_cells(const char *rows, size_t stride, int units, bool is_zipped, int32_t *to)
 {
     for (int u = 0; u < units; u += 4) {
         const size_t at = piece_at((size_t)u / 4, is_zipped);
@@ -216,21 +216,21 @@ static void turn(const char *rows, size_t stride, int units, bool is_zipped, int
     }
 }
 
-static void turn_back(const int32_t *from, size_t bytes, int count, char *const *rows)
+static void to_rows(const int32_t *from, size_t bytes, int count, char *const *rows)
 {
-    for (size_t at = 0; at < bytes; at += RESAMPLE_TURN)
+    for (size_t at = 0; at < bytes; at += RESAMPLE_PIECE)
         for (int l = 0; l < count; l += 4) {
             const int32_t *first = from + at / 4 * LANES + l;
             const char *const units[4] = {(const char *)first, (const char *)(first + LANES),
                                           (const char *)(first + 2 * LANES), (const char *)(first + 3 * LANES)};
-            char turned[4][RESAMPLE_TURN];
-            transpose(units, turned[0], RESAMPLE_TURN);
-            const size_t size = bytes - at < RESAMPLE_TURN ? bytes - at : RESAMPLE_TURN;
+            char transposed[4][RESAMPLE_PIECE];
+            transpose(units, transposed[0], RESAMPLE_PIECE);
+            const size_t size = bytes - at < RESAMPLE_PIECE ? bytes - at : RESAMPLE_PIECE;
             for (int i = 0; i < 4 && l + i < count; i++)
-                if (size == RESAMPLE_TURN)
-                    memcpy(rows[l + i] + at, turned[i], RESAMPLE_TURN);
+                if (size == RESAMPLE_PIECE)
+                    memcpy(rows[l + i] + at, transposed[i], RESAMPLE_PIECE);
                 else
-                    memcpy(rows[l + i] + at, turned[i], size);
+                    memcpy(rows[l + i] + at, transposed[i], size);
         }
 }
 
@@ -261,8 +261,8 @@ INLINE ints row_bytes(const struct resample_taps *taps, const int32_t *cells_in,
     return clamp(add(sums >> (shift + RESAMPLE_FRACTION - low_bits), repeat(128)), repeat(0), repeat(255));
 }
 
-/* The place of output NUMBER of COUNT in a cell, in bits. */
-INLINE int place_of(int number, int count)
+/* The first bit of output NUMBER of COUNT in a cell. */
+INLINE int first_bit(int number, int count)
 {
     return 32 / count * (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? number : count - 1 - number);
 }
@@ -275,7 +275,7 @@ static void rows_bytes(const struct resample_taps *taps, const int32_t *cells_in
         for (int i = 0; i < 4 && x + i < last; i++) {
             const int at = (resample_first(taps->axis, x + i) - start) / 2;
             const int32_t *pairs = taps->pairs + (size_t)((x + i) % taps->period) * (size_t)taps->count * 2;
-            four |= shift_left(row_bytes(taps, cells_in + (ptrdiff_t)at * LANES, pairs), place_of(i, 4));
+            four |= shift_left(row_bytes(taps, cells_in + (ptrdiff_t)at * LANES, pairs), first_bit(i, 4));
         }
         store(out, four);
     }
@@ -328,7 +328,7 @@ static void rows_words(const struct resample_taps *taps, const int32_t *cells_in
             const double *factors = taps->taps + (size_t)((x + i) % taps->period) * row;
             const ints levels =
                 taps->is_split ? row_words(taps, true, from, factors) : row_words(taps, false, from, factors);
-            two |= shift_left(levels, place_of(i, 2));
+            two |= shift_left(levels, first_bit(i, 2));
         }
         store(out, two);
     }
@@ -362,7 +362,7 @@ const struct resample_loops IN_SET(resample) = {
     .lanes = LANES,
     .vector = VECTOR,
     .columns = sum_columns,
-    .turn = turn,
+    .to_cells = to_cells,
     .rows = sum_rows,
-    .turn_back = turn_back,
+    .to_rows = to_rows,
 };

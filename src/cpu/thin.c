@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Thin planes: narrower than a vector, or much smaller than the filter in one direction. The variant `cpu` works on
- * rows of vectors, with a halo as wide as the filter. For single columns, nearly all of both would be waste.
+ * rows of vectors, with a halo as wide as the filter. For single columns, nearly all of both would be unused.
  *
  * 1. Taps that meet the same sample wherever the filter stands are joined, so a filter has at most about twice as many
  *    columns as the planes, and as many rows.
- * 2. Narrow planes become wide ones. They are turned, with the filter, where the order of rows and columns does not
+ * 2. Narrow planes become wide ones. They are transposed, with the filter, where the order of rows and columns does not
  *    matter. It does for filters in two passes, which round the sums of rows. For them, planes are cut into segments,
  *    each with its halo, side by side.
  *
@@ -20,7 +20,7 @@
 
 enum {
     NARROW = BLOCK_MAX / 2, /* narrower planes leave more than half of the lanes empty */
-    TURN_ROWS = 64,         /* rows that are turned at once, so that they stay in a cache */
+    TRANSPOSED_ROWS = 64,   /* rows that are transposed at once, so that they stay in a cache */
     SEGMENTS_MAX = 4 * BLOCK_MAX,
     JOINED_MAX = 1 << 30, /* of joined taps: the largest sum of a parametric filter */
 };
@@ -85,8 +85,8 @@ static void swap(int *a, int *b)
     *b = c;
 }
 
-/* Turn a filter: its rows become columns. SPARE has memory for its taps. */
-static void turn_filter(struct filter *f, int32_t *spare)
+/* Transpose a filter: its rows become columns. SPARE has memory for its taps. */
+static void transpose_filter(struct filter *f, int32_t *spare)
 {
     const int size = f->width * f->height, grids = f->two_pass ? 0 : filter_grids(f);
     for (int grid = 0; grid < grids; grid++) {
@@ -103,13 +103,13 @@ static void turn_filter(struct filter *f, int32_t *spare)
 
 /* ---- Planes ---- */
 
-/* Copy narrow planes to wide ones that are turned, or BACK. */
-static void turn_planes(const struct plane *narrow, const struct plane *wide, bool back)
+/* Copy narrow planes, transposed, to wide ones, or BACK. */
+static void transpose_planes(const struct plane *narrow, const struct plane *wide, bool back)
 {
     const size_t size = sample_bytes(narrow->sample), step = narrow->row_bytes;
     for (int c = 0; c < narrow->count; c++)
-        for (int top = 0; top < narrow->height; top += TURN_ROWS) {
-            const int rows = narrow->height - top < TURN_ROWS ? narrow->height - top : TURN_ROWS;
+        for (int top = 0; top < narrow->height; top += TRANSPOSED_ROWS) {
+            const int rows = narrow->height - top < TRANSPOSED_ROWS ? narrow->height - top : TRANSPOSED_ROWS;
             for (int x = 0; x < narrow->width; x++) {
                 char *column = (char *)plane_row(narrow, c, top) + (size_t)x * size;
                 char *row = (char *)plane_row(wide, c, x) + (size_t)top * size;
@@ -203,22 +203,22 @@ struct thin {
     int32_t spare[FILTER_MAX * FILTER_MAX];
 };
 
-static bool launch_turned(struct thin *thin, const struct plane *in, const struct plane *out, plane_launcher *launch,
-                          struct error *error)
+static bool launch_transposed(struct thin *thin, const struct plane *in, const struct plane *out,
+                              plane_launcher *launch, struct error *error)
 {
     const int first_row = thin->plan.first_row, last_row = thin->plan.last_row;
     thin->plan.first_row = thin->plan.last_row = 0; /* all */
     if (!plane_allocate(&thin->in, in->sample, in->height, in->width, in->count, error) ||
         !plane_allocate(&thin->out, in->sample, in->height, in->width, in->count, error))
         return false;
-    turn_planes(in, &thin->in, false);
+    transpose_planes(in, &thin->in, false);
     if (!launch(&thin->plan, &thin->in, &thin->out, error))
         return false;
     struct plane rows = *out, columns = thin->out;
     rows.data = plane_row(out, 0, first_row);
     rows.height = last_row - first_row;
     columns.data = (char *)columns.data + (size_t)first_row * sample_bytes(in->sample);
-    turn_planes(&rows, &columns, true);
+    transpose_planes(&rows, &columns, true);
     return true;
 }
 
@@ -244,7 +244,7 @@ static bool launch_segments(struct thin *thin, const struct plane *in, const str
 
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height)
 {
-    return height >= TURN_ROWS && height / 2 > width && (width < NARROW || (slides && width < filter->width));
+    return height >= TRANSPOSED_ROWS && height / 2 > width && (width < NARROW || (slides && width < filter->width));
 }
 
 bool cpu_copies_planes(const struct filter *filter, int width)
@@ -268,14 +268,14 @@ bool thin_launch(const struct plan *plan, const struct plane *in, const struct p
         return error_no_memory(error, "the filter %s", f->name);
     thin->filter = *f;
     thin->filter.filter16 = NULL;
-    const bool turns = is_narrow && (!f->two_pass || slides);
+    const bool transposes = is_narrow && (!f->two_pass || slides);
     if (joins)
         join_columns(&thin->filter, in->width, plan->border);
-    turn_filter(&thin->filter, thin->spare);
+    transpose_filter(&thin->filter, thin->spare);
     if (joins)
         join_columns(&thin->filter, in->height, plan->border);
-    if (!turns)
-        turn_filter(&thin->filter, thin->spare);
+    if (!transposes)
+        transpose_filter(&thin->filter, thin->spare);
     plan_make(&thin->plan, &thin->filter, plan->border, plan->sample);
     thin->plan.pool = plan->pool;
     thin->plan.first_row = plan->last_row > 0 ? plan->first_row : 0;
@@ -283,7 +283,7 @@ bool thin_launch(const struct plan *plan, const struct plane *in, const struct p
     thin->plan.prepared = program_make(&thin->plan, program->loops);
     bool done = thin->plan.prepared != NULL || error_no_memory(error, "the filter %s", f->name);
     if (done)
-        done = turns       ? launch_turned(thin, in, out, launch, error)
+        done = transposes  ? launch_transposed(thin, in, out, launch, error)
                : is_narrow ? launch_segments(thin, in, out, launch, error)
                            : launch(&thin->plan, in, out, error);
     program_free(thin->plan.prepared);

@@ -180,7 +180,7 @@ extern const struct builtin_filter builtin_filters[];
 extern const size_t builtin_filter_count;
 
 /* Read a filter from SIZE bytes of text; NAME becomes filter->name. An error's subject is "NAME:LINE:COLUMN", and its
- * sentence says what was expected there; if the error has no place in the text, the subject is NAME. */
+ * sentence says what was expected there; if the error has no position in the text, the subject is NAME. */
 bool filter_parse(const char *text, size_t size, const char *name, struct filter *filter, struct error *error);
 
 /* Find or make the filter SPEC:
@@ -237,7 +237,7 @@ struct resize_work filter_resize_work(const struct filter *filter, int width, in
 bool filter_resize_stays(const struct filter *filter, int width, int height);
 
 /* How far an output is at most from the sums of the kernel itself, in levels, with its last rounding. Both axes have
- * taps. IS_16_BIT: for samples of 16 bits. */
+ * taps. IS_16_BIT says that samples have 16 bits. */
 double filter_resize_bound(const struct resample_axis *columns, const struct resample_axis *rows, bool is_16_bit);
 
 /* The word for COMBINE in a filter file. */

@@ -45,7 +45,7 @@ struct line {
 struct parser {
     const char *name; /* of the file, for messages */
     struct error *error;
-    const char *start, *at, *end; /* the line without its comment, and the place in it */
+    const char *start, *at, *end; /* the line without its comment, and the position in it */
     size_t number;                /* of the line, from 1 */
 
     size_t seen[KEYWORD_COUNT];    /* the line of each keyword, or 0 */
@@ -63,7 +63,7 @@ struct parser {
 
 static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...) ERROR_PRINTF(4, 5);
 
-/* Fill the error: its subject is the place, NAME:LINE:COLUMN. Returns false. */
+/* Fill the error: its subject is the position, NAME:LINE:COLUMN. Returns false. */
 static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...)
 {
     char sentence[1024];
@@ -72,9 +72,9 @@ static bool fail_at(struct parser *parser, size_t line, size_t column, const cha
     if (vsnprintf(sentence, sizeof sentence, format, arguments) < 0)
         sentence[0] = '\0';
     va_end(arguments);
-    char place[sizeof parser->error->subject]; /* a long name is cut, the numbers are not */
-    snprintf(place, sizeof place, "%.*s:%zu:%zu", (int)sizeof place - 48, parser->name, line, column);
-    return error_about(parser->error, ERROR_USAGE, place, "%s", sentence);
+    char position[sizeof parser->error->subject]; /* a long name is cut, the numbers are not */
+    snprintf(position, sizeof position, "%.*s:%zu:%zu", (int)sizeof position - 48, parser->name, line, column);
+    return error_about(parser->error, ERROR_USAGE, position, "%s", sentence);
 }
 
 static size_t column_of(const struct parser *parser, const char *at)
@@ -82,7 +82,7 @@ static size_t column_of(const struct parser *parser, const char *at)
     return (size_t)(at - parser->start) + 1;
 }
 
-/* fail_at, for the place AT in this line. */
+/* fail_at, for the position AT in this line. */
 #define FAIL_HERE(parser, at, ...) fail_at(parser, (parser)->number, column_of(parser, at), __VA_ARGS__)
 
 static bool is_blank(char c)
@@ -212,7 +212,7 @@ static bool set_offset(struct parser *parser, size_t line, size_t column, struct
 }
 
 /* Read the column or the row of the anchor. */
-static bool parse_anchor(struct parser *parser, int64_t *place)
+static bool parse_anchor(struct parser *parser, int64_t *index)
 {
     const char *expected = "the anchor's column and row, counted from 0";
     const struct quoted_word text = next_word(parser);
@@ -223,7 +223,7 @@ static bool parse_anchor(struct parser *parser, int64_t *place)
     if (!number_is_integer(number, 0, FILTER_MAX - 1))
         return fail_at(parser, parser->number, column, "expected %s, each a whole number from 0 to %d, found %s",
                        expected, FILTER_MAX - 1, text.text);
-    *place = number.numerator;
+    *index = number.numerator;
     return true;
 }
 
@@ -544,7 +544,7 @@ static bool find_rows(struct parser *parser, int *first)
     return fail_ragged(parser, ragged, hint);
 }
 
-/* Check that the lines are two grids of one size. Taps at the same place in both are then over the same sample. */
+/* Check that the lines are two grids of one size. Taps at the same index of both are then over the same sample. */
 static bool check_grids(struct parser *parser)
 {
     const size_t combine = parser->seen[KEYWORD_COMBINE], column = parser->columns[KEYWORD_COMBINE];

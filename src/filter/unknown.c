@@ -52,17 +52,17 @@ static void respell(const char *spec, char joint, char *text, size_t size)
  * A factor becomes a percentage. */
 static void translate_size(const char *size, size_t length, const char *form, char *text, size_t max)
 {
-    char own[32], *rest;
-    snprintf(own, sizeof own, "%.*s", (int)length, size);
-    const double factor = strtod(own, &rest);
-    for (char *at = own; *at != '\0'; at++)
+    char ours[32], *rest;
+    snprintf(ours, sizeof ours, "%.*s", (int)length, size);
+    const double factor = strtod(ours, &rest);
+    for (char *at = ours; *at != '\0'; at++)
         *at = *at == 'X' || *at == '*' ? 'x' : *at;
-    if (*rest != '\0' || own[strspn(own, "0123456789.")] != '\0')
-        snprintf(text, max, "%.*s", (int)strcspn(own, "!>"), own);
-    else if (strchr(own, '.') != NULL)
+    if (*rest != '\0' || ours[strspn(ours, "0123456789.")] != '\0')
+        snprintf(text, max, "%.*s", (int)strcspn(ours, "!>"), ours);
+    else if (strchr(ours, '.') != NULL)
         snprintf(text, max, "%g%%", 100 * factor);
     else
-        snprintf(text, max, form, own);
+        snprintf(text, max, form, ours);
 }
 
 /* Write SPEC with our words for those of other programs to TEXT. FORM is what a lone number means. */
@@ -81,14 +81,14 @@ static void translate_resize(const char *spec, const char *form, char *text, siz
     }
     while (*end == ':' && length < max) {
         char word[64];
-        const char *own = word;
+        const char *ours = word;
         const size_t count = strcspn(end + 1, ":");
         snprintf(word, sizeof word, "%.*s", (int)count, end + 1);
         end += 1 + count;
         for (size_t i = 0; i < sizeof resize_words_meant / sizeof *resize_words_meant; i++)
             if (strcasecmp(word, resize_words_meant[i][0]) == 0)
-                own = resize_words_meant[i][1];
-        length += (size_t)snprintf(text + length, max - length, "%s%s", *own != '\0' ? ":" : "", own);
+                ours = resize_words_meant[i][1];
+        length += (size_t)snprintf(text + length, max - length, "%s%s", *ours != '\0' ? ":" : "", ours);
     }
 }
 

@@ -48,15 +48,15 @@ double cost_variant_seconds(const struct variant *variant, const struct filter *
 static const double context_seconds = 0.3;   /* to create a CUDA context */
 static const double move_seconds = 1 / 50e9; /* to move a byte of page-locked memory over the bus */
 
-/* The chosen variants' seconds for all filters in turn, with planes in place. */
+/* The chosen variants' seconds for all filters, one after the other, with planes in place. */
 static double chosen_seconds(const struct filter *filters, size_t count, enum backend backend, const struct work *work)
 {
-    struct work own = *work;
+    struct work image = *work;
     double seconds = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct variant *variant = variant_choose(&filters[i], backend, &own);
-        seconds += variant == NULL || variant->left_out ? INFINITY : cost_variant_seconds(variant, &filters[i], &own);
-        filter_resize(&filters[i], &own.width, &own.height, NULL);
+        const struct variant *variant = variant_choose(&filters[i], backend, &image);
+        seconds += variant == NULL || variant->left_out ? INFINITY : cost_variant_seconds(variant, &filters[i], &image);
+        filter_resize(&filters[i], &image.width, &image.height, NULL);
     }
     return seconds;
 }

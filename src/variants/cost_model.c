@@ -227,7 +227,7 @@ static int largest_parts(const struct filter *filter)
     return max;
 }
 
-/* The filter and the planes as the variant `cpu` takes them (cpu/thin.c): narrow planes are turned or cut, and taps
+/* The filter and the planes as the variant `cpu` takes them (cpu/thin.c): narrow planes are transposed or cut, and taps
  * reach no further than the planes. */
 struct shape {
     double columns, rows; /* of taps */
@@ -248,7 +248,7 @@ static struct shape shape_of(const struct filter *filter, const struct work *wor
     return s;
 }
 
-/* The rows or columns that are read for each one that is made, in planes of SIZE. The constants below contain the halo
+/* Rows, or columns, that are read for each one that is written, in planes of SIZE. The constants below contain the halo
  * of large planes. */
 static double with_halo(double taps, double size)
 {

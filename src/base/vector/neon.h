@@ -134,9 +134,9 @@ INLINE ints join_doubles(doubles first, doubles last)
     return vuzp1q_s32((ints)vcvtq_s64_f64(first), (ints)vcvtq_s64_f64(last));
 }
 
-INLINE shorts shuffle(shorts value, shorts places)
+INLINE shorts shuffle(shorts value, shorts indices)
 {
-    return (shorts)vqtbl1q_u8((uchars)value, (uchars)places);
+    return (shorts)vqtbl1q_u8((uchars)value, (uchars)indices);
 }
 
 INLINE bool is_zero(shorts value)

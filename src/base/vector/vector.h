@@ -39,8 +39,8 @@ INLINE shorts alternate(shorts value)
 #if !HAS_SHUFFLE
     return zip_first16(value, zip_last64(value, value));
 #else
-    static const uint8_t places[QUAD] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
-    return shuffle(value, load_quad(places));
+    static const uint8_t indices[QUAD] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+    return shuffle(value, load_quad(indices));
 #endif
 }
 

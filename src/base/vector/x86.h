@@ -126,7 +126,7 @@ INLINE doubles smaller_doubles(doubles a, doubles b)
  * pack_unsigned: as pack, to uint16_t. With SSE2 only for ints of at least -2^31 + 32768.
  * gather_halves: the first halves of all quads, and then the last ones. gather_quarters: the same for their four lanes.
  * load_quad: the same 16 bytes in each quad. load_quads: 16 bytes from each address.
- * shuffle: each quad's bytes at the places in PLACES, or 0 for 128. Not with SSE2.
+ * shuffle: each quad's bytes at the INDICES, or 0 for 128. Not with SSE2.
  * quad: one quad. is_zero: are all bits 0? Both are not for AVX-512: nothing needs them. */
 
 BINARY(uchars, smaller_uchars, uchars, min_epu8)
@@ -187,8 +187,8 @@ INLINE ints gather_halves(ints value)
 
 INLINE ints gather_quarters(ints value)
 {
-    const raw places = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return (ints)_mm512_permutexvar_epi32(places, (raw)value);
+    const raw indices = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return (ints)_mm512_permutexvar_epi32(indices, (raw)value);
 }
 
 INLINE shorts load_quad(const void *from)
