@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     GUARD = 4096,  /* bytes on either side of the planes; a multiple of 512, as device planes ask */
@@ -32,8 +35,14 @@ struct options {
     bool cpu, cuda;
 };
 
-struct tally {
-    uint64_t rows, cases, mismatches;
+/* What all checks share. */
+struct checker {
+    struct options options;
+    struct thread_pool pool; /* of the CPU's variants */
+    struct device *device;   /* NULL if there is none */
+    void *in, *out;          /* two buffers of the device, of CAPACITY bytes */
+    size_t capacity;
+    uint64_t rows, cases, mismatches; /* what was counted */
 };
 
 /* ---- check_variants.c ---- */
@@ -85,6 +94,21 @@ extern const size_t large_shape_count;
  * near 128 and a deviation near 45: neither saturated nor constant, so that a wrong sum shows. */
 void random_filter(const struct shape *shape, uint64_t *state, struct filter *filter);
 
+/* The text of a filter, while it is written. */
+struct filter_text {
+    FILE *stream;
+    char *text;
+    size_t size;
+};
+
+void filter_text_open(struct filter_text *text);
+
+/* Write COUNT taps in rows of WIDTH. */
+void filter_text_add_taps(struct filter_text *text, const int64_t *taps, int count, int width);
+
+/* Read the filter NAME from the text, and free the text. The taps must be exact. */
+void filter_text_parse(struct filter_text *text, const char *name, struct filter *filter);
+
 /* ---- planes.c ---- */
 
 /* Planes in a buffer with guards. */
@@ -105,46 +129,46 @@ void fill_random(const struct plane *plane, uint64_t *state);
 
 /* ---- rows.c ---- */
 
-/* The device, if there is one, with two buffers of CAPACITY bytes. */
-struct place {
-    struct device *device;
-    void *in, *out;
-    size_t capacity;
-    struct thread_pool pool; /* of the CPU's variants */
-};
-
 /* Make both buffers of the device at least SIZE bytes large. */
-void place_reserve(struct place *place, size_t size);
+void checker_reserve(struct checker *checker, size_t size);
 
 /* Does this build have the row, and do the options ask for it? */
 bool is_wanted(const struct options *options, const struct variant *row);
 
 /* Run PLAN from IN to OUT on its backend. OUT's whole buffer is as the variant left it. */
-bool run_variant(struct plan *plan, struct place *place, const struct guarded *in, struct guarded *out,
+bool run_variant(struct checker *checker, struct plan *plan, const struct guarded *in, struct guarded *out,
                  struct error *error);
 
+/* A filter, an input and what becomes of it. */
 struct test_case {
-    struct place *place;
     const struct filter *filter;
     enum border border;
     enum sample sample;
-    const char *what;     /* for messages */
-    unsigned char poison; /* of the outputs */
-    bool is_telling;      /* the expected image must be neither constant nor saturated */
-    const struct guarded *in, *expected;
-    struct guarded *actual;
+    int width, height, planes;
+    int out_width, out_height; /* 0 if the filter keeps the size */
+    uint64_t number;           /* the poison and the padding of the rows change with it */
+    bool is_telling;           /* the expected image must be neither constant nor saturated */
+    char what[256];            /* for messages */
+    /* Set by case_open. */
+    unsigned char poison;
+    struct guarded in, expected, actual;
 };
+
+/* Allocate the planes, all full of poison. The caller fills c->in.plane and writes c->what. */
+void case_open(struct test_case *c);
 
 /* Compute the expected image by the reference. Then compare every wanted row with it, on the CPU with every instruction
  * set. */
-void check_case(const struct options *options, const struct test_case *c, struct tally *tally);
+void case_check(struct checker *checker, struct test_case *c);
+
+void case_close(struct test_case *c);
 
 /* ---- The other files, named as their functions ---- */
 
-void check_extremes(const struct options *options, struct place *place, struct tally *tally);
-void check_passes(const struct options *options, struct place *place, struct tally *tally);
-void check_properties(const struct options *options, struct place *place, struct tally *tally);
-void check_resizes(const struct options *options, struct place *place, struct tally *tally);
-void check_images(const struct options *options, struct place *place, struct tally *tally);
+void check_extremes(struct checker *checker);
+void check_passes(struct checker *checker);
+void check_properties(struct checker *checker);
+void check_resizes(struct checker *checker);
+void check_images(struct checker *checker);
 
 #endif

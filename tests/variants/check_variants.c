@@ -13,9 +13,6 @@
 #include "kernels/device/device.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- Random filters and images ---- */
 
@@ -26,78 +23,64 @@ const int sizes[][2] = {
 };
 const size_t size_count = sizeof sizes / sizeof sizes[0];
 
-/* Make case NUMBER, with its own padding and poison, and check it. */
-static void check_numbered(const struct options *options, struct place *place, const struct filter *filter, int width,
-                           int height, enum border border, enum sample sample, uint64_t number, uint64_t *state,
-                           struct tally *tally)
+/* Check one case of random samples. */
+static void check_random(struct checker *checker, struct test_case c, uint64_t *state)
 {
-    const int planes = 1 + (int)(number % 4);
-    const size_t extra = number / SAMPLE_COUNT % 3 ? 0 : ROW_STEP; /* for a third of each sample type */
-    const unsigned char poison = sample == SAMPLE_F32 ? 0xff : number & 1 ? 0xa5 : 0x5a;
-    struct guarded in = guarded_make(sample, width, height, planes, extra);
-    struct guarded expected = guarded_make(sample, width, height, planes, 0);
-    struct guarded actual = guarded_make(sample, width, height, planes, number % 5 ? 0 : ROW_STEP);
-    memset(in.memory, poison, in.size);
-    fill_random(&in.plane, state);
-
-    char what[256];
-    snprintf(what, sizeof what, "%d x %d taps, combine %s, anchor %d %d, %d x %d %s, %d planes, border %s",
-             filter->width, filter->height, combine_name(filter->combine), filter->anchor_x, filter->anchor_y, width,
-             height, sample_name(sample), planes, border_name(border));
-    const struct test_case c = {.place = place,
-                                .filter = filter,
-                                .border = border,
-                                .sample = sample,
-                                .what = what,
-                                .poison = poison,
-                                .is_telling = border != BORDER_ZERO && !filter->absolute,
-                                .in = &in,
-                                .expected = &expected,
-                                .actual = &actual};
-    check_case(options, &c, tally);
-    free(in.memory);
-    free(expected.memory);
-    free(actual.memory);
+    const struct filter *filter = c.filter;
+    c.planes = 1 + (int)(c.number % 4);
+    c.is_telling = c.border != BORDER_ZERO && !filter->absolute;
+    snprintf(c.what, sizeof c.what, "%d x %d taps, combine %s, anchor %d %d, %d x %d %s, %d planes, border %s",
+             filter->width, filter->height, combine_name(filter->combine), filter->anchor_x, filter->anchor_y, c.width,
+             c.height, sample_name(c.sample), c.planes, border_name(c.border));
+    case_open(&c);
+    fill_random(&c.in.plane, state);
+    case_check(checker, &c);
+    case_close(&c);
 }
 
 enum { LARGE_WIDTH = 2411, LARGE_HEIGHT = 2377, LARGE_NUMBER = 6 }; /* 16 MiB and more in the three planes of case 6 */
 
-static void check_large(const struct options *options, struct place *place, uint64_t *state, struct tally *tally)
+static void check_large(struct checker *checker, uint64_t *state)
 {
     struct filter *filter = allocate(sizeof *filter);
+    struct test_case c = {.filter = filter,
+                          .border = BORDER_REFLECT101,
+                          .width = LARGE_WIDTH,
+                          .height = LARGE_HEIGHT,
+                          .number = LARGE_NUMBER};
     for (size_t f = 0; f < large_shape_count; f++) {
         random_filter(&large_shapes[f], state, filter);
-        for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++)
-            if (!options->quick || f % SAMPLE_COUNT == sample)
-                check_numbered(options, place, filter, LARGE_WIDTH, LARGE_HEIGHT, BORDER_REFLECT101, sample,
-                               LARGE_NUMBER, state, tally);
+        for (c.sample = 0; c.sample < SAMPLE_COUNT; c.sample++)
+            if (!checker->options.quick || f % SAMPLE_COUNT == c.sample)
+                check_random(checker, c, state);
     }
     free(filter);
 }
 
-static struct tally check_all(const struct options *options, struct place *place)
+static void check_all(struct checker *checker)
 {
-    struct tally tally = {0};
-    uint64_t state = options->seed, number = 0;
+    const struct options *options = &checker->options;
+    uint64_t state = options->seed;
     struct filter *filter = allocate(sizeof *filter);
+    struct test_case c = {.filter = filter};
     for (size_t f = 0; f < shape_count; f++) {
         random_filter(&shapes[f], &state, filter);
         for (size_t s = 0; s < size_count; s++) {
-            const int width = sizes[s][0], height = sizes[s][1];
+            c.width = sizes[s][0];
+            c.height = sizes[s][1];
             const int64_t taps = filter_grids(filter) * filter->width * filter->height;
             /* The reference takes a few nanoseconds a tap: the largest filters meet the smaller images only. */
-            if (taps * width * height > (options->quick ? 1500000 : 20000000))
+            if (taps * c.width * c.height > (options->quick ? 1500000 : 20000000))
                 continue;
-            for (enum border border = 0; border < BORDER_COUNT; border++)
-                for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++)
-                    if ((number + f + s) % options->share == 0)
-                        check_numbered(options, place, filter, width, height, border, sample, number, &state, &tally);
+            for (c.border = 0; c.border < BORDER_COUNT; c.border++)
+                for (c.sample = 0; c.sample < SAMPLE_COUNT; c.sample++, c.number++)
+                    if ((c.number + f + s) % options->share == 0)
+                        check_random(checker, c, &state);
         }
     }
     free(filter);
     if (!options->quick || options->large)
-        check_large(options, place, &state, &tally);
-    return tally;
+        check_large(checker, &state);
 }
 
 /* ---- The program ---- */
@@ -171,46 +154,47 @@ static void print_instruction_sets(void)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261123};
-    if (!parse(argc, argv, &options)) {
+    struct checker checker = {.options.seed = 20261123};
+    struct options *options = &checker.options;
+    if (!parse(argc, argv, options)) {
         fputs(usage, stderr);
         return 2;
     }
-    struct place place = {0};
-    thread_pool_open(&place.pool, parallel_processors() > 4 ? 0 : 4); /* tiles of large images in several threads */
-    const bool only_cuda = options.cuda && !options.cpu;
-    if (options.cuda && !open_device(&place.device)) {
-        options.cuda = false;
+    thread_pool_open(&checker.pool, parallel_processors() > 4 ? 0 : 4); /* tiles of large images in several threads */
+    const bool only_cuda = options->cuda && !options->cpu;
+    if (options->cuda && !open_device(&checker.device)) {
+        options->cuda = false;
         if (only_cuda) {
             puts("skipped: there is no GPU");
             return EXIT_SKIPPED;
         }
     }
-    printf("seed %" PRIu64 "\n", options.seed);
-    if (options.cpu)
+    printf("seed %" PRIu64 "\n", options->seed);
+    if (options->cpu)
         print_instruction_sets();
-    struct tally tally = check_all(&options, &place);
-    check_extremes(&options, &place, &tally);
-    check_passes(&options, &place, &tally);
-    check_properties(&options, &place, &tally);
-    check_resizes(&options, &place, &tally);
+    check_all(&checker);
+    check_extremes(&checker);
+    check_passes(&checker);
+    check_properties(&checker);
+    check_resizes(&checker);
 #ifdef GPUCONV_CUDA
-    check_images(&options, &place, &tally);
+    check_images(&checker);
 #endif
     size_t count;
     const struct variant *rows = variants(&count);
     for (size_t i = 0; i < count; i++)
-        tally.rows += !rows[i].is_reference && is_wanted(&options, &rows[i]);
-    printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", tally.rows, tally.cases, tally.mismatches);
-    if (tally.cases == 0)
+        checker.rows += !rows[i].is_reference && is_wanted(options, &rows[i]);
+    printf("%" PRIu64 " rows, %" PRIu64 " cases, %" PRIu64 " mismatches\n", checker.rows, checker.cases,
+           checker.mismatches);
+    if (checker.cases == 0)
         fail("nothing was checked");
 #ifdef GPUCONV_CUDA
-    if (place.device != NULL) {
-        device_release(place.device, place.in);
-        device_release(place.device, place.out);
-        device_close(place.device);
+    if (checker.device != NULL) {
+        device_release(checker.device, checker.in);
+        device_release(checker.device, checker.out);
+        device_close(checker.device);
     }
 #endif
-    thread_pool_close(&place.pool);
-    return tally.mismatches > 0 ? 1 : 0;
+    thread_pool_close(&checker.pool);
+    return checker.mismatches > 0 ? 1 : 0;
 }

@@ -3,15 +3,11 @@
  * The largest sums that filters can have. */
 #include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Columns and rows of taps with these sums: on both sides of each limit at which the arithmetic changes (see
  * src/cpu/program.c), and at the largest sum that a filter may have. */
 static const struct extreme {
     int width, height;
-    int64_t row, column; /* sums; a column of 0: taps that are not separable and sum to ROW */
+    int64_t row, column; /* sums; if the column is 0, the taps are not separable and sum to ROW */
 } extremes[] = {
     {3, 3, 256, 0},
     {3, 3, 257, 0},
@@ -46,10 +42,9 @@ static void spread(int64_t sum, int count, bool alternate, int64_t *weights)
  * image is white under the taps above 0 and black under the others wherever the filter stands at a multiple of its
  * size. The sums there are the largest of all. The scale is a little above them, so the outputs there are next to
  * white, or to grey. */
-static void check_extreme(const struct options *options, struct place *place, const struct extreme *e, int kind,
-                          struct tally *tally)
+static void check_extreme(struct checker *checker, const struct extreme *e, int kind)
 {
-    static int64_t taps[FILTER_MAX * FILTER_MAX], row[FILTER_MAX], column[FILTER_MAX];
+    static int64_t taps[FILTER_MAX * FILTER_MAX], written[FILTER_MAX * FILTER_MAX], row[FILTER_MAX], column[FILTER_MAX];
     const bool alternate = kind == 1, minus = kind == 2, reverse = kind == 3;
     const int count = e->width * e->height;
     spread(e->row, e->column ? e->width : count, alternate || reverse, e->column ? row : taps);
@@ -58,58 +53,39 @@ static void check_extreme(const struct options *options, struct place *place, co
         taps[k] = column[k / e->width] * row[k % e->width];
     const int64_t sum = e->row * (e->column ? e->column : 1);
 
-    char *text = NULL, what[128];
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        fail("not enough memory");
-    fprintf(stream, "scale %lld\noffset %s\n%s", (long long)sum + 1, alternate || reverse ? "127" : "0",
+    struct filter_text text;
+    filter_text_open(&text);
+    fprintf(text.stream, "scale %lld\noffset %s\n%s", (long long)sum + 1, alternate || reverse ? "127" : "0",
             minus ? "abs\n" : "");
     for (int k = 0; k < count; k++)
-        fprintf(stream, "%lld%c", (long long)(minus ? -taps[k] : taps[k]), (k + 1) % e->width ? ' ' : '\n');
-    fclose(stream);
+        written[k] = minus ? -taps[k] : taps[k];
+    filter_text_add_taps(&text, written, count, e->width);
     struct filter *filter = allocate(sizeof *filter);
-    struct error error = {0};
-    if (!filter_parse(text, size, "extreme", filter, &error))
-        fail("%s", error.message);
+    filter_text_parse(&text, "extreme", filter);
     if (filter->absolute_sum != sum)
         fail("the taps that sum to %lld have a common divisor", (long long)sum);
 
-    const int width = e->width + 66, height = e->height + 3;
-    for (enum sample sample = SAMPLE_U8; sample <= SAMPLE_U16; sample++) {
-        struct guarded in = guarded_make(sample, width, height, 1, 0),
-                       expected = guarded_make(sample, width, height, 1, 0);
-        struct guarded actual = guarded_make(sample, width, height, 1, 0);
-        memset(in.memory, 0xa5, in.size);
-        for (int y = 0; y < height; y++)
-            for (int x = 0; x < width; x++) {
+    struct test_case c = {
+        .filter = filter, .border = BORDER_WRAP, .width = e->width + 66, .height = e->height + 3, .planes = 1};
+    for (c.sample = SAMPLE_U8; c.sample <= SAMPLE_U16; c.sample++, c.number++) {
+        case_open(&c);
+        for (int y = 0; y < c.height; y++)
+            for (int x = 0; x < c.width; x++) {
                 const bool above = taps[y % e->height * e->width + x % e->width] > 0;
-                memset(row_of(&in.plane, 0, y) + (size_t)x * sample_bytes(sample), above == reverse ? 0 : 0xff,
-                       sample_bytes(sample));
+                memset(row_of(&c.in.plane, 0, y) + (size_t)x * sample_bytes(c.sample), above == reverse ? 0 : 0xff,
+                       sample_bytes(c.sample));
             }
-        snprintf(what, sizeof what, "%d x %d taps that sum to %lld, kind %d, %s", e->width, e->height, (long long)sum,
-                 kind, sample_name(sample));
-        const struct test_case c = {.place = place,
-                                    .filter = filter,
-                                    .border = BORDER_WRAP,
-                                    .sample = sample,
-                                    .what = what,
-                                    .poison = 0x5a,
-                                    .in = &in,
-                                    .expected = &expected,
-                                    .actual = &actual};
-        check_case(options, &c, tally);
-        free(in.memory);
-        free(expected.memory);
-        free(actual.memory);
+        snprintf(c.what, sizeof c.what, "%d x %d taps that sum to %lld, kind %d, %s", e->width, e->height,
+                 (long long)sum, kind, sample_name(c.sample));
+        case_check(checker, &c);
+        case_close(&c);
     }
     free(filter);
-    free(text);
 }
 
-void check_extremes(const struct options *options, struct place *place, struct tally *tally)
+void check_extremes(struct checker *checker)
 {
     for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++)
         for (int kind = 0; kind < 4; kind++)
-            check_extreme(options, place, &extremes[e], kind, tally);
+            check_extreme(checker, &extremes[e], kind);
 }

@@ -7,16 +7,12 @@
 #include "image/linear.h"
 #include "kernels/device/device.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Images have 8 or 16 bits. Planes of 16 bits take either, also through the tables of linear light. */
 struct image_case {
     int width, height, channels, bits, planes;
     enum alpha alpha;
     enum sample sample;
-    const struct linear *linear, *device_linear; /* NULL: none */
+    const struct linear *linear, *device_linear; /* NULL if the samples are not made linear */
 };
 
 /* A colour or alpha at the ends of its range, or in between. */
@@ -38,13 +34,14 @@ static void fill_awkward(const struct plane *plane, uint64_t *state)
 
 /* Does one image split and merge on the device as it does on the CPU? This compares whole buffers, with the poison in
  * their guards and padding. */
-static void check_image(struct place *place, const struct image_case *c, uint64_t *state, struct tally *tally)
+static void check_image(struct checker *checker, const struct image_case *c, uint64_t *state)
 {
     const size_t samples_count = (size_t)c->width * (size_t)c->height * (size_t)c->channels;
     const size_t size = samples_count * (c->bits > 8 ? 2 : 1), whole = size + 2 * GUARD;
-    const bool deep = c->sample == SAMPLE_U16, all_pairs = !deep && c->width == 256 && c->height == 256;
-    const unsigned char poison = tally->cases & 1 ? 0xa5 : 0x5a;
-    struct guarded expected = guarded_make(c->sample, c->width, c->height, c->planes, tally->cases % 3 ? 0 : ROW_STEP);
+    const bool is_16_bit = c->sample == SAMPLE_U16, all_pairs = !is_16_bit && c->width == 256 && c->height == 256;
+    const unsigned char poison = checker->cases & 1 ? 0xa5 : 0x5a;
+    struct guarded expected =
+        guarded_make(c->sample, c->width, c->height, c->planes, checker->cases % 3 ? 0 : ROW_STEP);
     unsigned char *actual = allocate(expected.size), *samples = allocate(whole), *merged = allocate(whole);
     memset(expected.memory, poison, expected.size);
     memset(actual, poison, expected.size);
@@ -64,20 +61,20 @@ static void check_image(struct place *place, const struct image_case *c, uint64_
         .width = c->width, .height = c->height, .channels = c->channels, .bits = c->bits, .samples = samples + GUARD};
     image_split(&image, c->alpha, c->linear, &expected.plane);
 
-    struct device *device = place->device;
-    place_reserve(place, whole > expected.size ? whole : expected.size);
+    struct device *device = checker->device;
+    checker_reserve(checker, whole > expected.size ? whole : expected.size);
     struct plane plane = expected.plane;
     struct image device_image = image;
-    plane.data = (char *)place->out + GUARD;
-    device_image.samples = (uint8_t *)place->in + GUARD;
+    plane.data = (char *)checker->out + GUARD;
+    device_image.samples = (uint8_t *)checker->in + GUARD;
     struct error error = {0};
-    bool done = device_upload(device, place->in, samples, whole, &error) &&
-                device_upload(device, place->out, actual, expected.size, &error) &&
+    bool done = device_upload(device, checker->in, samples, whole, &error) &&
+                device_upload(device, checker->out, actual, expected.size, &error) &&
                 device_split(device, &device_image, c->alpha, c->device_linear, &plane, &error) &&
-                device_download(device, actual, place->out, expected.size, &error) && device_wait(device, &error);
+                device_download(device, actual, checker->out, expected.size, &error) && device_wait(device, &error);
     const bool split = done && memcmp(expected.memory, actual, expected.size) == 0;
 
-    if (deep)
+    if (is_16_bit)
         fill_awkward(&expected.plane, state);
     else
         fill_random(&expected.plane, state); /* as filters leave planes, with any colour and any alpha */
@@ -87,15 +84,15 @@ static void check_image(struct place *place, const struct image_case *c, uint64_
                 row_of(&expected.plane, 0, y)[x] = (unsigned char)x;
                 row_of(&expected.plane, c->planes - 1, y)[x] = (unsigned char)y;
             }
-    done = done && device_upload(device, place->out, expected.memory, expected.size, &error) &&
+    done = done && device_upload(device, checker->out, expected.memory, expected.size, &error) &&
            device_merge(device, &plane, c->alpha, c->device_linear, &device_image, &error) &&
-           device_download(device, merged, place->in, whole, &error) && device_wait(device, &error);
+           device_download(device, merged, checker->in, whole, &error) && device_wait(device, &error);
     if (!done)
         fail("split and merge: %s", error.message);
     image_merge(&expected.plane, c->alpha, c->linear, &image);
     const bool merge = memcmp(samples, merged, whole) == 0;
-    tally->cases++;
-    tally->mismatches += !split || !merge;
+    checker->cases++;
+    checker->mismatches += !split || !merge;
     if (!split || !merge)
         fprintf(stderr, "MISMATCH %s: %d x %d, %d channels of %d bits, %d planes of %s, alpha %d%s\n",
                 split ? "merge" : "split", c->width, c->height, c->channels, c->bits, c->planes, sample_name(c->sample),
@@ -107,46 +104,46 @@ static void check_image(struct place *place, const struct image_case *c, uint64_
 }
 
 /* An image with each number of channels and each treatment of alpha. */
-static void check_channels(struct place *place, struct image_case c, uint64_t *state, struct tally *tally)
+static void check_channels(struct checker *checker, struct image_case c, uint64_t *state)
 {
     for (c.channels = 1; c.channels <= 4; c.channels++) {
         c.alpha = ALPHA_KEEP;
         for (c.planes = 1; c.planes < c.channels; c.planes++)
-            check_image(place, &c, state, tally);
+            check_image(checker, &c, state);
         c.planes = c.channels;
         c.alpha = ALPHA_FILTER;
-        check_image(place, &c, state, tally);
+        check_image(checker, &c, state);
         c.alpha = ALPHA_PREMULTIPLY;
-        check_image(place, &c, state, tally);
+        check_image(checker, &c, state);
     }
 }
 
-void check_images(const struct options *options, struct place *place, struct tally *tally)
+void check_images(struct checker *checker)
 {
-    uint64_t state = options->seed;
-    if (!options->cuda || options->variant)
+    uint64_t state = checker->options.seed;
+    if (!checker->options.cuda || checker->options.variant != NULL)
         return;
     struct error error = {0};
     const struct curve curves[3] = {{.g = 2.2, .a = 1}, curve_srgb, {.kind = CURVE_PQ}};
     struct linear *linear = linear_allocate(&error);
     void *device_linear = NULL;
     if (linear == NULL || !linear_set(linear, curves, 3, 8) || !linear_set(linear, curves, 3, 16) ||
-        !device_allocate(place->device, sizeof *linear, &device_linear, &error) ||
-        !device_upload(place->device, device_linear, linear, sizeof *linear, &error))
+        !device_allocate(checker->device, sizeof *linear, &device_linear, &error) ||
+        !device_upload(checker->device, device_linear, linear, sizeof *linear, &error))
         fail("%s", error.message);
     for (size_t s = 0; s <= size_count; s++) {
         const bool pairs = s == size_count;
         struct image_case c = {.width = pairs ? 256 : sizes[s][0], .height = pairs ? 256 : sizes[s][1], .bits = 8};
-        check_channels(place, c, &state, tally);
+        check_channels(checker, c, &state);
         c.sample = SAMPLE_U16;
         for (c.bits = 8; c.bits <= 16; c.bits += 8) {
             c.linear = c.device_linear = NULL;
-            check_channels(place, c, &state, tally);
+            check_channels(checker, c, &state);
             c.linear = linear;
             c.device_linear = device_linear;
-            check_channels(place, c, &state, tally);
+            check_channels(checker, c, &state);
         }
     }
-    device_release(place->device, device_linear);
+    device_release(checker->device, device_linear);
     free(linear);
 }

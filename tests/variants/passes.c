@@ -9,12 +9,9 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct pass_shape {
-    const char *spec; /* of filter_find; NULL: random taps, of these sizes */
+    const char *spec; /* of filter_find; NULL if the taps are random, of these sizes */
     int width, height;
     int row_bits, column_bits, row_shift; /* the taps of the row sum to 2^row_bits; row_shift 0: taps are 1 to STEPS */
     int steps;
@@ -195,7 +192,7 @@ static void make_passes(const struct pass_shape *shape, uint64_t *state, struct 
 
 /* ---- The direct computation ---- */
 
-/* The index that the border gives for INDEX, step by step; -1: a zero. */
+/* The index that the border gives for INDEX, step by step. It is -1 if the border gives a zero. */
 static int direct_index(int index, int size, enum border border)
 {
     if (border == BORDER_REPLICATE)
@@ -223,7 +220,8 @@ static int128 floor_half_up(int128 numerator, int128 denominator)
     return twice / by - (twice % by < 0);
 }
 
-/* The sum of the column by the formulas of struct filter. FLIPPED: of the convolution with the same taps. */
+/* The sum of the column by the formulas of struct filter. If FLIPPED, it is the sum of the convolution with the same
+ * taps. */
 static int128 direct_sum(const struct filter *f, bool flipped, enum border border, const struct plane *in, int channel,
                          int y, int x)
 {
@@ -263,10 +261,10 @@ static void direct_levels(const struct filter *f, bool flipped, enum border bord
         levels[channel] = (int128)bench_sample(in, channel, y, x);
 }
 
-static void check_direct(const struct filter *filter, bool flipped, const struct test_case *c, struct tally *tally)
+static void check_direct(struct checker *checker, const struct filter *filter, bool flipped, const struct test_case *c)
 {
-    const struct plane *in = &c->in->plane, *out = &c->expected->plane;
-    tally->cases++;
+    const struct plane *in = &c->in.plane, *out = &c->expected.plane;
+    checker->cases++;
     for (int y = 0; y < in->height; y++)
         for (int x = 0; x < in->width; x++) {
             int128 levels[PLANES_MAX];
@@ -274,7 +272,7 @@ static void check_direct(const struct filter *filter, bool flipped, const struct
             for (int channel = 0; channel < in->count; channel++) {
                 if (levels[channel] == (int128)bench_sample(out, channel, y, x))
                     continue;
-                tally->mismatches++;
+                checker->mismatches++;
                 fprintf(stderr, "MISMATCH reference: %s: at x %d y %d plane %d it is not %d\n", c->what, x, y, channel,
                         (int)levels[channel]);
                 return;
@@ -308,74 +306,61 @@ static void fill_plane(const struct plane *plane, enum fill fill, int block, uin
                                (fill == FILL_BLOCKS && random >> ((x / block * 7 + y / block) % 64) & 1));
 }
 
-static void check_pass_case(const struct options *options, struct place *place, const struct filter *original,
-                            bool flipped, const int *size, enum border border, enum sample sample, uint64_t number,
-                            uint64_t *state, struct tally *tally)
+static void check_pass_case(struct checker *checker, const struct filter *original, bool flipped, struct test_case c,
+                            uint64_t *state)
 {
-    const enum fill fill = (enum fill)(number / 2 % FILL_COUNT);
-    const int planes = 1 + (int)(number % PLANES_MAX);
-    const unsigned char poison = sample == SAMPLE_F32 ? 0xff : number & 1 ? 0xa5 : 0x5a;
-    struct guarded in = guarded_make(sample, size[0], size[1], planes, number % 3 ? 0 : ROW_STEP);
-    struct guarded expected = guarded_make(sample, size[0], size[1], planes, 0);
-    struct guarded actual = guarded_make(sample, size[0], size[1], planes, number % 5 ? 0 : ROW_STEP);
+    const enum fill fill = (enum fill)(c.number / 2 % FILL_COUNT);
     struct filter *filter = allocate(sizeof *filter);
     *filter = *original;
     filter->filter16 = NULL;
     if (flipped)
         filter_flip(filter);
-    memset(in.memory, poison, in.size);
-    fill_plane(&in.plane, fill, filter->width > 16 ? filter->width / 3 : 4, state);
-    char what[256];
-    snprintf(what, sizeof what,
+    c.filter = filter;
+    c.planes = 1 + (int)(c.number % PLANES_MAX);
+    snprintf(c.what, sizeof c.what,
              "%s, %d x %d taps in two passes, shift %d, amount %d, threshold %d, anchor %d %d, %d x %d %s, "
              "%d planes, fill %d, border %s",
              filter->name, filter->width, filter->height, filter->row_shift, filter->amount, filter->threshold,
-             filter->anchor_x, filter->anchor_y, size[0], size[1], sample_name(sample), planes, (int)fill,
-             border_name(border));
-    const struct test_case c = {.place = place,
-                                .filter = filter,
-                                .border = border,
-                                .sample = sample,
-                                .what = what,
-                                .poison = poison,
-                                .in = &in,
-                                .expected = &expected,
-                                .actual = &actual};
-    check_case(options, &c, tally);
-    const double work = (double)size[0] * size[1] * planes * filter->width * filter->height;
-    if (original->two_pass && sample != SAMPLE_F32 && work < 2e6) /* a tiny Gaussian is the identity, a grid */
-        check_direct(original, flipped, &c, tally);
+             filter->anchor_x, filter->anchor_y, c.width, c.height, sample_name(c.sample), c.planes, (int)fill,
+             border_name(c.border));
+    case_open(&c);
+    fill_plane(&c.in.plane, fill, filter->width > 16 ? filter->width / 3 : 4, state);
+    case_check(checker, &c);
+    const double products = (double)c.width * c.height * c.planes * filter->width * filter->height;
+    if (original->two_pass && c.sample != SAMPLE_F32 && products < 2e6) /* a tiny Gaussian is the identity, a grid */
+        check_direct(checker, original, flipped, &c);
+    case_close(&c);
     free(filter);
-    free(in.memory);
-    free(expected.memory);
-    free(actual.memory);
 }
 
 static const int pass_sizes[][2] = {{1, 1},    {5, 3},   {67, 1},   {2, 131},  {1, 999},
                                     {21, 140}, {31, 64}, {130, 65}, {700, 90}, {1025, 260}};
 
-void check_passes(const struct options *options, struct place *place, struct tally *tally)
+void check_passes(struct checker *checker)
 {
+    const struct options *options = &checker->options;
     const uint64_t share = options->share / 4 | 1; /* there are fewer of these cases */
-    uint64_t state = options->seed, number = 0;
+    uint64_t state = options->seed;
     struct filter *filter = allocate(sizeof *filter), *filter16 = allocate(sizeof *filter16);
+    struct test_case c = {0};
     for (size_t p = 0; p < sizeof pass_shapes / sizeof pass_shapes[0]; p++) {
         const struct pass_shape *shape = &pass_shapes[p];
         make_passes(shape, &state, filter, filter16);
         for (size_t s = 0; s < sizeof pass_sizes / sizeof pass_sizes[0]; s++) {
-            const int64_t work = (int64_t)pass_sizes[s][0] * pass_sizes[s][1] * (filter->width + filter->height);
-            if (work > (options->quick ? 15000000 : 250000000)) /* for the reference */
+            c.width = pass_sizes[s][0];
+            c.height = pass_sizes[s][1];
+            const int64_t taps = (int64_t)c.width * c.height * (filter->width + filter->height);
+            if (taps > (options->quick ? 15000000 : 250000000)) /* for the reference */
                 continue;
-            for (enum border border = 0; border < BORDER_COUNT; border++)
-                for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++) {
-                    const bool any_depth = shape->spec != NULL || shape->row_shift == 0 || sample == SAMPLE_F32;
+            for (c.border = 0; c.border < BORDER_COUNT; c.border++)
+                for (c.sample = 0; c.sample < SAMPLE_COUNT; c.sample++, c.number++) {
+                    const bool any_depth = shape->spec != NULL || shape->row_shift == 0 || c.sample == SAMPLE_F32;
                     /* In floats, an e next to the threshold may fall on its other side. */
-                    if ((!any_depth && shape->is_16_bit != (sample == SAMPLE_U16)) ||
-                        (sample == SAMPLE_F32 && shape->threshold > 0) || number % share != p % share)
+                    if ((!any_depth && shape->is_16_bit != (c.sample == SAMPLE_U16)) ||
+                        (c.sample == SAMPLE_F32 && shape->threshold > 0) || c.number % share != p % share)
                         continue;
-                    check_pass_case(options, place, filter_of_depth(filter, sample != SAMPLE_U8),
-                                    shape->spec == NULL && number % 4 == 0, pass_sizes[s], border, sample, number,
-                                    &state, tally);
+                    check_pass_case(checker, filter_of_depth(filter, c.sample != SAMPLE_U8),
+                                    shape->spec == NULL && c.number % 4 == 0, c, &state);
                 }
         }
     }

@@ -6,10 +6,6 @@
 
 #include "base/random.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct property {
     const char *name, *filter; /* a filter's text */
     bool (*holds)(const struct plane *in, const struct plane *out, const struct filter *filter);
@@ -67,7 +63,7 @@ static bool is_constant(const struct plane *in, const struct plane *out, const s
     return true;
 }
 
-/* The input is zeros but for every pair of samples, as the right and the lower neighbour of one place in three by
+/* The input is zeros but for every pair of samples, as the right and the lower neighbour of one pixel in three by
  * three. By the definition, the level there is the greatest n with (2 D n - D)^2 <= 4 q^2 (a^2 + b^2). */
 static bool is_root(const struct plane *in, const struct plane *out, const struct filter *filter)
 {
@@ -113,10 +109,10 @@ static const struct property properties[] = {
     {"a constant stays constant, separable", "1/16 2/16 1/16\n2/16 4/16 2/16\n1/16 2/16 1/16", is_constant},
 };
 
-void check_properties(const struct options *options, struct place *place, struct tally *tally)
+void check_properties(struct checker *checker)
 {
     struct filter *filter = allocate(sizeof *filter);
-    uint64_t state = options->seed;
+    uint64_t state = checker->options.seed;
     for (size_t p = 0; p < sizeof properties / sizeof properties[0]; p++) {
         const struct property *property = &properties[p];
         struct error error = {0};
@@ -137,16 +133,16 @@ void check_properties(const struct options *options, struct place *place, struct
         const struct variant *rows = variants(&count);
         for (size_t i = 0; i < count; i++) {
             struct plan plan;
-            if (!is_wanted(options, &rows[i]) || !variant_accepts(&rows[i], filter, SAMPLE_U8))
+            if (!is_wanted(&checker->options, &rows[i]) || !variant_accepts(&rows[i], filter, SAMPLE_U8))
                 continue;
             memset(out.memory, 0xa5, out.size);
             if (!variant_plan(&plan, filter, BORDER_REFLECT101, SAMPLE_U8, &rows[i], &error) ||
-                !run_variant(&plan, place, &in, &out, &error))
+                !run_variant(checker, &plan, &in, &out, &error))
                 fail("%s: %s", rows[i].name, error.message);
             plan_free(&plan);
-            tally->cases++;
+            checker->cases++;
             if (!property->holds(&in.plane, &out.plane, filter)) {
-                tally->mismatches++;
+                checker->mismatches++;
                 fprintf(stderr, "MISMATCH %s: it does not hold that %s\n", rows[i].name, property->name);
             }
         }

@@ -5,10 +5,6 @@
 
 #include "base/random.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Sizes before and after. In some, only one side changes; 128 times and more takes a split of the taps, and outputs of
  * more than 4096 taps are made one row after the other. */
 static const int resizes[][4] = {
@@ -36,38 +32,30 @@ static void fill(const struct plane *plane, enum content content, uint64_t *stat
         }
 }
 
-static void check_resize(const struct options *options, struct place *place, const struct filter *filter,
-                         const int *size, enum sample sample, uint64_t number, uint64_t *state, struct tally *tally)
+static void check_resize(struct checker *checker, const struct filter *filter, const int *size, enum sample sample,
+                         uint64_t number, uint64_t *state)
 {
-    const int planes = 1 + (int)(number % 3);
-    const unsigned char poison = sample == SAMPLE_F32 ? 0xff : number & 1 ? 0xa5 : 0x5a;
-    struct guarded in = guarded_make(sample, size[0], size[1], planes, number % 3 ? 0 : ROW_STEP);
-    struct guarded expected = guarded_make(sample, size[2], size[3], planes, 0);
-    struct guarded actual = guarded_make(sample, size[2], size[3], planes, number % 5 ? 0 : ROW_STEP);
-    memset(in.memory, poison, in.size);
-    fill(&in.plane, (enum content)(number / SAMPLE_COUNT % CONTENTS), state);
-    char what[256];
-    snprintf(what, sizeof what, "%s, %d x %d %s, %d planes", filter->name, size[0], size[1], sample_name(sample),
-             planes);
-    const struct test_case c = {.place = place,
-                                .filter = filter,
-                                .border = (enum border)(number % BORDER_COUNT),
-                                .sample = sample,
-                                .what = what,
-                                .poison = poison,
-                                .in = &in,
-                                .expected = &expected,
-                                .actual = &actual};
-    check_case(options, &c, tally);
-    free(in.memory);
-    free(expected.memory);
-    free(actual.memory);
+    struct test_case c = {.filter = filter,
+                          .border = (enum border)(number % BORDER_COUNT),
+                          .sample = sample,
+                          .width = size[0],
+                          .height = size[1],
+                          .planes = 1 + (int)(number % 3),
+                          .out_width = size[2],
+                          .out_height = size[3],
+                          .number = number};
+    snprintf(c.what, sizeof c.what, "%s, %d x %d %s, %d planes", filter->name, size[0], size[1], sample_name(sample),
+             c.planes);
+    case_open(&c);
+    fill(&c.in.plane, (enum content)(number / SAMPLE_COUNT % CONTENTS), state);
+    case_check(checker, &c);
+    case_close(&c);
 }
 
-void check_resizes(const struct options *options, struct place *place, struct tally *tally)
+void check_resizes(struct checker *checker)
 {
-    const uint64_t share = options->share / 8 | 1; /* there are fewer of these cases */
-    uint64_t state = options->seed, number = 0;
+    const uint64_t share = checker->options.share / 8 | 1; /* there are fewer of these cases */
+    uint64_t state = checker->options.seed, number = 0;
     struct filter *filter = allocate(sizeof *filter);
     for (size_t r = 0; r < sizeof resizes / sizeof resizes[0]; r++)
         for (enum resample_kernel kernel = RESAMPLE_LANCZOS3; kernel < RESAMPLE_KERNELS; kernel++)
@@ -80,7 +68,7 @@ void check_resizes(const struct options *options, struct place *place, struct ta
                     continue;
                 if (!filter_find(spec, filter, NULL, &error))
                     fail("%s", error.message);
-                check_resize(options, place, filter, resizes[r], sample, number, &state, tally);
+                check_resize(checker, filter, resizes[r], sample, number, &state);
             }
     free(filter);
 }

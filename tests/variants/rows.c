@@ -7,9 +7,6 @@
 #include "kernels/device/device.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool is_wanted(const struct options *options, const struct variant *row)
 {
@@ -18,65 +15,86 @@ bool is_wanted(const struct options *options, const struct variant *row)
 }
 
 #ifdef GPUCONV_CUDA
-void place_reserve(struct place *place, size_t size)
+void checker_reserve(struct checker *checker, size_t size)
 {
     struct error error = {0};
-    if (place->capacity >= size)
+    if (checker->capacity >= size)
         return;
-    device_release(place->device, place->in);
-    device_release(place->device, place->out);
-    place->capacity = size + (size >> 1);
-    if (!device_allocate(place->device, place->capacity, &place->in, &error) ||
-        !device_allocate(place->device, place->capacity, &place->out, &error))
+    device_release(checker->device, checker->in);
+    device_release(checker->device, checker->out);
+    checker->capacity = size + (size >> 1);
+    if (!device_allocate(checker->device, checker->capacity, &checker->in, &error) ||
+        !device_allocate(checker->device, checker->capacity, &checker->out, &error))
         fail("%s", error.message);
 }
 #endif
 
-bool run_variant(struct plan *plan, struct place *place, const struct guarded *in, struct guarded *out,
+bool run_variant(struct checker *checker, struct plan *plan, const struct guarded *in, struct guarded *out,
                  struct error *error)
 {
 #ifdef GPUCONV_CUDA
     if (plan->variant->backend == BACKEND_CUDA) {
-        struct device *device = place->device;
-        place_reserve(place, in->size > out->size ? in->size : out->size);
+        struct device *device = checker->device;
+        checker_reserve(checker, in->size > out->size ? in->size : out->size);
         struct plane from = in->plane, to = out->plane;
-        from.data = (char *)place->in + GUARD;
-        to.data = (char *)place->out + GUARD;
-        return device_upload(device, place->in, in->memory, in->size, error) &&
-               device_upload(device, place->out, out->memory, out->size, error) &&
+        from.data = (char *)checker->in + GUARD;
+        to.data = (char *)checker->out + GUARD;
+        return device_upload(device, checker->in, in->memory, in->size, error) &&
+               device_upload(device, checker->out, out->memory, out->size, error) &&
                variant_prepare(plan, device, error) && plan->variant->launch(plan, device, &from, &to, error) &&
-               device_download(device, out->memory, place->out, out->size, error) && device_wait(device, error);
+               device_download(device, out->memory, checker->out, out->size, error) && device_wait(device, error);
     }
 #endif
-    plan->pool = &place->pool;
+    plan->pool = &checker->pool;
     return variant_prepare(plan, NULL, error) && plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
+void case_open(struct test_case *c)
+{
+    const bool resizes = c->out_width > 0;
+    const int width = resizes ? c->out_width : c->width, height = resizes ? c->out_height : c->height;
+    /* Padding in a third of the inputs of each sample type, and in a fifth of the outputs. */
+    const size_t in_padding = c->number / SAMPLE_COUNT % 3 == 0 ? ROW_STEP : 0;
+    const size_t out_padding = c->number % 5 == 0 ? ROW_STEP : 0;
+    c->poison = c->sample == SAMPLE_F32 ? 0xff : c->number & 1 ? 0xa5 : 0x5a;
+    c->in = guarded_make(c->sample, c->width, c->height, c->planes, in_padding);
+    c->expected = guarded_make(c->sample, width, height, c->planes, 0);
+    c->actual = guarded_make(c->sample, width, height, c->planes, out_padding);
+    memset(c->in.memory, c->poison, c->in.size);
+}
+
+void case_close(struct test_case *c)
+{
+    free(c->in.memory);
+    free(c->expected.memory);
+    free(c->actual.memory);
+}
+
 /* Run one row of the table and compare. SET is the CPU's instruction set, or empty. */
-static void check_row(const struct test_case *c, const struct variant *row, const char *set, struct tally *tally)
+static void check_row(struct checker *checker, struct test_case *c, const struct variant *row, const char *set)
 {
     struct plan plan;
     struct error error = {0};
-    memset(c->actual->memory, c->poison, c->actual->size);
+    memset(c->actual.memory, c->poison, c->actual.size);
     if (!variant_plan(&plan, c->filter, c->border, c->sample, row, &error) ||
-        !plan_resize(&plan, c->in->plane.width, c->in->plane.height, &error) ||
-        !run_variant(&plan, c->place, c->in, c->actual, &error)) {
+        !plan_resize(&plan, c->in.plane.width, c->in.plane.height, &error) ||
+        !run_variant(checker, &plan, &c->in, &c->actual, &error)) {
         plan_free(&plan);
         if (error.code == ERROR_WORK && getenv("GPUCONV_MAX_CAPABILITY") != NULL)
             return; /* an older chip has too little shared memory for the filter, and says so */
-        if (error.code == ERROR_GPU && c->in->plane.width / c->actual->plane.width > 800)
+        if (error.code == ERROR_GPU && c->in.plane.width / c->actual.plane.width > 800)
             return; /* 48 KB of shared memory have no room for 7 * 878 sums of 8 bytes, and the variant says so */
         fail("%s %s: %s: %s", row->name, set, c->what, error.message);
     }
-    const struct plane *expected = &c->expected->plane;
-    const struct bench_difference found = bench_compare(expected, &c->actual->plane, variant_tolerance(&plan), NULL);
+    const struct plane *expected = &c->expected.plane;
+    const struct bench_difference found = bench_compare(expected, &c->actual.plane, variant_tolerance(&plan), NULL);
     const int64_t row_number = found.first / expected->width;
     plan_free(&plan);
-    const bool intact = guards_intact(c->actual, c->poison);
-    tally->cases++;
+    const bool intact = guards_intact(&c->actual, c->poison);
+    checker->cases++;
     if (found.wrong == 0 && intact)
         return;
-    tally->mismatches++;
+    checker->mismatches++;
     fprintf(stderr, "MISMATCH %s %s: %s: ", row->name, set, c->what);
     if (found.wrong > 0)
         fprintf(stderr, "%" PRIu64 " samples differ, first at x %d y %d plane %d\n", found.wrong,
@@ -86,40 +104,39 @@ static void check_row(const struct test_case *c, const struct variant *row, cons
         fprintf(stderr, "a write outside the image\n");
 }
 
-static void check_rows(const struct options *options, const struct test_case *c, struct tally *tally)
+static void check_rows(struct checker *checker, struct test_case *c)
 {
     size_t count;
     const struct variant *rows = variants(&count);
     for (size_t i = 0; i < count; i++) {
         const struct variant *row = &rows[i];
-        if (row->is_reference || !is_wanted(options, row) || !variant_accepts(row, c->filter, c->sample))
+        if (row->is_reference || !is_wanted(&checker->options, row) || !variant_accepts(row, c->filter, c->sample))
             continue;
         if (row->backend == BACKEND_CUDA) {
-            check_row(c, row, "", tally);
+            check_row(checker, c, row, "");
             continue;
         }
         size_t sets;
         const enum instruction_set *all = instruction_sets(&sets);
         for (size_t s = 0; s < sets; s++) {
             setenv("GPUCONV_CPU", instruction_set_name(all[s]), 1);
-            check_row(c, row, instruction_set_name(all[s]), tally);
+            check_row(checker, c, row, instruction_set_name(all[s]));
         }
     }
 }
 
-void check_case(const struct options *options, const struct test_case *c, struct tally *tally)
+void case_check(struct checker *checker, struct test_case *c)
 {
     struct plan plan;
     struct error error = {0};
-    memset(c->expected->memory, 0, c->expected->size);
-    struct guarded expected = *c->expected;
+    memset(c->expected.memory, 0, c->expected.size);
     if (!variant_plan(&plan, c->filter, c->border, c->sample, variant_reference(), &error) ||
-        !plan_resize(&plan, c->in->plane.width, c->in->plane.height, &error) ||
-        !run_variant(&plan, c->place, c->in, &expected, &error))
+        !plan_resize(&plan, c->in.plane.width, c->in.plane.height, &error) ||
+        !run_variant(checker, &plan, &c->in, &c->expected, &error))
         fail("%s", error.message);
     plan_free(&plan);
-    const char *hides = c->is_telling ? bench_hides_errors(&c->expected->plane) : NULL;
+    const char *hides = c->is_telling ? bench_hides_errors(&c->expected.plane) : NULL;
     if (hides != NULL)
         fail("%s: the expected image is %s; it would hide errors", c->what, hides);
-    check_rows(options, c, tally);
+    check_rows(checker, c);
 }

@@ -5,9 +5,8 @@
 
 #include "base/random.h"
 
+#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum {
     MEDIUM_TAP = 3000, /* more than 8 bits, less than 16 */
@@ -130,6 +129,30 @@ const struct shape large_shapes[] = {
 };
 const size_t large_shape_count = sizeof large_shapes / sizeof large_shapes[0];
 
+void filter_text_open(struct filter_text *text)
+{
+    text->stream = open_memstream(&text->text, &text->size);
+    if (text->stream == NULL)
+        fail("not enough memory");
+}
+
+void filter_text_add_taps(struct filter_text *text, const int64_t *taps, int count, int width)
+{
+    for (int k = 0; k < count; k++)
+        fprintf(text->stream, "%" PRId64 "%c", taps[k], (k + 1) % width == 0 ? '\n' : ' ');
+}
+
+void filter_text_parse(struct filter_text *text, const char *name, struct filter *filter)
+{
+    struct error error = {0};
+    fclose(text->stream);
+    if (!filter_parse(text->text, text->size, name, filter, &error))
+        fail("%s", error.message);
+    if (!filter->exact)
+        fail("the taps of a filter were not read as they were written:\n%s", text->text);
+    free(text->text);
+}
+
 static bool is_separable(const struct shape *shape)
 {
     return shape->pattern == SEPARABLE || shape->pattern == UNEVEN || shape->pattern == POSITIVE;
@@ -137,12 +160,12 @@ static bool is_separable(const struct shape *shape)
 
 /* Make COUNT taps sum to 0, as the taps of edge filters do. Otherwise all magnitudes would be about equal and hide
  * errors. */
-static void balance(int *taps, int count, uint64_t *state)
+static void balance(int64_t *taps, int count, uint64_t *state)
 {
     int64_t sum = 0;
     for (int k = 0; k < count; k++)
         sum += taps[k];
-    const int each = (int)(sum / count);
+    const int64_t each = sum / count;
     for (int k = 0; k < count; k++, sum -= each)
         taps[k] -= each;
     for (; sum != 0; sum += sum < 0 ? 1 : -1)
@@ -157,7 +180,7 @@ static void random_gradient(const struct shape *shape, uint64_t *state, struct f
                       : shape->size == SMALL  ? 100
                       : shape->size == MEDIUM ? MEDIUM_TAP
                                               : FILTER_MAX_SUM / 4 / count;
-    int *taps = allocate(2 * (size_t)count * sizeof *taps);
+    int64_t *taps = allocate(2 * (size_t)count * sizeof *taps);
     for (int k = 0; k < 2 * count; k++)
         taps[k] = random_between(state, -limit, limit);
     for (int grid = 0; grid < 2; grid++)
@@ -175,19 +198,16 @@ static void random_gradient(const struct shape *shape, uint64_t *state, struct f
     }
     double squares = 0;
     for (int k = 0; k < 2 * count; k++)
-        squares += (double)taps[k] * taps[k] / 2;
+        squares += (double)taps[k] * (double)taps[k] / 2;
     double divisor = floor(sqrt(squares) * 73.9 / 60) + 1;
     if (shape->size == WIDE)
         divisor = fmax(divisor, (1 << 23) + 11);
     if (shape->power_scale)
         divisor = exp2(ceil(log2(divisor)));
 
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        fail("not enough memory");
-    fprintf(stream, "combine %s\nscale %.0f\noffset %s\n",
+    struct filter_text text;
+    filter_text_open(&text);
+    fprintf(text.stream, "combine %s\nscale %.0f\noffset %s\n",
             shape->grids == TWO_ROOT  ? "magnitude"
             : shape->grids == TWO_MAX ? "max"
                                       : "sum",
@@ -197,16 +217,11 @@ static void random_gradient(const struct shape *shape, uint64_t *state, struct f
             : shape->width % 2 && shape->height % 2 ? "0"
                                                     : "9");
     if (shape->anchored)
-        fprintf(stream, "anchor %d %d\n", shape->anchor_x, shape->anchor_y);
-    for (int k = 0; k < 2 * count; k++)
-        fprintf(stream, "%s%d%c", k == count ? "---\n" : "", taps[k], (k + 1) % shape->width ? ' ' : '\n');
-    fclose(stream);
-    struct error error = {0};
-    if (!filter_parse(text, size, "random", filter, &error))
-        fail("%s", error.message);
-    if (!filter->exact)
-        fail("the random grids of %d x %d taps were not read as they were written", shape->width, shape->height);
-    free(text);
+        fprintf(text.stream, "anchor %d %d\n", shape->anchor_x, shape->anchor_y);
+    filter_text_add_taps(&text, taps, count, shape->width);
+    fputs("---\n", text.stream);
+    filter_text_add_taps(&text, taps + count, count, shape->width);
+    filter_text_parse(&text, "random", filter);
     free(taps);
 }
 
@@ -221,7 +236,7 @@ void random_filter(const struct shape *shape, uint64_t *state, struct filter *fi
     const int limit = shape->size == SMALL    ? (count < 600 ? 100 : 4)
                       : shape->size == MEDIUM ? MEDIUM_TAP
                                               : FILTER_MAX_SUM / count;
-    int *taps = allocate((size_t)count * sizeof *taps);
+    int64_t *taps = allocate((size_t)count * sizeof *taps);
     int column[FILTER_MAX], row[FILTER_MAX];
     const int vector_limit = (int)sqrt(limit), uneven = shape->pattern == UNEVEN ? 4 : 1;
     const bool positive = shape->pattern == POSITIVE;
@@ -242,8 +257,8 @@ void random_filter(const struct shape *shape, uint64_t *state, struct filter *fi
             taps[k] = limit;
         if (shape->pattern == SHIFT)
             taps[k] = k == kept;
-        sum += taps[k];
-        squares += (double)taps[k] * taps[k];
+        sum += (double)taps[k];
+        squares += (double)taps[k] * (double)taps[k];
     }
     /* Samples 0 to 255 have mean 127.5 and deviation 73.9. */
     double divisor = floor(sqrt(squares) * 73.9 / 45) + 1;
@@ -257,23 +272,15 @@ void random_filter(const struct shape *shape, uint64_t *state, struct filter *fi
         divisor = 1;
     const double offset = shape->pattern == SHIFT ? 0 : shape->absolute ? 60 : floor(128 - sum * 127.5 / divisor);
 
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (stream == NULL)
-        fail("not enough memory");
-    fprintf(stream, "scale %.0f\noffset %.0f\n%s", divisor, fmax(-65535, fmin(65535, offset)),
+    struct filter_text text;
+    filter_text_open(&text);
+    fprintf(text.stream, "scale %.0f\noffset %.0f\n%s", divisor, fmax(-65535, fmin(65535, offset)),
             shape->absolute ? "abs\n" : "");
     if (shape->anchored)
-        fprintf(stream, "anchor %d %d\n", shape->anchor_x, shape->anchor_y);
-    for (int k = 0; k < count; k++)
-        fprintf(stream, "%d%c", taps[k], (k + 1) % shape->width ? ' ' : '\n');
-    fclose(stream);
-    struct error error = {0};
-    if (!filter_parse(text, size, "random", filter, &error))
-        fail("%s", error.message);
-    if (!filter->exact || (is_separable(shape) && !filter->separable))
-        fail("the random filter of %d x %d taps was not read as it was written", shape->width, shape->height);
-    free(text);
+        fprintf(text.stream, "anchor %d %d\n", shape->anchor_x, shape->anchor_y);
+    filter_text_add_taps(&text, taps, count, shape->width);
+    filter_text_parse(&text, "random", filter);
+    if (is_separable(shape) && !filter->separable)
+        fail("the random filter of %d x %d taps is not separable", shape->width, shape->height);
     free(taps);
 }
