@@ -8,10 +8,10 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import temporary_folder  # noqa: E402
 from read_png import read  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
@@ -47,7 +47,7 @@ def weighted(pixels, taps, x, y):
 def main():
     program, backend = os.path.abspath(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "cpu"
     failures = []
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+    with temporary_folder() as folder:
         source, result = os.path.join(folder, "in.png"), os.path.join(folder, "out.png")
 
         def run(filters, *options):

@@ -11,12 +11,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
-from harness import skip  # noqa: E402
+from harness import skip, temporary_folder  # noqa: E402
 
 PROGRAM, STUB, ROOT = map(os.path.abspath, sys.argv[1:4])
 FORMULAS = {"magnitude": "sqrt(s1^2 + s2^2)", "max": "max(|s1|, |s2|)", "sum": "|s1| + |s2|"}
@@ -364,7 +363,7 @@ def check_jq(home):
 def main():
     for name in ("GPUCONV_FILTERS", "XDG_CONFIG_HOME"):
         os.environ.pop(name, None)
-    with tempfile.TemporaryDirectory() as home:
+    with temporary_folder() as home:
         os.environ["HOME"] = home
         check_lists(home)
         check_filters(home)

@@ -13,12 +13,11 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 from fractions import Fraction
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run, skip  # noqa: E402
+from harness import run, skip, temporary_folder  # noqa: E402
 from read_png import read, read_plain  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
@@ -183,10 +182,8 @@ def check_pixelmatch(program):
 
 def main():
     program = os.path.abspath(sys.argv[1])
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+    with temporary_folder():
         {"itself": check_itself, "pixelmatch": check_pixelmatch}[sys.argv[2]](program)
-        os.chdir("/")
 
 
 main()

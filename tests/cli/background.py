@@ -8,10 +8,10 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import temporary_folder  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
 W, H = 61, 83
@@ -41,7 +41,7 @@ def main():
     variations = [[], ["--variant", "reference"], ["--threads", "1"], ["--codec", "stb"]]
     if not any(line.startswith("libjpeg-turbo") and "not built in" in line for line in codecs.splitlines()):
         variations.append(["--progressive"]) # stb has no such option
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+    with temporary_folder() as folder:
         source, wanted, out, want = (os.path.join(folder, name) for name in ("in.png", "want.png", "o.jpg", "w.jpg"))
 
         def run(*arguments):

@@ -5,12 +5,11 @@ descriptors must not grow with their number."""
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import skip  # noqa: E402
+from harness import skip, temporary_folder  # noqa: E402
 
 COUNT = 3000
 MEGABYTES = 4  # of growth; an image takes kilobytes, so a leak for each image shows
@@ -39,9 +38,9 @@ def watch(process, outputs):
 
 
 def main():
-    program = sys.argv[1]
+    program = os.path.abspath(sys.argv[1])
     png = os.path.join(os.path.dirname(os.path.abspath(__file__)), "png.py")
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+    with temporary_folder() as folder:
         inputs, outputs = os.path.join(folder, "in"), os.path.join(folder, "out")
         os.mkdir(inputs)
         # Different sizes, so that buffers are reused and grown.

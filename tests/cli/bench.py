@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -118,7 +117,7 @@ def check_table(text, rows):
 def check_names(program, backend):
     """A filter's name may hold any bytes; none of them may drive a terminal or spoil a format."""
     name = b'loud\x1b[31m\n"\xff\xc2\x9b'
-    with tempfile.TemporaryDirectory() as folder:
+    with harness.temporary_folder() as folder:
         path = os.path.join(folder.encode(), name)
         with open(path, "w") as file:
             file.write("1 2 1\n")
@@ -140,7 +139,7 @@ def check_names(program, backend):
 
 
 def main():
-    program, backend = sys.argv[1:]
+    program, backend = os.path.abspath(sys.argv[1]), sys.argv[2]
     if backend == "cuda" and gpuconv(program, "--devices").startswith("no CUDA device"):
         harness.skip("there is no GPU")
     # One thread: on a busy machine, threads that wait for each other lose milliseconds.

@@ -18,7 +18,7 @@ import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run_and_signal  # noqa: E402
+from harness import run_and_signal, temporary_folder  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
@@ -145,11 +145,9 @@ def check_update(program):
 
 def main():
     program = os.path.abspath(sys.argv[1])
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with temporary_folder():
         make_folders({"e": 0, "a": 90})
         partly = check_compare(program), check_update(program)
-        os.chdir("/")
     if 0 in partly:
         sys.exit(f"no run was interrupted in the middle ({partly}): it ends too soon to test anything")
     print(f"{partly} runs were interrupted in the middle")

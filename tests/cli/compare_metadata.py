@@ -9,12 +9,11 @@ import os
 import pathlib
 import struct
 import sys
-import tempfile
 import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run  # noqa: E402
+from harness import run, temporary_folder  # noqa: E402
 from write_png import chunk, png, unfiltered  # noqa: E402
 
 
@@ -108,13 +107,11 @@ def main():
         ((one, None), (damaged, None), "gpuconv: B: has a profile that is damaged or too large; repair it, or leave "
                                        "--metadata out"),
     ]
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with temporary_folder():
         files = Files(program)
         for suffixes in (("png", "png"), ("jpg", "jpg"), ("png", "jpg"), ("jpg", "png")):
             for case in cases:
                 check(program, files, suffixes, *case)
-        os.chdir("/")
     print(f"{4 * len(cases)} comparisons")
 
 

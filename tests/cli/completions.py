@@ -13,12 +13,11 @@ import select
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import fork_on_terminal, run, skip  # noqa: E402
+from harness import fork_on_terminal, run, skip, temporary_folder  # noqa: E402
 
 BASH = r'''
 source "$FOLDER/gpuconv.bash"
@@ -112,7 +111,7 @@ def check_titles(offered, titles):
 
 
 def main():
-    program, folder, shell = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3]
+    program, folder, shell = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
     if not shutil.which(shell):
         skip(f"{shell} is not installed")
     text = "".join(run(program, *words).stdout
@@ -127,9 +126,9 @@ def main():
     variants = [line.split()[0] for line in table.splitlines() if re.match(r"\S+ +(cpu|cuda) ", line)]
     if len(options) < 20 or len(filters) < 20 or len(variants) < 10:
         fail(f"--help, --list or --list-variants could not be read: {options} {filters} {variants}")
-    with tempfile.TemporaryDirectory() as home:
+    with temporary_folder() as home:
         open(os.path.join(home, "blue photo.png"), "w").close()
-        values = dict(os.environ, HOME=home, FOLDER=os.path.abspath(folder), LC_ALL="C.UTF-8", GPUCONV_FILTERS="",
+        values = dict(os.environ, HOME=home, FOLDER=folder, LC_ALL="C.UTF-8", GPUCONV_FILTERS="",
                       PATH=os.path.dirname(program) + ":" + os.environ["PATH"])
 
         def output_of(*command):

@@ -12,7 +12,6 @@ import os
 import random
 import struct
 import sys
-import tempfile
 import zlib
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -503,12 +502,10 @@ def test_littlecms():
 def main():
     for name in "GPUCONV_FILTERS", "XDG_CONFIG_HOME":
         os.environ.pop(name, None)
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with harness.temporary_folder() as folder:
         os.environ["HOME"] = folder
         for test in (test_display_p3, test_precedence, test_unread, test_jpeg, test_batch, test_png, test_littlecms):
             test()
-        os.chdir("/")
 
 
 main()

@@ -10,7 +10,6 @@ import os
 import random
 import struct
 import sys
-import tempfile
 from fractions import Fraction
 
 sys.dont_write_bytecode = True  # leave no files in the sources
@@ -378,8 +377,7 @@ def main():
     readers = [line.split()[0] for line in listed if "PNG" in line and "not built in" not in line]
     assert {"parallel-png", "stb"} <= set(readers)
     curve = {name: table for name, (table, _) in linear.tables().items()}
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with harness.temporary_folder() as folder:
         os.environ["HOME"] = folder
         test_identity(readers)
         test_filters(curve)
@@ -387,7 +385,6 @@ def main():
         test_threads()
         test_chains()
         test_batch()
-        os.chdir("/")
 
 
 main()

@@ -9,11 +9,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run  # noqa: E402
+from harness import run, temporary_folder  # noqa: E402
 from read_png import read_plain  # noqa: E402
 from write_png import chunk, png, unfiltered  # noqa: E402
 
@@ -111,7 +110,5 @@ def main():
     assert "99.png: cannot be read" in done.stderr and "3 of 500 files failed" in done.stderr
 
 
-with tempfile.TemporaryDirectory() as home:
-    os.chdir(home)
+with temporary_folder():
     main()
-    os.chdir("/")

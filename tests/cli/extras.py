@@ -13,11 +13,10 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import has_codec, need_module  # noqa: E402
+from harness import has_codec, need_module, temporary_folder  # noqa: E402
 from write_png import chunk  # noqa: E402
 
 need_module("PIL")
@@ -219,7 +218,7 @@ def main():
                 file.write(files[name])
         return 0
     program = os.path.abspath(sys.argv[1])
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+    with temporary_folder() as folder:
         wrong = [*check_all(program, folder, make_files()), *check_cmyk(program, folder),
                  *check_pngsuite(program, folder)]
     print("\n".join(wrong) or f"{len(make_files())} files and PngSuite are right")

@@ -12,8 +12,11 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import types
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import temporary_folder  # noqa: E402
 
 STUB = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$NOTES"
@@ -119,7 +122,7 @@ def main():
     assert all(f"({page.name})" in json.dumps(notebook) for page in chapters) and len(chapters) == 10, "a chapter is missing"
     book = {path.stem for path in (sources / "docs/learn").glob("*.c*")}
     assert book <= set(re.findall(r"^build/learn/(\S+)$", "\n".join(texts), re.M)), "a program of the book does not run"
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         bin_folder = pathlib.Path(folder, "bin")
         bin_folder.mkdir()
         for name in PROGRAMS:

@@ -10,13 +10,12 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
-from harness import run, skip  # noqa: E402
+from harness import run, skip, temporary_folder  # noqa: E402
 from write_png import SIGNATURE, chunk, ihdr, png  # noqa: E402
 
 SUITE = os.path.join(HERE, "..", "data", "pngsuite")
@@ -96,8 +95,7 @@ def main():
     if "no CUDA device" in run(program, "--devices").stdout:
         skip("there is no GPU")
     wrong = 0
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with temporary_folder():
         os.mkdir("in")
         whole = dict(whole_files())
         for name, data in [*whole.items(), *other_files()]:

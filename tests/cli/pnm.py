@@ -13,12 +13,11 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "lib"))
-from harness import need_module, run, skip  # noqa: E402
+from harness import need_module, run, skip, temporary_folder  # noqa: E402
 
 TYPES = ("", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA")
 WIDTHS = range(1, 71)
@@ -171,10 +170,8 @@ def main():
     modules = {"pillow": "PIL", "array": "numpy"}
     if part in modules:
         need_module(modules[part])
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with temporary_folder():
         {"itself": test_itself, "netpbm": test_netpbm, "pillow": test_pillow, "array": test_array}[part](program)
-        os.chdir("/")
 
 
 main()

@@ -12,13 +12,12 @@ import re
 import signal
 import struct
 import sys
-import tempfile
 import termios
 import time
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import fork_on_terminal, run  # noqa: E402
+from harness import fork_on_terminal, run, temporary_folder  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
 ERASE = "\r\x1b[K"
@@ -152,7 +151,7 @@ def noise(width, height):
 
 def main():
     program = os.path.abspath(sys.argv[1])
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as top:
+    with temporary_folder() as top:
         folder, image, target = (os.path.join(top, name) for name in ("in", "image.png", "out.png"))
         os.mkdir(folder)
         for path, size in [(image, (1500, 1200)), *((f"{folder}/{i}.png", (1500, 1200) if i == 1 else (120, 90))

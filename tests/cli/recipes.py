@@ -11,11 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import need_module, skip  # noqa: E402
+from harness import need_module, skip, temporary_folder  # noqa: E402
 
 DRAW = "#!/bin/sh\nmkdir -p \"$1\" && cp {source}/*.png \"$1\"\n"
 PNG = pathlib.Path(__file__).with_name("png.py")
@@ -67,17 +66,17 @@ def expect(step, words, folder, values, passes):
 
 
 def main():
-    program, root, name = sys.argv[1:]
+    program, root, name = os.path.abspath(sys.argv[1]), *sys.argv[2:]
     manual = pathlib.Path(root, "docs", "manual.md").read_text(encoding="utf-8")
     text = re.search(rf"<!-- recipe: {re.escape(name)} -->\n```\w*\n(.*?)```", manual, re.S).group(1)
     words, tool = command(name)
     if not shutil.which(tool):
         skip(f"{tool} is not installed")
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as top:
+    with temporary_folder() as top:
         folder = pathlib.Path(top, "work")
         for part in ("golden", "source", "bin"):
             (folder / part).mkdir(parents=True)
-        (folder / "bin" / "gpuconv").symlink_to(os.path.abspath(program))
+        (folder / "bin" / "gpuconv").symlink_to(program)
         (folder / "draw").write_text(DRAW.format(source=folder / "source"))
         (folder / "draw").chmod(0o755)
         (folder / name).write_text(text)

@@ -13,11 +13,11 @@ import random
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import temporary_folder  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
 ONE = 1 << 30
@@ -147,8 +147,8 @@ def resized(rows, columns, across, bits):
 # ---- The program ----
 
 class Runs:
-    def __init__(self, program, folder):
-        self.program, self.folder = program, folder
+    def __init__(self, program, stub, folder):
+        self.program, self.stub, self.folder = program, stub, folder
 
     def run(self, *args, **environment):
         done = subprocess.run([self.program, *args], cwd=self.folder, capture_output=True, text=True,
@@ -254,7 +254,6 @@ def check_long(runs):
 
 def check_bytes(runs):
     """The same bytes from all instruction sets, threads, bands and chains, and through a GPU."""
-    stub = os.path.abspath(sys.argv[2])
     random.seed(36)
     sets = [name for name in ("portable", "sse2", "avx2", "avx512", "vnni", "neon", "i8mm")
             if subprocess.run([runs.program, "identity", "in.pgm", "same.pgm"], cwd=runs.folder, capture_output=True,
@@ -280,8 +279,8 @@ def check_bytes(runs):
                  GPUCONV_CPU=sets[number % len(sets)])
         what = (filters, width, height, channels, bits, options)
         assert runs.bytes_of("all.pam") == runs.bytes_of(source), what
-        for name, where in (("cpu.png", (runs.program, "--backend", "cpu")), ("gpu.png", (stub, "--backend", "cuda"))):
-            Runs(where[0], runs.folder).run(",".join(filters), "a.pam", name, *where[1:], *options)
+        for name, where in (("cpu.png", (runs.program, "--backend", "cpu")), ("gpu.png", (runs.stub, "--backend", "cuda"))):
+            Runs(where[0], runs.stub, runs.folder).run(",".join(filters), "a.pam", name, *where[1:], *options)
         assert runs.bytes_of("cpu.png") == runs.bytes_of("gpu.png"), what
 
 
@@ -348,8 +347,9 @@ def check_meaning(runs):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        runs = Runs(os.path.abspath(sys.argv[1]), folder)
+    program, stub = map(os.path.abspath, sys.argv[1:3])
+    with temporary_folder() as folder:
+        runs = Runs(program, stub, folder)
         for check in (check_taps, check_samples, check_long, check_bytes, check_meaning, check_metadata):
             check(runs)
 

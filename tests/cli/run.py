@@ -22,7 +22,10 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import temporary_folder  # noqa: E402
 
 SKIP = 77
 SECONDS = 120  # a command that takes longer hangs; the slowest need a few seconds, under sanitizers on a busy machine
@@ -151,10 +154,11 @@ def main():
     head, steps, files = parse(arguments.case)
     if not steps:
         sys.exit(f"{arguments.case}: no command")
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as outer:
+    program = os.path.abspath(arguments.program)
+    with temporary_folder() as outer:
         folder = os.path.join(outer, "work")
         os.mkdir(folder)
-        values = environment(os.path.abspath(arguments.program), root, os.path.join(outer, "home"))
+        values = environment(program, root, os.path.join(outer, "home"))
         for line in head:
             if line.startswith("require "):
                 command, reason = line[len("require "):].rsplit(" -- ", 1)

@@ -7,11 +7,10 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import run  # noqa: E402
+from harness import run, temporary_folder  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
@@ -77,7 +76,6 @@ def check_time():
                              f"{square:.0f} ms, expected {expected} ms")
 
 
-with tempfile.TemporaryDirectory() as folder:
-    os.chdir(folder)
+with temporary_folder():
     check_bytes()
     check_time()

@@ -16,13 +16,12 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from foreign_streams import STREAMS, idats  # noqa: E402
-from harness import need_module, run  # noqa: E402
+from harness import need_module, run, temporary_folder  # noqa: E402
 from write_png import COLOUR_TYPES, SIGNATURE, chunk, ihdr  # noqa: E402
 
 need_module("PIL")
@@ -169,8 +168,7 @@ def main():
     tools = [writer for writer in TOOLS if is_installed(writer)]
     pictures = {"photo": photo(700, 600), "alpha": photo(500, 500, 4), "drawing": drawing(1000, 800),
                 "deep": deep(400, 400)}
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with temporary_folder():
         os.mkdir("in")
         for library in failing:  # here its path has no space, which would end it in LD_PRELOAD
             shutil.copy(library, "failing.so")

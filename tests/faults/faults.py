@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What the tests of faults share: run gpuconv in a folder of its own, and check how it ended."""
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from harness import skip  # noqa: E402, F401: used by the other tests of faults
+from harness import skip, temporary_folder  # noqa: E402, F401: used by the other tests of faults
 from write_png import png, unfiltered  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -77,12 +77,12 @@ def check_failed(ended, what, reason=None, status=None):
 
 
 def tree(folder):
-    """All files below a folder: relative path -> bytes."""
+    """All files below a folder: relative path -> bytes. A run that is at work may remove a file meanwhile."""
     files = {}
     for path, _, names in os.walk(folder):
         for name in names:
             full = os.path.join(path, name)
-            with open(full, "rb") as file:
+            with contextlib.suppress(FileNotFoundError), open(full, "rb") as file:
                 files[os.path.relpath(full, folder)] = file.read()
     return files
 
@@ -111,10 +111,7 @@ def read(path):
 def main(tests):
     """Run each test, test(path of gpuconv), in an empty folder."""
     program = os.path.abspath(sys.argv[1])
-    before = os.getcwd()
     for test in tests:
-        with tempfile.TemporaryDirectory(prefix="gpuconv-", ignore_cleanup_errors=True) as folder:
-            os.chdir(folder)
+        with temporary_folder():
             test(program)
-            os.chdir(before)
     sys.exit(1 if failures else 0)

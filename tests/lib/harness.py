@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests in Python share: running gpuconv, and skipping."""
+import contextlib
 import importlib.util
 import os
 import pty
@@ -31,14 +32,24 @@ def need_module(module):
         skip(f"the Python module {module} is not installed")
 
 
+@contextlib.contextmanager
+def temporary_folder():
+    """A new folder, in which the test runs until the block ends. Then it is removed. Make relative paths absolute before."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="gpuconv-", ignore_cleanup_errors=True) as folder:
+        os.chdir(folder)
+        try:
+            yield folder
+        finally:
+            os.chdir(before)
+
+
 def run_tests(functions):
     """Call each function test_... of a program, whose globals() are FUNCTIONS, in an empty folder."""
     for name, test in list(functions.items()):
         if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as folder:
-                os.chdir(folder)
+            with temporary_folder():
                 test()
-                os.chdir("/")
             print(name, flush=True)
 
 

@@ -9,10 +9,9 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
 
-from harness import skip, use_python_with
+from harness import skip, temporary_folder, use_python_with
 from write_png import chunk
 
 use_python_with("PIL")
@@ -278,12 +277,10 @@ def run_tests(functions):
     if Image is None or not shutil.which("exiftool"):
         skip("Pillow (python3-pil) or exiftool (libimage-exiftool-perl) is not installed")
     test = Test(os.path.abspath(sys.argv[1]))
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
-        os.chdir(folder)
+    with temporary_folder():
         for name, function in list(functions.items()):
             if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv[2:]):
                 before = test.failures
                 function(test)
                 print(f"{name}: {'ok' if test.failures == before else 'FAILED'}", flush=True)
-        os.chdir("/")
     return int(test.failures > 0)

@@ -9,11 +9,10 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import run, skip  # noqa: E402
+from harness import run, skip, temporary_folder  # noqa: E402
 
 EXAMPLES = ["filter_file", "blur_part"]
 # A name of gpuconv's own is free for a program that links the static library.
@@ -53,11 +52,11 @@ def check_examples(programs, folder, sources, gpuconv, environment):
 
 
 def main():
-    build, sources, gpuconv, *compiler = sys.argv[1:]
-    sources = pathlib.Path(sources)
+    build, sources, gpuconv = map(os.path.abspath, sys.argv[1:4])
+    sources, compiler = pathlib.Path(sources), sys.argv[4:]
     if shutil.which("pkg-config") is None:
         skip("pkg-config is not in PATH")
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as name:
+    with temporary_folder() as name:
         folder = pathlib.Path(name)
         run("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", str(folder / "root"))
         found = list((folder / "root").rglob("gpuconv.pc"))

@@ -9,11 +9,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import run  # noqa: E402
+from harness import run, temporary_folder  # noqa: E402
 
 
 def without_comments(text):
@@ -33,7 +32,7 @@ def layouts(compiler, header, text):
                 field = f"((struct {name} *)0)->{member}"
                 prints.append(f'printf("struct {name} {member} at %zu, %zu bytes\\n", '
                               f"offsetof(struct {name}, {member}), sizeof {field});")
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+    with temporary_folder() as folder:
         source, program = pathlib.Path(folder, "layout.c"), pathlib.Path(folder, "layout")
         source.write_text(f'#include "{header}"\n#include <stdio.h>\nint main(void) {{ {" ".join(prints)} return 0; }}\n',
                           encoding="utf-8")

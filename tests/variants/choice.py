@@ -14,11 +14,12 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "benchmarks"))
-sys.dont_write_bytecode = True
-import join
+sys.dont_write_bytecode = True  # leave no files in the sources
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "..", "benchmarks")]
+import join  # noqa: E402
+from harness import temporary_folder  # noqa: E402
 
 ALLOWED = 1.10
 
@@ -33,7 +34,7 @@ def filter_text(name, facts):
 
 
 def main():
-    choose, path = sys.argv[1:3]
+    choose, path = os.path.abspath(sys.argv[1]), sys.argv[2]
     with open(path) as file:
         bench = json.load(file)
     cases = collections.defaultdict(list)
@@ -41,7 +42,7 @@ def main():
         if row["backend"] == "cuda" and row["filter"] and row["variant"][0] != "(" and row["status"] == "ok":
             key = (row["filter"], row["sample"], row["width"], row["height"], row["planes"])
             cases[key].append(row)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         specs = {}
         for name, facts in bench["filters"].items():
             if facts["taps"] is None:  # two passes are in no file

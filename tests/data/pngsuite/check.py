@@ -7,10 +7,10 @@ and leave no file. The other results must equal, sample by sample, what tests/li
 import os
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
+from harness import temporary_folder  # noqa: E402
 import read_png  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,7 +58,7 @@ def main():
     names = sorted(name for name in os.listdir(HERE) if name.endswith(".png"))
     pictures = {name: read_png.read(os.path.join(HERE, name)) for name in names if not name.startswith("x")}
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+    with temporary_folder() as folder:
         for codec, deep in codecs(program):
             wrong = check(program, codec, deep, names, folder, pictures)
             print(f"{codec}: {len(pictures)} images, {len(names) - len(pictures)} corrupt ones, {len(wrong)} faults")
