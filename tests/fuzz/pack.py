@@ -5,9 +5,9 @@
     pack.py unpack NAME FOLDER [LIST DEPFILE]   write all inputs of the fuzzer NAME into FOLDER
     pack.py add NAME FILE|FOLDER...             add inputs to the archive
 
-Inputs with a name of their own are in corpus/NAME/: seeds, and files that other tests use. The inputs that libFuzzer
-found are in corpus/NAME.tar.xz, named by the SHA-1 of their bytes. The archive depends on its inputs only: the same
-inputs give the same bytes. The build calls `unpack` with LIST and DEPFILE: LIST receives the names of all inputs,
+Files that other tests use, too, are in corpus/NAME/. All other inputs are in corpus/NAME.tar.xz: seeds with their names,
+and what libFuzzer found, named by the SHA-1 of its bytes. The archive depends on its inputs only: the same inputs give
+the same bytes. The build calls `unpack` with LIST and DEPFILE: LIST receives the names of all inputs,
 DEPFILE what they depend on. run.sh calls `add`."""
 import hashlib
 import io
@@ -61,7 +61,7 @@ def unpack(name, folder, listing=None, depfile=None):
 
 
 def add(name, paths):
-    """Add the files in PATHS to the archive, except those whose bytes are committed already."""
+    """Add the files in PATHS to the archive by their names, except those whose bytes are committed already."""
     archive = CORPUS / f"{name}.tar.xz"
     packed = packed_inputs(archive)
     known = {hashlib.sha1(data).hexdigest() for data in [*named_inputs(name).values(), *packed.values()]}
@@ -71,8 +71,10 @@ def add(name, paths):
             data = file.read_bytes()
             digest = hashlib.sha1(data).hexdigest()
             if digest not in known:
+                if file.name in packed:
+                    sys.exit(f"{archive}: has another input named \"{file.name}\"")
                 known.add(digest)
-                packed[digest] = data
+                packed[file.name] = data
     if len(packed) > before:
         write_archive(archive, packed)
     print(f"{archive.name}: {len(packed) - before} new of {len(packed)} inputs, {archive.stat().st_size} bytes")
