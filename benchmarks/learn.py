@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def changes(text):
 def sources():
     """Programs by name and by the number of the answer; 0 is as in the book."""
     folder = ROOT / "docs/learn"
-    found = {(path.name, 0): path.read_text() for path in sorted(folder.glob("*.c*"))}
+    found = {(path.name, 0): path.read_text() for path in sorted([*folder.glob("*.c"), *folder.glob("*.cu")])}
     for name, pairs in changes((folder / "answers.md").read_text()):
         text = found[name, 0]
         for old, new in pairs:
@@ -61,10 +62,11 @@ def sources():
 
 
 def build(key, text, folder, compilers):
-    """Run the command in the program's head, in a folder where the source has its name. Returns the program."""
+    """Run the command in the program's head, in a folder where the source and step.cuh have their names. Returns the program."""
     (name, _), place = key, folder / "-".join(map(str, key))
     (place / "docs/learn").mkdir(parents=True)
     (place / "docs/learn" / name).write_text(text)
+    shutil.copy(ROOT / "docs/learn/step.cuh", place / "docs/learn")
     command, program = re.search(r"^ \*     (n?v?cc .*) && \./(\S+) \*/$", text, re.M).groups()
     compiler, words = command.split(" ", 1)
     if compilers[compiler] is not None:

@@ -6,8 +6,8 @@
     lesson.py --check    writes nothing, and fails where something is out of date or a drawing is in no page
 
 A quotation is <!-- code: FILE | FIRST | LAST -->: of a file of kernels/ or docs/, from the first line that contains
-FIRST to the next that contains LAST, or to the "end of file". The drawings are those of kernel_drawings.py and learn_drawings.py. Also checked:
-the programs of the book that share a main() have the same one."""
+FIRST to the next that contains LAST, or to the "end of file". The drawings are those of kernel_drawings.py and
+learn_drawings.py."""
 import pathlib
 import re
 import sys
@@ -47,16 +47,7 @@ def drawn(folder, drawings, pages):
     return texts
 
 
-def check_programs():
-    """What the programs of the steps share. They differ only in how they pack the taps."""
-    ends = [path.read_text(encoding="utf-8").partition("/* ---- The same in every step")[2]
-            for path in (DOCS / "learn").glob("*.cu")]
-    if len({re.sub(r"(HostToDevice\);\n).*?(    cudaEvent_t)", r"\1\2", end, flags=re.S) for end in ends if end}) != 1:
-        sys.exit("the programs of docs/learn/ differ below \"The same in every step\"")
-
-
 def main():
-    check_programs()
     pages = {page: page.read_text(encoding="utf-8")
              for page in [DOCS / "kernels.md", *sorted((DOCS / "learn").glob("*.md"))]}
     fresh = {page: re.sub(r"<!-- code: (.*?) -->\n(?:```c(?:uda)?\n.*?\n```\n)?", quotation, text, flags=re.S)

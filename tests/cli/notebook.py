@@ -120,7 +120,7 @@ def main():
     texts = ["".join(cell["source"]) for cell in cells]
     chapters = sorted((sources / "docs/learn").glob("[01]*.md"))
     assert all(f"({page.name})" in json.dumps(notebook) for page in chapters) and len(chapters) == 10, "a chapter is missing"
-    book = {path.stem for path in (sources / "docs/learn").glob("*.c*")}
+    book = {path.stem for path in (sources / "docs/learn").iterdir() if path.suffix in (".c", ".cu")}
     assert book <= set(re.findall(r"^build/learn/(\S+)$", "\n".join(texts), re.M)), "a program of the book does not run"
     with temporary_folder() as folder:
         bin_folder = pathlib.Path(folder, "bin")
