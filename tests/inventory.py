@@ -3,8 +3,9 @@
 """Find what was added in one place and forgotten in another: inventory.py GPUCONV ROOT.
 
 Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, the man page
-explains every option, its synopsis has every mode, the library's documents name every format, and the news and the Debian package have the program's version. The compiler and the other tests would not miss one that is left out of a list. The exercise is
-a copy of basic."""
+explains every option, its synopsis has every mode, the library's documents name every format, and the news and the
+Debian package have the program's version. The compiler and the other tests would not notice if one is missing from a
+list. The exercise is a copy of basic."""
 import json
 import pathlib
 import re

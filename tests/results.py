@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the last `meson test` did: results.py BUILD. It prints why tests were skipped, and as its last line how many passed,
-failed and were skipped. It fails if a test failed, if none passed, or if one was skipped without a reason."""
+"""What the last `meson test` did: results.py BUILD. It prints why tests were skipped, and as its last line how many
+passed, failed and were skipped. It fails if a test failed, if none passed, or if one was skipped without a reason."""
 import collections
 import json
 import pathlib

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The page of --compare --html in Firefox: firefox.py GPUCONV.
 
-Firefox takes a screenshot of one row. Its pictures, and the difference that the browser draws, must be in it, each on as
-many pixels as the window allows. page.py has all that a user can do, in Chromium. Skipped (exit status 77) where Firefox
-is not installed."""
+Firefox takes a screenshot of one row. Its pictures, and the difference that the browser draws, must be in it, each on
+as many pixels as the window allows. page.py has all that a user can do, in Chromium. Skipped (exit status 77) where
+Firefox is not installed."""
 import os
 import pathlib
 import shutil

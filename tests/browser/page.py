@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Use the page of --compare --html in a browser: page.py GPUCONV [FOLDER].
 
-Keys are pressed, the mouse is moved, and colours on the screen are compared with those of the pictures. Skipped where there
-is no Chromium. FOLDER receives screenshots, to look at."""
+Keys are pressed, the mouse is moved, and colours on the screen are compared with those of the pictures. Skipped where
+there is no Chromium. FOLDER receives screenshots, to look at."""
 import os
 import pathlib
 import struct

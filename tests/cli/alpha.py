@@ -90,8 +90,9 @@ def main():
         for filters in ("blur", "unsharp", "gaussian:3", "disk:4", "blur,shift"):
             out = run(filters)
             found = {tuple(out[i:i + 3]) for i in range(0, len(out), 4) if out[i + 3] > 1}
-            found |= {(0, 128, 255) if abs(out[i + 1] - 128) <= 1 else tuple(out[i:i + 3])  # half a 16-bit level of such
-                      for i in range(0, len(out), 4) if out[i + 3] == 1}                    # an alpha is a level of 8
+            # Half a 16-bit level of such an alpha is a level of 8 bits.
+            found |= {(0, 128, 255) if abs(out[i + 1] - 128) <= 1 else tuple(out[i:i + 3])
+                      for i in range(0, len(out), 4) if out[i + 3] == 1}
             if found != {(0, 128, 255)}:
                 failures.append(f"{filters} changes the one colour of a logo: {sorted(found)[:4]}")
     print("\n".join(failures))

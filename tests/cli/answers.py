@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """--json says what the text says: answers.py GPUCONV STUB ROOT.
 
-Each text is made again from the JSON alone. The keys are those of the manual's table and of the man page, and the manual's lines for jq run
-as they stand there, if jq is installed. STUB is gpuconv with a stub that has two GPUs."""
+Each text is made again from the JSON alone. The keys are those of the manual's table and of the man page, and the
+manual's lines for jq run as they stand there, if jq is installed. STUB is gpuconv with a stub that has two GPUs."""
 import json
 import math
 import os
@@ -316,7 +316,8 @@ def manual():
 
 
 def check_keys():
-    """The manual's table names the keys of each option, and no others. The man page names them, but those of --compare."""
+    """The manual's table names the keys of each option, and no others. The man page names all but those of
+    --compare."""
     table = re.search(r"^<!-- keys -->\n\| option.*\n\|.*\n((?:\|.*\n)+)", manual(), re.M).group(1)
     named, option = {}, None
     for line in table.splitlines():

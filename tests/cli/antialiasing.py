@@ -3,8 +3,8 @@
 """--compare --ignore-antialiasing and --tolerance-yiq: antialiasing.py GPUCONV PART.
 
 PART `itself` checks every pixel of small drawings against the rule, written here in fractions. PART `pixelmatch` checks
-pixelmatch's own example images against pixelmatch, which node runs. It is skipped unless the variable PIXELMATCH names a
-clone: git clone -b v7.2.0 https://github.com/mapbox/pixelmatch"""
+pixelmatch's own example images against pixelmatch, which node runs. It is skipped unless the variable PIXELMATCH names
+a clone: git clone -b v7.2.0 https://github.com/mapbox/pixelmatch"""
 import json
 import math
 import os

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """JPEGs of pictures with alpha, against the same pictures composed here: background.py GPUCONV.
 
-Both must have the same bytes, of 8 and 16 bits, grey and in colour, on one thread and on all, by each writer of JPEGs. The composed sample
-is (colour * alpha + ground * (white - alpha)) / white, rounded to nearest."""
+Both must have the same bytes, of 8 and 16 bits, grey and in colour, on one thread and on all, by each writer of JPEGs.
+The composed sample is (colour * alpha + ground * (white - alpha)) / white, rounded to nearest."""
 import os
 import random
 import subprocess

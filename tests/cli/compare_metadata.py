@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """--compare --metadata, of files that are built here: compare_metadata.py GPUCONV.
 
-Profile and orientation are equal, different, on one side only, or damaged, in PNGs, in JPEGs, and between both. All files
-hold the same samples."""
+Profile and orientation are equal, different, on one side only, or damaged, in PNGs, in JPEGs, and between both. All
+files hold the same samples."""
 import json
 import os
 import pathlib

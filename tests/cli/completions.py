@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Complete command lines as a shell would: completions.py GPUCONV FOLDER bash|zsh|fish.
 
-Every option of --help, --bench --help, --compare --help, --digest --help and --jobs-from - --help must be offered, with the words that it takes, and the filters, in zsh and fish with
-their titles. Then a shell on
-a terminal of its own gets keys. Skipped (exit status 77) if the shell is not installed, or, after the first checks, if
-there is no terminal."""
+Every option of --help, --bench --help, --compare --help, --digest --help and --jobs-from - --help must be offered, with
+the words that it takes, and the filters, in zsh and fish with their titles. Then a shell on a terminal of its own gets
+keys. Skipped (exit status 77) if the shell is not installed, or, after the first checks, if there is no terminal."""
 import json
 import os
 import re
@@ -74,7 +73,7 @@ def fail(text):
 
 
 def type_keys(shell, home, values):
-    """Type the lines of TYPED into the shell, each with TAB at its end, and let it print the words that are then there."""
+    """Type the lines of TYPED into the shell, each with TAB at its end. Let it print the words that are then there."""
     arguments, setup = LIVE[shell]
     out = os.path.join(home, "out")
     process, terminal = fork_on_terminal()

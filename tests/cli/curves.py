@@ -417,8 +417,8 @@ def test_jpeg():
 
 
 def test_batch():
-    """Images of many curves and both depths in one run, each by its own: on the CPU, by a stub for the GPU, and on a GPU
-    if there is one."""
+    """Images of many curves and both depths in one run, each by its own: on the CPU, by a stub for the GPU, and on a
+    GPU if there is one."""
     os.mkdir("many")
     os.mkdir("single")
     cases = [(iccp(data), f"icc{i}") for i, (data, _) in enumerate(PROFILES.values())]
@@ -458,7 +458,7 @@ def littlecms_levels(library, data, tag):
 
 
 def check_installed(library, path, data):
-    """A blur by the curves of the profile has the level whose light, by littleCMS, is nearest, or one within rounding."""
+    """A blur by the curves of the profile has the level whose light is nearest by littleCMS, or one within rounding."""
     tags = [b"kTRC"] if data[16:20] == b"GRAY" else [b"rTRC", b"gTRC", b"bTRC"]
     curves = [littlecms_levels(library, data, tag) for tag in tags]
     if not all(curves) or (len(curves) == 1 and data[20:24] != b"XYZ "):

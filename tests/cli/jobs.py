@@ -375,8 +375,8 @@ def test_pairs():
 
 
 def test_a_gpu_takes_one_filter_after_the_other():
-    """Four workers share its constant memory, which has the taps of one filter. Planes of 16 bits are filtered in linear
-    light or not; 8 bits with alpha become such planes, too."""
+    """Four workers share its constant memory, which has the taps of one filter. Planes of 16 bits are filtered in
+    linear light or not; 8 bits with alpha become such planes, too."""
     picture("in.png")
     kinds = ((3, 8), (4, 8), (1, 16), (2, 16))
     for channels, bits in kinds:

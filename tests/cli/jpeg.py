@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Print the components of a JPEG, from its frame header: jpeg.py FILE. With --tables, print the kind of its frame, and for
-each component the first eight values and the sum of its quantisers."""
+"""Print the components of a JPEG, from its frame header: jpeg.py FILE. With --tables, print the kind of its frame, and
+for each component the first eight values and the sum of its quantisers."""
 import sys
 
 

@@ -26,7 +26,9 @@ case "$(basename "$0") $1" in
                ln -s "$BIN/gpuconv" build/textbook
                ln -s "$BIN/check_variants" build/textbook/tests/variants ;;
 "nvcc -arch=sm_75") for word; do
-                        case "$word" in *.cu) test -s "$word" && ! cmp -s "$word" docs/learn/first.cu && echo "$word" ;; esac
+                        case "$word" in
+                        *.cu) test -s "$word" && ! cmp -s "$word" docs/learn/first.cu && echo "$word" ;;
+                        esac
                     done >> "$NOTES"
                     for program; do :; done
                     if test "$program" = -; then echo ld.global
@@ -36,8 +38,8 @@ esac
 PROGRAMS = ["nvidia-smi", "nvcc", "git", "sudo", "apt-get", "pip", "meson", "ninja", "check_variants"]
 GPUCONV = """#!/bin/sh
 echo "gpuconv $*" >> "$NOTES"
-exec '{program}' $(echo "$*" | sed 's/--variant [^ ]*/--variant reference,cpu/; s/--bench-size [^ ]*/--bench-size 64x48/') \\
-    --threads 1
+exec '{program}' --threads 1 \\
+    $(echo "$*" | sed 's/--variant [^ ]*/--variant reference,cpu/; s/--bench-size [^ ]*/--bench-size 64x48/')
 """
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """PGM, PPM and PAM: pnm.py GPUCONV PART.
 
-    itself   files of all widths up to 70, kinds and depths keep their bytes; filters make the same samples as from PNGs;
-             truncated files are refused with one sentence
+    itself   files of all widths up to 70, kinds and depths keep their bytes; filters make the same samples as from
+             PNGs; truncated files are refused with one sentence
     netpbm   netpbm reads and writes the same samples: pngtopam, pamtopng, pamdepth, and headers that are hard to read
     pillow   Pillow reads the same samples
     array    the manual's lines filter an array of numpy"""

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Run the manual's recipes for golden images: recipes.py GPUCONV ROOT NAME.
 
-NAME is the file that the recipe is. The test extracts it from docs/manual.md and runs it as it stands there, in a folder
-with a program that draws: first with equal pictures, then with a different one, a new one and a damaged one. Skipped
-(exit status 77) where the recipe's tool is not installed."""
+NAME is the file that the recipe is. The test extracts it from docs/manual.md and runs it as it stands there, in a
+folder with a program that draws: first with equal pictures, then with a different one, a new one and a damaged one.
+Skipped (exit status 77) where the recipe's tool is not installed."""
 import os
 import pathlib
 import re

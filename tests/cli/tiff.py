@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""TIFF, against libtiff's own programs and Pillow: tiff.py GPUCONV. Skipped (exit status 77) if libtiff was not built in,
-or if Pillow, exiftool or libtiff-tools is not installed."""
+"""TIFF, against libtiff's own programs and Pillow: tiff.py GPUCONV. Skipped (exit status 77) if libtiff was not built
+in, or if Pillow, exiftool or libtiff-tools is not installed."""
 import itertools
 import os
 import random
@@ -143,7 +143,8 @@ def test_metadata(test):
         if name == "in.jpg":
             test.equal(tags.get("IPTC2:ObjectName"), "A title", "IPTC")
         info = subprocess.run(["tiffinfo", "out.tif"], capture_output=True, text=True)
-        unknown = [line for line in info.stderr.splitlines() if "Unknown field with tag 40965" not in line]  # InteropIFD
+        interop = "Unknown field with tag 40965"  # InteropIFD
+        unknown = [line for line in info.stderr.splitlines() if interop not in line]
         test.equal((info.returncode, unknown), (0, []), "tiffinfo")
         test.equal(test.run("identity", "out.tif", "back.tif"), "", "back")
         again = check_file(test, "back.tif")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""WebP, against libwebp's own programs and Pillow: webp.py GPUCONV. Skipped (exit status 77) if libwebp was not built in,
-or if Pillow, exiftool, cwebp or webpinfo is not installed."""
+"""WebP, against libwebp's own programs and Pillow: webp.py GPUCONV. Skipped (exit status 77) if libwebp was not built
+in, or if Pillow, exiftool, cwebp or webpinfo is not installed."""
 import os
 import random
 import shutil

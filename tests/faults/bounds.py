@@ -174,7 +174,7 @@ def xz(size, code):
 
 
 def claiming_tiffs():
-    """TIFFs of one strip, with what makes libtiff take memory, and the MiB that are enough; None: as many as there are."""
+    """TIFFs of one strip, with what makes libtiff take memory, and the MiB that are enough, or None if all are."""
     def one(width, height, compression, data, bits=8, photometric=1, samples=1, more=()):
         return tiff("<", {256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * samples), 259: (3, [compression]),
                           262: (3, [photometric]), 277: (3, [samples]), **dict(more)}, data)

@@ -21,7 +21,7 @@ failures = 0
 
 
 class Ended:
-    """How a run ended: its exit status (negative: killed by that signal; None: it hung) and its output."""
+    """How a run ended, and its output. Its exit status is negative if that signal killed it, and None if it hung."""
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err

@@ -3,8 +3,8 @@
 """Let each call for memory or a thread fail in turn: memory.py GPUCONV FAILING.
 
 Each run must give the outputs of an undisturbed run, or exit status 75, one sentence and no output: no signal, no hang,
-no temporary file, no other bytes. FAILING is the library that makes calls fail, failing.c. If there are many calls, only some
-fail, at equal distances. GPUCONV_FAULTS=full lets each fail, alone and with all that follow."""
+no temporary file, no other bytes. FAILING is the library that makes calls fail, failing.c. If there are many calls,
+only some fail, at equal distances. GPUCONV_FAULTS=full lets each fail, alone and with all that follow."""
 import ctypes
 import ctypes.util
 import json

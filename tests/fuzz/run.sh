@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Look for inputs that break something: tests/fuzz/run.sh NAME SECONDS [--merge]
 #
-# NAME is filter, image, inflate, jobs or metadata, as in tests/fuzz/NAME.c. The search starts from the committed inputs. It
-# uses the build folder $BUILD (default build-fuzz), and sets it up with clang and its sanitizers if it is missing.
+# NAME is filter, image, inflate, jobs or metadata, as in tests/fuzz/NAME.c. The search starts from the committed
+# inputs. It uses the build folder $BUILD (default build-fuzz), and sets it up with clang and its sanitizers if it is
+# missing.
 #
 # An input that crashes, leaks or takes more than $TIMEOUT (default 10) seconds ends the run with an exit status other
 # than 0. It is kept in $BUILD/found-NAME; once the bug is fixed, add it to tests/data/bad.

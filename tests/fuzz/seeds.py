@@ -110,7 +110,8 @@ def streams(chance):
             packed += deflate.compress(data[at:at + 1500]) + deflate.flush(chance.choice((0, 0, 2, 3, 5)))
         yield f"{level}-{strategy}", bytes((20 + 9 * level, 255, 5, strategy)) + packed + deflate.flush()
     for number in range(16):
-        blocks = foreign_streams.by_chance(chance, data[:chance.randrange(1, 5000)])[2:-4]  # without zlib's head and tail
+        stream = foreign_streams.by_chance(chance, data[:chance.randrange(1, 5000)])
+        blocks = stream[2:-4]  # without zlib's head and tail
         yield f"foreign-{number}", bytes((chance.randrange(256), 3, 5, number)) + blocks
 
 

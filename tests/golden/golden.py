@@ -4,16 +4,18 @@
 
 Each variant of the backend applies every filter that it takes to source.png, into the folder golden/VARIANT beside
 GPUCONV; each picture must hold the samples of the one here. A name with -16 stands for source-16.png, of 16 bits a
-sample; one with -linear for linear light; unsharp_2_0.5 for unsharp:2:0.5. Even float variants hold the sums of all shipped filters exactly. Without a
-GPU, cuda is skipped (exit status 77).
+sample; one with -linear for linear light; unsharp_2_0.5 for unsharp:2:0.5. Even float variants hold the sums of all
+shipped filters exactly. Without a GPU, cuda is skipped (exit status 77).
 
---update is the only way to change the expected images; look at them before they are committed. First the script computes
-each picture a second time, with Python's integers and from the definition alone:
-out = clamp(floor(sum of tap * sample / scale + offset + 1/2)). With two grids, the root of the sum of both sums'
-squares takes the place of the sum. With 16 bits, the offset is 257 * offset. Linear light uses the tables of linear.py.
-Other sizes are computed as in tests/cli/resize.py.
-Filters in two passes take the vectors that --show prints, and the picture must be as near to that of the true Gaussian
-as --show says. If the reference variant disagrees, nothing is changed."""
+--update is the only way to change the expected images; look at them before they are committed. First the script
+computes each picture a second time, with Python's integers and from the definition alone:
+
+    out = clamp(floor(sum of tap * sample / scale + offset + 1/2))
+
+With two grids, it takes the root of the sum of both sums' squares instead of the sum. With 16 bits, the offset is 257 *
+offset. Linear light uses the tables of linear.py. Other sizes are computed as in tests/cli/resize.py. Filters in two
+passes take the vectors that --show prints, and the picture must be as near to that of the true Gaussian as --show says.
+If the reference variant disagrees, nothing is changed."""
 import json
 import math
 import os
@@ -233,7 +235,7 @@ def convolve_resize(image, shown):
 
 
 def check_definition(program, name, made):
-    """The picture MADE must be the defined one, and a lively one: one grey, or black and white, would let mistakes pass."""
+    """The picture MADE must be the defined one. It must not be one grey, or black and white, which hides mistakes."""
     image, shown = read_plain(source_of(name)), show(program, name)
     if name.endswith(("-16", "-linear")):
         shown = shown.get("deep") or shown

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A batch by the library, for soak.py: library_batch.py JSON. Threads read, filter and write files by the Python package,
-each with a context of its own. A line of JSON for each file says what a report of the program would."""
+"""A batch by the library, for soak.py: library_batch.py JSON. Threads read, filter and write files by the Python
+package, each with a context of its own. A line of JSON for each file says what a report of the program would."""
 import json
 import os
 import pathlib

@@ -5,15 +5,15 @@
 soak.py GPUCONV [--seed N] [--files 1500] [--seconds 300] [--batches N] [--first N] [--backend cuda] [--device 0|1|all]
 [--library FILE] [--sanitize [TOOL=FILES,...]] [--json OUT] [--keep FOLDER] [--commit ID]
 
-A seed makes the files: PNGs and JPEGs of writers that are not ours (tests/lib/foreign_files.py), and a part of PngSuite,
-tests/data/bad and the fuzzers' corpus. Then batches run, one by one or several at once, each with filters, options, files
-and workers by chance: named files, --jobs-from, --tar, and the library (by python/gpuconv). Each output, status and
-message must be what --backend cpu gives; it is asked once for each filter and options. With --backend cpu, batches of many
-workers must give what one thread gives.
+A seed makes the files: PNGs and JPEGs of writers that are not ours (tests/lib/foreign_files.py), and a part of
+PngSuite, tests/data/bad and the fuzzers' corpus. Then batches run, one by one or several at once, each with filters,
+options, files and workers by chance: named files, --jobs-from, --tar, and the library (by python/gpuconv). Each output,
+status and message must be what --backend cpu gives; it is asked once for each filter and options. With --backend cpu,
+batches of many workers must give what one thread gives.
 
 --first begins with a later batch: batch N of a seed is always the same. --sanitize runs a few batches under
-compute-sanitizer, too. --keep gets the files of each mismatch. --json gets what is printed at the end. The exit status is 0
-if there was no mismatch, and 77 if there is no GPU, or no NumPy or Pillow."""
+compute-sanitizer, too. --keep gets the files of each mismatch. --json gets what is printed at the end. The exit status
+is 0 if there was no mismatch, and 77 if there is no GPU, or no NumPy or Pillow."""
 import argparse
 import collections
 import hashlib
@@ -95,7 +95,8 @@ def make_files(seed, count):
     os.mkdir("in")
     small = list(corpus())
     chosen = random.Random(seed).sample(small, min(count // 4, len(small)))
-    chosen = [(f"small-{number}-{name}", data) for number, (name, data) in enumerate(chosen)]  # no two outputs of one name
+    # No two outputs have one name.
+    chosen = [(f"small-{number}-{name}", data) for number, (name, data) in enumerate(chosen)]
     for name, data in chosen:
         pathlib.Path("in", name).write_bytes(data)
     made = count - len(chosen)
@@ -353,7 +354,7 @@ class Soak:
         names = [name for name in self.names if name.endswith(files) or files == "intact" and
                  all(self.expected[one][name]["status"] == "done" for one in recipes)]
         names = chance.sample(names, max(1, round(len(names) * chance.uniform(0.7, 1))))
-        if way == "library":  # the program keeps a lossless WebP lossless, and has a message of its own for an empty file
+        if way == "library":  # the program keeps a lossless WebP lossless, and has another message for an empty file
             names = [name for name in names if not name.endswith(".webp") and os.path.getsize(f"in/{name}") > 0][:300]
         return Part(way, [(chance.choice(recipes), name) for name in names], chance.randrange(1, 25), folder)
 
@@ -377,7 +378,8 @@ class Soak:
         end, found = time.monotonic() + SANITIZERS_SECONDS, {}
         for tool, count in (word.split("=") for word in self.options.sanitize.split(",")):
             count = int(count)
-            chosen = by_size[len(by_size) // 4:len(by_size) * (9 if count > 100 else 5) // 10]  # racecheck takes longest
+            share = 9 if count > 100 else 5  # racecheck takes longest
+            chosen = by_size[len(by_size) // 4:len(by_size) * share // 10]
             chosen = random.Random(f"{self.options.seed} {tool}").sample(chosen, min(count, len(chosen)))
             found[tool] = sums = {"files": 0, "errors": 0, "seconds": 0}
             for recipe in SANITIZED:

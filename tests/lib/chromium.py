@@ -25,8 +25,8 @@ def find():
 
 
 class Browser:
-    """A browser with one page. `complaints` has what the console and the scripts of that complained about, `requests` the
-    addresses that it read."""
+    """A browser with one page. `complaints` has what the console and the scripts of that complained about, `requests`
+    the addresses that it read."""
 
     def __init__(self, width=1400, height=900):
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)

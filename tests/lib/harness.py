@@ -34,7 +34,8 @@ def need_module(module):
 
 @contextlib.contextmanager
 def temporary_folder():
-    """A new folder, in which the test runs until the block ends. Then it is removed. Make relative paths absolute before."""
+    """A new folder, in which the test runs until the block ends. Then it is removed. First make relative paths
+    absolute."""
     before = os.getcwd()
     with tempfile.TemporaryDirectory(prefix="gpuconv-", ignore_cleanup_errors=True) as folder:
         os.chdir(folder)

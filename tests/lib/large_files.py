@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writers of large pictures that are quickly made: each row of a PNG has one level, which repeats every PERIOD rows, and
-a JPEG is of one grey."""
+"""Writers of large pictures that are quickly made: each row of a PNG has one level, which repeats every PERIOD rows,
+and a JPEG is of one grey."""
 import struct
 import zlib
 
@@ -47,8 +47,8 @@ def cmyk(width, height, factors=0x11, orientation=1):
 
 
 def jpeg(width, height, progressive=False, components=1):
-    """A JPEG of one grey, with a scan for each component. Each code of its tables is the bit 0: "no difference", and "no
-    more coefficients"."""
+    """A JPEG of one grey, with a scan for each component. Each code of its tables is the bit 0: "no difference", and
+    "no more coefficients"."""
     bits = (width + 7) // 8 * ((height + 7) // 8) * (1 if progressive else 2)
     ids = range(1, components + 1)
     return (b"\xff\xd8" + segment(0xdb, b"\0" + 64 * b"\1")

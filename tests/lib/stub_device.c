@@ -28,7 +28,7 @@ struct device {
     int index;
     struct timespec marks[DEVICE_MARKS];
     bool is_entered;
-    const struct device_taps *taps; /* that the next launch reads; NULL: the plan's */
+    const struct device_taps *taps; /* that the next launch reads; NULL if it reads the plan's */
     void *slots[DEVICE_SLOTS];
 };
 

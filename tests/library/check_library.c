@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random calls of gpuconv_apply, each beside the command line: check_library GPUCONV CALLS [gpu]. The samples are written
- * as a PAM, which gpuconv filters. The library filters the same samples in views: interleaved, planar, transposed,
- * padded, cropped, at the end of a page, in place. The result must be the same bytes, and no other byte may change. With
- * `gpu`, contexts use a GPU, and most views are in its memory: managed memory, which the host sees too, or, with the
- * stub in place of a GPU, any. */
+ * Random calls of gpuconv_apply, each beside the command line: check_library GPUCONV CALLS [gpu]. The samples are
+ * written as a PAM, which gpuconv filters. The library filters the same samples in views: interleaved, planar,
+ * transposed, padded, cropped, at the end of a page, in place. The result must be the same bytes, and no other byte may
+ * change. With `gpu`, contexts use a GPU, and most views are in its memory: managed memory, which the host sees too,
+ * or, with the stub in place of a GPU, any. */
 #include "base/random.h"
 #include "tests/lib/program.h"
 
@@ -351,7 +351,7 @@ static void report(const char *what, const struct setting *setting, const struct
 struct library {
     struct gpuconv_context *contexts[2];
     uint8_t *arenas[3];        /* for the input, the output, and the expected output */
-    uint8_t *device_arenas[2]; /* the same in the memory of a GPU; NULL: there is none */
+    uint8_t *device_arenas[2]; /* the same in the memory of a GPU, or NULL */
     void *streams[2];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contexts on a GPU, with the stub in place of one: what is refused, failures, floats, threads. The stub's device memory
- * is memory of the host. check_library.c compares random calls with the command line. */
+ * Contexts on a GPU, with the stub in place of one: what is refused, failures, floats, threads. The stub's device
+ * memory is memory of the host. check_library.c compares random calls with the command line. */
 #include "tests/lib/stub_device.h"
 
 #include <gpuconv.h>

@@ -94,8 +94,8 @@ void check_all_back(const struct image *image, const struct format *format, cons
 
 /* ---- Damage ---- */
 
-/* Decode, and expect success or failure, or either if EXPECTED is -1. A decoded picture has the samples of SAME, unless that is NULL.
- * The bytes stand in a block of their own size, so that a sanitizer sees a read past their end. */
+/* Decode, and expect success or failure, or either if EXPECTED is -1. A decoded picture has the samples of SAME, unless
+ * that is NULL. The bytes stand in a block of their own size, so that a sanitizer sees a read past their end. */
 void decode_copy(const struct codec *codec, const uint8_t *bytes, size_t size, int expected, const struct image *same,
                  const char *what, size_t at);
 

@@ -10,10 +10,10 @@
 
 /* How to make a file. */
 struct jpeg_recipe {
-    int width, height, components; /* 1, 3, or 4: CMYK */
-    int horizontal, vertical;      /* sampling factors of the first component, and of black; 0: 1 */
+    int width, height, components; /* 1, 3, or 4 of CMYK */
+    int horizontal, vertical;      /* sampling factors of the first component, and of black; 0 counts as 1 */
     int quality;
-    int scale;                      /* of the standard quantisers, in percent, instead of a quality; 0: by quality */
+    int scale;                      /* of the standard quantisers, in percent, instead of a quality, or 0 */
     int restart_mcus, restart_rows; /* one of them, or none */
     bool is_optimised;              /* its own Huffman tables */
     bool shares_tables;             /* all components use the same tables */
@@ -23,14 +23,14 @@ struct jpeg_recipe {
     int noise;    /* of the picture: 0, flat areas, to 255, noise alone */
     bool is_flat; /* all pixels are the same, instead */
     uint32_t seed;
-    uint32_t coefficients; /* above 0: random coefficients of this kind instead of a picture */
+    uint32_t coefficients; /* if above 0, random coefficients of this kind instead of a picture */
 };
 
 /* The bytes of a file. Release with free. */
 uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size);
 
-/* Decode with libjpeg-turbo to height x width pixels of 1, 3 or 4 bytes. Release with free. NULL: it refused the file,
- * or warned of what the codec libjpeg-turbo takes for damage. */
+/* Decode with libjpeg-turbo to height x width pixels of 1, 3 or 4 bytes. Release with free. NULL if it refused
+ * the file, or warned of what the codec libjpeg-turbo takes for damage. */
 uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int *width, int *height, int *components);
 
 #endif

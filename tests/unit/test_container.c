@@ -180,7 +180,7 @@ static void test_jpeg_append(void **state)
 static void test_index_of_pictures(void **state)
 {
     static const uint8_t file[] = {
-        'M',  'P',  'F',  0,    'M', 'M', 0, '*', 0, 0,  0, 8, /* the name; a TIFF block from byte 4, its directory at 8 */
+        'M',  'P',  'F',  0,    'M', 'M', 0, '*', 0, 0,  0, 8, /* the name; TIFF from byte 4, its directory at 8 */
         0,    1,    0xb0, 2,    0,   7,   0, 0,   0, 16, 0, 0,  0, 26, 0, 0, 0, 0, /* one field: 16 bytes at 26 */
         0,    1,    0,    1,    0,   0,   0, 5,   0, 0,  0, 42, 0, 0,  0, 0,       /* a preview of 5 bytes at 42 */
         0xff, 0xd8, 0xff, 0xd9, 1,   0xff};

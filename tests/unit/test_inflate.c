@@ -97,8 +97,8 @@ static void read_or_help(void *context, int64_t index, int thread)
         atomic_store(&reading->done, true);
 }
 
-/* Inflate in parts to OUT, on THREADS threads; 0: on one, which helps itself at random. Returns the number of bytes.
- * *END becomes the end of the stream. */
+/* Inflate in parts to OUT, on THREADS threads. If THREADS is 0, one thread takes parts at random. Returns the number of
+ * bytes. *END becomes the end of the stream. */
 static size_t inflate_in_parts(const uint8_t *stream, size_t size, const struct inflate_cut *cut, int threads,
                                uint64_t seed, uint8_t *out, size_t capacity, size_t *end)
 {

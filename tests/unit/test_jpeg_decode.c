@@ -21,7 +21,7 @@
 
 /* ---- Headers ---- */
 
-/* Read the headers of a file. False: unsupported. */
+/* Read the headers of a file. False if it is not supported. */
 static bool read_headers(const uint8_t *file, size_t size, struct jpeg_layout *layout, struct jpeg_scan *scan)
 {
     struct codec_info info = {0};
@@ -430,7 +430,7 @@ static void test_damage_is_declined(void **state)
         const char *bytes;
         size_t size;
         bool is_right;
-        int blocks; /* 0: one, without restart markers; else these markers are between them */
+        int blocks; /* with restart markers between them; 0 if there is one, without markers */
     } scans[] = {
         {"\x2b", 1, true, 0},              /* 00 1010 11 */
         {"\x28", 1, true, 0},              /* any bits may fill the byte */

@@ -401,7 +401,7 @@ static void test_floats_have_alpha(void **state)
 /* ---- Threads ---- */
 
 struct user {
-    struct gpuconv_context *context; /* NULL: one of its own */
+    struct gpuconv_context *context; /* NULL if it opens its own */
     struct gpuconv_filter *filters[4];
     uint8_t (*results)[SAMPLES];
     bool failed;

@@ -103,7 +103,8 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
     }
 }
 
-/* A pipeline keeps the plans of PLANNED_MAX recipes, and drops those of the one that was not used for the longest time. */
+/* A pipeline keeps the plans of PLANNED_MAX recipes. It drops those of the one that was not used for the longest
+ * time. */
 static void test_recipes_in_turn_need_no_new_plans(void **state)
 {
     (void)state;

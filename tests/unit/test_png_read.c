@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Readers of PNG, every row of the table that was built in: every kind of PNG against pixels computed here, files cut at
- * every byte and flipped at every bit, misplaced chunks. */
+ * Readers of PNG, every row of the table that was built in: every kind of PNG against pixels computed here, files cut
+ * at every byte and flipped at every bit, misplaced chunks. */
 #include "codec_files.h"
 
 #include "codec/gpu_files.h"

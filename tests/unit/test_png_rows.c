@@ -222,10 +222,10 @@ static void test_errors_are_the_same_in_every_step_and_build(void **state)
     static const struct {
         ptrdiff_t more; /* bytes than the rows have */
         size_t cut;     /* bytes of the stream */
-        int flipped;    /* byte of the stream, from the end if it is negative; 0: none */
-        int head;       /* the stream's first bytes; 0: as they should be */
+        int flipped;    /* byte of the stream, from the end if it is negative, or 0 */
+        int head;       /* the stream's first bytes, or 0 if they stay as they are */
         unsigned filter;
-        const char *words; /* NULL: it is read */
+        const char *words; /* NULL if it is read */
     } cases[] = {
         {.words = NULL},
         {.more = SPARE, .words = NULL},

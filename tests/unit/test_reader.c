@@ -24,7 +24,7 @@ enum { CHANNELS = 3, RAW_MORE = 5 };
 
 /* What a reader's calls share. */
 struct calls {
-    int multiple, fail_at; /* the row whose fetch fails; -1: none */
+    int multiple, fail_at; /* the row whose fetch fails, or -1 */
     bool fetches;
     atomic_int opened, closed;
     atomic_int fetched[4096], read[4096]; /* for each row */

@@ -30,7 +30,7 @@ struct record {
     atomic_int threads;   /* that have asked for jobs */
     atomic_int written;
     atomic_int reports;
-    int stop_after; /* jobs; 0: never */
+    int stop_after; /* jobs, or 0 if it never stops */
 };
 
 static const double work[JOBS] = {2, 5, 1, 5, 0}; /* of some jobs; the mean of these is 3.25 */

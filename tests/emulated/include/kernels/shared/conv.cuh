@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels other than those of filters with taps use of kernels/shared/conv.cuh, for the emulated GPU. The rest is about constant memory. */
+ * What kernels other than those of filters with taps use of kernels/shared/conv.cuh, for the emulated GPU. The rest is
+ * about constant memory. */
 #ifndef GPUCONV_CONV_CUH
 #define GPUCONV_CONV_CUH
 
