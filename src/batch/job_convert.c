@@ -20,19 +20,14 @@ static bool is_cpu_only(const struct job_worker *worker)
     return !worker->has_gpu || worker->recipe->choice == CHOICE_CPU;
 }
 
-/* The codec that will surely write the rows as they are filtered. NULL if the image may have to be whole, for a GPU or
- * to turn it upright. */
-static const struct codec *find_streaming_writer(const struct job_worker *worker, const struct conversion *conversion,
-                                                 const struct image *produced)
+/* Will the rows surely stream to ENCODER as they are filtered? Otherwise the image may have to be whole, for a GPU or to
+ * turn it upright. */
+static bool surely_streams(const struct job_worker *worker, const struct conversion *conversion,
+                           const struct codec *encoder)
 {
-    if (worker->settings->digests)
-        return NULL;
-    const struct codec *encoder =
-        codec_find_writer(conversion->result->output_format, produced, &conversion->codec, NULL);
     const bool stays = worker->settings->keep_orientation || conversion->metadata.orientation <= 1;
-    const bool streams = is_cpu_only(worker) && codec_reads_rows(&conversion->info) && stays && encoder != NULL &&
-                         codec_writes_rows(encoder);
-    return streams ? encoder : NULL;
+    return is_cpu_only(worker) && codec_reads_rows(&conversion->info) && stays && encoder != NULL &&
+           codec_writes_rows(encoder);
 }
 
 /* The bands of an image that streams, also if the chosen codec does not support it. Rows that change their depth count
@@ -77,60 +72,39 @@ static struct image produced_shape(const struct job_worker *worker, const struct
 enum { THREAD_BYTES = 1 << 19 };
 
 /* A stream needs the file, what the codecs say, bands, and its output. That is expected to be as large as the file;
- * more is reserved when it grows. A whole image needs more. The file then counts twice, as a decoder may copy it. Let S
- * be the bytes of the samples at the file's depth or at the image's, whichever is larger. The steps need at most:
+ * more is reserved when it grows. A whole image needs codec_whole_need, and the file counts twice, because a decoder may
+ * copy it. For a GPU the pipeline keeps the samples, the data of the file, and as much again as the samples for the
+ * stream of a PNG that the GPU encodes.
  *
- *   decode a PNG                      S, and S inflated
- *   decode row by row                 S, and what the codec says; 3 S bound the coefficients of a progressive JPEG
- *   decode fetched rows               S, S at the file's depth, and these rows, in whole units
- *   convert the depth, or turn it     S, and S
- *   filter                            S, and S; the larger one, where a filter changes the size
- *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
- *                                     from --compression 2 on 2 S more for filtered rows and a second stream
- *
- * So 4 S bound a decoder and 4.5 S an encoder, which follows it. What a codec says beyond 3 S for a reader, or 2 S for
- * a writer that gets rows, comes on top, as bands do. For a GPU the pipeline keeps S, the data of the file, and S for
- * the stream of a PNG that the GPU encodes.
- *
- * Metadata are held while all these steps run, in a buffer of up to twice their size. Written, they have at most twice
- * their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
+ * Metadata stay in memory while all these steps run, in a buffer of up to twice their size. Written, they have at most
+ * twice their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
 static struct job_memory estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size)
 {
     const struct codec_info *info = &conversion->info;
     const struct image *shape = &conversion->image;
     const struct image produced = produced_shape(worker, conversion);
-    const struct codec *encoder = find_streaming_writer(worker, conversion, &produced);
+    const struct format *format = conversion->result->output_format;
+    const struct codec *encoder =
+        worker->settings->digests ? NULL : codec_find_writer(format, &produced, &conversion->codec, NULL);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
-    const bool is_stream = codec_plan_stream(conversion->result->output_format, &conversion->codec) != NULL;
+    const bool is_stream = codec_plan_stream(format, &conversion->codec) != NULL;
     const size_t before = image_bytes(shape), after = image_bytes(&produced);
     struct job_memory need = {
         .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->recipe->linear ? sizeof(struct linear) : 0),
         .kept = is_cpu_only(worker) ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size,
     };
-    if (encoder != NULL) {
-        conversion->streaming =
-            need.image + codec_reader_need(info) + bands_need(worker, conversion, &produced) +
-            codec_writer_need(encoder, &produced, conversion->result->output_format, &conversion->codec);
-        const size_t largest = codec_file_bound(&produced, conversion->result->output_format, &conversion->codec);
+    if (surely_streams(worker, conversion, encoder)) {
+        const size_t largest = codec_file_bound(&produced, format, &conversion->codec);
+        conversion->streaming = need.image + codec_reader_need(info) + bands_need(worker, conversion, &produced) +
+                                codec_writer_need(encoder, &produced, format, &conversion->codec);
         need.image = conversion->streaming + codec_file_need(size < largest ? size : largest);
         need.largest = conversion->streaming + codec_file_need(largest + metadata);
         return need;
     }
-    const size_t own = (size_t)info->width * (size_t)info->height * (size_t)info->channels;
-    const size_t largest = own > image_samples(&produced) ? own : image_samples(&produced);
-    const size_t samples = (shape->bits > 8 || info->bits > 8 ? 2 : 1) * largest;
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
-    const size_t raw = info->codec->any_order ? codec_raw_bytes(info) * ((size_t)info->height + CODEC_UNIT_ROWS) : 0;
-    const struct format *format = conversion->result->output_format;
-    const size_t reader = codec_reader_need(info);
-    encoder = worker->settings->digests ? NULL : codec_find_writer(format, shape, &conversion->codec, NULL);
-    const size_t writer = encoder != NULL ? codec_writer_need(encoder, shape, format, &conversion->codec) : 0;
-    need.image += size + 4 * samples + (raw > 2 * samples ? raw - 2 * samples : 0) +
-                  (reader > 3 * samples ? reader - 3 * samples : 0) +
-                  (writer > 2 * samples ? writer - 2 * samples : 0) +
-                  (conversion->codec.compression > CODEC_COMPRESSION ? samples / 2 : 0) +
+    need.image += size + codec_whole_need(info, &produced, encoder, format, &conversion->codec) +
                   (worker->recipe->chain->count > 0
                        ? pipeline_stream_need(worker->recipe, worker->resources.pool, shape, &image, &sink)
                        : 0);

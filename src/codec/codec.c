@@ -2,9 +2,7 @@
 #include "codec/codec_internal.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/parallel.h"
-#include "base/round.h"
 #include "image/stream.h"
 
 #include <limits.h>
@@ -255,15 +253,12 @@ bool codec_choose_reader(struct codec_info *info, const struct codec_settings *s
     return false;
 }
 
-const struct codec *codec_find_substitute(const struct codec_input *input, struct error *error)
+const struct codec *codec_find_substitute(const struct codec_info *info, struct error *error)
 {
-    const struct codec_info *info = input->info;
     const struct image shape = file_shape(info);
-    const struct codec *codec = best_reader(info, NULL, true);
-    if (codec == NULL) {
+    const struct codec *codec = info->codec->may_fall_back ? best_reader(info, NULL, true) : info->codec;
+    if (codec == NULL)
         report_limits(best_reader(info, NULL, false), &shape, NULL, error);
-        error_add_subject(error, input->name);
-    }
     return codec;
 }
 
@@ -292,10 +287,8 @@ static bool check_sides(const struct image *shape, const struct format *format, 
                      larger != NULL ? larger->name : "");
 }
 
-/* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
- * background. Grey becomes RGB where FORMAT holds no grey. */
-static struct image converted_shape(const struct image *shape, const struct format *format,
-                                    const struct codec_settings *settings)
+struct image codec_converted_shape(const struct image *shape, const struct format *format,
+                                   const struct codec_settings *settings)
 {
     struct image converted = *shape;
     converted.samples = NULL;
@@ -348,7 +341,7 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
     }
     if (!check_sides(shape, format, error))
         return NULL;
-    if (!format->holds_colour && converted_shape(shape, format, settings).channels > 1) {
+    if (!format->holds_colour && codec_converted_shape(shape, format, settings).channels > 1) {
         error_set(error, ERROR_WORK, "%s files are grey, and the image has colours; write a .ppm, .pnm or .pam",
                   format->name);
         return NULL;
@@ -438,7 +431,7 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
 static bool convert_rows(const struct image *rows, const struct format *format, const struct codec_settings *settings,
                          struct image *converted, struct image *copy, struct error *error)
 {
-    const struct image wanted = converted_shape(rows, format, settings);
+    const struct image wanted = codec_converted_shape(rows, format, settings);
     *converted = *rows;
     *copy = (struct image){0};
     if (wanted.channels != rows->channels) {
@@ -453,43 +446,6 @@ static bool convert_rows(const struct image *rows, const struct format *format, 
     image_free(&composed);
     *converted = *copy;
     return done;
-}
-
-size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
-                         const struct codec_settings *settings)
-{
-    const struct image converted = converted_shape(shape, format, settings);
-    return codec->functions->writer_need != NULL
-               ? codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool))
-               : 0;
-}
-
-/* A PNM has the bytes of its rows, and a PNG at most these, a filter for each row and the heads of stored blocks. A
- * sample of a JPEG, in whole units, takes at most a byte up to quality 90. Above, a coefficient of 8 bits has a code of
- * at most 10 bits. More of the 64 cannot be larger, because the sum of their squares is at most 64 x 128^2. */
-size_t codec_file_bound(const struct image *shape, const struct format *format, const struct codec_settings *settings)
-{
-    enum { OTHER = 1 << 16 };
-    const struct image converted = converted_shape(shape, format, settings);
-    const size_t unit = (size_t)format->unit_rows, height = round_up((size_t)shape->height, unit);
-    const size_t samples = round_up((size_t)shape->width, unit) * height * image_pixel_bytes(&converted);
-    return (settings->quality <= 90 || !format->is_lossy ? samples + samples / 1024 : 9 * samples / 4) + height + OTHER;
-}
-
-/* A small buffer of a file doubles as needed; while it is copied, both are in memory. A large one is moved, grows by
- * quarters, and occupies only the pages that are written. */
-size_t codec_file_need(size_t size)
-{
-    enum { FIRST = 1 << 18 };
-    size_t need = FIRST;
-    while (need < size)
-        need += need < MEMORY_COPIED_MAX ? need : need / 4;
-    return need;
-}
-
-bool codec_may_grow(const struct codec_settings *settings, size_t size, struct error *error)
-{
-    return settings->may_grow == NULL || settings->may_grow(settings->context, codec_file_need(size), error);
 }
 
 /* Convert ROWS to what the codec gets, and let it encode them, or write them if it encodes nothing. */
@@ -525,7 +481,7 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         .codec = codec_find_writer(format, shape, settings, error),
         .format = format,
         .settings = settings,
-        .shape = converted_shape(shape, format, settings),
+        .shape = codec_converted_shape(shape, format, settings),
     };
     if (writer->codec == NULL ||
         !writer->codec->functions->writer_open(writer, thread_pool_threads(settings->pool), error))

@@ -208,33 +208,40 @@ bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const str
 bool codec_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
                   uint8_t **bytes, size_t *size, struct error *error);
 
-/* ---- Row by row ---- */
+/* ---- Memory: upper bounds in bytes ---- */
 
-/* Will this file be read row by row, even if the chosen codec does not support it? */
-bool codec_reads_rows(const struct codec_info *info);
-
-/* Bytes of memory that the reader of a file holds at most, besides the file and the whole image; 0: what job_convert.c
- * allows for any. */
+/* What the reader of a file takes, besides the file and the image. */
 size_t codec_reader_need(const struct codec_info *info);
 
-/* Bytes of memory more with which its reader is faster. It takes them if the settings allow so many. */
+/* The extra memory that makes its reader faster. The reader takes it if the settings allow so much. */
 size_t codec_reader_extra(const struct codec_info *info, const struct codec_settings *settings);
 
-/* Bytes of a row of this file at most, as fetched; 0: there is no fetch. */
+/* A fetched row of this file, or 0 if its rows are not fetched. */
 size_t codec_raw_bytes(const struct codec_info *info);
 
-/* Bytes of memory that CODEC, which writes row by row, holds at most for an image of SHAPE, besides the file. */
+/* What CODEC, which writes row by row, takes for an image of SHAPE, besides the file. */
 size_t codec_writer_need(const struct codec *codec, const struct image *shape, const struct format *format,
                          const struct codec_settings *settings);
 
-/* The most bytes of a file of FORMAT that is written row by row, without metadata, or of such rows in it. */
+/* A file of FORMAT that is written row by row, without metadata, or such rows in it. */
 size_t codec_file_bound(const struct image *shape, const struct format *format, const struct codec_settings *settings);
 
-/* Bytes of memory that a file of SIZE bytes has taken at most while it grew. */
+/* What a file of SIZE bytes has taken while it grew. */
 size_t codec_file_need(size_t size);
 
 /* May a file grow to SIZE bytes, as settings->may_grow says? If not, ERROR says why. */
 bool codec_may_grow(const struct codec_settings *settings, size_t size, struct error *error);
+
+/* What it takes to decode a file at once, and to encode the image as FORMAT at once, when filters have made it one of
+ * SHAPE: images, the decoder's copy of the file excepted, and the new file. If ENCODER is NULL, the image is not
+ * encoded. */
+size_t codec_whole_need(const struct codec_info *info, const struct image *shape, const struct codec *encoder,
+                        const struct format *format, const struct codec_settings *settings);
+
+/* ---- Row by row ---- */
+
+/* Will this file be read row by row, even if the chosen codec does not support it? */
+bool codec_reads_rows(const struct codec_info *info);
 
 /* Open a reader of the chosen codec. If that does not support the file, open one of the best codec that supports every
  * file. Either decode the file with it or, if it has a source.read, let a stream read its rows. Release it with

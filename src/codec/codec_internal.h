@@ -8,9 +8,14 @@
 
 #include "codec/codec.h"
 
-/* The best codec that reads the file, if the chosen one does not support it. NULL is an error: the file is too large
- * for all others. */
-const struct codec *codec_find_substitute(const struct codec_input *input, struct error *error);
+/* The codec that reads the file if the chosen one does not support it; the chosen one itself if that supports every
+ * file. NULL is an error: the file is too large for all others. */
+const struct codec *codec_find_substitute(const struct codec_info *info, struct error *error);
+
+/* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
+ * background. Grey becomes RGB where FORMAT holds no grey. */
+struct image codec_converted_shape(const struct image *shape, const struct format *format,
+                                   const struct codec_settings *settings);
 
 /* Report that the data cannot be decoded. REASON is the library's message, or NULL. Returns false. */
 bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error);

@@ -25,43 +25,10 @@ static bool reads_rows(const struct codec *codec, const struct codec_info *info)
     return codec->functions->reader_open != NULL && !info->interlaced;
 }
 
-/* The codec that reads the file if the chosen one does not support it; NULL if none does. */
-static const struct codec *find_substitute(const struct codec_info *info)
-{
-    const struct codec_input input = {.name = "", .info = info};
-    return info->codec->may_fall_back ? codec_find_substitute(&input, NULL) : info->codec;
-}
-
 bool codec_reads_rows(const struct codec_info *info)
 {
-    const struct codec *substitute = find_substitute(info);
+    const struct codec *substitute = codec_find_substitute(info, NULL);
     return reads_rows(info->codec, info) && (substitute == NULL || reads_rows(substitute, info));
-}
-
-static size_t reader_need(const struct codec *codec, const struct codec_info *info)
-{
-    return codec->functions->reader_need != NULL ? codec->functions->reader_need(info) : 0;
-}
-
-size_t codec_reader_need(const struct codec_info *info)
-{
-    const struct codec *substitute = find_substitute(info);
-    const size_t need = reader_need(info->codec, info);
-    const size_t other = substitute != NULL ? reader_need(substitute, info) : 0;
-    return need > other ? need : other;
-}
-
-size_t codec_reader_extra(const struct codec_info *info, const struct codec_settings *settings)
-{
-    const struct codec_functions *functions = info->codec->functions;
-    return functions->reader_extra != NULL && codec_reads_rows(info) ? functions->reader_extra(info, settings) : 0;
-}
-
-/* Components of a JPEG are fetched in whole units of up to 32 samples, and rows of a PNG with a byte for the filter. */
-size_t codec_raw_bytes(const struct codec_info *info)
-{
-    const size_t sample = info->bits > 8 ? 2 : 1;
-    return info->codec->fetches ? ((size_t)info->width + 31) * (size_t)info->channels * sample + 1 : 0;
 }
 
 /* ---- Readers ---- */
@@ -110,8 +77,11 @@ bool codec_reader_open(struct codec_reader *reader, const struct codec_input *in
     if (!reader->unsupported)
         return false;
     codec_reader_close(reader);
-    const struct codec *codec = codec_find_substitute(input, error);
-    return codec != NULL && open_reader(reader, input, codec, error);
+    const struct codec *codec = codec_find_substitute(input->info, error);
+    if (codec != NULL)
+        return open_reader(reader, input, codec, error);
+    error_add_subject(error, input->name);
+    return false;
 }
 
 void codec_reader_close(struct codec_reader *reader)

@@ -475,14 +475,14 @@ static int strip_rows(const struct image *shape)
     return rows < 1 ? 1 : rows < (size_t)shape->height ? (int)rows : shape->height;
 }
 
-/* The strip, its copy with differences, and its compressed bytes; and lists of strips. */
+/* The strip, its copy with differences, and its compressed bytes; lists of strips; and the compressor. For level 9
+ * libtiff takes libdeflate's level 10, which searches in 9 MB. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
-    enum { OTHER = 1 << 20, LISTS = 64 };
-    const size_t row = image_row_bytes(shape);
-    (void)settings;
+    enum { OTHER = 1 << 20, SEARCH = 9 << 20, LISTS = 64 };
+    const size_t row = image_row_bytes(shape), fixed = settings->compression == 9 ? OTHER + SEARCH : OTHER;
     (void)threads;
-    return OTHER + 4 * row * (size_t)strip_rows(shape) + LISTS * (size_t)(shape->height / strip_rows(shape) + 1);
+    return fixed + 4 * row * (size_t)strip_rows(shape) + LISTS * (size_t)(shape->height / strip_rows(shape) + 1);
 }
 
 static bool report_unwritten(const struct tiff_writer *state, struct error *error)

@@ -278,16 +278,17 @@ static bool encoding_open(struct encoding *encoding, int threads)
            png_file_begin(&encoding->file, &encoding->shape);
 }
 
-/* A thread's rows are those of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, and
- * a second stream, are in memory, too. */
+/* A thread has the rows of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, a second
+ * stream and libdeflate's compressor are in memory, too. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
 {
-    enum { OTHER = 1 << 19 }; /* the compressor, and what deflate_bound adds */
+    /* The first is a thread's compressor, and what deflate_bound adds. */
+    enum { OTHER = 1 << 19, LIBDEFLATE = 1 << 20 };
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < PNG_BAND_BYTES ? PNG_BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;
     const size_t bands = (rows - 1) / max + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
-    return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows : 0) + used * thread;
+    return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows + LIBDEFLATE : 0) + used * thread;
 }
 
 static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)

@@ -146,4 +146,20 @@ static bool encode(const struct image *image, const struct format *format, const
     return true;
 }
 
-const struct codec_functions stb = {.decode = decode_file, .encode = encode};
+/* The states of stb's decoders and, for writing, of libdeflate. codec_whole_need has bounds for the picture's size. */
+static size_t reader_need(const struct codec_info *info)
+{
+    (void)info;
+    return 1 << 17;
+}
+
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+{
+    (void)shape;
+    (void)settings;
+    (void)threads;
+    return 1 << 18;
+}
+
+const struct codec_functions stb = {
+    .decode = decode_file, .encode = encode, .reader_need = reader_need, .writer_need = writer_need};

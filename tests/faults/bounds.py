@@ -117,6 +117,17 @@ def test_wide(program):
         check_need(start, [program, "--quiet", "--threads", "2", "identity", "wide.jpg", "o.png"], "65500 x 8")
 
 
+def test_outputs(program):
+    """What writers need besides rows: for a whole picture that is larger than its file, and for the highest level."""
+    write("passes.png", interlaced(300, 200))
+    write("noise.png", noise(900, 600, 3, 8))
+    start = peak([program, "--version"])[1]
+    for codec, options in (("libwebp", ["--lossless", "resize:300%:box", "passes.png", "o.webp"]),
+                           ("libtiff", ["--compression", "9", "identity", "noise.png", "o.tif"])):
+        if has_codec(program, codec):
+            check_need(start, [program, "--quiet", "--threads", "1", *options], codec)
+
+
 def test_resizes(program):
     """A row or a column that becomes a few pixels takes 140 bytes for each of its pixels, as SECURITY.md says."""
     start = peak([program, "--version"])[1]
@@ -210,4 +221,4 @@ def test_tiff(program):
         check(most is None or need <= most * MEBI, f"{name}: needs {need / MEBI:.1f} MiB")
 
 
-main([test_bounds, test_threads, test_wide, test_resizes, test_stream, test_tiff, test_growth])
+main([test_bounds, test_threads, test_wide, test_outputs, test_resizes, test_stream, test_tiff, test_growth])
