@@ -34,41 +34,54 @@ static size_t head_bytes(const struct tiff_directory *directory)
     return directory->wide ? 8 : 2;
 }
 
-bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory)
+void tiff_open_damaged_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory)
 {
     const size_t head = head_bytes(first), size = first->size;
     *directory = *first;
-    if (at < 8 || at > size || size - at < head)
-        return false;
+    directory->count = 0;
+    directory->next = 0;
+    directory->is_cut = at < 8 || at > size || size - at < head;
+    if (directory->is_cut)
+        return;
     directory->at = (size_t)at + head;
     const uint64_t count = read_number(first->bytes + at, head, first->big);
-    const size_t left = size - directory->at;
-    if (count > left / entry_bytes(first))
-        return false;
-    directory->count = (size_t)count;
+    const size_t left = size - directory->at, there = left / entry_bytes(first);
+    directory->is_cut = count > there;
+    directory->count = directory->is_cut ? there : (size_t)count;
     const size_t end = directory->count * entry_bytes(first);
-    directory->next =
-        left - end >= word(first) ? read_number(first->bytes + directory->at + end, word(first), first->big) : 0;
-    return true;
+    if (left - end >= word(first))
+        directory->next = read_number(first->bytes + directory->at + end, word(first), first->big);
+}
+
+void tiff_open_damaged(const uint8_t *bytes, size_t size, struct tiff_directory *directory)
+{
+    const bool big = size > 0 && bytes[0] == 'M';
+    const struct tiff_directory file = {
+        .bytes = bytes, .size = size, .big = big, .wide = size >= 4 && read_number(bytes + 2, 2, big) == 43};
+    const size_t place = file.wide ? 8 : 4, head = place + word(&file);
+    tiff_open_damaged_at(&file, size >= head ? read_number(bytes + place, word(&file), big) : 0, directory);
+}
+
+bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory)
+{
+    tiff_open_damaged_at(first, at, directory);
+    return !directory->is_cut;
 }
 
 bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory)
 {
-    const bool big = bytes[0] == 'M';
-    const struct tiff_directory file = {
-        .bytes = bytes, .size = size, .big = big, .wide = read_number(bytes + 2, 2, big) == 43};
-    const size_t place = file.wide ? 8 : 4;
-    return size >= place + word(&file) && (!file.wide || read_number(bytes + 4, 4, big) == (big ? 0x80000 : 8)) &&
-           tiff_open_at(&file, read_number(bytes + place, word(&file), big), directory);
+    tiff_open_damaged(bytes, size, directory);
+    return !directory->is_cut &&
+           (!directory->wide || read_number(bytes + 4, 4, directory->big) == (directory->big ? 0x80000 : 8));
 }
 
 /* ---- Entries ---- */
 
-/* Bytes of a value of TYPE, 0 for an unknown one (TIFF 6.0, section 2; BigTIFF adds 16 to 18). */
+/* Bytes of a value of TYPE, or 0 if it is unknown. */
 static size_t type_bytes(unsigned type)
 {
     static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
-    return type < sizeof sizes ? sizes[type] : 0;
+    return type < sizeof sizes ? sizes[type] : type == TIFF_TYPE_UTF8 ? 1 : 0;
 }
 
 size_t tiff_start(const struct tiff_directory *directory)
@@ -117,8 +130,9 @@ bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff
 uint64_t tiff_number(const struct tiff_directory *directory, const struct tiff_entry *entry, size_t index)
 {
     const size_t each = type_bytes(entry->type);
-    const bool is_whole = entry->type == 1 || entry->type == 3 || entry->type == 4 || entry->type == 13 ||
-                          entry->type == 16 || entry->type == 18;
+    const unsigned type = entry->type;
+    const bool is_whole = type == TIFF_TYPE_BYTE || type == TIFF_TYPE_SHORT || type == TIFF_TYPE_LONG ||
+                          type == TIFF_TYPE_IFD || type == TIFF_TYPE_LONG8 || type == TIFF_TYPE_IFD8;
     return is_whole && index < entry->count ? read_number(entry->value + index * each, each, directory->big) : 0;
 }
 

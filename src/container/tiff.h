@@ -45,9 +45,26 @@ enum tiff_tag {
     TIFF_TAG_XMP = 700,
     TIFF_TAG_IPTC = 33723,
     TIFF_TAG_PHOTOSHOP = 34377,
+    TIFF_TAG_EXIF = 34665, /* the place of a directory, as the next two */
+    TIFF_TAG_GPS = 34853,
+    TIFF_TAG_INTEROP = 40965,
     TIFF_TAG_ICC = 34675,
     TIFF_TAG_LAYERS = 37724, /* of Photoshop: ImageSourceData */
     TIFF_TAG_DNG = 50706,    /* DNGVersion */
+};
+
+/* The types of values (TIFF 6.0, section 2; EXIF 3.0, 4.6.2; the last two but one are BigTIFF's). */
+enum tiff_type {
+    TIFF_TYPE_BYTE = 1,
+    TIFF_TYPE_SHORT = 3,
+    TIFF_TYPE_LONG = 4,
+    TIFF_TYPE_RATIONAL = 5,
+    TIFF_TYPE_UNDEFINED = 7,
+    TIFF_TYPE_SIGNED_RATIONAL = 10,
+    TIFF_TYPE_IFD = 13,
+    TIFF_TYPE_LONG8 = 16,
+    TIFF_TYPE_IFD8 = 18,
+    TIFF_TYPE_UTF8 = 129,
 };
 
 enum { TIFF_WHITE_IS_0, TIFF_BLACK_IS_0, TIFF_RGB, TIFF_PALETTE, TIFF_CMYK = 5, TIFF_YCBCR = 6 };
@@ -74,6 +91,7 @@ struct tiff_directory {
     size_t size;
     bool big, wide;   /* big-endian; BigTIFF */
     size_t at, count; /* of its entries */
+    bool is_cut;      /* the file ends before the last of its entries, which are not counted */
     uint64_t next;    /* the place of the next directory, or 0 */
 };
 
@@ -83,7 +101,7 @@ struct tiff_entry {
     unsigned tag, type;
     size_t count;
     const uint8_t *value;
-    size_t size; /* bytes of the value */
+    size_t size; /* bytes of the value; 0 if the type is unknown, or if it is longer than the file */
 };
 
 /* The first picture of a file. */
@@ -106,10 +124,15 @@ static inline size_t tiff_cell_row(const struct tiff_header *header)
     return ((size_t)header->cell_width * samples * (size_t)header->bits + 7) / 8;
 }
 
-/* Open the first directory of a file with the first bytes of a TIFF, or the one at AT. Returns false if it is not in
- * the file. */
+/* Open the first directory of a file with the first bytes of a TIFF, or the one at AT. Returns false if it is not whole
+ * in the file. */
 bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
+
+/* The same for a block that may be damaged: its directories may be cut. Each has as many entries as are there, or none.
+ * Its first bytes are not checked. */
+void tiff_open_damaged(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
+void tiff_open_damaged_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
 
 /* The places of a directory and after it. Its values may be anywhere. */
 size_t tiff_start(const struct tiff_directory *directory);

@@ -263,9 +263,8 @@ static void note_lists(struct walk *walk, const struct tiff_directory *directory
 /* Does an entry refer to directories? */
 static bool has_directories(const struct tiff_entry *entry)
 {
-    enum { TYPE_IFD = 13, TYPE_IFD8 = 18, TAG_EXIF = 34665, TAG_GPS = 34853, TAG_INTEROP = 40965 };
-    return entry->tag == TIFF_TAG_DIRECTORIES || entry->tag == TAG_EXIF || entry->tag == TAG_GPS ||
-           entry->tag == TAG_INTEROP || entry->type == TYPE_IFD || entry->type == TYPE_IFD8;
+    return entry->tag == TIFF_TAG_DIRECTORIES || entry->tag == TIFF_TAG_EXIF || entry->tag == TIFF_TAG_GPS ||
+           entry->tag == TIFF_TAG_INTEROP || entry->type == TIFF_TYPE_IFD || entry->type == TIFF_TYPE_IFD8;
 }
 
 /* Is there a picture in a directory that is no smaller size of the first one? */

@@ -7,91 +7,57 @@
 
 #include <string.h>
 
+/* Tags of other directories than the image's. */
 enum tag {
-    TAG_INTEROP_INDEX = 0x0001, /* in DIRECTORY_INTEROP */
-    TAG_WIDTH = 0x0100,
-    TAG_HEIGHT = 0x0101,
-    TAG_ORIENTATION = 0x0112,
-    TAG_X_RESOLUTION = 0x011a,
-    TAG_Y_RESOLUTION = 0x011b,
-    TAG_EXIF = 0x8769,
-    TAG_GPS = 0x8825,
+    TAG_INTEROP_INDEX = 0x0001,
     TAG_COLOUR_SPACE = 0xa001,
     TAG_SUBJECT_AREA = 0x9214,
     TAG_EXIF_WIDTH = 0xa002,
     TAG_EXIF_HEIGHT = 0xa003,
-    TAG_INTEROP = 0xa005,
     TAG_FOCAL_X_RESOLUTION = 0xa20e, /* both are of the focal plane */
     TAG_FOCAL_Y_RESOLUTION = 0xa20f,
     TAG_SUBJECT_LOCATION = 0xa214,
 };
 
-/* A block of bytes that may be damaged. */
-struct tiff {
-    const uint8_t *bytes;
-    size_t size;
-    bool big;  /* big-endian */
-    bool wide; /* BigTIFF, whose places and counts have 8 bytes; what is built of it is no BigTIFF */
+/* A block of bytes that may be damaged. What is built of it is no BigTIFF. */
+struct block {
+    struct tiff_directory directories[DIRECTORIES]; /* those that are missing have no entries */
+    size_t kept[DIRECTORIES];                       /* the number of entries that are kept */
     bool turned;
     struct metadata *metadata; /* notes what is left out */
-    size_t at[DIRECTORIES];    /* the place of each directory; 0: there is none */
-    size_t count[DIRECTORIES]; /* the number of entries that are kept */
     size_t text_bytes;         /* in the texts that are kept */
 };
 
-enum { TIFF_HEADER = 8, ENTRY = 12, WIDE_ENTRY = 20 };
+enum { TIFF_HEADER = 8, ENTRY = 12 };
 
-/* A place or a count. One that is too large for 32 bits becomes the largest, which is in no block. */
-static uint32_t read_place(const struct tiff *tiff, const uint8_t *bytes)
-{
-    if (!tiff->wide)
-        return bytes_number(bytes, 4, tiff->big);
-    const uint32_t high = bytes_number(bytes + (tiff->big ? 0 : 4), 4, tiff->big);
-    return high > 0 ? UINT32_MAX : bytes_number(bytes + (tiff->big ? 4 : 0), 4, tiff->big);
-}
-
-/* One entry of a directory. */
+/* An entry that is kept. */
 struct entry {
-    unsigned tag, type;
-    uint32_t count;
-    const uint8_t *value;
-    size_t size; /* bytes of the value */
+    struct tiff_entry of;
     bool is_text;
-    enum exif_directory directory; /* the directory that it refers to; DIRECTORY_IMAGE: none */
-    size_t at;                     /* the place of that directory */
+    enum exif_directory below; /* the directory that it refers to; DIRECTORY_IMAGE if it refers to none */
 };
 
 /* A walk over the entries of a directory. */
 struct walk {
-    const struct tiff *tiff;
+    const struct block *block;
     enum exif_directory directory;
-    size_t at, left;         /* the next entry, and the number of entries from there on */
-    size_t budget;           /* limit of the bytes of values, because values may overlap and must not take long */
+    size_t next, budget;     /* the next entry; the bytes of values, which may overlap and must not take long */
     uint8_t seen[65536 / 8]; /* a bit for each tag that was met */
 };
 
-/* Begin a walk over a directory. A missing directory has no entries. */
-static void walk_begin(struct walk *walk, const struct tiff *tiff, enum exif_directory directory)
+static struct walk walk_begin(const struct block *block, enum exif_directory directory)
 {
-    const size_t at = tiff->at[directory];
-    const size_t head = tiff->wide ? 8 : 2;
-    *walk = (struct walk){.tiff = tiff, .directory = directory, .at = at + head, .budget = tiff->size};
-    if (at < TIFF_HEADER || at > tiff->size || tiff->size - at < head)
-        return;
-    const uint8_t *count = tiff->bytes + at;
-    const size_t claimed = tiff->wide ? read_place(tiff, count) : bytes_number(count, 2, tiff->big);
-    const size_t there = (tiff->size - at - head) / (tiff->wide ? WIDE_ENTRY : ENTRY);
-    walk->left = claimed < there ? claimed : there;
+    return (struct walk){.block = block, .directory = directory, .budget = block->directories[directory].size};
 }
 
 /* The directory that an entry refers to, or DIRECTORY_IMAGE if it refers to none. */
 static enum exif_directory directory_below(enum exif_directory directory, unsigned tag)
 {
-    if (directory == DIRECTORY_IMAGE && tag == TAG_EXIF)
+    if (directory == DIRECTORY_IMAGE && tag == TIFF_TAG_EXIF)
         return DIRECTORY_EXIF;
-    if (directory == DIRECTORY_IMAGE && tag == TAG_GPS)
+    if (directory == DIRECTORY_IMAGE && tag == TIFF_TAG_GPS)
         return DIRECTORY_GPS;
-    if (directory == DIRECTORY_EXIF && tag == TAG_INTEROP)
+    if (directory == DIRECTORY_EXIF && tag == TIFF_TAG_INTEROP)
         return DIRECTORY_INTEROP;
     return DIRECTORY_IMAGE;
 }
@@ -99,95 +65,81 @@ static enum exif_directory directory_below(enum exif_directory directory, unsign
 /* Is the entry carried? Its text may be cut. */
 static bool entry_judge(struct walk *walk, struct entry *entry)
 {
-    struct metadata *metadata = walk->tiff->metadata;
-    if (walk->tiff->turned && walk->directory == DIRECTORY_EXIF &&
-        (entry->tag == TAG_SUBJECT_AREA || entry->tag == TAG_SUBJECT_LOCATION))
+    struct metadata *metadata = walk->block->metadata;
+    const unsigned tag = entry->of.tag;
+    if (walk->block->turned && walk->directory == DIRECTORY_EXIF &&
+        (tag == TAG_SUBJECT_AREA || tag == TAG_SUBJECT_LOCATION))
         return false;
-    const uint32_t count = entry->count;
-    const enum exif_action action =
-        exif_judge(metadata, walk->directory, entry->tag, entry->type, &entry->count, entry->value);
-    entry->size = (size_t)entry->count * exif_type_size(entry->type);
+    const size_t size = entry->of.size;
+    const enum exif_action action = exif_judge(metadata, walk->directory, &entry->of);
     entry->is_text = action == EXIF_TEXT;
-    if (action == EXIF_UNKNOWN || entry->count < count)
+    if (action == EXIF_UNKNOWN || entry->of.size < size)
         metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
     if (action == EXIF_LONG)
         metadata_drop(metadata, METADATA_EXIF, METADATA_NEEDS_KEEP_TEXT);
     return action == EXIF_CARRIED || action == EXIF_TEXT;
 }
 
-/* Read the entry at BYTES. Returns false if it cannot be kept. */
-static bool entry_read(struct walk *walk, const uint8_t *bytes, struct entry *entry)
+/* Is the entry kept? IS_THERE says whether its value is in the block. */
+static bool entry_take(struct walk *walk, bool is_there, struct entry *entry)
 {
-    const struct tiff *tiff = walk->tiff;
-    *entry = (struct entry){
-        .tag = bytes_number(bytes, 2, tiff->big),
-        .type = bytes_number(bytes + 2, 2, tiff->big),
-        .count = read_place(tiff, bytes + 4),
-        .value = bytes + (tiff->wide ? 12 : 8),
-    };
-    const bool is_wide = tiff->wide && (entry->type == TYPE_LONG8 || entry->type == TYPE_IFD8); /* of places only */
-    entry->size = (size_t)entry->count * (is_wide ? 8 : exif_type_size(entry->type));
-    if (entry->size == 0 || entry->size > walk->budget)
+    const struct tiff_directory *directory = &walk->block->directories[walk->directory];
+    const struct tiff_entry *of = &entry->of;
+    const bool is_place8 = of->type == TIFF_TYPE_LONG8 || of->type == TIFF_TYPE_IFD8;
+    if (of->size == 0 || of->size > walk->budget ||
+        (of->type >= TIFF_TYPE_LONG8 && of->type <= TIFF_TYPE_IFD8 && !(is_place8 && directory->wide)))
         return false;
-    walk->budget -= entry->size;
-    if (entry->size > (tiff->wide ? 8 : 4)) {
-        const size_t at = read_place(tiff, entry->value);
-        if (at > tiff->size || entry->size > tiff->size - at)
-            return false;
-        entry->value = tiff->bytes + at;
-    }
-    entry->directory = directory_below(walk->directory, entry->tag);
-    if (entry->directory == DIRECTORY_IMAGE)
-        return !is_wide && entry_judge(walk, entry);
-    entry->at = is_wide ? read_place(tiff, entry->value) : bytes_number(entry->value, 4, tiff->big);
-    return (entry->type == TYPE_LONG || entry->type == TYPE_IFD || is_wide) && entry->count == 1 &&
-           tiff->count[entry->directory] > 0;
+    walk->budget -= of->size;
+    if (!is_there)
+        return false;
+    entry->below = directory_below(walk->directory, of->tag);
+    if (entry->below == DIRECTORY_IMAGE)
+        return !is_place8 && entry_judge(walk, entry);
+    return (of->type == TIFF_TYPE_LONG || of->type == TIFF_TYPE_IFD || is_place8) && of->count == 1 &&
+           walk->block->kept[entry->below] > 0;
 }
 
 /* Step to the next entry that is kept. If several entries have one tag, only the first counts. */
 static bool walk_next(struct walk *walk, struct entry *entry)
 {
-    while (walk->left > 0) {
-        const uint8_t *bytes = walk->tiff->bytes + walk->at;
-        const unsigned tag = bytes_number(bytes, 2, walk->tiff->big), bit = 1u << (tag & 7);
+    const struct tiff_directory *directory = &walk->block->directories[walk->directory];
+    while (walk->next < directory->count) {
+        *entry = (struct entry){.is_text = false};
+        const bool is_there = tiff_read_entry(directory, walk->next++, &entry->of);
+        const unsigned tag = entry->of.tag, bit = 1u << (tag & 7);
         const bool again = walk->seen[tag >> 3] & bit;
-        walk->at += walk->tiff->wide ? WIDE_ENTRY : ENTRY;
-        walk->left--;
         walk->seen[tag >> 3] |= (uint8_t)bit;
-        if (!again && entry_read(walk, bytes, entry))
+        if (!again && entry_take(walk, is_there, entry))
             return true;
     }
     return false;
 }
 
 /* Open a block: find its directories, and count the entries of each that are kept. Returns false if there are none. */
-static bool tiff_open(const uint8_t *bytes, size_t size, struct tiff *tiff)
+static bool block_open(const uint8_t *bytes, size_t size, struct block *block)
 {
-    struct walk walk;
+    struct tiff_directory *directories = block->directories;
     struct entry entry;
-    tiff->bytes = bytes;
-    tiff->size = size;
-    tiff->big = size > 0 && bytes[0] == 'M';
-    tiff->wide = size >= 2 * TIFF_HEADER && bytes_number(bytes + 2, 2, tiff->big) == 43;
-    if (size < TIFF_HEADER || (!tiff->wide && memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
+    tiff_open_damaged(bytes, size, &directories[DIRECTORY_IMAGE]);
+    if (size < TIFF_HEADER || (!directories->wide && memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
         return false;
-    tiff->at[DIRECTORY_IMAGE] = read_place(tiff, bytes + (tiff->wide ? 8 : 4));
     for (int d = 0; d < DIRECTORIES; d++)
-        tiff->count[d] = 1; /* not known yet; 0 would mean that it is empty */
+        block->kept[d] = 1; /* not known yet; 0 would mean that it is empty */
     for (int d = 0; d < DIRECTORIES; d++) {
-        walk_begin(&walk, tiff, (enum exif_directory)d);
+        struct walk walk = walk_begin(block, (enum exif_directory)d);
         while (walk_next(&walk, &entry))
-            if (entry.directory != DIRECTORY_IMAGE)
-                tiff->at[entry.directory] = entry.at;
+            if (entry.below != DIRECTORY_IMAGE)
+                tiff_open_damaged_at(directories, tiff_number(&directories[d], &entry.of, 0),
+                                     &directories[entry.below]);
     }
     for (int d = DIRECTORIES - 1; d >= 0; d--) { /* upwards: an entry that refers to an empty directory is dropped */
         size_t count = 0;
-        walk_begin(&walk, tiff, (enum exif_directory)d);
+        struct walk walk = walk_begin(block, (enum exif_directory)d);
         for (; walk_next(&walk, &entry); count++)
-            tiff->text_bytes += entry.is_text ? entry.size : 0;
-        tiff->count[d] = count;
+            block->text_bytes += entry.is_text ? entry.of.size : 0;
+        block->kept[d] = count;
     }
-    return tiff->count[DIRECTORY_IMAGE] > 0;
+    return block->kept[DIRECTORY_IMAGE] > 0;
 }
 
 /* Append SIZE zeros at an even place. Returns that place, or 0 if there is not enough memory. */
@@ -218,13 +170,13 @@ static void target_put(const struct target *target, size_t at, size_t size, size
 }
 
 /* Copy the value of ENTRY to TO, in the order of the target. The parts of a rational number have 4 bytes each. */
-static void target_copy(const struct target *target, const struct tiff *tiff, const struct entry *entry, size_t to)
+static void target_copy(const struct target *target, bool big, const struct tiff_entry *entry, size_t to)
 {
-    const size_t whole = exif_type_size(entry->type);
-    const size_t each = entry->type == TYPE_RATIONAL || entry->type == TYPE_SIGNED_RATIONAL ? 4 : whole;
+    const bool is_rational = entry->type == TIFF_TYPE_RATIONAL || entry->type == TIFF_TYPE_SIGNED_RATIONAL;
+    const size_t each = is_rational ? 4 : entry->size / entry->count;
     uint8_t *out = target->out->bytes + to;
     memcpy(out, entry->value, entry->size);
-    for (size_t at = 0; tiff->big != target->big && each > 1 && at < entry->size; at += each)
+    for (size_t at = 0; big != target->big && each > 1 && at < entry->size; at += each)
         for (size_t i = 0; i < each; i++)
             out[at + i] = entry->value[at + each - 1 - i];
 }
@@ -259,35 +211,32 @@ static void target_sort(struct target *target, enum exif_directory directory, si
 }
 
 /* Copy a directory to the end of the target. */
-static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, struct target *target)
+static bool copy_directory(const struct block *block, enum exif_directory directory, struct target *target)
 {
-    struct walk walk;
+    struct walk walk = walk_begin(block, directory);
     struct entry entry;
     const size_t own = directory == DIRECTORY_IMAGE ? target->own_count : 0;
-    const size_t table = tiff_extend(target->out, 2 + (own + tiff->count[directory]) * ENTRY + 4);
+    const size_t table = tiff_extend(target->out, 2 + (own + block->kept[directory]) * ENTRY + 4);
     size_t at = table + 2;
     if (table == 0)
         return false;
     if (own > 0)
         memcpy(target->out->bytes + at, target->own, own * ENTRY);
     at += own * ENTRY;
-    walk_begin(&walk, tiff, directory);
     while (walk_next(&walk, &entry)) {
-        if (own > 0 && target_has(target, entry.tag))
+        if (own > 0 && target_has(target, entry.of.tag))
             continue;
-        const bool refers = entry.directory != DIRECTORY_IMAGE;
-        target_put(target, at, 2, entry.tag);
-        target_put(target, at + 2, 2, refers ? TYPE_LONG : entry.type);
-        target_put(target, at + 4, 4, entry.count);
-        if (!refers && entry.size <= 4) {
-            target_copy(target, tiff, &entry, at + 8);
-        } else if (!refers) {
-            const size_t value = tiff_extend(target->out, entry.size);
-            if (value == 0)
-                return false;
-            target_copy(target, tiff, &entry, value);
+        const bool refers = entry.below != DIRECTORY_IMAGE, is_long = entry.of.size > 4;
+        target_put(target, at, 2, entry.of.tag);
+        target_put(target, at + 2, 2, refers ? TIFF_TYPE_LONG : entry.of.type);
+        target_put(target, at + 4, 4, entry.of.count);
+        const size_t value = refers || !is_long ? at + 8 : tiff_extend(target->out, entry.of.size);
+        if (value == 0)
+            return false;
+        if (!refers)
+            target_copy(target, block->directories[directory].big, &entry.of, value);
+        if (!refers && is_long)
             target_put(target, at + 8, 4, target->base + value); /* four directories of 16 MB at most: it fits */
-        }
         at += ENTRY;
     }
     const size_t count = (at - table - 2) / ENTRY;
@@ -300,11 +249,11 @@ static bool tiff_copy(const struct tiff *tiff, enum exif_directory directory, st
 }
 
 /* Build directories from the entries of a block that are kept. */
-static bool tiff_rebuild(const struct tiff *tiff, struct target *target)
+static bool copy_directories(const struct block *block, struct target *target)
 {
     for (int d = 0; d < DIRECTORIES; d++)
-        if (d == DIRECTORY_IMAGE || (tiff->count[d] > 0 && target->places[d] > 0))
-            if (!tiff_copy(tiff, (enum exif_directory)d, target))
+        if (d == DIRECTORY_IMAGE || (block->kept[d] > 0 && target->places[d] > 0))
+            if (!copy_directory(block, (enum exif_directory)d, target))
                 return false;
     return true;
 }
@@ -312,33 +261,33 @@ static bool tiff_rebuild(const struct tiff *tiff, struct target *target)
 bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *own, size_t own_count, struct blob *out)
 {
     struct metadata unlimited = {.keep_text = true};
-    struct tiff tiff = {.metadata = &unlimited};
+    struct block block = {.metadata = &unlimited};
     struct target target = {.out = out, .base = base, .own = own, .own_count = own_count};
-    if (exif->size == 0 || !tiff_open(exif->bytes, exif->size, &tiff))
-        tiff = (struct tiff){.metadata = &unlimited};
-    return tiff_rebuild(&tiff, &target);
+    if (exif->size == 0 || !block_open(exif->bytes, exif->size, &block))
+        block = (struct block){.metadata = &unlimited};
+    return copy_directories(&block, &target);
 }
 
-/* Find TAG in a block from tiff_rebuild. */
-static bool find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag, struct entry *entry)
+/* ---- Blocks that are rebuilt ---- */
+
+/* Find TAG in a block from copy_directories. */
+static bool find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag, struct tiff_entry *entry)
 {
-    struct metadata unlimited = {.keep_text = true};
-    struct tiff tiff = {.metadata = &unlimited};
-    struct walk walk;
-    if (exif->bytes == NULL || !tiff_open(exif->bytes, exif->size, &tiff))
-        return false;
-    walk_begin(&walk, &tiff, directory);
-    while (walk_next(&walk, entry))
-        if (entry->tag == tag)
-            return true;
-    return false;
+    static const unsigned ways[DIRECTORIES][2] = {[DIRECTORY_EXIF] = {TIFF_TAG_EXIF},
+                                                  [DIRECTORY_GPS] = {TIFF_TAG_GPS},
+                                                  [DIRECTORY_INTEROP] = {TIFF_TAG_EXIF, TIFF_TAG_INTEROP}};
+    struct tiff_directory at;
+    bool done = exif->size > 0 && tiff_open_first(exif->bytes, exif->size, &at);
+    for (int i = 0; done && i < 2 && ways[directory][i] != 0; i++)
+        done = tiff_open_at(&at, tiff_find_number(&at, ways[directory][i], 0), &at);
+    return done && tiff_find(&at, tag, entry);
 }
 
-/* The value of TAG in a block from tiff_rebuild, if it is one number of a type from FIRST to LAST; else NULL. */
-static uint8_t *find_number(const struct blob *exif, enum exif_directory directory, unsigned tag, enum exif_type first,
-                            enum exif_type last)
+/* The value of TAG in such a block, if it is one number of a type from FIRST to LAST; else NULL. */
+static uint8_t *find_number(const struct blob *exif, enum exif_directory directory, unsigned tag, enum tiff_type first,
+                            enum tiff_type last)
 {
-    struct entry entry;
+    struct tiff_entry entry;
     return find_entry(exif, directory, tag, &entry) && entry.type >= first && entry.type <= last && entry.count == 1
                ? exif->bytes + (entry.value - exif->bytes)
                : NULL;
@@ -352,7 +301,7 @@ static bool is_big(const struct blob *exif)
 /* The number that the tag Orientation holds; -1 if there is none. */
 static int read_orientation(const struct blob *exif)
 {
-    const uint8_t *value = find_number(exif, DIRECTORY_IMAGE, TAG_ORIENTATION, TYPE_SHORT, TYPE_SHORT);
+    const uint8_t *value = find_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION, TIFF_TYPE_SHORT, TIFF_TYPE_SHORT);
     return value != NULL ? (int)bytes_number(value, 2, is_big(exif)) : -1;
 }
 
@@ -364,8 +313,8 @@ int exif_orientation(const struct blob *exif)
 
 enum exif_colours exif_colours(const struct blob *exif)
 {
-    const uint8_t *value = find_number(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE, TYPE_SHORT, TYPE_SHORT);
-    struct entry index;
+    const uint8_t *value = find_number(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE, TIFF_TYPE_SHORT, TIFF_TYPE_SHORT);
+    struct tiff_entry index;
     if (value == NULL)
         return EXIF_COLOURS_NONE;
     if (bytes_number(value, 2, is_big(exif)) == 1)
@@ -377,22 +326,22 @@ enum exif_colours exif_colours(const struct blob *exif)
 }
 
 /* Set a tag to NUMBER of TYPE, if the block has it and it holds one number. */
-static void set_number(struct blob *exif, enum exif_directory directory, unsigned tag, enum exif_type type,
+static void set_number(struct blob *exif, enum exif_directory directory, unsigned tag, enum tiff_type type,
                        uint32_t number)
 {
-    uint8_t *value = find_number(exif, directory, tag, TYPE_SHORT, TYPE_LONG);
+    uint8_t *value = find_number(exif, directory, tag, TIFF_TYPE_SHORT, TIFF_TYPE_LONG);
     if (value == NULL)
         return;
     bytes_put_number(value - 6, 2, is_big(exif), type); /* it is in the entry itself, after a type and a count */
     memset(value, 0, 4);
-    bytes_put_number(value, type == TYPE_SHORT ? 2 : 4, is_big(exif), number);
+    bytes_put_number(value, type == TIFF_TYPE_SHORT ? 2 : 4, is_big(exif), number);
 }
 
 /* Swap the values of two tags, if the block has both and each is one rational number. */
 static void swap_rationals(struct blob *exif, enum exif_directory directory, unsigned a, unsigned b)
 {
-    uint8_t *first = find_number(exif, directory, a, TYPE_RATIONAL, TYPE_RATIONAL);
-    uint8_t *second = find_number(exif, directory, b, TYPE_RATIONAL, TYPE_RATIONAL), kept[8];
+    uint8_t *first = find_number(exif, directory, a, TIFF_TYPE_RATIONAL, TIFF_TYPE_RATIONAL);
+    uint8_t *second = find_number(exif, directory, b, TIFF_TYPE_RATIONAL, TIFF_TYPE_RATIONAL), kept[8];
     if (first == NULL || second == NULL)
         return;
     memcpy(kept, first, sizeof kept);
@@ -403,17 +352,18 @@ static void swap_rationals(struct blob *exif, enum exif_directory directory, uns
 bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *exif)
 {
     const uint64_t before = metadata->dropped;
-    struct tiff tiff = {.turned = turned, .metadata = metadata};
+    struct block block = {.turned = turned, .metadata = metadata};
     *exif = (struct blob){0};
-    if (tiff_open(bytes, size, &tiff)) {
-        const bool big = tiff.big;
+    if (block_open(bytes, size, &block)) {
+        const bool big = block.directories->big;
         struct target target = {.out = exif, .big = big, .places = {[DIRECTORY_IMAGE] = 4}};
-        if (!blob_append(exif, big ? "MM\0*\0\0\0" : "II*\0\0\0\0", TIFF_HEADER) || !tiff_rebuild(&tiff, &target)) {
+        if (!blob_append(exif, big ? "MM\0*\0\0\0" : "II*\0\0\0\0", TIFF_HEADER) ||
+            !copy_directories(&block, &target)) {
             blob_free(exif);
             return false;
         }
     }
-    metadata->text_bytes += tiff.text_bytes;
+    metadata->text_bytes += block.text_bytes;
     if (exif->size == 0 && metadata->dropped == before)
         metadata_drop(metadata, METADATA_EXIF, METADATA_DAMAGED);
     const int orientation = read_orientation(exif);
@@ -424,27 +374,27 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
 
 void exif_set_upright(struct blob *exif)
 {
-    set_number(exif, DIRECTORY_IMAGE, TAG_ORIENTATION, TYPE_SHORT, 1);
+    set_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION, TIFF_TYPE_SHORT, 1);
 }
 
 void exif_set_sides(struct blob *exif, int width, int height)
 {
-    set_number(exif, DIRECTORY_IMAGE, TAG_WIDTH, TYPE_LONG, (uint32_t)width);
-    set_number(exif, DIRECTORY_IMAGE, TAG_HEIGHT, TYPE_LONG, (uint32_t)height);
-    set_number(exif, DIRECTORY_EXIF, TAG_EXIF_WIDTH, TYPE_LONG, (uint32_t)width);
-    set_number(exif, DIRECTORY_EXIF, TAG_EXIF_HEIGHT, TYPE_LONG, (uint32_t)height);
+    set_number(exif, DIRECTORY_IMAGE, TIFF_TAG_WIDTH, TIFF_TYPE_LONG, (uint32_t)width);
+    set_number(exif, DIRECTORY_IMAGE, TIFF_TAG_HEIGHT, TIFF_TYPE_LONG, (uint32_t)height);
+    set_number(exif, DIRECTORY_EXIF, TAG_EXIF_WIDTH, TIFF_TYPE_LONG, (uint32_t)width);
+    set_number(exif, DIRECTORY_EXIF, TAG_EXIF_HEIGHT, TIFF_TYPE_LONG, (uint32_t)height);
 }
 
 void exif_swap_resolutions(struct blob *exif)
 {
-    swap_rationals(exif, DIRECTORY_IMAGE, TAG_X_RESOLUTION, TAG_Y_RESOLUTION);
+    swap_rationals(exif, DIRECTORY_IMAGE, TIFF_TAG_X_RESOLUTION, TIFF_TAG_Y_RESOLUTION);
     swap_rationals(exif, DIRECTORY_EXIF, TAG_FOCAL_X_RESOLUTION, TAG_FOCAL_Y_RESOLUTION);
 }
 
 /* Multiply the numerator of a tag, if the block has it and it is one rational number. */
 static void scale_rational(struct blob *exif, unsigned tag, double factor)
 {
-    uint8_t *value = find_number(exif, DIRECTORY_EXIF, tag, TYPE_RATIONAL, TYPE_RATIONAL);
+    uint8_t *value = find_number(exif, DIRECTORY_EXIF, tag, TIFF_TYPE_RATIONAL, TIFF_TYPE_RATIONAL);
     if (value == NULL)
         return;
     const double scaled = (double)bytes_number(value, 4, is_big(exif)) * factor + 0.5;

@@ -147,12 +147,6 @@ static const uint16_t silent_tags[] = {
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
-size_t exif_type_size(unsigned type)
-{
-    static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
-    return type < sizeof sizes ? sizes[type] : type == TYPE_UTF8 ? 1 : 0;
-}
-
 static const struct tags *find_tag(enum exif_directory directory, unsigned number)
 {
     const struct tags *tags = directory == DIRECTORY_GPS       ? gps_tags
@@ -175,33 +169,31 @@ static bool is_silent(unsigned number)
     return false;
 }
 
-/* Judge a text. Some cameras leave other bytes after the NUL of a text, or many NULs; *COUNT is then reduced. */
-static enum exif_action judge_text(const struct metadata *metadata, const uint8_t *value, uint32_t *count)
+/* Judge a text after its first CODE bytes. Some cameras leave other bytes after the NUL of a text, or many NULs; ENTRY
+ * then becomes shorter. */
+static enum exif_action judge_text(const struct metadata *metadata, size_t code, struct tiff_entry *entry)
 {
-    const uint8_t *end = memchr(value, 0, *count);
-    if (end != NULL && !(metadata_is_text(value, *count) && metadata_text_fits(metadata, *count)))
-        *count = (uint32_t)(end - value) + 1;
-    return !metadata_is_text(value, *count)        ? EXIF_UNKNOWN
-           : !metadata_text_fits(metadata, *count) ? EXIF_LONG
-                                                   : EXIF_TEXT;
+    const uint8_t *text = entry->value + code;
+    size_t size = entry->size - code;
+    const uint8_t *end = memchr(text, 0, size);
+    if (end != NULL && !(metadata_is_text(text, size) && metadata_text_fits(metadata, size)))
+        size = (size_t)(end - text) + 1;
+    entry->count = entry->size = code + size;
+    return !metadata_is_text(text, size) ? EXIF_UNKNOWN : !metadata_text_fits(metadata, size) ? EXIF_LONG : EXIF_TEXT;
 }
 
-enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory directory, unsigned tag, unsigned type,
-                            uint32_t *count, const uint8_t *value)
+enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory directory, struct tiff_entry *entry)
 {
-    const struct tags *known = find_tag(directory, tag);
-    const uint32_t code = known != NULL && known->content == CODED && *count >= CODE_BYTES ? CODE_BYTES : 0;
+    const struct tags *known = find_tag(directory, entry->tag);
+    const bool are_bytes = entry->size == entry->count;
     if (known == NULL)
-        return is_silent(tag) ? EXIF_SILENT : EXIF_UNKNOWN;
+        return is_silent(entry->tag) ? EXIF_SILENT : EXIF_UNKNOWN;
     if (known->content == NUMBERS || known->content == BYTES)
-        return *count <= known->max && (known->content == NUMBERS || exif_type_size(type) == 1) ? EXIF_CARRIED
-                                                                                                : EXIF_UNKNOWN;
-    if (exif_type_size(type) != 1)
+        return entry->count <= known->max && (known->content == NUMBERS || are_bytes) ? EXIF_CARRIED : EXIF_UNKNOWN;
+    if (!are_bytes)
         return EXIF_UNKNOWN;
-    if (known->content == UTF16_TEXT || (code > 0 && memcmp(value, "UNICODE", CODE_BYTES) == 0))
-        return metadata_text_fits(metadata, *count) ? EXIF_TEXT : EXIF_LONG;
-    uint32_t left = *count - code;
-    const enum exif_action action = judge_text(metadata, value + code, &left);
-    *count = code + left;
-    return action;
+    const size_t code = known->content == CODED && entry->size >= CODE_BYTES ? CODE_BYTES : 0;
+    if (known->content == UTF16_TEXT || (code > 0 && memcmp(entry->value, "UNICODE", CODE_BYTES) == 0))
+        return metadata_text_fits(metadata, entry->size) ? EXIF_TEXT : EXIF_LONG;
+    return judge_text(metadata, code, entry);
 }

@@ -6,6 +6,7 @@
 #ifndef GPUCONV_METADATA_INTERNAL_H
 #define GPUCONV_METADATA_INTERNAL_H
 
+#include "container/tiff.h"
 #include "metadata/metadata.h"
 
 /* The first bytes of EXIF and XMP in a JPEG's segments, and in texts of PNGs. The literals add a NUL. */
@@ -113,20 +114,6 @@ void exif_scale_focal_plane(struct blob *exif, double horizontal, double vertica
  * loop. */
 enum exif_directory { DIRECTORY_IMAGE, DIRECTORY_EXIF, DIRECTORY_GPS, DIRECTORY_INTEROP, DIRECTORIES };
 
-/* The types of values (TIFF 6.0, section 2; EXIF 3.0, 4.6.2). */
-enum exif_type {
-    TYPE_BYTE = 1,
-    TYPE_SHORT = 3,
-    TYPE_LONG = 4,
-    TYPE_RATIONAL = 5,
-    TYPE_UNDEFINED = 7,
-    TYPE_SIGNED_RATIONAL = 10,
-    TYPE_IFD = 13,
-    TYPE_LONG8 = 16,
-    TYPE_IFD8 = 18,
-    TYPE_UTF8 = 129
-};
-
 /* The action for a tag. */
 enum exif_action {
     EXIF_CARRIED,
@@ -136,12 +123,8 @@ enum exif_action {
     EXIF_LONG     /* left out with a warning: a text that is too long */
 };
 
-/* The bytes of one value of a type, or 0 for an unknown type. */
-size_t exif_type_size(unsigned type);
-
-/* Judge a value of COUNT times TYPE, whose bytes are all at VALUE. *COUNT becomes smaller if only the text at its
- * beginning is carried. The tags that refer to directories are unknown here. */
-enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory directory, unsigned tag, unsigned type,
-                            uint32_t *count, const uint8_t *value);
+/* Judge an entry. It becomes shorter if only the text at the beginning of its value is carried. The tags that refer to
+ * directories are unknown here. */
+enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory directory, struct tiff_entry *entry);
 
 #endif

@@ -14,7 +14,7 @@
 static uint32_t read_rational(const struct tiff_directory *directory, unsigned tag, uint64_t scale)
 {
     struct tiff_entry entry;
-    if (!tiff_find(directory, tag, &entry) || entry.type != TYPE_RATIONAL)
+    if (!tiff_find(directory, tag, &entry) || entry.type != TIFF_TYPE_RATIONAL)
         return 0;
     const uint64_t above = scale * bytes_number(entry.value, 4, directory->big);
     const uint64_t below = bytes_number(entry.value + 4, 4, directory->big);
@@ -80,7 +80,7 @@ struct directory {
 };
 
 /* Add an entry of COUNT times TYPE. VALUE has SIZE bytes, at least 4, little-endian. */
-static void add_entry(struct directory *directory, unsigned tag, enum exif_type type, size_t count,
+static void add_entry(struct directory *directory, unsigned tag, enum tiff_type type, size_t count,
                       const uint8_t *value, size_t size)
 {
     uint8_t *entry = directory->entries + directory->count++ * ENTRY;
@@ -95,7 +95,7 @@ static void add_entry(struct directory *directory, unsigned tag, enum exif_type 
                       blob_append(&directory->values, "", size & 1);
 }
 
-static void add_blob(struct directory *directory, unsigned tag, enum exif_type type, const struct blob *blob)
+static void add_blob(struct directory *directory, unsigned tag, enum tiff_type type, const struct blob *blob)
 {
     if (blob->size >= 4)
         add_entry(directory, tag, type, blob->size, blob->bytes, blob->size);
@@ -124,10 +124,10 @@ static void add_resolution(struct directory *directory, const struct metadata *m
         uint8_t value[8];
         bytes_put_number(value, 4, false, sides[i]);
         bytes_put_number(value + 4, 4, false, is_metre ? 100 : 1);
-        add_entry(directory, TIFF_TAG_X_RESOLUTION + i, TYPE_RATIONAL, 1, value, sizeof value);
+        add_entry(directory, TIFF_TAG_X_RESOLUTION + i, TIFF_TYPE_RATIONAL, 1, value, sizeof value);
     }
     const uint8_t unit[4] = {resolution->unit == RESOLUTION_ASPECT ? 1 : resolution->unit == RESOLUTION_INCH ? 2 : 3};
-    add_entry(directory, TIFF_TAG_RESOLUTION_UNIT, TYPE_SHORT, 1, unit, sizeof unit);
+    add_entry(directory, TIFF_TAG_RESOLUTION_UNIT, TIFF_TYPE_SHORT, 1, unit, sizeof unit);
 }
 
 /* Has the file more than one channel of colour? */
@@ -159,9 +159,9 @@ bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_
     memcpy(directory.entries, *bytes + first.at, first.count * ENTRY);
     directory.count = first.count;
     if (has_icc)
-        add_blob(&directory, TIFF_TAG_ICC, TYPE_UNDEFINED, &metadata->icc);
-    add_blob(&directory, TIFF_TAG_XMP, TYPE_BYTE, &metadata->xmp);
-    add_blob(&directory, TIFF_TAG_PHOTOSHOP, TYPE_BYTE, &metadata->iptc);
+        add_blob(&directory, TIFF_TAG_ICC, TIFF_TYPE_UNDEFINED, &metadata->icc);
+    add_blob(&directory, TIFF_TAG_XMP, TIFF_TYPE_BYTE, &metadata->xmp);
+    add_blob(&directory, TIFF_TAG_PHOTOSHOP, TIFF_TYPE_BYTE, &metadata->iptc);
     add_resolution(&directory, metadata);
     bool done = directory.done && blob_append(&added, "\0", (*size & 1)) &&
                 blob_append(&added, directory.values.bytes, directory.values.size) && blob_append(&added, "\0", 2);
