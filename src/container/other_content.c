@@ -4,17 +4,16 @@
 #include "base/text.h"
 #include "container/png.h"
 #include "container/pnm.h"
+#include "container/tiff.h"
 
 #include <string.h>
 
 /* ---- The index of pictures ---- */
 
-/* MPF is a TIFF block after a name: its byte order, the place of its directory, then fields of 12 bytes. The field
- * MP_ENTRIES refers to 16 bytes for each picture: attributes, size and place in 4 bytes each, then 4 others. Places
- * count from the beginning of the block; that of the first picture is 0. */
+/* MPF is a TIFF block after a name. The value of the tag MP_ENTRIES has 16 bytes for each picture: attributes, size and
+ * place in 4 bytes each, then 4 others. Places count from the beginning of the block; that of the first picture is 0. */
 enum {
     MP_NAME = 4,
-    MP_FIELD = 12,
     MP_ENTRIES = 0xb002,
     MP_ENTRY = 16,
     MP_PREVIEW = 1, /* bits 16 to 23 of the attributes: a "large thumbnail" */
@@ -25,28 +24,22 @@ bool container_is_picture_index(const struct jpeg_segment *segment)
     return segment->marker == JPEG_MARKER_APP2 && segment->size > MP_NAME && memcmp(segment->data, "MPF", MP_NAME) == 0;
 }
 
-/* The number of COUNT bytes at AT in the TIFF block of SIZE bytes, or 0 beyond its end. */
-static uint32_t read_number(const uint8_t *block, size_t size, size_t at, size_t count)
-{
-    return at > size || size - at < count ? 0 : bytes_number(block + at, count, block[0] != 'I');
-}
-
 /* The size of the preview that is at byte AT of the file, or 0 if INDEX lists none there. */
 static size_t preview_size(const uint8_t *bytes, const struct jpeg_segment *index, size_t at)
 {
+    struct tiff_directory directory;
+    struct tiff_entry pictures;
     if (index->data == NULL)
         return 0;
     const uint8_t *block = index->data + MP_NAME;
-    const size_t size = index->size - MP_NAME, place = at - (size_t)(block - bytes);
-    size_t field = (size_t)read_number(block, size, 4, 4) + 2;
-    while (field < size && read_number(block, size, field, 2) != MP_ENTRIES)
-        field += MP_FIELD;
-    const size_t entries = read_number(block, size, field + 8, 4);
-    const size_t end = entries + read_number(block, size, field + 4, 4);
-    for (size_t entry = entries; entry + MP_ENTRY <= end && entry + MP_ENTRY <= size; entry += MP_ENTRY)
-        if (read_number(block, size, entry + 8, 4) == place &&
-            (read_number(block, size, entry, 4) >> 16 & 0xff) == MP_PREVIEW)
-            return read_number(block, size, entry + 4, 4);
+    tiff_open_damaged(block, index->size - MP_NAME, &directory);
+    if (!tiff_find(&directory, MP_ENTRIES, &pictures))
+        return 0;
+    for (const uint8_t *picture = pictures.value; pictures.size >= MP_ENTRY;
+         picture += MP_ENTRY, pictures.size -= MP_ENTRY)
+        if (bytes_number(picture + 8, 4, directory.big) == at - (size_t)(block - bytes) &&
+            (bytes_number(picture, 4, directory.big) >> 16 & 0xff) == MP_PREVIEW)
+            return bytes_number(picture + 4, 4, directory.big);
     return 0;
 }
 
