@@ -483,8 +483,13 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         .settings = settings,
         .shape = codec_converted_shape(shape, format, settings),
     };
-    if (writer->codec == NULL ||
-        !writer->codec->functions->writer_open(writer, thread_pool_threads(settings->pool), error))
+    if (writer->codec == NULL)
+        return false;
+    const struct codec_functions *functions = writer->codec->functions;
+    writer->state = functions->writer_state > 0 ? calloc(1, functions->writer_state) : NULL;
+    if (functions->writer_state > 0 && writer->state == NULL)
+        return report_memory(error);
+    if (!functions->writer_open(writer, error))
         return false;
     writer->own = *sink;
     if (writer->shape.channels != shape->channels || writer->shape.bits != shape->bits)
@@ -503,9 +508,13 @@ bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *s
 
 void codec_writer_close(struct codec_writer *writer)
 {
-    if (writer->codec != NULL)
-        writer->codec->functions->writer_close(writer);
+    const struct codec_functions *functions = writer->codec != NULL ? writer->codec->functions : NULL;
+    if (functions != NULL && writer->state != NULL)
+        functions->writer_close(writer);
+    if (functions != NULL && functions->writer_state > 0)
+        free(writer->state);
     writer->codec = NULL;
+    writer->state = NULL;
 }
 
 /* Write all rows of IMAGE, encoded on the threads of the pool. */

@@ -94,13 +94,16 @@ struct codec_writer {
 /* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most max_bits,
  * and with alpha only if it holds_alpha. codec.c converts them before. */
 struct codec_functions {
+    size_t reader_state,
+        writer_state; /* bytes of their state, which is zero at first; 0 if the codec makes it itself */
+
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error);
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
 
     /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the two files: row by row, on
      * so many THREADS, or of a whole image. Written bands that wait for their turn are not counted. NULL: none. */
-    size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings, int threads);
+    size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings);
     size_t (*reader_need)(const struct codec_info *info);
 
     /* Bytes of memory more with which the reader is faster, on the threads of the settings' pool. NULL: there are
@@ -114,7 +117,7 @@ struct codec_functions {
      * settings and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions,
      * and its image if the file will hold the samples as they are. writer_close releases the writer, also after a
      * failure. */
-    bool (*writer_open)(struct codec_writer *writer, int threads, struct error *error);
+    bool (*writer_open)(struct codec_writer *writer, struct error *error);
 
     /* Finish the file, after the last rows. The caller releases *BYTES with free. */
     bool (*writer_finish)(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
@@ -251,6 +254,11 @@ bool codec_reader_open(struct codec_reader *reader, const struct codec_input *in
 /* Decode the whole file into IMAGE, on the threads of the settings' pool. The image has codec_bits a sample. Release it
  * with image_free. */
 bool codec_reader_decode(struct codec_reader *reader, struct image *image, struct error *error);
+
+/* Read the inspected file INPUT at once: its samples, as codec_reader_decode does, and its metadata unless METADATA is
+ * NULL; they have a limit already (metadata.h). Returns the codec that has read it, or NULL after a failure. */
+const struct codec *codec_read_picture(const struct codec_input *input, struct image *image, struct metadata *metadata,
+                                       struct error *error);
 
 /* Release the reader. All zero is allowed. */
 void codec_reader_close(struct codec_reader *reader);

@@ -6,6 +6,8 @@
 #include "base/file.h"
 #include "image/stream.h"
 
+#include <stdlib.h>
+
 /* Convert the decoded IMAGE to the wanted bits a sample. */
 static bool convert_bits(const struct codec_input *input, struct image *image, struct error *error)
 {
@@ -60,8 +62,14 @@ static bool open_reader(struct codec_reader *reader, const struct codec_input *i
     struct row_source *source = &reader->source;
     *reader = (struct codec_reader){
         .source = {.context = reader, .multiple = 1, .any_order = codec->any_order}, .input = *input, .codec = codec};
-    if (reads_rows(codec, info) && !codec->functions->reader_open(reader, error))
-        return false;
+    const struct codec_functions *functions = codec->functions;
+    if (reads_rows(codec, info)) {
+        reader->state = functions->reader_state > 0 ? calloc(1, functions->reader_state) : NULL;
+        if (functions->reader_state > 0 && reader->state == NULL)
+            return error_no_memory(error, "the decoder");
+        if (!functions->reader_open(reader, error))
+            return false;
+    }
     if (source->read != NULL && codec_bits(info, input->settings) != info->bits) {
         reader->own = *source;
         source->image = NULL;
@@ -86,8 +94,13 @@ bool codec_reader_open(struct codec_reader *reader, const struct codec_input *in
 
 void codec_reader_close(struct codec_reader *reader)
 {
-    if (reader->codec != NULL && reads_rows(reader->codec, reader->input.info))
-        reader->codec->functions->reader_close(reader);
+    if (reader->codec != NULL && reads_rows(reader->codec, reader->input.info)) {
+        const struct codec_functions *functions = reader->codec->functions;
+        if (functions->reader_close != NULL && (functions->reader_state == 0 || reader->state != NULL))
+            functions->reader_close(reader);
+        if (functions->reader_state > 0)
+            free(reader->state);
+    }
     *reader = (struct codec_reader){0};
 }
 
@@ -132,23 +145,33 @@ bool codec_reader_decode(struct codec_reader *reader, struct image *image, struc
     return reader->source.read != NULL ? decode_by_rows(reader, image, error) : decode_at_once(reader, image, error);
 }
 
+const struct codec *codec_read_picture(const struct codec_input *input, struct image *image, struct metadata *metadata,
+                                       struct error *error)
+{
+    struct codec_reader reader = {0};
+    *image = (struct image){0};
+    const bool done =
+        (metadata == NULL || input->info->format->read_metadata(input->bytes, input->size, metadata, error)) &&
+        codec_reader_open(&reader, input, error) && codec_reader_decode(&reader, image, error);
+    const struct codec *codec = done ? reader.codec : NULL;
+    codec_reader_close(&reader);
+    return codec;
+}
+
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                   struct image *image, struct codec_info *info, struct error *error)
 {
     struct codec_info found;
-    struct codec_reader reader;
     const struct codec_input input = {
         .bytes = bytes, .size = size, .name = file_input_name(name), .info = &found, .settings = settings};
     *image = (struct image){0};
     if (!codec_inspect(bytes, size, name, settings, &found, error) ||
         !codec_choose_reader(&found, settings, input.name, error))
         return false;
-    const bool done = codec_reader_open(&reader, &input, error) && codec_reader_decode(&reader, image, error);
-    found.codec = reader.codec;
-    codec_reader_close(&reader);
-    if (!done)
+    found.codec = codec_read_picture(&input, image, NULL, error);
+    if (found.codec == NULL)
         error_add_subject(error, input.name);
-    if (done && info != NULL)
+    else if (info != NULL)
         *info = found;
-    return done;
+    return found.codec != NULL;
 }

@@ -175,10 +175,7 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
 
 static bool reader_open(struct codec_reader *reader, struct error *error)
 {
-    struct jpeg_reader *state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return error_no_memory(error, "the decoder");
-    reader->state = state;
+    struct jpeg_reader *state = reader->state;
     reader->source.read = read_rows;
     state->input = &reader->input;
     state->jpeg.err = errors_begin(&state->errors);
@@ -188,10 +185,7 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
 static void reader_close(struct codec_reader *reader)
 {
     struct jpeg_reader *state = reader->state;
-    if (state != NULL)
-        jpeg_destroy_decompress(&state->jpeg);
-    free(state);
-    reader->state = NULL;
+    jpeg_destroy_decompress(&state->jpeg);
 }
 
 /* ---- Writing ---- */
@@ -285,11 +279,10 @@ static void begin_writing(void *context)
 }
 
 /* A progressive file is written at the end. Then it is in memory beside all coefficients. */
-static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
     const struct chroma_subsampling chroma = jpeg_chroma_for(settings->chroma_subsampling, settings->quality);
     const size_t rows = rows_need(shape->width, shape->channels);
-    (void)threads;
     return settings->progressive ? rows + coefficients_need(shape->width, shape->height, shape->channels - 1, chroma) +
                                        codec_file_need(jpeg_file_bound(shape, settings))
                                  : rows;
@@ -328,14 +321,10 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     return true;
 }
 
-static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, struct error *error)
 {
-    (void)threads;
-    struct jpeg_writer *state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return report_memory(error);
+    struct jpeg_writer *state = writer->state;
     state->writer = writer;
-    writer->state = state;
     writer->sink.multiple = ROWS;
     writer->sink.write = write_rows;
     state->jpeg.err = errors_begin(&state->errors);
@@ -364,15 +353,13 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
 static void writer_close(struct codec_writer *writer)
 {
     struct jpeg_writer *state = writer->state;
-    if (state == NULL)
-        return;
     jpeg_destroy_compress(&state->jpeg);
     free(state->sink.bytes);
-    free(state);
-    writer->state = NULL;
 }
 
 const struct codec_functions libjpeg_turbo = {
+    .reader_state = sizeof(struct jpeg_reader),
+    .writer_state = sizeof(struct jpeg_writer),
     .reader_need = reader_need,
     .reader_open = reader_open,
     .reader_close = reader_close,

@@ -425,10 +425,7 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
     const struct codec_input *input = &reader->input;
     const struct codec_info *info = input->info;
     const struct tiff_header *header = &info->tiff;
-    struct tiff_reader *state = calloc(1, sizeof *state);
-    if (state == NULL)
-        return error_no_memory(error, "the decoder");
-    reader->state = state;
+    struct tiff_reader *state = reader->state;
     reader->source.read = read_rows;
     state->rows = calloc(1, rows_bytes(info));
     state->cell = calloc(1, cell_bytes(info) + 1);
@@ -448,13 +445,9 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
 static void reader_close(struct codec_reader *reader)
 {
     struct tiff_reader *state = reader->state;
-    if (state == NULL)
-        return;
     file_release(&state->file);
     free(state->rows);
     free(state->cell);
-    free(state);
-    reader->state = NULL;
 }
 
 /* ---- Writing ---- */
@@ -477,11 +470,10 @@ static int strip_rows(const struct image *shape)
 
 /* The strip, its copy with differences, and its compressed bytes; lists of strips; and the compressor. For level 9
  * libtiff takes libdeflate's level 10, which searches in 9 MB. */
-static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
     enum { OTHER = 1 << 20, SEARCH = 9 << 20, LISTS = 64 };
     const size_t row = image_row_bytes(shape), fixed = settings->compression == 9 ? OTHER + SEARCH : OTHER;
-    (void)threads;
     return fixed + 4 * row * (size_t)strip_rows(shape) + LISTS * (size_t)(shape->height / strip_rows(shape) + 1);
 }
 
@@ -541,14 +533,10 @@ static bool set_fields(void *context)
             (TIFFSetField(tiff, TIFFTAG_ZIPQUALITY, level) && TIFFSetField(tiff, TIFFTAG_PREDICTOR, DIFFERENCES)));
 }
 
-static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, struct error *error)
 {
     const size_t classic_max = (size_t)4000 << 20; /* with its lists and metadata it stays below 2^32 bytes */
-    struct tiff_writer *state = calloc(1, sizeof *state);
-    (void)threads;
-    if (state == NULL)
-        return report_memory(error);
-    writer->state = state;
+    struct tiff_writer *state = writer->state;
     state->strip_rows = strip_rows(&writer->shape);
     writer->sink.multiple = state->strip_rows;
     writer->sink.write = write_rows;
@@ -581,16 +569,14 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
 static void writer_close(struct codec_writer *writer)
 {
     struct tiff_writer *state = writer->state;
-    if (state == NULL)
-        return;
     file_release(&state->file);
     free(state->file.bytes);
     free(state->strip);
-    free(state);
-    writer->state = NULL;
 }
 
 const struct codec_functions libtiff = {
+    .reader_state = sizeof(struct tiff_reader),
+    .writer_state = sizeof(struct tiff_writer),
     .reader_need = reader_need,
     .reader_open = reader_open,
     .reader_close = reader_close,

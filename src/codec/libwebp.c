@@ -115,14 +115,13 @@ struct webp_writer {
 
 /* As measured with noise: bytes for a pixel of the picture itself, its other colours, references to earlier pixels and
  * tokens. Alpha is coded without losses, beside a lossy picture. The histograms of a lossless picture come on top. */
-static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
     enum { OTHER = 4 << 20, LOSSLESS = 40, LOSSY = 28, ALPHA = 24, HISTOGRAMS = 2600, HISTOGRAM = 20000, BLOCK = 256 };
     const size_t pixels = (size_t)shape->width * (size_t)shape->height;
     const size_t blocks = pixels / BLOCK < HISTOGRAMS ? pixels / BLOCK : HISTOGRAMS;
     const bool has_alpha = image_has_alpha(shape), has_histograms = settings->lossless || has_alpha;
     const size_t each = settings->lossless ? LOSSLESS : has_alpha ? LOSSY + ALPHA : LOSSY;
-    (void)threads;
     return OTHER + pixels * each + (has_histograms ? blocks * HISTOGRAM : 0);
 }
 
@@ -170,13 +169,9 @@ static bool take_rows(void *context, int thread, int first, const struct image *
     return true;
 }
 
-static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, struct error *error)
 {
-    struct webp_writer *state = calloc(1, sizeof *state);
-    (void)threads;
-    if (state == NULL)
-        return report_memory(error);
-    writer->state = state;
+    struct webp_writer *state = writer->state;
     writer->sink.multiple = 1;
     writer->sink.encode = take_rows;
     writer->finishes_late = true;
@@ -217,7 +212,7 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
         state->picture.use_argb = 1; /* a lossy picture gets other samples, too */
         done = WebPEncode(&config, &state->picture) != 0;
     }
-    if (!done || lacks_memory(writer_need(&writer->shape, settings, 1))) {
+    if (!done || lacks_memory(writer_need(&writer->shape, settings))) {
         if (state->picture.error_code == VP8_ENC_ERROR_PARTITION0_OVERFLOW ||
             state->picture.error_code == VP8_ENC_ERROR_PARTITION_OVERFLOW)
             return error_set(error, ERROR_WORK,
@@ -238,15 +233,12 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
 static void writer_close(struct codec_writer *writer)
 {
     struct webp_writer *state = writer->state;
-    if (state == NULL)
-        return;
     WebPPictureFree(&state->picture);
     free(state->bytes);
-    free(state);
-    writer->state = NULL;
 }
 
 const struct codec_functions libwebp = {
+    .writer_state = sizeof(struct webp_writer),
     .decode = decode,
     .reader_need = reader_need,
     .writer_need = writer_need,

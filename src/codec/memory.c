@@ -5,7 +5,6 @@
 #include "codec/codec_internal.h"
 
 #include "base/memory.h"
-#include "base/parallel.h"
 #include "base/round.h"
 
 /* ---- Reading ---- */
@@ -42,9 +41,7 @@ size_t codec_writer_need(const struct codec *codec, const struct image *shape, c
                          const struct codec_settings *settings)
 {
     const struct image converted = codec_converted_shape(shape, format, settings);
-    return codec->functions->writer_need != NULL
-               ? codec->functions->writer_need(&converted, settings, thread_pool_threads(settings->pool))
-               : 0;
+    return codec->functions->writer_need != NULL ? codec->functions->writer_need(&converted, settings) : 0;
 }
 
 /* A PNM has the bytes of its rows, and a PNG at most these, a filter for each row and the heads of stored blocks. A

@@ -66,12 +66,12 @@ static void reader_close(struct codec_reader *reader)
 /* ---- Writing ---- */
 
 /* Each thread makes one band, of at most a row or CODEC_BAND_BYTES. */
-static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
     enum { OTHER = 1 << 18 };
     const size_t row = image_bytes(shape) / (size_t)shape->height * 2 * JPEG_SIDE;
     const size_t band = row < CODEC_BAND_BYTES ? CODEC_BAND_BYTES : row, file = jpeg_file_bound(shape, settings);
-    return (size_t)threads * (band < file ? band : file) + OTHER;
+    return (size_t)thread_pool_threads(settings->pool) * (band < file ? band : file) + OTHER;
 }
 
 static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
@@ -90,12 +90,11 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     return true;
 }
 
-static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, struct error *error)
 {
     const struct image *shape = &writer->shape;
     const struct codec_settings *settings = writer->settings;
     struct jpeg_layout layout;
-    (void)threads;
     jpeg_layout_for_writing(&layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
                             settings->quality);
     writer->state = jpeg_encoder_open(&layout);
@@ -113,7 +112,6 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
 static void writer_close(struct codec_writer *writer)
 {
     jpeg_encoder_close(writer->state);
-    writer->state = NULL;
 }
 
 const struct codec_functions parallel_jpeg = {

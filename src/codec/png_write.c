@@ -4,6 +4,7 @@
  * thread may encode any band. The bands, and so the file, are the same for any number of threads. */
 #include "codec/codec_internal.h"
 
+#include "base/parallel.h"
 #include "codec/gpu_files.h"
 #include "codec/png_picture.h"
 #include "container/png.h"
@@ -280,14 +281,15 @@ static bool encoding_open(struct encoding *encoding, int threads)
 
 /* A thread has the rows of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, a second
  * stream and libdeflate's compressor are in memory, too. */
-static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
     /* The first is a thread's compressor, and what deflate_bound adds. */
     enum { OTHER = 1 << 19, LIBDEFLATE = 1 << 20 };
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < PNG_BAND_BYTES ? PNG_BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;
-    const size_t bands = (rows - 1) / max + 1, used = (size_t)threads < bands ? (size_t)threads : bands;
+    const size_t threads = (size_t)thread_pool_threads(settings->pool);
+    const size_t bands = (rows - 1) / max + 1, used = threads < bands ? threads : bands;
     return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows + LIBDEFLATE : 0) + used * thread;
 }
 
@@ -326,13 +328,11 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     return true;
 }
 
-static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, struct error *error)
 {
     const struct image *shape = &writer->shape;
     const size_t pixel = image_pixel_bytes(shape), row_bytes = (size_t)shape->width * pixel;
-    struct encoding *encoding = malloc(sizeof *encoding);
-    if (encoding == NULL)
-        return report_memory(error);
+    struct encoding *encoding = writer->state;
     *encoding = (struct encoding){.shape = *shape,
                                   .pixel = pixel,
                                   .row_bytes = row_bytes,
@@ -340,13 +340,12 @@ static bool writer_open(struct codec_writer *writer, int threads, struct error *
                                   .file = {.adler = 1}};
     encoding->band_rows = png_band_rows(row_bytes, shape->height);
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
-    writer->state = encoding;
     writer->sink.multiple = encoding->band_rows;
     writer->sink.reads_above = true;
     writer->sink.encode = encode_rows;
     writer->sink.write = write_rows;
     writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;
-    return encoding_open(encoding, threads) || report_memory(error);
+    return encoding_open(encoding, thread_pool_threads(writer->settings->pool)) || report_memory(error);
 }
 
 static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
@@ -359,8 +358,6 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
 static void writer_close(struct codec_writer *writer)
 {
     struct encoding *encoding = writer->state;
-    if (encoding == NULL)
-        return;
     for (int i = 0; i < encoding->thread_count; i++)
         thread_state_free(encoding->threads[i]);
     for (int64_t i = 0; encoding->results != NULL && i < encoding->bands; i++)
@@ -369,11 +366,10 @@ static void writer_close(struct codec_writer *writer)
     free(encoding->results);
     free(encoding->filtered);
     blob_free(&encoding->file.blob);
-    free(encoding);
-    writer->state = NULL;
 }
 
 const struct codec_functions parallel_png = {
+    .writer_state = sizeof(struct encoding),
     .decode = png_decode,
     .reader_need = png_reader_need,
     .reader_extra = png_reader_extra,

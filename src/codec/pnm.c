@@ -52,11 +52,9 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
 static bool reader_open(struct codec_reader *reader, struct error *error)
 {
     const struct codec_info *info = reader->input.info;
-    struct image *image = malloc(sizeof *image); /* in the file, if its samples are those of an image */
+    struct image *image = reader->state; /* in the file, if its samples are those of an image */
+    (void)error;
     reader->source.read = read_rows;
-    reader->state = image;
-    if (image == NULL)
-        return error_no_memory(error, "the decoder");
     *image = (struct image){.width = info->width,
                             .height = info->height,
                             .channels = info->channels,
@@ -65,12 +63,6 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
     if (info->pnm.maxval == 255 && !image_has_alpha(image)) /* else the stream must look at it */
         reader->source.image = image;
     return true;
-}
-
-static void reader_close(struct codec_reader *reader)
-{
-    free(reader->state);
-    reader->state = NULL;
 }
 
 /* ---- Writing ---- */
@@ -112,25 +104,19 @@ static bool write_rows(void *context, int thread, int first, const struct image 
     return true;
 }
 
-static bool writer_open(struct codec_writer *writer, int threads, struct error *error)
+static bool writer_open(struct codec_writer *writer, struct error *error)
 {
     char header[HEADER_MAX];
     const size_t header_size = print_header(writer->format, &writer->shape, header);
     const size_t size = header_size + image_bytes(&writer->shape);
-    (void)threads;
+    struct pnm_file *file = writer->state;
     if (!codec_may_grow(writer->settings, size, error))
         return false;
-    uint8_t *bytes = bytes_allocate(size);
-    struct pnm_file *file = malloc(sizeof *file);
-    if (bytes == NULL || file == NULL) {
-        free(bytes);
-        free(file);
+    *file = (struct pnm_file){.bytes = bytes_allocate(size), .size = size, .image = writer->shape};
+    if (file->bytes == NULL)
         return report_memory(error);
-    }
-    memcpy(bytes, header, header_size);
-    *file = (struct pnm_file){.bytes = bytes, .size = size, .image = writer->shape};
-    file->image.samples = bytes + header_size;
-    writer->state = file;
+    memcpy(file->bytes, header, header_size);
+    file->image.samples = file->bytes + header_size;
     writer->sink.multiple = 1;
     writer->sink.encode = write_rows;
     if (file->image.bits == 8) /* filters can write their rows there */
@@ -150,16 +136,13 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
 
 static void writer_close(struct codec_writer *writer)
 {
-    struct pnm_file *file = writer->state;
-    if (file != NULL)
-        free(file->bytes);
-    free(file);
-    writer->state = NULL;
+    free(((struct pnm_file *)writer->state)->bytes);
 }
 
 const struct codec_functions parallel_pnm = {
+    .reader_state = sizeof(struct image),
+    .writer_state = sizeof(struct pnm_file),
     .reader_open = reader_open,
-    .reader_close = reader_close,
     .writer_open = writer_open,
     .writer_finish = writer_finish,
     .writer_close = writer_close,

@@ -153,11 +153,10 @@ static size_t reader_need(const struct codec_info *info)
     return 1 << 17;
 }
 
-static size_t writer_need(const struct image *shape, const struct codec_settings *settings, int threads)
+static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
     (void)shape;
     (void)settings;
-    (void)threads;
     return 1 << 18;
 }
 

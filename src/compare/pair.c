@@ -16,7 +16,6 @@ struct side {
     uint8_t *bytes;
     size_t size;
     struct codec_info info;
-    struct codec_reader reader;
     struct image image, small; /* SMALL is for a thumbnail; it may be shrunk before pixels were ignored */
     struct metadata metadata;
     struct error error; /* of the phase that failed */
@@ -113,12 +112,9 @@ static bool inspect_side(struct pair *pair, int i)
     return true;
 }
 
-/* Read what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
-static bool read_metadata(struct side *side, struct error *error)
+/* Note what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
+static bool note_metadata(struct side *side, struct error *error)
 {
-    side->metadata = (struct metadata){.max = METADATA_PART_MAX};
-    if (!side->info.format->read_metadata(side->bytes, side->size, &side->metadata, error))
-        return false;
     side->file->orientation = side->metadata.orientation;
     const uint64_t reasons = side->metadata.dropped >> METADATA_ICC * METADATA_REASONS;
     return (reasons & ((1u << METADATA_REASONS) - 1)) == 0 ||
@@ -134,10 +130,11 @@ static bool decode_side(struct pair *pair, int i)
                                       .name = file_input_name(side->file->path),
                                       .info = &side->info,
                                       .settings = &pair->codec[i]};
-    const bool done = codec_reader_open(&side->reader, &input, &side->error) &&
-                      codec_reader_decode(&side->reader, &side->image, &side->error);
-    codec_reader_close(&side->reader);
-    return done && (!pair->worker->settings->rules.takes_metadata || read_metadata(side, &side->error));
+    const bool takes_metadata = pair->worker->settings->rules.takes_metadata;
+    metadata_free(&side->metadata);
+    side->metadata.max = METADATA_PART_MAX;
+    return codec_read_picture(&input, &side->image, takes_metadata ? &side->metadata : NULL, &side->error) != NULL &&
+           (!takes_metadata || note_metadata(side, &side->error));
 }
 
 /* Give a side the channels of both. */

@@ -90,13 +90,9 @@ static bool decode_file(const struct codec_input *input, bool keeps_orientation,
                         struct error *error)
 {
     const struct codec_info *info = input->info;
-    struct codec_reader reader = {0};
     image->chroma_subsampling = info->chroma_subsampling;
     image->metadata = (struct metadata){.max = METADATA_PART_MAX};
-    const bool done = info->format->read_metadata(input->bytes, input->size, &image->metadata, error) &&
-                      codec_reader_open(&reader, input, error) && codec_reader_decode(&reader, &image->image, error);
-    codec_reader_close(&reader);
-    return done &&
+    return codec_read_picture(input, &image->image, &image->metadata, error) != NULL &&
            (keeps_orientation || metadata_orient(&image->metadata, &image->image, &image->chroma_subsampling, error));
 }
 
