@@ -21,7 +21,7 @@ enum {
 };
 
 /* What becomes of the input's bytes. */
-enum use { USE_KEEP, USE_COPY, USE_DROP };
+enum input_bytes { USE_KEEP, USE_COPY, USE_DROP };
 
 struct tar {
     struct libarchive library;
@@ -32,7 +32,7 @@ struct tar {
     const char *name;
     int descriptor;
     bool is_device;
-    enum use use;
+    enum input_bytes use;
     bool is_pending; /* the content of the last member has not been read */
     uint8_t *block;  /* what libarchive has been given last */
     uint8_t *kept;   /* bytes of the input, of which the first KEPT_FIRST are not needed any more */
@@ -205,7 +205,7 @@ static bool fail_read(const struct tar *tar, struct error *error)
 /* ---- Reading ---- */
 
 /* Read over the content of the last member, whose bytes are used as USE says. */
-static bool skip_content(struct tar *tar, enum use use, struct error *error)
+static bool skip_content(struct tar *tar, enum input_bytes use, struct error *error)
 {
     tar->is_pending = false;
     tar->use = use;

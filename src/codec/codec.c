@@ -315,8 +315,8 @@ static unsigned missing_options(const struct codec *codec, const struct format *
 }
 
 /* The first codec that writes the format and bits of an image of SHAPE, and that takes, if WHOLE, its size and
- * the options. parallel-png writes all PNGs, and stb JPEGs up to its limits. NULL: the image is too large for all, or
- * no codec takes the options. */
+ * the options. parallel-png writes all PNGs, and stb JPEGs up to its limits. Returns NULL if the image is too large for
+ * all, or if no codec takes the options. */
 static const struct codec *best_writer(const struct format *format, const struct image *shape,
                                        const struct codec_settings *settings, bool whole)
 {
@@ -455,8 +455,8 @@ static bool encode_converted(void *context, int thread, int first, const struct 
     struct image converted, copy;
     bool done = convert_rows(rows, writer->format, writer->settings, &converted, &copy, error);
     if (done)
-        done = writer->own.encode != NULL ? writer->own.encode(writer, thread, first, &converted, error)
-                                          : writer->own.write(writer, first, &converted, error);
+        done = writer->inner.encode != NULL ? writer->inner.encode(writer, thread, first, &converted, error)
+                                            : writer->inner.write(writer, first, &converted, error);
     image_free(&copy);
     return done;
 }
@@ -468,8 +468,8 @@ static bool write_converted(void *context, int first, const struct image *rows, 
     const size_t size = writer->written + codec_file_bound(rows, writer->format, writer->settings);
     if (!codec_may_grow(writer->settings, size, error))
         return false;
-    return writer->own.encode != NULL ? writer->own.write(writer, first, rows, error)
-                                      : encode_converted(writer, 0, first, rows, error);
+    return writer->inner.encode != NULL ? writer->inner.write(writer, first, rows, error)
+                                        : encode_converted(writer, 0, first, rows, error);
 }
 
 bool codec_writer_open(struct codec_writer *writer, const struct image *shape, const struct format *format,
@@ -491,7 +491,7 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
         return report_memory(error);
     if (!functions->writer_open(writer, error))
         return false;
-    writer->own = *sink;
+    writer->inner = *sink;
     if (writer->shape.channels != shape->channels || writer->shape.bits != shape->bits)
         sink->image = NULL;
     if (sink->write != NULL)

@@ -24,21 +24,22 @@ enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG
 
 /* How to decode and encode. */
 struct codec_settings {
-    const struct codec *codec;                    /* NULL: the best codec for each file */
-    int bits;                                     /* a sample of the decoded image, 8 or 16; 0: as in the file */
-    int quality;                                  /* of a JPEG or a lossy WebP, 1 to 100 */
-    bool lossless;                                /* a WebP */
-    const struct jpeg_headers *quantisers;        /* of this JPEG, in place of those of its quality; or NULL */
-    bool progressive;                             /* a JPEG in several scans */
-    unsigned jpeg_options;                        /* bits of enum jpeg_option that a JPEG's codec must have */
-    int compression;                              /* of a PNG, 0 (none) to 9 */
-    uint8_t background[3];                        /* red, green and blue, below alpha where a format holds none */
-    struct thread_pool *pool;                     /* NULL: the calling thread only. It never changes the result. */
-    struct chroma_subsampling chroma_subsampling; /* of a JPEG; 0, 0: chosen by quality */
+    const struct codec *codec;             /* or NULL, for the best codec for each file */
+    int bits;                              /* of a decoded sample, 8 or 16; or 0, for those of the file */
+    int quality;                           /* of a JPEG or a lossy WebP, 1 to 100 */
+    bool lossless;                         /* a WebP */
+    const struct jpeg_headers *quantisers; /* of this JPEG, instead of those of its quality; or NULL */
+    bool progressive;                      /* a JPEG in several scans */
+    unsigned jpeg_options;                 /* bits of enum jpeg_option that a JPEG's codec must have */
+    int compression;                       /* of a PNG, 0 (none) to 9 */
+    uint8_t background[3];                 /* red, green and blue, below the image if a format holds no alpha */
+    struct thread_pool *pool;              /* or NULL, for the calling thread only. It never changes the result. */
+    struct chroma_subsampling chroma_subsampling; /* of a JPEG; if it is 0, 0, its quality decides */
     size_t reader_extra; /* bytes that codec_reader_extra may take. It never changes the result. */
-    size_t max_pixels;   /* limit of width x height; 0: only CODEC_MAX_PIXELS */
+    size_t max_pixels;   /* of width x height; if it is 0, only CODEC_MAX_PIXELS limits that */
 
-    /* May a file that grows take SIZE bytes of memory in all? If not, the writing fails. NULL: it always may. */
+    /* May a file that grows take SIZE bytes of memory in all? If not, the writing fails. If this is NULL, it always
+     * may. */
     bool (*may_grow)(void *context, size_t size, struct error *error);
     void *context; /* of may_grow */
 };
@@ -67,56 +68,56 @@ struct codec_input {
     const struct codec_settings *settings;
 };
 
-/* Reads the rows of a file, so that the picture need not be in memory as a whole. It stays where it is opened: the
+/* Reads the rows of a file, so that the picture need not be in memory as a whole. It must not be moved, because the
  * source points to it. */
 struct codec_reader {
     struct row_source source; /* of samples with codec_bits each; without a read the file is decoded at once */
     struct codec_input input;
     const struct codec *codec; /* that reads the file: the chosen one, if it supports the file */
-    bool unsupported;          /* reader_open failed because another codec must read the file; it has set no error */
-    struct row_source own;     /* the codec's, where the source above converts its samples */
+    bool unsupported;          /* reader_open failed, without an error, because another codec must read the file */
+    struct row_source inner;   /* the codec's, if the source above converts its samples */
     void *state;               /* of the codec */
 };
 
-/* Writes the rows of an image. It stays where it is opened: the sink points to it. */
+/* Writes the rows of an image. It must not be moved, because the sink points to it. */
 struct codec_writer {
     struct row_sink sink; /* of images like the one that it was opened for */
     const struct codec *codec;
     const struct format *format;
     const struct codec_settings *settings;
-    struct image shape;  /* the image as the codec gets it; its samples are NULL */
-    bool finishes_late;  /* codec_writer_finish takes longer than all rows */
-    size_t written;      /* bytes of the file so far; the codec's write sets it */
-    struct row_sink own; /* the codec's, which the sink above calls */
-    void *state;         /* of the codec */
+    struct image shape;    /* the image as the codec gets it; its samples are NULL */
+    bool finishes_late;    /* codec_writer_finish takes longer than all rows */
+    size_t written;        /* bytes of the file so far; the codec's write sets it */
+    struct row_sink inner; /* the codec's, which the sink above calls */
+    void *state;           /* of the codec */
 };
 
 /* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most max_bits,
  * and with alpha only if it holds_alpha. codec.c converts them before. */
 struct codec_functions {
-    size_t reader_state,
-        writer_state; /* bytes of their state, which is zero at first; 0 if the codec makes it itself */
+    /* Bytes of their states, which are zero at first; 0 if the codec makes the state itself. */
+    size_t reader_state, writer_state;
 
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error);
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
                    uint8_t **bytes, size_t *size, struct error *error);
 
-    /* Bytes of memory that a writer of SHAPE and a reader of INFO hold at most, besides the two files: row by row, on
-     * so many THREADS, or of a whole image. Written bands that wait for their turn are not counted. NULL: none. */
+    /* Upper bounds of the bytes of memory that a writer of SHAPE, on the threads of the settings' pool, and a reader of
+     * INFO take, besides the two files. Encoded bands that wait for an earlier one are not counted. If one is NULL, it
+     * takes none. */
     size_t (*writer_need)(const struct image *shape, const struct codec_settings *settings);
     size_t (*reader_need)(const struct codec_info *info);
 
-    /* Bytes of memory more with which the reader is faster, on the threads of the settings' pool. NULL: there are
-     * none. */
+    /* Extra memory that makes the reader faster, on the threads of the settings' pool. It is NULL if there is none. */
     size_t (*reader_extra)(const struct codec_info *info, const struct codec_settings *settings);
 
-    /* Is the codec worth it for this file? If not, only the codec's name chooses it. NULL: it always is. */
+    /* Is this codec faster for this file? If not, it is used only when it is named. If this is NULL, it always is. */
     bool (*reader_is_faster)(const struct codec_info *info, const struct codec_settings *settings);
 
-    /* Write row by row. NULL: the codec encodes whole images only, by `encode`. writer_open gets a writer whose
-     * settings and shape are set, and a sink whose context is the writer. It sets the sink's multiple and functions,
-     * and its image if the file will hold the samples as they are. writer_close releases the writer, also after a
-     * failure. */
+    /* Write row by row. If it is NULL, the codec encodes whole images only, by `encode`. writer_open gets a writer
+     * whose settings and shape are set, and a sink whose context is the writer. It sets the sink's multiple and
+     * functions, and its image if the file will hold the samples as they are. writer_close releases the writer, also
+     * after a failure. */
     bool (*writer_open)(struct codec_writer *writer, struct error *error);
 
     /* Finish the file, after the last rows. The caller releases *BYTES with free. */
@@ -124,11 +125,11 @@ struct codec_functions {
 
     void (*writer_close)(struct codec_writer *writer);
 
-    /* Read row by row. NULL: the codec decodes whole images only; so do all codecs for an interlaced PNG. reader_open
-     * gets a reader whose input is set, and a source of multiple 1 whose context is the reader. It sets the source's
-     * functions, and what else differs; also its image, if the file holds the samples as they are, without alpha. The
-     * samples have the bits of INFO. The last rows succeed only if the data end as they should. reader_open may use the
-     * threads of the settings' pool. reader_close releases the reader, also after a failure. */
+    /* Read row by row. If it is NULL, the codec decodes whole images only; so do all codecs for an interlaced PNG.
+     * reader_open gets a reader whose input is set, and a source of multiple 1 whose context is the reader. It sets the
+     * source's functions, and what else differs; also its image, if the file holds the samples as they are, without
+     * alpha. The samples have the bits of INFO. The last rows succeed only if the data end as they should. reader_open
+     * may use the threads of the settings' pool. reader_close releases the reader, also after a failure. */
     bool (*reader_open)(struct codec_reader *reader, struct error *error);
 
     void (*reader_close)(struct codec_reader *reader);
@@ -146,18 +147,18 @@ struct codec {
     bool any_order;            /* its reader takes rows in any order */
     bool fetches;              /* its reader fetches raw rows before it reads them */
     bool has_gpu_version;      /* kernels/ reads or writes the same on a GPU: codec/gpu_files.h */
-    int max_side;              /* its limits, 0 where it has none: pixels on a side */
+    int max_side;              /* its limits, 0 if it has none: pixels on a side */
     size_t max_bytes;          /* of an image's samples in memory */
     size_t max_file;           /* bytes of a file that it reads */
     const char *limits;        /* the same in words; NULL if it has none */
 
-    const struct codec_functions *functions; /* NULL: it is not built in */
+    const struct codec_functions *functions; /* NULL if it is not built in */
 };
 
 /* All codecs. For each file, the first one that can read or write it, and is worth it, is the best. */
 const struct codec *codecs(size_t *count);
 
-/* The codec with that name. NULL is a usage error: there is none, or it was not built in. */
+/* The codec with that name. Returns NULL, with a usage error, if there is none or if it was not built in. */
 const struct codec *codec_find(const char *name, struct error *error);
 
 /* Is the codec built in? */
@@ -180,8 +181,8 @@ bool codec_writes(const struct codec *codec, const struct format *format);
 bool codec_is_available(const struct format *format);
 
 /* The codec that will write an image of SHAPE as FORMAT. More bits than the format stores are reduced first. If SHAPE
- * has no width and height, only its bits count. NULL is an error: the image is too large for the format or its codecs,
- * or the codec that SETTINGS name cannot write this. */
+ * has no width and height, only its bits count. Returns NULL, with an error, if the image is too large for the format
+ * or its codecs, or if the codec that SETTINGS name cannot write this. */
 const struct codec *codec_find_writer(const struct format *format, const struct image *shape,
                                       const struct codec_settings *settings, struct error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the codecs and codec.c. Each codec has its own file. A decoder gets a file with an intact container and an
+ * Shared by the codecs and codec.c. Each codec has its own file. A decoder gets a file with an intact container, and an
  * image that is small enough. It returns an image with exactly the size, channels and bits of INFO, or fails. An
  * encoder gets at most the bits of its row and of the format's row. */
 #ifndef GPUCONV_CODEC_INTERNAL_H
@@ -9,7 +9,7 @@
 #include "codec/codec.h"
 
 /* The codec that reads the file if the chosen one does not support it; the chosen one itself if that supports every
- * file. NULL is an error: the file is too large for all others. */
+ * file. Returns NULL, with an error, if the file is too large for all others. */
 const struct codec *codec_find_substitute(const struct codec_info *info, struct error *error);
 
 /* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the

@@ -44,7 +44,7 @@ static bool read_converted(void *context, int first, int rows, const struct rows
     struct image read, converted;
     if (!image_allocate(&read, info->width, rows, info->channels, info->bits, error))
         return false;
-    const bool done = reader->own.read(context, first, rows, raw, read.samples, error);
+    const bool done = reader->inner.read(context, first, rows, raw, read.samples, error);
     converted = read;
     converted.bits = codec_bits(info, reader->input.settings);
     converted.samples = samples;
@@ -71,7 +71,7 @@ static bool open_reader(struct codec_reader *reader, const struct codec_input *i
             return false;
     }
     if (source->read != NULL && codec_bits(info, input->settings) != info->bits) {
-        reader->own = *source;
+        reader->inner = *source;
         source->image = NULL;
         source->read = read_converted;
     }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The places of the rows in the table. */
+/* The indices of the rows in the table. */
 enum format_id {
     FORMAT_PNG,
     FORMAT_JPEG,
@@ -39,29 +39,30 @@ enum format_option {
     FORMAT_BACKGROUND = 1 << 5, /* in no row: the formats without alpha */
 };
 
-/* A row of the table. NULL in place of a row means that the format is unknown or was not given. */
+/* A row of the table. A pointer to a row is NULL if the format is unknown or was not given. */
 struct format {
     enum format_id id;
     const char *name;                      /* in messages: "PNG" */
     const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends them */
-    const char *magics[FORMAT_MAGICS]; /* the bytes by which a file is known; NULL ends them; none: other formats' */
-    size_t magic_at, magic_size;       /* the check reports a damaged signature around them */
-    int max_side;                      /* the most pixels on a side in a file that gpuconv writes */
-    int max_bits;                      /* of a sample */
-    int work_of_byte;                  /* the time that a byte of a file takes, relative to the other formats */
-    bool holds_grey, holds_colour;     /* without grey, a grey image becomes RGB */
+    const char
+        *magics[FORMAT_MAGICS];    /* the first bytes of a file; NULL ends them. PNM has none: its files have others' */
+    size_t magic_at, magic_size;   /* their offset and size; the check reports damage around them */
+    int max_side;                  /* the most pixels on a side in a file that gpuconv writes */
+    int max_bits;                  /* of a sample */
+    int work_of_byte;              /* the time that a byte of a file takes, relative to the other formats */
+    bool holds_grey, holds_colour; /* without grey, a grey image becomes RGB */
     bool holds_alpha, holds_comments;
     bool is_lossy;        /* a file may have a quality */
     bool is_for_browsers; /* they show it */
     unsigned options;     /* bits of enum format_option: those that change how a file is written */
-    int unit_rows;        /* rows that are encoded together, at most; 1: any number */
+    int unit_rows;        /* rows that are encoded together, at most; 1 if any number is */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
     bool (*read_metadata)(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
     bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                            struct error *error);
 };
 
-/* The largest width and height that are read or written. So a row has fewer than 2^27 bytes, and places in it fit into
+/* The largest width and height that are read or written. So a row has fewer than 2^27 bytes, and offsets in it fit into
  * an int; all samples have fewer than 2^51 bytes, so that their small multiples fit into a size_t. stb_image refuses an
  * image that is wider or higher than 2^24 (STBI_MAX_DIMENSIONS), and stb_image_write adds up differences of at most 128
  * along a row in int. */
@@ -89,8 +90,8 @@ size_t format_stem_length(const char *path);
  * command that converts it: " is a GIF image; convert it first: ...". Returns false if no such kind is known. */
 bool format_describe_foreign(const char *suffix, char *text, size_t size);
 
-/* The format whose magic is at the beginning of the SIZE bytes. NULL is an error that says what the file probably is.
- * NAME is the file's name. */
+/* The format whose magic is at the beginning of the SIZE bytes. Returns NULL, with an error that says what the file
+ * probably is. NAME is the file's name. */
 const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, const char *name, struct error *error);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "codec/png_picture.h"
 
-/* The codec for FORMAT that a GPU has, too. NULL: there is none, or FORMAT is not the one with ID, or SETTINGS name
- * another codec. */
+/* The codec for FORMAT that a GPU has, too. Returns NULL if there is none, if FORMAT is not the one with ID, or if
+ * SETTINGS name another codec. */
 static const struct codec *find_codec(enum format_id id, const struct format *format,
                                       const struct codec_settings *settings)
 {

@@ -2,7 +2,7 @@
  *
  * The codec `libjpeg-turbo`: JPEG through the interface of libjpeg. The library reports an error by calling a function
  * that must not return, so that function jumps back here. The jump loses local variables that have changed. So it goes
- * only to `attempt`, which has none: it calls all functions that call the library.
+ * only to `attempt`, which has no such variables and calls all functions that call the library.
  *
  * CMYK becomes RGB without a profile. The samples of a file are inverted: 255 is no ink. So R = C K / 255, rounded to
  * the nearest integer, and G and B are the same of M and Y. The library has made CMYK from YCCK before. A file without
@@ -24,7 +24,7 @@ enum {
     FIRST_CAPACITY = 1 << 18, /* bytes for the encoded file; doubled as needed */
 };
 
-/* The library's error manager, and the place to jump to. */
+/* The library's error manager, and where to jump to. */
 struct errors {
     struct jpeg_error_mgr manager; /* first, because the library knows only this */
     jmp_buf back;

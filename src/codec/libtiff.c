@@ -2,8 +2,8 @@
  *
  * The codec `libtiff`. The container check has found the kind of the picture and its strips or tiles. Rows stream: from
  * strips row by row, from tiles and from channels that are apart, a row of strips or tiles at a time. libtiff reads and
- * writes memory, and reports to this file only. In place of a file's first directory it sees one with the entries that
- * a decoder needs: it would copy the values of all others, which may be large, and which may overlap. */
+ * writes memory, and reports to this file only. Instead of a file's first directory it sees one with the entries that a
+ * decoder needs, because it would copy the values of all others, which may be large, and which may overlap. */
 #include "codec/codec_internal.h"
 
 #include "container/tiff.h"
@@ -22,7 +22,7 @@ struct tiff_file {
     TIFF *tiff;
     uint8_t *bytes; /* a file to write grows */
     size_t size, capacity, at;
-    uint8_t directory[TIFF_NEEDED_BYTES]; /* of a file to read: what the library sees at this place of it */
+    uint8_t directory[TIFF_NEEDED_BYTES]; /* of a file to read: what the library sees there */
     size_t directory_at, directory_size;
     bool is_called, lacks_memory;
     jmp_buf without_memory; /* while it is called: where to go on */
@@ -37,7 +37,7 @@ static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
     const size_t left = file->at < file->size ? file->size - file->at : 0, wanted = (size_t)size;
     const size_t count = wanted < left ? wanted : left;
     memcpy(to, file->bytes + file->at, count);
-    /* The directory stands at the place of the one in the file, and is no longer. */
+    /* The directory takes the position of the one in the file, and is no longer. */
     for (size_t i = 0; i < file->directory_size; i++)
         if (file->directory_at + i >= file->at && file->directory_at + i - file->at < count)
             ((uint8_t *)to)[file->directory_at + i - file->at] = file->directory[i];
@@ -84,7 +84,7 @@ static toff_t file_size(thandle_t handle)
 }
 
 /* Call the library by FUNCTION. Returns false if it fails, or if memory was lacking. The library has many words for
- * that, and goes on without the lists and values for which it got none: it may crash, or read another picture. But
+ * that, and goes on without those lists and values. Then it may crash, or read another picture. But
  * malloc sets errno, and the library gives a message, from which it does not get back here. It leaks a few small
  * blocks then. */
 static bool call_library(struct tiff_file *file, bool (*function)(void *context), void *context)
@@ -267,7 +267,7 @@ static void read_palette(struct tiff_reader *state, const struct tiff_directory 
 }
 
 /* Copy CELL, of channel CHANNEL at column X of the picture, to the rows. Only samples of 8 and 16 bits are apart. */
-static void place_cell(const struct codec_info *info, const struct tiff_reader *state, size_t x, size_t channel)
+static void put_cell(const struct codec_info *info, const struct tiff_reader *state, size_t x, size_t channel)
 {
     const struct tiff_header *header = &info->tiff;
     const size_t from = tiff_cell_row(header), to = row_bytes(info), sample = (size_t)header->bits / 8;
@@ -304,7 +304,7 @@ static bool read_cells(const struct codec_reader *reader, int y)
                                                         state->cell, (tmsize_t)size);
             if (got < (tmsize_t)size)
                 return false;
-            place_cell(info, state, (size_t)x, channel);
+            put_cell(info, state, (size_t)x, channel);
         }
     return true;
 }
@@ -349,12 +349,12 @@ static void unpack(const struct tiff_reader *state, const struct tiff_header *he
 /* Divide the colours of COUNT pixels by their alpha. */
 static void divide_alpha(uint8_t *samples, int channels, int bits, size_t count)
 {
-    uint16_t *deep = (uint16_t *)(void *)samples;
+    uint16_t *samples16 = (uint16_t *)(void *)samples;
     const int last = channels - 1;
-    for (size_t i = 0; i < count; i++, samples += channels, deep += channels)
+    for (size_t i = 0; i < count; i++, samples += channels, samples16 += channels)
         for (int c = 0; c < last; c++) {
             if (bits == 16)
-                deep[c] = unpremultiply_sample16(deep[c], deep[last]);
+                samples16[c] = unpremultiply_sample16(samples16[c], samples16[last]);
             else
                 samples[c] = (uint8_t)unpremultiply_sample(samples[c], samples[last]);
         }

@@ -45,10 +45,10 @@ enum { ATTEMPTS = 2 };
 
 /* ---- Reading ---- */
 
-/* Bytes besides the samples. A lossless picture, or its alpha, has 4 bytes for a pixel, and groups of Huffman codes with
- * tables of at most 20 KB: libwebp writes at most 2600 of them, one for a square of 4 x 4 pixels or more, each of at
- * least 20 bits of the file. A file that was made to take memory has up to 2^16, which nothing but decoding would find
- * (SECURITY.md). A lossy picture has some rows of blocks. */
+/* Bytes besides the samples. A lossless picture, or its alpha, has 4 bytes for a pixel, and groups of Huffman codes.
+ * Their tables have at most 20 KB each. libwebp writes at most 2600 of them, one for a square of 4 x 4 pixels or more,
+ * each of at least 20 bits of the file. A file that was made to take memory has up to 2^16, which nothing but decoding
+ * would find (SECURITY.md). A lossy picture has some rows of blocks. */
 static size_t reader_need(const struct codec_info *info)
 {
     enum { OTHER = 1 << 20, ROW = 128, TABLES = 20000, GROUPS_MAX = 2600, GROUP_BITS = 20 };
@@ -81,14 +81,14 @@ static bool decode(const struct codec_input *input, struct image *image, struct 
         return false;
     if (header->width < info->width || header->height < info->height)
         memset(image->samples, 0, image_bytes(image)); /* transparent around the first frame */
-    const size_t place = (size_t)header->x * (size_t)info->channels;
-    uint8_t *samples = image_row(image, header->y) + place;
+    const size_t offset = (size_t)header->x * (size_t)info->channels;
+    uint8_t *samples = image_row(image, header->y) + offset;
     config.options.use_threads = may_use_threads(input->settings, header->has_alpha);
     config.output.colorspace = info->channels == 4 ? MODE_RGBA : MODE_RGB;
     config.output.is_external_memory = 1;
     config.output.u.RGBA = (WebPRGBABuffer){.rgba = samples,
                                             .stride = (int)image_row_bytes(image),
-                                            .size = (size_t)header->height * image_row_bytes(image) - place};
+                                            .size = (size_t)header->height * image_row_bytes(image) - offset};
     VP8StatusCode status = VP8_STATUS_OK;
     errno = ENOMEM;
     for (int i = 0; i < ATTEMPTS && errno == ENOMEM; i++) {

@@ -91,8 +91,8 @@ static size_t beyond(size_t need, size_t counted)
  *   encode                            S, and S for the file, and S/2 while its buffer grows by halves;
  *                                     from --compression 2 on 2 S more for filtered rows and a second stream
  *
- * So 4 S bound a decoder and 4.5 S an encoder, which follows it. The need of a reader beyond 3 S, and of a writer beyond
- * 2 S, comes on top. */
+ * So 4 S bound a decoder and 4.5 S an encoder, which follows it. The need of a reader beyond 3 S is added, and that of
+ * a writer beyond 2 S. */
 size_t codec_whole_need(const struct codec_info *info, const struct image *shape, const struct codec *encoder,
                         const struct format *format, const struct codec_settings *settings)
 {

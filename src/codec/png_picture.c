@@ -133,11 +133,11 @@ void png_make_samples(const struct png_layout *layout, const uint8_t *raw, size_
 {
     const size_t size = png_row_bytes(layout, width), pixel = (size_t)png_layout_pixel(layout);
     const bool plain = layout->bits == 8 && !layout->paletted && !layout->transparent && stride == size;
-    uint8_t *above = scratch, *waste = scratch + size, *some = scratch + 2 * size;
+    uint8_t *above = scratch, *scratch_row = scratch + size, *some = scratch + 2 * size;
     for (size_t done; rows > 0; rows -= done) {
         done = plain || rows < PNG_ROWS ? rows : PNG_ROWS;
         uint8_t *produced = plain ? out : some;
-        png_unfilter(raw, done, above, size, pixel, produced, waste);
+        png_unfilter(raw, done, above, size, pixel, produced, scratch_row);
         for (size_t y = 0; y < done && !plain; y++)
             expand_row(layout, produced + y * size, width, out + y * stride, step);
         memcpy(above, produced + (done - 1) * size, size);

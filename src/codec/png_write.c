@@ -42,7 +42,7 @@ struct thread_state {
 /* A file, as far as it is written. */
 struct png_file {
     struct blob blob;
-    size_t chunk;   /* the place of the last IDAT chunk, which is not closed */
+    size_t chunk;   /* the offset of the last IDAT chunk, which is not closed */
     uint32_t adler; /* of the bands in it */
 };
 
@@ -52,7 +52,7 @@ struct encoding {
     size_t pixel, row_bytes; /* without the byte in front */
     int64_t bands;
     int band_rows, level;
-    uint8_t *filtered; /* all filtered rows; NULL: each thread has only its own */
+    uint8_t *filtered; /* all filtered rows; NULL if each thread has only those of its band */
     struct band *results;
     struct thread_state **threads;
     int thread_count;
@@ -110,7 +110,7 @@ static void copy_row(const struct encoding *encoding, const uint8_t *samples, ui
         bytes_swap_big16(samples, encoding->row_bytes / 2, out);
 }
 
-/* Filter ROWS. IS_FIRST: no row is above them. Without compression, filters gain nothing and are not used. */
+/* Filter ROWS. If IS_FIRST, no row is above them. Without compression, filters gain nothing and are not used. */
 static void filter_rows(const struct encoding *encoding, struct thread_state *state, bool is_first,
                         const struct image *rows, uint8_t *out)
 {
@@ -170,7 +170,7 @@ static uint32_t join_adler(uint32_t first, uint32_t second, size_t size)
 
 enum {
     IDAT_AT = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA,
-    STREAM_AT = IDAT_AT + PNG_CHUNK_HEAD + ZLIB_HEAD, /* the place of the first band */
+    STREAM_AT = IDAT_AT + PNG_CHUNK_HEAD + ZLIB_HEAD, /* the offset of the first band */
 };
 
 /* Begin FILE with signature, IHDR, and the head of IDAT and of its stream. Returns false if there is not enough

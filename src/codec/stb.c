@@ -32,7 +32,7 @@ static bool report_failure(const struct codec_input *input, struct error *error)
     return codec_report_damaged(input, reason, error);
 }
 
-/* Copy CHUNK to TO, patched so that stb reads it correctly. Returns the place of the next chunk. */
+/* Copy CHUNK to TO, patched so that stb reads it correctly. Returns the end of the copy. */
 static uint8_t *patch_chunk(const struct png_header *header, const struct png_chunk *chunk, uint8_t *to)
 {
     const bool indexed = header->colour & PNG_PALETTE, transparency = png_chunk_is(chunk, "tRNS");

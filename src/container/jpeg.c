@@ -8,8 +8,8 @@ struct jpeg_walk jpeg_walk_begin(const uint8_t *bytes, size_t size)
     return (struct jpeg_walk){.bytes = bytes, .size = size, .at = JPEG_SOI_BYTES};
 }
 
-/* The end of the data of a scan that begin at AT: the next marker that is neither a restart nor FF 00. FF 00 stands for
- * a byte FF of the data. Returns the file's size if there is no such marker. */
+/* The end of the data of a scan that begin at AT, which is the next marker that is neither a restart nor FF 00. FF 00
+ * stands for a byte FF of the data. Returns the file's size if there is no such marker. */
 static size_t find_scan_end(const uint8_t *bytes, size_t size, size_t at)
 {
     const uint8_t *end = bytes + size, *next = bytes + at;
@@ -49,7 +49,7 @@ enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segme
     if (segment->marker == JPEG_MARKER_EOI)
         return JPEG_STEP_END;
     if (segment->left > 0 && begins_no_segment(segment->marker))
-        return JPEG_STEP_NO_PLACE;
+        return JPEG_STEP_MISPLACED;
     if (segment->left < 2)
         return JPEG_STEP_NO_END;
     segment->size = big16(bytes + at);

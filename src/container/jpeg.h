@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The container of JPEG: segments, each with a marker at its beginning, and the data of scans between them (ITU-T T.81,
- * annex B). This file walks over segments for the check and the metadata, and writes them. It knows nothing of samples.
- * */
+ * annex B). This file walks over segments for the check and the metadata, and writes them. It knows nothing of
+ * samples. */
 #ifndef GPUCONV_CONTAINER_JPEG_H
 #define GPUCONV_CONTAINER_JPEG_H
 
@@ -57,7 +57,7 @@ enum {
     JPEG_COMPONENTS_IN_FRAME = 4, /* at most */
 };
 
-/* The place in natural order (row by row) of each coefficient in zigzag order (T.81, figure A.6). */
+/* The index in natural order (row by row) of each coefficient in zigzag order (T.81, figure A.6). */
 #define JPEG_NATURAL_ORDER_LIST                                                                                        \
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21,  \
         28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60,    \
@@ -92,7 +92,7 @@ struct jpeg_headers {
     struct jpeg_frame_component components[JPEG_COMPONENTS_IN_FRAME];
     struct jpeg_tables tables;
     unsigned quantisers, dc, ac; /* a bit for each table that is there */
-    int restart_interval;        /* in units (MCUs); 0: none */
+    int restart_interval;        /* in units (MCUs), or 0 */
     bool has_jfif, has_adobe;
     unsigned adobe_transform;
     bool is_sequential; /* there is one scan, of whole blocks of all components in their order, in Huffman codes, and
@@ -103,7 +103,7 @@ struct jpeg_headers {
 
 /* A complete segment of a file. */
 struct jpeg_segment {
-    size_t at;           /* the place of its marker in the file, or of the first fill byte FF before it */
+    size_t at;           /* the offset of its marker in the file, or of the first fill byte FF before it */
     unsigned marker;     /* 0 if the file ends before it */
     const uint8_t *data; /* after the length */
     size_t size;         /* bytes of data; after a failed step, the size that the length claims */
@@ -114,7 +114,7 @@ struct jpeg_segment {
 enum jpeg_step {
     JPEG_STEP_SEGMENT,
     JPEG_STEP_END,       /* the marker that ends the image */
-    JPEG_STEP_NO_PLACE,  /* a marker that may not be at this place */
+    JPEG_STEP_MISPLACED, /* a marker that is not allowed there */
     JPEG_STEP_NO_END,    /* the file ends before the next marker, or before its length */
     JPEG_STEP_TOO_SHORT, /* the length is below 2, its own size */
     JPEG_STEP_TRUNCATED, /* the segment is longer than the rest of the file */

@@ -17,8 +17,8 @@ enum { SCANS_MAX = 100 };
 enum { COEFFICIENT_SCANS_MAX = 1 + 13 };
 
 /* The bits of data that a scan of arithmetic codes may lack. A flat picture needs nearly no data: a decision may take
- * about 2^-15 bits, and zeros at the end are left out (T.81, annex D). So 2^21 blocks need none: 134 Mpixel of grey.
- * Each further block needs as many bits as with Huffman codes, so that a small file costs little work. */
+ * about 2^-15 bits, and zeros at the end are left out (T.81, annex D). So 2^21 blocks, which are 134 Mpixel of grey,
+ * need none. Each further block needs as many bits as with Huffman codes, so that a small file costs little work. */
 enum { ARITHMETIC_FREE_BITS = 1 << 22 };
 
 /* The scans of a component. */
@@ -31,13 +31,13 @@ struct component_scans {
 struct jpeg_state {
     const char *name;
     struct error *error;
-    struct codec_info info; /* width 0: no frame header yet */
+    struct codec_info info; /* its width is 0 before the frame header */
     struct component_scans components[JPEG_COMPONENTS_IN_FRAME];
     bool is_unusual; /* the headers before the first scan have what few files have */
     unsigned last;   /* marker of the last segment */
     int scans;
     uint64_t data_bits;        /* the fewest bits of data that follow the last segment */
-    struct jpeg_segment index; /* of several pictures; all zeros: there is none */
+    struct jpeg_segment index; /* of several pictures; all zeros if there is none */
 };
 
 /* Report that the file is damaged. */
@@ -83,7 +83,7 @@ static bool check_huffman_tables(const struct jpeg_segment *segment, struct jpeg
 }
 
 /* Read a DQT segment: for each table 4 bits of precision, 4 of its number, and 64 values of 1 or 2 bytes in zigzag
- * order. False: the segment is damaged. */
+ * order. Returns false if the segment is damaged. */
 static bool read_quantisers(const struct jpeg_segment *segment, struct jpeg_headers *headers)
 {
     static const uint8_t order[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
@@ -210,7 +210,7 @@ static uint64_t count_component_blocks(const struct jpeg_frame_component *compon
            count_blocks(headers->height, component->vertical, vertical);
 }
 
-/* The place in the frame of the component with number ID, or -1. Some writers give all the same number, so a second one
+/* The index in the frame of the component with number ID, or -1. Some writers give all the same number, so a second one
  * in a scan is the next with that number. TAKEN has a bit for each component that the scan has already. */
 static int find_component(const struct jpeg_headers *headers, unsigned id, unsigned *taken)
 {
@@ -314,7 +314,7 @@ static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state 
 static bool report_jpeg_step(enum jpeg_step step, const struct jpeg_walk *walk, const struct jpeg_segment *segment,
                              const struct jpeg_state *state)
 {
-    if (step == JPEG_STEP_NO_PLACE)
+    if (step == JPEG_STEP_MISPLACED)
         return DAMAGED(state, "marker %02X at byte %zu is not allowed there", segment->marker, segment->at);
     if (step == JPEG_STEP_TOO_SHORT)
         return DAMAGED(state, "segment %02X at byte %zu claims %zu bytes", segment->marker, segment->at, segment->size);

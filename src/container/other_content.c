@@ -11,7 +11,7 @@
 /* ---- The index of pictures ---- */
 
 /* MPF is a TIFF block after a name. The value of the tag MP_ENTRIES has 16 bytes for each picture: attributes, size and
- * place in 4 bytes each, then 4 others. Places count from the beginning of the block; that of the first picture is 0. */
+ * offset in 4 bytes each, then 4 others. Offsets begin with the block; that of the first picture is 0. */
 enum {
     MP_NAME = 4,
     MP_ENTRIES = 0xb002,
@@ -134,7 +134,7 @@ unsigned container_other_content_behind(const uint8_t *bytes, size_t size, size_
             return other_content;
         if (left < 2 || bytes[at] != 0xff) /* padding leaves no other FF than that of SOI */
             return other_content | 1U << name_rest(bytes + at, left);
-        /* Each preview is at another place of the index, and none is looked up after another picture. So this takes
+        /* Each preview is at another position of the index, and none is looked up after another picture. So this takes
          * time in proportion to the file. */
         const size_t preview = other_content == 0 ? preview_size(bytes, index, at) : 0;
         at += preview > 0 && preview <= left ? preview : add_jpeg(bytes + at, left, &other_content);

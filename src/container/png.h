@@ -26,7 +26,7 @@ extern const uint8_t png_signature[PNG_SIGNATURE];
 
 /* A complete chunk of a file. */
 struct png_chunk {
-    size_t at;           /* the place of its length in the file */
+    size_t at;           /* the offset of its length in the file */
     const uint8_t *head; /* its length; its type and data follow */
     const char *type;    /* four letters, without a NUL */
     const uint8_t *data;
@@ -47,14 +47,14 @@ enum png_step {
 struct png_walk {
     const uint8_t *bytes;
     size_t size;
-    size_t at; /* the place of the next chunk */
+    size_t at; /* the offset of the next chunk */
     bool ended;
 };
 
 /* Begin a walk at the first chunk. The file must be at least as long as its signature. */
 struct png_walk png_walk_begin(const uint8_t *bytes, size_t size);
 
-/* Step to the next chunk and fill CHUNK. After a failure, CHUNK has the place, type and length that are in the file,
+/* Step to the next chunk and fill CHUNK. After a failure, CHUNK has the offset, type and length that are in the file,
  * and the walk stays where it is. The CRC is not checked. */
 enum png_step png_walk_next(struct png_walk *walk, struct png_chunk *chunk);
 
@@ -92,8 +92,8 @@ const uint8_t *png_stream_data(const struct png_stream *stream);
 /* Copy the data from byte FIRST up to, not including, byte LAST. */
 void png_stream_copy(const struct png_stream *stream, size_t first, size_t last, uint8_t *to);
 
-/* Write the length, type and CRC of a chunk around the SIZE bytes of data at CHUNK + PNG_CHUNK_HEAD. Returns the place
- * of the next chunk. */
+/* Write the length, type and CRC of a chunk around the SIZE bytes of data at CHUNK + PNG_CHUNK_HEAD. Returns where
+ * the next chunk begins. */
 uint8_t *png_chunk_close(uint8_t *chunk, const char *type, size_t size);
 
 /* Append a chunk with SIZE bytes of data to OUT. Returns false if there is not enough memory. */

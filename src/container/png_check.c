@@ -15,7 +15,7 @@ struct png_state {
     struct error *error;
     struct codec_info info;
     unsigned colour;        /* type, as in PNG_PALETTE, PNG_COLOUR and PNG_ALPHA */
-    uint32_t palette;       /* entries of PLTE; 0: no PLTE yet */
+    uint32_t palette;       /* entries of PLTE; 0 before that */
     bool transparency;      /* tRNS was met */
     bool picture, finished; /* IDAT was met; another chunk was met after it */
     uint64_t data;          /* bytes in IDAT */

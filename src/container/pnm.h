@@ -14,7 +14,7 @@ enum { PNM_MAGIC = 2, PNM_MAXVAL_MAX = 65535 };
 struct pnm_header {
     int width, height, channels; /* at least 1 each; at most 4 channels */
     int maxval;                  /* the sample that is white, or opaque: 1 to PNM_MAXVAL_MAX */
-    size_t samples;              /* the place of the first sample */
+    size_t samples;              /* the offset of the first sample */
 };
 
 /* Bytes of a row, at most 2^34. A sample has 2 if maxval does not fit into one. */

@@ -46,7 +46,7 @@ static bool set_field(const struct reading *reading, const char *what, int64_t n
 
 /* ---- PGM and PPM ---- */
 
-/* The next byte; -1: there is none. A comment counts as its end of line, also after a digit. */
+/* The next byte, or -1 at the end. A comment counts as its end of line, also after a digit. */
 static int next_byte(struct reading *reading)
 {
     if (reading->at < reading->end && *reading->at == '#')

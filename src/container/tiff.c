@@ -16,7 +16,7 @@ static uint64_t read_number(const uint8_t *bytes, size_t count, bool big)
     return number;
 }
 
-/* Bytes of a place or a count. */
+/* Bytes of an offset or a count. */
 static size_t word(const struct tiff_directory *directory)
 {
     return directory->wide ? 8 : 4;
@@ -58,8 +58,8 @@ void tiff_open_damaged(const uint8_t *bytes, size_t size, struct tiff_directory 
     const bool big = size > 0 && bytes[0] == 'M';
     const struct tiff_directory file = {
         .bytes = bytes, .size = size, .big = big, .wide = size >= 4 && read_number(bytes + 2, 2, big) == 43};
-    const size_t place = file.wide ? 8 : 4, head = place + word(&file);
-    tiff_open_damaged_at(&file, size >= head ? read_number(bytes + place, word(&file), big) : 0, directory);
+    const size_t offset = file.wide ? 8 : 4, head = offset + word(&file);
+    tiff_open_damaged_at(&file, size >= head ? read_number(bytes + offset, word(&file), big) : 0, directory);
 }
 
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory)
@@ -110,12 +110,12 @@ bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struc
         return false;
     entry->count = (size_t)count;
     entry->size = entry->count * each;
-    const uint64_t place = read_number(entry->value, bytes, big);
+    const uint64_t offset = read_number(entry->value, bytes, big);
     if (entry->size <= bytes)
         return true;
-    if (place > directory->size || entry->size > directory->size - place)
+    if (offset > directory->size || entry->size > directory->size - offset)
         return false;
-    entry->value = directory->bytes + place;
+    entry->value = directory->bytes + offset;
     return true;
 }
 

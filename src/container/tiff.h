@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The container of TIFF: directories of entries, one for each picture (TIFF 6.0, section 2). BigTIFF is the same with
- * places and counts of 8 bytes. This file reads entries for the check, the codec and the metadata. It knows nothing of
+ * offsets and counts of 8 bytes. This file reads entries for the check, the codec and the metadata. It knows nothing of
  * samples. */
 #ifndef GPUCONV_TIFF_H
 #define GPUCONV_TIFF_H
@@ -18,7 +18,7 @@ enum tiff_tag {
     TIFF_TAG_COMPRESSION = 259,
     TIFF_TAG_PHOTOMETRIC = 262,
     TIFF_TAG_FILL_ORDER = 266,
-    TIFF_TAG_STRIPS = 273, /* their places */
+    TIFF_TAG_STRIPS = 273, /* their offsets */
     TIFF_TAG_ORIENTATION = 274,
     TIFF_TAG_SAMPLES = 277,
     TIFF_TAG_STRIP_ROWS = 278,
@@ -39,13 +39,13 @@ enum tiff_tag {
     TIFF_TAG_EXTRA = 338,
     TIFF_TAG_SAMPLE_FORMAT = 339,
     TIFF_TAG_JPEG_TABLES = 347,
-    TIFF_TAG_PREVIEW = 513, /* JPEGInterchangeFormat: its place */
+    TIFF_TAG_PREVIEW = 513, /* JPEGInterchangeFormat: its offset */
     TIFF_TAG_PREVIEW_SIZE = 514,
     TIFF_TAG_CHROMA_SUBSAMPLING = 530,
     TIFF_TAG_XMP = 700,
     TIFF_TAG_IPTC = 33723,
     TIFF_TAG_PHOTOSHOP = 34377,
-    TIFF_TAG_EXIF = 34665, /* the place of a directory, as the next two */
+    TIFF_TAG_EXIF = 34665, /* the offset of a directory, as in the next two */
     TIFF_TAG_GPS = 34853,
     TIFF_TAG_INTEROP = 40965,
     TIFF_TAG_ICC = 34675,
@@ -92,7 +92,7 @@ struct tiff_directory {
     bool big, wide;   /* big-endian; BigTIFF */
     size_t at, count; /* of its entries */
     bool is_cut;      /* the file ends before the last of its entries, which are not counted */
-    uint64_t next;    /* the place of the next directory, or 0 */
+    uint64_t next;    /* the offset of the next directory, or 0 */
 };
 
 /* An entry whose value is in the file. */
@@ -134,7 +134,7 @@ bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_d
 void tiff_open_damaged(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
 void tiff_open_damaged_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
 
-/* The places of a directory and after it. Its values may be anywhere. */
+/* The offsets of a directory and of its end. Its values may be anywhere. */
 size_t tiff_start(const struct tiff_directory *directory);
 size_t tiff_end(const struct tiff_directory *directory);
 

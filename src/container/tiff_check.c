@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of a TIFF: its directories, and the place of each strip or tile of the first picture. */
+ * The check of a TIFF: its directories, and the offset of each strip or tile of the first picture. */
 #include "container/check.h"
 #include "container/other_content.h"
 #include "container/tiff.h"
@@ -26,8 +26,8 @@ struct reading {
     error_about((reading)->error, ERROR_WORK, (reading)->name,                                                         \
                 "is a TIFF " format ", which is not read; save it again as RGB of 8 or 16 bits", __VA_ARGS__)
 
-/* Bytes that a byte of compressed data gives at most; 0: any number. A code of LZW has 9 bits or more, and stands for
- * at most 4096 bytes; one of deflate as in a PNG. PackBits repeats a byte 128 times. */
+/* The most bytes that a byte of compressed data gives, or 0 if there is no limit. A code of LZW has 9 bits or more, and
+ * stands for at most 4096 bytes; one of deflate as in a PNG. PackBits repeats a byte 128 times. */
 static uint64_t max_ratio(unsigned compression)
 {
     switch (compression) {
@@ -177,23 +177,23 @@ static bool count_coefficients(const uint8_t *bytes, size_t size, size_t *count)
 static bool check_cells(const struct reading *reading, struct tiff_header *header, struct codec_info *info)
 {
     const struct tiff_directory *first = &reading->first;
-    struct tiff_entry places, sizes;
-    if (!tiff_find(first, header->is_tiled ? TIFF_TAG_TILES : TIFF_TAG_STRIPS, &places) ||
+    struct tiff_entry offsets, sizes;
+    if (!tiff_find(first, header->is_tiled ? TIFF_TAG_TILES : TIFF_TAG_STRIPS, &offsets) ||
         !tiff_find(first, header->is_tiled ? TIFF_TAG_TILE_SIZES : TIFF_TAG_STRIP_SIZES, &sizes) ||
-        places.count < header->cells || sizes.count < header->cells)
+        offsets.count < header->cells || sizes.count < header->cells)
         return DAMAGED(reading, "it does not list its %zu strips or tiles", header->cells);
     for (size_t i = 0; i < header->cells; i++) {
-        const uint64_t place = tiff_number(first, &places, i), size = tiff_number(first, &sizes, i);
+        const uint64_t offset = tiff_number(first, &offsets, i), size = tiff_number(first, &sizes, i);
         if (size == 0)
             return DAMAGED(reading, "strip or tile %zu is empty", i);
-        if (place > first->size || size > first->size - place)
+        if (offset > first->size || size > first->size - offset)
             return error_about(
                 reading->error, ERROR_WORK, reading->name,
                 "the TIFF file is truncated: strip or tile %zu at byte %llu claims %llu bytes; get an intact "
                 "copy",
-                i, (unsigned long long)place, (unsigned long long)size);
+                i, (unsigned long long)offset, (unsigned long long)size);
         if (header->compression == TIFF_JPEG &&
-            !count_coefficients(first->bytes + place, (size_t)size, &header->coefficients))
+            !count_coefficients(first->bytes + offset, (size_t)size, &header->coefficients))
             return DAMAGED(reading, "strip or tile %zu is no JPEG", i);
         info->data += (size_t)size;
         header->cell_max = size > header->cell_max ? (size_t)size : header->cell_max;
@@ -219,17 +219,17 @@ struct walk {
     size_t budget; /* of steps: entries and numbers that are still looked at */
     unsigned others;
     size_t count;
-    uint64_t places[DIRECTORIES_MAX]; /* of directories */
+    uint64_t offsets[DIRECTORIES_MAX]; /* of directories */
 };
 
 /* Let the walk come to the directory at PLACE, if there is one there, once. */
-static void add_directory(struct walk *walk, uint64_t place)
+static void add_directory(struct walk *walk, uint64_t offset)
 {
     size_t i = 0;
-    while (i < walk->count && walk->places[i] != place)
+    while (i < walk->count && walk->offsets[i] != offset)
         i++;
-    if (i == walk->count && i < DIRECTORIES_MAX && place != 0)
-        walk->places[walk->count++] = place;
+    if (i == walk->count && i < DIRECTORIES_MAX && offset != 0)
+        walk->offsets[walk->count++] = offset;
 }
 
 /* Take COUNT more steps, unless the file names the same bytes again and again. */
@@ -240,24 +240,24 @@ static bool spend(struct walk *walk, size_t count)
     return done;
 }
 
-static void note_end(struct walk *walk, uint64_t place, uint64_t size)
+static void note_end(struct walk *walk, uint64_t offset, uint64_t size)
 {
-    if (place <= walk->first->size && size <= walk->first->size - place && place + size > walk->end)
-        walk->end = (size_t)(place + size);
+    if (offset <= walk->first->size && size <= walk->first->size - offset && offset + size > walk->end)
+        walk->end = (size_t)(offset + size);
 }
 
-/* Note the end of what two lists of a directory refer to: places and sizes of strips, tiles and previews. */
+/* Note the end of what two lists of a directory refer to: offsets and sizes of strips, tiles and previews. */
 static void note_lists(struct walk *walk, const struct tiff_directory *directory)
 {
     static const unsigned lists[][2] = {{TIFF_TAG_STRIPS, TIFF_TAG_STRIP_SIZES},
                                         {TIFF_TAG_TILES, TIFF_TAG_TILE_SIZES},
                                         {TIFF_TAG_PREVIEW, TIFF_TAG_PREVIEW_SIZE}};
-    struct tiff_entry places, sizes;
+    struct tiff_entry offsets, sizes;
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
-        if (tiff_find(directory, lists[k][0], &places) && tiff_find(directory, lists[k][1], &sizes) &&
-            spend(walk, places.count))
-            for (size_t i = 0; i < places.count; i++)
-                note_end(walk, tiff_number(directory, &places, i), tiff_number(directory, &sizes, i));
+        if (tiff_find(directory, lists[k][0], &offsets) && tiff_find(directory, lists[k][1], &sizes) &&
+            spend(walk, offsets.count))
+            for (size_t i = 0; i < offsets.count; i++)
+                note_end(walk, tiff_number(directory, &offsets, i), tiff_number(directory, &sizes, i));
 }
 
 /* Does an entry refer to directories? */
@@ -308,7 +308,7 @@ static unsigned find_others(const struct tiff_directory *first)
         return 1U << OTHER_RAW;
     add_directory(&walk, tiff_start(first));
     for (size_t i = 0; i < walk.count; i++)
-        if (tiff_open_at(first, walk.places[i], &directory))
+        if (tiff_open_at(first, walk.offsets[i], &directory))
             look_at(&walk, &directory);
     const bool is_whole = walk.budget > 0 && walk.count < DIRECTORIES_MAX;
     return walk.others |

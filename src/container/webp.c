@@ -76,7 +76,7 @@ static bool read_picture(const struct reading *reading, const struct webp_chunk 
     return (header->width > 0 && header->height > 0) || DAMAGED(reading, "it has %s pixels", "no");
 }
 
-/* Find the picture in WALK, and fill HEADER but for its place. An ALPH chunk counts before VP8 only. */
+/* Find the picture in WALK, and fill HEADER but for its position. An ALPH chunk counts before VP8 only. */
 static bool find_picture(const struct reading *reading, struct webp_walk *walk, struct webp_header *header)
 {
     struct webp_chunk chunk;

@@ -23,14 +23,14 @@ enum { WEBP_ANIMATION = 2, WEBP_XMP = 4, WEBP_EXIF = 8, WEBP_ALPHA = 16, WEBP_IC
 
 /* The first picture of a file. */
 struct webp_header {
-    int x, y, width, height; /* its place on the canvas, which it fills unless the file is an animation */
+    int x, y, width, height; /* its position on the canvas, which it fills unless the file is an animation */
     bool has_alpha, lossless;
     size_t data, size; /* its chunks in the file: VP8L, or VP8 and before it perhaps ALPH */
 };
 
 /* A complete chunk. */
 struct webp_chunk {
-    size_t at;           /* the place of its type in the file */
+    size_t at;           /* the offset of its type in the file */
     const uint8_t *type; /* four letters */
     const uint8_t *data;
     size_t size; /* of the data in bytes */
@@ -39,7 +39,7 @@ struct webp_chunk {
 /* A walk over the chunks in the first END of BYTES. */
 struct webp_walk {
     const uint8_t *bytes;
-    size_t end, at; /* AT: the next chunk */
+    size_t end, at; /* AT is the offset of the next chunk */
 };
 
 /* Begin a walk at the first chunk of a file, which is at least as long as its head says. */

@@ -54,7 +54,7 @@ enum alpha {
     ALPHA_BLACK,       /* filter the colours as they look on black, copy alpha */
 };
 
-/* Does alpha weigh the colours? */
+/* Are the colours multiplied by alpha? */
 static inline bool alpha_multiplies(enum alpha alpha)
 {
     return alpha == ALPHA_PREMULTIPLY || alpha == ALPHA_HEADROOM || alpha == ALPHA_BLACK;
@@ -259,13 +259,13 @@ HOST_DEVICE static inline unsigned unpremultiply_sample(unsigned colour, unsigne
     return value < 255 ? value : 255;
 }
 
-/* premultiply_sample for 16 bits, with 65535 in place of 255. 2 * 65535^2 does not fit in 32 bits. */
+/* premultiply_sample for 16 bits, with 65535 instead of 255. 2 * 65535^2 does not fit in 32 bits. */
 HOST_DEVICE static inline uint16_t premultiply_sample16(uint64_t colour, uint64_t alpha)
 {
     return (uint16_t)((2 * colour * alpha + 65535) / 131070);
 }
 
-/* unpremultiply_sample for 16 bits, with 65535 in place of 255. */
+/* unpremultiply_sample for 16 bits, with 65535 instead of 255. */
 HOST_DEVICE static inline uint16_t unpremultiply_sample16(uint64_t colour, uint64_t alpha)
 {
     if (alpha == 0)
@@ -292,7 +292,7 @@ HOST_DEVICE static inline uint8_t reduce_headroom(unsigned alpha)
     return (uint8_t)(value < 255 ? value : 255);
 }
 
-/* A colour of 8 bits, not in linear light, in planes of 16 bits: weighed by alpha. */
+/* A colour of 8 bits, not in linear light, in planes of 16 bits: multiplied by alpha. */
 HOST_DEVICE static inline uint16_t multiply_alpha(enum alpha mode, unsigned colour, unsigned alpha)
 {
     if (mode == ALPHA_HEADROOM)

@@ -78,8 +78,8 @@ static double hlg_light(double x)
 /* The quotient is rounded once, so it is exact where it is a whole number or a half. */
 static double sampled_level(const struct curve *curve, uint64_t k)
 {
-    const uint64_t place = k * (curve->count - 1), rest = place % STEPS;
-    const uint8_t *entry = curve->entries + 2 * (place / STEPS);
+    const uint64_t index = k * (curve->count - 1), rest = index % STEPS;
+    const uint8_t *entry = curve->entries + 2 * (index / STEPS);
     const uint64_t sum = big16(entry) * (STEPS - rest) + (rest > 0 ? big16(entry + 2) * rest : 0);
     return (double)sum / STEPS;
 }
@@ -180,7 +180,7 @@ bool linear_set(struct linear *linear, const struct curve *curves, int count, in
         return true;
     linear->depths = are_same ? linear->depths | bits : bits;
     linear->count = count;
-    linear->serial++;
+    linear->version++;
     bool done = true;
     for (int i = 0; done && i < count; i++) {
         linear->curves[i] = own[i];

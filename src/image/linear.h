@@ -50,17 +50,18 @@ struct linear_tables {
 struct linear {
     int count;                      /* of the tables: 1 for all colours, or 3 for red, green and blue */
     int depths;                     /* that are filled in: 8, 16, or their sum */
-    unsigned serial;                /* changes with the tables */
+    unsigned version;               /* changes with the tables */
     struct curve curves[3];         /* of the tables */
     struct linear_tables tables[3]; /* the last, as linear_bytes says */
 };
 
-/* Reserve memory for tables. Release it with free. NULL if there is not enough memory. */
+/* Reserve memory for tables. Release it with free. Returns NULL if there is not enough memory. */
 struct linear *linear_allocate(struct error *error);
 
 /* Fill in the tables for samples of BITS, 8 or 16: of a curve for all colours, or of three. A curve that is less than 2
  * of 65535 levels from sRGB's counts as sRGB's. If the tables are there already, they stay. Otherwise this takes 0.1 ms
- * for 8 bits and some milliseconds for 16. False: a curve falls by more than one of 65535 levels, or does not rise. */
+ * for 8 bits and some milliseconds for 16. Returns false if a curve falls by more than one of 65535 levels, or does not
+ * rise. */
 bool linear_set(struct linear *linear, const struct curve *curves, int count, int bits);
 
 /* 65535 L(k / 131070). */

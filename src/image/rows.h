@@ -23,22 +23,22 @@ struct rows {
 
 /* Gives the rows of an image. The functions return false after an error, which ends the stream. */
 struct row_source {
-    const struct image *image; /* the whole image, in memory; NULL: the functions below make its rows */
+    const struct image *image; /* the whole image, in memory; NULL if the functions below make its rows */
     void *context;             /* of the functions */
     size_t raw_bytes;          /* of a fetched row */
     int multiple;              /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
     bool any_order; /* several threads call at once, in any order; else each function gets the rows from the top down,
                        and one thread may fetch while another reads, so the two share no state */
-    int readers;    /* in order: so many threads read at once, at most; a read waits for the rows above where it needs
-                       them; 0 is 1 */
-    atomic_bool *translucent; /* set, and the stream fails, once a pixel is not opaque; NULL: any pixel is welcome */
+    int readers;    /* in order: the most threads that read at once; a read waits for the rows above where it needs
+                       them; 0 means 1 */
+    atomic_bool *translucent; /* set, and the stream fails, once a pixel is not opaque; or NULL */
 
     /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple
-     * asks for. NULL: there is no fetch. */
+     * asks for. It is NULL if rows are read without a fetch. */
     bool (*fetch)(void *context, int first, int rows, uint8_t *raw, struct error *error);
 
     /* Do a piece of what later fetches would do, on any thread, beside all other calls. Returns false if there is
-     * nothing to do before another call ends. NULL: there never is. */
+     * nothing to do before another call ends. It is NULL if there never is. */
     bool (*help)(void *context);
 
     /* Read ROWS rows, from row FIRST on, to SAMPLES. RAW is what a fetch of the same rows has made. */
@@ -47,13 +47,13 @@ struct row_source {
 
 /* Takes the rows of an image. The functions return false after an error, which ends the stream. */
 struct row_sink {
-    struct image *image; /* receives the rows, and the functions below get them from it; NULL: it is not in memory */
+    struct image *image; /* receives the rows, and the functions below get them from it; or NULL */
     void *context;       /* of the functions */
     int multiple;        /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
     bool reads_above;    /* `encode` gets the row above its rows, too: it stands before them in memory */
 
     /* Encode ROWS, from row FIRST of the image on, on thread number THREAD, below those of the pool. Several threads
-     * call this at once. NULL: nothing is encoded before the write. */
+     * call this at once. It is NULL if nothing is encoded before the write. */
     bool (*encode)(void *context, int thread, int first, const struct image *rows, struct error *error);
 
     /* Write ROWS, from row FIRST on, which are encoded. They come from the top down. */

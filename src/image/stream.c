@@ -3,8 +3,8 @@
  * A source's rows are fetched and read in strips, as they suit the source. They are transformed, encoded and written in
  * bands, as they suit the transform and the sink. Strips and bands lie in slots, which are used again in turn:
  *
- *   source -- fetch --> raw slots -- read --> read slots -- make, encode --> made slots -- write --> sink
- *             strips                 strips                 bands                          bands
+ *   source -- fetch --> raw slots -- read --> read slots -- make, encode --> output slots -- write --> sink
+ *             strips                 strips                 bands                            bands
  *
  * Each step begins its strips or bands in order, from the top of the image. Writing takes one at a time, and so does
  * fetching unless the source takes any order; reading takes as many as the source says. Making, with what the sink can
@@ -40,7 +40,7 @@
  * below that, is not read. But these are above r, because f is at most r + 1, and there are at least three raw slots
  * then.
  *
- * An image in memory takes the place of slots: its rows are read, or written, from the beginning. If there is no
+ * An image in memory replaces the slots: its rows are read, or written, from the beginning. If there is no
  * transform, either the rows are read where the sink's image has them, and nothing is made or written; or the sink
  * encodes and writes them where the source's image has them. Then a step waits less, and the proof holds. */
 #include "image/stream.h"
@@ -66,7 +66,7 @@ static struct row_span needed_rows(const struct stream *stream, struct row_span 
     return stream->make != NULL ? stream->needs(stream->context, span) : span;
 }
 
-/* The rows that COUNT bands from number FIRST on need, or as many as there are. The sink may want the row above them. */
+/* The rows that COUNT bands from number FIRST on need, or as many as there are. The sink may need a row above. */
 static struct row_span band_rows(const struct stream *stream, int first, int count)
 {
     const int rows = stream->bands.rows, above = stream->sink->reads_above && first > 0 ? 1 : 0;
@@ -134,10 +134,10 @@ void stream_plan(struct stream *stream)
     const int64_t read = (needed + bands->strip_rows - 1) / bands->strip_rows + 1 + bands->reading_threads;
     bands->read_slots = smaller(read, bands->strips);
     bands->raw_slots = smaller((source->any_order ? 2 : 1) * (1 + bands->reading_threads), bands->strips);
-    bands->made_slots = smaller(bands->threads + 1, bands->count);
+    bands->output_slots = smaller(bands->threads + 1, bands->count);
 }
 
-/* Bytes of all slots of a kind. A made slot has a band, and the row above it for the sink. */
+/* Bytes of all slots of a kind. An output slot has a band, and the row above it for the sink. */
 static size_t raw_bytes(const struct stream *stream)
 {
     return (size_t)stream->bands.raw_slots * (size_t)stream->bands.strip_rows * stream->source->raw_bytes;
@@ -148,16 +148,16 @@ static size_t read_bytes(const struct stream *stream)
     return (size_t)stream->bands.read_slots * (size_t)stream->bands.strip_rows * image_row_bytes(&stream->shape);
 }
 
-static size_t made_bytes(const struct stream *stream)
+static size_t output_bytes(const struct stream *stream)
 {
-    return (size_t)stream->bands.made_slots * ((size_t)stream->bands.rows + 1) *
+    return (size_t)stream->bands.output_slots * ((size_t)stream->bands.rows + 1) *
            image_row_bytes(&stream->produced_shape);
 }
 
 size_t stream_need(const struct stream *stream)
 {
     return (stream->source->image == NULL ? raw_bytes(stream) + read_bytes(stream) : 0) +
-           (stream->sink->image == NULL ? 2 * made_bytes(stream) : 0);
+           (stream->sink->image == NULL ? 2 * output_bytes(stream) : 0);
 }
 
 /* ---- Rows ---- */
@@ -182,18 +182,18 @@ struct image stream_rows(const struct stream *stream, int first, int last)
 }
 
 /* The rows of BAND, made or to be made. The row above them is there, too, unless it is the first band. */
-static struct image made_band(const struct stream *stream, int band)
+static struct image output_band(const struct stream *stream, int band)
 {
     const int rows = stream->bands.rows, first = band * rows;
     struct image part = part_of(&stream->produced_shape, first, rows);
     if (stream->out != NULL)
         return image_rows(stream->out, first, part.height);
-    const size_t slot = (size_t)(band % stream->bands.made_slots);
-    part.samples = stream->produced + (slot * ((size_t)rows + 1) + 1) * image_row_bytes(&part);
+    const size_t slot = (size_t)(band % stream->bands.output_slots);
+    part.samples = stream->output + (slot * ((size_t)rows + 1) + 1) * image_row_bytes(&part);
     return part;
 }
 
-/* The place of a strip's raw rows. */
+/* The raw rows of a strip. */
 static uint8_t *raw_strip(const struct stream *stream, int strip)
 {
     const size_t slot = (size_t)(strip % stream->bands.raw_slots);
@@ -241,7 +241,7 @@ static bool make_band(const struct stream *stream, int band, int thread, double 
 {
     const struct row_sink *sink = stream->sink;
     const int first = band * stream->bands.rows;
-    const struct image rows = made_band(stream, band);
+    const struct image rows = output_band(stream, band);
     if (stream->make != NULL) {
         struct image produced = rows;
         const int above = sink->reads_above && first > 0 ? 1 : 0; /* another thread makes that row, too */
@@ -259,7 +259,7 @@ static bool make_band(const struct stream *stream, int band, int thread, double 
 static bool write_band(const struct stream *stream, int band, struct error *error)
 {
     const struct row_sink *sink = stream->sink;
-    const struct image rows = made_band(stream, band);
+    const struct image rows = output_band(stream, band);
     return sink->write == NULL || sink->write(sink->context, band * stream->bands.rows, &rows, error);
 }
 
@@ -296,7 +296,7 @@ static bool can_begin(const struct stream *stream, enum stream_step step)
                (next < bands->read_slots || is_used(stream, next - bands->read_slots));
     case STREAM_MAKE:
         return is_fed(stream, next) &&
-               (stream->sink->image != NULL || next < steps[STREAM_WRITE].ended + bands->made_slots);
+               (stream->sink->image != NULL || next < steps[STREAM_WRITE].ended + bands->output_slots);
     default:
         return next < steps[STREAM_MAKE].ended;
     }
@@ -435,7 +435,7 @@ static bool reserve(struct stream *stream)
     stream->out = out == NULL && stream->make == NULL ? in : out;
     stream->raw = fetches ? malloc(raw_bytes(stream)) : NULL;
     stream->read = stream->in == NULL ? malloc(read_bytes(stream)) : NULL;
-    stream->produced = stream->out == NULL ? malloc(made_bytes(stream)) : NULL;
+    stream->output = stream->out == NULL ? malloc(output_bytes(stream)) : NULL;
     bool *has_ended = stream->flags = calloc(2, (size_t)bands->strips + (size_t)bands->count);
     for (int i = 0; stream->flags != NULL && i < STREAM_STEPS; has_ended += counts[i++]) {
         const bool in_order = i == STREAM_WRITE || (i < STREAM_MAKE && !stream->source->any_order);
@@ -444,14 +444,14 @@ static bool reserve(struct stream *stream)
         stream->steps[i] = (struct stream_progress){counts[i], done, done, has_ended, at_once};
     }
     return (!fetches || stream->raw != NULL) && (stream->in != NULL || stream->read != NULL) &&
-           (stream->out != NULL || stream->produced != NULL) && stream->flags != NULL;
+           (stream->out != NULL || stream->output != NULL) && stream->flags != NULL;
 }
 
 static void release(struct stream *stream)
 {
     free(stream->raw);
     free(stream->read);
-    free(stream->produced);
+    free(stream->output);
     free(stream->flags);
 }
 

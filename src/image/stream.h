@@ -18,7 +18,7 @@ struct bands {
     int rows, count;              /* rows of a band; the last may have fewer */
     int strip_rows, strips;       /* the same of a strip */
     int threads, reading_threads; /* the second: that read at once */
-    int raw_slots, read_slots, made_slots;
+    int raw_slots, read_slots, output_slots;
 };
 
 /* How far a step is with the strips or bands of the image. */
@@ -42,20 +42,21 @@ struct stream {
     struct image produced_shape; /* of the sink's */
     const struct row_source *source;
     const struct row_sink *sink;
-    struct thread_pool *pool;      /* NULL: the calling thread only */
+    struct thread_pool *pool;      /* or NULL, for the calling thread only */
     int threads;                   /* of the pool, at most */
     atomic_int *progress_permille; /* receives the thousandths of the rows that are written; or NULL */
 
     /* The transform. It makes PRODUCED, whose first row is row FIRST of the sink's image, on thread number THREAD, from
-     * what stream_rows gives. NULL: the rows stay as they are; either the source or the sink then has an image. */
+     * what stream_rows gives. If it is NULL, the rows stay as they are, and either the source or the sink has an
+     * image. */
     bool (*make)(void *context, int thread, int first, struct image *produced, struct error *error);
 
-    /* The rows of the source on which PRODUCED rows of the sink depend. Both ends never fall where those of PRODUCED
-     * rise. It is not NULL where `make` is not. */
+    /* The rows of the source on which PRODUCED rows of the sink depend. This is monotonic: later rows never
+     * need earlier rows. It is NULL only if `make` is. */
     struct row_span (*needs)(const void *context, struct row_span produced);
     void *context;    /* of both functions */
     size_t row_bytes; /* of memory that a thread of the transform works on, for each row of the sink */
-    int multiple;     /* of rows, that the transform prefers; 0 is 1 */
+    int multiple;     /* of rows, that the transform prefers; 0 means 1 */
     bool is_whole;    /* the image cannot be cut */
 
     struct bands bands; /* set by stream_plan */
@@ -64,9 +65,9 @@ struct stream {
     double decoding, encoding; /* milliseconds of all threads in the functions of the source and of the sink */
 
     /* Private. */
-    const struct image *in, *out;   /* hold what is read, and made; NULL: the slots do */
-    uint8_t *raw, *read, *produced; /* the slots */
-    bool *flags;                    /* of the steps */
+    const struct image *in, *out; /* have what is read, and what is made; NULL if the slots do */
+    uint8_t *raw, *read, *output; /* the slots */
+    bool *flags;                  /* of the steps */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct stream_progress steps[STREAM_STEPS];

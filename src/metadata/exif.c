@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The block of EXIF: directories of entries, in the form of TIFF (EXIF 2.32, 4.5 and 4.6; TIFF 6.0, section 2). It may
- * be damaged, so each place and length is checked against the block's size, and directories are only followed
+ * be damaged, so each offset and length is checked against the block's size, and directories are only followed
  * downwards. */
 #include "metadata/metadata_internal.h"
 
@@ -142,7 +142,7 @@ static bool block_open(const uint8_t *bytes, size_t size, struct block *block)
     return block->kept[DIRECTORY_IMAGE] > 0;
 }
 
-/* Append SIZE zeros at an even place. Returns that place, or 0 if there is not enough memory. */
+/* Append SIZE zeros at an even offset. Returns that offset, or 0 if there is not enough memory. */
 static size_t tiff_extend(struct blob *out, size_t size)
 {
     const size_t added = (out->size & 1) + size;
@@ -157,10 +157,10 @@ static size_t tiff_extend(struct blob *out, size_t size)
 struct target {
     struct blob *out;
     bool big;           /* big-endian */
-    size_t base;        /* the place of OUT in the file */
+    size_t base;        /* the offset of OUT in the file */
     const uint8_t *own; /* entries that the first directory has besides, and before those of the block */
     size_t own_count;
-    size_t places[DIRECTORIES]; /* those in OUT that refer to each directory; 0: none */
+    size_t links[DIRECTORIES]; /* the offset in OUT of what refers to each directory; 0 if nothing does */
 };
 
 /* Store a number, which has 4 bytes, or 2 for a count of entries. */
@@ -206,7 +206,7 @@ static void target_sort(struct target *target, enum exif_directory directory, si
         const unsigned tag = bytes_number(first + i * ENTRY, 2, target->big);
         const enum exif_directory below = directory_below(directory, tag);
         if (below != DIRECTORY_IMAGE)
-            target->places[below] = table + i * ENTRY + 8;
+            target->links[below] = table + i * ENTRY + 8;
     }
 }
 
@@ -243,8 +243,8 @@ static bool copy_directory(const struct block *block, enum exif_directory direct
     target_put(target, table, 2, count);
     memset(target->out->bytes + at, 0, 4); /* no next directory */
     target_sort(target, directory, table + 2, count);
-    if (target->places[directory] > 0)
-        target_put(target, target->places[directory], 4, target->base + table);
+    if (target->links[directory] > 0)
+        target_put(target, target->links[directory], 4, target->base + table);
     return true;
 }
 
@@ -252,7 +252,7 @@ static bool copy_directory(const struct block *block, enum exif_directory direct
 static bool copy_directories(const struct block *block, struct target *target)
 {
     for (int d = 0; d < DIRECTORIES; d++)
-        if (d == DIRECTORY_IMAGE || (block->kept[d] > 0 && target->places[d] > 0))
+        if (d == DIRECTORY_IMAGE || (block->kept[d] > 0 && target->links[d] > 0))
             if (!copy_directory(block, (enum exif_directory)d, target))
                 return false;
     return true;
@@ -356,7 +356,7 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
     *exif = (struct blob){0};
     if (block_open(bytes, size, &block)) {
         const bool big = block.directories->big;
-        struct target target = {.out = exif, .big = big, .places = {[DIRECTORY_IMAGE] = 4}};
+        struct target target = {.out = exif, .big = big, .links = {[DIRECTORY_IMAGE] = 4}};
         if (!blob_append(exif, big ? "MM\0*\0\0\0" : "II*\0\0\0\0", TIFF_HEADER) ||
             !copy_directories(&block, &target)) {
             blob_free(exif);

@@ -7,14 +7,14 @@
 #include <string.h>
 
 enum {
-    ICC_SIGNATURE = 36, /* the place of "acsp" in the header */
-    ICC_TAGS = 128,     /* the place of the number of tags; the table follows */
+    ICC_SIGNATURE = 36, /* the offset of "acsp" in the header */
+    ICC_TAGS = 128,     /* the offset of the number of tags; the table follows */
     ICC_TABLE = 132,
-    ICC_ENTRY = 12,      /* a signature, a place and a size */
+    ICC_ENTRY = 12,      /* a signature, an offset and a size */
     ICC_TAGS_MAX = 1024, /* profiles have about 10 to 30 */
 };
 
-/* The place of a value, and where it ends. */
+/* The offsets of a value and of its end. */
 struct range {
     size_t start, end;
 };

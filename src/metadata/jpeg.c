@@ -14,9 +14,9 @@
 
 enum {
     PROFILE_PIECES_MAX = 255, /* the most segments of a profile */
-    JFIF_RESOLUTION = 7,      /* the place in JFIF's data of the unit, 1 byte, and two resolutions, 2 bytes each */
+    JFIF_RESOLUTION = 7,      /* the offset in JFIF's data of the unit, 1 byte, and two resolutions, 2 bytes each */
     JFIF_RESOLUTION_BYTES = 5,
-    FRAME_COMPONENTS = 5, /* the place of the number of components in a frame header */
+    FRAME_COMPONENTS = 5, /* the offset of the number of components in a frame header */
 };
 
 /* ---- Reading ---- */
@@ -27,7 +27,7 @@ struct pieces {
         const uint8_t *bytes;
         size_t size;
     } profile[PROFILE_PIECES_MAX + 1]; /* indexed by their numbers, from 1 on */
-    unsigned claimed;                  /* the number of pieces that each of them claims; 0: none was met */
+    unsigned claimed;                  /* the number of pieces that each of them claims; 0 before the first */
     bool damaged;
     struct blob resources;
 };
@@ -253,13 +253,13 @@ bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_
 {
     struct jpeg_walk walk = jpeg_walk_begin(*bytes, *size);
     struct jpeg_segment segment;
-    size_t place = JPEG_SOI_BYTES;
+    size_t offset = JPEG_SOI_BYTES;
     bool grey = false;
     struct blob added = {0};
     while (jpeg_walk_headers(&walk, &segment)) {
         if (is_jfif(&segment)) {
             write_resolution(&metadata->resolution, *bytes + (segment.data - *bytes) + JFIF_RESOLUTION);
-            place = walk.at;
+            offset = walk.at;
         } else if (segment.marker >= JPEG_MARKER_SOF0 && segment.marker <= JPEG_MARKER_SOF2 &&
                    segment.size > FRAME_COMPONENTS) {
             grey = segment.data[FRAME_COMPONENTS] == 1;
@@ -267,5 +267,5 @@ bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_
     }
     *dropped = 0;
     const bool done = append_segments(metadata, grey, &added, dropped);
-    return metadata_insert(done, &added, place, bytes, size, error);
+    return metadata_insert(done, &added, offset, bytes, size, error);
 }

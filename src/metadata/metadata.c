@@ -34,7 +34,7 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
         [METADATA_TOO_LARGE] = "is too large",
         [METADATA_OTHER_COLOUR] = "is for other colours",
         [METADATA_UNKNOWN] = "parts of an unknown kind",
-        [METADATA_NO_PLACE] = "the format has none",
+        [METADATA_NOT_HELD] = "the format has none",
         [METADATA_NEEDS_KEEP_TEXT] = "parts need --keep-text",
     };
     char word[64];
@@ -175,7 +175,7 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *meta
 
 /* ---- Turning ---- */
 
-/* Rebuild a part of a turned picture without what gives a place in it. */
+/* Rebuild a part of a turned picture without what gives a position in it. */
 static bool rebuild_turned(bool (*rebuild)(struct metadata *, const uint8_t *, size_t, bool, struct blob *),
                            struct blob *part)
 {
@@ -257,19 +257,19 @@ bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_
     *dropped = 0;
     for (enum metadata_part part = 0; part < METADATA_PARTS; part++)
         if (sizes[part] > 0)
-            *dropped |= metadata_bit(part, METADATA_NO_PLACE);
+            *dropped |= metadata_bit(part, METADATA_NOT_HELD);
     return true;
 }
 
-bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **bytes, size_t *size, struct error *error)
+bool metadata_insert(bool done, struct blob *added, size_t offset, uint8_t **bytes, size_t *size, struct error *error)
 {
     if (done && added->size > 0) {
         uint8_t *larger = realloc(*bytes, *size + added->size);
         if (larger == NULL) {
             done = false;
         } else {
-            memmove(larger + place + added->size, larger + place, *size - place);
-            memcpy(larger + place, added->bytes, added->size);
+            memmove(larger + offset + added->size, larger + offset, *size - offset);
+            memcpy(larger + offset, added->bytes, added->size);
             *bytes = larger;
             *size += added->size;
         }

@@ -53,7 +53,7 @@ enum metadata_reason {
     METADATA_OTHER_COLOUR,    /* it describes another colour space than the file has */
     METADATA_UNKNOWN,         /* what is not known to be text or a few numbers; the rest is kept */
     METADATA_NEEDS_KEEP_TEXT, /* more text, or properties of other namespaces; the rest is kept */
-    METADATA_NO_PLACE,        /* the format holds no metadata */
+    METADATA_NOT_HELD,        /* the format holds no metadata */
     METADATA_REASONS
 };
 
@@ -104,8 +104,8 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *meta
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,
                      struct error *error);
 
-/* Let METADATA be of a picture that is WIDTH x HEIGHT now, and was of another size. What gives a place in the picture is
- * dropped. The resolution stays: it says how large the picture is printed. */
+/* Let METADATA be of a picture that is WIDTH x HEIGHT now, and had another size. What gives a position in the picture
+ * is dropped. The resolution stays: it says how large the picture is printed. */
 bool metadata_resize(struct metadata *metadata, int old_width, int old_height, int width, int height,
                      struct error *error);
 
@@ -122,7 +122,7 @@ const char *metadata_curve_name(enum curve_source source);
 
 /* Put METADATA into the encoded file of *SIZE bytes at *BYTES, which a larger allocation replaces. DROPPED becomes the
  * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It
- * silently loses gamma, chromaticities and coding, because a JPEG has no place for them. A WebP also loses the
+ * silently loses gamma, chromaticities and coding, because a JPEG cannot hold them. A WebP also loses the
  * resolution, but for EXIF's. Fails only if there is not enough memory; the file is then unchanged. */
 bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                         struct error *error);

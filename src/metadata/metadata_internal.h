@@ -19,7 +19,7 @@ bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t hea
 /* The bit of `dropped` in struct metadata. */
 uint64_t metadata_bit(enum metadata_part part, enum metadata_reason reason);
 
-/* Note that a part is dropped. Returns true: this is no failure. */
+/* Note that a part is dropped. Returns true, because this is no failure. */
 bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum metadata_reason reason);
 
 /* Inflate *SIZE bytes into OUT, up to MAX and to the rest of METADATA's bound for a file. *SIZE becomes the size
@@ -42,7 +42,7 @@ bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, siz
 /* End reading: make the parts of METADATA agree with each other. If DONE is false, report the error. */
 bool metadata_read_end(bool done, struct metadata *metadata, struct error *error);
 
-/* The places in the header of a profile of its colour space, and of the one that it converts to. */
+/* The offsets in the header of a profile of its colour space, and of the one that it converts to. */
 enum { ICC_COLOUR = 16, ICC_CONNECTION = 20 };
 
 /* The value of a tag of a profile that metadata_add_icc has added, and its size. NULL if there is none. */
@@ -51,11 +51,11 @@ const uint8_t *icc_find(const struct blob *icc, const char *tag, size_t *size);
 /* Is there a profile for an encoded file, grey or not? A profile for another colour space is DROPPED. */
 bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint64_t *dropped);
 
-/* Insert ADDED into the encoded file at PLACE, and release ADDED. If DONE is false, only release it and report the
+/* Insert ADDED into the encoded file at OFFSET, and release ADDED. If DONE is false, only release it and report the
  * error. */
-bool metadata_insert(bool done, struct blob *added, size_t place, uint8_t **bytes, size_t *size, struct error *error);
+bool metadata_insert(bool done, struct blob *added, size_t offset, uint8_t **bytes, size_t *size, struct error *error);
 
-/* The place of the text in the SIZE bytes of data of a tEXt, zTXt or iTXt chunk, or 0 if the chunk is damaged.
+/* The offset of the text in the SIZE bytes of data of a tEXt, zTXt or iTXt chunk, or 0 if the chunk is damaged.
  * *COMPRESSED says whether the text is compressed. */
 size_t png_text_start(const char *type, const uint8_t *data, size_t size, bool *compressed);
 
@@ -78,7 +78,7 @@ bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t si
 /* ---- XMP: a packet of properties that describe a picture ---- */
 
 /* Rebuild XMP from the known properties of the packet of SIZE bytes. The result is empty if there are none, or if the
- * packet is not well-formed. TURNED drops those that give a place in the picture. METADATA count the texts and note
+ * packet is not well-formed. TURNED drops those that give a position in the picture. METADATA count the texts and note
  * what is dropped. Release XMP with blob_free. Returns false if there is not enough memory. */
 bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *xmp);
 
@@ -102,7 +102,7 @@ enum exif_colours { EXIF_COLOURS_NONE, EXIF_COLOURS_SRGB, EXIF_COLOURS_ADOBE, EX
 enum exif_colours exif_colours(const struct blob *exif);
 
 /* Change such a block: the picture is upright, or has so many pixels, or its horizontal and vertical resolutions are
- * swapped, or it has so many times as many pixels for a length on the sensor. Tags that the block lacks are not added. */
+ * swapped, or it has so many times as many pixels for a length on the sensor. No tags are added. */
 void exif_set_upright(struct blob *exif);
 void exif_set_sides(struct blob *exif, int width, int height);
 void exif_swap_resolutions(struct blob *exif);

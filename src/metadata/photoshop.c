@@ -9,7 +9,7 @@
 
 enum {
     RESOURCE_MIN = 12, /* bytes of a resource with neither name nor data */
-    RESOURCE_NAME = 6, /* the place of its name */
+    RESOURCE_NAME = 6, /* the offset of its name */
 };
 
 /* The resources that are kept. All others are dropped: one of them is a thumbnail. */

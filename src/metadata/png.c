@@ -321,9 +321,9 @@ bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t
                         struct error *error)
 {
     const bool grey = !(png_file_header(*bytes).colour & PNG_COLOUR);
-    const size_t place = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA; /* after IHDR */
+    const size_t offset = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA; /* after IHDR */
     struct blob added = {0};
     *dropped = 0;
     const bool done = append_chunks(metadata, grey, &added, dropped);
-    return metadata_insert(done, &added, place, bytes, size, error);
+    return metadata_insert(done, &added, offset, bytes, size, error);
 }

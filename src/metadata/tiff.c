@@ -146,7 +146,7 @@ bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_
     struct tiff_directory first;
     struct directory directory = {.base = *size + (*size & 1), .done = true};
     struct blob added = {0};
-    *dropped = metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NO_PLACE) : 0;
+    *dropped = metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NOT_HELD) : 0;
     const bool has_icc = metadata_has_icc_for(metadata, is_grey(*bytes, *size), dropped);
     if (!has_icc && metadata->exif.size == 0 && metadata->xmp.size == 0 && metadata->iptc.size == 0 &&
         metadata->resolution.unit == RESOLUTION_NONE)
@@ -165,11 +165,11 @@ bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_
     add_resolution(&directory, metadata);
     bool done = directory.done && blob_append(&added, "\0", (*size & 1)) &&
                 blob_append(&added, directory.values.bytes, directory.values.size) && blob_append(&added, "\0", 2);
-    const size_t place = *size + added.size;
+    const size_t offset = *size + added.size;
     done = done && exif_append_directory(&metadata->exif, *size, directory.entries, directory.count, &added);
     blob_free(&directory.values);
     if (!metadata_insert(done, &added, *size, bytes, size, error))
         return false;
-    bytes_put_number(*bytes + 4, 4, false, (uint32_t)place);
+    bytes_put_number(*bytes + 4, 4, false, (uint32_t)offset);
     return true;
 }

@@ -15,7 +15,7 @@
 enum {
     DEPTH_MAX = 64,      /* elements inside of each other */
     NAME_MAX = 256,      /* bytes of a name */
-    NAMESPACES_MAX = 64, /* in scope at one place; Lightroom declares about 20 */
+    NAMESPACES_MAX = 64, /* in scope at once; Lightroom declares about 20 */
 };
 
 /* The bytes of a packet from START to END. */
@@ -26,10 +26,10 @@ struct span {
 /* The content that the names of a namespace describe. */
 enum namespace_kind {
     NAMESPACE_UNKNOWN,
-    NAMESPACE_RDF,    /* none: these are elements around the properties and their values */
-    NAMESPACE_FILE,   /* the picture, its author, its camera ... */
-    NAMESPACE_PLACES, /* places in the picture, which are wrong after it was turned */
-    NAMESPACE_OTHER,  /* other content of the file, which is never carried over */
+    NAMESPACE_RDF,       /* nothing: these are elements around the properties and their values */
+    NAMESPACE_FILE,      /* the picture, its author, its camera ... */
+    NAMESPACE_POSITIONS, /* positions in the picture, which are wrong after it was turned */
+    NAMESPACE_OTHER,     /* other content of the file, which is never carried over */
 };
 
 /* The decision about a name. The highest one of all names in a property is the property's. */
@@ -43,7 +43,7 @@ struct filter_state {
     struct blob *out;
     struct {
         struct span name;
-        size_t begin;                    /* its place in the output */
+        size_t begin;                    /* its offset in the output */
         int namespace_count, properties; /* of those before it */
     } open[DEPTH_MAX];                   /* the elements that are open */
     int depth;
@@ -54,7 +54,7 @@ struct filter_state {
     int namespace_count;
     bool has_root, no_memory;
     int properties;       /* that were carried */
-    int property;         /* the depth of the property that is open; 0: none is */
+    int property;         /* the depth of the property that is open; 0 if none is */
     size_t text;          /* bytes of its text so far */
     enum verdict verdict; /* on it so far */
 };
@@ -72,7 +72,7 @@ static bool copy_span(struct filter_state *state, size_t start, size_t end)
     return copy(state, state->bytes + start, end - start);
 }
 
-/* Do the bytes at the walk's place begin with TEXT? Step over it. */
+/* Do the next bytes begin with TEXT? Step over it. */
 static bool skip_text(struct filter_state *state, const char *text)
 {
     const size_t length = strlen(text);
@@ -90,7 +90,7 @@ static bool skip_blank(struct filter_state *state)
     return state->at > before;
 }
 
-/* The place after the next TEXT, or 0 if there is none. */
+/* The offset after the next TEXT, or 0 if there is none. */
 static size_t find_past(const struct filter_state *state, const char *text)
 {
     const uint8_t *hit = memmem(state->bytes + state->at, state->size - state->at, text, strlen(text));
@@ -119,7 +119,7 @@ static bool is_character(uint32_t c)
            (c >= 0x10000 && c < 0x110000);
 }
 
-/* Step over a reference, such as &amp; or &#65; at the walk's place. */
+/* Step over a reference, such as &amp; or &#65;. */
 static bool skip_reference(struct filter_state *state)
 {
     static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
@@ -193,10 +193,10 @@ static enum namespace_kind find_kind(const struct filter_state *state, struct sp
         {"http://ns.adobe.com/xmp/note/", NAMESPACE_OTHER},      /* the other segments of an extended packet */
         {"http://ns.apple.com/", NAMESPACE_OTHER},               /* gain maps, depths, mattes */
         {"http://purl.org/dc/terms/", NAMESPACE_OTHER},          /* a manifest of C2PA in the file */
-        {"http://ns.google.com/photos/1.0/panorama/", NAMESPACE_PLACES},
+        {"http://ns.google.com/photos/1.0/panorama/", NAMESPACE_POSITIONS},
         {".com/photos/", NAMESPACE_OTHER}, /* films, gain maps, depths, directories, of Google and others */
-        {"http://ns.microsoft.com/photo/1.2/", NAMESPACE_PLACES}, /* faces */
-        {"http://www.metadataworkinggroup.com/schemas/regions/", NAMESPACE_PLACES},
+        {"http://ns.microsoft.com/photo/1.2/", NAMESPACE_POSITIONS}, /* faces */
+        {"http://www.metadataworkinggroup.com/schemas/regions/", NAMESPACE_POSITIONS},
         {"http://purl.org/dc/elements/", NAMESPACE_FILE},
         {"http://ns.adobe.com/xap/", NAMESPACE_FILE}, /* xmp, xmpRights, xmpMM and more */
         {"http://ns.adobe.com/xmp/sType/", NAMESPACE_FILE},
@@ -240,11 +240,11 @@ static enum namespace_kind kind_of_prefix(const struct filter_state *state, stru
 
 static enum verdict judge(const struct filter_state *state, enum namespace_kind kind, struct span local)
 {
-    static const char *const places[] = {"Orientation",     "ImageWidth",  "ImageLength",     "PixelXDimension",
-                                         "PixelYDimension", "SubjectArea", "SubjectLocation", "ImageRegion"};
-    bool turns = kind == NAMESPACE_PLACES;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        turns = turns || span_is(state, local, places[i]);
+    static const char *const positions[] = {"Orientation",     "ImageWidth",  "ImageLength",     "PixelXDimension",
+                                            "PixelYDimension", "SubjectArea", "SubjectLocation", "ImageRegion"};
+    bool turns = kind == NAMESPACE_POSITIONS;
+    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++)
+        turns = turns || span_is(state, local, positions[i]);
     if (kind == NAMESPACE_OTHER || (turns && state->turned))
         return VERDICT_LEFT_OUT;
     return kind == NAMESPACE_UNKNOWN && !state->metadata->keep_text ? VERDICT_NEEDS_KEEP_TEXT : VERDICT_CARRIED;

@@ -128,12 +128,12 @@ bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_devic
     *on_device = NULL;
     if (linear == NULL)
         return true;
-    if (buffer->data == NULL || pipeline->device_serial != linear->serial) {
+    if (buffer->data == NULL || pipeline->device_serial != linear->version) {
         pipeline->device_serial = 0; /* of no tables, until these are there */
         if (!grow_device(pipeline->device, buffer, linear_bytes(linear), device_allocate, device_release, error) ||
             !device_upload(pipeline->device, buffer->data, linear, linear_bytes(linear), error))
             return false;
-        pipeline->device_serial = linear->serial;
+        pipeline->device_serial = linear->version;
     }
     *on_device = buffer->data;
     return true;

@@ -215,7 +215,7 @@ static void test_roundings_of_srgb_are_srgb(void **state)
     const struct curve sampled = {.kind = CURVE_SAMPLED, .entries = entries, .count = 1024}, gamma = {.g = 2.2, .a = 1};
     const struct curve mixed[3] = {sampled, p3, curve_srgb};
     struct linear *linear = make(&curve_srgb, 1, 8);
-    const unsigned serial = linear->serial;
+    const unsigned version = linear->version;
     (void)state;
     for (int i = 0; i < 1024; i++) {
         const int value = (int)(65535 * light(&curve_srgb, i / 1023.0L));
@@ -223,10 +223,10 @@ static void test_roundings_of_srgb_are_srgb(void **state)
         entries[2 * i + 1] = (uint8_t)value;
     }
     assert_true(linear_set(linear, &p3, 1, 8) && linear_set(linear, &sampled, 1, 8) && linear_set(linear, mixed, 3, 8));
-    assert_int_equal(linear->serial, serial);
+    assert_int_equal(linear->version, version);
     assert_int_equal(linear->count, 1);
     assert_true(linear_set(linear, &gamma, 1, 8));
-    assert_int_not_equal(linear->serial, serial);
+    assert_int_not_equal(linear->version, version);
     free(linear);
 }
 
@@ -238,25 +238,25 @@ static void test_tables_change_with_the_curve(void **state)
                        sampled = {.kind = CURVE_SAMPLED, .entries = entries, .count = ENTRIES};
     const struct curve three[3] = {gamma, curve_srgb, {.kind = CURVE_HLG}}, same[3] = {gamma, gamma, gamma};
     struct linear *linear = make(&gamma, 1, 8);
-    unsigned serial = linear->serial;
+    unsigned version = linear->version;
     (void)state;
     fill_entries(entries);
     assert_true(linear_set(linear, &gamma, 1, 8) && linear_set(linear, same, 3, 8));
-    assert_true(linear->serial == serial && linear->count == 1);
-    assert_true(linear_set(linear, &gamma, 1, 16) && linear->serial != serial && linear->tables[0].from8[255] == 65535);
-    serial = linear->serial;
-    assert_true(linear_set(linear, &gamma, 1, 8) && linear->serial == serial);
+    assert_true(linear->version == version && linear->count == 1);
+    assert_true(linear_set(linear, &gamma, 1, 16) && linear->version != version && linear->tables[0].from8[255] == 65535);
+    version = linear->version;
+    assert_true(linear_set(linear, &gamma, 1, 8) && linear->version == version);
 
-    assert_true(linear_set(linear, three, 3, 8) && linear->serial != serial && linear->count == 3);
+    assert_true(linear_set(linear, three, 3, 8) && linear->version != version && linear->count == 3);
     for (int i = 0; i < 3; i++) {
         struct linear *own = make(&three[i], 1, 8);
         assert_memory_equal(linear_of(linear, i)->from8, own->tables[0].from8, sizeof own->tables[0].from8);
         assert_memory_equal(linear_of(linear, i)->to8, own->tables[0].to8, sizeof own->tables[0].to8);
         free(own);
     }
-    serial = linear->serial;
-    assert_true(linear_set(linear, three, 3, 8) && linear->serial == serial);
-    assert_true(linear_set(linear, &gamma, 1, 8) && linear->serial != serial && linear->count == 1);
+    version = linear->version;
+    assert_true(linear_set(linear, three, 3, 8) && linear->version == version);
+    assert_true(linear_set(linear, &gamma, 1, 8) && linear->version != version && linear->count == 1);
 
     assert_true(linear_set(linear, &sampled, 1, 8));
     const uint16_t before = linear->tables[0].from8[100];
