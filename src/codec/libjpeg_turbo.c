@@ -9,6 +9,7 @@
  * an Adobe marker is inverted, too: the standard does not say, and ImageMagick, libvips and Pillow read it so. */
 #include "codec/codec_internal.h"
 
+#include "base/bytes.h"
 #include "base/round.h"
 
 #include <setjmp.h>
@@ -193,8 +194,7 @@ static void reader_close(struct codec_reader *reader)
 /* The destination of the library's bytes. The library's own destination loses them if an error interrupts it. */
 struct sink {
     struct jpeg_destination_mgr manager; /* first, because the library knows only this */
-    uint8_t *bytes;
-    size_t capacity;
+    struct blob file;                    /* up to the end of the library's buffer */
 };
 
 struct jpeg_writer {
@@ -205,17 +205,14 @@ struct jpeg_writer {
     const struct image *rows; /* the next ones */
 };
 
-static void sink_grow(j_compress_ptr jpeg, size_t capacity)
+static void sink_grow(j_compress_ptr jpeg, size_t size)
 {
     struct sink *sink = (struct sink *)jpeg->dest;
-    const size_t used = sink->capacity;
-    uint8_t *larger = realloc(sink->bytes, capacity);
-    if (larger == NULL)
+    uint8_t *next = blob_extend(&sink->file, size);
+    if (next == NULL)
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
-    sink->bytes = larger;
-    sink->capacity = capacity;
-    sink->manager.next_output_byte = larger + used;
-    sink->manager.free_in_buffer = capacity - used;
+    sink->manager.next_output_byte = next;
+    sink->manager.free_in_buffer = size;
 }
 
 static void sink_begin(j_compress_ptr jpeg)
@@ -225,7 +222,7 @@ static void sink_begin(j_compress_ptr jpeg)
 
 static boolean sink_full(j_compress_ptr jpeg) /* every byte is in use; free_in_buffer does not count */
 {
-    sink_grow(jpeg, 2 * ((struct sink *)jpeg->dest)->capacity);
+    sink_grow(jpeg, ((struct sink *)jpeg->dest)->file.size);
     return TRUE;
 }
 
@@ -317,7 +314,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     state->rows = rows;
     if (!call_library(writer, write_scanlines, error))
         return false;
-    writer->written = state->sink.capacity - state->sink.manager.free_in_buffer;
+    writer->written = state->sink.file.size - state->sink.manager.free_in_buffer;
     return true;
 }
 
@@ -344,9 +341,9 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
     struct jpeg_writer *state = writer->state;
     if (!call_library(writer, finish_writing, error))
         return false;
-    *bytes = state->sink.bytes;
-    *size = state->sink.capacity - state->sink.manager.free_in_buffer;
-    state->sink.bytes = NULL;
+    *bytes = state->sink.file.bytes;
+    *size = state->sink.file.size - state->sink.manager.free_in_buffer;
+    state->sink.file = (struct blob){0};
     return true;
 }
 
@@ -354,7 +351,7 @@ static void writer_close(struct codec_writer *writer)
 {
     struct jpeg_writer *state = writer->state;
     jpeg_destroy_compress(&state->jpeg);
-    free(state->sink.bytes);
+    blob_free(&state->sink.file);
 }
 
 const struct codec_functions libjpeg_turbo = {

@@ -6,6 +6,7 @@
  * decoder needs, because it would copy the values of all others, which may be large, and which may overlap. */
 #include "codec/codec_internal.h"
 
+#include "base/bytes.h"
 #include "container/tiff.h"
 
 #include <errno.h>
@@ -20,8 +21,8 @@
 /* A file in memory, and the library's first message about it. */
 struct tiff_file {
     TIFF *tiff;
-    uint8_t *bytes; /* a file to write grows */
-    size_t size, capacity, at;
+    struct blob content; /* of a file to read, not owned */
+    size_t at;
     uint8_t directory[TIFF_NEEDED_BYTES]; /* of a file to read: what the library sees there */
     size_t directory_at, directory_size;
     bool is_called, lacks_memory;
@@ -34,9 +35,9 @@ struct tiff_file {
 static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
 {
     struct tiff_file *file = handle;
-    const size_t left = file->at < file->size ? file->size - file->at : 0, wanted = (size_t)size;
+    const size_t left = file->at < file->content.size ? file->content.size - file->at : 0, wanted = (size_t)size;
     const size_t count = wanted < left ? wanted : left;
-    memcpy(to, file->bytes + file->at, count);
+    memcpy(to, file->content.bytes + file->at, count);
     /* The directory takes the position of the one in the file, and is no longer. */
     for (size_t i = 0; i < file->directory_size; i++)
         if (file->directory_at + i >= file->at && file->directory_at + i - file->at < count)
@@ -48,27 +49,22 @@ static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
 static tmsize_t file_write_bytes(thandle_t handle, void *from, tmsize_t size)
 {
     struct tiff_file *file = handle;
-    const size_t end = file->at + (size_t)size;
-    if (end > file->capacity) {
-        const size_t grown = file->capacity + file->capacity / 4, capacity = end > grown ? end : grown;
-        uint8_t *larger = realloc(file->bytes, capacity);
-        if (larger == NULL)
-            return -1;
-        file->bytes = larger;
-        file->capacity = capacity;
-    }
-    if (file->at > file->size)
-        memset(file->bytes + file->size, 0, file->at - file->size);
-    memcpy(file->bytes + file->at, from, (size_t)size);
+    const size_t before = file->content.size, end = file->at + (size_t)size;
+    if (end > before && blob_extend(&file->content, end - before) == NULL)
+        return -1;
+    if (file->at > before)
+        memset(file->content.bytes + before, 0, file->at - before);
+    memcpy(file->content.bytes + file->at, from, (size_t)size);
     file->at = end;
-    file->size = end > file->size ? end : file->size;
     return size;
 }
 
 static toff_t file_seek(thandle_t handle, toff_t offset, int whence)
 {
     struct tiff_file *file = handle;
-    file->at = (size_t)(whence == SEEK_CUR ? file->at + offset : whence == SEEK_END ? file->size + offset : offset);
+    file->at = (size_t)(whence == SEEK_CUR   ? file->at + offset
+                        : whence == SEEK_END ? file->content.size + offset
+                                             : offset);
     return file->at;
 }
 
@@ -80,7 +76,7 @@ static int file_close(thandle_t handle)
 
 static toff_t file_size(thandle_t handle)
 {
-    return ((struct tiff_file *)handle)->size;
+    return ((struct tiff_file *)handle)->content.size;
 }
 
 /* Call the library by FUNCTION. Returns false if it fails, or if memory was lacking. The library has many words for
@@ -411,8 +407,7 @@ static bool open_input(struct codec_reader *reader)
     struct tiff_directory directory;
     if (!tiff_open_first(input->bytes, input->size, &directory))
         return false;
-    file->bytes = (uint8_t *)input->bytes;
-    file->size = input->size;
+    file->content = (struct blob){(uint8_t *)input->bytes, input->size};
     file->directory_at = tiff_start(&directory);
     file->directory_size = tiff_put_needed(&directory, file->directory);
     if (input->info->tiff.photometric == TIFF_PALETTE)
@@ -505,7 +500,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
         if (!call_library(&state->file, write_strip, state))
             return report_unwritten(state, error);
     }
-    writer->written = state->file.size;
+    writer->written = state->file.content.size;
     return true;
 }
 
@@ -560,8 +555,8 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
     if (!call_library(&state->file, flush, state))
         return report_unwritten(state, error);
     file_release(&state->file);
-    *bytes = state->file.bytes;
-    *size = state->file.size;
+    *bytes = state->file.content.bytes;
+    *size = state->file.content.size;
     state->file = (struct tiff_file){0};
     return true;
 }
@@ -570,7 +565,7 @@ static void writer_close(struct codec_writer *writer)
 {
     struct tiff_writer *state = writer->state;
     file_release(&state->file);
-    free(state->file.bytes);
+    blob_free(&state->file.content);
     free(state->strip);
 }
 

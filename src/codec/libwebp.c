@@ -4,6 +4,7 @@
  * rows fill as they come. The container check has found the data of the first picture: the library sees only those. */
 #include "codec/codec_internal.h"
 
+#include "base/bytes.h"
 #include "base/parallel.h"
 
 #include <errno.h>
@@ -109,8 +110,7 @@ struct webp_writer {
     WebPPicture picture;
     const struct codec_settings *settings;
     struct error *error; /* of `append` */
-    uint8_t *bytes;
-    size_t size, capacity;
+    struct blob file;
 };
 
 /* As measured with noise: bytes for a pixel of the picture itself, its other colours, references to earlier pixels and
@@ -129,22 +129,8 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 static int append(const uint8_t *bytes, size_t size, const WebPPicture *picture)
 {
     struct webp_writer *state = picture->custom_ptr;
-    if (size > state->capacity - state->size) {
-        const size_t larger = state->capacity + state->capacity / 4,
-                     capacity = larger > state->size + size ? larger : state->size + size;
-        uint8_t *moved =
-            codec_may_grow(state->settings, capacity, state->error) ? realloc(state->bytes, capacity) : NULL;
-        if (moved == NULL) {
-            if (state->error->code == ERROR_NONE)
-                report_memory(state->error);
-            return 0;
-        }
-        state->bytes = moved;
-        state->capacity = capacity;
-    }
-    memcpy(state->bytes + state->size, bytes, size);
-    state->size += size;
-    return 1;
+    return codec_may_grow(state->settings, state->file.size + size, state->error) &&
+           (blob_append(&state->file, bytes, size) || report_memory(state->error));
 }
 
 /* Put COUNT pixels of CHANNELS into the library's form, 0xAARRGGBB. */
@@ -208,7 +194,7 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
     for (int i = 0; i < ATTEMPTS && errno == ENOMEM; i++) {
         errno = 0;
         reason = (struct error){.code = ERROR_NONE};
-        state->size = 0;
+        blob_free(&state->file);
         state->picture.use_argb = 1; /* a lossy picture gets other samples, too */
         done = WebPEncode(&config, &state->picture) != 0;
     }
@@ -224,9 +210,9 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
         *error = reason;
         return false;
     }
-    *bytes = state->bytes;
-    *size = state->size;
-    state->bytes = NULL;
+    *bytes = state->file.bytes;
+    *size = state->file.size;
+    state->file = (struct blob){0};
     return true;
 }
 
@@ -234,7 +220,7 @@ static void writer_close(struct codec_writer *writer)
 {
     struct webp_writer *state = writer->state;
     WebPPictureFree(&state->picture);
-    free(state->bytes);
+    blob_free(&state->file);
 }
 
 const struct codec_functions libwebp = {
