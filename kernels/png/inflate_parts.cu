@@ -160,11 +160,27 @@ struct symbol {
     bool is_byte;
 };
 
+/* Find the symbol of the code that the lowest of BITS begin with. The code has more than *LENGTH bits; *LENGTH becomes
+ * their number. Returns -1 if there is no such code. */
+__device__ __forceinline__ int find_symbol(const struct inflate_code &code, uint32_t bits, int *length)
+{
+    uint32_t value = 0;
+    for (int here = 1; here <= INFLATE_CODE_MAX; here++, bits >>= 1) {
+        value = value << 1 | (uint32_t)(bits & 1);
+        const uint32_t i = value - (uint32_t)code.first[here];
+        if (here <= *length || i >= code.count[here])
+            continue;
+        *length = here;
+        return code.list[code.place[here] + i];
+    }
+    return -1;
+}
+
 /* The entry of a code of more than KNOWN bits, or 0. */
 __device__ __noinline__ unsigned long_entry(const struct inflate_code &code, uint32_t bits, int known, int limit)
 {
     int length = known;
-    const int symbol = inflate_search(&code, bits, &length);
+    const int symbol = find_symbol(code, bits, &length);
     return symbol >= 0 && symbol < limit ? (unsigned)(symbol << 4 | length) : 0;
 }
 

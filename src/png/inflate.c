@@ -2,12 +2,17 @@
  *
  * Decoding on the CPU.
  *
- * The entries of the tables have 32 bits. The lowest five are how many bits to take from the stream, extra bits
- * included. An entry of 0 is a code that is too long for the table, or none.
+ * The next bits of the stream are an index into a table. An entry of the table stands for up to four literals, and a
+ * length after up to three of them, if the index knows their codes.
  *
- *   up to three literals    bits 5 and 6: how many; from bit 8 on: the bytes
- *   a length, a distance    bits 8 to 11: how many bits the code itself has; from bit 16 on: the least value
- *   the end of a block      a length of 0 */
+ *   bits 0 to 5     how many bits to take from the stream, extra bits included
+ *   bits 8 to 13    how many of these come before the extra bits
+ *   bits 16 to 25   the least length, or 0 if there is none; or NO_ENTRY or END_ENTRY
+ *   bits 26 to 28   how many literals there are
+ *   bits 32 to 63   their bytes, the first one in the lowest bits
+ *
+ * An entry for distances has 32 bits, and the least distance from bit 16 on. It is 0 if a code is too long for the table,
+ * or wrong. */
 #include "png/inflate.h"
 
 #include "base/bytes.h"
@@ -16,6 +21,17 @@
 
 #include <endian.h>
 #include <string.h>
+
+enum {
+    ENTRY_EXTRA = 8,
+    ENTRY_VALUE = 16,
+    ENTRY_COUNT = 26,
+    ENTRY_LITERALS = 32,
+    ENTRY_LITERALS_MAX = 4,
+    VALUE_BITS = (1 << (ENTRY_COUNT - ENTRY_VALUE)) - 1,
+    END_ENTRY = 512, /* values of the end of a block, and of a code that is too long for the table, or wrong */
+    NO_ENTRY = 513,
+};
 
 /* ---- Bits ---- */
 
@@ -41,7 +57,7 @@ static inline uint64_t take(const struct inflate_decoder *decoder, uint64_t *bit
 /* ---- Codes ---- */
 
 /* The next code of LENGTH bits. The stream has the bits in reverse, so the carry of the addition goes down. */
-static uint32_t next_code(uint32_t reversed, int length)
+static uint32_t next_code(uint32_t reversed, unsigned length)
 {
     uint32_t carry = 1u << (length - 1);
     for (; reversed & carry; carry >>= 1)
@@ -49,35 +65,82 @@ static uint32_t next_code(uint32_t reversed, int length)
     return reversed | carry;
 }
 
-/* The entry of a symbol whose code has LENGTH bits. */
-static uint32_t inflate_entry(unsigned symbol, int length, bool is_distance)
+/* The least length of an entry, 0, END_ENTRY or NO_ENTRY. */
+static inline size_t value_of(uint64_t entry)
 {
-    const uint32_t bits = (uint32_t)length, own = bits << 8 | bits;
-    if (symbol >= (is_distance ? DEFLATE_DISTANCES : DEFLATE_LITLENS))
-        return 0;
-    if (is_distance)
-        return (1 + deflate_base(symbol, DISTANCE_STEPS)) << 16 | (own + deflate_extra(symbol, DISTANCE_STEPS));
-    if (symbol <= DEFLATE_END)
-        return symbol < DEFLATE_END ? symbol << 8 | 1 << 5 | bits : own;
+    return entry >> ENTRY_VALUE & VALUE_BITS;
+}
+
+static inline size_t literals_of(uint64_t entry)
+{
+    return entry >> ENTRY_COUNT & 7;
+}
+
+/* The entry of a symbol of the first code, which has BITS bits. */
+static uint64_t symbol_entry(unsigned symbol, unsigned bits)
+{
     const unsigned i = symbol - DEFLATE_LENGTH_FIRST;
-    if (i == LENGTH_LAST)
-        return (uint32_t)DEFLATE_LENGTH_MAX << 16 | own;
-    return (DEFLATE_LENGTH_MIN + deflate_base(i, LENGTH_STEPS)) << 16 | (own + deflate_extra(i, LENGTH_STEPS));
+    uint64_t value = NO_ENTRY, extra = 0;
+    if (symbol < DEFLATE_END)
+        return (uint64_t)symbol << ENTRY_LITERALS | 1 << ENTRY_COUNT | bits << ENTRY_EXTRA | bits;
+    if (symbol == DEFLATE_END) {
+        value = END_ENTRY;
+    } else if (i < LENGTH_LAST) {
+        value = DEFLATE_LENGTH_MIN + deflate_base(i, LENGTH_STEPS);
+        extra = deflate_extra(i, LENGTH_STEPS);
+    } else if (i == LENGTH_LAST) {
+        value = DEFLATE_LENGTH_MAX;
+    }
+    return value << ENTRY_VALUE | bits << ENTRY_EXTRA | (bits + extra);
 }
 
-/* The entry of a code of more than KNOWN bits. 0: there is none. */
-static NOT_INLINED uint32_t inflate_long(const struct inflate_code *code, uint64_t bits, int known, bool is_distance)
+/* The entry of a distance whose code has BITS bits. */
+static uint32_t distance_entry(unsigned symbol, unsigned bits)
 {
-    int length = known;
-    const int symbol = inflate_search(code, bits, &length);
-    return symbol >= 0 ? inflate_entry((unsigned)symbol, length, is_distance) : 0;
+    if (symbol >= DEFLATE_DISTANCES)
+        return 0;
+    return (1 + deflate_base(symbol, DISTANCE_STEPS)) << ENTRY_VALUE | bits << ENTRY_EXTRA |
+           (bits + deflate_extra(symbol, DISTANCE_STEPS));
 }
 
-/* Set a code, and its table of BITS bits, from the lengths of COUNT symbols. Returns how many codes of INFLATE_CODE_MAX
- * bits are unused, which is below 0 if the lengths do not fit. */
-static int make_code(struct inflate_code *code, uint32_t *table, int bits, const uint8_t *lengths, int count)
+/* Find the symbol of the code that the lowest of BITS begin with. The code has more than *LENGTH bits; *LENGTH becomes
+ * their number. Returns -1 if there is no such code. */
+static int find_symbol(const struct inflate_code *code, uint64_t bits, unsigned *length)
 {
-    const bool is_distance = bits == INFLATE_DISTANCE_BITS;
+    uint32_t reversed = bits & 0xffff;
+    reversed = (reversed >> 8 | reversed << 8) & 0xffff;
+    reversed = (reversed >> 4 & 0x0f0f) | (reversed & 0x0f0f) << 4;
+    reversed = (reversed >> 2 & 0x3333) | (reversed & 0x3333) << 2;
+    reversed = (reversed >> 1 & 0x5555) | (reversed & 0x5555) << 1;
+    for (unsigned here = *length + 1; here <= INFLATE_CODE_MAX; here++) {
+        const uint32_t i = (reversed >> (16 - here)) - (uint32_t)code->first[here];
+        if (i < code->count[here]) {
+            *length = here;
+            return code->list[code->place[here] + i];
+        }
+    }
+    return -1;
+}
+
+/* The entry of a code that is too long for the table. */
+static NOT_INLINED uint64_t long_symbol_entry(const struct inflate_code *code, uint64_t bits)
+{
+    unsigned length = INFLATE_LITERAL_BITS;
+    const int symbol = find_symbol(code, bits, &length);
+    return symbol >= 0 ? symbol_entry((unsigned)symbol, length) : (uint64_t)NO_ENTRY << ENTRY_VALUE;
+}
+
+static NOT_INLINED uint32_t long_distance_entry(const struct inflate_code *code, uint64_t bits)
+{
+    unsigned length = INFLATE_DISTANCE_BITS;
+    const int symbol = find_symbol(code, bits, &length);
+    return symbol >= 0 ? distance_entry((unsigned)symbol, length) : 0;
+}
+
+/* Set a code from the lengths of COUNT symbols. Returns how many codes of INFLATE_CODE_MAX bits are unused, which is
+ * below 0 if the lengths do not fit. */
+static int make_code(struct inflate_code *code, const uint8_t *lengths, int count)
+{
     uint16_t next[INFLATE_CODE_MAX + 2] = {0};
     int unused = 1 << INFLATE_CODE_MAX;
     memset(code->count, 0, sizeof code->count);
@@ -96,36 +159,65 @@ static int make_code(struct inflate_code *code, uint32_t *table, int bits, const
     for (int i = 0; i < count; i++)
         if (lengths[i] != 0)
             code->list[next[lengths[i]]++] = (uint16_t)i;
-
-    /* A table of LENGTH bits is that of one bit less, twice, with the codes of that length put in. */
-    uint32_t reversed = 0;
-    const uint16_t *symbol = code->list;
-    table[0] = 0;
-    for (int length = 1; length <= bits; length++) {
-        memcpy(table + ((size_t)1 << (length - 1)), table, sizeof *table << (length - 1));
-        for (int i = 0; i < code->count[length]; i++, reversed = next_code(reversed, length))
-            table[reversed] = inflate_entry(*symbol++, length, is_distance);
-    }
     return unused;
 }
 
-/* Let the entry of a literal hold the next literals, too, where the table knows them. Entries change from the last one
- * down: what follows a literal is at a lower place. */
-static void join_literals(uint32_t *table)
+/* Put an entry in the table, and in the list if others may be joined with it. */
+static inline void enter(uint64_t *table, struct inflate_entries *all, uint64_t entry, uint32_t index, bool is_listed)
 {
-    enum { COUNT = 1 << 5, COUNTS = 3 << 5 };
-    for (uint32_t i = 1 << INFLATE_LITERAL_BITS; i-- > 1;) {
-        const uint32_t entry = table[i], bits = entry & 31;
-        if ((entry & COUNTS) == 0)
-            continue;
-        const uint32_t second = table[i >> bits], both = bits + (second & 31);
-        if ((second & COUNTS) == 0 || both > INFLATE_LITERAL_BITS)
-            continue;
-        uint32_t joined = (entry & 0xff00) | (second & 0xff00) << 8 | 2 * COUNT | both;
-        const uint32_t third = table[i >> both], all = both + (third & 31);
-        if ((third & COUNTS) != 0 && all <= INFLATE_LITERAL_BITS)
-            joined = (joined & 0xffff00) | (third & 0xff00) << 16 | 3 * COUNT | all;
-        table[i] = joined;
+    table[index] = entry;
+    all->list[all->count] = (struct inflate_entered){entry, index};
+    all->count += is_listed;
+}
+
+/* Join each literal of FIRST bits with each entry of BITS - FIRST bits. */
+static inline void join_entries(uint64_t *table, struct inflate_entries *all, unsigned first, unsigned bits)
+{
+    const struct inflate_entered *next = all->list + all->first[bits - first];
+    const struct inflate_entered *next_end = all->list + all->first[bits - first + 1];
+    const struct inflate_entered *literal = all->list + all->first[first],
+                                 *literal_end = literal + all->literals[first];
+    for (; next < next_end && literal < literal_end; literal++)
+        for (const struct inflate_entered *other = next; other < next_end; other++) {
+            const uint64_t high = other->entry >> ENTRY_LITERALS << ENTRY_LITERALS;
+            const uint64_t both = literal->entry + (other->entry - high) + (high << 8); /* all numbers are sums */
+            enter(table, all, both, literal->index | other->index << first,
+                  bits < INFLATE_LITERAL_BITS && literals_of(both) < ENTRY_LITERALS_MAX);
+        }
+}
+
+/* A table of BITS bits is that of one bit less, twice, with what has that many bits put in: symbols, and then literals
+ * with what may follow them. */
+static void set_symbols(const struct inflate_code *code, uint64_t *table, struct inflate_entries *all)
+{
+    const uint16_t *symbol = code->list;
+    uint32_t reversed = 0;
+    all->count = 0;
+    table[0] = (uint64_t)NO_ENTRY << ENTRY_VALUE;
+    for (unsigned bits = 1; bits <= INFLATE_LITERAL_BITS; bits++) {
+        memcpy(table + ((size_t)1 << (bits - 1)), table, sizeof *table << (bits - 1));
+        all->first[bits] = all->count;
+        all->literals[bits] = 0;
+        for (int i = 0; i < code->count[bits]; i++, symbol++, reversed = next_code(reversed, bits)) {
+            const uint64_t entry = symbol_entry(*symbol, bits);
+            all->literals[bits] += *symbol < DEFLATE_END;
+            enter(table, all, entry, reversed, bits < INFLATE_LITERAL_BITS && value_of(entry) < END_ENTRY);
+        }
+        for (unsigned first = 1; first < bits; first++)
+            join_entries(table, all, first, bits);
+        all->first[bits + 1] = all->count;
+    }
+}
+
+static void set_distances(const struct inflate_code *code, uint32_t *table)
+{
+    const uint16_t *symbol = code->list;
+    uint32_t reversed = 0;
+    table[0] = 0;
+    for (unsigned bits = 1; bits <= INFLATE_DISTANCE_BITS; bits++) {
+        memcpy(table + ((size_t)1 << (bits - 1)), table, sizeof *table << (bits - 1));
+        for (int i = 0; i < code->count[bits]; i++, symbol++, reversed = next_code(reversed, bits))
+            table[reversed] = distance_entry(*symbol, bits);
     }
 }
 
@@ -133,14 +225,14 @@ static void join_literals(uint32_t *table)
  * these. */
 static bool set_codes(struct inflate_decoder *decoder, const uint8_t *lengths, int literals, int distances)
 {
-    if (make_code(&decoder->literal_code, decoder->literals, INFLATE_LITERAL_BITS, lengths, literals) != 0)
+    if (make_code(&decoder->literal_code, lengths, literals) != 0)
         return false;
-    const int unused =
-        make_code(&decoder->distance_code, decoder->distances, INFLATE_DISTANCE_BITS, lengths + literals, distances);
+    const int unused = make_code(&decoder->distance_code, lengths + literals, distances);
     const bool is_single = unused == 1 << (INFLATE_CODE_MAX - 1) && decoder->distance_code.count[1] == 1;
     if (unused != 0 && !is_single && unused != 1 << INFLATE_CODE_MAX)
         return false;
-    join_literals(decoder->literals);
+    set_symbols(&decoder->literal_code, decoder->literals, &decoder->entries);
+    set_distances(&decoder->distance_code, decoder->distances);
     return true;
 }
 
@@ -178,8 +270,8 @@ static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
     for (int i = 0; i < precodes; i++)
         precode[precode_at(i)] = (uint8_t)take(decoder, bit, 3);
     uint32_t reversed = 0;
-    for (int length = 1; length <= PRECODE_MAX; length++)
-        for (int symbol = 0; symbol < PRECODES; symbol++) {
+    for (unsigned length = 1; length <= PRECODE_MAX; length++)
+        for (unsigned symbol = 0; symbol < PRECODES; symbol++) {
             if (precode[symbol] != length)
                 continue;
             for (uint32_t i = reversed; i < 1 << PRECODE_MAX; i += 1u << length)
@@ -279,11 +371,11 @@ bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, u
 INLINE void repeat(uint8_t *out, size_t distance, size_t size)
 {
     const uint8_t *from = out - distance, *end = out + size;
-    if (distance >= 16) {
+    if (distance >= 32) {
         do {
-            memcpy(out, from, 16);
-            out += 16;
-            from += 16;
+            memcpy(out, from, 32);
+            out += 32;
+            from += 32;
         } while (out < end);
     } else if (distance >= 8) {
         do {
@@ -305,70 +397,58 @@ INLINE void repeat(uint8_t *out, size_t distance, size_t size)
     }
 }
 
-/* The bytes of up to three literals, or as many symbols. */
-INLINE void put_literals(uint8_t *out, uint32_t entry, bool wide)
+/* Put the literals of ENTRY to *AT, as bytes, or as symbols if WIDE. */
+INLINE void put_literals(uint8_t **at, uint64_t entry, bool wide)
 {
-    const uint64_t some = entry >> 8, first = some & 0xff, second = some & 0xff00, third = some & 0xff0000;
-    const uint64_t symbols =
-        __BYTE_ORDER == __LITTLE_ENDIAN ? first | second << 8 | third << 16 : first << 48 | second << 24 | third;
-    const uint32_t bytes = htole32(entry >> 8);
+    const uint32_t literals = (uint32_t)(entry >> ENTRY_LITERALS), bytes = htole32(literals);
+    const uint16_t symbols[] = {literals & 255, literals >> 8 & 255, literals >> 16 & 255, (uint16_t)(literals >> 24)};
     if (wide)
-        memcpy(out, &symbols, sizeof symbols);
+        memcpy(*at, symbols, sizeof symbols);
     else
-        memcpy(out, &bytes, sizeof bytes);
+        memcpy(*at, &bytes, sizeof bytes);
+    *at += literals_of(entry) * (wide ? 2 : 1);
 }
 
-/* The next bits of the stream. Those above the first `available` ones are the stream's, too, or 0. */
+/* The next bits of the stream. Those above the available ones are the stream's, too, or 0. */
 struct bits {
-    const uint8_t *in; /* what comes after the available bits */
-    uint64_t buffer;
-    unsigned available;
+    const uint8_t *in;          /* what comes after the available bits */
+    uint64_t buffer, available; /* the lowest 6 bits are how many are available; the others are worthless */
 };
 
 /* Make at least 56 bits available. */
 INLINE void refill(struct bits *bits)
 {
-    bits->buffer |= little64(bits->in) << bits->available;
-    bits->in += (63 - bits->available) >> 3;
+    bits->buffer |= little64(bits->in) << (bits->available & 63);
+    bits->in += 7 - (bits->available >> 3 & 7);
     bits->available |= 56;
 }
 
-INLINE void drop(struct bits *bits, unsigned count)
+/* Drop the bits of ENTRY. */
+INLINE void drop(struct bits *bits, uint64_t entry)
 {
-    bits->buffer >>= count;
-    bits->available -= count;
+    bits->buffer >>= entry & 63;
+    bits->available -= entry;
 }
 
-INLINE uint32_t look_up(const struct bits *bits, const uint32_t *table, int size)
+INLINE uint64_t look_up(const struct bits *bits, const uint64_t *table)
 {
-    return table[bits->buffer & (((uint64_t)1 << size) - 1)];
+    return table[bits->buffer & ((1 << INFLATE_LITERAL_BITS) - 1)];
 }
 
-/* Take the bits of ENTRY. Returns its length or distance. */
-INLINE size_t take_value(struct bits *bits, uint32_t entry)
+/* Drop the bits of ENTRY. Returns what its extra bits add to its value. */
+INLINE size_t take_extra(struct bits *bits, uint64_t entry)
 {
-    const uint64_t own = bits->buffer & (((uint64_t)1 << (entry & 31)) - 1);
-    drop(bits, entry & 31);
-    return (entry >> 16) + (own >> (entry >> 8 & 15));
+    const uint64_t taken = bits->buffer & (((uint64_t)1 << (entry & 63)) - 1);
+    drop(bits, entry);
+    return taken >> (entry >> ENTRY_EXTRA & 63);
 }
 
-/* How many literals ENTRY has. */
-INLINE size_t literals_of(uint32_t entry)
+/* Take an entry of literals only. Returns the next entry. */
+INLINE uint64_t take_literals(struct bits *bits, uint64_t entry, const uint64_t *table, uint8_t **at, bool wide)
 {
-    return entry >> 5 & 3;
-}
-
-/* Take up to LOOKS entries of literals, from ENTRY on, and put them to *AT. Returns the next entry. */
-INLINE uint32_t take_literals(struct bits *bits, uint32_t entry, const uint32_t *table, int looks, uint8_t **at,
-                              bool wide)
-{
-    for (int i = 0; i < looks && literals_of(entry) != 0; i++) {
-        put_literals(*at, entry, wide);
-        *at += literals_of(entry) * (wide ? 2 : 1);
-        drop(bits, entry & 31);
-        entry = look_up(bits, table, INFLATE_LITERAL_BITS);
-    }
-    return entry;
+    put_literals(at, entry, wide);
+    drop(bits, entry);
+    return look_up(bits, table);
 }
 
 /* Decode inside a block with codes, until the output is full, the block ends, or few bytes are left of INPUT, which has
@@ -376,46 +456,58 @@ INLINE uint32_t take_literals(struct bits *bits, uint32_t entry, const uint32_t 
 INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
                    struct inflate_output *output, bool wide)
 {
-    enum { LOOKS = 3, READ = 16 }; /* READ: bytes that two refills read at most */
+    enum { READ = 16 }; /* bytes that two refills read at most */
     const size_t unit = wide ? 2 : 1;
     const uint8_t *in_end = input + size - READ;
     uint8_t *at = out + output->at * unit, *end = out + output->end * unit;
-    const uint32_t *table = decoder->literals;
+    const uint64_t *table = decoder->literals;
     struct bits bits = {.in = input + (decoder->bit / 8 - first)};
     refill(&bits);
     drop(&bits, decoder->bit % 8);
-    uint32_t entry = look_up(&bits, table, INFLATE_LITERAL_BITS);
+    uint64_t entry = look_up(&bits, table);
     while (bits.in <= in_end && at < end) {
-        refill(&bits); /* 56 bits are enough for all these literals, and a length of up to 20 bits */
-        entry = take_literals(&bits, entry, table, LOOKS, &at, wide);
-        if (literals_of(entry) != 0)
-            continue;
-        if (entry == 0) {
-            entry = inflate_long(&decoder->literal_code, bits.buffer, INFLATE_LITERAL_BITS, false);
-            if (literals_of(entry) != 0) {
-                entry = take_literals(&bits, entry, table, 1, &at, wide);
+        /* 56 bits are enough for an entry of literals, one with a length, and a distance: 11 + 11 + 5 extra bits, and
+         * 15 + 13. After a second refill, they are enough for a length whose code has 15 bits, too. */
+        refill(&bits);
+        if (value_of(entry) == 0) {
+            entry = take_literals(&bits, entry, table, &at, wide);
+            if (value_of(entry) == 0) {
+                entry = take_literals(&bits, entry, table, &at, wide);
                 continue;
             }
         }
-        const size_t length = take_value(&bits, entry);
-        if (length == 0) {
-            decoder->state = entry == 0 ? INFLATE_DAMAGED : decoder->is_last ? INFLATE_END : INFLATE_HEADER;
-            break;
+        if (__builtin_expect(value_of(entry) >= END_ENTRY,
+                             0)) { /* or gcc puts what follows elsewhere, and 5% are lost */
+            refill(&bits);
+            if (value_of(entry) == NO_ENTRY)
+                entry = long_symbol_entry(&decoder->literal_code, bits.buffer);
+            if (value_of(entry) >= END_ENTRY) {
+                drop(&bits, entry);
+                decoder->state = value_of(entry) == NO_ENTRY ? INFLATE_DAMAGED
+                                 : decoder->is_last          ? INFLATE_END
+                                                             : INFLATE_HEADER;
+                break;
+            }
+            if (value_of(entry) == 0) {
+                entry = take_literals(&bits, entry, table, &at, wide);
+                continue;
+            }
         }
-        refill(&bits);
-        entry = look_up(&bits, decoder->distances, INFLATE_DISTANCE_BITS);
-        if (entry == 0)
-            entry = inflate_long(&decoder->distance_code, bits.buffer, INFLATE_DISTANCE_BITS, true);
-        const size_t distance = take_value(&bits, entry);
+        put_literals(&at, entry, wide);
+        const size_t length = value_of(entry) + take_extra(&bits, entry);
+        uint32_t distance_entry = decoder->distances[bits.buffer & ((1 << INFLATE_DISTANCE_BITS) - 1)];
+        if (distance_entry == 0)
+            distance_entry = long_distance_entry(&decoder->distance_code, bits.buffer);
+        const size_t distance = (distance_entry >> ENTRY_VALUE) + take_extra(&bits, distance_entry);
         if (distance == 0 || (!wide && distance > (size_t)(at - out) + output->known)) {
             decoder->state = INFLATE_DAMAGED;
             break;
         }
-        entry = look_up(&bits, table, INFLATE_LITERAL_BITS);
+        entry = look_up(&bits, table);
         repeat(at, distance * unit, length * unit);
         at += length * unit;
     }
-    decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - bits.available;
+    decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - (bits.available & 63);
     output->at = (size_t)(at - out) / unit;
 }
 

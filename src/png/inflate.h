@@ -34,6 +34,19 @@ enum inflate_phase {
     INFLATE_DAMAGED,
 };
 
+/* Symbols in the table of literals, and the index whose lowest bits are their codes. */
+struct inflate_entered {
+    uint64_t entry;
+    uint32_t index;
+};
+
+/* Scratch memory to make the table of literals: entries in the order of their bits, all of which have fewer bits than
+ * the table. Single literals come first among those with the same bits. */
+struct inflate_entries {
+    struct inflate_entered list[1 << INFLATE_LITERAL_BITS];
+    unsigned count, first[INFLATE_LITERAL_BITS + 2], literals[INFLATE_LITERAL_BITS + 1];
+};
+
 /* A decoder and its place in a stream. */
 struct inflate_decoder {
     const uint8_t *bytes; /* of the stream */
@@ -43,8 +56,10 @@ struct inflate_decoder {
     bool is_last;         /* the block is the last one */
     bool has_fixed_codes; /* the tables are those of blocks without codes of their own */
     size_t stored;        /* bytes left of a stored block */
-    uint32_t literals[1 << INFLATE_LITERAL_BITS], distances[1 << INFLATE_DISTANCE_BITS];
+    uint64_t literals[1 << INFLATE_LITERAL_BITS];
+    uint32_t distances[1 << INFLATE_DISTANCE_BITS];
     struct inflate_code literal_code, distance_code;
+    struct inflate_entries entries;
     uint8_t tail[2 * INFLATE_TAIL]; /* the last bytes of the stream, and zeros */
 };
 
