@@ -42,52 +42,42 @@ static inline size_t png_scratch_bytes(size_t size)
 void png_make_samples(const struct png_layout *layout, const uint8_t *raw, size_t rows, size_t width, uint8_t *scratch,
                       uint8_t *out, size_t step, size_t stride);
 
-/* ---- The bytes of the rows, inflated from first to last: by png_inflate_isal.c, or else by png_inflate.c ---- */
+/* ---- The bytes of the rows, inflated from first to last: png_inflate.c ---- */
 
 struct png_inflater;
 
-/* How many bytes more than the rows are ignored: some writers add a few. All readers ignore them. A stream with more is
- * damaged. */
+/* How many extra bytes after the rows are accepted: some writers add a few. All readers ignore them. A stream with more
+ * is damaged. */
 static inline size_t png_inflate_spare(const struct png_picture *picture)
 {
     return png_row_bytes(&picture->layout, (size_t)picture->layout.width) + ((size_t)1 << 16);
 }
 
-/* Report that the inflation failed. ZLIB_DONE: it ended too early. Returns false. */
+/* Report that the inflation failed; ZLIB_DONE means that it ended too early. Returns false. */
 bool png_inflate_report(const struct codec_input *input, enum zlib_result result, struct error *error);
 
-/* Bytes of memory that an inflater holds at most for the file of INFO. */
-size_t png_inflate_need(const struct codec_info *info);
+/* Bytes of memory that an inflater holds at most, besides those for several threads. */
+size_t png_inflate_need(void);
+
+/* Bytes of memory for several threads, or 0 if one thread inflates. One thread does that, too, if the settings do not
+ * allow so many bytes. */
+size_t png_inflate_extra(const struct codec_info *info, const struct codec_settings *settings);
 
 /* Begin with the SIZE bytes that the rows of PICTURE have with their filters. INPUT and PICTURE must outlive the
- * inflater. Release it with free. NULL is an error. */
+ * inflater. Release it with png_inflate_close. NULL is an error. */
 struct png_inflater *png_inflate_open(const struct codec_input *input, const struct png_picture *picture, size_t size,
                                       struct error *error);
 
-/* Inflate the next SIZE bytes to OUT. Errors are found here or by the opening, at the latest with the last bytes: few
- * bytes may follow, and the checksum must be right. */
+/* Inflate the next SIZE bytes to OUT. Errors are found at the latest with the last bytes: few bytes may follow, and the
+ * checksum must be right. */
 bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, struct error *error);
 
-/* ---- The same on several threads: png_inflate_threads.c ---- */
+/* Can other threads help? Then png_inflate_help does a piece of work, while one thread inflates and others help. It
+ * returns false if there is none now. */
+bool png_inflate_takes_help(const struct png_inflater *inflater);
+bool png_inflate_help(struct png_inflater *inflater);
 
-struct png_raw;
-
-/* Bytes of memory for several threads. 0: one thread inflates, as it does if the settings do not allow so many. */
-size_t png_raw_extra(const struct codec_info *info, const struct codec_settings *settings);
-
-/* As png_inflate_open. Release it with png_raw_close, also after a failure. */
-bool png_raw_open(struct png_raw **raw, const struct codec_input *input, const struct png_picture *picture, size_t size,
-                  struct error *error);
-
-/* As png_inflate_next, and with the same errors. */
-bool png_raw_next(struct png_raw *raw, uint8_t *out, size_t size, struct error *error);
-
-/* Can other threads help? Then png_raw_help does a piece of work, while one thread inflates and others help. It returns
- * false if there is none now. */
-bool png_raw_takes_help(const struct png_raw *raw);
-bool png_raw_help(struct png_raw *raw);
-
-/* Release it. NULL is allowed. */
-void png_raw_close(struct png_raw *raw);
+/* Release the inflater. NULL is allowed. */
+void png_inflate_close(struct png_inflater *inflater);
 
 #endif

@@ -27,8 +27,8 @@ struct png_reader {
     struct png_picture picture;
     size_t row_bytes; /* without the filter */
 
-    struct png_raw *raw; /* the fetch uses this field and the next one */
-    size_t left;         /* bytes to fetch */
+    struct png_inflater *inflater; /* the fetch uses this field and the next one */
+    size_t left;                   /* bytes to fetch */
 
     /* The read uses the fields from here on. */
     pthread_mutex_t mutex; /* for these */
@@ -43,12 +43,12 @@ size_t png_reader_need(const struct codec_info *info)
 {
     enum { ROWS = 2 * (CODEC_READERS + 1) }; /* at most, of the state */
     const size_t row = (size_t)info->width * (size_t)info->channels * (size_t)info->bits / 8;
-    return ROWS * row + sizeof(struct png_reader) + png_inflate_need(info);
+    return ROWS * row + sizeof(struct png_reader) + png_inflate_need();
 }
 
 size_t png_reader_extra(const struct codec_info *info, const struct codec_settings *settings)
 {
-    return png_raw_extra(info, settings);
+    return png_inflate_extra(info, settings);
 }
 
 /* Report an unknown filter. Before, inflate the rest to RAW, which has one row: a damaged stream is reported first, so
@@ -57,7 +57,7 @@ static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *
 {
     const size_t raw_bytes = state->row_bytes + 1;
     for (; state->left > 0; state->left -= raw_bytes)
-        if (!png_raw_next(state->raw, raw, raw_bytes, error))
+        if (!png_inflate_next(state->inflater, raw, raw_bytes, error))
             return false;
     return codec_report_damaged(&state->input, "unknown row filter", error);
 }
@@ -67,7 +67,7 @@ static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct 
     struct png_reader *state = ((struct codec_reader *)context)->state;
     const size_t raw_bytes = state->row_bytes + 1, size = (size_t)rows * raw_bytes;
     (void)first;
-    if (!png_raw_next(state->raw, raw, size, error))
+    if (!png_inflate_next(state->inflater, raw, size, error))
         return false;
     state->left -= size;
     return png_filters_are_known(raw, (size_t)rows, raw_bytes) || report_filter(state, raw, error);
@@ -76,7 +76,7 @@ static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct 
 static bool help_rows(void *context)
 {
     const struct png_reader *state = ((struct codec_reader *)context)->state;
-    return png_raw_help(state->raw);
+    return png_inflate_help(state->inflater);
 }
 
 static bool read_rows(void *context, int first, int rows, const struct rows *raw, uint8_t *samples, struct error *error)
@@ -171,9 +171,10 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
         state->seams[i] =
             (struct png_seam){state->scratch + 2 * i * row_bytes, state->scratch + (2 * i + 1) * row_bytes};
     allow_readers(state, &reader->source);
-    if (!png_raw_open(&state->raw, &state->input, &state->picture, state->left, error))
+    state->inflater = png_inflate_open(&state->input, &state->picture, state->left, error);
+    if (state->inflater == NULL)
         return false;
-    reader->source.help = png_raw_takes_help(state->raw) ? help_rows : NULL;
+    reader->source.help = png_inflate_takes_help(state->inflater) ? help_rows : NULL;
     return true;
 }
 
@@ -181,7 +182,7 @@ void png_reader_close(struct codec_reader *reader)
 {
     struct png_reader *state = reader->state;
     if (state != NULL) {
-        png_raw_close(state->raw);
+        png_inflate_close(state->inflater);
         pthread_mutex_destroy(&state->mutex);
         pthread_cond_destroy(&state->changed);
     }
@@ -250,7 +251,7 @@ static uint8_t *inflate_passes(const struct codec_input *input, const struct png
     struct png_inflater *inflater =
         raw != NULL ? png_inflate_open(input, picture, size, error) : (error_no_memory(error, "the rows"), NULL);
     const bool done = inflater != NULL && png_inflate_next(inflater, raw, size, error);
-    free(inflater);
+    png_inflate_close(inflater);
     if (done)
         return raw;
     free(raw);

@@ -221,15 +221,20 @@ static void set_distances(const struct inflate_code *code, uint32_t *table)
     }
 }
 
-/* Set both codes. The first must be whole. The second may be empty, or have one code of one bit: all decoders accept
- * these. */
+/* Is a code whole, or a single code of one bit? All decoders accept these. UNUSED is what make_code returned. */
+static bool is_usable(const struct inflate_code *code, int unused)
+{
+    return unused == 0 || (unused == 1 << (INFLATE_CODE_MAX - 1) && code->count[1] == 1);
+}
+
+/* Set both codes. The second may be empty: all decoders accept that, too. */
 static bool set_codes(struct inflate_decoder *decoder, const uint8_t *lengths, int literals, int distances)
 {
-    if (make_code(&decoder->literal_code, lengths, literals) != 0)
+    struct inflate_code *first = &decoder->literal_code, *second = &decoder->distance_code;
+    if (!is_usable(first, make_code(first, lengths, literals)))
         return false;
-    const int unused = make_code(&decoder->distance_code, lengths + literals, distances);
-    const bool is_single = unused == 1 << (INFLATE_CODE_MAX - 1) && decoder->distance_code.count[1] == 1;
-    if (unused != 0 && !is_single && unused != 1 << INFLATE_CODE_MAX)
+    const int unused = make_code(second, lengths + literals, distances);
+    if (unused != 1 << INFLATE_CODE_MAX && !is_usable(second, unused))
         return false;
     set_symbols(&decoder->literal_code, decoder->literals, &decoder->entries);
     set_distances(&decoder->distance_code, decoder->distances);
@@ -530,7 +535,7 @@ static void copy_stored(struct inflate_decoder *decoder, uint8_t *out, struct in
 {
     const size_t at = decoder->bit / 8, left = decoder->size - at, fits = output->end - output->at;
     size_t count = decoder->stored < fits ? decoder->stored : fits;
-    if (decoder->stored > left)
+    if (decoder->stored > left && !decoder->has_more)
         decoder->state = INFLATE_DAMAGED;
     count = count < left ? count : left;
     for (size_t i = 0; wide && i < count; i++)
@@ -547,7 +552,8 @@ static void copy_stored(struct inflate_decoder *decoder, uint8_t *out, struct in
 static void run(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop, bool wide)
 {
     const size_t tail = decoder->size < INFLATE_TAIL ? 0 : decoder->size - INFLATE_TAIL;
-    while (decoder->state < INFLATE_END && output->at < output->end) {
+    while (decoder->state < INFLATE_END && output->at < output->end &&
+           (!decoder->has_more || decoder->bit / 8 + INFLATE_AHEAD < decoder->size)) {
         if (decoder->state == INFLATE_HEADER) {
             if (decoder->bit >= stop)
                 return;
@@ -555,7 +561,7 @@ static void run(struct inflate_decoder *decoder, uint8_t *out, struct inflate_ou
         } else if (decoder->state == INFLATE_STORED) {
             copy_stored(decoder, out, output, wide);
         } else {
-            const bool ends = decoder->bit / 8 >= tail + INFLATE_TAIL / 2 || tail == 0;
+            const bool ends = !decoder->has_more && (decoder->bit / 8 >= tail + INFLATE_TAIL / 2 || tail == 0);
             (wide ? decode_symbols : decode_bytes)(decoder, ends ? decoder->tail : decoder->bytes, ends ? tail : 0,
                                                    ends ? sizeof decoder->tail : decoder->size, out, output);
             if (decoder->bit > 8 * (uint64_t)decoder->size)
@@ -574,16 +580,24 @@ void inflate_symbols(struct inflate_decoder *decoder, uint16_t *out, struct infl
     run(decoder, (uint8_t *)out, output, stop, true);
 }
 
-void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t bit)
+void inflate_continue(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, bool has_more)
 {
     const size_t tail = size < INFLATE_TAIL ? 0 : size - INFLATE_TAIL;
     decoder->bytes = bytes;
     decoder->size = size;
+    decoder->has_more = has_more;
+    decoder->bit %= 8;
+    memset(decoder->tail, 0, sizeof decoder->tail);
+    memcpy(decoder->tail, bytes + tail, size - tail);
+}
+
+void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t bit)
+{
+    decoder->bit = 0;
+    inflate_continue(decoder, bytes, size, false);
     decoder->bit = bit;
     decoder->state = INFLATE_HEADER;
     decoder->has_fixed_codes = false;
-    memset(decoder->tail, 0, sizeof decoder->tail);
-    memcpy(decoder->tail, bytes + tail, size - tail);
 }
 
 /* ---- Windows ---- */

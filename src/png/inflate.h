@@ -21,6 +21,7 @@ enum {
     INFLATE_MARKER = 1 << 15, /* and above are markers; this is the window's first byte */
     INFLATE_SPARE = 320,      /* bytes or symbols after the end of an output that may be written */
     INFLATE_TAIL = 64,        /* bytes at the end of a stream that are read from a copy */
+    INFLATE_AHEAD = 640,      /* bytes that a step needs at most, unless the stream ends before: a header has 562 */
 };
 
 /* Sizes of the tables, in bits. */
@@ -51,7 +52,8 @@ struct inflate_entries {
 struct inflate_decoder {
     const uint8_t *bytes; /* of the stream */
     size_t size;
-    uint64_t bit; /* the next one */
+    bool has_more; /* more bytes follow later */
+    uint64_t bit;  /* the next one */
     enum inflate_phase state;
     bool is_last;         /* the block is the last one */
     bool has_fixed_codes; /* the tables are those of blocks without codes of their own */
@@ -72,6 +74,10 @@ struct inflate_output {
 
 /* Begin with the SIZE bytes of a stream at BYTES, at BIT. */
 void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t bit);
+
+/* Go on with the SIZE bytes at BYTES. The first of them has the decoder's next bit. If the stream HAS_MORE bytes, there
+ * are more than INFLATE_AHEAD, and decoding returns when so many are left. Call this again then. */
+void inflate_continue(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, bool has_more);
 
 /* Find a block with its own codes that begins at FROM or later, but before TO, and is not the last one. Set the decoder
  * to the end of its header, and *START to its place. Returns false if there is none, or too much looks like one. Some

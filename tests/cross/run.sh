@@ -19,9 +19,9 @@ tests='container deflate exif image jpeg_decode jpeg_encode jpeg_forward library
     variants'
 emulator=qemu-$1
 case $1 in
-aarch64) debian=arm64 endian=little without= variants='--cpu --quick --share 293' ;;
+aarch64) debian=arm64 endian=little variants='--cpu --quick --share 293' ;;
 s390x) # slower: the unit tests that depend on the order of bytes; rows of PNGs are in the batches
-    debian=s390x endian=big without=libisal-dev variants=
+    debian=s390x endian=big variants=
     tests='container deflate exif image jpeg_forward library' ;;
 sse2 | avx2)
     tests='deflate jpeg_forward linear variants alpha borders chain compare depth digest formats gradients instruction-set
@@ -37,8 +37,8 @@ folder=$(realpath "$3") sysroot=$(realpath "$3")/sysroot
 build=$folder/build
 cd "$(dirname "$0")/../.."
 
-# The libraries of install-packages and what they need, from the mirror that apt uses here, without a change to apt's
-# own folders. Debian has no libisal for s390x.
+# The libraries of install-packages and what they need, from the mirror that apt uses here, without a change to apt's own
+# folders.
 unpack() {
     local mirror name apt package libraries
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' |
@@ -52,7 +52,7 @@ unpack() {
         -o Dir::Etc::sourcelist=$folder/apt/sources.list -o Dir::Etc::sourceparts=/dev/null"
     libraries=$(sed -n "/^build=/,/'\$/p" install-packages | grep -o '[a-z0-9]*-dev')
     $apt update
-    $apt install -y --download-only --no-install-recommends ${libraries/$without/}
+    $apt install -y --download-only --no-install-recommends $libraries
     for package in "$folder"/apt/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done
     [ -e "$sysroot/lib" ] || ln -s usr/lib "$sysroot/lib" # Debian 13
     # libm.so is a link to /lib/TRIPLET/libm.so.6, which this machine may lack; then libm.a would be taken.

@@ -2,9 +2,8 @@
  *
  * A library for LD_PRELOAD that makes calls fail. $GPUCONV_FAIL is KIND:N: the Nth call of that kind after main starts
  * fails; or KIND:N+: the Nth and all later ones fail. KIND is memory (malloc and its relatives, also when libc calls
- * them), thread (pthread_create) or inflate (libisal or libdeflate, which inflate on one thread). When the program ends
- * by itself, the number of calls is written to the descriptor $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file
- * system without unnamed files, such as NFS.
+ * them) or thread (pthread_create). When the program ends by itself, the number of calls is written to the descriptor
+ * $GPUCONV_FAIL_COUNT. $GPUCONV_NAMED simulates a file system without unnamed files, such as NFS.
  *
  * $GPUCONV_KILL is N: SIGKILL ends the program before its Nth call that changes a file. With $GPUCONV_POWER it ends as
  * by a power cut: what was appended to a file and not flushed is lost, but no renaming. */
@@ -23,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum kind { KIND_NONE, KIND_MEMORY, KIND_THREAD, KIND_INFLATE };
+enum kind { KIND_NONE, KIND_MEMORY, KIND_THREAD };
 
 static enum kind kind;
 static long first;
@@ -87,27 +86,6 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     if (next == NULL)
         *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
     return fails(KIND_THREAD) ? EAGAIN : next(thread, attributes, start, argument);
-}
-
-int isal_inflate(void *stream);
-int libdeflate_zlib_decompress_ex(void *state, const void *in, size_t size, void *out, size_t capacity, size_t *read,
-                                  size_t *used);
-
-int isal_inflate(void *stream)
-{
-    static int (*next)(void *);
-    if (next == NULL)
-        *(void **)&next = dlsym(RTLD_NEXT, "isal_inflate");
-    return fails(KIND_INFLATE) ? -1 : next(stream); /* ISAL_INVALID_BLOCK */
-}
-
-int libdeflate_zlib_decompress_ex(void *state, const void *in, size_t size, void *out, size_t capacity, size_t *read,
-                                  size_t *used)
-{
-    static int (*next)(void *, const void *, size_t, void *, size_t, size_t *, size_t *);
-    if (next == NULL)
-        *(void **)&next = dlsym(RTLD_NEXT, "libdeflate_zlib_decompress_ex");
-    return fails(KIND_INFLATE) ? 1 : next(state, in, size, out, capacity, read, used); /* LIBDEFLATE_BAD_DATA */
 }
 
 int openat(int folder, const char *path, int flags, ...)
@@ -204,7 +182,7 @@ static int counted_main(int count, char **arguments, char **environment)
 {
     const char *text = getenv("GPUCONV_FAIL"), *number = text != NULL ? strchr(text, ':') : NULL;
     if (number != NULL) {
-        kind = text[0] == 'm' ? KIND_MEMORY : text[0] == 't' ? KIND_THREAD : KIND_INFLATE;
+        kind = text[0] == 'm' ? KIND_MEMORY : KIND_THREAD;
         first = atol(number + 1);
         all = text[strlen(text) - 1] == '+';
     }

@@ -69,8 +69,9 @@ def main():
                  for kind, words in (("shared", []), ("static", ["--static"]))}
         archive = str(libraries / "libgpuconv.a")
         flags["static"] = [archive if word == "-lgpuconv" else word for word in flags["static"]]
-        if "-lisal" not in flags["static"]:  # it has no archive on Debian 12; libtiff's Lerc is C++
-            flags["all static"] = ["-static", *flags["static"], *(["-lstdc++"] if "-ltiff" in flags["static"] else [])]
+        flags["all static"] = ["-static", *flags["static"]]
+        if "-ltiff" in flags["static"]:  # Debian's needs Lerc, which is C++
+            flags["all static"].append("-lstdc++")
         environment["LD_LIBRARY_PATH"] = str(libraries)
         clash = folder / "clash.c"
         clash.write_text(CLASH + READS, encoding="utf-8")

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "png/inflate.h"
 #include "png/inflate_parts.h"
+#include "png/inflate_stream.h"
 #include "tests/lib/deflate_streams.h"
 
 #include <setjmp.h>
@@ -272,12 +273,84 @@ static void test_damage_is_found_alike(void **state)
     free(out);
 }
 
+/* A stream, and how many bytes of it were read. */
+struct pieces {
+    const uint8_t *stream;
+    size_t size, at;
+};
+
+static size_t read_piece(void *context, uint8_t *out, size_t size)
+{
+    struct pieces *pieces = context;
+    const size_t left = pieces->size - pieces->at, some = size < left ? size : left;
+    memcpy(out, pieces->stream + pieces->at, some);
+    pieces->at += some;
+    return some;
+}
+
+/* A stream that is read piece by piece has the bytes, the end and the damage of one that is in memory. */
+static void test_a_stream_comes_in_pieces(void **state)
+{
+    uint8_t *bytes = malloc(CAPACITY + INFLATE_SPARE), *stream = malloc(PACKED_MAX + 4),
+            *out = malloc(CAPACITY + INFLATE_SPARE), *again = malloc(CAPACITY);
+    (void)state;
+    for (uint32_t i = 0; i < 60; i++) {
+        static const uint8_t mark[4] = {1, 2, 3, 4};
+        uint64_t seed = i;
+        size_t end, count = 0;
+        uint8_t after[4] = {0};
+        make_bytes(bytes, (enum kind)(i % KINDS), seed);
+        size_t size = deflate_bytes(bytes, stream, (int)i % 10, i % 2 != 0, seed);
+        for (uint32_t flips = i % 3; flips > 0; flips--)
+            stream[below(&seed, (uint32_t)size)] ^= (uint8_t)(1 << below(&seed, 8));
+        if (i % 4 == 0)
+            size = below(&seed, (uint32_t)size);
+        const size_t expected = inflate_at_once(stream, size, out, CAPACITY, &end);
+        if (end == size)
+            memcpy(stream + size, mark, sizeof mark);
+        struct pieces pieces = {stream, end == size ? size + sizeof mark : size, 0};
+        struct inflate_stream *reader = inflate_stream_open(read_piece, &pieces);
+        assert_non_null(reader);
+        for (size_t some = 1; some > 0; count += some) {
+            const size_t wanted = 1 + below(&seed, 300000), left = CAPACITY - count;
+            some = inflate_stream_next(reader, again + count, wanted < left ? wanted : left);
+        }
+        assert_true(inflate_stream_end(reader, after, 0) == (end > 0));
+        assert_true(inflate_stream_end(reader, after, sizeof after) == (end == size || (end > 0 && end + 4 <= size)));
+        assert_true(end != size || memcmp(after, mark, sizeof mark) == 0);
+        assert_true(end == 0 || count == expected);
+        assert_memory_equal(again, out, count < expected ? count : expected);
+        free(reader);
+    }
+    free(bytes);
+    free(stream);
+    free(out);
+    free(again);
+}
+
+/* A block whose only code is that of its end, 1 bit. zlib and libdeflate accept it. */
+static void test_a_block_may_be_empty(void **state)
+{
+    static const uint8_t stream[] = {0x05, 0xc0, 0x81, 0x08, 0x00, 0x00, 0x00, 0x00, 0x20, 0x7f, 0xeb, 0x03};
+    uint8_t out[1 + INFLATE_SPARE];
+    size_t end;
+    (void)state;
+    assert_int_equal(inflate_at_once(stream, sizeof stream, out, 1, &end), 0);
+    assert_int_equal(end, sizeof stream);
+    z_stream z = {.next_in = stream, .avail_in = sizeof stream, .next_out = out, .avail_out = 1};
+    assert_int_equal(inflateInit2(&z, -15), Z_OK);
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    inflateEnd(&z);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_make_the_bytes_of_every_writer),
         cmocka_unit_test(test_blocks_are_found_and_decoded_before_their_window_is_known),
         cmocka_unit_test(test_damage_is_found_alike),
+        cmocka_unit_test(test_a_stream_comes_in_pieces),
+        cmocka_unit_test(test_a_block_may_be_empty),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

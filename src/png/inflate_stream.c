@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "png/inflate_stream.h"
+
+#include "png/inflate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    INPUT = 1 << 15,  /* bytes of the stream that are read at once */
+    OUTPUT = 1 << 17, /* bytes that are inflated at once */
+};
+
+struct inflate_stream {
+    inflate_read *read;
+    void *context;
+    struct inflate_decoder decoder;
+    size_t known;      /* bytes of the window before the output that there are */
+    size_t begin, end; /* the bytes of the output that are next */
+    uint8_t input[INPUT], output[INFLATE_WINDOW + OUTPUT + INFLATE_SPARE];
+};
+
+size_t inflate_stream_need(void)
+{
+    return sizeof(struct inflate_stream);
+}
+
+/* Move the bytes of the input that are not decoded to its beginning, and read more after them. */
+static void read_input(struct inflate_stream *stream)
+{
+    const size_t done = stream->decoder.bit / 8, left = stream->decoder.size - done;
+    memmove(stream->input, stream->input + done, left);
+    const size_t read = stream->read(stream->context, stream->input + left, INPUT - left);
+    inflate_continue(&stream->decoder, stream->input, left + read, left + read == INPUT);
+}
+
+struct inflate_stream *inflate_stream_open(inflate_read *read, void *context)
+{
+    struct inflate_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
+        return NULL;
+    stream->read = read;
+    stream->context = context;
+    inflate_begin(&stream->decoder, stream->input, 0, 0);
+    read_input(stream);
+    return stream;
+}
+
+/* Inflate the next bytes. Returns false if there are none. */
+static bool inflate_more(struct inflate_stream *stream)
+{
+    struct inflate_decoder *decoder = &stream->decoder;
+    uint8_t *window = stream->output, *bytes = window + INFLATE_WINDOW;
+    memmove(window, window + stream->end, INFLATE_WINDOW);
+    stream->known = stream->known + stream->end < INFLATE_WINDOW ? stream->known + stream->end : INFLATE_WINDOW;
+    struct inflate_output output = {.end = OUTPUT, .known = stream->known};
+    while (decoder->state < INFLATE_END && output.at < OUTPUT) {
+        inflate_bytes(decoder, bytes, &output, UINT64_MAX);
+        if (decoder->has_more && output.at < OUTPUT)
+            read_input(stream);
+    }
+    stream->begin = 0;
+    stream->end = output.at;
+    return output.at > 0;
+}
+
+size_t inflate_stream_next(struct inflate_stream *stream, uint8_t *out, size_t size)
+{
+    size_t done = 0;
+    while (done < size && (stream->begin < stream->end || inflate_more(stream))) {
+        const size_t left = stream->end - stream->begin, some = size - done < left ? size - done : left;
+        memcpy(out + done, stream->output + INFLATE_WINDOW + stream->begin, some);
+        stream->begin += some;
+        done += some;
+    }
+    return done;
+}
+
+bool inflate_stream_end(struct inflate_stream *stream, uint8_t *out, size_t size)
+{
+    const struct inflate_decoder *decoder = &stream->decoder;
+    if (stream->begin < stream->end || decoder->state != INFLATE_END)
+        return false;
+    const size_t end = (size_t)((decoder->bit + 7) / 8), left = decoder->size - end, some = left < size ? left : size;
+    memcpy(out, stream->input + end, some);
+    return some == size || (decoder->has_more && stream->read(stream->context, out + some, size - some) == size - some);
+}
