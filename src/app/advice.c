@@ -6,6 +6,7 @@
 #include "app/messages.h"
 #include "app/option_table.h"
 #include "base/text.h"
+#include "pipeline/steps.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@ void warn_filters(const struct options *options, const struct filter *filters, s
         char text[256];
         if (!filter->two_pass && filter_tap_count(filter) == 0)
             print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
-        if (filter_resizes(filter) && options_given(options, OPTION(recipe.border)) &&
+        if (!step_table[filter->kind].has_border && options_given(options, OPTION(recipe.border)) &&
             options->recipe.border != BORDER_REPLICATE)
             print_warning(options, filter->name, ": repeats the edge of the picture, whatever --border says");
         if (times == 0)

@@ -154,15 +154,14 @@ static int list_variants(const struct options *options)
         if (options->json) {
             printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":%s,\"bits\":[8%s]",
                    json_joint((size_t)(v - table)), v->name, backend_name(v->backend), gpu,
-                   (v->samples | v->resizes) & 1u << SAMPLE_U16 ? ",16" : "");
+                   variant_samples(v) & 1u << SAMPLE_U16 ? ",16" : "");
             text_print_json_member(stdout, "filters", accepts_name(v->accepts));
             text_print_json_member(stdout, "summary", v->summary);
-            printf(",\"built_in\":%s}", v->launch != NULL ? "true" : "false");
+            printf(",\"built_in\":%s}", variant_is_built(v) ? "true" : "false");
             continue;
         }
         printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_name(v->backend), gpu,
-               (v->samples | v->resizes) & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts),
-               v->summary);
+               variant_samples(v) & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts), v->summary);
     }
     fputs(options->json ? json_end : "", stdout);
     if (!options->json && !pipeline_has_cuda)

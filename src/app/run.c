@@ -54,7 +54,6 @@ static void print_variant(const struct pipeline *pipeline, size_t number)
     const struct plan *plan = &pipeline->planned->plans[number];
     const struct filter *filter = plan->filter;
     const struct variant *variant = plan->variant;
-    const bool resizes = filter_resizes(filter);
     const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
     char why[128] = "asked for";
     if (pipeline->recipe->variant == NULL && other != NULL)
@@ -62,7 +61,8 @@ static void print_variant(const struct pipeline *pipeline, size_t number)
                  1e3 * cost_variant_seconds(variant, filter, &pipeline->work), other->name,
                  1e3 * cost_variant_seconds(other, filter, &pipeline->work));
     print_detail("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why,
-                 resizes ? plan->rows.count : filter->width, resizes ? plan->columns.count : filter->height,
+                 plan->rows.count > 0 ? plan->rows.count : filter->width,
+                 plan->columns.count > 0 ? plan->columns.count : filter->height,
                  filter->separable ? "separable" : "not separable");
 }
 

@@ -98,7 +98,7 @@ static bool check_band(struct bench_case *c, struct plan *reference, int first, 
     struct plane expected = c->expected, actual = c->actual;
     reference->first_row = first;
     reference->last_row = last;
-    if (!reference->variant->launch(reference, NULL, &c->in, &c->actual, error))
+    if (!variant_launch(reference, NULL, &c->in, &c->actual, error))
         return false;
     expected.data = plane_row(&c->expected, 0, first);
     actual.data = plane_row(&c->actual, 0, first);

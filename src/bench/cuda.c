@@ -60,10 +60,10 @@ static bool queue_launch(struct bench_case *c, const struct plan *plan, bool ima
     if (plan == NULL)
         return device_copy(device, out.data, in.data, c->bytes, error);
     if (!image)
-        return plan->variant->launch(plan, device, &in, &out, error);
+        return variant_launch(plan, device, &in, &out, error);
     const struct image pixels = image_of(c, pair);
     return device_split(device, &pixels, ALPHA_FILTER, NULL, &in, error) &&
-           plan->variant->launch(plan, device, &in, &out, error) &&
+           variant_launch(plan, device, &in, &out, error) &&
            device_merge(device, &out, ALPHA_FILTER, NULL, &pixels, error);
 }
 

@@ -53,7 +53,7 @@ static bool time_cpu(struct bench_case *c, const struct plan *plan, double first
         const double start = clock_milliseconds();
         if (plan == NULL)
             memcpy(c->actual.data, c->in.data, c->bytes);
-        else if (!plan->variant->launch(plan, NULL, &c->in, &c->actual, error))
+        else if (!variant_launch(plan, NULL, &c->in, &c->actual, error))
             return false;
         milliseconds[run < 0 ? 0 : run] = clock_milliseconds() - start;
     }
@@ -81,12 +81,8 @@ static double peak_of(const struct bench *bench, const struct variant *variant, 
 /* The multiply-adds of a row of VARIANT. */
 static double multiply_adds(const struct bench_case *c, const struct variant *variant, const struct filter *filter)
 {
-    if (filter_resizes(filter)) {
-        const struct resize_work work = filter_resize_work(filter, c->size.width, c->size.height);
-        return c->size.planes * (work.columns + work.rows);
-    }
-    return size_samples(&c->size) *
-           (variant->accepts == ACCEPTS_RANK_1 ? filter->width + filter->height : filter_multiply_adds(filter));
+    return variant->accepts == ACCEPTS_RANK_1 ? size_samples(&c->size) * (filter->width + filter->height)
+                                              : c->size.planes * filter_work(filter, c->size.width, c->size.height);
 }
 
 /* Compute the rates of a row from its median time. VARIANT is NULL for a copy. */
@@ -165,7 +161,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
                       enum sample sample)
 {
     const struct bench_request *request = bench->request;
-    if (variant->launch == NULL || !variant_accepts(variant, filter, sample) ||
+    if (!variant_is_built(variant) || !variant_accepts(variant, filter, sample) ||
         (request->variants != 0 && !is_named(bench, variant)))
         return false;
     if (variant->backend == BACKEND_CPU ? !request->cpu
@@ -176,7 +172,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
     const enum filter_kind kind = (enum filter_kind)((filter - request->filters) % KIND_COUNT);
     if (sample == SAMPLE_F32 && kind == KIND_INT16)
         return false; /* in float all dense taps take the same time */
-    return kind == KIND_INT8 || (variant->seconds != NULL && !variant->is_reference);
+    return kind == KIND_INT8 || (variant_is_canonical(variant) && !variant->is_reference);
 }
 
 /* Check the output of PLAN's variant against the expected image. If it is right, time it. With IMAGE, do so from an
@@ -188,12 +184,11 @@ static bool measure_plan(struct bench_case *c, struct plan *plan, bool image, co
     const struct filter *filter = plan->filter;
     struct bench_row row = new_row(c, image ? "(image)" : variant->name, variant->backend);
     row.filter = filter;
-    row.canonical = variant->seconds != NULL;
+    row.canonical = variant_is_canonical(variant);
     row.chosen = !image && variant_choose(filter, variant->backend, work) == variant;
     memset(c->actual.data, 0xff, c->bytes); /* poison; for floats NaN */
     const double start = clock_milliseconds();
-    if (!(is_cuda(&row) ? bench_gpu.run(c, plan, image, error)
-                        : variant->launch(plan, NULL, &c->in, &c->actual, error)))
+    if (!(is_cuda(&row) ? bench_gpu.run(c, plan, image, error) : variant_launch(plan, NULL, &c->in, &c->actual, error)))
         return false;
     const double first_ms = clock_milliseconds() - start;
     /* Both float sums are rounded. */
@@ -228,7 +223,8 @@ static const struct variant *image_variant(const struct bench_case *c, const str
 {
     size_t count;
     const struct variant *table = variants(&count), *chosen = variant_choose(filter, BACKEND_CUDA, work);
-    for (const struct variant *row = table; c->images != NULL && !filter_resizes(filter) && row < table + count; row++)
+    for (const struct variant *row = table; c->images != NULL && filter->kind != STEP_RESIZE && row < table + count;
+         row++)
         if ((c->bench->request->variants != 0 ? row->backend == BACKEND_CUDA : row == chosen) &&
             is_wanted(c->bench, row, filter, c->sample))
             return row;
@@ -261,7 +257,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     report_progress(c, filter->name, "expected samples");
     if (!case_plan(c, filter, canonical, &plan, error))
         return false;
-    const bool made = canonical->launch(&plan, NULL, &c->in, &c->expected, error);
+    const bool made = variant_launch(&plan, NULL, &c->in, &c->expected, error);
     const double allowed = variant_tolerance(&plan);
     plan_free(&plan);
     if (!made || !check_expected(c, filter, allowed, &wrong, error))
@@ -338,7 +334,7 @@ static void read_cpu_name(char name[128])
 static bool check_named(const struct bench *bench, const struct variant *variant, struct error *error)
 {
     const struct bench_request *request = bench->request;
-    if (variant->launch != NULL && variant->backend == BACKEND_CUDA && bench->device == NULL)
+    if (variant_is_built(variant) && variant->backend == BACKEND_CUDA && bench->device == NULL)
         return error_set(error, ERROR_WORK, "the variant %s needs a GPU, and there is none: %s", variant->name,
                          bench->no_device.message);
     if (bench->device != NULL && variant->capability > bench->info.capability)

@@ -209,7 +209,7 @@ static void group_header(FILE *file, const struct bench_row *row)
             row->size.planes == 1 ? "" : "s", sample_name(row->sample));
     if (row->filter == NULL) {
         fputs("copies\n", file);
-    } else if (filter_resizes(row->filter)) {
+    } else if (row->filter->kind == STEP_RESIZE) {
         int width = row->size.width, height = row->size.height;
         filter_resize(row->filter, &width, &height, NULL);
         fprintf(file, "%s, to %d x %d\n", row->filter->name, width, height);

@@ -22,7 +22,6 @@
 #include "cpu/cpu.h"
 
 #include "base/parallel.h"
-#include "cpu/resample.h"
 #include "cpu/thin.h"
 #include "cpu/tiles.h"
 
@@ -71,8 +70,6 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
         return false;
     if (plan->prepared != NULL)
         return true;
-    if (filter_resizes(plan->filter))
-        return cpu_resample_prepare(plan, set, error);
     plan->prepared = program_make(plan, all_loops[set]);
     if (plan->prepared == NULL)
         return no_memory(plan, error);
@@ -112,7 +109,5 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
                 struct error *error)
 {
     (void)device;
-    if (filter_resizes(plan->filter))
-        return cpu_resample_launch(plan, in, out, error);
     return thin_launch(plan, in, out, launch_tiles, error);
 }

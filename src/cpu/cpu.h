@@ -10,9 +10,12 @@
 
 #include <stdbool.h>
 
-/* Convolve IN to OUT, one sample after the other, as the definitions in filter.h say. It needs no preparation. */
+/* Convolve or resize IN to OUT, one sample after the other, as the definitions in filter.h say. It needs no
+ * preparation. */
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error);
+bool reference_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                               const struct plane *out, struct error *error);
 
 /* Make the program of PLAN for the machine's best instruction set, or for $GPUCONV_CPU's. plan_free frees it. Fails if
  * there is too little memory, or if the machine lacks that instruction set. */
@@ -22,6 +25,12 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
  * little memory for the scratch. */
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
+
+/* The same for a plan that changes the size. Nothing is prepared if an output has so many taps that the reference takes
+ * less memory, and hardly more time. */
+bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error *error);
+bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                         const struct plane *out, struct error *error);
 
 /* Does cpu_launch make wide planes of such narrow ones? SLIDES says that FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);

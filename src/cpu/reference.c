@@ -214,8 +214,6 @@ bool reference_launch(const struct plan *plan, struct device *device, const stru
 {
     (void)device;
     struct images images = {.plan = plan, .in = in, .out = out};
-    if (filter_resizes(plan->filter))
-        return resample_reference(plan, in, out, error);
     if (plan->filter->two_pass)
         return launch_passes(&images, error);
     parallel_for(plan->pool, thread_pool_threads(plan->pool), (int64_t)in->count * in->height, reference_row, &images);

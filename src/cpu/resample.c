@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "base/round.h"
+#include "base/vector/instruction_sets.h"
 #include "cpu/cpu.h"
 
 #include <math.h>
@@ -113,9 +114,13 @@ static bool no_memory(const struct plan *plan, struct error *error)
     return error_no_memory(error, "the taps of %s", plan->filter->name);
 }
 
-bool cpu_resample_prepare(struct plan *plan, enum instruction_set set, struct error *error)
+bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error *error)
 {
-    if (has_many_taps(&plan->columns, &plan->rows))
+    (void)device;
+    enum instruction_set set;
+    if (!instruction_set_find(&set, error))
+        return false;
+    if (plan->prepared != NULL || has_many_taps(&plan->columns, &plan->rows))
         return true;
     struct prepared *prepared = calloc(1, sizeof *prepared);
     if (prepared == NULL)
@@ -229,10 +234,11 @@ static void resample_tile(void *context, int64_t index, int thread)
     loops->to_rows((int32_t *)(void *)outputs, (size_t)(x1 - x0) * sample_bytes(out->sample), count, to);
 }
 
-bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
+bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                         const struct plane *out, struct error *error)
 {
     if (plan->prepared == NULL)
-        return resample_reference(plan, in, out, error);
+        return reference_resample_launch(plan, device, in, out, error);
     struct resample_tiling tiling = {
         .plan = plan,
         .prepared = plan->prepared,

@@ -82,14 +82,4 @@ struct resample_loops {
 extern const struct resample_loops resample_portable, resample_sse2, resample_avx2, resample_avx512, resample_vnni,
     resample_neon, resample_i8mm;
 
-/* Make the taps for PLAN, and set plan->prepared. It stays NULL if an output has so many taps that the reference takes
- * less memory, and hardly more time. */
-bool cpu_resample_prepare(struct plan *plan, enum instruction_set set, struct error *error);
-
-/* Change the size of planes by a plan that is prepared. */
-bool cpu_resample_launch(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
-
-/* The same one row after the other, without a preparation: the truth for all others. */
-bool resample_reference(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
-
 #endif

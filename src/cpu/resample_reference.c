@@ -3,6 +3,7 @@
  * The variant `reference` for filters that change the size: struct filter's formulas, one row of outputs after the
  * other. */
 #include "base/parallel.h"
+#include "cpu/cpu.h"
 #include "cpu/resample.h"
 
 #include <math.h>
@@ -90,8 +91,10 @@ static void resample_row(void *context, int64_t index, int thread)
     }
 }
 
-bool resample_reference(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
+bool reference_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                               const struct plane *out, struct error *error)
 {
+    (void)device;
     struct resampling work = {.plan = plan, .in = in, .out = out};
     const int64_t rows = (int64_t)out->count * out->height;
     const int most = thread_pool_threads(plan->pool), threads = rows < most ? (int)rows : most;

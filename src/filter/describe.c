@@ -163,9 +163,9 @@ char *filter_describe(const struct filter *filter)
     fputs(filter->title[0] != '\0' ? ": " : "", stream);
     text_print_escaped(stream, filter->title);
     fputc('\n', stream);
-    if (filter_resizes(filter))
+    if (filter->kind == STEP_RESIZE)
         describe_resize(stream, filter);
-    for (const struct filter *one = filter_resizes(filter) ? NULL : filter; one != NULL; one = one->filter16) {
+    for (const struct filter *one = filter->kind == STEP_RESIZE ? NULL : filter; one != NULL; one = one->filter16) {
         if (one != filter)
             fprintf(stream, "\n  For samples of more than 8 bits:\n");
         fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", one->width, one->height,
@@ -228,7 +228,7 @@ void filter_print_json(FILE *file, const struct filter *filter)
 
 void filter_print_values(FILE *file, const struct filter *filter)
 {
-    if (filter_resizes(filter)) {
+    if (filter->kind == STEP_RESIZE) {
         print_resize_members(file, filter);
         return;
     }

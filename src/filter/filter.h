@@ -73,9 +73,12 @@ enum combine {
 /* The levels of an 8-bit output. */
 #define FILTER_LEVELS 256
 
-/* What a filter that changes the size of a picture asks for. */
+/* The kinds of steps that filters are. The variants' rows and the pipeline's table say what each kind takes. */
+enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_KINDS };
+
+/* What STEP_RESIZE asks for. */
 struct resize {
-    enum resample_kernel kernel;       /* RESAMPLE_NONE: the filter keeps the size, and the rest is 0 */
+    enum resample_kernel kernel;
     int width, height;                 /* of the result, or of the rectangle that it fits in; 0 for any */
     int64_t numerator, denominator;    /* the result's sides over the picture's, below 2^31, or 0 if not given */
     bool exact;                        /* the result has both sides, whatever the picture's ratio */
@@ -84,6 +87,7 @@ struct resize {
 };
 
 struct filter {
+    enum step_kind kind;
     char name[128];         /* as the user wrote it */
     char title[128];        /* a few words; may be empty */
     char path[4096];        /* of the file that it was read from; empty if it was read from none, or from a pipe */
@@ -141,7 +145,7 @@ struct filter {
 
     struct filter *filter16; /* the same filter for samples of more than 8 bits, if it is another one; else NULL */
 
-    /* A filter that changes the size has taps for each size of a picture: see filter/resample.h. `two_pass` is true.
+    /* STEP_RESIZE has taps for each size of a picture: see filter/resample.h. `two_pass` is true.
      * Its own width and height, scale and tap_sum are 1; absolute_sum is 1 if no tap is negative, else 2. With the taps
      * v of a column, which sum to 2^a, and h of a row, which sum to 2^b,
      *
@@ -157,12 +161,6 @@ struct filter {
 
 /* The bits of m below a level. */
 #define RESAMPLE_FRACTION 7
-
-/* Does the filter change the size of pictures? */
-static inline bool filter_resizes(const struct filter *filter)
-{
-    return filter->resize.kernel != RESAMPLE_NONE;
-}
 
 /* The filter to apply to samples of more than 8 bits (IS_16_BIT), or of 8. */
 static inline const struct filter *filter_of_depth(const struct filter *filter, bool is_16_bit)
@@ -224,7 +222,10 @@ extern const char *const filter_forms[][2];
  * may be NULL. */
 bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error);
 
-/* The multiply-adds of both passes. */
+/* The multiply-adds of a plane of WIDTH x HEIGHT, without any tricks. */
+double filter_work(const struct filter *filter, int width, int height);
+
+/* The multiply-adds of both passes of STEP_RESIZE. */
 struct resize_work {
     double columns, rows;
 };

@@ -119,6 +119,7 @@ bool filter_make_resize(const char *spec, struct filter *filter, struct error *e
         return false;
     memset(filter, 0, sizeof *filter);
     *filter = (struct filter){
+        .kind = STEP_RESIZE,
         .width = 1,
         .height = 1,
         .scale = 1,
@@ -170,7 +171,7 @@ static void find_size(const struct resize *resize, int width, int height, int64_
 bool filter_resize_stays(const struct filter *filter, int width, int height)
 {
     int64_t new_width, new_height;
-    if (!filter_resizes(filter) || filter->resize.enlarges)
+    if (filter->kind != STEP_RESIZE || filter->resize.enlarges)
         return false;
     find_size(&filter->resize, width, height, &new_width, &new_height);
     return new_width > width || new_height > height;
@@ -180,7 +181,7 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
 {
     const struct resize *resize = &filter->resize;
     int64_t new_width, new_height;
-    if (!filter_resizes(filter))
+    if (filter->kind != STEP_RESIZE)
         return true;
     if (resize->picture_width > 0 && (*width != resize->picture_width || *height != resize->picture_height))
         return error_set(error, ERROR_USAGE,

@@ -302,6 +302,14 @@ int filter_multiply_adds(const struct filter *filter)
     return filter->two_pass ? width + height : filter_grids(filter) * width * height;
 }
 
+double filter_work(const struct filter *filter, int width, int height)
+{
+    if (filter->kind == STEP_CONVOLVE)
+        return (double)width * height * filter_multiply_adds(filter);
+    const struct resize_work work = filter_resize_work(filter, width, height);
+    return work.columns + work.rows;
+}
+
 int filter_tap_count(const struct filter *filter)
 {
     if (filter->two_pass)

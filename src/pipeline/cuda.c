@@ -322,11 +322,10 @@ static bool queue_filter(struct pipeline *pipeline, size_t number, const struct 
     struct device *device = pipeline->device;
     struct plan *plan = &pipeline->planned->plans[number];
     if (pipeline->planned->taps == NULL)
-        return (!uploads || variant_prepare(plan, device, error)) &&
-               plan->variant->launch(plan, device, from, to, error);
+        return (!uploads || variant_prepare(plan, device, error)) && variant_launch(plan, device, from, to, error);
     if (!device_use_taps(device, pipeline->planned->taps[number], error))
         return false;
-    const bool done = plan->variant->launch(plan, device, from, to, error);
+    const bool done = variant_launch(plan, device, from, to, error);
     return device_end_taps(device, done ? error : NULL) && done;
 }
 
@@ -348,7 +347,7 @@ bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plan
 {
     const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, number);
     const struct image *image = &workspace->image;
-    return (workspace->linear == NULL || !filter_resizes(&pipeline->recipe->chain->filters[number]) ||
+    return (workspace->linear == NULL || !step_table[pipeline->recipe->chain->filters[number].kind].resizes ||
             device_fill(pipeline->device, image->samples, 0, image_bytes(image), error)) &&
            device_merge(pipeline->device, planes, alpha, workspace->linear, image, error);
 }

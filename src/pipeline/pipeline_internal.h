@@ -5,6 +5,7 @@
 #define GPUCONV_PIPELINE_INTERNAL_H
 
 #include "pipeline/pipeline.h"
+#include "pipeline/steps.h"
 
 /* ---- plans.c ---- */
 

@@ -67,12 +67,12 @@ static bool make_plan(struct pipeline *pipeline, size_t number, const struct var
     const struct filter *filter = &pipeline->recipe->chain->filters[number];
     struct plan *plan = &planned->plans[number];
     const bool is_new = plan->variant != variant;
-    if (!is_new && !filter_resizes(filter))
+    const bool is_resized =
+        step_table[filter->kind].resizes && (plan->columns.from != shape->height || plan->rows.from != shape->width);
+    if (!is_new && !is_resized)
         return true;
-    if (is_new || plan->columns.from != shape->height || plan->rows.from != shape->width) {
-        forget_upload(pipeline, planned);
-        gpu_forget_taps(pipeline, planned, number);
-    }
+    forget_upload(pipeline, planned);
+    gpu_forget_taps(pipeline, planned, number);
     if (is_new) {
         plan_free(plan);
         if (!variant_plan(plan, filter, pipeline->recipe->border, planned->sample, variant, error))

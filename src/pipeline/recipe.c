@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "pipeline/recipe.h"
 
+#include "pipeline/steps.h"
+
 bool recipe_equal(const struct recipe *a, const struct recipe *b)
 {
     return a->chain == b->chain && a->border == b->border && a->alpha == b->alpha && a->linear == b->linear &&
@@ -16,7 +18,7 @@ bool recipe_resizes(const struct recipe *recipe)
 {
     bool resizes = false;
     for (size_t i = 0; i < recipe->chain->count; i++)
-        resizes |= filter_resizes(&recipe->chain->filters[i]);
+        resizes |= step_table[recipe->chain->filters[i].kind].resizes;
     return resizes;
 }
 
@@ -24,7 +26,7 @@ enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t nu
 {
     const struct filter *filter =
         filter_of_depth(&recipe->chain->filters[number], true); /* premultiplied alpha is deep */
-    if (filter_resizes(filter) && alpha != ALPHA_PREMULTIPLY)
+    if (step_table[filter->kind].resizes && alpha != ALPHA_PREMULTIPLY)
         return ALPHA_FILTER;
     if (alpha != ALPHA_PREMULTIPLY)
         return alpha;
@@ -32,7 +34,7 @@ enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t nu
     if (filter_is_shift(filter) && (alone || recipe->border != BORDER_ZERO)) /* moves pixels, also hidden colours */
         return ALPHA_FILTER;
     if (filter_grids(filter) > 1 || filter->tap_sum != filter->scale || filter->offset_numerator != 0 ||
-        filter->absolute || (recipe->border == BORDER_ZERO && !filter_resizes(filter)))
+        filter->absolute || (recipe->border == BORDER_ZERO && step_table[filter->kind].has_border))
         return ALPHA_BLACK;
     return filter->absolute_sum == filter->tap_sum ? ALPHA_PREMULTIPLY : ALPHA_HEADROOM;
 }

@@ -15,17 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a band are a multiple of this, where filters change the size: the CPU makes so many at once. */
-#define RESAMPLE_ROWS 16
-
-/* A step of the chain: what a filter reads, and how far it reaches. The last one is the result, with no filter. */
-struct stage {
-    struct image shape;
-    bool resizes;
-    int halo; /* rows above or below; the same number serves both, as borders that reflect swap them */
-    struct resample_axis columns; /* where it resizes; without taps */
-};
-
 /* What one thread needs. It is reserved when the thread filters its first band. */
 struct band_worker {
     void *planes[2];
@@ -37,7 +26,7 @@ struct band_worker {
 struct filtering {
     const struct recipe *recipe;
     const struct pipeline *pipeline;
-    struct stage *stages; /* one more than filters */
+    struct stage *stages; /* one more than filters: the last is the result */
     struct stream stream;
     struct work work;
     size_t plane_bytes, merged_bytes; /* that a band needs at most: for each of two sets of planes, and of image rows */
@@ -49,44 +38,29 @@ struct filtering {
 /* Set the stages for images like SHAPE. Fails if a filter does not take them, or if there is too little memory. */
 static bool make_stages(struct filtering *filtering, const struct image *shape, struct error *error)
 {
-    const struct recipe *recipe = filtering->recipe;
+    const struct filter_chain *chain = filtering->recipe->chain;
     struct image image = *shape;
     const bool is_16_bit = filtering->work.sample != SAMPLE_U8;
-    filtering->stages = calloc(recipe->chain->count + 1, sizeof *filtering->stages);
+    filtering->stages = calloc(chain->count + 1, sizeof *filtering->stages);
     if (filtering->stages == NULL)
-        return error_no_memory(error, "%zu filters", recipe->chain->count);
-    for (size_t i = 0; i < recipe->chain->count; i++) {
-        const struct filter *filter = filter_of_depth(&recipe->chain->filters[i], is_16_bit);
+        return error_no_memory(error, "%zu filters", chain->count);
+    for (size_t i = 0; i < chain->count; i++) {
+        const struct filter *filter = filter_of_depth(&chain->filters[i], is_16_bit);
         struct stage *stage = &filtering->stages[i];
-        const int above = filter->anchor_y, below = filter->height - 1 - above, height = image.height;
-        *stage =
-            (struct stage){.shape = image, .resizes = filter_resizes(filter), .halo = above > below ? above : below};
+        *stage = (struct stage){.step = &step_table[filter->kind], .filter = filter, .shape = image};
         if (!filter_resize(filter, &image.width, &image.height, error))
             return false;
-        if (stage->resizes)
-            resample_shape(&stage->columns, filter->resize.kernel, height, image.height, is_16_bit);
+        stage->step->reach(stage, image.width, image.height, is_16_bit);
     }
-    filtering->stages[recipe->chain->count].shape = image;
+    filtering->stages[chain->count].shape = image;
     return true;
-}
-
-/* SPAN, with MORE rows above and below, as far as the image has them. */
-static struct row_span span_extend(const struct image *shape, struct row_span span, int more)
-{
-    return (struct row_span){span.first > more ? span.first - more : 0,
-                             shape->height - span.last > more ? span.last + more : shape->height};
 }
 
 /* The rows that filter NUMBER must read for the rows SPAN of the result. */
 static struct row_span stage_needs(const struct filtering *filtering, size_t number, struct row_span span)
 {
-    for (size_t i = filtering->recipe->chain->count; i-- > number;) {
-        const struct stage *stage = &filtering->stages[i];
-        if (stage->resizes)
-            resample_span(&stage->columns, span.first, span.last, &span.first, &span.last);
-        else
-            span = span_extend(&stage->shape, span, stage->halo);
-    }
+    for (size_t i = filtering->recipe->chain->count; i-- > number;)
+        span = filtering->stages[i].step->needs(&filtering->stages[i], span);
     return span;
 }
 
@@ -252,7 +226,7 @@ static void round_between(const struct filtering *filtering, size_t number, stru
     struct image rows = image_rows(&band->merged, input.first - band->top, input.last - input.first);
     const struct plane from = filter_planes(filtering, number - 1, planes),
                        to = filter_planes(filtering, number, planes);
-    if (filtering->stages[number - 1].resizes && linear != NULL)
+    if (filtering->stages[number - 1].step->resizes && linear != NULL)
         forget_samples(&rows);
     image_merge(&from, alpha_of(filtering, number - 1), linear, &rows);
     image_split(&rows, alpha_of(filtering, number), linear, &to);
@@ -289,7 +263,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     const struct stream *stream = &filtering->stream;
     const struct recipe *recipe = filtering->recipe;
     const struct row_span produced = stage_needs(filtering, number + 1, span);
-    const bool resizes = filtering->stages[number].resizes;
+    const bool resizes = filtering->stages[number].step->resizes;
     struct plan plan = filtering->pipeline->planned->plans[number];
     struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
     if (number == 0)
@@ -308,7 +282,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     plan.out_row = rows.first;
     plan.pool = stream->bands.count > 1 ? NULL : stream->pool;
     band->in = !band->in;
-    return plan.variant->launch(&plan, NULL, &from, &to, error);
+    return variant_launch(&plan, NULL, &from, &to, error);
 }
 
 /* Apply all filters to PLANES, which hold the rows NEEDED for outputs of SPAN. If the sink's image has planes for all
@@ -358,7 +332,7 @@ static void worker_close(struct band_worker *worker)
 static void copy_kept(const struct filtering *filtering, const struct band_worker *worker, const struct band *band,
                       int first, const struct image *produced)
 {
-    if (filtering->stages[filtering->recipe->chain->count - 1].resizes) {
+    if (filtering->stages[filtering->recipe->chain->count - 1].step->resizes) {
         forget_samples(produced);
     } else if (worker->merged.samples != NULL) { /* an earlier filter may have changed them */
         const struct image part = image_rows(&band->merged, first - band->top, produced->height);
@@ -412,6 +386,9 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
     *filtering = (struct filtering){.recipe = recipe, .work = *work};
     if (!make_stages(filtering, shape, error))
         return false;
+    int multiple = 1;
+    for (size_t i = 0; i < recipe->chain->count; i++)
+        multiple = filtering->stages[i].step->rows > multiple ? filtering->stages[i].step->rows : multiple;
     filtering->stream = (struct stream){
         .shape = *shape,
         .produced_shape = filtering->stages[recipe->chain->count].shape,
@@ -423,7 +400,7 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         .needs = first_needs,
         .context = filtering,
         .row_bytes = row_bytes(filtering),
-        .multiple = recipe_resizes(recipe) ? RESAMPLE_ROWS : 1,
+        .multiple = multiple,
         .is_whole = recipe->border == BORDER_WRAP,
     };
     stream_plan(&filtering->stream);
@@ -495,21 +472,6 @@ bool stream_image(struct pipeline *pipeline, const struct end *in, struct end *o
     return done;
 }
 
-/* Bytes that the variants of the CPU need for filter NUMBER, besides its planes. */
-static size_t filter_need(const struct filtering *filtering, size_t number, size_t threads)
-{
-    const struct stage *stage = &filtering->stages[number];
-    const struct filter *filter = &filtering->recipe->chain->filters[number];
-    struct resample_axis rows;
-    if (!stage->resizes) /* the copies have halos */
-        return cpu_copies_planes(filter_of_depth(filter, filtering->work.sample != SAMPLE_U8), stage->shape.width)
-                   ? threads * 6 * filtering->plane_bytes
-                   : 0;
-    resample_shape(&rows, filter->resize.kernel, stage->shape.width, stage[1].shape.width,
-                   filtering->work.sample != SAMPLE_U8);
-    return cpu_resample_need(&stage->columns, &rows, threads);
-}
-
 size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct image *shape,
                             const struct row_source *source, const struct row_sink *sink)
 {
@@ -522,8 +484,9 @@ size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *poo
         const size_t threads = (size_t)stream->bands.threads;
         size_t more = 0;
         for (size_t i = 0; i < recipe->chain->count; i++) {
-            const size_t own = filter_need(&filtering, i, threads);
-            more = filtering.stages[i].resizes ? more + own : own > more ? own : more;
+            const struct step *step = filtering.stages[i].step;
+            const size_t own = step->need(&filtering.stages[i], threads, filtering.plane_bytes);
+            more = step->resizes ? more + own : own > more ? own : more;
         }
         need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
                (recipe_merges_between(recipe, recipe->alpha, shape) ? threads * filtering.merged_bytes : 0);

@@ -38,7 +38,7 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .sample = sample,
         .offset = (float)(filter->offset / 255),
     };
-    if (filter_resizes(filter))
+    if (filter->kind != STEP_CONVOLVE) /* the numbers follow from the size: see plan_resize */
         return;
     if (filter->two_pass) {
         passes_make(filter, sample, &plan->passes);
@@ -72,7 +72,7 @@ bool plan_resize(struct plan *plan, int width, int height, struct error *error)
     int new_width = width, new_height = height;
     struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
     const enum resample_kernel kernel = plan->filter->resize.kernel;
-    if (kernel == RESAMPLE_NONE || (columns->taps != NULL && columns->from == height && rows->from == width))
+    if (plan->filter->kind != STEP_RESIZE || (columns->taps != NULL && columns->from == height && rows->from == width))
         return true;
     if (!filter_resize(plan->filter, &new_width, &new_height, error))
         return false;

@@ -15,10 +15,10 @@ static const struct variant *find_cheapest(const struct filter *filter, enum bac
     filter = filter_of_depth(filter, work->sample != SAMPLE_U8);
     const struct variant *table = variants(&count);
     for (const struct variant *row = table; row < table + count; row++) {
-        if (row->backend != backend || row == except || row->seconds == NULL ||
+        if (row->backend != backend || row == except || !variant_is_canonical(row) ||
             !variant_accepts(row, filter, work->sample))
             continue;
-        const double seconds = row->seconds(filter, work);
+        const double seconds = cost_variant_seconds(row, filter, work);
         if (best == NULL || seconds < min) {
             best = row;
             min = seconds;
@@ -40,7 +40,7 @@ const struct variant *variant_runner_up(const struct filter *filter, const struc
 
 double cost_variant_seconds(const struct variant *variant, const struct filter *filter, const struct work *work)
 {
-    return variant->seconds(filter_of_depth(filter, work->sample != SAMPLE_U8), work);
+    return variant->steps[filter->kind].seconds(filter_of_depth(filter, work->sample != SAMPLE_U8), work);
 }
 
 /* ---- Backends ---- */

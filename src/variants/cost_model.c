@@ -198,10 +198,13 @@ static double resample_seconds(const struct filter *filter, const struct work *w
     return work->planes * (work->sample == SAMPLE_U8 ? 0.055e-9 : 0.14e-9) * (passes.columns + passes.rows);
 }
 
+double reference_resample_cost(const struct filter *filter, const struct work *work)
+{
+    return 20 * resample_seconds(filter, work) / threads_of(work);
+}
+
 double reference_cost(const struct filter *filter, const struct work *work)
 {
-    if (filter_resizes(filter))
-        return 20 * resample_seconds(filter, work) / threads_of(work);
     return work_samples(work) * (filter_multiply_adds(filter) + 10) * 1e-9 / threads_of(work);
 }
 
@@ -277,10 +280,13 @@ static double cpu_passes_sample_seconds(const struct filter *filter, const struc
     return 0.0145e-9 * taps * instruction_set_factor() + 0.35e-9;
 }
 
+double cpu_resample_cost(const struct filter *filter, const struct work *work)
+{
+    return resample_seconds(filter, work) * instruction_set_factor() / threads_of(work);
+}
+
 double cpu_cost(const struct filter *filter, const struct work *work)
 {
-    if (filter_resizes(filter))
-        return resample_seconds(filter, work) * instruction_set_factor() / threads_of(work);
     const bool slides = filter->two_pass && filter->row_shift == 0;
     const struct shape s = shape_of(filter, work, slides);
     const double copies = s.is_narrow ? 0.8e-9 : 0; /* of narrow planes */

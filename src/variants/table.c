@@ -39,22 +39,23 @@ prepare_function CUDA_FUNCTION(any, prepare);
 #define U16 (1u << SAMPLE_U16)
 #define F32 (1u << SAMPLE_F32)
 
-/* The fields of a CUDA row that are alike. */
-#define ON_CUDA(variant)                                                                                               \
-    .backend = BACKEND_CUDA, .capability = 75, .prepare = CUDA_FUNCTION(variant, prepare),                             \
-    .launch = CUDA_FUNCTION(variant, launch)
+/* A CUDA row's step of a KIND, for SAMPLES, with its COST and the functions of VARIANT. */
+#define ON_CUDA(kind, bits, cost, variant)                                                                             \
+    .backend = BACKEND_CUDA, .capability = 75,                                                                         \
+    .steps = {[kind] = {bits, cost, CUDA_FUNCTION(variant, prepare), CUDA_FUNCTION(variant, launch)}}
 
 /* The same for a row whose kernels take longest to compile: -Dkernels=textbook leaves it out. */
 #ifdef GPUCONV_TEXTBOOK
-#define LARGE_ON_CUDA(variant) .backend = BACKEND_CUDA, .capability = 75, .left_out = true
+#define LARGE_ON_CUDA(kind, bits, cost, variant)                                                                       \
+    .backend = BACKEND_CUDA, .capability = 75, .left_out = true, .steps = {[kind] = {bits, cost, NULL, NULL}}
 #else
-#define LARGE_ON_CUDA(variant) ON_CUDA(variant)
+#define LARGE_ON_CUDA(kind, bits, cost, variant) ON_CUDA(kind, bits, cost, variant)
 #endif
 
 /* A row whose sums are floats, as in textbooks. */
 #define TEXTBOOK(text, variant, line)                                                                                  \
     {                                                                                                                  \
-        .name = text, .summary = line, .samples = U8 | F32, .accepts = ACCEPTS_ONE_GRID, ON_CUDA(variant),             \
+        .name = text, .summary = line, .accepts = ACCEPTS_ONE_GRID, ON_CUDA(STEP_CONVOLVE, U8 | F32, NULL, variant),   \
     }
 
 static const struct variant table[] = {
@@ -63,24 +64,19 @@ static const struct variant table[] = {
         .summary = "four loops, 64-bit integers: the truth for all others",
         .backend = BACKEND_CPU,
         .is_reference = true,
-        .samples = U8 | U16 | F32,
-        .two_pass = U8 | U16 | F32,
-        .resizes = U8 | U16 | F32,
         .accepts = ACCEPTS_ALL,
-        .seconds = reference_cost,
-        .launch = reference_launch,
+        .two_pass = U8 | U16 | F32,
+        .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, reference_cost, NULL, reference_launch},
+                  [STEP_RESIZE] = {U8 | U16 | F32, reference_resample_cost, NULL, reference_resample_launch}},
     },
     {
         .name = "cpu",
         .summary = "vectors and threads over rows; two passes for rank 1",
         .backend = BACKEND_CPU,
-        .samples = U8 | U16 | F32,
-        .two_pass = U8 | U16 | F32,
-        .resizes = U8 | U16 | F32,
         .accepts = ACCEPTS_ALL,
-        .seconds = cpu_cost,
-        .prepare = cpu_prepare,
-        .launch = cpu_launch,
+        .two_pass = U8 | U16 | F32,
+        .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, cpu_cost, cpu_prepare, cpu_launch},
+                  [STEP_RESIZE] = {U8 | U16 | F32, cpu_resample_cost, cpu_resample_prepare, cpu_resample_launch}},
     },
     TEXTBOOK("basic", basic, "one thread per pixel, taps in global memory"),
     TEXTBOOK("constant", constant, "taps in constant memory, small sizes unrolled"),
@@ -92,70 +88,54 @@ static const struct variant table[] = {
     {
         .name = "register-tiled",
         .summary = "each thread has a window of outputs in registers",
-        .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_ONE_GRID,
-        .seconds = register_tiled_cost,
-        LARGE_ON_CUDA(register_tiled),
+        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, register_tiled_cost, register_tiled),
     },
     {
         .name = "separable",
         .summary = "row and column pass fused in one kernel; rank 1 only",
-        .samples = U8 | U16 | F32,
-        .two_pass = F32,
         .accepts = ACCEPTS_RANK_1,
-        .seconds = separable_cost,
-        LARGE_ON_CUDA(separable),
+        .two_pass = F32,
+        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, separable_cost, separable),
     },
     {
         .name = "tensor-core",
         .summary = "banded int8 matrix products on the tensor cores",
-        .samples = U8 | U16,
         .accepts = ACCEPTS_ONE_GRID,
         .unit = UNIT_TENSOR,
-        .seconds = tensor_core_cost,
-        LARGE_ON_CUDA(tensor_core),
+        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16, tensor_core_cost, tensor_core),
     },
     {
         .name = "blur",
         .summary = "two passes on the tensor cores, rounded in between",
-        .samples = U8 | U16,
-        .two_pass = U8 | U16,
         .accepts = ACCEPTS_TWO_PASSES,
+        .two_pass = U8 | U16,
         .unit = UNIT_TENSOR,
-        .seconds = blur_cost,
-        LARGE_ON_CUDA(blur),
+        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16, blur_cost, blur),
     },
     {
         .name = "sparse",
         .summary = "only the taps that are not zero, from a list",
-        .samples = U8 | F32,
         .accepts = ACCEPTS_FEW_TAPS,
-        .seconds = sparse_cost,
-        ON_CUDA(sparse),
+        ON_CUDA(STEP_CONVOLVE, U8 | F32, sparse_cost, sparse),
     },
     {
         .name = "copy",
         .summary = "16 bytes per thread, moved by the filter's one offset",
-        .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_SHIFT,
-        .seconds = copy_cost,
-        ON_CUDA(copy),
+        ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, copy_cost, copy),
     },
     {
         .name = "resample",
         .summary = "another size: columns to shared memory, then rows",
-        .resizes = U8 | U16 | F32,
-        .accepts = ACCEPTS_RESIZES,
-        .seconds = resample_cost,
-        ON_CUDA(resample),
+        .accepts = ACCEPTS_NONE,
+        ON_CUDA(STEP_RESIZE, U8 | U16 | F32, resample_cost, resample),
     },
     {
         .name = "gradient",
         .summary = "both sums of a filter with two grids, and their root",
-        .samples = U8 | U16 | F32,
         .accepts = ACCEPTS_TWO_GRIDS,
-        .seconds = gradient_cost,
-        LARGE_ON_CUDA(gradient),
+        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, gradient_cost, gradient),
     },
 #ifdef GPUCONV_EXERCISE
     TEXTBOOK("exercise", exercise, "the reader's: kernels/exercise.cu, at first a copy of basic"),
@@ -200,13 +180,13 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
 {
     const bool two = filter_grids(filter) == 2;
     filter = filter_of_depth(filter, sample != SAMPLE_U8);
-    if (filter_resizes(filter))
-        return variant->resizes & 1u << sample;
+    if (filter->kind != STEP_CONVOLVE)
+        return variant->steps[filter->kind].samples & 1u << sample;
     if (filter->two_pass) /* the kernels for planes of float have room for as many taps as a grid's side has */
         return variant->two_pass & 1u << sample &&
                (variant->backend == BACKEND_CPU || sample != SAMPLE_F32 ||
                 (filter->width <= FILTER_MAX && filter->height <= FILTER_MAX && filter->amount == 0));
-    if (!(variant->samples & 1u << sample))
+    if (!(variant->steps[STEP_CONVOLVE].samples & 1u << sample))
         return false;
     switch (variant->accepts) {
     case ACCEPTS_ALL:
@@ -222,10 +202,34 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
     case ACCEPTS_TWO_GRIDS:
         return two;
     case ACCEPTS_TWO_PASSES:
-    case ACCEPTS_RESIZES:
+    case ACCEPTS_NONE:
         return false;
     }
     return true;
+}
+
+unsigned variant_samples(const struct variant *variant)
+{
+    unsigned samples = variant->two_pass;
+    for (enum step_kind kind = 0; kind < STEP_KINDS; kind++)
+        samples |= variant->steps[kind].samples;
+    return samples;
+}
+
+bool variant_is_built(const struct variant *variant)
+{
+    bool built = false;
+    for (enum step_kind kind = 0; kind < STEP_KINDS; kind++)
+        built |= variant->steps[kind].launch != NULL;
+    return built;
+}
+
+bool variant_is_canonical(const struct variant *variant)
+{
+    bool canonical = false;
+    for (enum step_kind kind = 0; kind < STEP_KINDS; kind++)
+        canonical |= variant->steps[kind].seconds != NULL;
+    return canonical;
 }
 
 const char *backend_name(enum backend backend)
@@ -238,7 +242,7 @@ const char *accepts_name(enum accepts accepts)
     static const char *const names[] = {
         [ACCEPTS_ALL] = "any filter",        [ACCEPTS_ONE_GRID] = "one grid",     [ACCEPTS_TWO_GRIDS] = "two grids",
         [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_TWO_PASSES] = "two passes", [ACCEPTS_SHIFT] = "shifts only",
-        [ACCEPTS_FEW_TAPS] = "few taps",     [ACCEPTS_RESIZES] = "other sizes"};
+        [ACCEPTS_FEW_TAPS] = "few taps",     [ACCEPTS_NONE] = "other sizes"};
     return names[accepts];
 }
 
@@ -251,10 +255,10 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
                          "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
                          "--variant out or choose another",
                          variant->name, SPARSE_MAX, filter->name, filter_tap_count(filter));
-    if (filter_resizes(filter)) {
+    if (filter->kind == STEP_RESIZE) {
         takes = "that keep the size of a picture";
         is = "changes it";
-    } else if (variant->accepts == ACCEPTS_RESIZES) {
+    } else if (variant->accepts == ACCEPTS_NONE) {
         takes = "that change the size of a picture";
         is = "keeps it";
     } else if (variant->accepts == ACCEPTS_TWO_PASSES) {
@@ -284,7 +288,7 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
 bool variant_plan(struct plan *plan, const struct filter *filter, enum border border, enum sample sample,
                   const struct variant *variant, struct error *error)
 {
-    if (!((variant->samples | variant->two_pass | variant->resizes) & 1u << sample))
+    if (!(variant_samples(variant) & 1u << sample))
         return error_set(error, ERROR_USAGE,
                          "the variant %s does not take %s samples; leave --variant out or choose another "
                          "(gpuconv --list-variants says which samples each takes)",
@@ -296,7 +300,7 @@ bool variant_plan(struct plan *plan, const struct filter *filter, enum border bo
                          "this gpuconv was built with -Dkernels=textbook, without the variant %s; use --backend cpu, "
                          "name another by --variant, or build it with -Dkernels=all",
                          variant->name);
-    if (variant->launch == NULL)
+    if (!variant_is_built(variant))
         return error_set(error, ERROR_WORK,
                          "this gpuconv was built without CUDA, which the variant %s needs; use --backend cpu or build "
                          "it where nvcc is installed",
@@ -308,18 +312,25 @@ bool variant_plan(struct plan *plan, const struct filter *filter, enum border bo
 
 bool variant_prepare(struct plan *plan, struct device *device, struct error *error)
 {
-    return plan->variant->prepare == NULL || plan->variant->prepare(plan, device, error);
+    const struct variant_step *step = &plan->variant->steps[plan->filter->kind];
+    return step->prepare == NULL || step->prepare(plan, device, error);
+}
+
+bool variant_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                    struct error *error)
+{
+    return plan->variant->steps[plan->filter->kind].launch(plan, device, in, out, error);
 }
 
 double variant_tolerance(const struct plan *plan)
 {
     const struct filter *f = plan->filter;
     if (plan->sample != SAMPLE_F32)
-        return plan->variant->seconds != NULL || plan->float_exact ? 0 : 1;
+        return variant_is_canonical(plan->variant) || plan->float_exact ? 0 : 1;
     /* A float sum of n products in any order, with samples up to 1, errs by at most n u sum|t|, u = 2^-24. Two passes
      * and the rounding of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the
      * errors of four roundings of its own. */
-    if (filter_resizes(f)) /* the gain of each pass is at most 1.55 */
+    if (f->kind == STEP_RESIZE) /* the gain of each pass is at most 1.55 */
         return (plan->columns.count + plan->rows.count + 8) * ldexp(1, -24) * 1.55 * 1.55;
     const double n = (f->two_pass ? f->width + f->height : f->width * f->height) + 8 + 4 * filter_grids(f);
     return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset) / 255);

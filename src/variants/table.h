@@ -27,7 +27,7 @@ enum accepts {
     ACCEPTS_FEW_TAPS,   /* filters with at most SPARSE_MAX taps that are not zero */
     ACCEPTS_TWO_GRIDS,  /* filters with two grids */
     ACCEPTS_TWO_PASSES, /* filters in two passes, and no others */
-    ACCEPTS_RESIZES,    /* filters that change the size, and no others */
+    ACCEPTS_NONE,       /* no convolutions: the variant changes the size */
 };
 
 /* The arithmetic of most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float
@@ -38,19 +38,9 @@ enum unit {
     UNIT_TENSOR, /* the tensor cores' products of matrices of bytes */
 };
 
-/* A row of the table. */
-struct variant {
-    const char *name;
-    const char *summary; /* one line */
-    enum backend backend;
-    bool is_reference; /* true for one row; tests compare all others with it */
-    unsigned samples;  /* bit SAMPLE_U8, _U16 or _F32 is set for each sample type that it accepts */
-    unsigned two_pass; /* the same, for filters in two passes; 0 if it takes none */
-    unsigned resizes;  /* the same, for filters that change the size */
-    enum accepts accepts;
-    int capability; /* the least compute capability, times 10; 0 on the CPU */
-    bool left_out;  /* by -Dkernels=textbook: `launch` is NULL */
-    enum unit unit; /* for the benchmark */
+/* What a variant does of one kind of step. All is 0 for a kind that it does not take. */
+struct variant_step {
+    unsigned samples; /* bit SAMPLE_U8, _U16 or _F32 is set for each sample type that it accepts */
 
     /* The expected seconds, for planes that are already in the variant's memory. Set for the canonical rows, which
      * return the reference's bytes for every filter. The automatic choice picks among these. NULL for the others. */
@@ -61,11 +51,25 @@ struct variant {
      * constant memory. All streams share that memory, so prepare is called before the launches of each image. */
     bool (*prepare)(struct plan *plan, struct device *device, struct error *error);
 
-    /* Convolve all planes of IN into those of OUT: two buffers of one shape that do not overlap. DEVICE is NULL on the
-     * CPU. On a device this queues the work on the device's stream, and the next synchronisation reports errors of the
-     * kernels. `launch` is NULL in a build without CUDA, and if the variant is left out. */
+    /* Filter all planes of IN into those of OUT: two buffers that do not overlap, of the shape before the step and the
+     * one after it. DEVICE is NULL on the CPU. On a device this queues the work on the device's stream, and the next
+     * synchronisation reports errors of the kernels. NULL in a build without CUDA, and if the variant is left out. */
     bool (*launch)(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                    struct error *error);
+};
+
+/* A row of the table. */
+struct variant {
+    const char *name;
+    const char *summary; /* one line */
+    enum backend backend;
+    bool is_reference; /* true for one row; tests compare all others with it */
+    struct variant_step steps[STEP_KINDS];
+    enum accepts accepts; /* of the filters of STEP_CONVOLVE */
+    unsigned two_pass;    /* bits as of variant_step's samples, for filters in two passes */
+    int capability;       /* the least compute capability, times 10; 0 on the CPU */
+    bool left_out;        /* by -Dkernels=textbook: it has no `launch` */
+    enum unit unit;       /* for the benchmark */
 };
 
 /* All variants, in the order of --list-variants. *COUNT is set to their number. */
@@ -78,8 +82,17 @@ const struct variant *variant_reference(void);
 const struct variant *variant_find(const char *name, struct error *error);
 
 /* Does the variant accept this filter, and planes of this sample type? If the filter has a filter16, the one for
- * the type counts. Also true if this build lacks the variant. Its `launch` is NULL then. */
+ * the type counts. Also true if this build lacks the variant. */
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample);
+
+/* The sample types that the variant accepts for some kind of step: bits as of variant_step's samples. */
+unsigned variant_samples(const struct variant *variant);
+
+/* Does this build have the variant? */
+bool variant_is_built(const struct variant *variant);
+
+/* Does it return the reference's bytes for every filter that it accepts? */
+bool variant_is_canonical(const struct variant *variant);
 
 /* The word for BACKEND in options and results. */
 const char *backend_name(enum backend backend);
@@ -94,6 +107,10 @@ bool variant_plan(struct plan *plan, const struct filter *filter, enum border bo
 
 /* Call the variant's prepare, if it has one. Call this before the first launch. DEVICE is NULL on the CPU. */
 bool variant_prepare(struct plan *plan, struct device *device, struct error *error);
+
+/* Call the variant's launch. */
+bool variant_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                    struct error *error);
 
 /* The largest allowed difference between an output of the plan's variant and the reference's. For planes of uint8_t and
  * uint16_t it is 0 if the variant is canonical or its sums are exact in float, and one level otherwise. For planes of

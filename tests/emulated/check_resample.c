@@ -91,7 +91,7 @@ static void check_case(const struct resize_case *c, uint64_t *state, struct devi
     if (!filter_find(spec, filter, NULL, &error))
         fail("%s", error.message);
     plan_make(&plan, filter, BORDER_REPLICATE, sample);
-    if (!plan_resize(&plan, width, height, &error) || !reference_launch(&plan, NULL, &in, &expected, &error) ||
+    if (!plan_resize(&plan, width, height, &error) || !reference_resample_launch(&plan, NULL, &in, &expected, &error) ||
         !resample_prepare(&plan, device, &error) || !resample_launch(&plan, device, &in, &actual, &error))
         fail("%s: %s", spec, error.message);
     if (!are_equal(&expected, &actual))

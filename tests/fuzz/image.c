@@ -124,7 +124,7 @@ static void check_filter(struct image *image, const char *spec, enum border bord
         CHECK(variant != NULL && variant_plan(&plan, &filter, border, sample, variant, &error));
         CHECK(plane_allocate(&out[i], sample, image->width, image->height, planes, &error));
         CHECK(variant_prepare(&plan, NULL, &error));
-        CHECK(variant->launch(&plan, NULL, &in, &out[i], &error));
+        CHECK(variant_launch(&plan, NULL, &in, &out[i], &error));
         plan_free(&plan);
     }
     for (int p = 0; p < planes; p++)

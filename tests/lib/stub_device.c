@@ -10,9 +10,8 @@
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
  * waited for its own variant gets an error. */
 #include "tests/lib/stub_device.h"
-#include "cpu/cpu.h"
 #include "kernels/device/device.h"
-#include "plan/plan.h"
+#include "variants/table.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -403,12 +402,18 @@ bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                  struct error *error);
 
+/* The CPU's part in the place of the GPU's. */
+static const struct variant_step *step_of(const struct plan *plan)
+{
+    return &variant_find("cpu", NULL)->steps[plan->filter->kind];
+}
+
 bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     struct device *nobody = NULL;
     if (atomic_load(&launches[device->index]) == 0 &&
         (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device))
-        return works(CALL_PREPARE, error) && cpu_prepare(plan, NULL, error);
+        return works(CALL_PREPARE, error) && step_of(plan)->prepare(plan, NULL, error);
     return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
 }
 
@@ -428,5 +433,5 @@ bool stub_launch(const struct plan *plan, struct device *device, const struct pl
     atomic_fetch_add(&launches[device->index], is_reader);
     nanosleep(&millisecond, NULL);
     atomic_fetch_sub(&launches[device->index], is_reader);
-    return works(CALL_LAUNCH, error) && cpu_launch(plan, device, in, out, error);
+    return works(CALL_LAUNCH, error) && step_of(plan)->launch(plan, device, in, out, error);
 }

@@ -74,7 +74,7 @@ void check_invariants(const struct filter *filter)
     if (filter->filter16 != NULL && filter->filter16->two_pass)
         check_passes(filter->filter16, true);
     if (filter->two_pass) {
-        if (!filter_resizes(filter))
+        if (filter->kind != STEP_RESIZE)
             check_passes(filter, false);
         return;
     }

@@ -164,7 +164,7 @@ static void test_a_plan_is_prepared_once(void **state)
         const struct plane from = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof in, in};
         const struct plane to = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof out[k], out[k]};
         const size_t before = allocations, launched = scratches;
-        assert_true(plan.variant->launch(&plan, NULL, &from, &to, NULL));
+        assert_true(variant_launch(&plan, NULL, &from, &to, NULL));
         assert_int_equal(allocations, before);
         assert_int_equal(scratches, launched + 1);
         assert_ptr_equal(plan.prepared, prepared);

@@ -80,7 +80,7 @@ static void filter_whole(const struct recipe *recipe, struct image *image)
         assert_true(variant_plan(&plan, &recipe->chain->filters[i], recipe->border, work.sample,
                                  variant_find("cpu", NULL), NULL));
         assert_true(variant_prepare(&plan, NULL, NULL));
-        assert_true(plan.variant->launch(&plan, NULL, &planes[in], &planes[!in], NULL));
+        assert_true(variant_launch(&plan, NULL, &planes[in], &planes[!in], NULL));
         plan_free(&plan);
     }
     image_merge(&planes[in], recipe_alpha(recipe, recipe->alpha, recipe->chain->count - 1), linear, image);

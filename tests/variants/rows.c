@@ -10,7 +10,7 @@
 
 bool is_wanted(const struct options *options, const struct variant *row)
 {
-    return row->launch != NULL && (row->backend == BACKEND_CPU ? options->cpu : options->cuda) &&
+    return variant_is_built(row) && (row->backend == BACKEND_CPU ? options->cpu : options->cuda) &&
            (options->variant == NULL || strcmp(options->variant, row->name) == 0);
 }
 
@@ -41,12 +41,12 @@ bool run_variant(struct checker *checker, struct plan *plan, const struct guarde
         to.data = (char *)checker->out + GUARD;
         return device_upload(device, checker->in, in->memory, in->size, error) &&
                device_upload(device, checker->out, out->memory, out->size, error) &&
-               variant_prepare(plan, device, error) && plan->variant->launch(plan, device, &from, &to, error) &&
+               variant_prepare(plan, device, error) && variant_launch(plan, device, &from, &to, error) &&
                device_download(device, out->memory, checker->out, out->size, error) && device_wait(device, error);
     }
 #endif
     plan->pool = &checker->pool;
-    return variant_prepare(plan, NULL, error) && plan->variant->launch(plan, NULL, &in->plane, &out->plane, error);
+    return variant_prepare(plan, NULL, error) && variant_launch(plan, NULL, &in->plane, &out->plane, error);
 }
 
 void case_open(struct test_case *c)

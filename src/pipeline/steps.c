@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "pipeline/steps.h"
+
+#include "cpu/cpu.h"
+
+/* ---- Convolve ---- */
+
+static void reach_halo(struct stage *stage, int width, int height, bool is_16_bit)
+{
+    (void)width, (void)height, (void)is_16_bit;
+    const int above = stage->filter->anchor_y, below = stage->filter->height - 1 - above;
+    stage->halo = above > below ? above : below;
+}
+
+/* SPAN with the halo, as far as the image has it. */
+static struct row_span add_halo(const struct stage *stage, struct row_span span)
+{
+    const int height = stage->shape.height;
+    return (struct row_span){span.first > stage->halo ? span.first - stage->halo : 0,
+                             height - span.last > stage->halo ? span.last + stage->halo : height};
+}
+
+/* The copies have halos. */
+static size_t need_copies(const struct stage *stage, size_t threads, size_t plane_bytes)
+{
+    return cpu_copies_planes(stage->filter, stage->shape.width) ? threads * 6 * plane_bytes : 0;
+}
+
+/* ---- Resize ---- */
+
+static void reach_axes(struct stage *stage, int width, int height, bool is_16_bit)
+{
+    const enum resample_kernel kernel = stage->filter->resize.kernel;
+    resample_shape(&stage->columns, kernel, stage->shape.height, height, is_16_bit);
+    resample_shape(&stage->rows, kernel, stage->shape.width, width, is_16_bit);
+}
+
+static struct row_span find_inputs(const struct stage *stage, struct row_span span)
+{
+    resample_span(&stage->columns, span.first, span.last, &span.first, &span.last);
+    return span;
+}
+
+static size_t need_taps(const struct stage *stage, size_t threads, size_t plane_bytes)
+{
+    (void)plane_bytes;
+    return cpu_resample_need(&stage->columns, &stage->rows, threads);
+}
+
+/* ---- The table ---- */
+
+const struct step step_table[STEP_KINDS] = {
+    [STEP_CONVOLVE] = {.has_border = true, .rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies},
+    [STEP_RESIZE] = {.resizes = true, .rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps},
+};
