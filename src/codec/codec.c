@@ -503,16 +503,23 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
 
 bool codec_writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
 {
-    return writer->codec->functions->writer_finish(writer, bytes, size, error);
+    const struct codec_functions *functions = writer->codec->functions;
+    if (functions->writer_finish != NULL && !functions->writer_finish(writer, error))
+        return false;
+    *bytes = writer->file.bytes;
+    *size = writer->file.size;
+    writer->file = (struct blob){0};
+    return true;
 }
 
 void codec_writer_close(struct codec_writer *writer)
 {
     const struct codec_functions *functions = writer->codec != NULL ? writer->codec->functions : NULL;
-    if (functions != NULL && writer->state != NULL)
+    if (functions != NULL && functions->writer_close != NULL && writer->state != NULL)
         functions->writer_close(writer);
     if (functions != NULL && functions->writer_state > 0)
         free(writer->state);
+    blob_free(&writer->file);
     writer->codec = NULL;
     writer->state = NULL;
 }

@@ -5,6 +5,7 @@
 #ifndef GPUCONV_CODEC_H
 #define GPUCONV_CODEC_H
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "codec/format.h"
 #include "image/image.h"
@@ -87,6 +88,7 @@ struct codec_writer {
     const struct codec_settings *settings;
     struct image shape;    /* the image as the codec gets it; its samples are NULL */
     bool finishes_late;    /* codec_writer_finish takes longer than all rows */
+    struct blob file;      /* what the codec has written; it may be longer until the file is finished */
     size_t written;        /* bytes of the file so far; the codec's write sets it */
     struct row_sink inner; /* the codec's, which the sink above calls */
     void *state;           /* of the codec */
@@ -120,8 +122,8 @@ struct codec_functions {
      * after a failure. */
     bool (*writer_open)(struct codec_writer *writer, struct error *error);
 
-    /* Finish the file, after the last rows. The caller releases *BYTES with free. */
-    bool (*writer_finish)(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error);
+    /* Finish writer->file, after the last rows. It is NULL if there is nothing more to do. */
+    bool (*writer_finish)(struct codec_writer *writer, struct error *error);
 
     void (*writer_close)(struct codec_writer *writer);
 

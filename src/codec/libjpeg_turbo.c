@@ -185,8 +185,7 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
 
 static void reader_close(struct codec_reader *reader)
 {
-    struct jpeg_reader *state = reader->state;
-    jpeg_destroy_decompress(&state->jpeg);
+    jpeg_destroy_decompress(&((struct jpeg_reader *)reader->state)->jpeg);
 }
 
 /* ---- Writing ---- */
@@ -194,7 +193,7 @@ static void reader_close(struct codec_reader *reader)
 /* The destination of the library's bytes. The library's own destination loses them if an error interrupts it. */
 struct sink {
     struct jpeg_destination_mgr manager; /* first, because the library knows only this */
-    struct blob file;                    /* up to the end of the library's buffer */
+    struct blob *file;                   /* up to the end of the library's buffer */
 };
 
 struct jpeg_writer {
@@ -208,7 +207,7 @@ struct jpeg_writer {
 static void sink_grow(j_compress_ptr jpeg, size_t size)
 {
     struct sink *sink = (struct sink *)jpeg->dest;
-    uint8_t *next = blob_extend(&sink->file, size);
+    uint8_t *next = blob_extend(sink->file, size);
     if (next == NULL)
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
     sink->manager.next_output_byte = next;
@@ -222,7 +221,7 @@ static void sink_begin(j_compress_ptr jpeg)
 
 static boolean sink_full(j_compress_ptr jpeg) /* every byte is in use; free_in_buffer does not count */
 {
-    sink_grow(jpeg, ((struct sink *)jpeg->dest)->file.size);
+    sink_grow(jpeg, ((struct sink *)jpeg->dest)->file->size);
     return TRUE;
 }
 
@@ -314,7 +313,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     state->rows = rows;
     if (!call_library(writer, write_scanlines, error))
         return false;
-    writer->written = state->sink.file.size - state->sink.manager.free_in_buffer;
+    writer->written = writer->file.size - state->sink.manager.free_in_buffer;
     return true;
 }
 
@@ -327,6 +326,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     state->jpeg.err = errors_begin(&state->errors);
     state->sink.manager = (struct jpeg_destination_mgr){
         .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
+    state->sink.file = &writer->file;
     return call_library(writer, begin_writing, error);
 }
 
@@ -336,22 +336,18 @@ static void finish_writing(void *context)
     jpeg_finish_compress(&state->jpeg);
 }
 
-static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
-    struct jpeg_writer *state = writer->state;
+    const struct jpeg_writer *state = writer->state;
     if (!call_library(writer, finish_writing, error))
         return false;
-    *bytes = state->sink.file.bytes;
-    *size = state->sink.file.size - state->sink.manager.free_in_buffer;
-    state->sink.file = (struct blob){0};
+    writer->file.size -= state->sink.manager.free_in_buffer;
     return true;
 }
 
 static void writer_close(struct codec_writer *writer)
 {
-    struct jpeg_writer *state = writer->state;
-    jpeg_destroy_compress(&state->jpeg);
-    blob_free(&state->sink.file);
+    jpeg_destroy_compress(&((struct jpeg_writer *)writer->state)->jpeg);
 }
 
 const struct codec_functions libjpeg_turbo = {

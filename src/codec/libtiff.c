@@ -21,7 +21,7 @@
 /* A file in memory, and the library's first message about it. */
 struct tiff_file {
     TIFF *tiff;
-    struct blob content; /* of a file to read, not owned */
+    struct blob *content;
     size_t at;
     uint8_t directory[TIFF_NEEDED_BYTES]; /* of a file to read: what the library sees there */
     size_t directory_at, directory_size;
@@ -35,9 +35,9 @@ struct tiff_file {
 static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
 {
     struct tiff_file *file = handle;
-    const size_t left = file->at < file->content.size ? file->content.size - file->at : 0, wanted = (size_t)size;
+    const size_t left = file->at < file->content->size ? file->content->size - file->at : 0, wanted = (size_t)size;
     const size_t count = wanted < left ? wanted : left;
-    memcpy(to, file->content.bytes + file->at, count);
+    memcpy(to, file->content->bytes + file->at, count);
     /* The directory takes the position of the one in the file, and is no longer. */
     for (size_t i = 0; i < file->directory_size; i++)
         if (file->directory_at + i >= file->at && file->directory_at + i - file->at < count)
@@ -49,12 +49,12 @@ static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
 static tmsize_t file_write_bytes(thandle_t handle, void *from, tmsize_t size)
 {
     struct tiff_file *file = handle;
-    const size_t before = file->content.size, end = file->at + (size_t)size;
-    if (end > before && blob_extend(&file->content, end - before) == NULL)
+    const size_t before = file->content->size, end = file->at + (size_t)size;
+    if (end > before && blob_extend(file->content, end - before) == NULL)
         return -1;
     if (file->at > before)
-        memset(file->content.bytes + before, 0, file->at - before);
-    memcpy(file->content.bytes + file->at, from, (size_t)size);
+        memset(file->content->bytes + before, 0, file->at - before);
+    memcpy(file->content->bytes + file->at, from, (size_t)size);
     file->at = end;
     return size;
 }
@@ -63,7 +63,7 @@ static toff_t file_seek(thandle_t handle, toff_t offset, int whence)
 {
     struct tiff_file *file = handle;
     file->at = (size_t)(whence == SEEK_CUR   ? file->at + offset
-                        : whence == SEEK_END ? file->content.size + offset
+                        : whence == SEEK_END ? file->content->size + offset
                                              : offset);
     return file->at;
 }
@@ -76,7 +76,7 @@ static int file_close(thandle_t handle)
 
 static toff_t file_size(thandle_t handle)
 {
-    return ((struct tiff_file *)handle)->content.size;
+    return ((struct tiff_file *)handle)->content->size;
 }
 
 /* Call the library by FUNCTION. Returns false if it fails, or if memory was lacking. The library has many words for
@@ -154,6 +154,7 @@ static void file_release(struct tiff_file *file)
 
 struct tiff_reader {
     struct tiff_file file;
+    struct blob input;
     uint8_t *rows;           /* a row of cells, or one row, with all samples of a pixel next to each other */
     uint8_t *cell;           /* a decoded tile or strip, where ROWS is not all of it */
     int first, count;        /* the rows that ROWS holds */
@@ -407,7 +408,8 @@ static bool open_input(struct codec_reader *reader)
     struct tiff_directory directory;
     if (!tiff_open_first(input->bytes, input->size, &directory))
         return false;
-    file->content = (struct blob){(uint8_t *)input->bytes, input->size};
+    state->input = (struct blob){(uint8_t *)input->bytes, input->size};
+    file->content = &state->input;
     file->directory_at = tiff_start(&directory);
     file->directory_size = tiff_put_needed(&directory, file->directory);
     if (input->info->tiff.photometric == TIFF_PALETTE)
@@ -500,7 +502,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
         if (!call_library(&state->file, write_strip, state))
             return report_unwritten(state, error);
     }
-    writer->written = state->file.content.size;
+    writer->written = writer->file.size;
     return true;
 }
 
@@ -532,6 +534,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
 {
     const size_t classic_max = (size_t)4000 << 20; /* with its lists and metadata it stays below 2^32 bytes */
     struct tiff_writer *state = writer->state;
+    state->file.content = &writer->file;
     state->strip_rows = strip_rows(&writer->shape);
     writer->sink.multiple = state->strip_rows;
     writer->sink.write = write_rows;
@@ -549,23 +552,16 @@ static bool flush(void *context)
     return TIFFFlush(((struct tiff_writer *)context)->file.tiff) == 1;
 }
 
-static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
     struct tiff_writer *state = writer->state;
-    if (!call_library(&state->file, flush, state))
-        return report_unwritten(state, error);
-    file_release(&state->file);
-    *bytes = state->file.content.bytes;
-    *size = state->file.content.size;
-    state->file = (struct tiff_file){0};
-    return true;
+    return call_library(&state->file, flush, state) || report_unwritten(state, error);
 }
 
 static void writer_close(struct codec_writer *writer)
 {
     struct tiff_writer *state = writer->state;
     file_release(&state->file);
-    blob_free(&state->file.content);
     free(state->strip);
 }
 

@@ -110,7 +110,7 @@ struct webp_writer {
     WebPPicture picture;
     const struct codec_settings *settings;
     struct error *error; /* of `append` */
-    struct blob file;
+    struct blob *file;
 };
 
 /* As measured with noise: bytes for a pixel of the picture itself, its other colours, references to earlier pixels and
@@ -129,8 +129,8 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 static int append(const uint8_t *bytes, size_t size, const WebPPicture *picture)
 {
     struct webp_writer *state = picture->custom_ptr;
-    return codec_may_grow(state->settings, state->file.size + size, state->error) &&
-           (blob_append(&state->file, bytes, size) || report_memory(state->error));
+    return codec_may_grow(state->settings, state->file->size + size, state->error) &&
+           (blob_append(state->file, bytes, size) || report_memory(state->error));
 }
 
 /* Put COUNT pixels of CHANNELS into the library's form, 0xAARRGGBB. */
@@ -162,6 +162,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     writer->sink.encode = take_rows;
     writer->finishes_late = true;
     state->settings = writer->settings;
+    state->file = &writer->file;
     if (!WebPPictureInit(&state->picture))
         return report_version(error);
     state->picture.use_argb = 1;
@@ -173,7 +174,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
 }
 
 /* Encode with the defaults of cwebp. A lossless file keeps the colours of transparent pixels, too. */
-static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
     struct webp_writer *state = writer->state;
     const struct codec_settings *settings = writer->settings;
@@ -194,7 +195,7 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
     for (int i = 0; i < ATTEMPTS && errno == ENOMEM; i++) {
         errno = 0;
         reason = (struct error){.code = ERROR_NONE};
-        blob_free(&state->file);
+        blob_free(state->file);
         state->picture.use_argb = 1; /* a lossy picture gets other samples, too */
         done = WebPEncode(&config, &state->picture) != 0;
     }
@@ -210,17 +211,12 @@ static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *
         *error = reason;
         return false;
     }
-    *bytes = state->file.bytes;
-    *size = state->file.size;
-    state->file = (struct blob){0};
     return true;
 }
 
 static void writer_close(struct codec_writer *writer)
 {
-    struct webp_writer *state = writer->state;
-    WebPPictureFree(&state->picture);
-    blob_free(&state->file);
+    WebPPictureFree(&((struct webp_writer *)writer->state)->picture);
 }
 
 const struct codec_functions libwebp = {

@@ -104,9 +104,9 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     return writer->state != NULL || report_memory(error);
 }
 
-static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
-    return jpeg_encoder_finish(writer->state, bytes, size) || report_memory(error);
+    return jpeg_encoder_finish(writer->state, &writer->file.bytes, &writer->file.size) || report_memory(error);
 }
 
 static void writer_close(struct codec_writer *writer)

@@ -41,7 +41,7 @@ struct thread_state {
 
 /* A file, as far as it is written. */
 struct png_file {
-    struct blob blob;
+    struct blob *blob;
     size_t chunk;   /* the offset of the last IDAT chunk, which is not closed */
     uint32_t adler; /* of the bands in it */
 };
@@ -178,7 +178,7 @@ enum {
 static bool png_file_begin(struct png_file *file, const struct image *shape)
 {
     static const uint8_t colours[] = {[1] = 0, PNG_ALPHA, PNG_COLOUR, PNG_COLOUR | PNG_ALPHA};
-    uint8_t *out = blob_extend(&file->blob, STREAM_AT);
+    uint8_t *out = blob_extend(file->blob, STREAM_AT);
     if (out == NULL)
         return false;
     uint8_t *chunk = out + PNG_SIGNATURE, *data = chunk + PNG_CHUNK_HEAD;
@@ -200,45 +200,45 @@ static bool png_file_begin(struct png_file *file, const struct image *shape)
 static bool append_data(struct png_file *file, const uint8_t *bytes, size_t size)
 {
     while (size > 0) {
-        const size_t held = file->blob.size - file->chunk - PNG_CHUNK_HEAD, room = CHUNK_MAX - held;
+        const size_t held = file->blob->size - file->chunk - PNG_CHUNK_HEAD, room = CHUNK_MAX - held;
         const size_t step = size < room ? size : room;
-        if (!blob_append(&file->blob, bytes, step))
+        if (!blob_append(file->blob, bytes, step))
             return false;
         bytes += step;
         size -= step;
         if (size == 0)
             break;
-        if (blob_extend(&file->blob, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
+        if (blob_extend(file->blob, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
             return false;
-        png_chunk_close(file->blob.bytes + file->chunk, "IDAT", CHUNK_MAX);
+        png_chunk_close(file->blob->bytes + file->chunk, "IDAT", CHUNK_MAX);
         file->chunk += PNG_CHUNK_OVERHEAD + (size_t)CHUNK_MAX;
     }
     return true;
 }
 
-/* End FILE, and hand over its bytes. Returns false if there is not enough memory. */
-static bool png_file_end(struct png_file *file, uint8_t **bytes, size_t *size)
+/* End FILE. Returns false if there is not enough memory. */
+static bool png_file_end(struct png_file *file)
 {
-    struct blob *blob = &file->blob;
+    struct blob *blob = file->blob;
     uint8_t adler[ZLIB_TAIL];
     put_big32(adler, file->adler);
     if (!append_data(file, adler, ZLIB_TAIL) || blob_extend(blob, 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) == NULL)
         return false;
     const size_t data = blob->size - 2 * PNG_CHUNK_OVERHEAD - file->chunk;
-    uint8_t *end = png_chunk_close(blob->bytes + file->chunk, "IDAT", data);
-    *size = (size_t)(png_chunk_close(end, "IEND", 0) - blob->bytes);
-    *bytes = blob->bytes;
-    *blob = (struct blob){0};
+    png_chunk_close(png_chunk_close(blob->bytes + file->chunk, "IDAT", data), "IEND", 0);
     return true;
 }
 
 bool codec_wrap_stream(const struct image *shape, const uint8_t *data, size_t size, uint32_t adler, uint8_t **bytes,
                        size_t *file_size, struct error *error)
 {
-    struct png_file file = {.adler = adler};
-    const bool done =
-        png_file_begin(&file, shape) && append_data(&file, data, size) && png_file_end(&file, bytes, file_size);
-    blob_free(&file.blob);
+    struct blob blob = {0};
+    struct png_file file = {.blob = &blob, .adler = adler};
+    const bool done = png_file_begin(&file, shape) && append_data(&file, data, size) && png_file_end(&file);
+    if (!done)
+        blob_free(&blob);
+    *bytes = blob.bytes;
+    *file_size = blob.size;
     return done || report_memory(error);
 }
 
@@ -249,14 +249,14 @@ bool codec_wrap_stream(const struct image *shape, const uint8_t *data, size_t si
 static bool compress_again(struct encoding *encoding)
 {
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
-    const size_t size = encoding->file.blob.size - STREAM_AT;
+    const size_t size = encoding->file.blob->size - STREAM_AT;
     uint8_t *again = malloc(size);
     bool done = compressor != NULL && again != NULL;
     const size_t used =
         done ? libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, size - 1)
              : 0;
     if (used > 0) { /* it is smaller */
-        encoding->file.blob.size = STREAM_AT;
+        encoding->file.blob->size = STREAM_AT;
         encoding->file.chunk = IDAT_AT;
         done = append_data(&encoding->file, again, used);
     }
@@ -324,7 +324,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
             join_adler(encoding->file.adler, band->adler,
                        (size_t)(left < encoding->band_rows ? left : encoding->band_rows) * (encoding->row_bytes + 1));
     }
-    writer->written = encoding->file.blob.size;
+    writer->written = encoding->file.blob->size;
     return true;
 }
 
@@ -337,7 +337,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
                                   .pixel = pixel,
                                   .row_bytes = row_bytes,
                                   .level = writer->settings->compression,
-                                  .file = {.adler = 1}};
+                                  .file = {.blob = &writer->file, .adler = 1}};
     encoding->band_rows = png_band_rows(row_bytes, shape->height);
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
     writer->sink.multiple = encoding->band_rows;
@@ -348,10 +348,10 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     return encoding_open(encoding, thread_pool_threads(writer->settings->pool)) || report_memory(error);
 }
 
-static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
+static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
     struct encoding *encoding = writer->state;
-    return ((encoding->filtered == NULL || compress_again(encoding)) && png_file_end(&encoding->file, bytes, size)) ||
+    return ((encoding->filtered == NULL || compress_again(encoding)) && png_file_end(&encoding->file)) ||
            report_memory(error);
 }
 
@@ -365,7 +365,6 @@ static void writer_close(struct codec_writer *writer)
     free(encoding->threads);
     free(encoding->results);
     free(encoding->filtered);
-    blob_free(&encoding->file.blob);
 }
 
 const struct codec_functions parallel_png = {

@@ -70,13 +70,6 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
 /* The bytes of the longest header, with its NUL. */
 enum { HEADER_MAX = 128 };
 
-/* A file that is written. */
-struct pnm_file {
-    uint8_t *bytes;
-    size_t size;
-    struct image image; /* in it, after the header */
-};
-
 /* Write the header of a file of FORMAT. Returns its bytes. */
 static size_t print_header(const struct format *format, const struct image *shape, char text[HEADER_MAX])
 {
@@ -93,8 +86,7 @@ static size_t print_header(const struct format *format, const struct image *shap
 static bool write_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
     const struct codec_writer *writer = context;
-    const struct pnm_file *file = writer->state;
-    uint8_t *to = image_row(&file->image, first);
+    uint8_t *to = image_row(writer->state, first);
     (void)thread;
     (void)error;
     if (rows->bits > 8)
@@ -109,41 +101,26 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     char header[HEADER_MAX];
     const size_t header_size = print_header(writer->format, &writer->shape, header);
     const size_t size = header_size + image_bytes(&writer->shape);
-    struct pnm_file *file = writer->state;
+    struct image *image = writer->state; /* in the file, after the header */
     if (!codec_may_grow(writer->settings, size, error))
         return false;
-    *file = (struct pnm_file){.bytes = bytes_allocate(size), .size = size, .image = writer->shape};
-    if (file->bytes == NULL)
+    writer->file.bytes = bytes_allocate(size);
+    if (writer->file.bytes == NULL)
         return report_memory(error);
-    memcpy(file->bytes, header, header_size);
-    file->image.samples = file->bytes + header_size;
+    writer->file.size = size;
+    memcpy(writer->file.bytes, header, header_size);
+    *image = writer->shape;
+    image->samples = writer->file.bytes + header_size;
     writer->sink.multiple = 1;
     writer->sink.encode = write_rows;
-    if (file->image.bits == 8) /* filters can write their rows there */
-        writer->sink.image = &file->image;
+    if (image->bits == 8) /* filters can write their rows there */
+        writer->sink.image = image;
     return true;
-}
-
-static bool writer_finish(struct codec_writer *writer, uint8_t **bytes, size_t *size, struct error *error)
-{
-    struct pnm_file *file = writer->state;
-    (void)error;
-    *bytes = file->bytes;
-    *size = file->size;
-    file->bytes = NULL;
-    return true;
-}
-
-static void writer_close(struct codec_writer *writer)
-{
-    free(((struct pnm_file *)writer->state)->bytes);
 }
 
 const struct codec_functions parallel_pnm = {
     .reader_state = sizeof(struct image),
-    .writer_state = sizeof(struct pnm_file),
+    .writer_state = sizeof(struct image),
     .reader_open = reader_open,
     .writer_open = writer_open,
-    .writer_finish = writer_finish,
-    .writer_close = writer_close,
 };
