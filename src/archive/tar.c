@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading and writing members. libarchive asks for blocks of the input; they are kept here until their member has been
- * read, so that it can be copied as it is. */
+ * Reading and writing members. libarchive asks for blocks of the input; they stay in a buffer until their member has
+ * been read, so that it can be copied as it is. */
 #include "archive/tar.h"
 
 #include "archive/libarchive.h"
@@ -33,15 +33,15 @@ struct tar {
     int descriptor;
     bool is_device;
     enum input_bytes use;
-    bool is_pending; /* the content of the last member has not been read */
-    uint8_t *block;  /* what libarchive has been given last */
-    uint8_t *kept;   /* bytes of the input, of which the first KEPT_FIRST are not needed any more */
-    size_t kept_first, kept_size, kept_capacity;
-    size_t kept_max;      /* an archive that needs more is damaged, or lies */
-    uint64_t kept_end;    /* the position in the input after them */
-    uint64_t header;      /* the position of the last member */
-    uint64_t content;     /* and of its content */
-    struct error problem; /* in reading, or while the input is copied */
+    bool is_pending;   /* the content of the last member has not been read */
+    uint8_t *block;    /* what libarchive has been given last */
+    uint8_t *buffered; /* bytes of the input, of which the first BUFFERED_FIRST are not needed any more */
+    size_t buffered_first, buffered_size, buffered_capacity;
+    size_t buffered_max;   /* an archive that needs more is damaged, or lies */
+    uint64_t buffered_end; /* the position in the input after them */
+    uint64_t header;       /* the position of the last member */
+    uint64_t content;      /* and of its content */
+    struct error problem;  /* in reading, or while the input is copied */
 
     /* The output. */
     struct archive *writer;
@@ -86,66 +86,66 @@ static bool check_not_compressed(const struct tar *tar, const uint8_t *bytes, si
 /* Forget the zeros before a header: the end of an archive to which another one was appended, or a tape's end. */
 static void forget_zeros(struct tar *tar)
 {
-    for (const uint8_t *block; tar->kept_size - tar->kept_first >= BLOCK; tar->kept_first += BLOCK) {
-        block = tar->kept + tar->kept_first;
+    for (const uint8_t *block; tar->buffered_size - tar->buffered_first >= BLOCK; tar->buffered_first += BLOCK) {
+        block = tar->buffered + tar->buffered_first;
         if (block[0] != 0 || memcmp(block, block + 1, BLOCK - 1) != 0)
             break;
     }
 }
 
-/* Make room for that many kept bytes in all. */
+/* Let the buffer have CAPACITY bytes. */
 static bool reserve(struct tar *tar, size_t capacity)
 {
-    uint8_t *larger = realloc(tar->kept, capacity);
+    uint8_t *larger = realloc(tar->buffered, capacity);
     if (larger == NULL)
         return false;
-    tar->kept = larger;
-    tar->kept_capacity = capacity;
+    tar->buffered = larger;
+    tar->buffered_capacity = capacity;
     return true;
 }
 
-/* Keep SIZE more bytes of the input. */
+/* Buffer SIZE more bytes of the input. */
 static bool keep(struct tar *tar, const uint8_t *bytes, size_t size)
 {
     forget_zeros(tar);
-    if (tar->kept_first > 0) {
-        tar->kept_size -= tar->kept_first;
-        memmove(tar->kept, tar->kept + tar->kept_first, tar->kept_size);
-        tar->kept_first = 0;
+    if (tar->buffered_first > 0) {
+        tar->buffered_size -= tar->buffered_first;
+        memmove(tar->buffered, tar->buffered + tar->buffered_first, tar->buffered_size);
+        tar->buffered_first = 0;
     }
-    if (tar->kept_size > tar->kept_max)
+    if (tar->buffered_size > tar->buffered_max)
         return error_about(&tar->problem, ERROR_WORK, file_input_name(tar->name),
                            "is damaged from byte %llu on: a member is longer than its header says",
-                           (unsigned long long)(tar->kept_end - tar->kept_size));
-    if (tar->kept_size + size > tar->kept_capacity && !reserve(tar, 2 * tar->kept_size + size))
+                           (unsigned long long)(tar->buffered_end - tar->buffered_size));
+    if (tar->buffered_size + size > tar->buffered_capacity && !reserve(tar, 2 * tar->buffered_size + size))
         return error_no_memory(&tar->problem, "a member of the archive");
-    memcpy(tar->kept + tar->kept_size, bytes, size);
-    tar->kept_size += size;
-    tar->kept_end += size;
+    memcpy(tar->buffered + tar->buffered_size, bytes, size);
+    tar->buffered_size += size;
+    tar->buffered_end += size;
     return true;
 }
 
-/* Forget the kept bytes before POSITION. */
+/* Forget the buffered bytes before POSITION. */
 static void forget(struct tar *tar, uint64_t position)
 {
-    const uint64_t after = tar->kept_end - position;
-    tar->kept_first = after < tar->kept_size ? tar->kept_size - (size_t)after : 0;
+    const uint64_t after = tar->buffered_end - position;
+    tar->buffered_first = after < tar->buffered_size ? tar->buffered_size - (size_t)after : 0;
 }
 
-static const uint8_t *kept_at(const struct tar *tar, uint64_t position)
+static const uint8_t *buffered_at(const struct tar *tar, uint64_t position)
 {
-    return tar->kept + (tar->kept_size - (size_t)(tar->kept_end - position));
+    return tar->buffered + (tar->buffered_size - (size_t)(tar->buffered_end - position));
 }
 
-/* Copy or drop the kept bytes up to POSITION, as `use` says. */
-static bool use_kept(struct tar *tar, uint64_t position)
+/* Copy or drop the buffered bytes up to POSITION, as `use` says. */
+static bool use_buffered(struct tar *tar, uint64_t position)
 {
-    const uint8_t *first = tar->kept + tar->kept_first;
-    const size_t size = (size_t)(position - (tar->kept_end - (tar->kept_size - tar->kept_first)));
+    const uint8_t *first = tar->buffered + tar->buffered_first;
+    const size_t size = (size_t)(position - (tar->buffered_end - (tar->buffered_size - tar->buffered_first)));
     if (tar->use == USE_COPY && !file_output_write(tar->output, first, size, &tar->problem))
         return false;
     tar->written += tar->use == USE_COPY ? size : 0;
-    tar->kept_first += size;
+    tar->buffered_first += size;
     return true;
 }
 
@@ -156,7 +156,7 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
     struct tar *tar = context;
     size_t size = 0;
     (void)archive;
-    if (tar->use != USE_KEEP && !use_kept(tar, tar->kept_end))
+    if (tar->use != USE_KEEP && !use_buffered(tar, tar->buffered_end))
         return -1;
     while (size < BLOCK) { /* a pipe may give less */
         const ssize_t got = read(tar->descriptor, tar->block + size, READ_BYTES - size);
@@ -172,11 +172,11 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
     *bytes = tar->block;
     if (size == 0 && tar->problem.code == ERROR_NONE)
         return 0;
-    if (tar->is_device && tar->content == 0 && tar->kept_end > FILE_DEVICE_MAX)
+    if (tar->is_device && tar->content == 0 && tar->buffered_end > FILE_DEVICE_MAX)
         error_about(&tar->problem, ERROR_WORK, file_input_name(tar->name),
                     "is a device, which may have no end, and does not begin with an archive; give a tar archive");
     if (tar->problem.code != ERROR_NONE ||
-        (tar->kept_end == 0 && !check_not_compressed(tar, tar->block, size, &tar->problem)) ||
+        (tar->buffered_end == 0 && !check_not_compressed(tar, tar->block, size, &tar->problem)) ||
         !keep(tar, tar->block, size))
         return -1;
     return (la_ssize_t)size;
@@ -191,7 +191,7 @@ static bool fail_read(const struct tar *tar, struct error *error)
             *error = tar->problem;
         return false;
     }
-    if (tar->kept_end == 0)
+    if (tar->buffered_end == 0)
         return error_about(error, ERROR_WORK, file_input_name(tar->name), "is empty (0 bytes); give a tar archive");
     if (tar->library.archive_errno(tar->reader) == ENOMEM)
         return error_no_memory(error, "a member of the archive");
@@ -209,8 +209,9 @@ static bool skip_content(struct tar *tar, enum input_bytes use, struct error *er
 {
     tar->is_pending = false;
     tar->use = use;
-    const bool done = succeeded(tar->library.archive_read_data_skip(tar->reader)) &&
-                      (use == USE_KEEP || use_kept(tar, (uint64_t)tar->library.archive_filter_bytes(tar->reader, 0)));
+    const bool done =
+        succeeded(tar->library.archive_read_data_skip(tar->reader)) &&
+        (use == USE_KEEP || use_buffered(tar, (uint64_t)tar->library.archive_filter_bytes(tar->reader, 0)));
     tar->use = USE_KEEP;
     return done || fail_read(tar, error);
 }
@@ -218,10 +219,10 @@ static bool skip_content(struct tar *tar, enum input_bytes use, struct error *er
 /* The archive ends here. If the two blocks of zeros are missing, perhaps members are, too. */
 static bool check_end(const struct tar *tar, struct error *error)
 {
-    return tar->kept_end >= (uint64_t)tar->library.archive_read_header_position(tar->reader) + 2 * BLOCK ||
+    return tar->buffered_end >= (uint64_t)tar->library.archive_read_header_position(tar->reader) + 2 * BLOCK ||
            error_about(error, ERROR_WORK, file_input_name(tar->name),
                        "has no end mark, so it may be cut, after byte %llu; make it again",
-                       (unsigned long long)tar->kept_end);
+                       (unsigned long long)tar->buffered_end);
 }
 
 bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct error *error)
@@ -232,7 +233,7 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
     if (tar->is_pending && !skip_content(tar, USE_DROP, error))
         return false;
     forget(tar, (uint64_t)library->archive_filter_bytes(tar->reader, 0));
-    tar->kept_max = HEADERS_MAX;
+    tar->buffered_max = HEADERS_MAX;
     const int status = library->archive_read_next_header2(tar->reader, tar->entry);
     *end = status == ARCHIVE_EOF;
     if (*end)
@@ -248,7 +249,7 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
     tar->is_pending = true;
     tar->content = (uint64_t)library->archive_filter_bytes(tar->reader, 0);
     forget_zeros(tar);
-    tar->header = tar->kept_end - (tar->kept_size - tar->kept_first);
+    tar->header = tar->buffered_end - (tar->buffered_size - tar->buffered_first);
 
     struct archive_entry *entry = tar->entry;
     member->name = library->archive_entry_pathname(entry);
@@ -262,8 +263,8 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
 
 bool tar_hold(struct tar *tar, struct tar_member *member, struct error *error)
 {
-    tar->kept_max = (size_t)(tar->content - tar->header + member->size) + RECORD + READ_BYTES;
-    if (tar->kept_max > tar->kept_capacity && !reserve(tar, tar->kept_max))
+    tar->buffered_max = (size_t)(tar->content - tar->header + member->size) + RECORD + READ_BYTES;
+    if (tar->buffered_max > tar->buffered_capacity && !reserve(tar, tar->buffered_max))
         return error_no_memory(error, "a member of the archive");
     const bool done = skip_content(tar, USE_KEEP, error);
     tar->library.archive_entry_clear(tar->entry); /* small blocks again, which this thread should free */
@@ -274,7 +275,7 @@ bool tar_hold(struct tar *tar, struct tar_member *member, struct error *error)
     member->bytes = malloc(member->length > TAR_BLOCK_MIN ? member->length : TAR_BLOCK_MIN);
     if (member->bytes == NULL)
         return error_no_memory(error, "a member of the archive");
-    memcpy(member->bytes, kept_at(tar, tar->header), member->length);
+    memcpy(member->bytes, buffered_at(tar, tar->header), member->length);
     if (content >= member->size && content - member->size < BLOCK)
         member->content = member->bytes + (member->length - (size_t)content);
     return true;
@@ -431,7 +432,7 @@ bool tar_open(struct tar **opened, const char *input, const struct file_output *
     if (tar == NULL)
         return error_no_memory(error, "an archive");
     tar->name = input;
-    tar->kept_max = HEADERS_MAX;
+    tar->buffered_max = HEADERS_MAX;
     tar->output = output;
     tar->descriptor = file_is_standard(input) ? STDIN_FILENO : open(input, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (tar->descriptor < 0)
@@ -460,6 +461,6 @@ void tar_close(struct tar *tar)
     if (tar->descriptor > STDERR_FILENO)
         close(tar->descriptor);
     free(tar->block);
-    free(tar->kept);
+    free(tar->buffered);
     free(tar);
 }

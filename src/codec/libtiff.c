@@ -506,8 +506,8 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     return true;
 }
 
-/* call_library's function: say what the picture is. The level is --compression; the differences of neighbours take
- * less room than samples. */
+/* call_library's function: say what the picture is. The level is --compression; the differences of neighbours
+ * compress better than samples. */
 static bool set_fields(void *context)
 {
     const struct codec_writer *writer = context;

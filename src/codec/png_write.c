@@ -200,8 +200,8 @@ static bool png_file_begin(struct png_file *file, const struct image *shape)
 static bool append_data(struct png_file *file, const uint8_t *bytes, size_t size)
 {
     while (size > 0) {
-        const size_t held = file->blob->size - file->chunk - PNG_CHUNK_HEAD, room = CHUNK_MAX - held;
-        const size_t step = size < room ? size : room;
+        const size_t used = file->blob->size - file->chunk - PNG_CHUNK_HEAD, left = CHUNK_MAX - used;
+        const size_t step = size < left ? size : left;
         if (!blob_append(file->blob, bytes, step))
             return false;
         bytes += step;

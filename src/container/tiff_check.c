@@ -98,8 +98,8 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
     const bool is_colour = photometric == TIFF_RGB || photometric == TIFF_YCBCR;
     if (!is_grey && !is_palette && !is_colour)
         return NOT_READ(reading, "%s", photometric == TIFF_CMYK ? "in CMYK" : "in an unusual colour space");
-    const uint64_t colours = is_colour ? 3 : 1, most = is_palette || photometric == TIFF_YCBCR ? colours : colours + 1;
-    if (samples < colours || samples > most)
+    const uint64_t colours = is_colour ? 3 : 1, max = is_palette || photometric == TIFF_YCBCR ? colours : colours + 1;
+    if (samples < colours || samples > max)
         return NOT_READ(reading, "with %llu channels", (unsigned long long)samples);
     const int bits = header->bits;
     if (bits != 8 && (bits != 16 || is_palette) && (is_colour || samples > 1 || (bits != 1 && bits != 2 && bits != 4)))

@@ -168,14 +168,14 @@ struct linear *linear_allocate(struct error *error)
 
 bool linear_set(struct linear *linear, const struct curve *curves, int count, int bits)
 {
-    struct curve own[3] = {{.count = 0}};
+    struct curve chosen[3] = {{.count = 0}};
     count = count_different(curves, count);
     for (int i = 0; i < count; i++)
-        own[i] = is_srgb(&curves[i]) ? curve_srgb : curves[i];
-    count = count_different(own, count);
+        chosen[i] = is_srgb(&curves[i]) ? curve_srgb : curves[i];
+    count = count_different(chosen, count);
     bool are_same = count == linear->count;
     for (int i = 0; are_same && i < count; i++) /* the entries for the tables that are there may be gone */
-        are_same = linear->curves[i].kind != CURVE_SAMPLED && are_equal(&own[i], &linear->curves[i]);
+        are_same = linear->curves[i].kind != CURVE_SAMPLED && are_equal(&chosen[i], &linear->curves[i]);
     if (are_same && (linear->depths & bits) != 0)
         return true;
     linear->depths = are_same ? linear->depths | bits : bits;
@@ -183,8 +183,8 @@ bool linear_set(struct linear *linear, const struct curve *curves, int count, in
     linear->version++;
     bool done = true;
     for (int i = 0; done && i < count; i++) {
-        linear->curves[i] = own[i];
-        done = fill(&linear->tables[i], &own[i], bits);
+        linear->curves[i] = chosen[i];
+        done = fill(&linear->tables[i], &chosen[i], bits);
     }
     if (!done)
         linear->depths = 0;

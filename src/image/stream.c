@@ -90,9 +90,10 @@ static int choose_band(const struct stream *stream, int64_t cached)
     const int height = stream->produced_shape.height, middle = height / 2;
     const struct row_span one = needed_rows(stream, (struct row_span){middle, middle + 1});
     const int64_t shared = (int64_t)BAND_NEEDS * (one.last - one.first - 1) * height / stream->shape.height;
-    const size_t sink = (size_t)stream->sink->multiple, own = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
-    const size_t least = (size_t)(cached > shared ? cached : shared);
-    const int64_t rows = (int64_t)round_up(own > 1 ? round_up(least, own) : least, sink);
+    const size_t sink = (size_t)stream->sink->multiple,
+                 multiple = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
+    const size_t wanted = (size_t)(cached > shared ? cached : shared);
+    const int64_t rows = (int64_t)round_up(multiple > 1 ? round_up(wanted, multiple) : wanted, sink);
     assert(rows > 0); /* static analysers do not see it */
     return stream->is_whole ? height : smaller(rows, height);
 }

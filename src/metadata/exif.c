@@ -156,10 +156,10 @@ static size_t tiff_extend(struct blob *out, size_t size)
 /* What is built of a block: a block of its own, or directories of a TIFF file. */
 struct target {
     struct blob *out;
-    bool big;           /* big-endian */
-    size_t base;        /* the offset of OUT in the file */
-    const uint8_t *own; /* entries that the first directory has besides, and before those of the block */
-    size_t own_count;
+    bool big;              /* big-endian */
+    size_t base;           /* the offset of OUT in the file */
+    const uint8_t *others; /* entries that the first directory has besides, and before those of the block */
+    size_t other_count;
     size_t links[DIRECTORIES]; /* the offset in OUT of what refers to each directory; 0 if nothing does */
 };
 
@@ -184,8 +184,8 @@ static void target_copy(const struct target *target, bool big, const struct tiff
 /* Is there an entry of this tag among those of the target? */
 static bool target_has(const struct target *target, unsigned tag)
 {
-    for (size_t i = 0; i < target->own_count; i++)
-        if (bytes_number(target->own + i * ENTRY, 2, target->big) == tag)
+    for (size_t i = 0; i < target->other_count; i++)
+        if (bytes_number(target->others + i * ENTRY, 2, target->big) == tag)
             return true;
     return false;
 }
@@ -194,7 +194,7 @@ static bool target_has(const struct target *target, unsigned tag)
 static void target_sort(struct target *target, enum exif_directory directory, size_t table, size_t count)
 {
     uint8_t *first = target->out->bytes + table, entry[ENTRY];
-    for (size_t i = 1; target->own_count > 0 && i < count; i++) {
+    for (size_t i = 1; target->other_count > 0 && i < count; i++) {
         size_t k = i;
         memcpy(entry, first + i * ENTRY, ENTRY);
         const uint32_t tag = bytes_number(entry, 2, target->big);
@@ -215,16 +215,16 @@ static bool copy_directory(const struct block *block, enum exif_directory direct
 {
     struct walk walk = walk_begin(block, directory);
     struct entry entry;
-    const size_t own = directory == DIRECTORY_IMAGE ? target->own_count : 0;
-    const size_t table = tiff_extend(target->out, 2 + (own + block->kept[directory]) * ENTRY + 4);
+    const size_t others = directory == DIRECTORY_IMAGE ? target->other_count : 0;
+    const size_t table = tiff_extend(target->out, 2 + (others + block->kept[directory]) * ENTRY + 4);
     size_t at = table + 2;
     if (table == 0)
         return false;
-    if (own > 0)
-        memcpy(target->out->bytes + at, target->own, own * ENTRY);
-    at += own * ENTRY;
+    if (others > 0)
+        memcpy(target->out->bytes + at, target->others, others * ENTRY);
+    at += others * ENTRY;
     while (walk_next(&walk, &entry)) {
-        if (own > 0 && target_has(target, entry.of.tag))
+        if (others > 0 && target_has(target, entry.of.tag))
             continue;
         const bool refers = entry.below != DIRECTORY_IMAGE, is_long = entry.of.size > 4;
         target_put(target, at, 2, entry.of.tag);
@@ -258,11 +258,12 @@ static bool copy_directories(const struct block *block, struct target *target)
     return true;
 }
 
-bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *own, size_t own_count, struct blob *out)
+bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *others, size_t other_count,
+                           struct blob *out)
 {
     struct metadata unlimited = {.keep_text = true};
     struct block block = {.metadata = &unlimited};
-    struct target target = {.out = out, .base = base, .own = own, .own_count = own_count};
+    struct target target = {.out = out, .base = base, .others = others, .other_count = other_count};
     if (exif->size == 0 || !block_open(exif->bytes, exif->size, &block))
         block = (struct block){.metadata = &unlimited};
     return copy_directories(&block, &target);

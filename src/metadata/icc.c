@@ -70,13 +70,13 @@ const uint8_t *icc_find(const struct blob *icc, const char *tag, size_t *size)
 
 bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
-    const size_t own = size >= ICC_TABLE ? big32(bytes) : 0;
-    if (own < ICC_TABLE || own > size || memcmp(bytes + ICC_SIGNATURE, "acsp", 4) != 0 ||
-        !tags_fit(bytes, own, big32(bytes + ICC_TAGS)))
+    const size_t claimed = size >= ICC_TABLE ? big32(bytes) : 0;
+    if (claimed < ICC_TABLE || claimed > size || memcmp(bytes + ICC_SIGNATURE, "acsp", 4) != 0 ||
+        !tags_fit(bytes, claimed, big32(bytes + ICC_TAGS)))
         return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
-    if (!metadata_add(metadata, METADATA_ICC, &metadata->icc, bytes, own))
+    if (!metadata_add(metadata, METADATA_ICC, &metadata->icc, bytes, claimed))
         return false;
     if (metadata->icc.size > 0)
-        clear_gaps(metadata->icc.bytes, own, big32(bytes + ICC_TAGS));
+        clear_gaps(metadata->icc.bytes, claimed, big32(bytes + ICC_TAGS));
     return true;
 }

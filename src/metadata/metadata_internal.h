@@ -87,10 +87,10 @@ bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, b
 /* The same for EXIF, from the known tags of a block of at most 16 MiB. The texts may then be more than fit. */
 bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *exif);
 
-/* Append a directory of a little-endian TIFF file to OUT, which will be at byte BASE of the file: OWN_COUNT entries of
- * 12 bytes, and those of EXIF, a block from exif_rebuild or an empty one, whose tags are not among them. OUT has some
- * bytes already. Returns false if there is not enough memory. */
-bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *own, size_t own_count,
+/* Append a directory of a little-endian TIFF file to OUT, which will be at byte BASE of the file: OTHER_COUNT entries
+ * of 12 bytes, and those of EXIF, a block from exif_rebuild or an empty one, whose tags are not among them. OUT has
+ * some bytes already. Returns false if there is not enough memory. */
+bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *others, size_t other_count,
                            struct blob *out);
 
 /* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */

@@ -104,12 +104,12 @@ static void add_blob(struct directory *directory, unsigned tag, enum tiff_type t
 /* Does EXIF say this resolution? */
 static bool says_resolution(const struct blob *exif, const struct resolution *resolution)
 {
-    struct metadata own = {0};
+    struct metadata found = {0};
     struct tiff_directory directory;
     if (exif->size > 0 && tiff_open_first(exif->bytes, exif->size, &directory))
-        read_resolution(&own, &directory);
-    return own.resolution.unit == resolution->unit && own.resolution.horizontal == resolution->horizontal &&
-           own.resolution.vertical == resolution->vertical;
+        read_resolution(&found, &directory);
+    return found.resolution.unit == resolution->unit && found.resolution.horizontal == resolution->horizontal &&
+           found.resolution.vertical == resolution->vertical;
 }
 
 /* Add the resolution, in numbers per inch or centimetre, unless EXIF does. */
