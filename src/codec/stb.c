@@ -6,6 +6,7 @@
 #include "codec/codec_internal.h"
 
 #include "base/bytes.h"
+#include "codec/png_picture.h"
 #include "codec/stb_read.h"
 #include "container/png.h"
 
@@ -146,11 +147,12 @@ static bool encode(const struct image *image, const struct format *format, const
     return true;
 }
 
-/* The states of stb's decoders and, for writing, of libdeflate. codec_whole_need has bounds for the picture's size. */
+/* The state of stb's decoders, or of the inflater that checks the rows of a PNG first; and, for writing, that of
+ * libdeflate. codec_whole_need has bounds for the picture's size. */
 static size_t reader_need(const struct codec_info *info)
 {
     (void)info;
-    return 1 << 17;
+    return ((size_t)1 << 16) + png_inflate_need();
 }
 
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
