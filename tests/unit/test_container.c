@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walkers over PNG's chunks and JPEG's segments, what puts one together, and inflation: each step by name, and each
- * cut of a file; and the least data of a picture. test_codec.c has the checks' messages. */
+ * The walkers over PNG's chunks, JPEG's segments and TIFF's directories, what puts one together, and inflation: each step
+ * by name, and each cut of a file; and the least data of a picture. test_codec.c has the checks' messages. */
 #include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include "container/jpeg.h"
 #include "container/other_content.h"
 #include "container/png.h"
+#include "container/tiff.h"
 #include "container/zlib.h"
 
 /* ---- PNG ---- */
@@ -442,6 +443,78 @@ static void test_inflate(void **state)
     assert_int_equal(zlib_inflate(packed, size, out, sizeof out, NULL, &used), ZLIB_UNKNOWN);
 }
 
+/* ---- TIFF ---- */
+
+enum { TIFF_ENTRIES = 3 };
+
+/* A file with a directory of a number, a text of 9 bytes and a value of an unknown type; BIG is big-endian, WIDE is
+ * BigTIFF. The text is at the end. */
+static struct blob make_tiff(bool big, bool wide)
+{
+    static const uint8_t text[9] = "a text";
+    const size_t word = wide ? 8 : 4, head = wide ? 16 : 8, entry = 4 + 2 * word, count = wide ? 8 : 2;
+    const size_t directory = count + TIFF_ENTRIES * entry + word;
+    struct blob tiff = {0};
+    uint8_t *at = blob_extend(&tiff, head + directory);
+    assert_non_null(at);
+    memset(at, 0, head + directory);
+    memcpy(at, big ? "MM" : "II", 2);
+    bytes_put_number(at + 2, 2, big, wide ? 43 : 42);
+    if (wide)
+        bytes_put_number(at + 4, 2, big, 8);
+    /* A number of 8 bytes has its 4 low bytes at the end or at the beginning. */
+    const size_t low = wide && big ? 4 : 0;
+    bytes_put_number(at + head - word + low, 4, big, (uint32_t)head);
+    bytes_put_number(at + head + (wide ? low : 0), wide ? 4 : 2, big, TIFF_ENTRIES);
+    at += head + count;
+    for (unsigned i = 0; i < TIFF_ENTRIES; i++, at += entry) {
+        static const unsigned types[TIFF_ENTRIES] = {TIFF_TYPE_LONG, TIFF_TYPE_BYTE, 99};
+        bytes_put_number(at, 2, big, TIFF_TAG_WIDTH + i);
+        bytes_put_number(at + 2, 2, big, types[i]);
+        bytes_put_number(at + 4 + low, 4, big, i == 1 ? sizeof text : 1);
+        if (i == 0)
+            bytes_put_number(at + 4 + word, 4, big, 77); /* as long as an offset */
+        if (i == 1)
+            bytes_put_number(at + 4 + word + low, 4, big, (uint32_t)(head + directory));
+    }
+    assert_true(blob_append(&tiff, text, sizeof text));
+    return tiff;
+}
+
+static void test_tiff_directories(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        struct blob tiff = make_tiff(kind & 1, kind & 2);
+        const size_t entry = kind & 2 ? 20 : 12, first = kind & 2 ? 24 : 10;
+        struct tiff_directory directory;
+        struct tiff_entry found;
+        assert_true(tiff_open_first(tiff.bytes, tiff.size, &directory));
+        assert_true(directory.big == (kind & 1) && directory.wide == ((kind & 2) != 0) && directory.next == 0);
+        assert_true(directory.count == TIFF_ENTRIES && tiff_start(&directory) == (kind & 2 ? 16 : 8));
+        assert_int_equal(tiff_end(&directory), tiff.size - 9);
+        assert_int_equal(tiff_find_number(&directory, TIFF_TAG_WIDTH, 5), 77);
+        assert_int_equal(tiff_find_number(&directory, TIFF_TAG_XMP, 5), 5);
+        assert_true(tiff_find(&directory, TIFF_TAG_HEIGHT, &found) && found.size == 9 && found.count == 9);
+        assert_string_equal((const char *)found.value, "a text");
+        assert_false(tiff_find(&directory, TIFF_TAG_BITS, &found)); /* of an unknown type */
+        assert_int_equal(found.size, 0);
+        /* Cut at each byte: only a damaged block has the entries that are there, and values in it. */
+        for (size_t size = tiff.size - 1; size > 0; size--) {
+            const size_t entries = size < first ? 0 : (size - first) / entry;
+            const bool is_whole = entries >= TIFF_ENTRIES;
+            assert_true(size < 8 || tiff_open_first(tiff.bytes, size, &directory) == is_whole);
+            tiff_open_damaged(tiff.bytes, size, &directory);
+            assert_true(directory.is_cut == !is_whole);
+            assert_int_equal(directory.count, is_whole ? TIFF_ENTRIES : entries);
+            assert_int_equal(tiff_find_number(&directory, TIFF_TAG_WIDTH, 5), entries > 0 ? 77 : 5);
+            assert_false(tiff_find(&directory, TIFF_TAG_HEIGHT, &found));
+            assert_int_equal(entries > 1 ? found.size : 9, 9); /* known, but not there */
+        }
+        blob_free(&tiff);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_pnm_headers),
         cmocka_unit_test(test_inflate),
         cmocka_unit_test(test_index_of_pictures),
+        cmocka_unit_test(test_tiff_directories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
