@@ -17,7 +17,7 @@ import tempfile
 ROOMS = ["main.c", "app", "library", "compare", "batch", "bench", "pipeline", "variants", "cpu", "kernels", "codec", "metadata",
          "jpeg", "png", "container", "plan", "filter", "image", "archive", "base"]
 # A library inside the house: what includes its other headers is a part of it.
-HEADERS = {"jpeg": ("jpeg/jpeg.h", "kernels")}
+HEADERS = {"jpeg": ("jpeg/jpeg.h", "kernels"), "png": ("png/png.h", "kernels")}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -69,6 +69,7 @@ def self_test(root):
         ("src/batch/planted.c", '#include "batch.h"\n', '"batch.h" does not begin with a room'),
         ("src/app/planted.c", '#include "../base/error.h"\n', '"../base/error.h" does not begin with a room'),
         ("src/codec/planted.c", '#include "jpeg/lookup.h"\n', 'include "jpeg/jpeg.h" only'),
+        ("src/pipeline/planted.c", '#include "png/inflate.h"\n', 'include "png/png.h" only'),
         ("src/attic/planted.c", "int planted;\n", "attic is not a room"),
         ("src/planted.c", "int planted;\n", "planted.c is not a room"),
     ]

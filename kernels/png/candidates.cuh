@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The candidates of places: for each, the latest place before it with the same hash and the same bytes (step 5 of
- * png/deflate.h). */
+ * png/rules.h). */
 #ifndef GPUCONV_PNG_CANDIDATES_CUH
 #define GPUCONV_PNG_CANDIDATES_CUH
 

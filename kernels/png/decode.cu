@@ -11,7 +11,7 @@
 #include "kernels/png/adler.cuh"
 #include "kernels/png/lanes.cuh"
 #include "kernels/png/workspace.cuh"
-#include "png/filter.h"
+#include "png/png.h"
 
 namespace
 {

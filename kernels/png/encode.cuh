@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between the two files of the encoder. png/deflate.h defines what it writes, and counts the steps that the comments
+ * Between the two files of the encoder. png/rules.h defines what it writes, and counts the steps that the comments
  * here name. */
 #ifndef GPUCONV_PNG_ENCODE_CUH
 #define GPUCONV_PNG_ENCODE_CUH
@@ -8,8 +8,7 @@
 #include "kernels/png/lanes.cuh"
 #include "kernels/shared/conv.cuh"
 #include "png/codes.h"
-#include "png/deflate.h"
-#include "png/filter.h"
+#include "png/png.h"
 
 constexpr int threads = 256, warps = threads / 32; /* of a block, but for some kernels */
 constexpr uint32_t each_byte = 0x01010101;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * The C interface of PNG on a GPU: the stream of a file becomes samples in device memory, and samples become a stream.
- * Only compressed bytes cross the bus. The encoder writes the bytes that png/deflate.h defines, as the CPU does. A
+ * Only compressed bytes cross the bus. The encoder writes the bytes that png/rules.h defines, as the CPU does. A
  * build without CUDA has none of these functions. */
 #ifndef GPUCONV_DEVICE_PNG_H
 #define GPUCONV_DEVICE_PNG_H
 
 #include "image/image.h"
 #include "kernels/device/device.h"
-#include "png/layout.h"
+#include "png/png.h"
 
 #ifdef __cplusplus
 extern "C" {

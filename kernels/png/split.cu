@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the repetitions of each block are: steps 1 to 8 of png/deflate.h. Both kernels have a block of threads for each
+ * Where the repetitions of each block are: steps 1 to 8 of png/rules.h. Both kernels have a block of threads for each
  * block of bytes. */
 #include "kernels/png/candidates.cuh"
 #include "kernels/png/encode.cuh"

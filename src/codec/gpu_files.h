@@ -7,7 +7,7 @@
 #include "codec/codec.h"
 #include "container/png.h"
 #include "jpeg/jpeg.h"
-#include "png/layout.h"
+#include "png/png.h"
 
 /* Find the scan of a file whose reader is chosen. SCAN points into the file. Returns the codec that decodes such a scan
  * to the same samples, or NULL if a GPU cannot read this file. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes of the rows of a PNG, inflated from first to last: by one thread, from one IDAT chunk after the other, or by
- * several threads, from the joined data of all IDAT chunks. Both ways have the same bytes and errors. */
+ * The bytes of the rows of a PNG, inflated from first to last: by one thread, from one IDAT chunk after the other, or
+ * by several threads, from the joined data of all IDAT chunks. Both ways have the same bytes and errors. */
 #include "codec/png_picture.h"
 
 #include "base/parallel.h"
-#include "png/inflate_parts.h"
-#include "png/inflate_stream.h"
+#include "png/png.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

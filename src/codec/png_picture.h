@@ -8,8 +8,7 @@
 #include "codec/codec_internal.h"
 #include "container/png.h"
 #include "container/zlib.h"
-#include "png/filter.h"
-#include "png/layout.h"
+#include "png/png.h"
 
 /* The contents of a file, apart from the samples. */
 struct png_picture {

@@ -11,14 +11,15 @@
 
 /* ---- Row by row: fetching inflates rows and their filters; reading undoes the filters and makes samples ---- */
 
-/* Several threads undo the row filters of 8- and 16-bit samples: each of other rows, from left to right. A row depends
- * on the one above it, so a thread waits with each of these columns until the rows above are undone there. */
+/* Several threads undo the row filters of 8- and 16-bit samples. Each thread has its own rows, and goes from left to
+ * right. A row depends on the one above it, so a thread waits with each of these columns until the rows above are undone
+ * there. */
 enum { COLUMNS = 8, COLUMN_PIXELS_MIN = 64 };
 
-/* What lies between rows that different threads read. The rows of each call have one; it is used again when all threads
- * are done with it. */
-struct png_seam {
-    uint8_t *above, *waste; /* a row each: the one above them, and png_unfilter_columns' memory */
+/* The row that two threads share: the last one of the upper thread, above the first one of the lower thread. Each call
+ * has one, which is used again when all threads are done with it. */
+struct png_shared_row {
+    uint8_t *above, *scratch_row; /* the row itself, and memory for png_unfilter_columns */
 };
 
 /* Two threads may fetch and read at the same time, so a field is either constant or of one of them. */
@@ -35,7 +36,7 @@ struct png_reader {
     pthread_cond_t changed;
     int undone[COLUMNS]; /* rows in each column */
     size_t calls;        /* that have begun */
-    struct png_seam seams[CODEC_READERS + 1];
+    struct png_shared_row shared_rows[CODEC_READERS + 1];
     uint8_t scratch[];
 };
 
@@ -118,13 +119,13 @@ static bool read_columns(void *context, int first, int rows, const struct rows *
                  count = (size_t)rows;
     (void)error;
     wait_for_rows(state, 0, first);
-    const struct png_seam *seam = &state->seams[state->calls % (CODEC_READERS + 1)];
-    const struct png_seam *next = &state->seams[++state->calls % (CODEC_READERS + 1)];
+    const struct png_shared_row *shared_row = &state->shared_rows[state->calls % (CODEC_READERS + 1)];
+    const struct png_shared_row *next = &state->shared_rows[++state->calls % (CODEC_READERS + 1)];
     for (int i = 0; i < COLUMNS; i++) {
         const size_t from = (size_t)i * width / COLUMNS * pixel, to = ((size_t)i + 1) * width / COLUMNS * pixel;
         const struct png_columns columns = {.size = size, .pixel = pixel, .first = from, .last = to};
         wait_for_rows(state, i, first);
-        png_unfilter_columns(raw->data, count, seam->above, &columns, samples, seam->waste);
+        png_unfilter_columns(raw->data, count, shared_row->above, &columns, samples, shared_row->scratch_row);
         memcpy(next->above + from, samples + (count - 1) * size + from, to - from);
         note_rows(state, i, first + rows);
     }
@@ -151,8 +152,8 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
     png_picture_read(&reader->input, &picture);
     const struct png_layout *layout = &picture.layout;
     const size_t row_bytes = png_row_bytes(layout, (size_t)layout->width);
-    const size_t seams = 2 * (CODEC_READERS + 1) * row_bytes, scratch = png_scratch_bytes(row_bytes);
-    struct png_reader *state = calloc(1, sizeof *state + (seams > scratch ? seams : scratch));
+    const size_t shared_rows = 2 * (CODEC_READERS + 1) * row_bytes, scratch = png_scratch_bytes(row_bytes);
+    struct png_reader *state = calloc(1, sizeof *state + (shared_rows > scratch ? shared_rows : scratch));
     reader->source.raw_bytes = row_bytes + 1;
     reader->source.fetch = fetch_rows;
     reader->source.read = read_rows;
@@ -168,8 +169,8 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
     pthread_mutex_init(&state->mutex, NULL);
     pthread_cond_init(&state->changed, NULL);
     for (size_t i = 0; i < CODEC_READERS + 1; i++)
-        state->seams[i] =
-            (struct png_seam){state->scratch + 2 * i * row_bytes, state->scratch + (2 * i + 1) * row_bytes};
+        state->shared_rows[i] =
+            (struct png_shared_row){state->scratch + 2 * i * row_bytes, state->scratch + (2 * i + 1) * row_bytes};
     allow_readers(state, &reader->source);
     state->inflater = png_inflate_open(&state->input, &state->picture, state->left, error);
     if (state->inflater == NULL)

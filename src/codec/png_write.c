@@ -9,7 +9,7 @@
 #include "codec/png_picture.h"
 #include "container/png.h"
 #include "container/zlib.h"
-#include "png/deflate.h"
+#include "png/png.h"
 
 #include <assert.h>
 #include <libdeflate.h>

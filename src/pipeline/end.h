@@ -8,7 +8,7 @@
 #include "image/image.h"
 #include "image/rows.h"
 #include "jpeg/jpeg.h"
-#include "png/layout.h"
+#include "png/png.h"
 
 #include <stddef.h>
 #include <stdint.h>

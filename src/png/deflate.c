@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The blocks of a band. codes.h has their codes, and deflate_loops.c what takes time for each byte. */
-#include "png/deflate.h"
+#include "png/png.h"
 
-#include "png/filter.h"
 #include "png/loops.h"
 
 #include <stdlib.h>
@@ -29,21 +28,21 @@ struct deflate_workspace *deflate_workspace_new(void)
 #endif
     };
     enum instruction_set set;
-    struct deflate_workspace *work = malloc(sizeof *work);
+    struct deflate_workspace *workspace = malloc(sizeof *workspace);
     instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
 #ifdef __x86_64__
     if (set == SET_VNNI && !__builtin_cpu_supports("avx512vbmi2")) /* the first processors with VNNI */
         set = SET_AVX512;
 #endif
-    if (work != NULL)
-        work->loops = all[set];
-    return work;
+    if (workspace != NULL)
+        workspace->loops = all[set];
+    return workspace;
 }
 
-void png_filter(const struct deflate_workspace *work, const uint8_t *row, const uint8_t *above, size_t size,
+void png_filter(const struct deflate_workspace *workspace, const uint8_t *row, const uint8_t *above, size_t size,
                 size_t pixel, uint8_t *out)
 {
-    work->loops->filter(row, above, size, pixel, out);
+    workspace->loops->filter(row, above, size, pixel, out);
 }
 
 /* ---- Blocks ---- */
@@ -59,7 +58,7 @@ static void write_stored(const uint8_t *bytes, size_t size, bool last, struct de
     out->next += size;
 }
 
-size_t deflate_band(struct deflate_workspace *work, const uint8_t *bytes, size_t size, size_t pixel, bool last,
+size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t pixel, bool last,
                     uint8_t *to)
 {
     struct deflate_writer out = {.next = to};
@@ -67,11 +66,11 @@ size_t deflate_band(struct deflate_workspace *work, const uint8_t *bytes, size_t
         struct deflate_codes codes;
         end = size - start < DEFLATE_BLOCK ? size : start + DEFLATE_BLOCK;
         const bool final = last && end == size;
-        work->loops->split(work, bytes + start, end - start, start, pixel);
-        if (deflate_make_codes(&work->uses, &codes) < 8 * (uint64_t)(end - start)) {
+        workspace->loops->split(workspace, bytes + start, end - start, start, pixel);
+        if (deflate_make_codes(&workspace->uses, &codes) < 8 * (uint64_t)(end - start)) {
             deflate_write_description(&codes, final, &out);
-            deflate_set_tables(&work->tables, &codes, 0, 1);
-            work->loops->write(work, bytes + start, &out);
+            deflate_set_tables(&workspace->tables, &codes, 0, 1);
+            workspace->loops->write(workspace, bytes + start, &out);
         } else {
             write_stored(bytes + start, end - start, final, &out);
         }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of the deflate, compiled once for each instruction set. deflate.h defines what they do. */
+ * The inner loops of the deflate, compiled once for each instruction set. rules.h defines what they do. */
 #include "png/loops.h"
 
 #include "base/bytes.h"
 #include "base/vector/vector.h"
-#include "png/filter.h"
+#include "png/png.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
  *
  * The undoing of row filters. One plain loop is compiled for several instruction sets if the loader can choose one
  * (base/clones.h). */
-#include "png/filter.h"
+#include "png/png.h"
 
 #include "base/clones.h"
 #include "base/inline.h"
@@ -143,10 +143,10 @@ INLINE void run_wave(const struct wave *from, size_t cell)
         step(&wave, at, cell, false);
 }
 
-/* Undo COUNT rows at once, at most as many as there are cells. The missing rows repeat the last one to WASTE. */
+/* Undo COUNT rows at once, at most as many as there are cells. The missing rows repeat the last one to SCRATCH_ROW. */
 CLONES
 static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, const struct png_columns *columns,
-                      uint8_t *out, uint8_t *waste)
+                      uint8_t *out, uint8_t *scratch_row)
 {
     const size_t pixel = columns->pixel, first = columns->first, cell = pixel <= 4 ? 4 : 8;
     struct wave wave = {.above = above + first, .size = columns->last - first, .pixel = pixel};
@@ -164,7 +164,7 @@ static void undo_rows(const uint8_t *raw, size_t count, const uint8_t *above, co
         memset(&bytes[3][k * cell % LANES], from[0] == PNG_AVERAGE ? 255 : 0, cell);
         memcpy(use, bytes, sizeof bytes);
         wave.in[k] = from + 1 + first;
-        wave.out[k] = k < count ? out + k * columns->size + first : waste;
+        wave.out[k] = k < count ? out + k * columns->size + first : scratch_row;
         if (first > 0)
             memcpy((uint8_t *)wave.left + k * cell, out + row * columns->size + first - pixel, pixel);
     }
@@ -203,7 +203,7 @@ static void undo_up(const uint8_t *restrict row, const uint8_t *restrict above, 
 }
 
 void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above, const struct png_columns *columns,
-                          uint8_t *out, uint8_t *waste)
+                          uint8_t *out, uint8_t *scratch_row)
 {
     const size_t max = columns->pixel <= 4 ? PNG_ROWS : PNG_ROWS / 2, size = columns->size;
     const size_t first = columns->first, count = columns->last - first;
@@ -216,7 +216,7 @@ void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above,
         else if (raw[0] == PNG_UP)
             undo_up(raw + 1 + first, above + first, count, out + first);
         else
-            undo_rows(raw, done = rows < max ? rows : max, above, columns, out, waste);
+            undo_rows(raw, done = rows < max ? rows : max, above, columns, out, scratch_row);
         raw += done * (size + 1);
         out += done * size;
         above = out - size;
@@ -224,7 +224,7 @@ void png_unfilter_columns(const uint8_t *raw, size_t rows, const uint8_t *above,
 }
 
 void png_unfilter(const uint8_t *raw, size_t rows, const uint8_t *above, size_t size, size_t pixel, uint8_t *out,
-                  uint8_t *waste)
+                  uint8_t *scratch_row)
 {
-    png_unfilter_columns(raw, rows, above, &(struct png_columns){size, pixel, 0, size}, out, waste);
+    png_unfilter_columns(raw, rows, above, &(struct png_columns){size, pixel, 0, size}, out, scratch_row);
 }

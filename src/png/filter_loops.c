@@ -4,7 +4,7 @@
 #include "png/loops.h"
 
 #include "base/vector/vector.h"
-#include "png/filter.h"
+#include "png/png.h"
 
 /* Filter a vector of ROW. The neighbour that is nearest to LEFT + ABOVE - CORNER is Paeth's prediction: filter.c, which
  * undoes filters, says why. */

@@ -11,8 +11,8 @@
  *   bits 26 to 28   how many literals there are
  *   bits 32 to 63   their bytes, the first one in the lowest bits
  *
- * An entry for distances has 32 bits, and the least distance from bit 16 on. It is 0 if a code is too long for the table,
- * or wrong. */
+ * An entry for distances has 32 bits, and the least distance from bit 16 on. It is 0 if a code is too long for the
+ * table, or wrong. */
 #include "png/inflate.h"
 
 #include "base/bytes.h"

@@ -14,7 +14,7 @@
  * with its own codes, or a block ends beyond it. If too many are missed, helpers give up.
  *
  * Parts from `current` up to the one before `joined` are in the chain, and not used up. */
-#include "png/inflate_parts.h"
+#include "png/png.h"
 
 #include "png/inflate.h"
 

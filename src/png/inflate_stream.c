@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "png/inflate_stream.h"
+#include "png/png.h"
 
 #include "png/inflate.h"
 

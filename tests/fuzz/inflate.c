@@ -5,7 +5,7 @@
  * same bytes. */
 #include "png/inflate.h"
 #include "base/random.h"
-#include "png/inflate_parts.h"
+#include "png/png.h"
 
 #include "fuzz.h"
 

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "codec/format.h"
 #include "codec/gpu_files.h"
-#include "png/filter.h"
+#include "png/png.h"
 #include "tests/lib/deflate_streams.h"
 
 #include <inttypes.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The deflate for PNG: bytes of many kinds and sizes, in bands, against libdeflate's inflation. */
-#include "png/deflate.h"
+#include "png/png.h"
 
 #include "base/vector/instruction_sets.h"
-#include "png/filter.h"
 
 #include <libdeflate.h>
 #include <setjmp.h>

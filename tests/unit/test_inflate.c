@@ -5,8 +5,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "png/inflate.h"
-#include "png/inflate_parts.h"
-#include "png/inflate_stream.h"
+#include "png/png.h"
 #include "tests/lib/deflate_streams.h"
 
 #include <setjmp.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * PNG's row filters: each is undone, and the choice is compared with sums counted here. */
-#include "png/filter.h"
-
-#include "png/deflate.h"
+#include "png/png.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
