@@ -114,7 +114,7 @@ static __device__ __forceinline__ void find_candidates(struct search &search, co
         __syncthreads();
         for (int i = (int)threadIdx.x; i < min(count - first, step_places); i += threads) {
             const int place = (int)(search.queue[i] & 0xffff), from = (int)(search.queue[i] >> 16) - 1;
-            if (from >= 0 && place - from <= WINDOW && load64(bytes + from) == load64(bytes + place))
+            if (from >= 0 && place - from <= DEFLATE_WINDOW && load64(bytes + from) == load64(bytes + place))
                 visit(place, from);
         }
     }

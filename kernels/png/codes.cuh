@@ -15,7 +15,7 @@ struct coding {
     uint32_t weights[DEFLATE_LITLENS]; /* in rising order: of the symbols, and then the lengths of their codes */
     unsigned lengths[CODE_MAX + 1];    /* the codes of each length */
     unsigned next[CODE_MAX + 1];       /* code of each length */
-    uint32_t third[PRECODES];          /* the uses of the third code */
+    uint32_t precode_uses[PRECODES];
     uint8_t described[DEFLATE_LITLENS + DEFLATE_DISTANCES];
     uint32_t description[description_words];
 };
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void make_code(struct coding &coding, const ui
 }
 
 /* Make the codes that describe the other two. */
-static __device__ __forceinline__ void make_third_code(struct coding &coding)
+static __device__ __forceinline__ void make_precode(struct coding &coding)
 {
     struct deflate_codes &codes = coding.codes;
     const int lane = (int)threadIdx.x;
@@ -140,15 +140,15 @@ static __device__ __forceinline__ void make_third_code(struct coding &coding)
     if (lane < distances)
         coding.described[litlens + lane] = (uint8_t)codes.distances[lane].length;
     if (lane < PRECODES)
-        coding.third[lane] = 0;
+        coding.precode_uses[lane] = 0;
     __syncwarp();
     if (lane == 0)
         codes.item_count = describe_codes(coding.described, litlens + distances, codes.items);
     __syncwarp();
     for (int i = lane; i < codes.item_count; i += 32)
-        atomicAdd(&coding.third[codes.items[i] & 31], 1u);
+        atomicAdd(&coding.precode_uses[codes.items[i] & 31], 1u);
     __syncwarp();
-    make_code(coding, coding.third, PRECODES, PRECODE_MAX, codes.precodes);
+    make_code(coding, coding.precode_uses, PRECODES, PRECODE_MAX, codes.precodes);
     while (codes.precodes[precode_at(precodes - 1)].length == 0)
         precodes--;
     if (lane == 0) {
@@ -164,18 +164,15 @@ static __device__ __forceinline__ unsigned describe(struct coding &coding, bool 
 {
     const struct deflate_codes &codes = coding.codes;
     const int lane = (int)threadIdx.x;
-    constexpr unsigned head_bits = 3 + 5 + 5 + 4;
     for (int i = lane; i < description_words; i += 32)
         coding.description[i] = 0;
     __syncwarp();
-    if (lane == 0) {
-        const unsigned counts = (unsigned)(codes.litlen_count - DEFLATE_LENGTH_FIRST) |
-                                (unsigned)(codes.distance_count - 1) << 5 | (unsigned)(codes.precode_count - 4) << 10;
-        put_bits(coding.description, 0, (last ? 1 : 0) | 2u << 1 | counts << 3, head_bits);
-    }
+    if (lane == 0)
+        put_bits(coding.description, 0, deflate_head(&codes, last), DEFLATE_HEAD_BITS);
     if (lane < codes.precode_count)
-        put_bits(coding.description, head_bits + 3 * (unsigned)lane, codes.precodes[precode_at(lane)].length, 3);
-    unsigned at = head_bits + 3 * (unsigned)codes.precode_count;
+        put_bits(coding.description, DEFLATE_HEAD_BITS + 3 * (unsigned)lane, codes.precodes[precode_at(lane)].length,
+                 3);
+    unsigned at = DEFLATE_HEAD_BITS + 3 * (unsigned)codes.precode_count;
     for (int first = 0; first < codes.item_count; first += 32) {
         unsigned value = 0, count = 0;
         if (first + lane < codes.item_count) {

@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct 
     __syncwarp();
     make_code(coding, coding.uses.litlens, DEFLATE_LITLENS, CODE_MAX, coding.codes.litlens);
     make_code(coding, coding.uses.distances, DEFLATE_DISTANCES, CODE_MAX, coding.codes.distances);
-    make_third_code(coding);
+    make_precode(coding);
     const unsigned description_bits = describe(coding, part.ends_stream), bits = description_bits + symbol_bits(coding);
     if (threadIdx.x == 0) {
         block.bits = bits;

@@ -36,7 +36,7 @@ struct block {
      * search of candidates keeps its list of places here. */
     uint32_t repetitions[DEFLATE_BLOCK / 2];
     uint8_t prices[DEFLATE_LITERALS];
-    uint32_t pays; /* does the block have other repetitions than runs? */
+    uint32_t has_repetitions; /* does the block have other repetitions than runs? */
     struct deflate_uses uses;
     struct deflate_tables tables;
     uint32_t is_stored;

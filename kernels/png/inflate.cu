@@ -27,16 +27,12 @@ constexpr int threads = 256;
 
 /* ---- Beginnings ---- */
 
-/* Not the last block, of type 2, neither count is 30 or 31 above its least, and 12 lengths of lengths or more: as
- * inflate_find in png/inflate.c. */
 __global__ void __launch_bounds__(threads) find_beginnings(const __grid_constant__ struct stream stream)
 {
     const uint64_t first = 32 * ((uint64_t)blockIdx.x * threads + threadIdx.x);
     if (first >= stream.bits)
         return;
-    const uint64_t b = bits_at(stream, first);
-    uint64_t found = ~b & ~(b >> 1) & (b >> 2) & ~(b >> 4 & b >> 5 & b >> 6 & b >> 7);
-    found &= ~(b >> 9 & b >> 10 & b >> 11 & b >> 12) & b >> 16 & 0xffffffffu;
+    uint64_t found = inflate_find_heads(bits_at(stream, first)) & 0xffffffffu;
     for (; found != 0; found &= found - 1) {
         const uint64_t at = first + (uint64_t)(__ffsll((long long)found) - 1);
         if (at + 17 >= stream.bits ||
@@ -190,18 +186,18 @@ template <typename T>
 __device__ __forceinline__ void move_window(const struct stream &stream, unsigned i, T *map)
 {
     const uint64_t end = stream.slices[i + 1].place, size = end - stream.slices[i].place;
-    const int stay = window - (int)min(size, (uint64_t)window);
-    T values[window / window_threads];
+    const int stay = DEFLATE_WINDOW - (int)min(size, (uint64_t)DEFLATE_WINDOW);
+    T values[DEFLATE_WINDOW / window_threads];
 #pragma unroll
-    for (int k = 0; k < window / window_threads; k++) {
+    for (int k = 0; k < DEFLATE_WINDOW / window_threads; k++) {
         const int at = k * window_threads + (int)threadIdx.x;
-        const uint32_t symbol =
-            at < stay ? marker + (uint32_t)(at + window - stay) : stream.symbols[end - (uint64_t)(window - at)];
-        values[k] = symbol < marker ? (T)symbol : map[symbol - marker];
+        const uint32_t symbol = at < stay ? INFLATE_MARKER + (uint32_t)(at + DEFLATE_WINDOW - stay)
+                                          : stream.symbols[end - (uint64_t)(DEFLATE_WINDOW - at)];
+        values[k] = symbol < INFLATE_MARKER ? (T)symbol : map[symbol - INFLATE_MARKER];
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < window / window_threads; k++)
+    for (int k = 0; k < DEFLATE_WINDOW / window_threads; k++)
         map[k * window_threads + (int)threadIdx.x] = values[k];
     __syncthreads();
 }
@@ -212,9 +208,9 @@ __global__ void __launch_bounds__(window_threads) map_groups(const __grid_consta
     if (is_given_up(stream))
         return;
     for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
-        uint16_t *map = stream.maps + (size_t)group * window;
-        for (int i = (int)threadIdx.x; i < window; i += window_threads)
-            map[i] = (uint16_t)(marker + i);
+        uint16_t *map = stream.maps + (size_t)group * DEFLATE_WINDOW;
+        for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
+            map[i] = (uint16_t)(INFLATE_MARKER + i);
         __syncthreads();
         for (unsigned i = group * group_slices; i < min((group + 1) * group_slices, stream.state->slices); i++)
             move_window(stream, i, map);
@@ -226,15 +222,15 @@ __global__ void __launch_bounds__(window_threads) join_groups(const __grid_const
 {
     if (is_given_up(stream))
         return;
-    for (int i = (int)threadIdx.x; i < window; i += window_threads)
+    for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
         stream.windows[i] = 0;
     __syncthreads();
     for (unsigned group = 1; group * group_slices < stream.state->slices; group++) {
-        const uint16_t *map = stream.maps + (size_t)(group - 1) * window;
-        const uint8_t *before = stream.windows + (size_t)(group - 1) * group_slices * window;
-        uint8_t *after = stream.windows + (size_t)group * group_slices * window;
-        for (int i = (int)threadIdx.x; i < window; i += window_threads)
-            after[i] = map[i] < marker ? (uint8_t)map[i] : before[map[i] - marker];
+        const uint16_t *map = stream.maps + (size_t)(group - 1) * DEFLATE_WINDOW;
+        const uint8_t *before = stream.windows + (size_t)(group - 1) * group_slices * DEFLATE_WINDOW;
+        uint8_t *after = stream.windows + (size_t)group * group_slices * DEFLATE_WINDOW;
+        for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
+            after[i] = map[i] < INFLATE_MARKER ? (uint8_t)map[i] : before[map[i] - INFLATE_MARKER];
         __syncthreads();
     }
 }
@@ -242,18 +238,18 @@ __global__ void __launch_bounds__(window_threads) join_groups(const __grid_const
 /* Set the window before each slice that does not begin a group. */
 __global__ void __launch_bounds__(window_threads) split_groups(const __grid_constant__ struct stream stream)
 {
-    __shared__ uint8_t bytes[window];
+    __shared__ uint8_t bytes[DEFLATE_WINDOW];
     if (is_given_up(stream))
         return;
     for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
-        uint8_t *windows = stream.windows + (size_t)group * group_slices * window;
-        for (int i = (int)threadIdx.x; i < window; i += window_threads)
+        uint8_t *windows = stream.windows + (size_t)group * group_slices * DEFLATE_WINDOW;
+        for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
             bytes[i] = windows[i];
         __syncthreads();
         for (unsigned i = group * group_slices + 1; i < min((group + 1) * group_slices, stream.state->slices); i++) {
             move_window(stream, i - 1, bytes);
-            windows += window;
-            for (int k = (int)threadIdx.x; k < window; k += window_threads)
+            windows += DEFLATE_WINDOW;
+            for (int k = (int)threadIdx.x; k < DEFLATE_WINDOW; k += window_threads)
                 windows[k] = bytes[k];
         }
         __syncthreads();
@@ -268,11 +264,11 @@ __global__ void __launch_bounds__(threads) resolve(const __grid_constant__ struc
     for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
         const uint64_t place = stream.slices[i].place, size = stream.slices[i + 1].place - place;
         const uint16_t *__restrict__ symbols = stream.symbols + place;
-        const uint8_t *__restrict__ before = stream.windows + (size_t)i * window;
+        const uint8_t *__restrict__ before = stream.windows + (size_t)i * DEFLATE_WINDOW;
         uint8_t *__restrict__ out = stream.out + place;
 #pragma unroll 8
         for (uint32_t k = threadIdx.x; k < size; k += threads)
-            out[k] = symbols[k] < marker ? (uint8_t)symbols[k] : before[symbols[k] - marker];
+            out[k] = symbols[k] < INFLATE_MARKER ? (uint8_t)symbols[k] : before[symbols[k] - INFLATE_MARKER];
     }
 }
 } // namespace
@@ -294,8 +290,8 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
         !device_buffer_reserve(device, &inflation->spans, spans * sizeof(struct span), error) ||
         !device_buffer_reserve(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
         !device_buffer_reserve(device, &inflation->symbols, expected * 2, error) ||
-        !device_buffer_reserve(device, &inflation->maps, groups * window * 2, error) ||
-        !device_buffer_reserve(device, &inflation->windows, slices * window, error) ||
+        !device_buffer_reserve(device, &inflation->maps, groups * DEFLATE_WINDOW * 2, error) ||
+        !device_buffer_reserve(device, &inflation->windows, slices * DEFLATE_WINDOW, error) ||
         !device_buffer_reserve(device, &inflation->state, sizeof(struct inflate_state), error) ||
         !device_fill(device, inflation->marks.bytes, 0, ranks * rank_words * 4, error) ||
         !device_fill(device, inflation->ranks.bytes, 0, (rank_blocks + 1) * 8, error) ||

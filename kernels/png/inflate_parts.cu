@@ -112,7 +112,7 @@ __device__ bool set_lengths(const struct stream &stream, struct code_lengths &co
     const int t = (int)threadIdx.x;
     if (type == 1) {
         for (int i = t; i < INFLATE_LITERALS + INFLATE_DISTANCES; i += threads)
-            span.lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : i < INFLATE_LITERALS ? 8 : 5;
+            span.lengths[i] = inflate_fixed_length(i);
     } else {
         if (t == 0) {
             uint64_t after = *bit;
@@ -437,7 +437,7 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
 constexpr int batch = 8 * threads, buffer_symbols = 12 * batch; /* symbols that are resolved together; of a span */
 /* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is
  * its distance less 1, as if it were a marker, until the repetition is resolved. */
-constexpr uint32_t placed = 256, unknown = marker - 1;
+constexpr uint32_t placed = 256, unknown = INFLATE_MARKER - 1;
 static_assert(placed + buffer_symbols <= unknown, "all places have a symbol");
 
 struct decoding {
@@ -472,7 +472,7 @@ __device__ __forceinline__ bool decode_piece(const struct codes &codes, struct d
                 continue;
         }
         const uint32_t place = work.at - first, count = min(work.rest, end - work.at);
-        shared.symbols[place] = (uint16_t)(marker | (work.distance - 1));
+        shared.symbols[place] = (uint16_t)(INFLATE_MARKER | (work.distance - 1));
         atomicOr(&shared.starts[place / 32], 1u << place % 32);
         work.at += count;
         work.rest -= count;
@@ -493,7 +493,7 @@ __device__ __forceinline__ int last_start(const struct decoding &shared, int i)
 /* The distance of the repetition that begins at START. That of the last one before BEGIN is BEFORE. */
 __device__ __forceinline__ int distance_at(const struct decoding &shared, int start, int begin, int before)
 {
-    return start < begin ? before : (shared.symbols[start] & (marker - 1)) + 1;
+    return start < begin ? before : (shared.symbols[start] & (INFLATE_MARKER - 1)) + 1;
 }
 
 /* The symbol at place I of the buffer, which begins at byte FIRST of SLICE. The places before BEGIN are resolved.
@@ -512,7 +512,8 @@ __device__ __forceinline__ uint32_t look_up(const struct stream &stream, const s
     const int64_t place = (int64_t)first + from;
     if ((int64_t)slice.place + place < 0)
         stream.state->status = INFLATE_BAD; /* before the stream */
-    return place >= 0 ? stream.symbols[slice.place + (uint64_t)place] : (uint32_t)(marker + window + (int)place);
+    return place >= 0 ? stream.symbols[slice.place + (uint64_t)place]
+                      : (uint32_t)(INFLATE_MARKER + DEFLATE_WINDOW + (int)place);
 }
 
 /* Resolve the repetitions of the COUNT symbols in the buffer, which begins at byte FIRST of SLICE. */
@@ -538,13 +539,13 @@ __device__ void resolve_buffer(const struct stream &stream, const struct slice &
 #pragma unroll
             for (int k = 0; k < batch / threads; k++) {
                 shared.symbols[begin + k * threads + t] = (uint16_t)symbols[k];
-                is_placed |= symbols[k] >= placed && symbols[k] < marker;
+                is_placed |= symbols[k] >= placed && symbols[k] < INFLATE_MARKER;
             }
             is_placed = __syncthreads_or(is_placed) != 0;
             if (is_placed) {
 #pragma unroll
                 for (int k = 0; k < batch / threads; k++)
-                    if (symbols[k] >= placed && symbols[k] < marker)
+                    if (symbols[k] >= placed && symbols[k] < INFLATE_MARKER)
                         symbols[k] = shared.symbols[symbols[k] - placed];
                 __syncthreads();
             }

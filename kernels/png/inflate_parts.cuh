@@ -15,8 +15,7 @@
 #define GROUP_SLICES 32
 #endif
 
-constexpr int window = 1 << 15, marker = 1 << 15; /* symbols from MARKER on are places in the window */
-constexpr int span_pieces = 128;                  /* a thread has a piece */
+constexpr int span_pieces = 128; /* a thread has a piece */
 constexpr uint32_t piece_bits = 1024;
 
 /* Where a thread begins. */
@@ -163,7 +162,7 @@ static __device__ bool read_lengths(const struct stream &stream, uint64_t *bit, 
         int count = 1, length = (int)symbol;
         *bit += own + extra;
         if (symbol >= 16) {
-            count = (symbol == 18 ? 11 : 3) + more;
+            count = precode_least(symbol) + more;
             if (symbol == 16 && i == 0)
                 return false;
             length = symbol == 16 ? codes.lengths[i - 1] : 0;
@@ -194,7 +193,7 @@ static __device__ __forceinline__ bool are_lengths_right(const struct code_lengt
     for (int i = 0; i < codes.distances; i++)
         count += distances[i] != 0;
     return unused_codes(codes.lengths, codes.literals) == 0 &&
-           (unused == 0 || (unused == 1 << (INFLATE_CODE_MAX - 1) && count == 1) || unused == 1 << INFLATE_CODE_MAX);
+           (inflate_accepts(unused, count) || unused == 1 << INFLATE_CODE_MAX);
 }
 
 /* Queue the kernels that measure all parts, and that decode all slices. (inflate_parts.cu) */

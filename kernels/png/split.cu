@@ -9,10 +9,10 @@ namespace
 {
 static_assert(threads == DEFLATE_LITERALS, "a thread has a price");
 
-/* The number of equal bytes at A and B, at most LIMIT. The first HASHED bytes are equal. */
+/* The number of equal bytes at A and B, at most LIMIT. The first DEFLATE_HASHED bytes are equal. */
 __device__ __forceinline__ int equal_length(const uint8_t *a, const uint8_t *b, int limit)
 {
-    int length = HASHED;
+    int length = DEFLATE_HASHED;
     for (; length + 8 <= limit; length += 8) {
         const uint64_t difference = load64(a + length) ^ load64(b + length);
         if (difference != 0)
@@ -162,7 +162,7 @@ struct marking {
  * read. */
 constexpr int words_before = 2, words_here = 8, words_after = 3;
 
-struct window {
+struct words {
     uint32_t words[words_before + words_here + words_after];
 
     __device__ __forceinline__ uint32_t at(int word) const
@@ -171,20 +171,20 @@ struct window {
     }
 };
 
-__device__ __forceinline__ struct window load_window(const uint8_t *bytes)
+__device__ __forceinline__ struct words load_words(const uint8_t *bytes)
 {
     constexpr int count = words_before + words_here + words_after;
-    struct window window;
+    struct words around;
     const uint32_t *from = (const uint32_t *)((uintptr_t)bytes & ~(uintptr_t)3) - words_before;
     const unsigned shift = 8 * (unsigned)((uintptr_t)bytes & 3);
     uint32_t low = from[0];
 #pragma unroll
     for (int i = 0; i < count; i++) {
         const uint32_t high = from[i + 1];
-        window.words[i] = __funnelshift_r(low, high, shift);
+        around.words[i] = __funnelshift_r(low, high, shift);
         low = high;
     }
-    return window;
+    return around;
 }
 
 /* The upper bits of 4 bytes, as 4 bits from bit 28 on. */
@@ -199,7 +199,7 @@ __device__ __forceinline__ uint32_t is_zero(uint32_t bytes)
     return ~(((bytes & 0x7f * each_byte) + 0x7f * each_byte) | bytes);
 }
 
-/* deflate_mix for 4 places, modulo SAMPLED. */
+/* deflate_mix for 4 places, modulo DEFLATE_SAMPLED. */
 __device__ __forceinline__ uint32_t mix_words(uint32_t first, uint32_t second, uint32_t third)
 {
     constexpr uint32_t mask = SAMPLE_BITS * each_byte; /* 3 times this and as much again fit in a byte */
@@ -216,14 +216,15 @@ __device__ __forceinline__ uint32_t mix_words(uint32_t first, uint32_t second, u
     return (3 * sum + first) & mask;
 }
 
-/* The magnitudes of 4 differences. Larger ones than 15 count as 15, which exceeds DEAR. */
+/* The magnitudes of 4 differences. Larger ones than 15 count as 15, which exceeds DEFLATE_DIFFERENCE_MIN. */
 __device__ __forceinline__ uint32_t small_magnitudes(uint32_t bytes)
 {
     const uint32_t sign = bytes >> 7 & each_byte, magnitude = (bytes ^ 255 * sign) + sign;
     const uint32_t large = (magnitude + 0x70 * each_byte) >> 7 & each_byte;
     return (magnitude & 0x0f * each_byte) | 15 * large;
 }
-static_assert(DEAR <= 15 && HASHED * 15 < 128, "sums of HASHED magnitudes fit in 7 bits");
+static_assert(DEFLATE_DIFFERENCE_MIN <= 15 && DEFLATE_HASHED * 15 < 128,
+              "sums of DEFLATE_HASHED magnitudes fit in 7 bits");
 
 /* The sums of two neighbours in steps of BYTES bytes, for 4 places. */
 __device__ __forceinline__ uint32_t sum_pairs(uint32_t first, uint32_t second, unsigned bytes)
@@ -235,27 +236,27 @@ __device__ __forceinline__ uint32_t sum_pairs(uint32_t first, uint32_t second, u
 __device__ __forceinline__ void mark_bytes(struct block &block, const struct part &part, int pixel)
 {
     for (int word = (int)threadIdx.x; word < set_words; word += threads) {
-        uint32_t near = 0, far = 0, sampled = 0;
+        uint32_t same_byte = 0, same_pixel = 0, sampled = 0;
         if (32 * word < part.size) {
-            const struct window window = load_window(part.bytes + 32 * word);
+            const struct words around = load_words(part.bytes + 32 * word);
 #pragma unroll
             for (int i = 0; i < words_here; i++) {
-                const uint32_t before = window.at(i - 1), here = window.at(i);
+                const uint32_t before = around.at(i - 1), here = around.at(i);
                 const uint32_t pixel_before = pixel > 4
-                                                  ? __funnelshift_r(window.at(i - 2), before, 0u - 8 * (unsigned)pixel)
+                                                  ? __funnelshift_r(around.at(i - 2), before, 0u - 8 * (unsigned)pixel)
                                                   : __funnelshift_r(before, here, 0u - 8 * (unsigned)pixel);
-                const uint32_t mixed = mix_words(here, window.at(i + 1), window.at(i + 2));
-                near = near >> 4 | upper_bits(is_zero(here ^ __funnelshift_r(before, here, 24)));
-                far = far >> 4 | upper_bits(is_zero(here ^ pixel_before));
+                const uint32_t mixed = mix_words(here, around.at(i + 1), around.at(i + 2));
+                same_byte = same_byte >> 4 | upper_bits(is_zero(here ^ __funnelshift_r(before, here, 24)));
+                same_pixel = same_pixel >> 4 | upper_bits(is_zero(here ^ pixel_before));
                 sampled = sampled >> 4 | upper_bits(is_zero(mixed ^ SAMPLE_VALUE * each_byte));
             }
             const bool is_first = part.before + word == 0;
-            near &= inside(word, part.size) & (is_first ? all_lanes << 1 : all_lanes);
-            far &= pixel > 1 ? inside(word, part.size) & (is_first ? all_lanes << pixel : all_lanes) : 0;
-            sampled &= inside(word, part.size - HASHED + 1);
+            same_byte &= inside(word, part.size) & (is_first ? all_lanes << 1 : all_lanes);
+            same_pixel &= pixel > 1 ? inside(word, part.size) & (is_first ? all_lanes << pixel : all_lanes) : 0;
+            sampled &= inside(word, part.size - DEFLATE_HASHED + 1);
         }
-        block.same[0][word] = near;
-        block.same[1][word] = far;
+        block.same[0][word] = same_byte;
+        block.same[1][word] = same_pixel;
         block.chosen[word] = sampled;
         block.begun[word] = 0;
     }
@@ -267,11 +268,11 @@ __device__ __forceinline__ void choose_hashed(struct block &block, const struct 
     for (int word = (int)threadIdx.x; word < set_words; word += threads) {
         uint32_t hashed = 0;
         if (32 * word < part.size) {
-            const struct window window = load_window(part.bytes + 32 * word);
+            const struct words around = load_words(part.bytes + 32 * word);
             uint32_t sums[words_here + words_after];
 #pragma unroll
             for (int i = 0; i < words_here + words_after; i++)
-                sums[i] = small_magnitudes(window.at(i));
+                sums[i] = small_magnitudes(around.at(i));
 #pragma unroll
             for (int i = 0; i < words_here + 2; i++)
                 sums[i] = sum_pairs(sums[i], sums[i + 1], 1);
@@ -280,12 +281,13 @@ __device__ __forceinline__ void choose_hashed(struct block &block, const struct 
                 sums[i] = sum_pairs(sums[i], sums[i + 1], 2);
 #pragma unroll
             for (int i = 0; i < words_here; i++) {
-                const uint32_t mixed = mix_words(window.at(i), window.at(i + 1), window.at(i + 2));
+                const uint32_t mixed = mix_words(around.at(i), around.at(i + 1), around.at(i + 2));
                 const uint32_t is_quarter = is_zero((mixed ^ QUARTER_VALUE * each_byte) & QUARTER_BITS * each_byte);
-                hashed = hashed >> 4 | upper_bits(is_quarter | (sums[i] + sums[i + 1] + (128 - DEAR) * each_byte));
+                hashed = hashed >> 4 |
+                         upper_bits(is_quarter | (sums[i] + sums[i + 1] + (128 - DEFLATE_DIFFERENCE_MIN) * each_byte));
             }
         }
-        block.chosen[word] = hashed & inside(word, part.size - HASHED + 1);
+        block.chosen[word] = hashed & inside(word, part.size - DEFLATE_HASHED + 1);
     }
 }
 
@@ -329,7 +331,7 @@ __global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct p
     struct block &block = picture.work[blockIdx.x];
     const struct part part = part_of(picture, (int)blockIdx.x);
     mark_bytes(block, part, picture.pixel);
-    find_runs(block, LONG_RUN, block.uncounted);
+    find_runs(block, DEFLATE_LONG_RUN, block.uncounted);
     price_literals(marking, block, part);
     find_runs(block, deflate_least_run(marking.lowest), block.runs);
     for (int word = (int)threadIdx.x; word < set_words; word += threads)
@@ -342,10 +344,10 @@ __global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct p
                     [&](int place, int from) { saved += sample_gain(block, marking.prices, part, place, from); });
     atomicAdd(&marking.saved, saved);
     __syncthreads();
-    const bool pays = deflate_pays(marking.saved, marking.price, marking.total, (uint64_t)part.size);
+    const bool has_repetitions = deflate_saves_enough(marking.saved, marking.price, marking.total, (uint64_t)part.size);
     if (threadIdx.x == 0)
-        block.pays = pays;
-    if (pays)
+        block.has_repetitions = has_repetitions;
+    if (has_repetitions)
         choose_hashed(block, part);
 }
 
@@ -376,7 +378,7 @@ struct walk {
     struct part part;
     const struct walking *shared;
     int pixel;
-    bool pays;
+    bool has_repetitions;
     int first, end;          /* of the segment */
     struct repetition early; /* the one that begins before the segment */
     int literal, after;      /* the first byte that no repetition has, before and after the walk */
@@ -422,7 +424,7 @@ __device__ __forceinline__ struct repetition next_repetition(const struct walk &
     const struct block &block = *walk.block;
     const int run = find_next(block.starts, at, walk.end);
     int distance = 0, end = 0; /* of equal bytes that do not save any: their other places do not either */
-    for (int place = at; walk.pays && (place = find_next(block.chosen, place, run)) < run; place++) {
+    for (int place = at; walk.has_repetitions && (place = find_next(block.chosen, place, run)) < run; place++) {
         const int from = block.candidates[place];
         if (place < end && place - from == distance)
             continue;
@@ -567,14 +569,14 @@ __global__ void __launch_bounds__(threads, walks_at_once) walk_blocks(const __gr
     const int t = (int)threadIdx.x;
     struct block &block = picture.work[blockIdx.x];
     const struct part part = part_of(picture, (int)blockIdx.x);
-    const bool pays = block.pays != 0;
+    const bool has_repetitions = block.has_repetitions != 0;
     walking.prices[t] = block.prices[t];
     for (int i = t; i < (int)(sizeof walking.uses / 4); i += threads) {
         uint32_t *const uses = (uint32_t *)&walking.uses;
         uses[i] = i < DEFLATE_LITERALS ? block.uses.litlens[i] : i == DEFLATE_END;
     }
     __syncthreads();
-    if (pays) {
+    if (has_repetitions) {
         uint16_t *const places = (uint16_t *)block.repetitions;
         const int count = list_places(walking.search, block.chosen, places);
         find_candidates(walking.search, part.bytes, places, count, [&](int place, int from) {
@@ -586,14 +588,14 @@ __global__ void __launch_bounds__(threads, walks_at_once) walk_blocks(const __gr
     }
     find_broken(walking, block);
     const int segment = ((part.size - 1) / (32 * threads) + 1) * 32;
-    struct walk walk = {&block, part, &walking, picture.pixel, pays};
+    struct walk walk = {&block, part, &walking, picture.pixel, has_repetitions};
     walk.first = min(t * segment, part.size);
     walk.end = min(walk.first + segment, part.size);
     walk_segment(walk, walk.first, true);
     for (;;) {
         walking.after[t] = walk.after;
         __syncthreads();
-        const int right = t == 0 ? 0 : pays ? walking.after[t - 1] : max(walking.after[t - 1], walk.first);
+        const int right = t == 0 ? 0 : has_repetitions ? walking.after[t - 1] : max(walking.after[t - 1], walk.first);
         if (!__syncthreads_or(right != walk.literal))
             break;
         if (right != walk.literal)

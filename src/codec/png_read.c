@@ -12,8 +12,8 @@
 /* ---- Row by row: fetching inflates rows and their filters; reading undoes the filters and makes samples ---- */
 
 /* Several threads undo the row filters of 8- and 16-bit samples. Each thread has its own rows, and goes from left to
- * right. A row depends on the one above it, so a thread waits with each of these columns until the rows above are undone
- * there. */
+ * right. A row depends on the one above it, so a thread waits with each of these columns until the rows above are
+ * undone there. */
 enum { COLUMNS = 8, COLUMN_PIXELS_MIN = 64 };
 
 /* The row that two threads share: the last one of the upper thread, above the first one of the lower thread. Each call

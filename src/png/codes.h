@@ -15,7 +15,7 @@
 
 /* With codes of at most 12 bits, four literals and the bits of an unfinished byte fit in 64 bits: 4 x 12 + 7. A length
  * and a distance with their extra bits fit too: 12 + 5 + 12 + 13 + 7. */
-enum { CODE_MAX = 12 };
+enum { CODE_MAX = 12, DEFLATE_HEAD_BITS = 3 + 5 + 5 + 4 };
 
 /* How often a block has each symbol. */
 struct deflate_uses {
@@ -232,7 +232,7 @@ static inline HOST_DEVICE int describe_codes(const uint8_t *lengths, int count, 
 static inline uint64_t deflate_make_codes(const struct deflate_uses *uses, struct deflate_codes *codes)
 {
     uint8_t lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES];
-    uint32_t third[PRECODES] = {0};
+    uint32_t precode_uses[PRECODES] = {0};
     uint64_t cost;
     code_make(uses->litlens, DEFLATE_LITLENS, CODE_MAX, codes->litlens);
     code_make(uses->distances, DEFLATE_DISTANCES, CODE_MAX, codes->distances);
@@ -246,50 +246,50 @@ static inline uint64_t deflate_make_codes(const struct deflate_uses *uses, struc
         lengths[codes->litlen_count + i] = (uint8_t)codes->distances[i].length;
     codes->item_count = describe_codes(lengths, codes->litlen_count + codes->distance_count, codes->items);
     for (int i = 0; i < codes->item_count; i++)
-        third[codes->items[i] & 31]++;
-    code_make(third, PRECODES, PRECODE_MAX, codes->precodes);
+        precode_uses[codes->items[i] & 31]++;
+    code_make(precode_uses, PRECODES, PRECODE_MAX, codes->precodes);
     for (codes->precode_count = PRECODES; codes->precodes[precode_at(codes->precode_count - 1)].length == 0;)
         codes->precode_count--;
 
-    cost = 3 + 5 + 5 + 4 + 3 * (uint64_t)codes->precode_count + code_cost(third, codes->precodes, PRECODES);
+    cost = DEFLATE_HEAD_BITS + 3 * (uint64_t)codes->precode_count + code_cost(precode_uses, codes->precodes, PRECODES);
     for (int i = 0; i < PRECODES; i++)
-        cost += (uint64_t)third[i] * precode_extra((unsigned)i);
+        cost += (uint64_t)precode_uses[i] * precode_extra((unsigned)i);
     cost += code_cost(uses->litlens, codes->litlens, DEFLATE_LITLENS);
     cost += code_cost(uses->distances, codes->distances, DEFLATE_DISTANCES);
     for (unsigned i = 0; i < LENGTH_LAST; i++)
-        cost += (uint64_t)uses->litlens[DEFLATE_LENGTH_FIRST + i] * deflate_extra(i, LENGTH_STEPS);
+        cost += (uint64_t)uses->litlens[DEFLATE_LENGTH_FIRST + i] * deflate_length_extra(i);
     for (unsigned i = 0; i < DEFLATE_DISTANCES; i++)
         cost += (uint64_t)uses->distances[i] * deflate_extra(i, DISTANCE_STEPS);
     return cost;
 }
 
-static inline void write_code(struct deflate_writer *out, struct deflate_code code)
+/* The head of a block with codes of its own: three bits for its type, and three counts. */
+static inline HOST_DEVICE unsigned deflate_head(const struct deflate_codes *codes, bool last)
 {
-    deflate_put(out, code.bits, code.length);
-}
-
-static inline void deflate_write_description(const struct deflate_codes *codes, bool last, struct deflate_writer *out)
-{
-    deflate_put(out, last | 2u << 1, 3); /* a block with codes of its own */
-    deflate_put(out, (uint64_t)(codes->litlen_count - DEFLATE_LENGTH_FIRST), 5);
-    deflate_put(out, (uint64_t)(codes->distance_count - 1), 5);
-    deflate_put(out, (uint64_t)(codes->precode_count - 4), 4);
-    deflate_flush(out);
-    for (int i = 0; i < codes->precode_count; i++) {
-        deflate_put(out, codes->precodes[precode_at(i)].length, 3);
-        deflate_flush(out);
-    }
-    for (int i = 0; i < codes->item_count; i++) {
-        write_code(out, codes->precodes[codes->items[i] & 31]);
-        deflate_put(out, codes->items[i] >> 5, precode_extra(codes->items[i] & 31));
-        deflate_flush(out);
-    }
+    const unsigned counts = (unsigned)(codes->litlen_count - DEFLATE_LENGTH_FIRST) |
+                            (unsigned)(codes->distance_count - 1) << 5 | (unsigned)(codes->precode_count - 4) << 10;
+    return (last ? 1 : 0) | 2u << 1 | counts << 3;
 }
 
 /* A code's bits, and EXTRA above them. */
 static inline HOST_DEVICE uint32_t table_entry(struct deflate_code code, unsigned extra, unsigned extra_bits)
 {
     return (code.bits | extra << code.length) << 8 | (code.length + extra_bits);
+}
+
+static inline void deflate_write_description(const struct deflate_codes *codes, bool last, struct deflate_writer *out)
+{
+    deflate_put(out, deflate_head(codes, last), DEFLATE_HEAD_BITS);
+    deflate_flush(out);
+    for (int i = 0; i < codes->precode_count; i++) {
+        deflate_put(out, codes->precodes[precode_at(i)].length, 3);
+        deflate_flush(out);
+    }
+    for (int i = 0; i < codes->item_count; i++) {
+        const unsigned symbol = codes->items[i] & 31, extra = codes->items[i] >> 5;
+        deflate_put_code(out, table_entry(codes->precodes[symbol], extra, precode_extra(symbol)));
+        deflate_flush(out);
+    }
 }
 
 /* Set the entries FIRST, FIRST + STEP and so on of each table. */
@@ -300,7 +300,7 @@ static inline HOST_DEVICE void deflate_set_tables(struct deflate_tables *tables,
         tables->literals[i] = table_entry(codes->litlens[i], 0, 0);
     for (unsigned length = first; length <= DEFLATE_LENGTH_MAX; length += step) {
         const unsigned symbol = length < DEFLATE_LENGTH_MIN ? 0 : deflate_length_symbol(length);
-        const unsigned extra = symbol == LENGTH_LAST ? 0 : deflate_extra(symbol, LENGTH_STEPS);
+        const unsigned extra = deflate_length_extra(symbol);
         tables->lengths[length] = table_entry(codes->litlens[DEFLATE_LENGTH_FIRST + symbol],
                                               (length - DEFLATE_LENGTH_MIN) & ((1u << extra) - 1), extra);
     }

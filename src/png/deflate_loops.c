@@ -88,8 +88,8 @@ static void find_runs(struct deflate_workspace *work, size_t words, unsigned lea
 
 INLINE uchars mix_uchars(const uint8_t *bytes)
 {
-    uchars sum = load_uchars(bytes + HASHED - 1);
-    for (int i = HASHED - 2; i >= 0; i--)
+    uchars sum = load_uchars(bytes + DEFLATE_HASHED - 1);
+    for (int i = DEFLATE_HASHED - 2; i >= 0; i--)
         sum = sum + sum + sum + load_uchars(bytes + i);
     return sum;
 }
@@ -104,7 +104,7 @@ static void mark_places(struct deflate_workspace *work, const uint8_t *block, si
         const size_t place = before + at + i;
         same[0] = same[0] << 1 | (place > 0 && byte[0] == byte[-1]);
         same[1] = same[1] << 1 | (pixel > 1 && place >= pixel && byte[0] == *(byte - pixel));
-        sampled = sampled << 1 | (at + i + HASHED <= size && deflate_is_sampled(byte));
+        sampled = sampled << 1 | (at + i + DEFLATE_HASHED <= size && deflate_is_sampled(byte));
     }
     work->same[0][at / DEFLATE_WORD] = same[0];
     work->same[1][at / DEFLATE_WORD] = same[1];
@@ -116,7 +116,7 @@ static void mark(struct deflate_workspace *work, const uint8_t *block, size_t si
 {
     size_t at = 0;
     for (; at < size; at += DEFLATE_WORD) {
-        if (before + at < PNG_PIXEL_MAX || at + DEFLATE_WORD + HASHED > size) {
+        if (before + at < PNG_PIXEL_MAX || at + DEFLATE_WORD + DEFLATE_HASHED > size) {
             const size_t left = size - at;
             mark_places(work, block, at, left < DEFLATE_WORD ? left : DEFLATE_WORD, size, before, pixel);
             continue;
@@ -141,19 +141,19 @@ static void choose_hashed(struct deflate_workspace *work, const uint8_t *block, 
 {
     for (size_t at = 0; at < size; at += DEFLATE_WORD) {
         uint64_t hashed = 0;
-        if (at + DEFLATE_WORD + HASHED > size) {
-            for (size_t i = 0; i < DEFLATE_WORD && at + i + HASHED <= size; i++)
+        if (at + DEFLATE_WORD + DEFLATE_HASHED > size) {
+            for (size_t i = 0; i < DEFLATE_WORD && at + i + DEFLATE_HASHED <= size; i++)
                 hashed |= (uint64_t)deflate_is_hashed(block + at + i) << i;
         } else {
             for (size_t i = 0; i < DEFLATE_WORD; i += VECTOR) {
                 const uint8_t *bytes = block + at + i;
                 uchars sum = {0};
-                for (int k = 0; k < HASHED; k++) {
+                for (int k = 0; k < DEFLATE_HASHED; k++) {
                     const uchars value = load_uchars(bytes + k);
-                    sum += smaller_uchars(smaller_uchars(value, -value), DIFFERENCE_MAX - (uchars){0});
+                    sum += smaller_uchars(smaller_uchars(value, -value), DEFLATE_DIFFERENCE_MAX - (uchars){0});
                 }
-                const uchars dear = DEAR - (uchars){0};
-                hashed |= (equal_uchars(smaller_uchars(sum, dear), dear) |
+                const uchars least = DEFLATE_DIFFERENCE_MIN - (uchars){0};
+                hashed |= (equal_uchars(smaller_uchars(sum, least), least) |
                            equal_uchars(mix_uchars(bytes) & QUARTER_BITS, QUARTER_VALUE - (uchars){0}))
                           << i;
             }
@@ -308,14 +308,14 @@ static void find_candidates(struct deflate_workspace *work, const uint8_t *block
         uint16_t *latest = &work->latest[deflate_hash(here)];
         const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
         work->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
-        count += (size_t)((little64(block + from) == here) & (place - from <= WINDOW) & (from != place));
+        count += (size_t)((little64(block + from) == here) & (place - from <= DEFLATE_WINDOW) & (from != place));
         *latest = (uint16_t)(place + 1);
     }
     work->candidate_count = count;
 }
 
 /* Estimate from the samples whether repetitions save enough. */
-static bool repetitions_pay(struct deflate_workspace *work, const uint8_t *block, size_t size,
+static bool has_repetitions(struct deflate_workspace *work, const uint8_t *block, size_t size,
                             const struct literals *literals)
 {
     uint64_t saved = 0;
@@ -328,7 +328,7 @@ static bool repetitions_pay(struct deflate_workspace *work, const uint8_t *block
         const unsigned new = deflate_repetition_price((unsigned)(at - from));
         saved += old > new ? (old - new) / length : 0;
     }
-    return deflate_pays(saved, literals->price, literals->count, size);
+    return deflate_saves_enough(saved, literals->price, literals->count, size);
 }
 
 /* Add a repetition, in parts of at most DEFLATE_LENGTH_MAX. Returns its end: a rest that is too short is left. */
@@ -390,7 +390,7 @@ static void split(struct deflate_workspace *work, const uint8_t *block, size_t s
 {
     const size_t words = (size - 1) / DEFLATE_WORD + 1;
     mark(work, block, size, before, pixel);
-    find_runs(work, words, LONG_RUN, work->uncounted);
+    find_runs(work, words, DEFLATE_LONG_RUN, work->uncounted);
     memset(&work->uses, 0, sizeof work->uses);
     for (size_t word = 0; word < words; word++)
         work->counted[word] = ~work->uncounted[word];
@@ -400,7 +400,7 @@ static void split(struct deflate_workspace *work, const uint8_t *block, size_t s
     find_runs(work, words, deflate_least_run(literals.lowest), work->runs);
     for (size_t word = 0; word < words; word++)
         work->sampled[word] &= ~work->runs[word];
-    if (repetitions_pay(work, block, size, &literals)) {
+    if (has_repetitions(work, block, size, &literals)) {
         choose_hashed(work, block, size);
         find_candidates(work, block, size, work->hashed);
     } else {

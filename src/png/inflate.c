@@ -87,7 +87,7 @@ static uint64_t symbol_entry(unsigned symbol, unsigned bits)
         value = END_ENTRY;
     } else if (i < LENGTH_LAST) {
         value = DEFLATE_LENGTH_MIN + deflate_base(i, LENGTH_STEPS);
-        extra = deflate_extra(i, LENGTH_STEPS);
+        extra = deflate_length_extra(i);
     } else if (i == LENGTH_LAST) {
         value = DEFLATE_LENGTH_MAX;
     }
@@ -221,20 +221,15 @@ static void set_distances(const struct inflate_code *code, uint32_t *table)
     }
 }
 
-/* Is a code whole, or a single code of one bit? All decoders accept these. UNUSED is what make_code returned. */
-static bool is_usable(const struct inflate_code *code, int unused)
-{
-    return unused == 0 || (unused == 1 << (INFLATE_CODE_MAX - 1) && code->count[1] == 1);
-}
-
 /* Set both codes. The second may be empty: all decoders accept that, too. */
 static bool set_codes(struct inflate_decoder *decoder, const uint8_t *lengths, int literals, int distances)
 {
     struct inflate_code *first = &decoder->literal_code, *second = &decoder->distance_code;
-    if (!is_usable(first, make_code(first, lengths, literals)))
+    int unused = make_code(first, lengths, literals);
+    if (!inflate_accepts(unused, first->count[1]))
         return false;
-    const int unused = make_code(second, lengths + literals, distances);
-    if (unused != 1 << INFLATE_CODE_MAX && !is_usable(second, unused))
+    unused = make_code(second, lengths + literals, distances);
+    if (unused != 1 << INFLATE_CODE_MAX && !inflate_accepts(unused, second->count[1]))
         return false;
     set_symbols(&decoder->literal_code, decoder->literals, &decoder->entries);
     set_distances(&decoder->distance_code, decoder->distances);
@@ -285,15 +280,11 @@ static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
         }
     int i = 0, used = 0; /* of two codes; random bits have used up both after a few lengths */
     while (i < all && used <= 2 << INFLATE_CODE_MAX) {
-        static const uint8_t least[] = {3, 3, 11};
         const uint8_t next = table[peek(decoder, *bit) & ((1 << PRECODE_MAX) - 1)];
-        const int symbol = next >> 3;
-        int count = 1, length = symbol;
+        const unsigned symbol = next >> 3;
         *bit += next & 7;
-        if (symbol >= REPEAT) {
-            count = least[symbol - REPEAT] + (int)take(decoder, bit, precode_extra((unsigned)symbol));
-            length = symbol > REPEAT ? 0 : i > 0 ? lengths[i - 1] : REPEAT;
-        }
+        const int count = precode_least(symbol) + (int)take(decoder, bit, precode_extra(symbol));
+        const int length = symbol < REPEAT ? (int)symbol : symbol > REPEAT ? 0 : i > 0 ? lengths[i - 1] : REPEAT;
         if (length == REPEAT)
             return false;
         used += length > 0 ? count << (INFLATE_CODE_MAX - length) : 0;
@@ -310,11 +301,8 @@ static bool set_fixed_codes(struct inflate_decoder *decoder)
     uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES];
     if (decoder->has_fixed_codes)
         return true;
-    memset(lengths, 8, 144);
-    memset(lengths + 144, 9, 112);
-    memset(lengths + 256, 7, 24);
-    memset(lengths + 280, 8, 8);
-    memset(lengths + INFLATE_LITERALS, 5, INFLATE_DISTANCES);
+    for (int i = 0; i < INFLATE_LITERALS + INFLATE_DISTANCES; i++)
+        lengths[i] = (uint8_t)inflate_fixed_length(i);
     decoder->has_fixed_codes = set_codes(decoder, lengths, INFLATE_LITERALS, INFLATE_DISTANCES);
     return decoder->has_fixed_codes;
 }
@@ -348,12 +336,8 @@ bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, u
     const uint64_t max = (uint64_t)1 << 19; /* of what looks like headers; photos have a tenth */
     uint64_t read = 0;
     for (uint64_t bit = from; bit < to; bit += STEP) {
-        /* Not the last block, of type 2, neither count is 30 or 31 above its least, and there are the lengths of at
-         * least 12 lengths: with fewer, all codes would have 5 to 11 bits. */
         const uint64_t low = ((uint64_t)1 << STEP) - 1, next = peek(decoder, bit + STEP);
-        const uint64_t b = (peek(decoder, bit) & low) | next << STEP;
-        uint64_t found = ~b & ~(b >> 1) & (b >> 2) & ~(b >> 4 & b >> 5 & b >> 6 & b >> 7);
-        found &= ~(b >> 9 & b >> 10 & b >> 11 & b >> 12) & b >> 16 & low;
+        uint64_t found = inflate_find_heads((peek(decoder, bit) & low) | next << STEP) & low;
         for (; found != 0; found &= found - 1) {
             const uint64_t at = bit + (unsigned)__builtin_ctzll(found);
             if (at >= to || !is_precode_whole(peek(decoder, at + 17), 4 + (int)(peek(decoder, at + 13) & 15)))
@@ -604,7 +588,7 @@ void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t
 
 void inflate_mark(uint16_t *out)
 {
-    for (unsigned i = 0; i < INFLATE_WINDOW; i++)
+    for (unsigned i = 0; i < DEFLATE_WINDOW; i++)
         out[i] = (uint16_t)(INFLATE_MARKER | i);
 }
 

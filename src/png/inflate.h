@@ -17,11 +17,9 @@
 #include <stdint.h>
 
 enum {
-    INFLATE_WINDOW = 1 << 15, /* how far back a repetition may begin */
-    INFLATE_MARKER = 1 << 15, /* and above are markers; this is the window's first byte */
-    INFLATE_SPARE = 320,      /* bytes or symbols after the end of an output that may be written */
-    INFLATE_TAIL = 64,        /* bytes at the end of a stream that are read from a copy */
-    INFLATE_AHEAD = 640,      /* bytes that a step needs at most, unless the stream ends before: a header has 562 */
+    INFLATE_SPARE = 320, /* bytes or symbols after the end of an output that may be written */
+    INFLATE_TAIL = 64,   /* bytes at the end of a stream that are read from a copy */
+    INFLATE_AHEAD = 640, /* bytes that a step needs at most, unless the stream ends before: a header has 562 */
 };
 
 /* Sizes of the tables, in bits. */
@@ -69,7 +67,7 @@ struct inflate_decoder {
 struct inflate_output {
     size_t at;    /* bytes or symbols that are written */
     size_t end;   /* from here on the output is full; up to INFLATE_SPARE more may be written */
-    size_t known; /* of bytes: how many there are before the first, up to INFLATE_WINDOW */
+    size_t known; /* of bytes: how many there are before the first, up to DEFLATE_WINDOW */
 };
 
 /* Begin with the SIZE bytes of a stream at BYTES, at BIT. */
@@ -85,11 +83,11 @@ void inflate_continue(struct inflate_decoder *decoder, const uint8_t *bytes, siz
 bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, uint64_t *start);
 
 /* Decode to the bytes at OUT until the output is full, or a block ends at the bit STOP or later, or the stream ends or
- * is damaged. Symbols are the same; INFLATE_WINDOW markers stand before the first. */
+ * is damaged. Symbols are the same; DEFLATE_WINDOW markers stand before the first. */
 void inflate_bytes(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop);
 void inflate_symbols(struct inflate_decoder *decoder, uint16_t *out, struct inflate_output *output, uint64_t stop);
 
-/* Fill the INFLATE_WINDOW symbols at OUT with markers. */
+/* Fill the DEFLATE_WINDOW symbols at OUT with markers. */
 void inflate_mark(uint16_t *out);
 
 /* Replace COUNT symbols by bytes, which may stand in the same place. BYTES says what each symbol is: the first 256 are

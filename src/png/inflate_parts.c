@@ -63,7 +63,7 @@ struct inflate_parts {
     size_t missed, fitting; /* parts: without and with a beginning that fitted */
     bool is_busy;           /* the head decodes bytes */
     struct inflate_decoder head;
-    uint8_t window[INFLATE_WINDOW]; /* before the head */
+    uint8_t window[DEFLATE_WINDOW]; /* before the head */
     size_t known;                   /* bytes of the window that there are */
 
     /* Only the thread that asks for bytes uses these three. */
@@ -89,19 +89,19 @@ struct inflate_cut inflate_usual_cut(size_t size, size_t bytes, int threads)
 
 static size_t symbols_bytes(const struct inflate_cut *cut)
 {
-    return (INFLATE_WINDOW + cut->symbols + INFLATE_SPARE) * sizeof(uint16_t);
+    return (DEFLATE_WINDOW + cut->symbols + INFLATE_SPARE) * sizeof(uint16_t);
 }
 
 size_t inflate_parts_need(const struct inflate_cut *cut)
 {
-    return sizeof(struct inflate_parts) + INFLATE_WINDOW + BYTES + INFLATE_SPARE +
+    return sizeof(struct inflate_parts) + DEFLATE_WINDOW + BYTES + INFLATE_SPARE +
            (size_t)cut->slots * (sizeof(struct slot) + TABLE + symbols_bytes(cut));
 }
 
 struct inflate_parts *inflate_parts_open(const uint8_t *stream, size_t size, const struct inflate_cut *cut)
 {
     struct inflate_parts *parts = calloc(1, sizeof *parts + (size_t)cut->slots * sizeof *parts->slots);
-    uint8_t *plain = malloc(INFLATE_WINDOW + BYTES + INFLATE_SPARE);
+    uint8_t *plain = malloc(DEFLATE_WINDOW + BYTES + INFLATE_SPARE);
     if (parts == NULL || plain == NULL) {
         free(parts);
         free(plain);
@@ -148,24 +148,24 @@ static uint64_t part_bit(const struct inflate_parts *parts, size_t part)
 /* Move the window over COUNT bytes. Returns the place in it of their last ones, *ADDED in number. */
 static uint8_t *move_window(struct inflate_parts *parts, size_t count, size_t *added)
 {
-    *added = count < INFLATE_WINDOW ? count : INFLATE_WINDOW;
-    memmove(parts->window, parts->window + *added, INFLATE_WINDOW - *added);
-    parts->known = parts->known + *added < INFLATE_WINDOW ? parts->known + *added : INFLATE_WINDOW;
-    return parts->window + INFLATE_WINDOW - *added;
+    *added = count < DEFLATE_WINDOW ? count : DEFLATE_WINDOW;
+    memmove(parts->window, parts->window + *added, DEFLATE_WINDOW - *added);
+    parts->known = parts->known + *added < DEFLATE_WINDOW ? parts->known + *added : DEFLATE_WINDOW;
+    return parts->window + DEFLATE_WINDOW - *added;
 }
 
 /* Let the next parts join, as long as they fit. A marker for a byte before the stream's first would be damage, so the
  * window must be known as a whole. */
 static void join_parts(struct inflate_parts *parts)
 {
-    while (!parts->is_busy && parts->joined < parts->count && parts->known == INFLATE_WINDOW) {
+    while (!parts->is_busy && parts->joined < parts->count && parts->known == DEFLATE_WINDOW) {
         struct slot *slot = slot_of(parts, parts->joined);
         if (slot->state != SLOT_DECODED || parts->head.state != INFLATE_HEADER || parts->head.bit != slot->start)
             break;
         size_t added;
-        memcpy(slot->table + INFLATE_MARKER, parts->window, INFLATE_WINDOW);
+        memcpy(slot->table + INFLATE_MARKER, parts->window, DEFLATE_WINDOW);
         uint8_t *last = move_window(parts, slot->count, &added);
-        inflate_resolve(slot->symbols + INFLATE_WINDOW + slot->count - added, added, slot->table, last);
+        inflate_resolve(slot->symbols + DEFLATE_WINDOW + slot->count - added, added, slot->table, last);
         parts->head = slot->decoder;
         slot->state = SLOT_JOINED;
         parts->joined++;
@@ -213,7 +213,7 @@ static bool decode_part(struct inflate_parts *parts, struct slot *slot, size_t p
     const uint64_t from = part_bit(parts, part), next = part_bit(parts, part + 1), end = 8 * (uint64_t)parts->size;
     if (!inflate_find(&slot->decoder, from, next < end ? next : end, &slot->start))
         return false;
-    inflate_symbols(&slot->decoder, slot->symbols + INFLATE_WINDOW, &output, next);
+    inflate_symbols(&slot->decoder, slot->symbols + DEFLATE_WINDOW, &output, next);
     slot->count = output.at;
     return true;
 }
@@ -235,7 +235,7 @@ static void resolve_part(struct inflate_parts *parts, struct slot *slot)
 {
     slot->state = SLOT_RESOLVING;
     pthread_mutex_unlock(&parts->mutex);
-    uint16_t *symbols = slot->symbols + INFLATE_WINDOW;
+    uint16_t *symbols = slot->symbols + DEFLATE_WINDOW;
     inflate_resolve(symbols, slot->count, slot->table, (uint8_t *)symbols);
     pthread_mutex_lock(&parts->mutex);
     slot->state = SLOT_READY;
@@ -277,14 +277,14 @@ static void decode_bytes(struct inflate_parts *parts, uint64_t stop)
     struct inflate_output output = {.end = BYTES, .known = parts->known};
     parts->is_busy = true;
     pthread_mutex_unlock(&parts->mutex);
-    memcpy(parts->plain, parts->window, INFLATE_WINDOW);
-    inflate_bytes(&parts->head, parts->plain + INFLATE_WINDOW, &output, stop);
+    memcpy(parts->plain, parts->window, DEFLATE_WINDOW);
+    inflate_bytes(&parts->head, parts->plain + DEFLATE_WINDOW, &output, stop);
     pthread_mutex_lock(&parts->mutex);
     parts->is_busy = false;
     size_t added;
     uint8_t *last = move_window(parts, output.at, &added);
-    memcpy(last, parts->plain + INFLATE_WINDOW + output.at - added, added);
-    parts->bytes = parts->plain + INFLATE_WINDOW;
+    memcpy(last, parts->plain + DEFLATE_WINDOW + output.at - added, added);
+    parts->bytes = parts->plain + DEFLATE_WINDOW;
     parts->left = output.at;
 }
 
@@ -328,7 +328,7 @@ static bool find_bytes(struct inflate_parts *parts)
             help_or_wait(parts);
         } else if (slot->state == SLOT_READY) {
             slot->state = SLOT_USED;
-            parts->bytes = (const uint8_t *)(slot->symbols + INFLATE_WINDOW);
+            parts->bytes = (const uint8_t *)(slot->symbols + DEFLATE_WINDOW);
             parts->left = slot->count;
         } else {
             slot->state = SLOT_FREE;

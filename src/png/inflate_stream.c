@@ -17,7 +17,7 @@ struct inflate_stream {
     struct inflate_decoder decoder;
     size_t known;      /* bytes of the window before the output that there are */
     size_t begin, end; /* the bytes of the output that are next */
-    uint8_t input[INPUT], output[INFLATE_WINDOW + OUTPUT + INFLATE_SPARE];
+    uint8_t input[INPUT], output[DEFLATE_WINDOW + OUTPUT + INFLATE_SPARE];
 };
 
 size_t inflate_stream_need(void)
@@ -50,9 +50,9 @@ struct inflate_stream *inflate_stream_open(inflate_read *read, void *context)
 static bool inflate_more(struct inflate_stream *stream)
 {
     struct inflate_decoder *decoder = &stream->decoder;
-    uint8_t *window = stream->output, *bytes = window + INFLATE_WINDOW;
-    memmove(window, window + stream->end, INFLATE_WINDOW);
-    stream->known = stream->known + stream->end < INFLATE_WINDOW ? stream->known + stream->end : INFLATE_WINDOW;
+    uint8_t *window = stream->output, *bytes = window + DEFLATE_WINDOW;
+    memmove(window, window + stream->end, DEFLATE_WINDOW);
+    stream->known = stream->known + stream->end < DEFLATE_WINDOW ? stream->known + stream->end : DEFLATE_WINDOW;
     struct inflate_output output = {.end = OUTPUT, .known = stream->known};
     while (decoder->state < INFLATE_END && output.at < OUTPUT) {
         inflate_bytes(decoder, bytes, &output, UINT64_MAX);
@@ -69,7 +69,7 @@ size_t inflate_stream_next(struct inflate_stream *stream, uint8_t *out, size_t s
     size_t done = 0;
     while (done < size && (stream->begin < stream->end || inflate_more(stream))) {
         const size_t left = stream->end - stream->begin, some = size - done < left ? size - done : left;
-        memcpy(out + done, stream->output + INFLATE_WINDOW + stream->begin, some);
+        memcpy(out + done, stream->output + DEFLATE_WINDOW + stream->begin, some);
         stream->begin += some;
         done += some;
     }

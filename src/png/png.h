@@ -187,8 +187,8 @@ bool inflate_stream_end(struct inflate_stream *stream, uint8_t *out, size_t size
 
 /* ---- Inflating on several threads ----
  *
- * The stream is cut into parts. One thread asks for the bytes from the first to the last, and the others help. The bytes
- * never depend on the number of threads, or on their speed. */
+ * The stream is cut into parts. One thread asks for the bytes from the first to the last, and the others help. The
+ * bytes never depend on the number of threads, or on their speed. */
 
 /* How a stream is cut. */
 struct inflate_cut {
@@ -205,8 +205,8 @@ size_t inflate_parts_need(const struct inflate_cut *cut);
 
 struct inflate_parts;
 
-/* Begin with the SIZE bytes of a stream. They must outlive the result. Release it with inflate_parts_free. It is NULL if
- * there is not enough memory. */
+/* Begin with the SIZE bytes of a stream. They must outlive the result. Release it with inflate_parts_free. It is NULL
+ * if there is not enough memory. */
 struct inflate_parts *inflate_parts_open(const uint8_t *stream, size_t size, const struct inflate_cut *cut);
 
 /* Inflate the next SIZE bytes to OUT. Returns how many there are: fewer at the end, or before a damaged place. */

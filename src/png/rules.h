@@ -55,24 +55,23 @@ enum {
     DEFLATE_BLOCK = 1023 * 64, /* bytes; a stored block holds at most 65,535 */
     DEFLATE_LEAST = 4,         /* bytes of the shortest repetition, but for parts of a longer one */
     DEFLATE_HASH_BITS = 13,
-    WINDOW = 32768,      /* the largest distance */
-    LONG_RUN = 8,        /* bytes; longer runs are left out of the prices */
-    HASHED = 8,          /* bytes */
-    DIFFERENCE_MAX = 31, /* HASHED of them fit in a byte */
-    DEAR = 12,
+    DEFLATE_LONG_RUN = 8,        /* bytes; longer runs are left out of the prices */
+    DEFLATE_HASHED = 8,          /* bytes */
+    DEFLATE_DIFFERENCE_MAX = 31, /* DEFLATE_HASHED of them fit in a byte */
+    DEFLATE_DIFFERENCE_MIN = 12, /* a place whose differences have this sum is chosen */
     /* In 1/16 bit: the price of a run, and the one of another repetition, without the distance's extra bits. */
     RUN_PRICE = 8 * 16,
     REPETITION_PRICE = 15 * 16,
     PRICE_MIN = 1 * 16, /* every code has at least one bit */
     PRICE_MAX = 15 * 16,
-    SAMPLED = 32, /* one place in so many is sampled, on average */
+    DEFLATE_SAMPLED = 32, /* one place in so many is sampled, on average */
     SAMPLE_LENGTH = 32,
     /* Repetitions must save this part of the price: more if most bytes are literals, because it takes time to look. */
     GAIN_PART_MANY = 20,
     GAIN_PART_FEW = 80,
-    /* A place is chosen by its HASHED bytes, so that places with the same bytes are chosen together. The last bits of a
-     * sum decide. They are never these for a byte that repeats: it is multiplied by 3280, a multiple of 16. */
-    SAMPLE_BITS = SAMPLED - 1,
+    /* A place is chosen by its DEFLATE_HASHED bytes, so that places with the same bytes are chosen together. The last
+     * bits of a sum decide. A byte that repeats never has these bits: it is multiplied by 3280, a multiple of 16. */
+    SAMPLE_BITS = DEFLATE_SAMPLED - 1,
     SAMPLE_VALUE = 13,
     QUARTER_BITS = 3,
     QUARTER_VALUE = SAMPLE_VALUE & QUARTER_BITS,
@@ -83,7 +82,7 @@ enum {
 static inline unsigned deflate_mix(const uint8_t *bytes)
 {
     unsigned sum = 0;
-    for (int i = HASHED - 1; i >= 0; i--)
+    for (int i = DEFLATE_HASHED - 1; i >= 0; i--)
         sum = 3 * sum + bytes[i];
     return sum;
 }
@@ -97,11 +96,11 @@ static inline bool deflate_is_sampled(const uint8_t *bytes)
 static inline bool deflate_is_hashed(const uint8_t *bytes)
 {
     unsigned sum = 0;
-    for (int i = 0; i < HASHED; i++) {
+    for (int i = 0; i < DEFLATE_HASHED; i++) {
         const unsigned value = bytes[i] < 128 ? bytes[i] : 256u - bytes[i];
-        sum += value < DIFFERENCE_MAX ? value : DIFFERENCE_MAX;
+        sum += value < DEFLATE_DIFFERENCE_MAX ? value : DEFLATE_DIFFERENCE_MAX;
     }
-    return sum >= DEAR || (deflate_mix(bytes) & QUARTER_BITS) == QUARTER_VALUE;
+    return sum >= DEFLATE_DIFFERENCE_MIN || (deflate_mix(bytes) & QUARTER_BITS) == QUARTER_VALUE;
 }
 
 static inline HOST_DEVICE uint32_t deflate_hash(uint64_t value)
@@ -129,7 +128,7 @@ static inline HOST_DEVICE unsigned deflate_price(unsigned total, unsigned uses)
 static inline HOST_DEVICE unsigned deflate_least_run(unsigned lowest)
 {
     const unsigned least = (RUN_PRICE + lowest - 1) / lowest;
-    return least < DEFLATE_LEAST ? DEFLATE_LEAST : least > LONG_RUN ? LONG_RUN : least;
+    return least < DEFLATE_LEAST ? DEFLATE_LEAST : least > DEFLATE_LONG_RUN ? DEFLATE_LONG_RUN : least;
 }
 
 static inline HOST_DEVICE unsigned deflate_repetition_price(unsigned distance)
@@ -139,9 +138,9 @@ static inline HOST_DEVICE unsigned deflate_repetition_price(unsigned distance)
 
 /* Step 7: does a block of SIZE bytes have other repetitions than runs? SAVED is the sum of what its samples save. The
  * block has LITERALS bytes outside of long runs, and PRICE is the price of these. */
-static inline HOST_DEVICE bool deflate_pays(uint64_t saved, uint64_t price, uint64_t literals, uint64_t size)
+static inline HOST_DEVICE bool deflate_saves_enough(uint64_t saved, uint64_t price, uint64_t literals, uint64_t size)
 {
-    return saved * SAMPLED * (2 * literals > size ? GAIN_PART_MANY : GAIN_PART_FEW) >= price;
+    return saved * DEFLATE_SAMPLED * (2 * literals > size ? GAIN_PART_MANY : GAIN_PART_FEW) >= price;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 enum {
+    DEFLATE_WINDOW = 1 << 15, /* the largest distance */
     DEFLATE_LENGTH_MIN = 3,
     DEFLATE_LENGTH_MAX = 258,
     DEFLATE_LITERALS = 256,
@@ -30,6 +31,12 @@ static inline HOST_DEVICE unsigned precode_at(int place)
 static inline HOST_DEVICE unsigned precode_extra(unsigned symbol)
 {
     return symbol < 16 ? 0 : symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
+}
+
+/* Of how many lengths a symbol of the third code is: this, and its extra bits. */
+static inline HOST_DEVICE int precode_least(unsigned symbol)
+{
+    return symbol < 16 ? 1 : symbol == 18 ? 11 : 3;
 }
 
 static inline HOST_DEVICE unsigned deflate_log2(unsigned value)
@@ -63,6 +70,11 @@ static inline HOST_DEVICE unsigned deflate_base(unsigned symbol, unsigned steps)
 }
 
 enum { LENGTH_STEPS = 2, DISTANCE_STEPS = 1, LENGTH_LAST = 28 };
+
+static inline HOST_DEVICE unsigned deflate_length_extra(unsigned symbol)
+{
+    return symbol == LENGTH_LAST ? 0 : deflate_extra(symbol, LENGTH_STEPS);
+}
 
 /* The longest repetition has a symbol of its own. */
 static inline HOST_DEVICE unsigned deflate_length_symbol(unsigned length)

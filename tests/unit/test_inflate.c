@@ -182,7 +182,7 @@ static void test_parts_make_the_bytes_of_every_writer(void **state)
 /* Each block with its own codes is found, but for the last one, and decodes to symbols that become its bytes. */
 static void test_blocks_are_found_and_decoded_before_their_window_is_known(void **state)
 {
-    enum { ROOM = INFLATE_WINDOW + CAPACITY + INFLATE_SPARE };
+    enum { ROOM = DEFLATE_WINDOW + CAPACITY + INFLATE_SPARE };
     uint8_t *bytes = malloc(CAPACITY + INFLATE_SPARE), *stream = malloc(PACKED_MAX),
             *out = malloc(CAPACITY + INFLATE_SPARE);
     uint16_t *symbols = malloc(ROOM * sizeof *symbols);
@@ -216,13 +216,13 @@ static void test_blocks_are_found_and_decoded_before_their_window_is_known(void 
             assert_false(inflate_find(&decoder[1], bit + 1, decoder->bit, &start));
             assert_true(inflate_find(&decoder[1], bit, bit + 1, &start));
             inflate_mark(symbols);
-            inflate_symbols(&decoder[1], symbols + INFLATE_WINDOW, &marked, decoder->bit);
+            inflate_symbols(&decoder[1], symbols + DEFLATE_WINDOW, &marked, decoder->bit);
             assert_int_equal(marked.at, output.at - from);
             assert_int_equal(decoder[1].bit, decoder->bit);
-            const size_t known = from < INFLATE_WINDOW ? from : INFLATE_WINDOW;
+            const size_t known = from < DEFLATE_WINDOW ? from : DEFLATE_WINDOW;
             memcpy(table + (1 << 16) - known, bytes + from - known, known);
-            inflate_resolve(symbols + INFLATE_WINDOW, marked.at, table, (uint8_t *)(symbols + INFLATE_WINDOW));
-            assert_memory_equal(symbols + INFLATE_WINDOW, bytes + from, marked.at);
+            inflate_resolve(symbols + DEFLATE_WINDOW, marked.at, table, (uint8_t *)(symbols + DEFLATE_WINDOW));
+            assert_memory_equal(symbols + DEFLATE_WINDOW, bytes + from, marked.at);
             found++;
         }
         assert_int_equal(output.at, SIZE);
