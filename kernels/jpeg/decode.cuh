@@ -99,7 +99,7 @@ struct picture {
     int count;
     int width, height;
     uint32_t mcus_across, mcu_blocks;
-    uint32_t segment_mcus;      /* 0: one segment */
+    uint32_t segment_mcus;      /* 0 if there is one segment */
     const uint16_t *quantisers; /* each column by column */
     const uint32_t *is_bad;     /* of the walk */
 };

@@ -12,7 +12,7 @@ constexpr int parts = warps, part_shift = DEFLATE_HASH_BITS - 3, step_words = 4,
 static_assert(parts == 8, "3 bits of a hash");
 
 struct search {
-    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash; 0: none yet */
+    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash, or 0 */
     uint32_t queue[step_places];   /* a step's places, by part: and from bit 16 on the hash, and then what LATEST has */
     uint32_t counts[warps][parts]; /* the places of each warp */
     uint32_t sums[warps];
@@ -44,7 +44,7 @@ static __device__ __forceinline__ uint32_t queue_places(struct search &search, c
                                                         const uint16_t *places, int first, int count)
 {
     const int lane = lane_id(), warp = (int)threadIdx.x / 32;
-    uint32_t items[step_words], before[step_words], sum = 0; /* SUM: the places of the part whose number is the lane */
+    uint32_t items[step_words], before[step_words], sum = 0; /* the places of the part whose number is the lane */
 #pragma unroll
     for (int k = 0; k < step_words; k++) {
         const int i = first + 32 * (step_words * warp + k) + lane;

@@ -16,7 +16,7 @@
 namespace
 {
 constexpr int threads = 256, warps = threads / 32;
-constexpr int rows_at_once = 32, batch = 8;      /* BATCH: pixels of a row that are loaded, made and stored together */
+constexpr int rows_at_once = 32, batch = 8;      /* a batch is pixels of a row that are loaded together */
 constexpr size_t head_bytes = 2, tail_bytes = 4; /* of zlib */
 
 /* What the decoder tells the host. */
@@ -29,7 +29,7 @@ struct picture {
     const struct png_layout *layout; /* on the device */
     uint8_t *rows;                   /* each has the number of its filter in front */
     size_t row_bytes;                /* without it */
-    int height, pixel;               /* PIXEL: bytes */
+    int height, pixel;               /* the bytes of a pixel */
     uint2 *sums;
     unsigned *progress; /* a ticket, and whether a filter is unknown */
     uint64_t *edges;    /* the last row of each warp, in words of 4 bytes of one pixel, which have a mark above */

@@ -20,7 +20,7 @@ namespace
 
 /* Rows of samples. Their functions take bytes of a file, 4 at once: the first is the lowest. */
 struct rows {
-    const uint8_t *here, *above; /* ABOVE: like HERE for the first row, and UP 0 */
+    const uint8_t *here, *above; /* both are the same for the first row, and UP is 0 */
     int size, pixel;             /* bytes */
     uint32_t up;                 /* the bits of bytes above that count */
     bool swap;                   /* the bytes of a sample change their order */
@@ -111,7 +111,7 @@ __device__ __forceinline__ void visit_bytes(const struct rows &rows, int first, 
 }
 
 /* Call VISIT(at, counted, bytes, left, up, corner) for the bytes that the lane has. The row's first byte is one of the
- * 4 from FIRST on. COUNTED: the bits of those that the row has. */
+ * 4 from FIRST on. COUNTED has the bits of those that the row has. */
 template <typename Visit>
 __device__ __forceinline__ void visit_row(const struct rows &rows, int first, Visit visit)
 {

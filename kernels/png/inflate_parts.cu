@@ -17,8 +17,8 @@ constexpr int threads = span_pieces, warps = threads / 32;
 /* ---- Codes ---- */
 
 /* The codes of literals and lengths, and of distances. An entry of TABLE is a symbol, and below it 4 bits for the
- * length of its code; 0: the code is longer, or wrong. VALUES has the base of a symbol, and from bit 16 on how many
- * extra bits it has. */
+ * length of its code. It is 0 if the code is longer, or wrong. VALUES has the base of a symbol, and from bit 16 on how
+ * many extra bits it has. */
 constexpr int literal_bits = 12, distance_bits = 9, distance_table = 1 << literal_bits;
 constexpr unsigned distance_values = 32;
 struct codes {
@@ -108,7 +108,7 @@ __device__ void set_codes(struct codes &codes, const struct span &span)
 __device__ bool set_lengths(const struct stream &stream, struct code_lengths &codes, struct span &span, unsigned type,
                             uint64_t *bit)
 {
-    __shared__ uint64_t end; /* 0: the lengths are wrong */
+    __shared__ uint64_t end; /* 0 if the lengths are wrong */
     const int t = (int)threadIdx.x;
     if (type == 1) {
         for (int i = t; i < INFLATE_LITERALS + INFLATE_DISTANCES; i += threads)
@@ -155,7 +155,7 @@ __device__ __forceinline__ struct reader read_from(const struct stream &stream, 
 
 /* A byte; a length, of 0 at the end of a block; or a distance. */
 struct symbol {
-    int bits; /* 0: there is none */
+    int bits; /* 0 if there is none */
     uint32_t value;
     bool is_byte;
 };
@@ -213,7 +213,7 @@ __device__ __forceinline__ struct symbol take_symbol(const struct codes &codes, 
 
 /* ---- The first kernel ---- */
 
-/* The end of a piece, from the span's first bit on. ENDS: the block ends there. BROKEN: there is none. */
+/* Flags in the end of a piece, which counts from the span's first bit on: the block ends there, or there is no end. */
 constexpr uint32_t ends = 1u << 30, broken = 1u << 31;
 static_assert(span_pieces * piece_bits + 64 < ends, "flags are not bits of a place");
 
@@ -283,7 +283,7 @@ __device__ uint32_t measure_span(const struct stream &stream, const struct codes
     return last;
 }
 
-/* Append a span at BIT to PART. NULL: there are too many. */
+/* Append a span at BIT to PART. Returns NULL if there are too many. */
 __device__ struct span *append_span(const struct stream &stream, struct measuring &shared, struct part &part,
                                     struct span *before, uint64_t bit)
 {
@@ -366,7 +366,7 @@ __device__ bool measure_stored(const struct stream &stream, struct measuring &sh
     return true;
 }
 
-/* The number of the mark at BIT, by a warp. -1: there is none. */
+/* Find the number of the mark at BIT, by a warp. Returns -1 if there is none. */
 __device__ __forceinline__ int mark_at(const struct stream &stream, uint64_t bit)
 {
     if (bit >= stream.bits || (stream.marks[bit / 32] >> bit % 32 & 1) == 0)
@@ -453,7 +453,7 @@ struct work {
     uint32_t rest, distance; /* bytes of a repetition that are still to come */
 };
 
-/* Decode the bytes before END to the buffer, which begins at FIRST. False: a symbol is wrong. */
+/* Decode the bytes before END to the buffer, which begins at FIRST. Returns false if a symbol is wrong. */
 __device__ __forceinline__ bool decode_piece(const struct codes &codes, struct decoding &shared, struct work &work,
                                              uint32_t first, uint32_t end)
 {

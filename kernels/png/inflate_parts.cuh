@@ -29,7 +29,7 @@ struct span {
     uint64_t bit;         /* of the first symbol, or stored byte */
     uint32_t place, size; /* bytes in the part */
     int next;             /* span of this part, or -1 */
-    int piece_count;      /* 0: a stored block */
+    int piece_count;      /* 0 in a stored block */
     struct piece pieces[span_pieces];
     uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES]; /* of the codes */
 };
@@ -130,7 +130,7 @@ static __device__ __forceinline__ bool is_precode_whole(uint64_t bits, int count
     return unused == 0;
 }
 
-/* Read the lengths of the codes of a block, after its type at *BIT. False: they are wrong. By one thread. */
+/* Read the lengths of the codes of a block, after its type at *BIT, by one thread. Returns false if they are wrong. */
 static __device__ bool read_lengths(const struct stream &stream, uint64_t *bit, struct code_lengths &codes)
 {
     const uint64_t head = bits_at(stream, *bit);

@@ -61,7 +61,7 @@ struct word_set {
     uint32_t bits[set_words / 32 + 1];
 };
 
-/* The number of bits from AT on that are set. BROKEN: the words with zeros. */
+/* The number of bits from AT on that are set. BROKEN is the set of words with zeros. */
 __device__ __forceinline__ int count_ones(const uint32_t *bits, const struct word_set &broken, int at)
 {
     const uint32_t zeros = ~bits_from(bits, at);
@@ -154,8 +154,8 @@ struct marking {
         struct search search;                     /* after that */
     };
     uint8_t prices[DEFLATE_LITERALS];
-    uint32_t total, lowest, price; /* PRICE: of these bytes; below 2^32, as SAVED */
-    uint32_t saved;                /* by samples */
+    uint32_t total, lowest;
+    uint32_t price, saved; /* of these bytes, and by samples; both are below 2^32 */
 };
 
 /* The 32 bytes from a place on, in words of 4, with 8 bytes before and 12 after them. Up to 3 more on both sides are

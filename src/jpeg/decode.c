@@ -3,16 +3,7 @@
 
 const struct jpeg_decode_loops *jpeg_decode_loops_for(enum instruction_set set)
 {
-    static const struct jpeg_decode_loops *const all[INSTRUCTION_SETS] = {
-        [SET_PORTABLE] = &jpeg_decode_portable,
-#ifdef __x86_64__
-        [SET_SSE2] = &jpeg_decode_sse2,         [SET_AVX2] = &jpeg_decode_avx2,
-        [SET_AVX512] = &jpeg_decode_avx2,       [SET_VNNI] = &jpeg_decode_avx2,
-#elif defined(__aarch64__)
-        [SET_NEON] = &jpeg_decode_neon,
-        [SET_I8MM] = &jpeg_decode_neon,
-#endif
-    };
+    static const struct jpeg_decode_loops *const all[INSTRUCTION_SETS] = LOOPS_BY_SET(jpeg_decode, avx2, avx2, neon);
     return all[set];
 }
 

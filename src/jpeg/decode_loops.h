@@ -18,8 +18,8 @@ struct jpeg_cursor {
 };
 
 /* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP. END
- * is the end of the data, not below STOP unless that is UINT64_MAX. False: a block is damaged or passes END. The cursor
- * then stands before it, and *FAILED is the bit where it broke. */
+ * is the end of the data, not below STOP unless that is UINT64_MAX. Returns false if a block is damaged or passes END.
+ * The cursor then stands before it, and *FAILED is the bit where it broke. */
 typedef bool jpeg_walk_function(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count,
                                 uint64_t stop, uint64_t end, uint64_t *failed);
 

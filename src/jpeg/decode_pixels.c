@@ -77,7 +77,7 @@ static void upsample_rows(const struct chroma *chroma, int first, int count, uin
         to[i] = (uint8_t)jpeg_upsample(near[i], far[i], chroma->is_odd);
 }
 
-/* The same for pixels twice as dense in columns. IS_TWICE: and in rows. */
+/* The same for pixels twice as dense in columns, and also in rows if IS_TWICE is set. */
 static void upsample_columns(const struct chroma *chroma, bool is_twice, int first, int count, uint8_t *to)
 {
     enum { MAX = TILE / 2 };

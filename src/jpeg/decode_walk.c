@@ -2,8 +2,8 @@
 #include "jpeg/bits.h"
 #include "jpeg/decode_loops.h"
 
-/* Walk over one AC coefficient that the table does not hold, after STEPS steps. Returns the steps then, or 0: it is
- * damaged. */
+/* Walk over one AC coefficient that the table does not hold, after STEPS steps. Returns the steps then, or 0 if
+ * it is damaged. */
 static __attribute__((noinline)) unsigned walk_slowly(struct reader *reader, const struct jpeg_code_order *codes,
                                                       unsigned steps)
 {

@@ -11,16 +11,8 @@
 
 const struct jpeg_encode_loops *jpeg_encode_loops_for(enum instruction_set set)
 {
-    static const struct jpeg_encode_loops *const all[INSTRUCTION_SETS] = {
-        [SET_PORTABLE] = &jpeg_encode_portable,
-#ifdef __x86_64__
-        [SET_SSE2] = &jpeg_encode_sse2,         [SET_AVX2] = &jpeg_encode_avx2,
-        [SET_AVX512] = &jpeg_encode_avx512,     [SET_VNNI] = &jpeg_encode_avx512,
-#elif defined(__aarch64__)
-        [SET_NEON] = &jpeg_encode_neon,
-        [SET_I8MM] = &jpeg_encode_neon,
-#endif
-    };
+    static const struct jpeg_encode_loops *const all[INSTRUCTION_SETS] =
+        LOOPS_BY_SET(jpeg_encode, avx512, avx512, neon);
     return all[set];
 }
 

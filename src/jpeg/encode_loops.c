@@ -300,8 +300,8 @@ INLINE void transform_blocks(const int16_t *samples, const struct jpeg_divisors 
     store_zigzag(v, at, blocks);
 }
 
-/* Luma blocks beyond the picture's last one, of the width ACROSS and the height DOWN: the DC of the block before, and
- * nothing else. */
+/* Luma blocks beyond the picture's last one, of the width ACROSS and the height DOWN, have the DC of the block before,
+ * and nothing else. */
 static void fill_up(const struct jpeg_layout *layout, int mcus, int across, int down, struct jpeg_blocks *blocks)
 {
     const int horizontal = layout->horizontal, luma = horizontal * layout->vertical;

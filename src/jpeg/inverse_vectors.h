@@ -61,7 +61,7 @@ enum {
         (to)[1] = subtract((a)[1], (b)[1]);                                                                            \
     } while (0)
 
-/* One pass over eight vectors, in place. IS_FEW: the last four are 0. */
+/* One pass over eight vectors, in place. If IS_FEW is set, the last four are 0. */
 INLINE void inverse_pass(shorts v[8], int shift, bool is_few)
 {
     const shorts none = repeat_short(0);
@@ -99,7 +99,7 @@ INLINE void inverse_pass(shorts v[8], int shift, bool is_few)
     BUTTERFLY(v[3], v[4], e3, o0, shift);
 }
 
-/* Exchange rows and columns. IS_FEW: only the first four columns are wanted. */
+/* Exchange rows and columns. If IS_FEW is set, only the first four columns are wanted. */
 INLINE void transpose(shorts v[8], bool is_few)
 {
     const shorts a0 = zip_first16(v[0], v[1]), a1 = zip_first16(v[2], v[3]), a2 = zip_first16(v[4], v[5]),

@@ -52,7 +52,7 @@ struct jpeg_layout {
     int mcu_blocks;                              /* blocks of an MCU */
     uint8_t mcu_components[JPEG_MCU_BLOCKS_MAX]; /* the component of each block of an MCU */
     struct jpeg_tables tables;
-    int restart_interval; /* in MCUs; 0: none */
+    int restart_interval; /* in MCUs, or 0 */
 };
 
 /* Fill what follows from width, height, component_count, horizontal and vertical: the components but their tables, and
@@ -95,7 +95,7 @@ static inline int jpeg_period(const struct jpeg_layout *layout)
     }
 }
 
-/* Fill LAYOUT from the headers of a file. False: unsupported. */
+/* Fill LAYOUT from the headers of a file. Returns false if they are unsupported. */
 bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_headers *headers);
 
 /* Fill LAYOUT as libjpeg-turbo would encode a picture of 1 or 3 COMPONENTS with QUALITY, 1 to 100. CHROMA is as in
@@ -111,13 +111,13 @@ struct jpeg_scan {
     size_t size;
 };
 
-/* The restart segments of a picture of LAYOUT; 1 without restart markers. 0: unsupported, because SCAN is too short for
- * them. Each has a byte at least, and a marker before the next. */
+/* The restart segments of a picture of LAYOUT; 1 without restart markers. Returns 0 if SCAN is too short for them. Each
+ * has a byte at least, and a marker before the next. */
 size_t jpeg_count_segments(const struct jpeg_layout *layout, const struct jpeg_scan *scan);
 
 /* Copy the data of SCAN without stuffed bytes and restart markers to DATA, which has scan->size bytes. Set *SIZE, and
- * in STARTS the place of each of SEGMENTS segments. False: unsupported, because the restart markers are not those that
- * belong there, or the data have 2^32 bytes. */
+ * in STARTS the offset of each of SEGMENTS segments. Returns false if the restart markers are not those that belong
+ * there, or if the data have 2^32 bytes. */
 bool jpeg_copy_scan(const struct jpeg_scan *scan, size_t segments, uint8_t *data, size_t *size, uint32_t *starts);
 
 /* ---- Decoding ---- */
@@ -125,9 +125,9 @@ bool jpeg_copy_scan(const struct jpeg_scan *scan, size_t segments, uint8_t *data
 /* Where each row of MCUs begins in the data. */
 struct jpeg_index;
 
-/* Make the index of SCAN, on the threads of POOL. SCAN may go afterwards. Release it with jpeg_index_free. NULL:
- * unsupported, because the data are damaged or there is not enough memory. It takes at most twice as long as one walk
- * over all codes. */
+/* Make the index of SCAN, on the threads of POOL. SCAN may go afterwards. Release it with jpeg_index_free. Returns
+ * NULL if the data are damaged, or if there is not enough memory. It takes at most twice as long as one walk over all
+ * codes. */
 struct jpeg_index *jpeg_index_open(const struct jpeg_layout *layout, const struct jpeg_scan *scan,
                                    struct thread_pool *pool);
 
@@ -163,8 +163,8 @@ bool jpeg_append_end(struct blob *out);
 /* An encoder of a picture. It owns the file, and the encoded bands that are not in the file yet. */
 struct jpeg_encoder;
 
-/* Begin the file of a picture of LAYOUT, whose tables are set. Release the encoder with jpeg_encoder_close. NULL, or
- * false from the functions below: there is not enough memory. */
+/* Begin the file of a picture of LAYOUT, whose tables are set. Release the encoder with jpeg_encoder_close. This
+ * returns NULL, and the functions below return false, if there is not enough memory. */
 struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout);
 
 /* Encode a band: ROWS of the picture, of 8 bits, from row FIRST on. They begin and end where rows of MCUs do, or with

@@ -46,8 +46,8 @@ struct jpeg_lookup {
  * of all ones is used. */
 bool jpeg_order_codes(struct jpeg_code_order *codes, const struct jpeg_huffman *table);
 
-/* Set CODES of the symbols below COUNT: the code in the low 16 bits, and above them how long it is with the bits of the
- * value that follow it. 0 where TABLE has no such symbol. */
+/* Set CODES of the symbols below COUNT. The low 16 bits are the code, and those above are how long it is with the bits
+ * of the value that follow it. CODES has 0 where TABLE has no such symbol. */
 void jpeg_symbol_codes(const struct jpeg_huffman *table, uint32_t *codes, int count);
 
 void jpeg_lookup_make(struct jpeg_lookup *lookup, const struct jpeg_huffman *dc, const struct jpeg_huffman *ac);
@@ -60,7 +60,7 @@ static inline uint64_t jpeg_bits_at(const uint8_t *data, uint64_t bit)
     return be64toh(word) << (bit & 7);
 }
 
-/* The symbol of the code at the top of BITS, and the code's length. -1: there is no such code. */
+/* The symbol of the code at the top of BITS, or -1 if there is no such code. *LENGTH becomes the code's length. */
 static inline int jpeg_find_symbol(const struct jpeg_code_order *codes, uint64_t bits, int *length)
 {
     const uint32_t window = (uint32_t)(bits >> 48);
@@ -78,7 +78,7 @@ static inline int jpeg_extend(uint64_t bits, int size)
     return size > 0 && value < 1 << (size - 1) ? value - (1 << size) + 1 : value;
 }
 
-/* Decode a DC difference at the top of BITS. Returns its bits, or 0: there is no such code. */
+/* Decode a DC difference at the top of BITS. Returns its bits, or 0 if there is no such code. */
 static inline int jpeg_read_dc(const struct jpeg_code_order *codes, uint64_t bits, int *value)
 {
     int length;

@@ -17,16 +17,7 @@ size_t deflate_bound(size_t size)
 
 struct deflate_workspace *deflate_workspace_new(void)
 {
-    static const struct png_loops *const all[INSTRUCTION_SETS] = {
-        [SET_PORTABLE] = &png_loops_portable,
-#ifdef __x86_64__
-        [SET_SSE2] = &png_loops_sse2,         [SET_AVX2] = &png_loops_avx2,
-        [SET_AVX512] = &png_loops_avx512,     [SET_VNNI] = &png_loops_vnni,
-#elif defined(__aarch64__)
-        [SET_NEON] = &png_loops_neon,
-        [SET_I8MM] = &png_loops_neon,
-#endif
-    };
+    static const struct png_loops *const all[INSTRUCTION_SETS] = LOOPS_BY_SET(png_loops, avx512, vnni, neon);
     enum instruction_set set;
     struct deflate_workspace *workspace = malloc(sizeof *workspace);
     instruction_set_find(&set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */

@@ -88,8 +88,8 @@ INLINE void store_cell(uint8_t *to, uint64_t value, size_t cell, size_t size)
     memcpy(to, cell == 4 ? (const void *)&small : (const void *)&value, size);
 }
 
-/* Move row 0 to the pixel at AT. CELL is 4 or 8. WHOLE: a cell from there on is in the row, and no row is before its
- * first pixel. The next steps write the bytes of a cell after the pixel again. */
+/* Move row 0 to the pixel at AT. CELL is 4 or 8. If WHOLE is set, a cell from there on is in the row, and no row is
+ * before its first pixel. The next steps write the bytes of a cell after the pixel again. */
 INLINE void step(struct wave *wave, size_t at, size_t cell, bool whole)
 {
     const size_t rows = VECTORS * LANES / cell, pixel = wave->pixel;

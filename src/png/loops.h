@@ -45,7 +45,7 @@ struct deflate_workspace {
     deflate_bits hashed;               /* where other repetitions are looked for */
     struct deflate_candidate candidates[DEFLATE_BLOCK + DEFLATE_PLACES_TOGETHER]; /* in the order of their places */
     size_t candidate_count;
-    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash; 0: none yet */
+    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash, or 0 */
     struct deflate_sequence sequences[DEFLATE_SEQUENCES];
     size_t count, literal; /* sequences; the first byte that no sequence holds */
     uint8_t prices[DEFLATE_LITERALS];

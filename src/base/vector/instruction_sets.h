@@ -25,6 +25,26 @@ const enum instruction_set *instruction_sets(size_t *count);
  * not have what $GPUCONV_CPU asks for; *SET is then the fastest, too. ERROR may be NULL. */
 bool instruction_set_find(enum instruction_set *set, struct error *error);
 
+/* The initialiser of a table of loops by instruction set: NAME_portable, NAME_sse2 and so on. AVX512, VNNI and I8MM are
+ * the sets whose loops these three use. */
+#ifdef __x86_64__
+#define LOOPS_BY_SET(name, avx512, vnni, i8mm)                                                                         \
+    {                                                                                                                  \
+        [SET_PORTABLE] = &name##_portable, [SET_SSE2] = &name##_sse2, [SET_AVX2] = &name##_avx2,                       \
+        [SET_AVX512] = &name##_##avx512, [SET_VNNI] = &name##_##vnni                                                   \
+    }
+#elif defined(__aarch64__)
+#define LOOPS_BY_SET(name, avx512, vnni, i8mm)                                                                         \
+    {                                                                                                                  \
+        [SET_PORTABLE] = &name##_portable, [SET_NEON] = &name##_neon, [SET_I8MM] = &name##_##i8mm                      \
+    }
+#else
+#define LOOPS_BY_SET(name, avx512, vnni, i8mm)                                                                         \
+    {                                                                                                                  \
+        [SET_PORTABLE] = &name##_portable                                                                              \
+    }
+#endif
+
 /* In a file that is compiled for each instruction set: the function or the table NAME of this one, as loops_avx2. */
 #ifdef GPUCONV_SET
 #define JOIN_NAMES(name, set) name##_##set
