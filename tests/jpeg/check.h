@@ -7,18 +7,11 @@
 #include "image/image.h"
 #include "jpeg/jpeg.h"
 #include "kernels/jpeg/jpeg.h"
-#include "tests/lib/program.h"
+#include "tests/lib/codec_check.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* The command line. */
-struct options {
-    uint64_t seed;
-    bool quick; /* a reduced set, for sanitizers */
-    bool huge;  /* images of more than 2^31 bytes, too */
-};
 
 /* A stream of a thread, and its buffers. */
 struct place {
@@ -29,9 +22,6 @@ struct place {
 };
 
 /* ---- check_jpeg.c ---- */
-
-/* End the program where a call failed. */
-void must(bool is_done, const struct error *error);
 
 /* Reserve exactly SIZE bytes at place->samples, so that a sanitizer sees each access beyond them. */
 void reserve_samples(struct place *place, size_t size);
@@ -69,17 +59,17 @@ void reference_decode(const uint8_t *file, size_t size, struct image *image);
 
 /* ---- encode_cases.c ---- */
 
-void check_encoder(const struct options *options, struct place *place);
+void check_encoder(const struct check_options *options, struct place *place);
 
 /* Some cases that may run beside those of other threads. */
-void check_encoder_beside(const struct options *options, struct place *place);
+void check_encoder_beside(const struct check_options *options, struct place *place);
 
 /* ---- decode_cases.c ---- */
 
-void check_decoder(const struct options *options, struct place *place);
-void check_decoder_beside(const struct options *options, struct place *place);
+void check_decoder(const struct check_options *options, struct place *place);
+void check_decoder_beside(const struct check_options *options, struct place *place);
 
-/* Load the scan of a file, and fill LAYOUT. False: the file is not for this decoder. */
+/* Load the scan of a file, and fill LAYOUT. Returns false if the file is not for this decoder. */
 bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout);
 
 /* ---- decode_bench.c ---- */

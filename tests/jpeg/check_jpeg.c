@@ -8,24 +8,10 @@
 
 #include "kernels/device/device.h"
 
-#include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { STREAMS = 4 };
-
-static const char usage[] = "usage: check_jpeg --cuda [--quick] [--huge] [--seed NUMBER]\n"
-                            "       check_jpeg --bench FILE...\n";
 
 /* ---- What all files use ---- */
-
-void must(bool is_done, const struct error *error)
-{
-    if (!is_done)
-        fail("%s", error->message);
-}
 
 void reserve_samples(struct place *place, size_t size)
 {
@@ -65,86 +51,43 @@ void place_close(struct place *place)
     device_close(place->device);
 }
 
-struct beside {
-    struct options options;
-    uint64_t cases;
-};
-
-static void *run_beside(void *argument)
+static struct check_counts run(const struct check_options *options)
 {
-    struct beside *beside = argument;
     struct place place;
     place_open(&place);
-    check_decoder_beside(&beside->options, &place);
-    check_encoder_beside(&beside->options, &place);
-    beside->cases = place.cases;
+    check_decoder(options, &place);
+    check_encoder(options, &place);
     place_close(&place);
-    return NULL;
+    return (struct check_counts){.cases = place.cases};
 }
 
-/* Several streams at once. */
-static uint64_t check_streams(const struct options *options)
+static struct check_counts run_beside(const struct check_options *options)
 {
-    pthread_t threads[STREAMS];
-    struct beside beside[STREAMS];
-    uint64_t cases = 0;
-    for (int i = 0; i < STREAMS; i++) {
-        beside[i] = (struct beside){.options = *options};
-        beside[i].options.seed += (uint64_t)i + 1;
-        if (pthread_create(&threads[i], NULL, run_beside, &beside[i]) != 0)
-            fail("no thread");
-    }
-    for (int i = 0; i < STREAMS; i++) {
-        pthread_join(threads[i], NULL);
-        cases += beside[i].cases;
-    }
-    return cases;
+    struct place place;
+    place_open(&place);
+    check_decoder_beside(options, &place);
+    check_encoder_beside(options, &place);
+    place_close(&place);
+    return (struct check_counts){.cases = place.cases};
 }
 
-static bool parse(int argc, char **argv, struct options *options)
+static void bench(int count, char **names)
 {
-    bool cuda = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--cuda") == 0)
-            cuda = true;
-        else if (strcmp(argv[i], "--quick") == 0)
-            options->quick = true;
-        else if (strcmp(argv[i], "--huge") == 0)
-            options->huge = true;
-        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
-            options->seed = strtoull(argv[++i], NULL, 0);
-        else
-            return false;
-    }
-    return cuda;
+    bench_decoder(count, names);
+    bench_files(count, names);
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261122};
-    const bool is_bench = argc > 2 && strcmp(argv[1], "--bench") == 0;
-    if (!is_bench && !parse(argc, argv, &options)) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    struct error error = {0};
-    int devices;
-    if (!device_count(&devices, &error)) {
-        printf("skipped: %s\n", error.message);
-        return EXIT_SKIPPED;
-    }
-    if (is_bench) {
-        bench_decoder(argc - 2, argv + 2);
-        bench_files(argc - 2, argv + 2);
-        return 0;
-    }
-    printf("seed %" PRIu64 "\n", options.seed);
-    struct place place;
-    place_open(&place);
-    check_decoder(&options, &place);
-    check_encoder(&options, &place);
-    const uint64_t cases = place.cases + check_streams(&options);
-    place_close(&place);
-    printf("%" PRIu64 " cases, 0 mismatches\n", cases);
-    return 0;
+    static const struct codec_check check = {
+        .usage = "usage: check_jpeg --cuda [--quick] [--huge] [--seed NUMBER]\n"
+                 "       check_jpeg --bench FILE...\n",
+        .seed = 20261122,
+        .cases = 1, /* all of them; a reduced set has none */
+        .has_huge = true,
+        .run = run,
+        .run_beside = run_beside,
+        .bench = bench,
+    };
+    return codec_check_main(&check, argc, argv);
 }

@@ -127,7 +127,7 @@ static struct jpeg_recipe make_recipe(int width, int height, int kind, uint64_t 
     return recipe;
 }
 
-static void check_sizes(struct place *place, const struct options *options, uint64_t *state)
+static void check_sizes(struct place *place, const struct check_options *options, uint64_t *state)
 {
     const int step = options->quick ? 9 : 1, times = options->quick ? 1 : 6;
     for (int kind = 0; kind < FACTORS; kind++)
@@ -147,7 +147,7 @@ static void check_sizes(struct place *place, const struct options *options, uint
 }
 
 /* Pictures whose data take many blocks of threads. */
-static void check_large(struct place *place, const struct options *options, uint64_t *state)
+static void check_large(struct place *place, const struct check_options *options, uint64_t *state)
 {
     for (int kind = 0; kind < FACTORS; kind++)
         for (int i = 0; i < (options->quick ? 1 : 4); i++) {
@@ -221,7 +221,7 @@ static size_t mutate(uint8_t *file, size_t size, uint64_t *state)
     return size;
 }
 
-static void check_mutated(struct place *place, const struct options *options, uint64_t *state)
+static void check_mutated(struct place *place, const struct check_options *options, uint64_t *state)
 {
     size_t outcomes[3] = {0};
     for (int i = 0; i < (options->quick ? 150 : 600); i++) {
@@ -294,7 +294,7 @@ static void check_declined(struct place *place, uint64_t *state)
     }
 }
 
-void check_decoder(const struct options *options, struct place *place)
+void check_decoder(const struct check_options *options, struct place *place)
 {
     uint64_t state = options->seed;
     check_sizes(place, options, &state);
@@ -304,7 +304,7 @@ void check_decoder(const struct options *options, struct place *place)
     check_mutated(place, options, &state);
 }
 
-void check_decoder_beside(const struct options *options, struct place *place)
+void check_decoder_beside(const struct check_options *options, struct place *place)
 {
     uint64_t state = options->seed;
     for (int i = 0; i < (options->quick ? 4 : 100); i++) {

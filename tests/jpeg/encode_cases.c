@@ -74,7 +74,7 @@ static void check_size(struct place *place, int width, int height, int sampling,
 }
 
 /* Every quality with every sampling and content. */
-static void check_qualities(const struct options *options, struct place *place, uint64_t *state)
+static void check_qualities(const struct check_options *options, struct place *place, uint64_t *state)
 {
     for (int quality = 1; quality <= 100; quality += options->quick ? 33 : 1)
         for (int sampling = 0; sampling < SAMPLINGS; sampling++)
@@ -91,7 +91,7 @@ static void check_qualities(const struct options *options, struct place *place, 
             }
 }
 
-static void check_sizes(const struct options *options, struct place *place, uint64_t *state)
+static void check_sizes(const struct check_options *options, struct place *place, uint64_t *state)
 {
     const int thinned = options->quick ? 150 : 2;
     for (int sampling = 0; sampling < SAMPLINGS; sampling++)
@@ -105,7 +105,7 @@ static void check_sizes(const struct options *options, struct place *place, uint
 }
 
 /* Long rows and columns, and pictures of many tiles. Noise of the best quality is larger than the first buffer. */
-static void check_large(const struct options *options, struct place *place, uint64_t *state)
+static void check_large(const struct check_options *options, struct place *place, uint64_t *state)
 {
     static const int sizes[][2] = {{65500, 1}, {1, 65500}, {65500, 17}, {33, 65499}, {4000, 3000}, {3001, 2003}};
     const size_t count = options->quick ? 2 : sizeof sizes / sizeof sizes[0];
@@ -138,7 +138,7 @@ static void check_large(const struct options *options, struct place *place, uint
         }
 }
 
-void check_encoder(const struct options *options, struct place *place)
+void check_encoder(const struct check_options *options, struct place *place)
 {
     uint64_t state = options->seed;
     check_qualities(options, place, &state);
@@ -146,7 +146,7 @@ void check_encoder(const struct options *options, struct place *place)
     check_large(options, place, &state);
 }
 
-void check_encoder_beside(const struct options *options, struct place *place)
+void check_encoder_beside(const struct check_options *options, struct place *place)
 {
     uint64_t state = options->seed;
     for (int i = 0; i < (options->quick ? 6 : 120); i++)

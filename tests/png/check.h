@@ -6,10 +6,7 @@
 
 #include "image/image.h"
 #include "kernels/png/png.h"
-#include "tests/lib/program.h"
-
-/* End the program where a call failed. */
-void must(bool is_done, const struct error *error);
+#include "tests/lib/codec_check.h"
 
 /* ---- bench.c ---- */
 

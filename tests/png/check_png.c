@@ -14,23 +14,10 @@
 #include "png/png.h"
 #include "tests/lib/deflate_streams.h"
 
-#include <inttypes.h>
 #include <libdeflate.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { STREAMS = 4 };
-
-static const char usage[] = "usage: check_png --cuda [--quick | --cases NUMBER] [--seed NUMBER]\n"
-                            "       check_png --bench FILE...\n";
-
-void must(bool is_done, const struct error *error)
-{
-    if (!is_done)
-        fail("%s", error->message);
-}
 
 /* ---- Pictures ---- */
 
@@ -83,16 +70,11 @@ static struct image make_picture(enum content content, int width, int height, in
 
 /* ---- One case ---- */
 
-/* Pictures and files; the files of other writers; and those of them that the GPU left to the CPU. */
-struct counts {
-    uint64_t cases, others, left;
-};
-
 /* A stream of a thread, and its buffers. */
 struct place {
     struct device *device;
     struct device_png *png;
-    struct counts counts;
+    struct check_counts counts;
 };
 
 static void place_open(struct place *place)
@@ -340,29 +322,17 @@ static void check_size(struct place *place, enum content content, int width, int
 
 /* ---- The run ---- */
 
-struct options {
-    uint64_t seed;
-    int cases; /* small pictures of each content and stream; fewer than CASES are a reduced set, for sanitizers */
-};
-
+/* One with QUICK_CASES is a reduced set, for sanitizers. */
 enum { CASES = 150, QUICK_CASES = 6 };
 
-struct beside {
-    struct options options;
-    bool large;
-    struct counts counts;
-};
-
-static void *run_cases(void *argument)
+static struct check_counts run_cases(const struct check_options *options, bool has_large)
 {
-    struct beside *beside = argument;
-    const int cases = beside->options.cases;
-    const bool quick = cases < CASES;
-    uint64_t state = beside->options.seed;
+    const bool quick = options->quick;
+    uint64_t state = options->seed;
     struct place place;
     place_open(&place);
     for (enum content content = 0; content < CONTENTS; content++) {
-        for (int i = 0; i < cases; i++) {
+        for (int i = 0; i < options->cases; i++) {
             const int max = i % 3 == 0 ? 20 : i % 3 == 1 ? 200 : quick ? 300 : 700;
             const int width = random_between(&state, 1, i % 10 == 9 ? 3 : max);
             const int height = random_between(&state, 1, max > 100 ? max : 100); /* a warp has 32 rows */
@@ -371,77 +341,34 @@ static void *run_cases(void *argument)
         for (int i = 0; i < (quick ? 1 : 4); i++) /* rows longer than a block, and than a band */
             check_size(&place, content, random_between(&state, 10000, quick ? 100000 : 300000),
                        random_between(&state, 1, 3), &state);
-        if (beside->large)
+        if (has_large)
             check_size(&place, content, 2500, 1700, &state);
     }
-    beside->counts = place.counts;
     place_close(&place);
-    return NULL;
+    return place.counts;
 }
 
-/* The large pictures on one stream, then several streams at once. */
-static struct counts run(const struct options *options)
+static struct check_counts run(const struct check_options *options)
 {
-    pthread_t threads[STREAMS];
-    struct beside beside[STREAMS];
-    struct beside alone = {.options = *options, .large = options->cases >= CASES};
-    const int streams = options->cases >= QUICK_CASES ? STREAMS : 0;
-    run_cases(&alone);
-    for (int i = 0; i < streams; i++) {
-        beside[i] = (struct beside){.options = *options};
-        beside[i].options.seed += (uint64_t)i + 1;
-        if (pthread_create(&threads[i], NULL, run_cases, &beside[i]) != 0)
-            fail("no thread");
-    }
-    for (int i = 0; i < streams; i++) {
-        pthread_join(threads[i], NULL);
-        alone.counts.cases += beside[i].counts.cases;
-        alone.counts.others += beside[i].counts.others;
-        alone.counts.left += beside[i].counts.left;
-    }
-    return alone.counts;
+    return run_cases(options, !options->quick);
 }
 
-static bool parse(int argc, char **argv, struct options *options)
+static struct check_counts run_beside(const struct check_options *options)
 {
-    bool cuda = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--cuda") == 0)
-            cuda = true;
-        else if (strcmp(argv[i], "--quick") == 0)
-            options->cases = QUICK_CASES;
-        else if (strcmp(argv[i], "--cases") == 0 && i + 1 < argc)
-            options->cases = atoi(argv[++i]);
-        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
-            options->seed = strtoull(argv[++i], NULL, 0);
-        else
-            return false;
-    }
-    return cuda;
+    return run_cases(options, false);
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 20261123, .cases = CASES};
-    const bool is_bench = argc > 2 && strcmp(argv[1], "--bench") == 0;
-    if (!is_bench && !parse(argc, argv, &options)) {
-        fputs(usage, stderr);
-        return 2;
-    }
-    struct error error = {0};
-    int devices;
-    if (!device_count(&devices, &error)) {
-        printf("skipped: %s\n", error.message);
-        return EXIT_SKIPPED;
-    }
-    if (is_bench) {
-        bench_files(argc - 2, argv + 2);
-        return 0;
-    }
-    printf("seed %" PRIu64 "\n", options.seed);
-    const struct counts counts = run(&options);
-    printf("%" PRIu64 " cases, 0 mismatches; the GPU left %" PRIu64 " of %" PRIu64
-           " files of other writers to the CPU\n",
-           counts.cases, counts.left, counts.others);
-    return 0;
+    static const struct codec_check check = {
+        .usage = "usage: check_png --cuda [--quick | --cases NUMBER] [--seed NUMBER]\n"
+                 "       check_png --bench FILE...\n",
+        .seed = 20261123,
+        .cases = CASES, /* small pictures of each content and stream */
+        .quick_cases = QUICK_CASES,
+        .run = run,
+        .run_beside = run_beside,
+        .bench = bench_files,
+    };
+    return codec_check_main(&check, argc, argv);
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/codec_check.h"
+
+#include "kernels/device/device.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAMS = 4 };
+
+void must(bool is_done, const struct error *error)
+{
+    if (!is_done)
+        fail("%s", error->message);
+}
+
+struct beside {
+    pthread_t thread;
+    check_function *run;
+    struct check_options options;
+    struct check_counts counts;
+};
+
+static void *run_beside(void *argument)
+{
+    struct beside *beside = argument;
+    beside->counts = beside->run(&beside->options);
+    return NULL;
+}
+
+/* Several streams at once, each with its own seed. */
+static void run_streams(const struct codec_check *check, const struct check_options *options,
+                        struct check_counts *counts)
+{
+    struct beside beside[STREAMS];
+    for (int i = 0; i < STREAMS; i++) {
+        beside[i] = (struct beside){.run = check->run_beside, .options = *options};
+        beside[i].options.seed += (uint64_t)i + 1;
+        if (pthread_create(&beside[i].thread, NULL, run_beside, &beside[i]) != 0)
+            fail("no thread");
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        pthread_join(beside[i].thread, NULL);
+        counts->cases += beside[i].counts.cases;
+        counts->others += beside[i].counts.others;
+        counts->left += beside[i].counts.left;
+    }
+}
+
+static bool parse(const struct codec_check *check, int argc, char **argv, struct check_options *options)
+{
+    bool cuda = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--cuda") == 0)
+            cuda = true;
+        else if (strcmp(argv[i], "--quick") == 0)
+            options->cases = check->quick_cases;
+        else if (strcmp(argv[i], "--cases") == 0 && check->cases > 1 && i + 1 < argc)
+            options->cases = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--huge") == 0 && check->has_huge)
+            options->huge = true;
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            options->seed = strtoull(argv[++i], NULL, 0);
+        else
+            return false;
+    }
+    options->quick = options->cases < check->cases;
+    return cuda;
+}
+
+int codec_check_main(const struct codec_check *check, int argc, char **argv)
+{
+    struct check_options options = {.seed = check->seed, .cases = check->cases};
+    const bool is_bench = argc > 2 && strcmp(argv[1], "--bench") == 0;
+    if (!is_bench && !parse(check, argc, argv, &options)) {
+        fputs(check->usage, stderr);
+        return 2;
+    }
+    struct error error = {0};
+    int devices;
+    if (!device_count(&devices, &error)) {
+        printf("skipped: %s\n", error.message);
+        return EXIT_SKIPPED;
+    }
+    if (is_bench) {
+        check->bench(argc - 2, argv + 2);
+        return 0;
+    }
+    printf("seed %" PRIu64 "\n", options.seed);
+    struct check_counts counts = check->run(&options);
+    if (options.cases >= check->quick_cases)
+        run_streams(check, &options, &counts);
+    printf("%" PRIu64 " cases, 0 mismatches", counts.cases);
+    if (counts.others > 0)
+        printf("; the GPU left %" PRIu64 " of %" PRIu64 " files of other writers to the CPU", counts.left,
+               counts.others);
+    putchar('\n');
+    return 0;
+}
