@@ -16,11 +16,18 @@
 
 /* ---- Words ---- */
 
-static const char *choice_word(int value)
-{
-    static const char *const words[] = {[CHOICE_AUTO] = "auto", [CHOICE_CUDA] = "cuda", [CHOICE_CPU] = "cpu"};
-    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
-}
+/* A function that returns one of these words by its number, or NULL after the last. */
+#define WORDS(name, ...)                                                                                               \
+    static const char *name(int value)                                                                                 \
+    {                                                                                                                  \
+        static const char *const words[] = {__VA_ARGS__};                                                              \
+        return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;                                      \
+    }
+
+WORDS(choice_word, [CHOICE_AUTO] = "auto", [CHOICE_CUDA] = "cuda", [CHOICE_CPU] = "cpu")
+WORDS(alpha_word, [ALPHA_KEEP] = "keep", [ALPHA_PREMULTIPLY] = "premultiply", [ALPHA_FILTER] = "filter")
+WORDS(depth_word, "8", "16")
+WORDS(subsampling_word, "keep", "444", "422", "420", "440", "411")
 
 const char *choice_name(enum choice choice)
 {
@@ -32,30 +39,11 @@ static const char *border_word(int value)
     return value < BORDER_COUNT ? border_name((enum border)value) : NULL;
 }
 
-static const char *alpha_word(int value)
-{
-    static const char *const words[] = {
-        [ALPHA_KEEP] = "keep", [ALPHA_PREMULTIPLY] = "premultiply", [ALPHA_FILTER] = "filter"};
-    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
-}
-
-static const char *depth_word(int value)
-{
-    static const char *const words[] = {"8", "16"};
-    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
-}
-
 static const char *format_word(int value)
 {
     size_t count;
     const struct format *table = formats(&count);
     return value < (int)count ? table[value].suffixes[0] : NULL;
-}
-
-static const char *subsampling_word(int value)
-{
-    static const char *const words[] = {"keep", "444", "422", "420", "440", "411"};
-    return value < (int)(sizeof words / sizeof *words) ? words[value] : NULL;
 }
 
 static const char *sample_word(int value)

@@ -47,21 +47,16 @@ static const struct meant options_meant[] = {
     {.word = "fuzz", .ours = "--tolerance"},
     {.word = "threshold", .ours = "--tolerance-yiq"},
     {.word = "matchingthreshold", .ours = "--tolerance-yiq"},
-    {.word = "tol", .ours = "--tolerance"},
     {.word = "thresholdpixel", .ours = "--different"},
     {.word = "thresholdrate", .ours = "--different"},
     {.word = "failurethreshold", .ours = "--different"},
     {.word = "maxdiffpixels", .ours = "--different"},
     {.word = "maxdiffpixelratio", .ours = "--different"},
     {.word = "metric", .ours = "--min-ssim or --min-psnr"},
-    {.word = "ignoreregions", .ours = "--ignore"},
-    {.word = "antialiasing", .ours = "--ignore-antialiasing"},
     {.word = "enableantialias", .ours = "--ignore-antialiasing"},
     {.word = "diff", .ours = "gpuconv --compare EXPECTED ACTUAL DIFF"},
     {.word = "ci", .ours = "--new-fails"},
     {.word = "u", .ours = "--update"},
-    {.word = "updatesnapshots", .ours = "--update"},
-    {.word = "snapshotupdate", .ours = "--update"},
     {.word = "mplgeneratepath", .ours = "--update"},
     {.word = "mogrify", .ours = "gpuconv --in-place FILTER INPUT...", .is_command = true},
     {.word = "identify", .advice = "gpuconv does not describe images; the program file does", .is_command = true},
@@ -106,7 +101,7 @@ static bool find_value(const struct option *o, const char *value, char *text, si
     return false;
 }
 
-/* The mode that must stand before OURS. OURS is an option with its dashes, or other text, which needs none. COMPARES says
+/* The mode that must stand before OURS: an option with its dashes, or other text, which needs none. COMPARES says
  * whether the command line has --compare already. */
 static const char *mode_before(const char *ours, bool compares)
 {
