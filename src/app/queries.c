@@ -89,18 +89,16 @@ static void list_named(const struct options *options, char *const *names, size_t
     }
 }
 
-static int list_filters(const struct options *options)
+static bool list_filters(const struct options *options, struct error *error)
 {
-    struct error error;
     char **names;
     size_t count;
-    if (!filter_names(&names, &count, &error))
-        return print_error_line(&error);
+    if (!filter_names(&names, &count, error))
+        return false;
     struct filter *filter = malloc(sizeof *filter);
     if (filter == NULL) {
         free(names);
-        error_no_memory(&error, "a filter");
-        return print_error_line(&error);
+        return error_no_memory(error, "a filter");
     }
     size_t width = 0;
     for (size_t i = 0; i < count; i++)
@@ -109,35 +107,34 @@ static int list_filters(const struct options *options)
         width = strlen(filter_forms[i][0]) > width ? strlen(filter_forms[i][0]) : width;
 
     struct filter_list list = {.json = options->json, .name_width = (int)width};
-    list_named(options, names, count, &list, filter, &error);
+    list_named(options, names, count, &list, filter, error);
     for (size_t i = 0; filter_forms[i][0] != NULL; i++)
         list_filter(&list, filter_forms[i][0], NULL, filter_forms[i][1]);
     if (list.json)
         fputs(json_end, stdout);
     free(filter);
     free(names);
-    return 0;
+    return true;
 }
 
 /* List the benchmark's own filters. */
-static int list_bench_filters(const struct options *options)
+static bool list_bench_filters(const struct options *options, struct error *error)
 {
-    struct error error;
     struct filter *filters;
     size_t count;
-    if (!filter_find_all(BENCH_FILTERS, bench_find_filter, &filters, &count, &error))
-        return print_error_line(&error);
+    if (!filter_find_all(BENCH_FILTERS, bench_find_filter, &filters, &count, error))
+        return false;
     struct filter_list list = {.json = options->json, .name_width = (int)strlen("int16-31")};
     for (size_t i = 0; i < count; i++)
         list_filter(&list, filters[i].name, &filters[i], filters[i].title);
     fputs(list.json ? json_end : "", stdout);
     free(filters);
-    return 0;
+    return true;
 }
 
 /* ---- Tables ---- */
 
-static int list_variants(const struct options *options)
+static void list_variants(const struct options *options)
 {
     size_t count;
     const struct variant *table = variants(&count);
@@ -166,10 +163,9 @@ static int list_variants(const struct options *options)
     fputs(options->json ? json_end : "", stdout);
     if (!options->json && !pipeline_has_cuda)
         puts("This gpuconv was built without CUDA: the variants of the backend cuda cannot run.");
-    return 0;
 }
 
-static int list_codecs(const struct options *options)
+static void list_codecs(const struct options *options)
 {
     size_t count, format_count;
     const struct codec *table = codecs(&count);
@@ -190,35 +186,32 @@ static int list_codecs(const struct options *options)
         printf(",\"built_in\":%s}", codec_is_built_in(codec) ? "true" : "false");
     }
     fputs(options->json ? json_end : "", stdout);
-    return 0;
 }
 
 /* ---- One filter ---- */
 
-static int show_filters(const struct options *options)
+static bool show_filters(const struct options *options, struct error *error)
 {
-    struct error error;
     struct filter *filters;
     size_t count;
-    if (!find_filters(options, options->filter, filter_find, &filters, &count, &error))
-        return print_error_line(&error);
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < count; i++) {
-        char *text = options->json ? NULL : filter_describe(&filters[i]);
+    if (!find_filters(options, options->filter, filter_find, &filters, &count, error))
+        return false;
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++) {
         if (options->json) {
             fputs(json_joint(i), stdout);
             filter_print_json(stdout, &filters[i]);
-        } else if (text == NULL) {
-            error_no_memory(&error, "the description of %s", filters[i].name);
-            status = print_error_line(&error);
-        } else {
-            printf("%s%s", i > 0 ? "\n" : "", text);
+            continue;
         }
+        char *text = filter_describe(&filters[i]);
+        done = text != NULL || error_no_memory(error, "the description of %s", filters[i].name);
+        if (done)
+            printf("%s%s", i > 0 ? "\n" : "", text);
         free(text);
     }
     fputs(options->json ? json_end : "", stdout);
     free(filters);
-    return status;
+    return done;
 }
 
 /* ---- GPUs ---- */
@@ -248,66 +241,67 @@ static void print_devices(const struct options *options, const struct device_inf
                gpus[i].capability % 10, (double)gpus[i].memory / (1 << 30));
 }
 
-static int list_devices(const struct options *options)
+static bool list_devices(const struct options *options, struct error *error)
 {
-    struct error error;
     int count;
-    if (!pipeline_has_cuda || !pipeline_count_gpus(&count, &error)) {
-        print_devices(options, NULL, 0, pipeline_has_cuda ? error.message : "this gpuconv was built without CUDA");
-        return 0;
+    if (!pipeline_has_cuda || !pipeline_count_gpus(&count, error)) {
+        print_devices(options, NULL, 0, pipeline_has_cuda ? error->message : "this gpuconv was built without CUDA");
+        return true;
     }
     struct device_info *gpus = calloc((size_t)count, sizeof *gpus);
-    bool done = gpus != NULL || error_no_memory(&error, "a list of GPUs");
+    bool done = gpus != NULL || error_no_memory(error, "a list of GPUs");
     for (int i = 0; done && i < count; i++)
-        done = pipeline_describe_gpu(i, &gpus[i], &error);
+        done = pipeline_describe_gpu(i, &gpus[i], error);
     if (done)
         print_devices(options, gpus, count, NULL);
     free(gpus);
-    return done ? 0 : print_error_line(&error);
+    return done;
 }
 
-/* ---- About the program ---- */
+/* ---- All questions ---- */
 
-static int print_help(const struct options *options)
+static bool print_help(const struct options *options, struct error *error)
 {
     char *text = help_text(options->help_of);
-    if (text == NULL) {
-        struct error error;
-        error_no_memory(&error, "the help");
-        return print_error_line(&error);
-    }
+    if (text == NULL)
+        return error_no_memory(error, "the help");
     fputs(text, stdout);
     free(text);
-    return 0;
-}
-
-static int print_version(void)
-{
-    printf("gpuconv " GPUCONV_VERSION "\nbuilt %s CUDA\n", pipeline_has_cuda ? "with" : "without");
-    return 0;
+    return true;
 }
 
 int run_query(const struct options *options)
 {
+    struct error error;
+    bool done = true;
     switch ((enum mode)options->mode) {
     case MODE_LIST:
-        return list_filters(options);
+        done = list_filters(options, &error);
+        break;
     case MODE_LIST_VARIANTS:
-        return list_variants(options);
+        list_variants(options);
+        break;
     case MODE_LIST_CODECS:
-        return list_codecs(options);
+        list_codecs(options);
+        break;
     case MODE_LIST_BENCH_FILTERS:
-        return list_bench_filters(options);
+        done = list_bench_filters(options, &error);
+        break;
     case MODE_SHOW:
-        return show_filters(options);
+        done = show_filters(options, &error);
+        break;
     case MODE_DEVICES:
-        return list_devices(options);
+        done = list_devices(options, &error);
+        break;
     case MODE_HELP:
-        return print_help(options);
+        done = print_help(options, &error);
+        break;
     case MODE_VERSION:
-        return print_version();
+        printf("gpuconv " GPUCONV_VERSION "\nbuilt %s CUDA\n", pipeline_has_cuda ? "with" : "without");
+        break;
     default:
         fputs(usage_text(), stderr);
         return ERROR_USAGE;
     }
+    return done ? 0 : print_error_line(&error);
 }

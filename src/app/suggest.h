@@ -8,8 +8,8 @@
 
 #define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
 
-/* Report the unknown option in the first LENGTH characters of ARGUMENT, which begins with dashes. COMPARES says
- * whether the command line has --compare. Returns false. */
+/* Report the unknown option in the first LENGTH characters of ARGUMENT, which begins with dashes. COMPARES says whether
+ * the command line has --compare. Returns false. */
 bool suggest_option(const char *argument, size_t length, bool compares, struct error *error);
 
 /* Report the unknown option *LETTER of ARGUMENT, a bundle of letters. Returns false. */

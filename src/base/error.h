@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors: a code, which gives the exit status, the file that failed, and one sentence that says what is wrong and
- * what to do. The caller owns the struct. Nothing here prints or exits. */
+ * Errors: a code, which gives the exit status, the file that failed, and one sentence that says what is wrong and what
+ * to do. The caller owns the struct. Nothing here prints or exits. */
 #ifndef GPUCONV_ERROR_H
 #define GPUCONV_ERROR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files. Reading takes all of a file into memory. Writing is atomic: afterwards the file is complete or as it
- * was. The path "-" is standard input or output. */
+ * Files. Reading takes all of a file into memory. Writing is atomic: afterwards the file is complete or as it was. The
+ * path "-" is standard input or output. */
 #ifndef GPUCONV_FILE_H
 #define GPUCONV_FILE_H
 
@@ -26,12 +26,12 @@ const char *file_output_name(const char *path);
 enum { FILE_DEVICE_MAX = 1 << 20 };
 
 /* Read a file of at most LIMIT bytes. Release *BYTES with free; it is NULL after an error. Folders and missing, empty
- * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, INFO receives
- * the status of the file before its first byte was read. */
+ * and too large files are errors, whose subject is the path. A pipe is read to its end. Unless NULL, INFO receives the
+ * status of the file before its first byte was read. */
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error);
 
-/* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. Errors that
- * pass, such as a lack of memory, have their own code; all others have CODE. */
+/* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. Errors that pass, such as
+ * a lack of memory, have their own code; all others have CODE. */
 bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,
                     struct error *error);
 

@@ -127,8 +127,8 @@ struct bench_listener {
     void (*on_progress)(void *context, const char *what);       /* WHAT starts now; may be NULL */
 };
 
-/* Open the device if the request has CUDA, and measure the peaks. A missing GPU is an error only if the request has
- * no CPU. Release with bench_close, also after a failure. */
+/* Open the device if the request has CUDA, and measure the peaks. A missing GPU is an error only if the request has no
+ * CPU. Release with bench_close, also after a failure. */
 bool bench_open(struct bench *bench, const struct bench_request *request, struct error *error);
 
 /* Measure all rows and pass each to LISTENER. *WRONG becomes the number of wrong rows. */
@@ -156,8 +156,8 @@ const char *bench_hides_errors(const struct plane *expected);
 /* Sort the times of RUNS runs and set the row's runs, median, minimum, maximum and spread. */
 void bench_statistics(double *milliseconds, int runs, struct bench_row *row);
 
-/* Measure the highest rate at which the threads of POOL multiply and add floats. *PEAK becomes multiply-adds a
- * second. Fails only if there is too little memory. */
+/* Measure the highest rate at which the threads of POOL multiply and add floats. *PEAK becomes multiply-adds a second.
+ * Fails only if there is too little memory. */
 bool bench_measure_cpu(struct thread_pool *pool, double *peak, struct error *error);
 
 /* ---- Writing rows ---- */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The reference is not timed if a launch would take longer. Its time is proportional to samples times taps, so
- * larger cases show nothing new. */
+/* The reference is not timed if a launch would take longer. Its time is proportional to samples times taps, so larger
+ * cases show nothing new. */
 static const double longest_reference_seconds = 0.5;
 
 /* FILTER is a filter's name, or empty. */

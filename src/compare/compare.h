@@ -119,8 +119,7 @@ unsigned compare_limits(const struct compare_rules *rules, const struct differen
 
 /* Set *SSIM to the structural similarity of the luma of two images of one shape: 0.299 red + 0.587 green + 0.114 blue
  * (ITU-R BT.601), or the grey level. Alpha does not count. NAN if the images are smaller than the window. The result
- * does not depend on the number of threads or on the machine. POOL may be NULL. Fails if there is not enough
- * memory. */
+ * does not depend on the number of threads or on the machine. POOL may be NULL. Fails if there is not enough memory. */
 bool ssim_compute(const struct image *expected, const struct image *actual, struct thread_pool *pool, struct ssim *ssim,
                   struct error *error);
 

@@ -150,8 +150,8 @@ static void run_phase(void *context, int64_t index, int thread)
     pair->sides[index].failed = !pair->phase(pair, (int)index);
 }
 
-/* Run a phase for both files, at the same time if the worker has threads for that. Fails with the error of the
- * expected file, if both fail. */
+/* Run a phase for both files, at the same time if the worker has threads for that. Fails with the error of the expected
+ * file, if both fail. */
 static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struct error *error)
 {
     pair->phase = phase;

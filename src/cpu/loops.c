@@ -613,26 +613,26 @@ static void keep_unmarked(enum sample sample, const uint8_t *marks, const void *
         KEEP(float)
 }
 
+/* Copy COUNT samples: VALUE says what of from[k]. */
+#define WIDEN(type, value)                                                                                             \
+    for (int k = 0; k < count; k++)                                                                                    \
+        ((type *)to)[k] = (type)(value);
+
 static void widen16(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to)
 {
     const int shift = part == PART_HIGH ? 8 : 0, mask = part == PART_LOW ? 255 : 65535;
     if (arithmetic == ARITHMETIC_WORDS && part == PART_ALL)
         memcpy(to, from, (size_t)count * sizeof *from);
     else if (arithmetic == ARITHMETIC_WORDS && part == PART_CENTRED)
-        for (int k = 0; k < count; k++)
-            ((uint16_t *)to)[k] = from[k] ^ 0x8000;
+        WIDEN(uint16_t, from[k] ^ 0x8000)
     else if (part == PART_CENTRED)
-        for (int k = 0; k < count; k++)
-            ((int32_t *)to)[k] = from[k] - 32768;
+        WIDEN(int32_t, from[k] - 32768)
     else if (arithmetic == ARITHMETIC_WORDS)
-        for (int k = 0; k < count; k++)
-            ((uint16_t *)to)[k] = (uint16_t)(from[k] >> shift & mask);
+        WIDEN(uint16_t, from[k] >> shift & mask)
     else if (arithmetic == ARITHMETIC_FLOATS)
-        for (int k = 0; k < count; k++)
-            ((float *)to)[k] = from[k];
+        WIDEN(float, from[k])
     else
-        for (int k = 0; k < count; k++)
-            ((int32_t *)to)[k] = from[k] >> shift & mask;
+        WIDEN(int32_t, from[k] >> shift & mask)
 }
 
 static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
@@ -640,14 +640,11 @@ static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, vo
     if (arithmetic == ARITHMETIC_BYTES)
         memcpy(to, from, (size_t)count);
     else if (arithmetic == ARITHMETIC_WORDS)
-        for (int k = 0; k < count; k++)
-            ((int16_t *)to)[k] = from[k];
+        WIDEN(int16_t, from[k])
     else if (arithmetic == ARITHMETIC_FLOATS)
-        for (int k = 0; k < count; k++)
-            ((float *)to)[k] = from[k];
+        WIDEN(float, from[k])
     else
-        for (int k = 0; k < count; k++)
-            ((int32_t *)to)[k] = from[k];
+        WIDEN(int32_t, from[k])
 }
 
 const struct loops IN_SET(loops) = {

@@ -54,8 +54,8 @@ extern "C" {
 #define UNSHARP_AMOUNT_BITS 20
 #define UNSHARP_LEVEL_BITS 8
 
-/* sum|q| * 255 must stay below 2^31, so that every sum of taps times 8-bit samples fits in 32 bits: 8,421,504.
- * With two grids, the bound is for the sum over both: then |s1| + |s2| fits too, and so does every C. */
+/* sum|q| * 255 must stay below 2^31, so that every sum of taps times 8-bit samples fits in 32 bits: 8,421,504. With two
+ * grids, the bound is for the sum over both: then |s1| + |s2| fits too, and so does every C. */
 #define FILTER_MAX_SUM (INT32_MAX / 255)
 
 /* The largest filter file, in bytes: 127 rows of 127 taps of 60 characters. */

@@ -51,8 +51,8 @@ extern const struct generator generators[GENERATOR_COUNT];
 /* The index of the generator whose name is the first LENGTH bytes of SPEC, or GENERATOR_COUNT if there is none. */
 size_t generator_index(const char *spec, size_t length);
 
-/* Make the filter SPEC, such as `motion:15:30`, by the generator INDEX, whose name SPEC begins with.
- * FILTER16 is memory for filter->filter16, or NULL. */
+/* Make the filter SPEC, such as `motion:15:30`, by the generator INDEX, whose name SPEC begins with. FILTER16 is memory
+ * for filter->filter16, or NULL. */
 bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *filter16,
                      struct error *error);
 
