@@ -56,25 +56,17 @@ INLINE ints multiply_high(ints a, ints b)
     return vuzp2q_s32((ints)vmull_u32(vget_low_u32(c), vget_low_u32(d)), (ints)vmull_high_u32(c, d));
 }
 
-INLINE uchars smaller_uchars(uchars a, uchars b)
-{
-    return vminq_u8(a, b);
-}
-
-INLINE uchars larger_uchars(uchars a, uchars b)
-{
-    return vmaxq_u8(a, b);
-}
-
-INLINE uchars add_uchars(uchars a, uchars b)
-{
-    return vqaddq_u8(a, b);
-}
-
-INLINE uchars subtract_uchars(uchars a, uchars b)
-{
-    return vqsubq_u8(a, b);
-}
+#define BINARY(type, name, intrinsic)                                                                                  \
+    INLINE type name(type a, type b)                                                                                   \
+    {                                                                                                                  \
+        return intrinsic(a, b);                                                                                        \
+    }
+BINARY(uchars, smaller_uchars, vminq_u8)
+BINARY(uchars, larger_uchars, vmaxq_u8)
+BINARY(uchars, add_uchars, vqaddq_u8)
+BINARY(uchars, subtract_uchars, vqsubq_u8)
+BINARY(doubles, larger_doubles, vmaxq_f64)
+BINARY(doubles, smaller_doubles, vminq_f64)
 
 INLINE ints add_byte_sums(ints sums, uchars bytes)
 {
@@ -92,16 +84,6 @@ INLINE ints prefix_sums(ints value)
     const ints zeros = {0};
     value = add(value, vextq_s32(zeros, value, 3));
     return add(value, vextq_s32(zeros, value, 2));
-}
-
-INLINE doubles larger_doubles(doubles a, doubles b)
-{
-    return vmaxq_f64(a, b);
-}
-
-INLINE doubles smaller_doubles(doubles a, doubles b)
-{
-    return vminq_f64(a, b);
 }
 
 INLINE floats square_root(floats value)

@@ -94,35 +94,19 @@ INLINE doubles repeat_double(double value)
 
 /* ---- Arithmetic ---- */
 
-INLINE ints add(ints a, ints b)
-{
-    return (ints)((uints)a + (uints)b);
-}
-
-INLINE ints subtract(ints a, ints b)
-{
-    return (ints)((uints)a - (uints)b);
-}
-
-INLINE ints multiply(ints a, ints b)
-{
-    return (ints)((uints)a * (uints)b);
-}
-
-INLINE shorts add_shorts(shorts a, shorts b)
-{
-    return (shorts)((ushorts)a + (ushorts)b);
-}
-
-INLINE shorts subtract_shorts(shorts a, shorts b)
-{
-    return (shorts)((ushorts)a - (ushorts)b);
-}
-
-INLINE shorts multiply_shorts(shorts a, shorts b)
-{
-    return (shorts)((ushorts)a * (ushorts)b);
-}
+/* Sums, differences and products wrap, because they are of unsigned numbers. */
+#define WRAPPING(to, name, unsigned_to, sign)                                                                          \
+    INLINE to name(to a, to b)                                                                                         \
+    {                                                                                                                  \
+        const unsigned_to c = (unsigned_to)a, d = (unsigned_to)b;                                                      \
+        return (to)(c sign d);                                                                                         \
+    }
+WRAPPING(ints, add, uints, +)
+WRAPPING(ints, subtract, uints, -)
+WRAPPING(ints, multiply, uints, *)
+WRAPPING(shorts, add_shorts, ushorts, +)
+WRAPPING(shorts, subtract_shorts, ushorts, -)
+WRAPPING(shorts, multiply_shorts, ushorts, *)
 
 INLINE ints shift_left(ints a, int by)
 {
