@@ -206,22 +206,22 @@ bool file_find_output(const char *path, struct stat *info)
 
 bool file_is_inside(const char *path, const char *folder)
 {
-    char real[PATH_MAX], *near = strdup(path);
+    char real[PATH_MAX], *nearest = strdup(path);
     struct stat outer, status;
     bool inside = false;
-    while (near != NULL && realpath(near, real) == NULL) { /* the nearest parent that exists */
-        char *parent = strcmp(near, ".") != 0 && strcmp(near, "/") != 0 ? file_folder(near) : NULL;
-        free(near);
-        near = parent;
+    while (nearest != NULL && realpath(nearest, real) == NULL) { /* the nearest parent that exists */
+        char *parent = strcmp(nearest, ".") != 0 && strcmp(nearest, "/") != 0 ? file_folder(nearest) : NULL;
+        free(nearest);
+        nearest = parent;
     }
-    char *end = near != NULL && stat(folder, &outer) == 0 ? real + strlen(real) : NULL;
+    char *end = nearest != NULL && stat(folder, &outer) == 0 ? real + strlen(real) : NULL;
     for (; end != NULL && !inside; end = strrchr(real, '/')) {
         end[end == real] = '\0'; /* the root keeps its slash */
         inside = stat(real, &status) == 0 && file_is_one(&status, &outer);
         if (end == real || real[1] == '\0')
             break;
     }
-    free(near);
+    free(nearest);
     return inside;
 }
 

@@ -53,16 +53,17 @@ bool budget_check(const struct memory_budget *budget, size_t need, const char *n
                        text_of_size(need, needed), text_of_size(budget->max, allowed));
 }
 
-/* May a job that holds HELD bytes reserve SIZE more now? The sum cannot overflow, because both are sizes of objects. */
-static bool fits(const struct memory_budget *budget, size_t size, size_t held)
+/* May a job that has reserved RESERVED bytes reserve SIZE more now? The sum cannot overflow, because both are sizes of
+ * objects. */
+static bool fits(const struct memory_budget *budget, size_t size, size_t reserved)
 {
-    return budget->used + size <= budget->limit || budget->used <= held;
+    return budget->used + size <= budget->limit || budget->used <= reserved;
 }
 
-bool budget_try(struct memory_budget *budget, size_t size, size_t held)
+bool budget_try(struct memory_budget *budget, size_t size, size_t reserved)
 {
     pthread_mutex_lock(&budget->mutex);
-    const bool done = (budget->waiting == 0 || held > 0) && fits(budget, size, held);
+    const bool done = (budget->waiting == 0 || reserved > 0) && fits(budget, size, reserved);
     if (done)
         budget->used += size;
     pthread_mutex_unlock(&budget->mutex);
@@ -79,10 +80,10 @@ void budget_begin_wait(struct memory_budget *budget)
     pthread_mutex_unlock(&budget->mutex);
 }
 
-void budget_wait(struct memory_budget *budget, size_t size, size_t held)
+void budget_wait(struct memory_budget *budget, size_t size, size_t reserved)
 {
     pthread_mutex_lock(&budget->mutex);
-    while (!fits(budget, size, held))
+    while (!fits(budget, size, reserved))
         pthread_cond_wait(&budget->changed, &budget->mutex);
     budget->used += size;
     pthread_mutex_unlock(&budget->mutex);

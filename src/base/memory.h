@@ -47,14 +47,14 @@ void budget_close(struct memory_budget *budget);
 /* May one job reserve NEED bytes at all? Always, if no limit is given. If not, the error is about the file NAME. */
 bool budget_check(const struct memory_budget *budget, size_t need, const char *name, struct error *error);
 
-/* Reserve SIZE bytes more for a job that holds HELD bytes. Returns false if that would need waiting. */
-bool budget_try(struct memory_budget *budget, size_t size, size_t held);
+/* Reserve SIZE bytes more for a job that has reserved RESERVED bytes. Returns false if that would need waiting. */
+bool budget_try(struct memory_budget *budget, size_t size, size_t reserved);
 
 /* Wait for the caller's turn. The caller must hold nothing. */
 void budget_begin_wait(struct memory_budget *budget);
 
 /* The same, but wait until the bytes are there, or until no other job holds any. It must be the caller's turn. */
-void budget_wait(struct memory_budget *budget, size_t size, size_t held);
+void budget_wait(struct memory_budget *budget, size_t size, size_t reserved);
 
 /* End the caller's turn; the next job gets its own. */
 void budget_end_wait(struct memory_budget *budget);

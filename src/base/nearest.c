@@ -56,22 +56,22 @@ static size_t distance_of_name(const char *word, const char *name)
     const size_t length = strlen(word), name_length = strlen(name);
     if (length > LONGEST_WORD || name_length > LONGEST_WORD)
         return SIZE_MAX;
-    const size_t far = distance(word, length, name, name_length);
-    if (far > 1 && (is_part(word, name) || is_part(name, word)))
+    const size_t changes = distance(word, length, name, name_length);
+    if (changes > 1 && (is_part(word, name) || is_part(name, word)))
         return 2;
     /* With every letter replaced, nothing of the word is left. */
-    return far <= (length + 2) / 3 && far < (length > name_length ? length : name_length) ? far : SIZE_MAX;
+    return changes <= (length + 2) / 3 && changes < (length > name_length ? length : name_length) ? changes : SIZE_MAX;
 }
 
 size_t error_nearest(const char *word, const char *const *names, size_t count, const char **nearest, size_t max)
 {
     size_t best = SIZE_MAX - 1, found = 0;
     for (size_t i = 0; i < count; i++) {
-        const size_t far = distance_of_name(word, names[i]);
-        if (far < best)
+        const size_t changes = distance_of_name(word, names[i]);
+        if (changes < best)
             found = 0;
-        if (far <= best && found < max) {
-            best = far;
+        if (changes <= best && found < max) {
+            best = changes;
             nearest[found++] = names[i];
         }
     }

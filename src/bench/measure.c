@@ -257,10 +257,10 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     report_progress(c, filter->name, "expected samples");
     if (!case_plan(c, filter, canonical, &plan, error))
         return false;
-    const bool made = variant_launch(&plan, NULL, &c->in, &c->expected, error);
+    const bool done = variant_launch(&plan, NULL, &c->in, &c->expected, error);
     const double allowed = variant_tolerance(&plan);
     plan_free(&plan);
-    if (!made || !check_expected(c, filter, allowed, &wrong, error))
+    if (!done || !check_expected(c, filter, allowed, &wrong, error))
         return false;
     if (wrong > 0) { /* without right samples no other variant can be checked */
         struct bench_row row = new_row(c, canonical->name, BACKEND_CPU);

@@ -97,7 +97,7 @@ bool reference_resample_launch(const struct plan *plan, struct device *device, c
     (void)device;
     struct resampling work = {.plan = plan, .in = in, .out = out};
     const int64_t rows = (int64_t)out->count * out->height;
-    const int most = thread_pool_threads(plan->pool), threads = rows < most ? (int)rows : most;
+    const int max = thread_pool_threads(plan->pool), threads = rows < max ? (int)rows : max;
     work.sums = calloc((size_t)threads * (size_t)in->width, sizeof *work.sums);
     if (work.sums == NULL)
         return error_no_memory(error, "the sums of %s", plan->filter->name);

@@ -409,11 +409,11 @@ void tiles_choose(struct tiling *tiling, int threads)
     const struct filter *f = tiling->plan->filter;
     const bool passes = program->first != program->last;
     const int width = tiling->in->width, height = tiling->last_row - tiling->first_row;
-    const int made = program->first->group /
-                     rows_in_one(program->first->target); /* rows of sums that the first pass makes at once */
+    /* The rows of sums that the first pass writes at once. */
+    const int step = program->first->group / rows_in_one(program->first->target);
     tiling->input_sets = passes ? 1 : program->sum_parts;
     tiling->input_rows = program->first->row_count;
-    tiling->ring_rows = passes ? (int)round_up((size_t)program->last->row_count, (size_t)made) : 0;
+    tiling->ring_rows = passes ? (int)round_up((size_t)program->last->row_count, (size_t)step) : 0;
     tiling->sum_rows = program->joined_rows * program->last->group;
     const size_t sample = column_bytes(program->first->arithmetic);
     const size_t column = (size_t)(tiling->input_sets * tiling->input_rows) * sample +

@@ -399,10 +399,11 @@ static double quarter_area(double radius, double x, double y)
 /* The area of the pixel at X, Y that is in the circle. */
 static double disk_weight(double radius, int x, int y)
 {
-    const int far = abs(x) > abs(y) ? abs(x) : abs(y),
-              near = abs(x) + abs(y) - far; /* the same for all mirrored pixels */
-    return fmax(quarter_area(radius, far + 0.5, near + 0.5) - quarter_area(radius, far - 0.5, near + 0.5) -
-                    quarter_area(radius, far + 0.5, near - 0.5) + quarter_area(radius, far - 0.5, near - 0.5),
+    /* The same for all mirrored pixels. */
+    const int larger = abs(x) > abs(y) ? abs(x) : abs(y), smaller = abs(x) + abs(y) - larger;
+    return fmax(quarter_area(radius, larger + 0.5, smaller + 0.5) - quarter_area(radius, larger - 0.5, smaller + 0.5) -
+                    quarter_area(radius, larger + 0.5, smaller - 0.5) +
+                    quarter_area(radius, larger - 0.5, smaller - 0.5),
                 0.0);
 }
 

@@ -164,12 +164,12 @@ static void make_output(struct resample_axis *axis, int i, int64_t *weights, int
 /* The most taps that an output of the axis has. Its shape has one more where no output has taps at both ends. */
 static int count_taps(const struct resample_axis *axis)
 {
-    int most = 1;
+    int max = 1;
     for (int i = 0; i < axis->period; i++) {
         const int count = resample_last(axis, i) - resample_first(axis, i) + 1;
-        most = count > most ? count : most;
+        max = count > max ? count : max;
     }
-    return most;
+    return max;
 }
 
 bool resample_make(struct resample_axis *axis)
