@@ -54,11 +54,13 @@ def self_test():
         ("a.c", f"/* {long} */\n", [1]), ("a.c", f"/* {long[:100]} */\n", []), ("a.c", f'f("{long}");\n', []),
         ("a.c", f'f("/*{long}"); /* why */\n', [1]), ("a.cu", f"int a; // {long}\n", [1]),
         ("a.h", f"/* First.\n * {long}\n */\n", [2]), ("a.py", f"# {long}\n", [1]), ("a.py", f'"""{long}"""\n', [1]),
-        ("a.py", f'print("{long}")\n', []), ("a.py", f'def f():\n    """{long}"""\n', [2]), ("a.py", f'a = """{long}"""\n', []), ("a.sh", f"# {long}\n", [1]), ("a.sh", f"echo {long}\n", []),
+        ("a.py", f'print("{long}")\n', []), ("a.py", f'def f():\n    """{long}"""\n', [2]),
+        ("a.py", f'a = """{long}"""\n', []), ("a.sh", f"# {long}\n", [1]), ("a.sh", f"echo {long}\n", []),
         ("a.c", "char *a; /* NULL: there is none */\n", [1]), ("a.c", "/* A file; NULL: none */\n", [1]),
         ("a.c", "/* Make it.\n * False: there is no memory. */\n", [2]), ("a.py", "f()  # None: all of them\n", [1]),
         ("a.h", "int a; /* -1: not known */\nint b; /* A row; negative: none */\n", [1, 2]),
-        ("a.c", "/* NULL if there is none */\n", []), ("a.c", 'f("0: none");\n', []), ("a.c", "/* 1.0: the scale */\n", []),
+        ("a.c", "/* NULL if there is none */\n", []), ("a.c", 'f("0: none");\n', []),
+        ("a.c", "/* 1.0: the scale */\n", []),
         ("a.c", "switch (a) {\ncase 0: b();\n}\n", []), ("a.c", "/* These are 0: NULL, and the rest. */\n", []),
     ]
     missed = 0

@@ -81,11 +81,16 @@ struct difference {
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 
+/* Sample number I of an image. */
+static inline int sample_at(const struct image *image, size_t i)
+{
+    return image_sample_bytes(image) == 1 ? image->samples[i] : image_samples16(image)[i];
+}
+
 /* The absolute difference of sample number I of two images of one shape. */
 static inline int sample_difference(const struct image *a, const struct image *b, size_t i)
 {
-    const int p = image_sample_bytes(a) == 1 ? a->samples[i] : image_samples16(a)[i];
-    const int q = image_sample_bytes(b) == 1 ? b->samples[i] : image_samples16(b)[i];
+    const int p = sample_at(a, i), q = sample_at(b, i);
     return p < q ? q - p : p - q;
 }
 

@@ -21,12 +21,10 @@ static void mark_ignored(const struct compare_rules *rules, int y, int width, ui
         return;
     const size_t channels = (size_t)rules->mask->channels, colours = channels >= 3 ? 3 : 1;
     const size_t first = (size_t)y * (size_t)width * channels;
-    const bool is_16_bit = image_sample_bytes(rules->mask) == 2;
     for (size_t x = 0; x < (size_t)width; x++) {
         int sum = 0;
         for (size_t c = 0; c < colours; c++)
-            sum += is_16_bit ? image_samples16(rules->mask)[first + x * channels + c]
-                             : rules->mask->samples[first + x * channels + c];
+            sum += sample_at(rules->mask, first + x * channels + c);
         flags[x] |= sum == 0;
     }
 }

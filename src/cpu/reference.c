@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The variant `reference`, written to be read: the truth for all others. */
+#include "base/inline.h"
 #include "base/parallel.h"
 #include "cpu/cpu.h"
 #include "cpu/resample.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 
 /* Sample X of a row. */
-static double sample_at(enum sample sample, const void *row, int x)
+INLINE double sample_at(enum sample sample, const void *row, int x)
 {
     return sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
            : sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
@@ -28,9 +29,10 @@ static void store(const struct plane *out, int channel, int y, int x, double val
         ((uint16_t *)plane_row(out, channel, y))[x] = (uint16_t)value;
 }
 
-/* The sum of the filter's grid number GRID at (y, x). It is exact for integers: sum|q| is below 2^31, so all sums are
- * below 2^47. */
-static double reference_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
+/* The sum of the filter's grid number GRID at (y, x), for samples of one type. It is exact for integers: sum|q| is below
+ * 2^31, so all sums are below 2^47. */
+INLINE double sum_samples(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x,
+                          enum sample sample)
 {
     const struct filter *f = plan->filter;
     double sum = 0;
@@ -40,10 +42,17 @@ static double reference_sum(const struct plan *plan, int grid, const struct plan
         for (int j = 0; j < f->width && row != NULL; j++) {
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_x >= 0)
-                sum += (double)f->taps[(grid * f->height + i) * f->width + j] * sample_at(in->sample, row, from_x);
+                sum += (double)f->taps[(grid * f->height + i) * f->width + j] * sample_at(sample, row, from_x);
         }
     }
     return sum;
+}
+
+static double reference_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
+{
+    return in->sample == SAMPLE_U8    ? sum_samples(plan, grid, in, channel, y, x, SAMPLE_U8)
+           : in->sample == SAMPLE_U16 ? sum_samples(plan, grid, in, channel, y, x, SAMPLE_U16)
+                                      : sum_samples(plan, grid, in, channel, y, x, SAMPLE_F32);
 }
 
 /* The greatest level whose step the sums of a filter of COMBINE_MAGNITUDE reach. */
