@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * blur: filters in two passes (struct filter), of up to 1701 taps a side, by the integer matrix units: blurs, unsharp
- * masks, wide boxes. Samples are uint8_t or uint16_t.
+ * blur: the work of src/cpu/ on the GPU, for filters in two passes (struct filter) of up to 1701 taps a side, by the
+ * integer matrix units: blurs, unsharp masks, wide boxes. Samples are uint8_t or uint16_t.
  *
  * Both passes are products of bytes with band matrices, as in tensor-core. A block walks down a strip of 32, 64 or 128
  * columns, 32 rows at a time. It has a warp for each 16 columns:
@@ -58,7 +58,7 @@ struct blur_call {
     int pitch;                     /* bytes from a row of samples to the next */
     int kernel_blocks;             /* BLOCKS of the kernel */
     int high;                      /* blocks of 16 rows that the outputs of 16 rows need */
-    unsigned char *marks;          /* 1 for each pixel with detail in any plane, for a threshold; NULL: there is none */
+    unsigned char *marks;          /* 1 for each pixel with detail in any plane; NULL if there is no threshold */
     size_t marks_row;              /* bytes */
 };
 
@@ -193,7 +193,7 @@ struct stage_loader {
     }
 };
 
-/* BLOCKS of 32 terms in both windows, or 0: any number. */
+/* BLOCKS of 32 terms in both windows, or 0 for any number. */
 template <typename T, int PARTS, int PLANES, bool UNSHARP, int BLOCKS>
 static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
     blur(const __grid_constant__ struct blur_call call)

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * coarsened: constant, and each thread computes several pixels, one block height apart.
+ * coarsened: constant, and each thread computes several pixels, one block height apart. In register-tiled a thread
+ * computes neighbouring pixels instead, which share samples; kernels/lesson/ has the steps between.
  *
  *     thread (x, y):   o          the same index arithmetic and loop overhead now serve `coarsening` pixels,
  *                      .          and each tap, once loaded, is used for all of them;
  *                      o          rows stay contiguous across a warp, so loads stay whole cache lines.
  *                      .
  *                      o
- *
- * Loads: fw fh per output, as in constant, because the pixels of one thread are too far apart to share samples.
- * Intensity (basic.cu defines it): 2 (uint8_t) or 0.5 (float) asked; roofline for 9 x 9: 81 or 20. It saves
- * instructions that are neither loads nor multiply-adds. There are fewer threads, and so fewer loads in flight to hide
- * latency. It is faster for 3 x 3, where the overhead is a larger part, and hardly faster for 9 x 9. In register-tiled
- * a thread computes neighbouring pixels instead, which share samples. kernels/lesson/ has the steps between.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 4.20 ms (31.5 copies), float 3.53 ms (6.9 copies)
  *
@@ -68,4 +63,5 @@ static __global__ void coarsened(struct launch launch)
             finish(launch, sum[k], &out_row<T>(launch, y + k * block_height)[x]);
 }
 
-TEXTBOOK_VARIANT(coarsened, {block_width, block_height *coarsening, dim3(block_width, block_height)})
+TEXTBOOK_VARIANT(coarsened, KERNEL_FOR(plan, coarsened),
+                 {block_width, block_height *coarsening, dim3(block_width, block_height)})

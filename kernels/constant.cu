@@ -2,16 +2,8 @@
  *
  * constant: basic with its taps in constant memory, and the loops over the common sizes unrolled.
  *
- * All threads of a warp need the same tap at the same time. Constant memory is made for that: it broadcasts one word
- * per cycle to all 32 lanes, through its own cache. In unrolled loops the tap is an operand of the multiply-add itself.
- * So the second load of basic is gone:
- *
  *     basic      load tap, load sample, multiply-add
  *     constant             load sample, multiply-add (tap from the constant bank)
- *
- * Loads: fw fh per output, 81 for 9 x 9. Intensity (basic.cu defines it): 2 operations for 1 byte (uint8_t) or 4
- * (float), so 2 or 0.5 asked; roofline for 9 x 9: 81 or 20. The loads still bound it. At 32 per cycle and
- * multiprocessor, 81 for each of 2^28 outputs take 2.6 ms on 132 multiprocessors at 1.98 GHz.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 4.06 ms (30.4 copies), float 3.67 ms (7.2 copies)
  *
@@ -54,4 +46,4 @@ static __global__ void constant(struct launch launch)
     finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
-TEXTBOOK_VARIANT(constant, {block_width, block_height, dim3(block_width, block_height)})
+TEXTBOOK_VARIANT(constant, KERNEL_FOR(plan, constant), {block_width, block_height, dim3(block_width, block_height)})

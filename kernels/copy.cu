@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * copy: for filters with one tap that change no sample. A thread copies 16 bytes (16 samples of uint8_t, 8 of uint16_t,
- * 4 of float) of each of 4 rows. All its loads come first, then all its stores.
+ * copy: the work of src/cpu/ on the GPU, for filters with one tap that change no sample. A thread copies 16 bytes (16
+ * samples of uint8_t, 8 of uint16_t, 4 of float) of each of 4 rows. All its loads come first, then all its stores.
  *
  *     in   ....|....abcd|efghijkl|....    16 bytes of output start anywhere in the input: two aligned loads of 16 bytes
  *                  |<- 16 ->|             hold them, and are shifted into position in registers. The 2nd load of a
@@ -59,7 +59,7 @@ static __device__ __forceinline__ void copy_rows(const struct launch &launch, in
 /* With four blocks per multiprocessor, there are registers for 8 loads in flight, 64 KB per multiprocessor. The H200
  * needs about 12 KB to hide a microsecond of memory latency at 2 TB/s in each direction.
  *
- * ALIGNED: the offset is a multiple of 16 bytes. The filter is a single tap, and its anchor may lie elsewhere. */
+ * If ALIGNED, the offset is a multiple of 16 bytes. The filter is a single tap, and its anchor may lie elsewhere. */
 template <typename T, bool ALIGNED>
 static __global__ void __launch_bounds__(threads_x *threads_y, 4) copy(struct launch launch)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gradient: filters of two grids. One walk over the input computes both sums of an output and joins them in registers.
+ * gradient: the work of src/cpu/ on the GPU, for filters of two grids. One walk over the input computes both sums of an
+ * output and joins them in registers.
  *
  * Edge filters such as sobel, prewitt and scharr are a slope in x and the same slope in y:
  *
@@ -136,7 +137,7 @@ static __device__ __forceinline__ uint32_t root(const struct join &join, float f
     if (!FIXED)
         return __float_as_uint(level);
     const float k = fmaf(level - 8388608, join.factor, -join.term);
-    const float rest = fmaf(-k, fabsf(k), squares); /* negative: one too large */
+    const float rest = fmaf(-k, fabsf(k), squares); /* negative if the level is one too large */
     return __float_as_uint(level) + (uint32_t)(__float_as_int(rest) >> 31);
 }
 
@@ -155,7 +156,8 @@ static __device__ __forceinline__ uint32_t slope_root16(const struct join &join,
     const float level = __fmaf_rd(__saturatef(fmaf(size, join.scale, join.bias)), 65535, 8388608); /* 2^23 + level */
     const float k = fmaxf(fmaf(level - 8388608, join.factor, -join.term), 0);
     const float less = second - k, more = second + k, product = less * more;
-    const float rest = fmaf(first, first, product) + fmaf(less, more, -product); /* negative: one too large */
+    /* Negative if the level is one too large. */
+    const float rest = fmaf(first, first, product) + fmaf(less, more, -product);
     return __float_as_uint(level) + (uint32_t)(__float_as_int(rest) >> 31);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * resample: for filters that change the size. A block makes a tile of outputs by both passes. Samples of uint8_t have a
- * kernel of their own, in resample/bytes.cu; the one here takes all others, and the few sizes which that one does not.
+ * resample: the GPU's half of src/cpu/resample.c, for filters that change the size. A block makes a tile of outputs by
+ * both passes. Samples of uint8_t have a kernel of their own, in resample/bytes.cu; the one here takes all others, and
+ * the few sizes which that one does not.
  *
  *     in      rows of the picture, in global memory
  *               |  columns: a thread sums a word of 4 samples (2 of uint16_t, 1 float) of a row of outputs
@@ -9,8 +10,8 @@
  *               |  rows: a thread sums an output; neighbours read neighbouring taps and sums
  *     out     a tile of outputs
  *
- * Taps are in a table in device memory: those of columns one output after the other, as all threads of a warp work on one
- * row; those of rows one tap after the other, as a warp works on neighbouring outputs. Both come from L1.
+ * Taps are in a table in device memory: those of columns one output after the other, as all threads of a warp work on
+ * one row; those of rows one tap after the other, as a warp works on neighbouring outputs. Both come from L1.
  *
  * Limits: the sums of one output must fit in shared memory, so a side may become up to some 2000 times shorter. */
 #include "kernels/resample/bytes.h"
@@ -160,8 +161,8 @@ __global__ void __launch_bounds__(threads) resample(struct resampling launch)
     const int x0 = (int)blockIdx.x % launch.tiles_x * launch.tile_width;
     const int y0 = (int)blockIdx.x / launch.tiles_x * launch.tile_height;
     const int x1 = min(x0 + launch.tile_width, launch.rows.to), y1 = min(y0 + launch.tile_height, launch.columns.to);
-    /* The inputs of the tile that are in the picture, from a whole word on. The last tap of an output may be 0: its input
-     * is summed, too, because a float that is not a number times 0 is none. */
+    /* The inputs of the tile that are in the picture, from a whole word on. The last tap of an output may be 0: its
+     * input is summed, too, because a float that is not a number times 0 is none. */
     const int first = __ldg(&launch.rows_first[x0]), last = launch.rows.from - 1;
     const int start = min(max(first, 0), last) & -a::word;
     const int end = min(__ldg(&launch.rows_first[x1 - 1]) + launch.rows.count, last + 1);
@@ -177,13 +178,13 @@ __global__ void __launch_bounds__(threads) resample(struct resampling launch)
 }
 
 /* The words of the table: the taps of columns; those of rows, one tap after the other; and the first inputs of both. */
-static size_t table_words(const struct resample_axis *columns, const struct resample_axis *rows, size_t places[4])
+static size_t table_words(const struct resample_axis *columns, const struct resample_axis *rows, size_t offsets[4])
 {
     const size_t sizes[4] = {(size_t)columns->period * (size_t)columns->count,
                              (size_t)rows->period * (size_t)rows->count, (size_t)columns->to, (size_t)rows->to};
     size_t words = 0;
     for (int i = 0; i < 4; i++) {
-        places[i] = words;
+        offsets[i] = words;
         words += sizes[i];
     }
     return words;
@@ -194,21 +195,20 @@ extern "C" bool resample_prepare(struct plan *plan, struct device *device, struc
     if (resample_takes_bytes(plan))
         return resample_prepare_bytes(plan, device, error);
     const struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
-    size_t places[4];
-    const size_t count = table_words(columns, rows, places);
+    size_t offsets[4];
+    const size_t count = table_words(columns, rows, offsets);
     int32_t *words = (int32_t *)malloc(count * sizeof *words);
     if (words == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory for the taps of %s; close other programs",
-                         plan->filter->name);
-    memcpy(words, columns->taps, places[1] * sizeof *words);
+        return error_no_memory(error, "the taps of %s", plan->filter->name);
+    memcpy(words, columns->taps, offsets[1] * sizeof *words);
     for (int i = 0; i < rows->period; i++)
         for (int k = 0; k < rows->count; k++)
-            words[places[1] + (size_t)k * (size_t)rows->period + (size_t)i] =
+            words[offsets[1] + (size_t)k * (size_t)rows->period + (size_t)i] =
                 rows->taps[(size_t)i * (size_t)rows->count + (size_t)k];
     for (int y = 0; y < columns->to; y++)
-        words[places[2] + (size_t)y] = resample_first(columns, y);
+        words[offsets[2] + (size_t)y] = resample_first(columns, y);
     for (int x = 0; x < rows->to; x++)
-        words[places[3] + (size_t)x] = resample_first(rows, x);
+        words[offsets[3] + (size_t)x] = resample_first(rows, x);
     const bool done = upload_table(device, words, count * sizeof *words, error) && device_wait(device, error);
     free(words);
     return done;
@@ -246,12 +246,12 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
     launch.out_plane = out->plane_bytes;
     launch.columns = plan->columns;
     launch.rows = plan->rows;
-    size_t places[4];
-    table_words(&plan->columns, &plan->rows, places);
+    size_t offsets[4];
+    table_words(&plan->columns, &plan->rows, offsets);
     launch.columns_taps = (const int32_t *)device_table(device);
-    launch.rows_taps = launch.columns_taps + places[1];
-    launch.columns_first = launch.columns_taps + places[2];
-    launch.rows_first = launch.columns_taps + places[3];
+    launch.rows_taps = launch.columns_taps + offsets[1];
+    launch.columns_first = launch.columns_taps + offsets[2];
+    launch.rows_first = launch.columns_taps + offsets[3];
     const size_t shared = choose_tile<T>(&launch);
     if (shared == 0)
         return error_set(error, ERROR_GPU,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sparse: only the taps that are not zero, as a list in constant memory: shifts with weights, Laplacians, emboss,
- * motion lines, outlines. A thread has the sums of 4 columns of 8 rows (float: 4 rows) in registers. For each tap, it
- * adds samples of the input at the tap's offset:
+ * sparse: the work of src/cpu/ on the GPU, with only the taps that are not zero, as a list in constant memory: shifts
+ * with weights, Laplacians, emboss, motion lines, outlines. A thread has the sums of 4 columns of 8 rows (float: 4
+ * rows) in registers. For each tap, it adds samples of the input at the tap's offset:
  *
  *     taps        list               4 outputs under one tap of uint8_t: two aligned words have their samples,
  *     . 3 .       (-1, 0, 3)         and are shifted into place:
@@ -123,7 +123,7 @@ static __device__ __forceinline__ void add(int (&sum)[columns], uint32_t word, u
     }
 }
 
-/* GUARDED: some of the samples may be outside the image. */
+/* If GUARDED, some of the samples may be outside the image. */
 template <bool WIDE, bool GUARDED>
 static __device__ __forceinline__ void sum_words(const struct launch &launch, int count, int y, int x,
                                                  int (&sum)[byte_rows][columns])

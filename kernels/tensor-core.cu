@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor-core: planes of uint8_t and uint16_t by the integer matrix units, exactly, for any filter.
+ * tensor-core: the work of src/cpu/ on the GPU, for any filter: planes of uint8_t and uint16_t by the integer matrix
+ * units, exactly.
  *
  * The sum over a row of taps is a product with a band matrix. For outputs 0 to 7, side by side, and taps a to i:
  *
@@ -26,7 +27,7 @@
  *     tensor-passes.cuh  larger ones of rank 1, up to 33 taps a side: two products, one after the other
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
- *     tensor-16.cuh    samples of uint16_t
+ *     tensor-16.cuh      samples of uint16_t
  *
  * Which of them exist depends on the loaded code, not on the chip. Code for 7.5 that runs on 9.0 has neither
  * tensor_passes nor tensor_wide.
@@ -224,8 +225,7 @@ extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, st
         return register_tiled_prepare(plan, device, error);
     uint32_t *table = (uint32_t *)calloc(1, table_bytes(&a)), *to = table;
     if (!table)
-        return error_set(error, ERROR_MEMORY, "not enough memory for the taps of %s; close other programs",
-                         plan->filter->name);
+        return error_no_memory(error, "the taps of %s", plan->filter->name);
     if (a.kernel == TENSOR_PASSES)
         fill_passes(plan->filter, &a, to);
     else

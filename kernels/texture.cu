@@ -12,12 +12,6 @@
  * loop serves all. With the other borders, a thread first computes the coordinate if the window crosses the edge of the
  * image.
  *
- * Loads: fw fh texture reads per output, and as many multiply-adds. Intensity (basic.cu defines it): as in constant, 2
- * (uint8_t) or 0.5 (float) asked; roofline for 9 x 9: 81 or 20. The texture unit of a multiprocessor reads 4 samples
- * per cycle, and ordinary loads read 32. So the number of reads bounds it: 81 reads for each of 2^28 outputs, at 4 *
- * 132 per cycle and 1.98 GHz, take 20.8 ms on an H200. Reads of textures were cached when global memory had no L1 cache
- * yet.
- *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 21.34 ms (160.1 copies), float 21.66 ms (42.5 copies)
  *
  * Limits: planes up to 131072 samples wide, 65000 high and 2 MiB a row. These are CUDA's limits for textures on pitched
@@ -66,10 +60,7 @@ static __global__ void texture(struct launch launch, struct textures textures)
     finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
-extern "C" bool texture_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    return upload_taps(plan, device, taps, error);
-}
+TEXTBOOK_PREPARE(texture)
 
 extern "C" bool texture_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                const struct plane *out, struct error *error)

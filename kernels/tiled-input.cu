@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiled-input: a tile in shared memory; the block is as big as the input tile.
+ * tiled-input: constant, with a tile in shared memory; the block is as big as the input tile.
  *
  *     +----------------+   each thread loads one sample of the input tile, halo (h) included;
  *     | h h h h h h h h|   after the barrier only the threads over the output tile (o) work,
@@ -8,12 +8,6 @@
  *     | h o o o o o o h|
  *     | h h h h h h h h|   block = input tile = 32 x 32, output tile = (33 - fw) x (33 - fh)
  *     +----------------+
- *
- * Loads: 32 * 32 samples for (33 - fw)(33 - fh) outputs, 1.8 per output for 9 x 9, instead of 81; then fw fh reads of
- * shared memory per output. Intensity (basic.cu defines it), asked: 2 fw fh (33 - fw)(33 - fh) / (32 * 32 *
- * bytes a sample), for 9 x 9 91 (uint8_t) or 23 (float); roofline: 81 or 20. The tile saves loads of global memory.
- * But L1 answered most of these, and L1 is the same memory as the tile. The tile costs its loading, two barriers for
- * blocks of 1024 threads, and idle threads: 44% of them in the arithmetic of 9 x 9. So constant is faster.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 5.73 ms (43.0 copies), float 5.65 ms (11.1 copies)
  *
@@ -63,4 +57,5 @@ static __global__ void __launch_bounds__(block *block) tiled_input(struct launch
         finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
-TEXTBOOK_VARIANT(tiled_input, {outputs(plan->filter->width), outputs(plan->filter->height), dim3(block, block)})
+TEXTBOOK_VARIANT(tiled_input, KERNEL_FOR(plan, tiled_input),
+                 {outputs(plan->filter->width), outputs(plan->filter->height), dim3(block, block)})

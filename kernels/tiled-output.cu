@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiled-output: a tile in shared memory; the block is as big as the output tile and loads the larger input tile in
- * several steps.
+ * tiled-output: constant, with a tile in shared memory; the block is as big as the output tile and loads the larger
+ * input tile in several steps.
  *
  *     +----------------------+   block = output tile (o) = 32 x 32
  *     | h h h h h h h h h h h|   input tile = (31 + fw) x (31 + fh), loaded by all threads in turn:
@@ -9,12 +9,6 @@
  *     | h o o o o o o o o o h|
  *     | h h h h h h h h h h h|   every thread then computes one output
  *     +----------------------+
- *
- * Loads: (31 + fw)(31 + fh) samples for 32 * 32 outputs, 1.6 per output for 9 x 9; then fw fh reads of shared memory
- * per output. Intensity (basic.cu defines it), asked: 2 fw fh 32^2 / ((31 + fw)(31 + fh) * bytes a sample), for 9 x 9
- * 104 (uint8_t) or 26 (float); roofline: 81 or 20. No thread is idle in the arithmetic. But the loading is a loop with
- * a test, whose last steps load narrow strips with few threads, while the others wait at the barrier. tiled-input,
- * whose threads load one sample each, is the faster of the two up to 9 x 9, and constant is faster than both there.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 5.87 ms (44.0 copies), float 5.87 ms (11.5 copies)
  *
@@ -59,4 +53,4 @@ static __global__ void __launch_bounds__(block *block) tiled_output(struct launc
         finish(launch, sum, &out_row<T>(launch, y)[x]);
 }
 
-TEXTBOOK_VARIANT(tiled_output, {block, block, dim3(block, block)})
+TEXTBOOK_VARIANT(tiled_output, KERNEL_FOR(plan, tiled_output), {block, block, dim3(block, block)})

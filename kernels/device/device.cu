@@ -69,8 +69,8 @@ struct device {
     cudaStream_t own_stream; /* while `stream` is the caller's */
     cudaEvent_t idle;        /* the end of what was queued last; NULL until then */
     struct reserved slots[DEVICE_SLOTS];
-    struct device_taps *keeping;    /* receives what a variant uploads; NULL: constant memory and the table do */
-    const struct device_taps *taps; /* that the next launch reads; NULL: the device's own */
+    struct device_taps *keeping;    /* receives what a variant uploads; NULL if constant memory and the table do */
+    const struct device_taps *taps; /* that the next launch reads; NULL if it reads the device's own */
 };
 
 /* What a variant has uploaded to a symbol in constant memory. */
@@ -91,7 +91,7 @@ struct device_taps {
 static pthread_mutex_t readers_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_serial;
 static struct reader {
-    uint64_t serial;  /* of the taps that are there; 0: unknown */
+    uint64_t serial;  /* of the taps that are there, or 0 if it is not known */
     cudaEvent_t done; /* the last kernel that reads them has ended */
 } readers[64];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C interface of a GPU: open it, one stream, buffers, upload, download, time. device.cu, peak.cu and planes.cu
- * implement it. A build without CUDA has none of these functions and does not define GPUCONV_CUDA. The message of a
- * failed call ends with CUDA's own words. */
+ * The C interface of a GPU, for src/pipeline/, src/library/ and src/bench/: open it, one stream, buffers, upload,
+ * download, time. The files of this folder implement it. A build without CUDA has none of these functions and does not
+ * define GPUCONV_CUDA. The message of a failed call ends with CUDA's own words. */
 #ifndef GPUCONV_DEVICE_H
 #define GPUCONV_DEVICE_H
 

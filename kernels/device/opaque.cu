@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Is every pixel of an interlaced image on the device opaque? */
+ * The GPU's half of image_is_opaque (src/image/image.c): is every pixel of an interleaved image opaque? */
 #include "kernels/shared/conv.cuh"
 
 namespace

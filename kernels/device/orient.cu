@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Apply EXIF's orientation to an interleaved image on the device, and change its bits per sample. A thread copies one
- * pixel. A block covers a square, so that the rows that it reads and those that it writes stay in the caches even if
- * they become columns. */
+ * The GPU's half of src/image/orient.c: apply EXIF's orientation to an interleaved image, and change its bits per
+ * sample. A thread copies one pixel. A block covers a square, so that the rows that it reads and those that it writes
+ * stay in the caches even if they become columns. */
 #include "kernels/shared/conv.cuh"
 
 namespace

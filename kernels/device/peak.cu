@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's measured peak rates of multiply-adds. The benchmark compares the variants with them.
+ * For src/bench/: the GPU's measured peak rates of multiply-adds. The benchmark compares the variants with them.
  *
  * There is one kernel for each unit. Each thread (for the tensor cores, each warp) keeps a few sums in registers and
  * adds products to them in turn, so that the sums do not wait for each other. Operands never leave the registers.

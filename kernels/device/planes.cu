@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Split and merge on the device: interleaved image to planes and back. On the way, colours are multiplied or divided by
- * alpha, and samples are converted to linear light and back, if the caller asks for it.
+ * The GPU's half of src/image/planes.c: split an interleaved image into planes, and merge them. On the way, colours are
+ * multiplied or divided by alpha, and samples are converted to linear light and back, if the caller asks for it.
  *
  * For planes of uint8_t, both sides are accessed in whole aligned words. A thread converts groups of 4 pixels, in 4
  * rows:
@@ -309,7 +309,7 @@ kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<
 struct conversion16 {
     int planes;
     enum alpha alpha;            /* ALPHA_KEEP where the image has none */
-    const struct linear *linear; /* of the device; NULL: none */
+    const struct linear *linear; /* of the device, or NULL */
 };
 
 /* Is channel C a colour? */
@@ -339,7 +339,7 @@ __device__ __forceinline__ void from_plane16(uint16_t value, const struct linear
     *sample = tables ? linear_to16(tables, value, *sample) : value;
 }
 
-/* A colour weighed by alpha; VALUE is the colour as it is in planes. */
+/* A colour times alpha. VALUE is the colour as it is in planes. */
 __device__ __forceinline__ uint16_t multiply(uint8_t colour, uint8_t alpha, uint16_t value,
                                              const struct conversion16 &conversion)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples from one layout to another on the device: of views that the other kernels do not take as they are. */
+ * The GPU's half of image_copy (src/image/image.c): samples from one layout to another, for views that the other
+ * kernels do not take as they are. */
 #include "kernels/shared/conv.cuh"
 
 namespace

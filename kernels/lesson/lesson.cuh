@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The code that the steps of the lesson from coarsened to register-tiled share. They are built with -Dexercise=true.
- * Each is for square filters of 3, 5, 7 and 9 taps with the anchor in the centre. constant applies all others. */
+ * The code that the steps of the lesson from coarsened to register-tiled share (docs/kernels.md). They are built with
+ * -Dexercise=true. Each is for square filters of 3, 5, 7 and 9 taps with the anchor in the centre. constant applies all
+ * others. */
 #ifndef GPUCONV_LESSON_CUH
 #define GPUCONV_LESSON_CUH
 

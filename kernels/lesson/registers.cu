@@ -8,10 +8,6 @@
  *                                  [oooo]          a row is added to all rows of outputs that it belongs to,
  *                                  [oooo]          each with another row of the filter
  *
- * Loads for 9 x 9: 3 quads in each of 8 + 8 rows for 32 outputs, 1.5 per output. constant has 81. Everything is
- * unrolled, so that each sum has a register of its own. This is also the weakness: 2592 multiply-adds follow each
- * other, and the instruction cache is small. rows-ahead has a loop instead.
- *
  * Limits: none. For sizes other than 3, 5, 7 and 9, and for anchors outside the centre, constant does the work. */
 #include "kernels/lesson/lesson.cuh"
 

@@ -6,13 +6,8 @@
  *                            [....|......     ...     ......|....]
  *                            [....|......    row r    ......|....]   slot r % 8  -->  v  -->  sums, as in rows-ahead
  *
- * A copy needs no register while it is under way. So seven rows are under way, and no lane waits for memory. A warp
- * loads the samples that its lanes share once: 136 samples per row for 9 x 9, and the lanes of rows-ahead load 384. No
- * warp waits at a barrier. The copy also fills in the samples outside the image, so the walk has no branch for edges.
- *
- * Loads for 9 x 9: 3 quads of shared memory for 4 outputs; 1.06 samples of device memory or L2 per output, and the halo
- * of 8 rows once in a strip of 32. register-tiled does the same with fewer instructions: copies of 16 bytes, two rows
- * per iteration, taps in registers, no conversions, and no multiply-adds for sums that are not stored.
+ * register-tiled does the same with fewer instructions: copies of 16 bytes, two rows per iteration, taps in registers,
+ * no conversions, and no multiply-adds for sums that are not stored.
  *
  * Limits: none. For sizes other than 3, 5, 7 and 9, and for anchors outside the centre, constant does the work. */
 #include "kernels/lesson/lesson.cuh"

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows-ahead: registers with a loop. A thread walks down 4 columns of a strip. The body of the loop is one row, which
- * fits in the instruction cache. The next row is loaded while this one is added.
+ * rows-ahead: registers with a loop. A thread walks down 4 columns of a strip.
  *
  *     row r + 1    [....|....|....]    on its way to the registers `next`
  *     row r        [....|iiii|....]    in the registers `v`, added to SIZE rows of sums
  *
  *     sum[0] of output row r    -->  sum[1]  -->  ...  -->  sum[SIZE - 1] of output row r - SIZE + 1: done
  *
- * A register has no index at run time. So the sums move. sum[i] is always the one that has filter row i over this row,
- * and becomes sum[i + 1] for the next row. The move is the first multiply-add, which writes to another register than it
- * reads from.
- *
- * Loads for 9 x 9: 3 quads in each of 41 rows for 4 x 32 outputs, 0.96 per output. A strip of 32 rows has a halo of 8,
- * and the last iteration loads a row that nobody needs. Loads are one row ahead, and memory takes longer than a row. In
- * row-ring many rows are on their way.
+ * sum[i] is always the one that has filter row i over this row, and becomes sum[i + 1] for the next row. The move is
+ * the first multiply-add, which writes to another register than it reads from. The last iteration loads a row that
+ * nobody needs.
  *
  * Limits: none. For sizes other than 3, 5, 7 and 9, and for anchors outside the centre, constant does the work. */
 #include "kernels/lesson/lesson.cuh"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Another size for samples of uint8_t: both passes are products of matrices of bytes, which tensor cores multiply. A
- * block of threads makes a tile of outputs:
+ * The GPU's half of src/cpu/resample.c for samples of uint8_t: both passes are products of matrices of bytes, which
+ * tensor cores multiply. A block of threads makes a tile of outputs:
  *
  *     in      rows of the picture, in global memory
  *               |  columns: a warp makes 16 rows x 32 columns of sums, from 16 rows of the picture a step
@@ -15,8 +15,8 @@
  *
  *     floor((s0 + 2^8 s1) / 2^(8 + n)) = floor((floor(s0 / 2^8) + s1) / 2^n),
  *
- * so only bits that no result has are lost before the end of a pass. Sums of columns in units of 2^8 have 32 bits: they are
- * below (1.275 * 255 * 2^7 + 2^14) * 2^14 < 2^30, as shift is at most 29.
+ * so only bits that no result has are lost before the end of a pass. Sums of columns in units of 2^8 have 32 bits: they
+ * are below (1.275 * 255 * 2^7 + 2^14) * 2^14 < 2^30, as shift is at most 29.
  *
  * Sums of columns: m is from -0.275 to 1.275 times 255 * 2^7, so m + 2^14 has two bytes without a sign. The taps of an
  * output sum to 2^shift, so rows subtract 2^14 * 2^shift.
@@ -44,8 +44,8 @@ static constexpr size_t table_max = (size_t)64 << 20;
 
 static_assert(RESAMPLE_FRACTION == 7, "the range of the sums of columns depends on it");
 
-/* The argument of the kernel. A block of outputs is (its first input, which may be outside the picture; the place of its
- * matrices among the taps, in pairs of words). */
+/* The argument of the kernel. A block of outputs is (its first input, which may be outside the picture; the offset of
+ * its matrices among the taps, in pairs of words). */
 struct byte_resampling {
     const uint8_t *in;
     uint8_t *out;
@@ -96,18 +96,19 @@ static __device__ __forceinline__ struct matrix fill(int value)
 
 /* ---- Columns ---- */
 
-/* Sum the columns of a unit from X on, for the block of 16 rows of outputs at PLACE, to rows of shared memory at TO. A has the taps,
- * and B the samples: lane (g, t) has rows 4 t to 4 t + 3 of columns 4 g to 4 g + 3, one for each of four products. So it
- * gets the sums of columns 8 t to 8 t + 7. STEPS: 0 for any number. IS_INSIDE: all samples are in the picture. */
+/* Sum the columns of a unit from X on, for a block of 16 rows of OUTPUTS, to rows of shared memory at TO. A
+ * has the taps, and B the samples: lane (g, t) has rows 4 t to 4 t + 3 of columns 4 g to 4 g + 3, one for each of four
+ * products. So it gets the sums of columns 8 t to 8 t + 7. STEPS is 0 for any number. If IS_INSIDE, all samples are in
+ * the picture. */
 template <int STEPS, bool IS_INSIDE>
-static __device__ __forceinline__ void sum_columns(const struct byte_resampling &launch, int2 place, int x,
+static __device__ __forceinline__ void sum_columns(const struct byte_resampling &launch, int2 outputs, int x,
                                                    unsigned char *to)
 {
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4, last = launch.in_height - 1;
-    const int first = place.x + 4 * t;
+    const int first = outputs.x + 4 * t;
     const uint8_t *plane = launch.in + blockIdx.y * launch.in_plane;
     const uint8_t *from = IS_INSIDE ? plane + (size_t)first * launch.in_row + x + 4 * g : NULL;
-    const uint2 *taps = launch.column_taps + place.y + lane;
+    const uint2 *taps = launch.column_taps + outputs.y + lane;
     const struct matrix zero = {};
     struct matrix low_sums[4], sums[4]; /* of the lowest digits; of the others, in units of 2^8 */
     const auto load = [&](int step, uint32_t words[4]) {
@@ -182,16 +183,16 @@ static __device__ __forceinline__ void sum_columns(const struct byte_resampling 
 
 /* ---- Rows ---- */
 
-/* The outputs of the block at PLACE, from the rows of sums at FROM, whose first column is START: those of row g in the lower half
- * of the result, and those of row g + 8 in the upper one. A has the sums, and B the taps. */
-static __device__ __forceinline__ uint32_t sum_rows(const struct byte_resampling &launch, int2 place, int start,
+/* The block of OUTPUTS, from the rows of sums at FROM, whose first column is START: those of row g in the
+ * lower half of the result, and those of row g + 8 in the upper one. A has the sums, and B the taps. */
+static __device__ __forceinline__ uint32_t sum_rows(const struct byte_resampling &launch, int2 outputs, int start,
                                                     const unsigned char *from)
 {
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4, bytes = row_bytes(launch);
-    const uint2 *taps = launch.row_taps + place.y + lane;
+    const uint2 *taps = launch.row_taps + outputs.y + lane;
     const struct matrix zero = {}, bias = fill(launch.row_bias);
     struct matrix sums[digits + 1];
-    from += g * bytes + 8 * t + 2 * (place.x - start);
+    from += g * bytes + 8 * t + 2 * (outputs.x - start);
     const auto add_products = [&](bool is_first) {
         uint32_t low[4], high[4];
 #pragma unroll
@@ -263,7 +264,7 @@ static __device__ __forceinline__ void store(const struct byte_resampling &launc
 
 /* ---- The kernel ---- */
 
-/* Set ROW and NUMBER to those of item NUMBER, where a row has LENGTH items. False: there are no more than ROWS. */
+/* Set ROW and NUMBER to those of item NUMBER, where a row has LENGTH items. False if it is after the last of ROWS. */
 static __device__ __forceinline__ bool find_item(int &row, int &number, int length, int rows)
 {
     for (; number >= length; number -= length)
@@ -282,30 +283,30 @@ __global__ void __launch_bounds__(threads, STEPS > 0 && STEPS < 4 ? 4 : 3) resam
     const int rows = min(launch.tile_rows, launch.column_count - top);
     const int start = __ldg(&launch.row_blocks[first]).x, block_bytes = column_outputs * row_bytes(launch);
     for (int row = 0, number = warp; find_item(row, number, launch.units, rows); number += warps) {
-        const int2 place = __ldg(&launch.column_blocks[top + row]);
+        const int2 outputs = __ldg(&launch.column_blocks[top + row]);
         const int x = start + number * unit;
         unsigned char *to = shared + row * block_bytes + 2 * unit * number;
-        if (x >= 0 && x + unit <= launch.in_width && place.x >= 0 &&
-            place.x + column_terms * (STEPS > 0 ? STEPS : launch.column_steps) <= launch.in_height)
-            sum_columns<STEPS, true>(launch, place, x, to);
+        if (x >= 0 && x + unit <= launch.in_width && outputs.x >= 0 &&
+            outputs.x + column_terms * (STEPS > 0 ? STEPS : launch.column_steps) <= launch.in_height)
+            sum_columns<STEPS, true>(launch, outputs, x, to);
         else
-            sum_columns<STEPS, false>(launch, place, x, to);
+            sum_columns<STEPS, false>(launch, outputs, x, to);
     }
     __syncthreads();
     const int groups = (last - first + group - 1) / group;
     for (int row = 0, number = warp; find_item(row, number, groups, rows); number += warps) {
         const int block = first + number * group;
-        int2 places[group];
+        int2 chosen[group];
         uint32_t blocks[group];
         uint2 upper, lower;
 #pragma unroll
         for (int j = 0; j < group; j++)
-            places[j] = __ldg(&launch.row_blocks[min(block + j, last - 1)]);
+            chosen[j] = __ldg(&launch.row_blocks[min(block + j, last - 1)]);
 #pragma unroll
         for (int j = 0; j < group; j++) {
             blocks[j] = 0;
             if (block + j < last)
-                blocks[j] = sum_rows(launch, places[j], start, shared + row * block_bytes);
+                blocks[j] = sum_rows(launch, chosen[j], start, shared + row * block_bytes);
         }
         gather(blocks, &upper, &lower);
         if (block + t < last) {
@@ -320,12 +321,12 @@ __global__ void __launch_bounds__(threads, STEPS > 0 && STEPS < 4 ? 4 : 3) resam
 
 /* How the outputs of an axis are made in blocks. */
 struct blocks {
-    int outputs, terms;   /* of a product */
-    int align;            /* a block's first input is a multiple of this */
-    int count;            /* of blocks */
-    int steps;            /* products for a block */
-    int matrices;         /* blocks until taps and alignment repeat, or all */
-    size_t words, places; /* places in the table */
+    int outputs, terms; /* of a product */
+    int align;          /* a block's first input is a multiple of this */
+    int count;          /* of blocks */
+    int steps;          /* products for a block */
+    int matrices;       /* blocks until taps and alignment repeat, or all */
+    size_t words, list; /* offsets in the table: of the matrices, and of a pair of words for each block */
 };
 
 /* The first inputs of outputs N apart are this many inputs apart, at most. */
@@ -356,9 +357,9 @@ static size_t arrange(const struct plan *plan, struct blocks *columns, struct bl
     *rows = blocks_of(&plan->rows, row_outputs, row_terms, 4);
     columns->words = 0;
     rows->words = (size_t)columns->matrices * (size_t)columns->steps * matrix_words;
-    columns->places = rows->words + (size_t)rows->matrices * (size_t)rows->steps * matrix_words;
-    rows->places = columns->places + 2 * (size_t)columns->count;
-    return rows->places + 2 * (size_t)rows->count;
+    columns->list = rows->words + (size_t)rows->matrices * (size_t)rows->steps * matrix_words;
+    rows->list = columns->list + 2 * (size_t)columns->count;
+    return rows->list + 2 * (size_t)rows->count;
 }
 
 static int first_input(const struct resample_axis *axis, const struct blocks *blocks, int block)
@@ -392,7 +393,7 @@ static void make_matrices(const struct resample_axis *axis, const struct blocks 
                     word |= tap_digit(taps[first + k], d) << 8 * k;
             *to++ = word;
         }
-    to = table + blocks->places;
+    to = table + blocks->list;
     for (int block = 0; block < blocks->count; block++) {
         *to++ = (uint32_t)first_input(axis, blocks, block);
         *to++ = (uint32_t)(block % blocks->matrices * blocks->steps * (matrix_words / 2));
@@ -423,7 +424,7 @@ static int64_t units_of(const struct resample_axis *axis, const struct blocks *r
 }
 
 /* Set the size of the tiles, so that their sums fit in 48 KB. There are enough of them for a large GPU if possible.
- * False: not even the smallest tile fits. */
+ * False if not even the smallest tile fits. */
 static bool choose_tile(const struct plan *plan, const struct blocks *rows, int planes, struct byte_resampling *launch)
 {
     static const struct {
@@ -484,8 +485,8 @@ bool resample_launch_bytes(const struct plan *plan, struct device *device, const
     launch.out_height = out->height;
     launch.column_taps = (const uint2 *)(table + columns.words);
     launch.row_taps = (const uint2 *)(table + rows.words);
-    launch.column_blocks = (const int2 *)(table + columns.places);
-    launch.row_blocks = (const int2 *)(table + rows.places);
+    launch.column_blocks = (const int2 *)(table + columns.list);
+    launch.row_blocks = (const int2 *)(table + rows.list);
     launch.column_steps = columns.steps;
     launch.row_steps = rows.steps;
     launch.column_count = columns.count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The variant `resample` for samples of uint8_t, as products of matrices of bytes. */
+ * The variant `resample` for samples of uint8_t, as products of matrices of bytes: the GPU's half of
+ * src/cpu/resample.c. */
 #ifndef GPUCONV_RESAMPLE_BYTES_H
 #define GPUCONV_RESAMPLE_BYTES_H
 

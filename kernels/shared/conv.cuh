@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The code that all kernels share: struct launch (the plan and the planes, as the argument of a kernel), samples with
- * their border, sums to outputs, and the launch itself. */
+ * The code that all kernels of variants share: struct launch (the plan and the planes, as the argument of a kernel),
+ * samples with their border, sums to outputs, and the launch itself. */
 #ifndef GPUCONV_CONV_CUH
 #define GPUCONV_CONV_CUH
 
@@ -223,18 +223,22 @@ static Kernel *kernel_of_size(const struct filter *filter, Kernel *any, Kernel *
     ((plan)->sample == SAMPLE_U8 ? KERNEL_OF_SIZE(kernel, uint8_t, (plan)->filter)                                     \
                                  : KERNEL_OF_SIZE(kernel, float, (plan)->filter))
 
-/* Define the functions of a textbook variant, NAME, for the table of variants: they upload the taps, and launch the
- * kernel template NAME for the filter's size. The other argument is its struct layout. */
-#define TEXTBOOK_VARIANT(name, ...)                                                                                    \
+/* Define the function of a textbook variant, NAME, that uploads its taps, for the table of variants. */
+#define TEXTBOOK_PREPARE(name)                                                                                         \
     extern "C" bool name##_prepare(struct plan *plan, struct device *device, struct error *error)                      \
     {                                                                                                                  \
         return upload_taps(plan, device, taps, error);                                                                 \
-    }                                                                                                                  \
+    }
+
+/* Define both functions of a textbook variant. KERNEL is the instance of its template for PLAN, and the other argument
+ * its struct layout. */
+#define TEXTBOOK_VARIANT(name, kernel, ...)                                                                            \
+    TEXTBOOK_PREPARE(name)                                                                                             \
                                                                                                                        \
     extern "C" bool name##_launch(const struct plan *plan, struct device *device, const struct plane *in,              \
                                   const struct plane *out, struct error *error)                                        \
     {                                                                                                                  \
-        return launch_tiles(KERNEL_FOR(plan, name), plan, device, in, out, __VA_ARGS__, error);                        \
+        return launch_tiles(kernel, plan, device, in, out, __VA_ARGS__, error);                                        \
     }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A warp's walk down a strip of rows, shared by register-tiled and separable.
+ * A warp's walk down a strip of rows, shared by register-tiled, separable and gradient.
  *
  *     rows on their way, in shared memory       4 columns of one lane        sums of the outputs that a row
  *     [....|...........  row r + 6  ..|....]                                 belongs to, in registers
