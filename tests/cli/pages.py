@@ -39,6 +39,7 @@ GPUCONV, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(
 BUILD = pathlib.Path(GPUCONV).parent
 VARIANTS = {row["name"]: row for row in json.loads(run(GPUCONV, "--list-variants", "--json").stdout)}
 KERNELS = {path.stem: path for folder in ("kernels", "kernels/lesson") for path in (ROOT / folder).glob("*.cu")}
+KERNELS.setdefault("exercise", KERNELS["basic"])  # -Dexercise=true makes its file
 IS_GPU = sys.argv[3] == "gpu"
 TOP = pathlib.Path(tempfile.mkdtemp(prefix="gpuconv-"))
 
