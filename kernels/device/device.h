@@ -100,10 +100,6 @@ void device_buffer_release(struct device *device, struct device_buffer *buffer);
  * planes. Rows are EXTRA bytes longer than necessary; EXTRA is a multiple of 128. */
 size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane);
 
-/* Reserve planes of that layout on the device; release plane->data with device_release. */
-bool device_plane_allocate(struct device *device, enum sample sample, int width, int height, int count, size_t extra,
-                           struct plane *plane, struct error *error);
-
 /* Queue a copy of SIZE bytes to, from or within the device. Memory on the host must not change until device_wait. */
 bool device_upload(struct device *device, void *to, const void *from, size_t size, struct error *error);
 bool device_download(struct device *device, void *to, const void *from, size_t size, struct error *error);

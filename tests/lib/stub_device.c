@@ -210,13 +210,6 @@ size_t device_plane_layout(enum sample sample, int width, int height, int count,
     return plane->plane_bytes * (size_t)count;
 }
 
-bool device_plane_allocate(struct device *device, enum sample sample, int width, int height, int count, size_t extra,
-                           struct plane *plane, struct error *error)
-{
-    return device_allocate(device, device_plane_layout(sample, width, height, count, extra, plane), &plane->data,
-                           error);
-}
-
 bool device_copy(struct device *device, void *to, const void *from, size_t size, struct error *error)
 {
     (void)device, (void)error;
