@@ -33,8 +33,8 @@ struct job_settings make_job_settings(const struct options *options);
 /* Set RECIPE, and find its filters. Without a filter its chain is empty. Release the chain (run.c). */
 bool find_recipe(const struct options *options, struct recipe *recipe, struct error *error);
 
-/* Name the GPUs of OPTIONS for the workers of BATCH, which has memory for them. If RECIPE asks for a GPU, it starts. Unless
- * it is for one image, check that those that are asked for are there (run.c). */
+/* Name the GPUs of OPTIONS for the workers of BATCH, which has memory for them. If RECIPE asks for a GPU, it starts.
+ * Unless it is for one image, check that those that are asked for are there (run.c). */
 bool find_gpus(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
                struct error *error);
 

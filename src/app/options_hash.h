@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* Write to TEXT a hash of the values of the filters and the options, not of their spelling: it does not matter whether a
- * default is given, or which file a filter comes from. Fails if there is not enough memory. */
+/* Write to TEXT a hash of the values of the filters and the options, not of their spelling: it does not matter whether
+ * a default is given, or which file a filter comes from. Fails if there is not enough memory. */
 bool options_hash(const struct options *options, const struct filter_chain *chain, char text[RECIPE_TEXT]);
 
 #endif

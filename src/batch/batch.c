@@ -22,7 +22,7 @@ struct batch;
 struct worker {
     struct batch *batch;
     _Atomic(const struct job *) job; /* the last that it has begun */
-    struct job *taken;               /* the same, of a stream; NULL: it is released */
+    struct job *taken;               /* the same, of a stream; NULL if it is released */
     size_t turn;                     /* its place in the stream */
     struct job_worker job_worker;
 };
@@ -34,7 +34,7 @@ struct batch {
     struct outputs outputs;
     struct worker *list; /* the workers, by their numbers */
     int worker_count;    /* workers wanted */
-    int threads;         /* of the CPU for one image; 0: one for each processor */
+    int threads;         /* of the CPU for one image; 0 for one on each processor */
 
     enum choice choice;               /* of the backend, for all images */
     struct batch_choice batch_choice; /* for CHOICE_AUTO */

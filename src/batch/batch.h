@@ -23,7 +23,7 @@ struct job_source {
     void (*release)(void *context, struct job *job); /* JOB has been reported. Any thread calls this. */
     void *context;
     bool in_order; /* report the jobs in their order, not as they finish */
-    size_t window; /* in order: at most so many jobs have begun and are not reported; 0: four for each worker */
+    size_t window; /* in order: at most so many jobs have begun and are not reported; 0 for four for each worker */
 };
 
 struct batch_request {
@@ -31,12 +31,12 @@ struct batch_request {
     const struct job_settings *settings;
     const struct job *jobs;
     size_t count;
-    const struct job_source *source; /* instead of these; NULL: there is a list */
-    int workers;                     /* jobs at a time; 0: one a processor */
-    int threads;                     /* of the CPU for one image; 0: the workers share the processors */
+    const struct job_source *source; /* instead of these; NULL if there is a list */
+    int workers;                     /* jobs at a time; 0 for one on each processor */
+    int threads;                     /* of the CPU for one image; if 0, the workers share the processors */
     struct gpu_start *gpus;          /* for the workers, in turn */
     size_t gpu_count;
-    size_t memory;         /* bytes that all images in progress may use together; 0: the default (base/memory.h) */
+    size_t memory;         /* bytes that all images in progress may use together; 0 for the default (base/memory.h) */
     bool cpu_fallback;     /* the CPU takes over from a GPU that fails, even where a recipe asks for it */
     bool fail_fast;        /* begin no job after one has failed */
     struct report *report; /* no output may be this open file */
@@ -54,7 +54,7 @@ struct batch_totals {
     struct job_progress only; /* for on_progress of a batch of one job: how far it is */
     int workers;
     bool no_new_files; /* the batch has ended because an output's folder or disk is full or read-only */
-    int signal;        /* the one that ended the batch; 0: none */
+    int signal;        /* the one that ended the batch, or 0 */
     char why[512];     /* why this backend did the work */
 };
 

@@ -18,7 +18,7 @@
 struct file_id {
     dev_t device;
     ino_t inode;  /* of the file; or of the deepest folder on the way to it that exists */
-    char *rest;   /* the path from that folder; NULL: the file exists */
+    char *rest;   /* the path from that folder; NULL if the file exists */
     size_t index; /* of the job */
 };
 

@@ -38,7 +38,7 @@ struct folder {
     dev_t device;
     ino_t inode;
     enum folder_use use;
-    char *parent; /* NULL: it is read */
+    char *parent; /* NULL if it is read */
 };
 
 /* Builds a list of jobs or a tree. */

@@ -47,8 +47,8 @@ struct list_request {
     bool recursive;
     bool in_place;
     const char *output;          /* the folder; NULL in place */
-    const char *suffix;          /* what to add to each name; NULL: nothing */
-    const struct format *format; /* NULL: the format that each name's suffix names */
+    const char *suffix;          /* what to add to each name; NULL for nothing */
+    const struct format *format; /* NULL for the one that each name's suffix names */
 
     list_warner *warn; /* may be NULL */
     void *context;

@@ -32,18 +32,18 @@ struct job {
     char *problem;               /* NULL, or the sentence that says why this input cannot be read */
     bool problem_passes;         /* it may be gone later */
     uint64_t bytes;              /* of the input; 0 where it is no regular file */
-    const struct format *format; /* to write; NULL: the input's */
+    const struct format *format; /* to write; NULL for the input's */
 
     /* For a stream of jobs. */
     const struct recipe *recipe;          /* what to do to this image; NULL if as to all */
     const struct job_settings *settings;  /* likewise */
-    const uint8_t *content;               /* `bytes` of them are the input, instead of a file; NULL: there is a file */
-    const char *id;                       /* for its line of the report, a value of JSON; NULL: it has none */
-    const struct report_run *run_members; /* for this line; NULL: those of the report */
+    const uint8_t *content;               /* `bytes` of them are the input; NULL if that is a file */
+    const char *id;                       /* for its line of the report, a value of JSON; NULL if it has none */
+    const struct report_run *run_members; /* for this line; NULL for those of the report */
     bool is_link;                         /* a member of an archive that refers to another one */
     bool in_memory;                       /* the output becomes result->output, and no file is written */
-    /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. NULL: it is
-     * an image to filter. */
+    /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. It is
+     * NULL for an image to filter. */
     void (*run)(struct job *job, struct workers *workers, int number, struct job_result *result);
 
     /* For the checks of a list. */
@@ -64,7 +64,7 @@ struct job_settings {
     bool in_place;               /* each output replaces its input; refuse an input that would lose more than samples */
     bool keep_lossless;          /* a lossless WebP of a lossless WebP */
     bool keep_format;            /* write the format of the input's bytes, whatever the job's says */
-    int subsampling;             /* of a JPEG: 444, 422, 420, 440 or 411; 0: as the input's, or by its quality */
+    int subsampling;             /* of a JPEG: 444, 422, 420, 440 or 411; 0 for the input's, or by its quality */
     bool first_picture;          /* drop what a file holds besides its first picture */
     bool digests;                /* write nothing: the result is the digest of the image, after any filters */
 };
@@ -134,7 +134,7 @@ enum job_step {
 
 /* How far a job is. */
 struct job_progress {
-    const char *word; /* its step, in messages; NULL: there is no job */
+    const char *word; /* its step, in messages; NULL if there is no job */
     double done;      /* the share of the job, from 0 to 1 */
     bool is_rough;    /* `done` is only a guess */
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */

@@ -20,8 +20,8 @@ static bool is_cpu_only(const struct job_worker *worker)
     return !worker->has_gpu || worker->recipe->choice == CHOICE_CPU;
 }
 
-/* Will the rows surely stream to ENCODER as they are filtered? Otherwise the image may have to be whole, for a GPU or to
- * turn it upright. */
+/* Will the rows surely stream to ENCODER as they are filtered? Otherwise the image may have to be whole, for a GPU or
+ * to turn it upright. */
 static bool surely_streams(const struct job_worker *worker, const struct conversion *conversion,
                            const struct codec *encoder)
 {
@@ -72,8 +72,8 @@ static struct image produced_shape(const struct job_worker *worker, const struct
 enum { THREAD_BYTES = 1 << 19 };
 
 /* A stream needs the file, what the codecs say, bands, and its output. That is expected to be as large as the file;
- * more is reserved when it grows. A whole image needs codec_whole_need, and the file counts twice, because a decoder may
- * copy it. For a GPU the pipeline keeps the samples, the data of the file, and as much again as the samples for the
+ * more is reserved when it grows. A whole image needs codec_whole_need, and the file counts twice, because a decoder
+ * may copy it. For a GPU the pipeline keeps the samples, the data of the file, and as much again as the samples for the
  * stream of a PNG that the GPU encodes.
  *
  * Metadata stay in memory while all these steps run, in a buffer of up to twice their size. Written, they have at most

@@ -24,7 +24,7 @@ struct conversion {
     /* The input. */
     bool lacks_memory; /* there was too little for it; then the job waits for its turn */
     bool has_turn;     /* to wait for memory */
-    size_t streaming; /* bytes that were reserved for an image that streams, besides the output; 0: for a whole image */
+    size_t streaming;  /* bytes that were reserved for an image that streams, besides the output; 0 for a whole image */
     struct codec_info info;
     uint8_t *bytes; /* of the input's file, or of job->content; NULL once they are decoded */
     size_t size;
@@ -48,7 +48,7 @@ struct conversion {
 /* Upper bounds of host memory in bytes. */
 struct job_memory {
     size_t image;   /* until the image is done, with an output of the expected size */
-    size_t largest; /* the same with the largest output; 0: it is the same */
+    size_t largest; /* the same with the largest output; 0 if it is the same */
     size_t kept;    /* by the pipeline, for this image and later ones */
 };
 

@@ -14,8 +14,8 @@
 
 struct members_request {
     const char *input, *output;  /* paths; "-" is standard input or output */
-    const struct format *format; /* of the images; NULL: as the suffixes of their names say */
-    const char *suffix;          /* what to add to the images' names; NULL: nothing */
+    const struct format *format; /* of the images; NULL if the suffixes of their names say it */
+    const char *suffix;          /* what to add to the images' names; NULL for nothing */
     size_t memory;               /* as in struct batch_request */
     int workers;                 /* likewise */
     bool images_only;            /* leave out all other members */

@@ -70,7 +70,7 @@ bool outputs_check(struct outputs *outputs, const struct job *job, const struct 
 struct writing {
     struct outputs *outputs;
     const struct job *job;
-    const struct stat *read; /* NULL: not in place */
+    const struct stat *read; /* NULL if not in place */
     const uint8_t *bytes;
     size_t size;
 };

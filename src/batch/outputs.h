@@ -17,7 +17,7 @@
 
 /* An existing output: a slot of a hash table. */
 struct output {
-    const struct job *job; /* NULL: the slot is free */
+    const struct job *job; /* NULL if the slot is free */
     dev_t device;
     ino_t inode;
 };

@@ -24,17 +24,17 @@ struct report_run {
     const char *recipe;           /* in place, as in batch/journal.h; else NULL */
     struct shard shard;
     uint64_t listing; /* as in struct file_list, and the next one */
-    size_t files;     /* 0: nobody knows, and the line has none of these three */
+    size_t files;     /* 0 if nobody knows; then the line has none of these three */
 };
 
 struct report {
     struct report_run run;
     struct journal journal; /* in place: what earlier runs have done */
     char host[65];          /* the machine's name */
-    const char *path;       /* "-" is standard output; NULL: there is no report */
-    int descriptor;         /* -1: it is not open */
+    const char *path;       /* "-" is standard output; NULL if there is no report */
+    int descriptor;         /* -1 if it is not open */
     dev_t device;
-    ino_t inode;        /* of the open file; 0: it is no regular file */
+    ino_t inode;        /* of the open file; 0 if that is no regular file */
     atomic_bool failed; /* a line is missing from it */
 };
 

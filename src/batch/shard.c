@@ -43,7 +43,7 @@ struct engine {
     int first; /* what INDEX counts from */
     bool (*find)(const struct engine *engine, struct shard *shard, struct error *error);
 
-    /* For find_array_shard; NULL: there is no such variable. */
+    /* For find_array_shard; NULL if there is no such variable. */
     const char *min, *max, *step;
     const char *none; /* the value of INDEX outside of an array */
 };

@@ -28,7 +28,7 @@ struct shard {
  *     MPICH, Intel MPI (PMI)   PMI_RANK, PMI_SIZE
  *     Slurm's srun             SLURM_PROCID, SLURM_STEP_NUM_TASKS
  *     Slurm job array          SLURM_ARRAY_TASK_ID, and _MIN, _MAX, _STEP and _COUNT of the same
- *     LSF job array            LSB_JOBINDEX (from 1; 0: there is no array), and _END and _STEP of the same
+ *     LSF job array            LSB_JOBINDEX (from 1; 0 if there is no array), and _END and _STEP of the same
  *     Grid Engine array job    SGE_TASK_ID ("undefined": there is no array), SGE_TASK_FIRST, _LAST and _STEPSIZE
  *     PBS, Torque job array    PBS_ARRAY_INDEX, PBS_ARRAYID (from 0: the user submits 0-7), and GPUCONV_SHARDS, which
  *                              the user sets: both do not say how many jobs there are

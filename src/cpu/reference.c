@@ -29,8 +29,8 @@ static void store(const struct plane *out, int channel, int y, int x, double val
         ((uint16_t *)plane_row(out, channel, y))[x] = (uint16_t)value;
 }
 
-/* The sum of the filter's grid number GRID at (y, x), for samples of one type. It is exact for integers: sum|q| is below
- * 2^31, so all sums are below 2^47. */
+/* The sum of the filter's grid number GRID at (y, x), for samples of one type. It is exact for integers: sum|q| is
+ * below 2^31, so all sums are below 2^47. */
 INLINE double sum_samples(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x,
                           enum sample sample)
 {

@@ -27,8 +27,8 @@ struct filter_chain *chain_keep(struct filter_chain *chain);
 /* Release a reference, and free the chain with the last one. CHAIN may be NULL. Any thread may call this. */
 void chain_release(struct filter_chain *chain);
 
-/* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if a filter does not take such a picture. ERROR may
- * be NULL. */
+/* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if a filter does not take such a picture. ERROR
+ * may be NULL. */
 bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error);
 
 #endif

@@ -71,8 +71,8 @@ GPUCONV_API const char *gpuconv_version(void);
 struct gpuconv_context;
 
 struct gpuconv_context_options {
-    int threads;  /* of the CPU, the calling thread included; 0: one for each processor that this process may use */
-    int uses_gpu; /* 1: filter on a GPU, whose start takes about 0.3 s. 0: on the CPU; no GPU is asked for */
+    int threads;  /* of the CPU, the calling thread included; 0 for one on each processor of this process */
+    int uses_gpu; /* 1 to filter on a GPU, whose start takes about 0.3 s; 0 for the CPU, and no GPU is asked for */
     int device;   /* the GPU, as CUDA counts them */
     int reserved[5];
 };
@@ -129,7 +129,7 @@ GPUCONV_API struct gpuconv_filter *gpuconv_filter_flip(const struct gpuconv_filt
 struct gpuconv_filter_info {
     int count;                     /* of filters that are applied in turn */
     int left, right, above, below; /* so many pixels around a pixel decide about its result, all filters together */
-    int exact;                     /* 1: the taps are exact; 0: they were rounded once */
+    int exact;                     /* 1 if the taps are exact, 0 if they were rounded once */
     double largest_error;          /* how far rounded taps move a result, in levels of 8 bits; of the worst filter */
     int reserved[8];
 };
@@ -222,7 +222,7 @@ struct gpuconv_options {
     enum gpuconv_border border;
     enum gpuconv_alpha alpha;
     int linear;                           /* 1: filter in linear light. For samples of 8 and 16 bits */
-    const struct gpuconv_image *curve_of; /* a decoded image whose profile says what linear light is; NULL: sRGB */
+    const struct gpuconv_image *curve_of; /* a decoded image whose profile says what linear light is; NULL for sRGB */
     void *stream; /* for views in device memory: the cudaStream_t; NULL is CUDA's legacy default stream */
     int reserved[6];
 };
@@ -281,10 +281,10 @@ GPUCONV_API enum gpuconv_status gpuconv_inspect(const void *bytes, size_t size, 
                                                 struct gpuconv_error *error);
 
 struct gpuconv_decode_options {
-    int bits;             /* of the samples, 8 or 16; 0: as in the file */
-    int keep_orientation; /* 1: leave the rows as they are in the file; 0: turn the image upright, as EXIF says */
+    int bits;             /* of the samples, 8 or 16; 0 for those of the file */
+    int keep_orientation; /* 1 to leave the rows as they are in the file, 0 to turn the image upright, as EXIF says */
     const char *name;     /* of the file, for messages; or NULL */
-    size_t max_pixels;    /* refuse a larger image; 0: no limit but that of struct gpuconv_view */
+    size_t max_pixels;    /* refuse a larger image; 0 for no limit but that of struct gpuconv_view */
     int reserved[6];
 };
 
@@ -296,11 +296,11 @@ GPUCONV_API struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context
                                                  struct gpuconv_error *error);
 
 struct gpuconv_encode_options {
-    const char *format;  /* a suffix: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif"; NULL is "png" */
-    int quality;         /* of a JPEG or lossy WebP, 1 to 100; 0 is 90 */
-    int subsampling;     /* of a JPEG: 444, 422, 420, 440 or 411; 0: as the file of METADATA_OF had, or by quality */
-    int progressive;     /* 1: a JPEG in several scans */
-    int compression;     /* of a PNG or TIFF, 1 to 9; 0 is 1; -1: none */
+    const char *format; /* a suffix: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif"; NULL is "png" */
+    int quality;        /* of a JPEG or lossy WebP, 1 to 100; 0 is 90 */
+    int subsampling;    /* of a JPEG: 444, 422, 420, 440 or 411; 0 for that of the file of METADATA_OF, or by quality */
+    int progressive;    /* 1: a JPEG in several scans */
+    int compression;    /* of a PNG or TIFF, 1 to 9; 0 is 1, and -1 is none */
     uint32_t background; /* the colour below alpha, 0xRRGGBB, where the format has no alpha and HAS_BACKGROUND is 1;
                             else white */
     int has_background;

@@ -226,7 +226,8 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct end *in, c
         struct buffer *buffer = &pipeline->device_planes[i];
         const size_t before = buffer->capacity;
         done = grow_device(device, buffer, plane_bytes, device_allocate, device_release, error);
-        /* Kernels read whole words, so also bytes after a row. No output depends on these, but initcheck reports them. */
+        /* Kernels read whole words, so also bytes after a row. No output depends on these, but initcheck reports
+         * them. */
         if (done && buffer->capacity > before)
             done = device_fill(device, buffer->data, 0, plane_bytes, error);
         workspace->planes[i].data = buffer->data;

@@ -60,7 +60,7 @@ int pipeline_gpus(void)
 
 /* ---- The choice of the backend ---- */
 
-/* The work. In a batch, it is that of all images; their number is estimated as if all files had the size of this one. */
+/* The work. In a batch, it is that of all images; their number is estimated as if all files had its size. */
 static struct total_work total_work(const struct pipeline *pipeline)
 {
     const struct pipeline_input *input = &pipeline->input;

@@ -38,7 +38,7 @@ struct buffer {
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
     struct image shape;         /* its samples do not matter */
-    uint64_t bytes;             /* of the file; 0: not known */
+    uint64_t bytes;             /* of the file; 0 if that is not known */
     enum gpu_codec gpu_decodes; /* what a GPU can decode of the file */
     enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
 };
@@ -49,7 +49,7 @@ struct planned {
     enum backend backend;
     enum sample sample;
     struct plan *plans;        /* one for each filter */
-    struct device_taps **taps; /* on a GPU, of each plan, for pipeline_queue; NULL until the first image */
+    struct device_taps **taps; /* of each plan, on a GPU that pipelines share; NULL until the first image */
     unsigned long last_use;    /* 0 if there are no plans */
 };
 
@@ -129,48 +129,40 @@ void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
  * little memory. */
 struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error);
 
-/* Choose who filters INPUT by RECIPE, by the recipe, the costs and the state of the GPU. If a GPU does, let it start. With
- * CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each kind
- * decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->backend and pipeline->why. The recipe must
- * stay, and PHASES receives the times, until the image is done. */
+/* Choose who filters INPUT by RECIPE: by the recipe's wish, the costs and the state of the GPU. If a GPU does, let it
+ * start. With CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image
+ * of each kind decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->backend and
+ * pipeline->why. The recipe must stay until the image is done; PHASES receives the times until then. */
 void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
                      struct phases *phases);
 
-/* Plan the filters for IMAGE, which is upright: find or make the plans, and open the device unless it is open. If the GPU
- * cannot be opened, the CPU may take over. Filtering an opaque image without premultiplying is faster and gives the same
- * bytes. So if IMAGE has samples, they say whether alpha takes part; otherwise the image is expected to be opaque. The
- * costs depend on that, so the backend may change. */
+/* Plan the filters for IMAGE, which is upright: find or make the plans, and open the device unless it is open. If the
+ * GPU cannot be opened, the CPU may take over. Filtering an opaque image without premultiplying is faster and gives the
+ * same bytes. So if IMAGE has samples, they say whether alpha takes part; otherwise the image is expected to be opaque.
+ * The costs depend on that, so the backend may change. */
 bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct error *error);
 
 /* Write to TEXT what a planned pipeline works on: the GPU's name and compute capability, or the CPU's instruction set.
  * Returns false if that is not known: the variant `reference` needs no instruction set. */
 bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size);
 
-/* Apply the planned filters to the image at IN, and bring the result to OUT. They may be, on the CPU:
+/* Apply the planned filters to the image at IN, and bring the result to OUT. The ends may be
  *
- *     from END_ROWS or END_HOST to either     Reading, filtering and writing run beside each other on the threads of the
- *                                             pool. Only some bands of rows are in memory, unless the filters need the
- *                                             whole image at once. The phases of these threads add up.
+ *   on the CPU     END_ROWS or END_HOST. Reading, filtering and writing run beside each other on the threads of the
+ *                  pool. Only some bands of rows are in memory, unless the filters need the whole image at once. The
+ *                  phases of these threads add up.
+ *   on a GPU       END_HOST, END_JPEG or END_PNG. If the CPU takes over, an encoded OUT becomes END_HOST.
+ *   on a GPU       END_HOST twice, where OUT has samples, or END_DEVICE twice. Images may overlap, or be the same. Work
+ *   that is        in device memory is queued on *resources->stream. The host does not wait for it, but may wait when
+ *   shared         the first image uploads the taps. The next wait reports errors of kernels.
  *
- * on a GPU that the pipeline opens:
- *
- *     from END_HOST, END_JPEG or END_PNG to any of these     The CPU may take over. Then an OUT that the GPU should have
- *                                                            encoded becomes END_HOST.
- *
- * and on a GPU that pipelines share:
- *
- *     from END_HOST to END_HOST        OUT has samples. Images may overlap, or be the same.
- *     from END_DEVICE to END_DEVICE    Likewise. The work is queued on *resources->stream, a cudaStream_t, or on the
- *                                      device's own if that is NULL, and the next wait reports errors of kernels. The
- *                                      host does not wait for it, but may wait when the first image uploads the taps.
- *
- * If an OUT of END_HOST has no samples, they become a view: read it until the next call, do not free it. The samples are
- * in the image of IN, which they replace, or, with resources->page_locked and a GPU, in the pipeline's own memory. Images of
- * END_HOST without strides belong to IN in this case. */
+ * If an OUT of END_HOST has no samples, its image becomes a view of the result: read it until the next call, do not
+ * free it. The result replaces the samples at IN or, with resources->page_locked and a GPU, is in the pipeline's own
+ * memory. Otherwise the result goes to the samples of OUT, and images may have strides. */
 enum run_result pipeline_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error);
 
-/* Bytes of memory that an image of SHAPE needs to get from SOURCE to SINK on the CPU, on the threads of POOL, however alpha takes part. SIZE_MAX if they are too
- * many to count. */
+/* Bytes of memory that filtering images of SHAPE from SOURCE to SINK takes on the CPU, on the threads of POOL, however
+ * alpha takes part. SIZE_MAX if they are too many to count. */
 size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct image *shape,
                             const struct row_source *source, const struct row_sink *sink);
 

@@ -38,8 +38,8 @@ void gpu_close(struct pipeline *pipeline, bool is_last);
 /* Release the taps on the GPU of plan NUMBER, if there are some. */
 void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t number);
 
-/* As pipeline_run on the pipeline's own GPU. After a failure *IS_INTACT says whether the image at IN still has the samples
- * that it had. If the CPU may take over, it has them, unless there was too little memory for a second image. */
+/* As pipeline_run on the pipeline's own GPU. After a failure *IS_INTACT says whether the image at IN still has the
+ * samples that it had. If the CPU may take over, it has them, unless there was too little memory for a second image. */
 enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error);
 
@@ -48,8 +48,8 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
 /* As pipeline_run on a GPU that pipelines share. */
 bool run_on_shared_gpu(struct pipeline *pipeline, const struct end *in, const struct end *out, struct error *error);
 
-/* Is alpha the largest level everywhere in IMAGE, which is in the memory of a shared GPU and may have strides? Waits for the
- * work that is queued on the caller's stream. */
+/* Is alpha the largest level everywhere in IMAGE, which is in the memory of a shared GPU and may have strides? Waits
+ * for the work that is queued on the caller's stream. */
 bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error);
 
 /* ---- cuda.c, for queue.c ---- */
@@ -58,7 +58,7 @@ bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *i
 struct workspace {
     struct image image; /* interleaved */
     struct plane planes[2];
-    const struct linear *linear; /* NULL: the samples are filtered as they are */
+    const struct linear *linear; /* NULL if the samples are filtered as they are */
     struct image decoded;        /* as the decoder makes it; the same samples where these are right */
     struct image encoded;        /* as the encoder wants it, likewise */
     bool reads_taps;             /* the lock of constant memory is held for reading */
@@ -69,9 +69,9 @@ struct workspace {
 bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error);
 
 /* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS, or the use of those in
- * pipeline->planned->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's image has the
- * size of IMAGE, and then that of the result. If it has no samples, nothing is merged between filters, and planes that a
- * filter leaves out are copied. Planes that have a filter's size already keep their layout. */
+ * pipeline->planned->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's
+ * image has the size of IMAGE, and then that of the result. If it has no samples, nothing is merged between filters,
+ * and planes that a filter leaves out are copied. Planes that have a filter's size already keep their layout. */
 bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
                        int *in, struct error *error);
 

@@ -31,8 +31,8 @@ struct step {
     /* The rows that it reads for the rows SPAN of its result. */
     struct row_span (*needs)(const struct stage *stage, struct row_span span);
 
-    /* Bytes that the CPU needs for it on THREADS threads, besides planes of PLANE_BYTES: while it runs, or until the image
-     * is done if it resizes. */
+    /* Bytes that the CPU needs for it on THREADS threads, besides planes of PLANE_BYTES: while it runs, or until the
+     * image is done if it resizes. */
     size_t (*need)(const struct stage *stage, size_t threads, size_t plane_bytes);
 };
 

@@ -37,8 +37,8 @@ folder=$(realpath "$3") sysroot=$(realpath "$3")/sysroot
 build=$folder/build
 cd "$(dirname "$0")/../.."
 
-# The libraries of install-packages and what they need, from the mirror that apt uses here, without a change to apt's own
-# folders.
+# The libraries of install-packages and what they need, from the mirror that apt uses here, without a change to apt's
+# own folders.
 unpack() {
     local mirror name apt package libraries
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' |

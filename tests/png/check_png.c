@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Check PNG on a GPU against the CPU, byte for byte: check_png --cuda [--quick | --cases NUMBER] [--seed NUMBER]. A buffer
- * of samples has exactly the size of the samples, so compute-sanitizer finds accesses beyond them. NUMBER is the small
- * pictures of each content and stream, 150 if it is not given.
+ * Check PNG on a GPU against the CPU, byte for byte: check_png --cuda [--quick | --cases NUMBER] [--seed NUMBER]. A
+ * buffer of samples has exactly the size of the samples, so compute-sanitizer finds accesses beyond them. NUMBER is the
+ * small pictures of each content and stream, 150 if it is not given.
  *
  * check_png --bench FILE... times the kernels with the pictures of PNG files. */
 #include "check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walkers over PNG's chunks, JPEG's segments and TIFF's directories, what puts one together, and inflation: each step
- * by name, and each cut of a file; and the least data of a picture. test_codec.c has the checks' messages. */
+ * The walkers over PNG's chunks, JPEG's segments and TIFF's directories, what puts one together, and inflation: each
+ * step by name, and each cut of a file; and the least data of a picture. test_codec.c has the checks' messages. */
 #include <libdeflate.h>
 #include <setjmp.h>
 #include <stdarg.h>
