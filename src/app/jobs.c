@@ -168,18 +168,18 @@ static bool make_class(struct stream *stream, struct job_line *line, bool compar
     return class->text != NULL || error_no_memory(error, "the options of a job");
 }
 
-/* The place for another class: that of the one that was not used for the longest time, or a new one. */
-static struct job_class **find_place(struct stream *stream)
+/* The slot for another class: that of the one that was not used for the longest time, or a new one. */
+static struct job_class **find_slot(struct stream *stream)
 {
-    struct job_class **place = NULL;
+    struct job_class **slot = NULL;
     for (size_t i = 0; stream->class_count >= CLASSES_MAX && i < stream->class_count; i++) {
         struct job_class *class = stream->classes[i];
-        if (class->users == 0 && (place == NULL || class->last_use < (*place)->last_use))
-            place = &stream->classes[i];
+        if (class->users == 0 && (slot == NULL || class->last_use < (*slot)->last_use))
+            slot = &stream->classes[i];
     }
-    if (place != NULL) {
-        free_class(*place);
-        return place;
+    if (slot != NULL) {
+        free_class(*slot);
+        return slot;
     }
     struct job_class **larger = realloc(stream->classes, (stream->class_count + 1) * sizeof(struct job_class *));
     if (larger == NULL)
@@ -216,13 +216,13 @@ static struct job_class *find_class(struct stream *stream, struct job_line *line
         free_class(class);
         return NULL;
     }
-    struct job_class **place = find_place(stream);
-    if (place == NULL) {
+    struct job_class **slot = find_slot(stream);
+    if (slot == NULL) {
         error_no_memory(error, "the options of a job");
         free_class(class);
         return NULL;
     }
-    *place = class;
+    *slot = class;
     return class;
 }
 

@@ -213,7 +213,7 @@ static void on_progress(void *context, const struct batch_totals *totals)
 /* ---- The run ---- */
 
 /* Is this an image that nothing is reported of? */
-static bool is_alone(const struct options *options)
+static bool is_single(const struct options *options)
 {
     return options->pair && options->report == NULL;
 }
@@ -335,7 +335,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(STATUS_FAILED);
         members_abandon(output.members);
-        if (is_alone(options))
+        if (is_single(options))
             signals_end_program(totals.signal);
         if (!options->quiet && !options->pair && totals.count > 0)
             print_interrupted(&totals, "file", "done", describe_continuation(options, &output.report, &totals));
@@ -404,7 +404,7 @@ bool find_gpus(const struct options *options, const struct recipe *recipe, struc
                struct error *error)
 {
     name_gpus(options, recipe, batch);
-    return is_alone(options) || check_gpus(options, recipe, batch, error);
+    return is_single(options) || check_gpus(options, recipe, batch, error);
 }
 
 /* The report, the list of files and the files of the filters must not be images of the run, or each other. */
@@ -489,7 +489,7 @@ static bool find_work(const struct options *options, const struct recipe *recipe
     if (make_list(options, recipe->chain, warnings, list, error) &&
         (options->list.output == NULL || file_make_folders(options->list.output, error)))
         return true;
-    if (is_alone(options) && !check_gpus(options, recipe, batch, &missing))
+    if (is_single(options) && !check_gpus(options, recipe, batch, &missing))
         *error = missing;
     return false;
 }
@@ -507,7 +507,7 @@ int run_images(const struct options *options)
     batch.settings = &settings;
     batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);
     batch.threads = options->threads;
-    batch.on_this_thread = is_alone(options) && !shows_progress(options);
+    batch.on_this_thread = is_single(options) && !shows_progress(options);
     bool done = find_recipe(options, &recipe, &error) && find_work(options, &recipe, &batch, &warnings, &list, &error);
     if (done) {
         warn_filters(options, recipe.chain->filters, recipe.chain->count);

@@ -23,7 +23,7 @@ struct worker {
     struct batch *batch;
     _Atomic(const struct job *) job; /* the last that it has begun */
     struct job *taken;               /* the same, of a stream; NULL if it is released */
-    size_t turn;                     /* its place in the stream */
+    size_t number;                   /* of that job in the stream */
     struct job_worker job_worker;
 };
 
@@ -39,9 +39,9 @@ struct batch {
     enum choice choice;               /* of the backend, for all images */
     struct batch_choice batch_choice; /* for CHOICE_AUTO */
 
-    /* For a stream in order: the results whose turn has not come. */
+    /* For a stream in order: the results that wait for earlier ones. */
     struct job_result *results; /* `window` of them; a slot without a job is free */
-    size_t window, turn;        /* the next to be reported */
+    size_t window, next;        /* `next` is the number of the next to be reported */
     pthread_cond_t reported;
 
     struct batch_totals totals;
@@ -98,23 +98,23 @@ static void report(void *context, const struct job_result *result, enum job_even
         set_why(&batch->totals, result->pipeline->why.message);
     if (event == JOB_WRITTEN)
         atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
-    if (event == JOB_WRITTEN && batch->results == NULL)        /* else report_in_turn does this, and the next */
+    if (event == JOB_WRITTEN && batch->results == NULL)        /* else report_in_order does this, and the next */
         count_result(batch, result);
     if (batch->results == NULL || event == JOB_GPU_FAILED)
         batch->callbacks->report(batch->callbacks->context, result, event);
     pthread_mutex_unlock(&batch->workers.reporting);
 }
 
-/* Keep the result of a job of a stream in order, and report all whose turn has come. */
-static void report_in_turn(struct batch *batch, size_t turn, const struct job_result *result)
+/* Keep the result of a job of a stream in order, and report all that are next. */
+static void report_in_order(struct batch *batch, size_t number, const struct job_result *result)
 {
     const struct batch_callbacks *callbacks = batch->callbacks;
     const struct job_source *source = batch->request->source;
     pthread_mutex_lock(&batch->workers.reporting);
-    batch->results[turn % batch->window] = *result;
-    batch->results[turn % batch->window].pipeline = NULL; /* it goes on */
+    batch->results[number % batch->window] = *result;
+    batch->results[number % batch->window].pipeline = NULL; /* it goes on */
     for (;;) {
-        struct job_result *next = &batch->results[batch->turn % batch->window];
+        struct job_result *next = &batch->results[batch->next % batch->window];
         if (next->job == NULL)
             break;
         if (source->complete != NULL)
@@ -125,7 +125,7 @@ static void report_in_turn(struct batch *batch, size_t turn, const struct job_re
         free(next->output);
         source->release(source->context, (struct job *)next->job);
         next->job = NULL;
-        batch->turn++;
+        batch->next++;
     }
     pthread_cond_broadcast(&batch->reported);
     pthread_mutex_unlock(&batch->workers.reporting);
@@ -214,7 +214,7 @@ static void do_job(struct worker *worker, int number, const struct job *job)
     if (workers_interrupted(&batch->workers))
         return;
     if (batch->results != NULL) {
-        report_in_turn(batch, worker->turn, &result);
+        report_in_order(batch, worker->number, &result);
         return;
     }
     report(worker, &result, JOB_ENDED);
@@ -223,20 +223,20 @@ static void do_job(struct worker *worker, int number, const struct job *job)
         request->source->release(request->source->context, worker->taken);
 }
 
-/* Take the next job of the stream. In order, wait until its result has a place. */
+/* Take the next job of the stream. In order, wait until there is room for its result. */
 static bool take_job(void *context)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
     pthread_mutex_lock(&batch->workers.reporting);
-    while (batch->results != NULL && batch->totals.count - batch->turn >= batch->window)
+    while (batch->results != NULL && batch->totals.count - batch->next >= batch->window)
         pthread_cond_wait(&batch->reported, &batch->workers.reporting);
     pthread_mutex_unlock(&batch->workers.reporting);
     worker->taken = batch->request->source->next(batch->request->source->context);
     if (worker->taken == NULL)
         return false;
     pthread_mutex_lock(&batch->workers.reporting);
-    worker->turn = batch->totals.count++;
+    worker->number = batch->totals.count++;
     pthread_mutex_unlock(&batch->workers.reporting);
     return true;
 }

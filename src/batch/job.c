@@ -22,7 +22,7 @@ static void release_image(struct job_worker *worker)
     worker->reserved = 0;
 }
 
-/* Reserve memory for what is known of the file. If it is this job's turn, wait for the memory, also for the largest
+/* Reserve memory for what is known of the file. If the job may wait, wait for the memory, also for the largest
  * output: the job does not begin again. Otherwise fail, and set conversion->lacks_memory, if there is too little
  * now. */
 static bool reserve(struct job_worker *worker, struct conversion *conversion, struct job_memory need,
@@ -33,13 +33,13 @@ static bool reserve(struct job_worker *worker, struct conversion *conversion, st
     const size_t all = image < SIZE_MAX - need.kept ? image + need.kept : SIZE_MAX;
     if (!budget_check(budget, all, file_input_name(conversion->job->input), error))
         return false;
-    if (conversion->has_turn && need.largest > image)
+    if (conversion->may_wait && need.largest > image)
         image = need.largest < budget->max - need.kept ? need.largest : budget->max - need.kept;
     const size_t growth = need.kept > worker->kept ? need.kept - worker->kept : 0;
     const size_t more = image + growth - worker->reserved;
     if (more == 0)
         return true;
-    if (conversion->has_turn)
+    if (conversion->may_wait)
         budget_wait(budget, more, worker->reserved);
     else if (!budget_try(budget, more, worker->reserved)) {
         conversion->lacks_memory = true;
@@ -141,7 +141,7 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     const size_t expected = job->bytes < budget->file_max ? (size_t)job->bytes : budget->file_max;
     if (!reserve(worker, conversion, (struct job_memory){.image = expected}, error))
         return false;
-    if (conversion->has_turn)
+    if (conversion->may_wait)
         phases_end(phases, PHASE_WAIT);
 
     bool done = true;
@@ -162,7 +162,7 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     /* A file that has grown since it was listed counts as it is now. */
     const size_t size = conversion->size > expected ? conversion->size : expected;
     done = done && reserve(worker, conversion, job_estimate_memory(worker, conversion, size), error);
-    if (conversion->has_turn)
+    if (conversion->may_wait)
         phases_end(phases, PHASE_WAIT);
     return done;
 }
@@ -171,10 +171,10 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
  * filters. */
 static bool job_read(struct job_worker *worker, struct conversion *conversion)
 {
-    if (conversion->has_turn)
+    if (conversion->may_wait)
         budget_begin_wait(&worker->workers->budget);
     const bool done = read_input(worker, conversion);
-    if (conversion->has_turn)
+    if (conversion->may_wait)
         budget_end_wait(&worker->workers->budget);
     return done && job_decode(worker, conversion);
 }
@@ -282,8 +282,8 @@ static void begin_conversion(struct conversion *conversion, struct job_worker *w
     atomic_store(&worker->step, JOB_STEP_READ);
 }
 
-/* Do all steps but the writing. A job that lacks memory gives back all that it holds, and begins again when it is its
- * turn. */
+/* Do all steps but the writing. A job that lacks memory gives back all that it has, and begins again when it may
+ * wait for memory. */
 static bool do_steps(struct job_worker *worker, struct conversion *conversion)
 {
     for (;;) {
@@ -296,7 +296,7 @@ static bool do_steps(struct job_worker *worker, struct conversion *conversion)
         release_image(worker);
         job_release_buffers(worker);
         begin_conversion(conversion, worker, conversion->job, conversion->result);
-        conversion->has_turn = true; /* so it does not lack memory again */
+        conversion->may_wait = true; /* so it does not lack memory again */
     }
 }
 

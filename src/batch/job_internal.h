@@ -22,8 +22,8 @@ struct conversion {
     struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
 
     /* The input. */
-    bool lacks_memory; /* there was too little for it; then the job waits for its turn */
-    bool has_turn;     /* to wait for memory */
+    bool lacks_memory; /* there was too little for it; then the job begins again, and waits */
+    bool may_wait;     /* for memory */
     size_t streaming;  /* bytes that were reserved for an image that streams, besides the output; 0 for a whole image */
     struct codec_info info;
     uint8_t *bytes; /* of the input's file, or of job->content; NULL once they are decoded */

@@ -152,10 +152,10 @@ static void free_member(struct member *member)
     free(member);
 }
 
-static char *copy_text(char **place, const char *text)
+static char *copy_text(char **end, const char *text)
 {
-    char *copy = *place;
-    *place = stpcpy(copy, text) + 1;
+    char *copy = *end;
+    *end = stpcpy(copy, text) + 1;
     return copy;
 }
 
@@ -171,14 +171,14 @@ static struct member *make_member(struct members *members, const struct tar_memb
         member = calloc(1, size > TAR_BLOCK_MIN ? size : TAR_BLOCK_MIN);
     }
     if (member != NULL) {
-        char *place = member->text;
+        char *end = member->text;
         member->members = members;
         member->tar = *found;
-        member->tar.name = member->job.input = copy_text(&place, found->name);
-        member->job.output = copy_text(&place, output);
+        member->tar.name = member->job.input = copy_text(&end, found->name);
+        member->job.output = copy_text(&end, output);
         if (link != NULL) {
-            member->tar.link = copy_text(&place, found->link);
-            member->link = copy_text(&place, link);
+            member->tar.link = copy_text(&end, found->link);
+            member->link = copy_text(&end, link);
         }
         member->job.name = member->job.input;
         member->job.bytes = found->size;

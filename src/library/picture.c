@@ -45,8 +45,9 @@ static enum gpuconv_type type_of_bits(int bits)
 
 struct gpuconv_view gpuconv_image_view(const struct gpuconv_image *image)
 {
-    const struct image *own = &image->image;
-    return gpuconv_interleaved(own->samples, own->width, own->height, own->channels, type_of_bits(own->bits));
+    const struct image *decoded = &image->image;
+    return gpuconv_interleaved(decoded->samples, decoded->width, decoded->height, decoded->channels,
+                               type_of_bits(decoded->bits));
 }
 
 void gpuconv_image_free(struct gpuconv_image *image)
@@ -73,15 +74,15 @@ enum gpuconv_status gpuconv_inspect(const void *bytes, size_t size, struct gpuco
 {
     const struct codec_settings settings = {0};
     struct error reason;
-    struct codec_info own;
-    const bool done = inspect(bytes, size, "image", &settings, &own, &reason);
+    struct codec_info found;
+    const bool done = inspect(bytes, size, "image", &settings, &found, &reason);
     *info = (struct gpuconv_file_info){0};
     if (done)
-        *info = (struct gpuconv_file_info){.format = own.format->name,
-                                           .width = own.width,
-                                           .height = own.height,
-                                           .channels = own.channels,
-                                           .type = type_of_bits(own.bits)};
+        *info = (struct gpuconv_file_info){.format = found.format->name,
+                                           .width = found.width,
+                                           .height = found.height,
+                                           .channels = found.channels,
+                                           .type = type_of_bits(found.bits)};
     return library_status(done, &reason, error);
 }
 
@@ -235,10 +236,10 @@ enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct
                                    struct gpuconv_error *error)
 {
     struct error reason;
-    uint8_t *own = NULL;
+    uint8_t *encoded = NULL;
     *size = 0;
-    const bool done = encode(context, view, options, &own, size, &reason);
-    *bytes = own;
+    const bool done = encode(context, view, options, &encoded, size, &reason);
+    *bytes = encoded;
     return library_status(done, &reason, error);
 }
 
@@ -267,27 +268,27 @@ static bool compare_pair(struct gpuconv_context *context, const struct image ima
                          struct gpuconv_difference *result, struct error *error)
 {
     const struct compare_rules rules = {.tolerance = tolerance};
-    struct difference own;
+    struct difference found;
     struct ssim ssim = {.mean = 1};
-    compare_images(&images[0], &images[1], &rules, 0, &own);
+    compare_images(&images[0], &images[1], &rules, 0, &found);
     pthread_mutex_lock(&context->mutex);
-    const bool done = own.largest == 0 || ssim_compute(&images[0], &images[1], &context->pool, &ssim, error);
+    const bool done = found.largest == 0 || ssim_compute(&images[0], &images[1], &context->pool, &ssim, error);
     pthread_mutex_unlock(&context->mutex);
     *result = (struct gpuconv_difference){
         .same_shape = 1,
-        .largest = own.largest,
-        .first_x = own.first_x,
-        .first_y = own.first_y,
-        .box_x = own.box.x,
-        .box_y = own.box.y,
-        .box_width = own.box.width,
-        .box_height = own.box.height,
-        .pixels = own.pixels,
-        .tolerated = own.tolerated,
-        .psnr = own.psnr,
+        .largest = found.largest,
+        .first_x = found.first_x,
+        .first_y = found.first_y,
+        .box_x = found.box.x,
+        .box_y = found.box.y,
+        .box_width = found.box.width,
+        .box_height = found.box.height,
+        .pixels = found.pixels,
+        .tolerated = found.tolerated,
+        .psnr = found.psnr,
         .ssim = ssim.mean,
     };
-    memcpy(result->largest_of, own.largest_of, sizeof result->largest_of);
+    memcpy(result->largest_of, found.largest_of, sizeof result->largest_of);
     return done;
 }
 
