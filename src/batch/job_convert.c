@@ -4,7 +4,7 @@
 #include "batch/job_internal.h"
 
 #include "base/file.h"
-#include "codec/gpu_files.h"
+#include "codec/gpu_codec.h"
 #include "image/linear.h"
 
 #include <endian.h>

@@ -148,7 +148,7 @@ struct codec {
     bool may_fall_back;        /* its reader_open may leave a file to another codec */
     bool any_order;            /* its reader takes rows in any order */
     bool fetches;              /* its reader fetches raw rows before it reads them */
-    bool has_gpu_version;      /* kernels/ reads or writes the same on a GPU: codec/gpu_files.h */
+    bool has_gpu_version;      /* kernels/ reads or writes the same on a GPU: codec/gpu_codec.h */
     int max_side;              /* its limits, 0 if it has none: pixels on a side */
     size_t max_bytes;          /* of an image's samples in memory */
     size_t max_file;           /* bytes of a file that it reads */

@@ -5,7 +5,7 @@
 #include "codec/codec_internal.h"
 
 #include "base/parallel.h"
-#include "codec/gpu_files.h"
+#include "codec/gpu_codec.h"
 #include "codec/png_picture.h"
 #include "container/png.h"
 #include "container/zlib.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "codec/gpu_files.h"
+#include "codec/gpu_codec.h"
 
 #include <pthread.h>
 #include <stdio.h>

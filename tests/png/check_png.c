@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "codec/format.h"
-#include "codec/gpu_files.h"
+#include "codec/gpu_codec.h"
 #include "png/png.h"
 #include "tests/lib/deflate_streams.h"
 

@@ -4,7 +4,7 @@
  * at every byte and flipped at every bit, misplaced chunks. */
 #include "codec_files.h"
 
-#include "codec/gpu_files.h"
+#include "codec/gpu_codec.h"
 #include "container/png.h"
 #include "container/zlib.h"
 

@@ -4,7 +4,7 @@
 #include "codec_files.h"
 
 #include "base/parallel.h"
-#include "codec/gpu_files.h"
+#include "codec/gpu_codec.h"
 #include "container/png.h"
 #include "container/zlib.h"
 

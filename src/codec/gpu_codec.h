@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Files around what a GPU decodes or encodes: the scan of a JPEG, and the stream of a PNG. */
-#ifndef GPUCONV_CODEC_GPU_FILES_H
-#define GPUCONV_CODEC_GPU_FILES_H
+#ifndef GPUCONV_CODEC_GPU_CODEC_H
+#define GPUCONV_CODEC_GPU_CODEC_H
 
 #include "codec/codec.h"
 #include "container/png.h"

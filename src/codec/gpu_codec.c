@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "codec/gpu_files.h"
+#include "codec/gpu_codec.h"
 
 #include "codec/png_picture.h"
 
