@@ -284,7 +284,7 @@ static bool encoding_open(struct encoding *encoding, int threads)
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
     /* The first is a thread's compressor, and what deflate_bound adds. */
-    enum { OTHER = 1 << 19, LIBDEFLATE = 1 << 20 };
+    enum { OTHER = 480 << 10, LIBDEFLATE = 1 << 20 };
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < PNG_BAND_BYTES ? PNG_BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;
