@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/jpeg/decode.c and index.c.
  * The decoder on the device: its memory, its tables, and the order of its stages. */
 #include "base/round.h"
 #include "jpeg/lookup.h"
@@ -82,21 +83,21 @@ bool number_subsequences(const struct decoder *decoder, uint32_t *starts, uint32
 }
 
 /* Describe the picture. Its component's samples are numbered from 0 on. Returns the bytes of all of them. */
-size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quantisers, struct picture *picture)
+size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quantisers, struct jpeg_decode_launch *launch)
 {
     size_t bytes = 0;
     int first = 0;
-    memset(picture, 0, sizeof *picture);
-    picture->count = layout->component_count;
-    picture->width = layout->width;
-    picture->height = layout->height;
-    picture->mcus_across = (uint32_t)layout->mcus_across;
-    picture->mcu_blocks = (uint32_t)layout->mcu_blocks;
-    picture->segment_mcus = (uint32_t)layout->restart_interval;
-    picture->quantisers = quantisers;
+    memset(launch, 0, sizeof *launch);
+    launch->count = layout->component_count;
+    launch->width = layout->width;
+    launch->height = layout->height;
+    launch->mcus_across = (uint32_t)layout->mcus_across;
+    launch->mcu_blocks = (uint32_t)layout->mcu_blocks;
+    launch->segment_mcus = (uint32_t)layout->restart_interval;
+    launch->quantisers = quantisers;
     for (int i = 0; i < layout->component_count; i++) {
         const struct jpeg_component *from = &layout->components[i];
-        struct component *component = &picture->components[i];
+        struct component *component = &launch->components[i];
         component->samples = (uint8_t *)bytes;
         component->pitch = round_up((size_t)from->blocks_across * JPEG_SIDE, 128);
         component->width = from->width;
@@ -163,7 +164,7 @@ bool reserve(struct device_jpeg *jpeg, const struct scan *scan, size_t mcus, siz
 
 /* Queue all stages. */
 bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct scan *scan, const struct walk *walk,
-           const struct picture *picture, size_t upload, uint8_t *pixels, struct error *error)
+           const struct jpeg_decode_launch *launch, size_t upload, uint8_t *pixels, struct error *error)
 {
     struct decoder *decoder = &jpeg->decoder;
     const cudaStream_t stream = device_stream(jpeg->device);
@@ -173,7 +174,7 @@ bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const str
            device_fill(jpeg->device, walk->coefficients, 0, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
                        error) &&
            decode_walk(scan, walk, stream, error) && decode_sum_dc(walk, mcus, layout, stream, error) &&
-           decode_transform(picture, walk, stream, error) && decode_colour(picture, pixels, stream, error) &&
+           decode_transform(launch, walk, stream, error) && decode_colour(launch, pixels, stream, error) &&
            device_download(jpeg->device, decoder->result.bytes, walk->is_bad, sizeof *walk->is_bad, error);
 }
 } // namespace
@@ -222,21 +223,21 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
             header->quantisers[i][j] = layout->tables.quantisers[i][j % JPEG_SIDE * JPEG_SIDE + j / JPEG_SIDE];
 
     struct walk walk = {};
-    struct picture picture;
-    const size_t sample_bytes = describe_picture(layout, NULL, &picture);
+    struct jpeg_decode_launch launch;
+    const size_t sample_bytes = describe_picture(layout, NULL, &launch);
     if (!device_buffer_reserve(jpeg->device, &decoder->result, sizeof *walk.is_bad, error) ||
         !reserve(jpeg, &scan, mcus, upload, sample_bytes, &walk, error))
         return false;
     const uint8_t *on_device = decoder->upload.bytes;
-    for (int i = 0; i < picture.count; i++)
-        picture.components[i].samples = decoder->samples.bytes + (size_t)picture.components[i].samples;
-    picture.quantisers = ((const struct header *)on_device)->quantisers[0];
-    picture.is_bad = walk.is_bad;
+    for (int i = 0; i < launch.count; i++)
+        launch.components[i].samples = decoder->samples.bytes + (size_t)launch.components[i].samples;
+    launch.quantisers = ((const struct header *)on_device)->quantisers[0];
+    launch.is_bad = walk.is_bad;
     scan.tables = ((const struct header *)on_device)->tables;
     scan.firsts = (const uint32_t *)(on_device + sizeof *header);
     scan.starts = (const uint32_t *)(on_device + decoder->starts_at);
     scan.words = (const uint32_t *)(on_device + decoder->bytes_at);
-    return queue(jpeg, layout, &scan, &walk, &picture, upload, samples, error);
+    return queue(jpeg, layout, &scan, &walk, &launch, upload, samples, error);
 }
 
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/jpeg/decode_loops.h.
  * The stages of the decoder. decode.cu queues them; decode_scan.cu makes coefficients of the data, and
  * decode_samples.cu makes samples of coefficients. */
 #ifndef GPUCONV_JPEG_DECODE_CUH
@@ -94,7 +95,7 @@ struct component {
     int quantiser;
 };
 
-struct picture {
+struct jpeg_decode_launch {
     struct component components[JPEG_COMPONENTS_MAX];
     int count;
     int width, height;
@@ -114,9 +115,10 @@ bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_lay
                    struct error *error);
 
 /* Queue the inverse DCT of all blocks. (decode_samples.cu) */
-bool decode_transform(const struct picture *picture, const struct walk *walk, cudaStream_t stream, struct error *error);
+bool decode_transform(const struct jpeg_decode_launch *launch, const struct walk *walk, cudaStream_t stream,
+                      struct error *error);
 
 /* Queue the upsampling and the colours: the components' samples become PIXELS. (decode_samples.cu) */
-bool decode_colour(const struct picture *picture, uint8_t *pixels, cudaStream_t stream, struct error *error);
+bool decode_colour(const struct jpeg_decode_launch *launch, uint8_t *pixels, cudaStream_t stream, struct error *error);
 
 #endif

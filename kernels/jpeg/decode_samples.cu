@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/jpeg/decode_blocks.c and decode_pixels.c.
  * From coefficients to pixels. The inverse DCT goes through the blocks of a component row by row, 8 threads a block, so
  * that a warp writes 32 bytes to each of 8 rows. Then a thread makes 4 pixels of a row. */
 #include "kernels/jpeg/decode.cuh"
@@ -68,7 +69,7 @@ __device__ __forceinline__ void transpose(int value[JPEG_SIDE])
 }
 
 /* The DC value of BLOCK of the scan, in MCU. Sums of DC are from the scan's beginning on; each segment begins at 0. */
-__device__ __forceinline__ int dc_of(const struct picture &picture, const struct walk &walk, int index,
+__device__ __forceinline__ int dc_of(const struct jpeg_decode_launch &launch, const struct walk &walk, int index,
                                      const struct component &component, uint32_t mcu, uint32_t block)
 {
     const auto total = [&](uint32_t of) {
@@ -76,10 +77,10 @@ __device__ __forceinline__ int dc_of(const struct picture &picture, const struct
         return index == 0 ? both.x : index == 1 ? both.x >> 16 : both.y;
     };
     uint32_t sum = (uint32_t)walk.dc[block] + total(mcu);
-    if (picture.segment_mcus != 0 && mcu >= picture.segment_mcus) {
-        const uint32_t last = mcu / picture.segment_mcus * picture.segment_mcus - 1;
+    if (launch.segment_mcus != 0 && mcu >= launch.segment_mcus) {
+        const uint32_t last = mcu / launch.segment_mcus * launch.segment_mcus - 1;
         const uint32_t blocks = 1u << (component.horizontal + component.vertical);
-        sum -= (uint32_t)walk.dc[last * picture.mcu_blocks + (uint32_t)component.first + blocks - 1] + total(last);
+        sum -= (uint32_t)walk.dc[last * launch.mcu_blocks + (uint32_t)component.first + blocks - 1] + total(last);
     }
     return (int16_t)sum;
 }
@@ -102,13 +103,13 @@ __device__ __forceinline__ bool load_column(const struct walk &walk, const uint1
 }
 
 __global__ void __launch_bounds__(transform_threads)
-    transform(const __grid_constant__ struct picture picture, const __grid_constant__ struct walk walk,
+    transform(const __grid_constant__ struct jpeg_decode_launch launch, const __grid_constant__ struct walk walk,
               const __grid_constant__ struct tiles tiles)
 {
-    if (*picture.is_bad != 0)
+    if (*launch.is_bad != 0)
         return;
     const int index = blockIdx.x >= tiles.first[2] ? 2 : blockIdx.x >= tiles.first[1] ? 1 : 0;
-    const struct component &component = picture.components[index];
+    const struct component &component = launch.components[index];
     const uint32_t tile = blockIdx.x - tiles.first[index], tile_y = tile / tiles.across[index];
     const uint32_t x = (tile - tile_y * tiles.across[index]) * tile_blocks + threadIdx.x / JPEG_SIDE, y = tile_y;
     const unsigned t = threadIdx.x % JPEG_SIDE; /* the column, and then the row */
@@ -117,12 +118,12 @@ __global__ void __launch_bounds__(transform_threads)
     int value[JPEG_SIDE] = {};
     bool is_set = false;
     if (is_inside) {
-        const uint32_t mcu = (y >> component.vertical) * picture.mcus_across + (x >> component.horizontal);
+        const uint32_t mcu = (y >> component.vertical) * launch.mcus_across + (x >> component.horizontal);
         const uint32_t in_x = x & ((1u << component.horizontal) - 1), in_y = y & ((1u << component.vertical) - 1);
         const uint32_t block =
-            mcu * picture.mcu_blocks + (uint32_t)component.first + (in_y << component.horizontal) + in_x;
-        const int dc = t == 0 ? dc_of(picture, walk, index, component, mcu, block) : 0;
-        is_set = load_column(walk, picture.quantisers + component.quantiser * JPEG_BLOCK, block, t, dc, value);
+            mcu * launch.mcu_blocks + (uint32_t)component.first + (in_y << component.horizontal) + in_x;
+        const int dc = t == 0 ? dc_of(launch, walk, index, component, mcu, block) : 0;
+        is_set = load_column(walk, launch.quantisers + component.quantiser * JPEG_BLOCK, block, t, dc, value);
     }
     const unsigned set = __ballot_sync(~0u, is_set) >> (threadIdx.x % warp_size - t);
     if ((set & 0xff) != 0) {
@@ -196,26 +197,26 @@ __device__ __forceinline__ void exchange(uint32_t *shared, uint32_t word[3])
 
 /* A row is considered to start up to alignment - 1 pixels early, so that groups of 4 pixels are aligned words. */
 template <int CHANNELS, enum upsampling UPSAMPLING>
-__global__ void __launch_bounds__(threads_x *threads_y)
-    colour(const __grid_constant__ struct picture picture, uint8_t *pixels, uint32_t tiles_across, int h, int v)
+__global__ void __launch_bounds__(threads_x *threads_y) colour(const __grid_constant__ struct jpeg_decode_launch launch,
+                                                               uint8_t *pixels, uint32_t tiles_across, int h, int v)
 {
     __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
     const int y = (int)(blockIdx.x / tiles_across) * threads_y + (int)threadIdx.y, t = (int)threadIdx.x;
     const int tile_x = (int)(blockIdx.x % tiles_across) * tile_width;
-    if (*picture.is_bad != 0 || y >= picture.height) /* the whole warp */
+    if (*launch.is_bad != 0 || y >= launch.height) /* the whole warp */
         return;
-    const size_t row = (size_t)y * (size_t)picture.width;
+    const size_t row = (size_t)y * (size_t)launch.width;
     const int warp_x = tile_x - (int)(row % alignment), x = warp_x + t * group;
     uint8_t bytes[group * CHANNELS];
 #pragma unroll
     for (int k = 0; k < group; k++) {
-        const int at = min(max(x + k, 0), picture.width - 1);
-        const unsigned luma = sample_at(picture.components[0], at, y);
+        const int at = min(max(x + k, 0), launch.width - 1);
+        const unsigned luma = sample_at(launch.components[0], at, y);
         if (CHANNELS == 1)
             bytes[k] = (uint8_t)luma;
         else
-            jpeg_colour((int)luma, (int)upsampled<UPSAMPLING>(picture.components[1], at, y, h, v),
-                        (int)upsampled<UPSAMPLING>(picture.components[2], at, y, h, v), bytes + k * CHANNELS);
+            jpeg_colour((int)luma, (int)upsampled<UPSAMPLING>(launch.components[1], at, y, h, v),
+                        (int)upsampled<UPSAMPLING>(launch.components[2], at, y, h, v), bytes + k * CHANNELS);
     }
     uint32_t word[CHANNELS];
 #pragma unroll
@@ -229,27 +230,27 @@ __global__ void __launch_bounds__(threads_x *threads_y)
     for (int k = 0; k < CHANNELS; k++) {
         const int index = t + threads_x * k,
                   from = warp_x + index / CHANNELS * group; /* the first pixel of its group */
-        if (from >= 0 && from + group <= picture.width)
+        if (from >= 0 && from + group <= launch.width)
             *(uint32_t *)(to + 4 * index) = word[k];
     }
-    if (x >= 0 && x + group <= picture.width)
+    if (x >= 0 && x + group <= launch.width)
         return;
 #pragma unroll
     for (int k = 0; k < group; k++)
-        if (x + k >= 0 && x + k < picture.width)
+        if (x + k >= 0 && x + k < launch.width)
 #pragma unroll
             for (int c = 0; c < CHANNELS; c++)
                 pixels[(row + (size_t)(x + k)) * CHANNELS + c] = bytes[k * CHANNELS + c];
 }
 
-using colour_kernel = void(struct picture picture, uint8_t *pixels, uint32_t tiles_across, int h, int v);
+using colour_kernel = void(struct jpeg_decode_launch launch, uint8_t *pixels, uint32_t tiles_across, int h, int v);
 
 /* libjpeg-turbo interpolates, but not across two samples or fewer, and not to four times as many. */
-colour_kernel *choose_kernel(const struct picture *picture, int h, int v)
+colour_kernel *choose_kernel(const struct jpeg_decode_launch *launch, int h, int v)
 {
-    if (picture->count == 1)
+    if (launch->count == 1)
         return colour<1, COPIED>;
-    const bool is_wide = picture->components[1].width > 2;
+    const bool is_wide = launch->components[1].width > 2;
     if (h == 1 && v == 1 && is_wide)
         return colour<3, BOTH>;
     if (h == 1 && v == 0 && is_wide)
@@ -260,29 +261,30 @@ colour_kernel *choose_kernel(const struct picture *picture, int h, int v)
 }
 } // namespace
 
-bool decode_transform(const struct picture *picture, const struct walk *walk, cudaStream_t stream, struct error *error)
+bool decode_transform(const struct jpeg_decode_launch *launch, const struct walk *walk, cudaStream_t stream,
+                      struct error *error)
 {
     struct tiles tiles = {};
     uint32_t count = 0;
     for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
-        tiles.first[i] = i < picture->count ? count : UINT32_MAX;
-        if (i >= picture->count)
+        tiles.first[i] = i < launch->count ? count : UINT32_MAX;
+        if (i >= launch->count)
             continue;
-        tiles.across[i] = blocks_of((size_t)picture->components[i].blocks_across, tile_blocks);
-        count += tiles.across[i] * (uint32_t)picture->components[i].blocks_down;
+        tiles.across[i] = blocks_of((size_t)launch->components[i].blocks_across, tile_blocks);
+        count += tiles.across[i] * (uint32_t)launch->components[i].blocks_down;
     }
-    transform<<<count, transform_threads, 0, stream>>>(*picture, *walk, tiles);
+    transform<<<count, transform_threads, 0, stream>>>(*launch, *walk, tiles);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
-bool decode_colour(const struct picture *picture, uint8_t *pixels, cudaStream_t stream, struct error *error)
+bool decode_colour(const struct jpeg_decode_launch *launch, uint8_t *pixels, cudaStream_t stream, struct error *error)
 {
-    const int h = picture->components[0].horizontal, v = picture->components[0].vertical;
-    const uint32_t tiles_across = blocks_of((size_t)picture->width + alignment - 1, tile_width);
-    const uint32_t tiles = tiles_across * blocks_of((size_t)picture->height, threads_y);
-    colour_kernel *const kernel = choose_kernel(picture, h, v);
-    kernel<<<tiles, dim3(threads_x, threads_y), 0, stream>>>(*picture, pixels, tiles_across, h, v);
+    const int h = launch->components[0].horizontal, v = launch->components[0].vertical;
+    const uint32_t tiles_across = blocks_of((size_t)launch->width + alignment - 1, tile_width);
+    const uint32_t tiles = tiles_across * blocks_of((size_t)launch->height, threads_y);
+    colour_kernel *const kernel = choose_kernel(launch, h, v);
+    kernel<<<tiles, dim3(threads_x, threads_y), 0, stream>>>(*launch, pixels, tiles_across, h, v);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

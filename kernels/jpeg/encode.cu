@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/jpeg/encode.c and encode_loops.c.
  * The JPEG encoder: one kernel makes the data of the scan from the pixels. A block of threads makes a tile: as many
  * MCUs, one after the other in the scan, as it has threads for their blocks of 8 x 8, and the MCU before them for its
  * DC.
@@ -33,7 +34,7 @@ struct tables {
 };
 
 /* What the kernel gets, by value. */
-struct picture {
+struct jpeg_encode_launch {
     const uint8_t *samples;
     size_t size; /* of the samples in bytes */
     int width, height, channels;
@@ -67,13 +68,13 @@ static_assert(sizeof(struct tile) <= 48 * 1024, "static shared memory ends there
 /* ---- Load ---- */
 
 /* The pixels at columns x to x + 3 of row y, in the low bytes of a word each. Columns beyond the last repeat it. */
-__device__ __forceinline__ void load_pixels(const struct picture &picture, int y, int x, uint32_t (&pixel)[4])
+__device__ __forceinline__ void load_pixels(const struct jpeg_encode_launch &launch, int y, int x, uint32_t (&pixel)[4])
 {
-    const int channels = picture.channels;
-    const size_t row = (size_t)y * (size_t)picture.width, from = (row + (size_t)x) * (size_t)channels;
+    const int channels = launch.channels;
+    const size_t row = (size_t)y * (size_t)launch.width, from = (row + (size_t)x) * (size_t)channels;
     const unsigned skip = (unsigned)from & 3;
-    if (x + 4 <= picture.width && from - skip + 4 * ((size_t)channels + 1) <= picture.size) {
-        const uint32_t *words = (const uint32_t *)(picture.samples + (from - skip));
+    if (x + 4 <= launch.width && from - skip + 4 * ((size_t)channels + 1) <= launch.size) {
+        const uint32_t *words = (const uint32_t *)(launch.samples + (from - skip));
         uint32_t word[5];
 #pragma unroll
         for (int k = 0; k < 5; k++)
@@ -92,7 +93,7 @@ __device__ __forceinline__ void load_pixels(const struct picture &picture, int y
     }
 #pragma unroll 1
     for (int k = 0; k < 4; k++) {
-        const uint8_t *bytes = picture.samples + (row + (size_t)min(x + k, picture.width - 1)) * (size_t)channels;
+        const uint8_t *bytes = launch.samples + (row + (size_t)min(x + k, launch.width - 1)) * (size_t)channels;
         uint32_t value = bytes[0];
         if (channels >= 3)
             value |= (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16;
@@ -106,11 +107,11 @@ __device__ __forceinline__ void load_pixels(const struct picture &picture, int y
 /* Load the MCUs whose corners are in the tile. A thread takes 4 pixels in V rows, and makes 4 / H samples of each
  * difference. Rows below the picture repeat the last one of each component, after it is reduced. */
 template <int H, int V, bool IS_COLOUR>
-__device__ __forceinline__ void load_mcus(const struct picture &picture, struct tile &tile)
+__device__ __forceinline__ void load_mcus(const struct jpeg_encode_launch &launch, struct tile &tile)
 {
     constexpr int columns = 2 * H, luma = H * V, blocks = luma + (IS_COLOUR ? 2 : 0), mcus = threads / blocks;
     constexpr int shift = (H > 1) + (H > 2) + (V > 1);
-    const int last_group = (picture.height - 1) / V;
+    const int last_group = (launch.height - 1) / V;
     for (int i = (int)threadIdx.x; i < mcus * columns * JPEG_SIDE; i += threads) {
         const int column = i % columns, mcu = i / columns % mcus, row = i / (columns * mcus);
         const int2 corner = tile.corners[mcu];
@@ -120,7 +121,7 @@ __device__ __forceinline__ void load_mcus(const struct picture &picture, struct 
 #pragma unroll
         for (int v = 0; v < V; v++) {
             uint32_t pixel[4];
-            load_pixels(picture, min(shown * V + v, picture.height - 1), corner.x + 4 * column, pixel);
+            load_pixels(launch, min(shown * V + v, launch.height - 1), corner.x + 4 * column, pixel);
             luma_word[v] = 0;
 #pragma unroll
             for (int k = 0; k < 4; k++) {
@@ -153,34 +154,34 @@ __device__ __forceinline__ void load_mcus(const struct picture &picture, struct 
     }
 }
 
-__device__ __forceinline__ void load(const struct picture &picture, struct tile &tile)
+__device__ __forceinline__ void load(const struct jpeg_encode_launch &launch, struct tile &tile)
 {
-    if (picture.components == 1)
-        load_mcus<1, 1, false>(picture, tile);
-    else if (picture.horizontal == 4)
-        picture.vertical == 2 ? load_mcus<4, 2, true>(picture, tile) : load_mcus<4, 1, true>(picture, tile);
-    else if (picture.horizontal == 2)
-        picture.vertical == 2 ? load_mcus<2, 2, true>(picture, tile) : load_mcus<2, 1, true>(picture, tile);
+    if (launch.components == 1)
+        load_mcus<1, 1, false>(launch, tile);
+    else if (launch.horizontal == 4)
+        launch.vertical == 2 ? load_mcus<4, 2, true>(launch, tile) : load_mcus<4, 1, true>(launch, tile);
+    else if (launch.horizontal == 2)
+        launch.vertical == 2 ? load_mcus<2, 2, true>(launch, tile) : load_mcus<2, 1, true>(launch, tile);
     else
-        picture.vertical == 2 ? load_mcus<1, 2, true>(picture, tile) : load_mcus<1, 1, true>(picture, tile);
+        launch.vertical == 2 ? load_mcus<1, 2, true>(launch, tile) : load_mcus<1, 1, true>(launch, tile);
 }
 
 /* ---- Blocks ---- */
 
 /* Luma blocks of MCU number NUMBER that have pixels in them, side by side and one above the other. The others are dummy
  * blocks: libjpeg gives them no AC, and the DC of the block before. */
-__device__ __forceinline__ int2 real_blocks(const struct picture &picture, int number)
+__device__ __forceinline__ int2 real_blocks(const struct jpeg_encode_launch &launch, int number)
 {
-    const int column = number % picture.mcus_across, row = number / picture.mcus_across;
-    return make_int2(min(picture.horizontal, picture.luma_across - column * picture.horizontal),
-                     min(picture.vertical, picture.luma_down - row * picture.vertical));
+    const int column = number % launch.mcus_across, row = number / launch.mcus_across;
+    return make_int2(min(launch.horizontal, launch.luma_across - column * launch.horizontal),
+                     min(launch.vertical, launch.luma_down - row * launch.vertical));
 }
 
 /* The last real block of luma among blocks 0 to BLOCK of an MCU. */
-__device__ __forceinline__ int real_luma(const struct picture &picture, int2 real, int block)
+__device__ __forceinline__ int real_luma(const struct jpeg_encode_launch &launch, int2 real, int block)
 {
-    const int x = block % picture.horizontal, y = block / picture.horizontal;
-    return y < real.y ? y * picture.horizontal + min(x, real.x - 1) : (real.y - 1) * picture.horizontal + real.x - 1;
+    const int x = block % launch.horizontal, y = block / launch.horizontal;
+    return y < real.y ? y * launch.horizontal + min(x, real.x - 1) : (real.y - 1) * launch.horizontal + real.x - 1;
 }
 
 /* Make the coefficients of the thread's block. Returns a bit for each AC that is not 0, by its place in zigzag
@@ -363,11 +364,11 @@ __device__ __forceinline__ void store_bytes(const struct tile &tile, struct rang
 }
 
 /* Store the tile's LENGTH bits, which all threads have put down. */
-__device__ __forceinline__ void store(const struct picture &picture, struct tile &tile, uint32_t length)
+__device__ __forceinline__ void store(const struct jpeg_encode_launch &launch, struct tile &tile, uint32_t length)
 {
     const int warp = (int)threadIdx.x / 32, ticket = tile.ticket;
-    const bool is_last = ticket == picture.tiles - 1;
-    uint64_t *const bit_words = picture.words + 1, *const full_words = bit_words + picture.tiles;
+    const bool is_last = ticket == launch.tiles - 1;
+    uint64_t *const bit_words = launch.words + 1, *const full_words = bit_words + launch.tiles;
     if (warp == 0) {
         const uint32_t end = lead_bits + length, word = (end - 1) / 32;
         const uint32_t tail = __funnelshift_r(tile.bits[word], tile.bits[word - 1], 31 - (end - 1) % 32);
@@ -401,40 +402,40 @@ __device__ __forceinline__ void store(const struct picture &picture, struct tile
     }
     __syncthreads();
     const uint64_t first = tile.before[0] / 8 + tile.before[1], end = first + bytes + full_whole;
-    if (end <= picture.capacity)
-        store_bytes(tile, range, shift, picture.scan + first + range.first + full_before);
+    if (end <= launch.capacity)
+        store_bytes(tile, range, shift, launch.scan + first + range.first + full_before);
     if (is_last && threadIdx.x == 0)
-        *picture.scan_size = end;
+        *launch.scan_size = end;
 }
 
 /* ---- The kernel ---- */
 
-__global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ struct jpeg_encode_launch launch)
 {
     __shared__ struct tile tile;
     const int t = (int)threadIdx.x;
     if (t == 0)
-        tile.ticket = (int)atomicAdd((unsigned *)picture.words, 1u);
+        tile.ticket = (int)atomicAdd((unsigned *)launch.words, 1u);
     for (int i = t; i < (int)(sizeof tile.tables / 4); i += threads)
-        ((uint32_t *)&tile.tables)[i] = __ldg((const uint32_t *)picture.tables + i);
+        ((uint32_t *)&tile.tables)[i] = __ldg((const uint32_t *)launch.tables + i);
     __syncthreads();
 
     /* MCU 0 of the tile is the one before it. Beyond the ends of the scan, any will do. */
-    const int mcu_blocks = picture.mcu_blocks, luma = picture.horizontal * picture.vertical;
-    const int before = tile.ticket * picture.tile_mcus - 1;
-    if (t <= picture.tile_mcus) {
-        const int number = max(0, min(before + t, picture.mcus - 1));
-        tile.corners[t] = make_int2(number % picture.mcus_across * picture.horizontal * JPEG_SIDE,
-                                    number / picture.mcus_across * picture.vertical * JPEG_SIDE);
+    const int mcu_blocks = launch.mcu_blocks, luma = launch.horizontal * launch.vertical;
+    const int before = tile.ticket * launch.tile_mcus - 1;
+    if (t <= launch.tile_mcus) {
+        const int number = max(0, min(before + t, launch.mcus - 1));
+        tile.corners[t] = make_int2(number % launch.mcus_across * launch.horizontal * JPEG_SIDE,
+                                    number / launch.mcus_across * launch.vertical * JPEG_SIDE);
     }
     __syncthreads();
-    load(picture, tile);
+    load(launch, tile);
     __syncthreads();
 
     const int mcu = t / mcu_blocks, block = t % mcu_blocks, number = before + mcu, set = block >= luma;
-    const bool is_inside = mcu <= picture.tile_mcus && number >= 0 && number < picture.mcus;
-    const int2 real = is_inside ? real_blocks(picture, number) : make_int2(1, 1);
-    const bool is_real = is_inside && (set == 1 || real_luma(picture, real, block) == block);
+    const bool is_inside = mcu <= launch.tile_mcus && number >= 0 && number < launch.mcus;
+    const int2 real = is_inside ? real_blocks(launch, number) : make_int2(1, 1);
+    const bool is_real = is_inside && (set == 1 || real_luma(launch, real, block) == block);
     const uint64_t mask = is_real ? transform(tile, set) : 0;
     tile.dc[t] = is_real ? tile.coefficients[0][t] : 0;
     __syncthreads();
@@ -444,9 +445,9 @@ __global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ str
     if (is_real && mcu > 0) {
         int from = t - mcu_blocks; /* of chroma */
         if (set == 0 && block > 0)
-            from = t - block + real_luma(picture, real, block - 1);
+            from = t - block + real_luma(launch, real, block - 1);
         else if (set == 0 && number > 0)
-            from = t - mcu_blocks + real_luma(picture, real_blocks(picture, number - 1), luma - 1);
+            from = t - mcu_blocks + real_luma(launch, real_blocks(launch, number - 1), luma - 1);
         difference = tile.dc[t] - (number == 0 && (set == 1 || block == 0) ? 0 : tile.dc[from]);
     }
     const bool is_coded = is_inside && mcu > 0;
@@ -463,13 +464,13 @@ __global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ str
         put_block(tile, set, difference, mask, writer);
         writer.finish();
     }
-    if (t == 0 && tile.ticket == picture.tiles - 1) { /* ones up to the next byte */
+    if (t == 0 && tile.ticket == launch.tiles - 1) { /* ones up to the next byte */
         struct writer writer(tile.bits, lead_bits + length);
         writer.put((uint32_t)tail_bits << 16 | ((1 << tail_bits) - 1), 0, 0);
         writer.finish();
     }
     __syncthreads();
-    store(picture, tile, length);
+    store(launch, tile, length);
 }
 } // namespace
 
@@ -499,32 +500,32 @@ static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *la
     return device_upload(jpeg->device, encoder->tables.bytes, encoder->tables_sent.bytes, sizeof tables, error);
 }
 
-static struct picture picture_of(const struct encoder *encoder)
+static struct jpeg_encode_launch picture_of(const struct encoder *encoder)
 {
     const struct jpeg_layout *layout = &encoder->layout;
     const struct image *image = &encoder->image;
-    struct picture picture;
-    picture.samples = image->samples;
-    picture.size = image_bytes(image);
-    picture.width = image->width;
-    picture.height = image->height;
-    picture.channels = image->channels;
-    picture.components = layout->component_count;
-    picture.horizontal = layout->horizontal;
-    picture.vertical = layout->vertical;
-    picture.luma_across = (image->width + JPEG_SIDE - 1) / JPEG_SIDE;
-    picture.luma_down = (image->height + JPEG_SIDE - 1) / JPEG_SIDE;
-    picture.mcus_across = layout->mcus_across;
-    picture.mcus = layout->mcus_across * layout->mcus_down;
-    picture.mcu_blocks = layout->mcu_blocks;
-    picture.tile_mcus = threads / layout->mcu_blocks - 1;
-    picture.tiles = (picture.mcus + picture.tile_mcus - 1) / picture.tile_mcus;
-    picture.tables = (const struct tables *)encoder->tables.bytes;
-    picture.words = (uint64_t *)encoder->words.bytes;
-    picture.scan = encoder->scan.bytes;
-    picture.capacity = encoder->scan.size;
-    picture.scan_size = (uint64_t *)encoder->scan_size.bytes;
-    return picture;
+    struct jpeg_encode_launch launch;
+    launch.samples = image->samples;
+    launch.size = image_bytes(image);
+    launch.width = image->width;
+    launch.height = image->height;
+    launch.channels = image->channels;
+    launch.components = layout->component_count;
+    launch.horizontal = layout->horizontal;
+    launch.vertical = layout->vertical;
+    launch.luma_across = (image->width + JPEG_SIDE - 1) / JPEG_SIDE;
+    launch.luma_down = (image->height + JPEG_SIDE - 1) / JPEG_SIDE;
+    launch.mcus_across = layout->mcus_across;
+    launch.mcus = layout->mcus_across * layout->mcus_down;
+    launch.mcu_blocks = layout->mcu_blocks;
+    launch.tile_mcus = threads / layout->mcu_blocks - 1;
+    launch.tiles = (launch.mcus + launch.tile_mcus - 1) / launch.tile_mcus;
+    launch.tables = (const struct tables *)encoder->tables.bytes;
+    launch.words = (uint64_t *)encoder->words.bytes;
+    launch.scan = encoder->scan.bytes;
+    launch.capacity = encoder->scan.size;
+    launch.scan_size = (uint64_t *)encoder->scan_size.bytes;
+    return launch;
 }
 
 /* Queue the encoding of the encoder's image to at least CAPACITY bytes. */
@@ -537,10 +538,10 @@ static bool queue_encoding(struct device_jpeg *jpeg, size_t capacity, struct err
     const size_t words = 1 + 2 * (size_t)picture_of(encoder).tiles;
     if (!device_buffer_reserve(jpeg->device, &encoder->words, words * sizeof(uint64_t), error))
         return false;
-    const struct picture picture = picture_of(encoder);
-    if (!device_fill(jpeg->device, picture.words, 0, words * sizeof(uint64_t), error))
+    const struct jpeg_encode_launch launch = picture_of(encoder);
+    if (!device_fill(jpeg->device, launch.words, 0, words * sizeof(uint64_t), error))
         return false;
-    encode<<<(unsigned)picture.tiles, threads, 0, device_stream(jpeg->device)>>>(picture);
+    encode<<<(unsigned)launch.tiles, threads, 0, device_stream(jpeg->device)>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/jpeg/jpeg.h: opening and closing.
  * The buffers of JPEG on a GPU. */
 #include "kernels/jpeg/workspace.cuh"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of libdeflate's checksum, which the CPU uses.
  * Adler-32 (RFC 1950) of rows, each with one byte in front. It has two sums, modulo the largest prime below 2^16: 1 and
  * all bytes; and the values of the first sum after each byte. */
 #ifndef GPUCONV_PNG_ADLER_CUH

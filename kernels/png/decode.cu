@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/png/filter.c and src/codec/png_picture.c.
  * The PNG decoder: inflate.cu makes the bytes of the filtered rows, and these kernels samples of them.
  *
  *     sum        a warp sums up a row for the Adler-32
@@ -25,7 +26,7 @@ struct result {
 };
 
 /* What the kernels get, by value. */
-struct picture {
+struct png_decode_launch {
     const struct png_layout *layout; /* on the device */
     uint8_t *rows;                   /* each has the number of its filter in front */
     size_t row_bytes;                /* without it */
@@ -51,13 +52,13 @@ __device__ __forceinline__ int offset_of(const uint8_t *row, int at)
 
 /* ---- Checks ---- */
 
-__global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ struct png_decode_launch launch)
 {
     const int row = (int)blockIdx.x * warps + (int)threadIdx.x / 32;
-    if (row >= picture.height || picture.state->status != INFLATED)
+    if (row >= launch.height || launch.state->status != INFLATED)
         return;
-    const int size = (int)picture.row_bytes + 1;
-    const uint8_t *bytes = picture.rows + (size_t)row * (size_t)size;
+    const int size = (int)launch.row_bytes + 1;
+    const uint8_t *bytes = launch.rows + (size_t)row * (size_t)size;
     struct adler_sums sums = {0, 0};
 #pragma unroll 4
     for (int at = 4 * ((int)threadIdx.x % 32) - offset_of(bytes, 0); at < size; at += 4 * 32) {
@@ -70,23 +71,22 @@ __global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ stru
     }
     const uint2 whole = adler_end(sums, 0, (size_t)size);
     if (threadIdx.x % 32 == 0) {
-        picture.sums[row] = whole;
+        launch.sums[row] = whole;
         if (bytes[0] >= PNG_FILTERS)
-            picture.progress[1] = 1;
+            launch.progress[1] = 1;
     }
 }
 
-__global__ void __launch_bounds__(adler_threads) check(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(adler_threads) check(const __grid_constant__ struct png_decode_launch launch)
 {
     __shared__ uint64_t work[adler_threads];
-    bool is_right = picture.state->status == INFLATED;
+    bool is_right = launch.state->status == INFLATED;
     if (is_right) {
-        const uint32_t adler = adler_join(work, picture.sums, picture.height, picture.row_bytes + 1);
-        is_right =
-            adler == picture.adler && (picture.state->end + 7) / 8 == picture.last_byte && picture.progress[1] == 0;
+        const uint32_t adler = adler_join(work, launch.sums, launch.height, launch.row_bytes + 1);
+        is_right = adler == launch.adler && (launch.state->end + 7) / 8 == launch.last_byte && launch.progress[1] == 0;
     }
     if (threadIdx.x == 0)
-        picture.result->is_decoded = is_right;
+        launch.result->is_decoded = is_right;
 }
 
 /* ---- Filters ---- */
@@ -148,25 +148,25 @@ __device__ __forceinline__ void store_words(uint8_t *row, int size, int at, cons
 
 /* A lane's part of the row above a group, from its pixel X on: a pixel's word, with the mark. Other lanes, and those
  * without such a pixel, have only a mark. */
-__device__ __forceinline__ uint64_t load_edge(const struct picture &picture, int group, int pixels, int x, int words,
-                                              int word)
+__device__ __forceinline__ uint64_t load_edge(const struct png_decode_launch &launch, int group, int pixels, int x,
+                                              int words, int word)
 {
     x += (int)threadIdx.x;
     if (group == 0 || threadIdx.x >= batch || x >= pixels)
         return (uint64_t)1 << 32;
-    return *(const volatile uint64_t *)&picture.edges[((size_t)(group - 1) * pixels + x) * words + word];
+    return *(const volatile uint64_t *)&launch.edges[((size_t)(group - 1) * pixels + x) * words + word];
 }
 
 template <int PIXEL>
-__device__ __forceinline__ void undo_rows(const struct picture &picture, int group)
+__device__ __forceinline__ void undo_rows(const struct png_decode_launch &launch, int group)
 {
     constexpr int words = (PIXEL + 3) / 4, count = batch * PIXEL / 4; /* of a pixel, of a batch */
     const int lane = (int)threadIdx.x, row = group * rows_at_once + lane;
-    const int size = row < picture.height ? (int)picture.row_bytes : 0, pixels = (int)(picture.row_bytes / PIXEL);
-    const uint8_t *const from = picture.rows + (size_t)min(row, picture.height - 1) * (picture.row_bytes + 1) + 1;
-    uint8_t *const to = picture.out + (size_t)min(row, picture.height - 1) * picture.out_stride;
+    const int size = row < launch.height ? (int)launch.row_bytes : 0, pixels = (int)(launch.row_bytes / PIXEL);
+    const uint8_t *const from = launch.rows + (size_t)min(row, launch.height - 1) * (launch.row_bytes + 1) + 1;
+    uint8_t *const to = launch.out + (size_t)min(row, launch.height - 1) * launch.out_stride;
     const struct prediction prediction = prediction_of(from[-1]);
-    uint64_t *const edge = picture.edges + (size_t)group * pixels * words;
+    uint64_t *const edge = launch.edges + (size_t)group * pixels * words;
     uint32_t pixel[words] = {}, left[words][2] = {}, corner[words][2] = {}; /* left and corner: masked halves */
     uint32_t last = 0, next[count + 1], later[count + 1];
     uint64_t next_above[words];
@@ -174,7 +174,7 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
     load_words(from, size, (batch - lane) * PIXEL, later);
 #pragma unroll
     for (int k = 0; k < words; k++)
-        next_above[k] = load_edge(picture, group, pixels, 0, words, k);
+        next_above[k] = load_edge(launch, group, pixels, 0, words, k);
     /* All words are stored when the last lane is 3 pixels beyond its row, because a word may have parts of two
      * batches. */
     for (int first = 0; first < pixels + rows_at_once + 2; first += batch) {
@@ -193,8 +193,8 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
         for (int k = 0; k < words; k++) {
             above[k] = next_above[k];
             while (__any_sync(all_lanes, above[k] >> 32 == 0))
-                above[k] = load_edge(picture, group, pixels, first, words, k);
-            next_above[k] = load_edge(picture, group, pixels, first + batch, words, k);
+                above[k] = load_edge(launch, group, pixels, first, words, k);
+            next_above[k] = load_edge(launch, group, pixels, first + batch, words, k);
         }
 #pragma unroll
         for (int i = 0; i < batch; i++) {
@@ -230,7 +230,7 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
         uint32_t shifted[count];
 #pragma unroll
         for (int i = 0; i < count; i++) {
-            const uint32_t word = __byte_perm(made[i], 0, picture.order);
+            const uint32_t word = __byte_perm(made[i], 0, launch.order);
             shifted[i] = __funnelshift_l(last, word, 8 * (unsigned)offset);
             last = word;
         }
@@ -238,30 +238,30 @@ __device__ __forceinline__ void undo_rows(const struct picture &picture, int gro
     }
 }
 
-__global__ void __launch_bounds__(32) unfilter(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(32) unfilter(const __grid_constant__ struct png_decode_launch launch)
 {
-    if (picture.state->status != INFLATED || picture.progress[1] != 0)
+    if (launch.state->status != INFLATED || launch.progress[1] != 0)
         return;
-    const unsigned drawn = threadIdx.x == 0 ? atomicAdd(picture.progress, 1u) : 0;
+    const unsigned drawn = threadIdx.x == 0 ? atomicAdd(launch.progress, 1u) : 0;
     const int group = (int)__shfl_sync(all_lanes, drawn, 0);
-    switch (picture.pixel) {
+    switch (launch.pixel) {
     case 1:
-        undo_rows<1>(picture, group);
+        undo_rows<1>(launch, group);
         break;
     case 2:
-        undo_rows<2>(picture, group);
+        undo_rows<2>(launch, group);
         break;
     case 3:
-        undo_rows<3>(picture, group);
+        undo_rows<3>(launch, group);
         break;
     case 4:
-        undo_rows<4>(picture, group);
+        undo_rows<4>(launch, group);
         break;
     case 6:
-        undo_rows<6>(picture, group);
+        undo_rows<6>(launch, group);
         break;
     default:
-        undo_rows<8>(picture, group);
+        undo_rows<8>(launch, group);
         break;
     }
 }
@@ -274,17 +274,17 @@ bool has_samples(const struct png_layout *layout)
     return layout->bits >= 8 && !layout->paletted && !layout->transparent;
 }
 
-__global__ void __launch_bounds__(threads) expand(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads) expand(const __grid_constant__ struct png_decode_launch launch)
 {
-    const struct png_layout &layout = *picture.layout;
+    const struct png_layout &layout = *launch.layout;
     const int x = (int)(blockIdx.x * threads + threadIdx.x);
-    if (x >= layout.width || picture.state->status != INFLATED || picture.progress[1] != 0)
+    if (x >= layout.width || launch.state->status != INFLATED || launch.progress[1] != 0)
         return;
     const unsigned bits = (unsigned)layout.bits;
     const size_t all = (size_t)png_layout_channels(&layout), pixel_bytes = bits == 16 ? 2 * all : all;
-    for (int y = (int)blockIdx.y; y < picture.height; y += (int)gridDim.y) {
-        const uint8_t *row = picture.rows + (size_t)y * (picture.row_bytes + 1) + 1;
-        uint8_t *pixel = picture.samples + ((size_t)y * (size_t)layout.width + (size_t)x) * pixel_bytes;
+    for (int y = (int)blockIdx.y; y < launch.height; y += (int)gridDim.y) {
+        const uint8_t *row = launch.rows + (size_t)y * (launch.row_bytes + 1) + 1;
+        uint8_t *pixel = launch.samples + ((size_t)y * (size_t)layout.width + (size_t)x) * pixel_bytes;
         if (layout.paletted) {
             const uint8_t *colour = png_find_colour(&layout, row, (size_t)x, bits);
             for (size_t c = 0; c < all; c++)
@@ -340,34 +340,34 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
         !inflate_queue(device, &decoder->inflation, decoder->stream.bytes, size, decoder->rows.bytes, expected, error))
         return false;
     const uint8_t *tail = data + head_bytes + size;
-    struct picture picture;
-    picture.layout = (const struct png_layout *)decoder->layout.bytes;
-    picture.rows = decoder->rows.bytes;
-    picture.row_bytes = row_bytes;
-    picture.height = layout->height;
-    picture.pixel = pixel;
-    picture.sums = (uint2 *)decoder->sums.bytes;
-    picture.progress = (unsigned *)decoder->progress.bytes;
-    picture.edges = (uint64_t *)decoder->progress.bytes + 1;
-    picture.out = is_ready ? samples : picture.rows + 1;
-    picture.out_stride = row_bytes + !is_ready;
-    picture.order = is_ready && layout->bits == 16 ? 0x2301 : 0x3210;
-    picture.samples = samples;
-    picture.state = (const struct inflate_state *)decoder->inflation.state.bytes;
-    picture.adler = (uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 | (uint32_t)tail[2] << 8 | tail[3];
-    picture.last_byte = size;
-    picture.result = (struct result *)decoder->result.bytes;
+    struct png_decode_launch launch;
+    launch.layout = (const struct png_layout *)decoder->layout.bytes;
+    launch.rows = decoder->rows.bytes;
+    launch.row_bytes = row_bytes;
+    launch.height = layout->height;
+    launch.pixel = pixel;
+    launch.sums = (uint2 *)decoder->sums.bytes;
+    launch.progress = (unsigned *)decoder->progress.bytes;
+    launch.edges = (uint64_t *)decoder->progress.bytes + 1;
+    launch.out = is_ready ? samples : launch.rows + 1;
+    launch.out_stride = row_bytes + !is_ready;
+    launch.order = is_ready && layout->bits == 16 ? 0x2301 : 0x3210;
+    launch.samples = samples;
+    launch.state = (const struct inflate_state *)decoder->inflation.state.bytes;
+    launch.adler = (uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 | (uint32_t)tail[2] << 8 | tail[3];
+    launch.last_byte = size;
+    launch.result = (struct result *)decoder->result.bytes;
     const cudaStream_t queue = device_stream(device);
     const unsigned across = (unsigned)((layout->width - 1) / threads + 1), down = (unsigned)min(layout->height, 65535);
-    sum_rows<<<(unsigned)((layout->height - 1) / warps + 1), threads, 0, queue>>>(picture);
+    sum_rows<<<(unsigned)((layout->height - 1) / warps + 1), threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    check<<<1, adler_threads, 0, queue>>>(picture);
+    check<<<1, adler_threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    unfilter<<<(unsigned)groups, 32, 0, queue>>>(picture);
+    unfilter<<<(unsigned)groups, 32, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     if (is_ready)
         return true;
-    expand<<<dim3(across, down), threads, 0, queue>>>(picture);
+    expand<<<dim3(across, down), threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

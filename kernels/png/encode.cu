@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/png/filter_loops.c, deflate.c and the writing in deflate_loops.c.
  * The PNG encoder, from samples to the stream: six kernels, one after the other.
  *
  *     filter   a warp filters a row, and sums it up for the Adler-32
@@ -121,20 +122,20 @@ __device__ __forceinline__ void visit_row(const struct rows &rows, int first, Vi
         visit_bytes<false>(rows, first, visit);
 }
 
-__global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ struct png_encode_launch launch)
 {
     const int row = (int)blockIdx.x * warps + (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    if (row >= picture.height)
+    if (row >= launch.height)
         return;
-    const size_t size = picture.row_bytes;
+    const size_t size = launch.row_bytes;
     struct rows rows;
-    rows.here = picture.samples + (size_t)row * size;
+    rows.here = launch.samples + (size_t)row * size;
     rows.above = row > 0 ? rows.here - size : rows.here;
     rows.size = (int)size;
-    rows.pixel = picture.pixel;
+    rows.pixel = launch.pixel;
     rows.up = row > 0 ? all_lanes : 0;
-    rows.swap = picture.is_wide != 0;
-    uint8_t *const out = picture.filtered + (size_t)row * (size + 1);
+    rows.swap = launch.is_wide != 0;
+    uint8_t *const out = launch.filtered + (size_t)row * (size + 1);
     const int first = -(int)((uintptr_t)(out + 1) & 3); /* words of the result are aligned */
 
     uint32_t sums[PNG_FILTERS] = {};
@@ -165,17 +166,17 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
     const uint2 whole = adler_end(sums_of_row, (uint32_t)best, size + 1);
     if (lane == 0) {
         out[0] = (uint8_t)best;
-        picture.sums[row] = whole;
+        launch.sums[row] = whole;
     }
 }
 
 /* ---- Codes ---- */
 
-__global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ struct coding coding;
-    struct block &block = picture.work[blockIdx.x];
-    const struct part part = part_of(picture, (int)blockIdx.x);
+    struct block &block = launch.work[blockIdx.x];
+    const struct part part = part_of(launch, (int)blockIdx.x);
     for (int i = (int)threadIdx.x; i < (int)(sizeof coding.uses / 4); i += 32)
         ((uint32_t *)&coding.uses)[i] = ((const uint32_t *)&block.uses)[i];
     __syncwarp();
@@ -210,12 +211,12 @@ __device__ __forceinline__ uint64_t stored_end(uint64_t at, int size)
 }
 
 /* Set the places of a band's blocks, from the band's begin. Returns the bytes of the band. */
-__device__ __forceinline__ uint64_t place_band(const struct picture &picture, int band)
+__device__ __forceinline__ uint64_t place_band(const struct png_encode_launch &launch, int band)
 {
     uint64_t at = 0;
-    for (int number = band * picture.band_blocks;; number++) {
-        const struct part part = part_of(picture, number);
-        struct block &block = picture.work[number];
+    for (int number = band * launch.band_blocks;; number++) {
+        const struct part part = part_of(launch, number);
+        struct block &block = launch.work[number];
         block.place = at;
         at = block.is_stored ? stored_end(at, part.size) : at + block.bits;
         if (part.ends_band)
@@ -223,36 +224,37 @@ __device__ __forceinline__ uint64_t place_band(const struct picture &picture, in
     }
 }
 
-__global__ void __launch_bounds__(place_threads) place_blocks(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(place_threads) place_blocks(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ uint64_t sums[place_threads];
     uint64_t start = 0; /* of the next bands */
-    for (int first = 0; first < picture.bands; first += place_threads) {
+    for (int first = 0; first < launch.bands; first += place_threads) {
         const int band = first + (int)threadIdx.x;
-        const uint64_t bytes = band < picture.bands ? place_band(picture, band) : 0;
+        const uint64_t bytes = band < launch.bands ? place_band(launch, band) : 0;
         const uint64_t end = start + sum_up_to(sums, bytes);
-        if (band < picture.bands)
-            picture.ends[band] = end;
+        if (band < launch.bands)
+            launch.ends[band] = end;
         start += sums[place_threads - 1];
         __syncthreads();
     }
-    const uint32_t adler = adler_join(sums, picture.sums, picture.height, picture.row_bytes + 1);
+    const uint32_t adler = adler_join(sums, launch.sums, launch.height, launch.row_bytes + 1);
     if (threadIdx.x == 0) {
-        picture.result->size = start;
-        picture.result->adler = adler;
+        launch.result->size = start;
+        launch.result->adler = adler;
     }
 }
 
 /* ---- Bits ---- */
 
 /* Write a stored block of PART's bytes that begins at bit AT. */
-__device__ __forceinline__ void emit_stored(const struct picture &picture, const struct part &part, uint64_t at)
+__device__ __forceinline__ void emit_stored(const struct png_encode_launch &launch, const struct part &part,
+                                            uint64_t at)
 {
     const uint64_t head = next_byte(at + block_head), first = (head + stored_head) / byte_bits,
                    end = first + (uint64_t)part.size;
     if (threadIdx.x == 0) {
-        put_bits(picture.stream, at, part.ends_stream, block_head);
-        put_bits(picture.stream, head, (uint32_t)part.size | ~(uint32_t)part.size << 16, stored_head);
+        put_bits(launch.stream, at, part.ends_stream, block_head);
+        put_bits(launch.stream, head, (uint32_t)part.size | ~(uint32_t)part.size << 16, stored_head);
     }
     for (uint64_t word = first / 4 + threadIdx.x; 4 * word < end; word += threads) {
         uint32_t value = 0;
@@ -260,7 +262,7 @@ __device__ __forceinline__ void emit_stored(const struct picture &picture, const
         for (unsigned k = 0; k < 4; k++)
             if (4 * word + k >= first && 4 * word + k < end)
                 value |= (uint32_t)part.bytes[4 * word + k - first] << byte_bits * k;
-        atomicOr(picture.stream + word, value);
+        atomicOr(launch.stream + word, value);
     }
 }
 
@@ -308,7 +310,7 @@ __device__ __forceinline__ struct repetition_codes codes_of(const struct deflate
 }
 
 /* Write the block, which begins at bit AT. Its first and last word may also have bits of others. */
-__device__ __forceinline__ void emit_coded(const struct picture &picture, struct emission &emission,
+__device__ __forceinline__ void emit_coded(const struct png_encode_launch &launch, struct emission &emission,
                                            const struct block &block, const struct part &part, uint64_t at)
 {
     const int t = (int)threadIdx.x;
@@ -318,7 +320,7 @@ __device__ __forceinline__ void emit_coded(const struct picture &picture, struct
     for (int i = t; i < step_words; i += threads)
         emission.words[i] = 0;
     for (unsigned first = 32 * threadIdx.x; first < block.description_bits; first += 32 * threads)
-        put_bits(picture.stream, at + first, block.description[first / 32], min(32u, block.description_bits - first));
+        put_bits(launch.stream, at + first, block.description[first / 32], min(32u, block.description_bits - first));
     at += block.description_bits;
     __syncthreads();
     for (int first = 0; first < part.size; first += step_bytes) {
@@ -358,31 +360,31 @@ __device__ __forceinline__ void emit_coded(const struct picture &picture, struct
         const int words = (int)((at % 32 + whole + 31) / 32);
         for (int i = t; i < words; i += threads) {
             if (i == 0 || i == words - 1)
-                atomicOr(picture.stream + at / 32 + i, emission.words[i]);
+                atomicOr(launch.stream + at / 32 + i, emission.words[i]);
             else
-                picture.stream[at / 32 + i] = emission.words[i];
+                launch.stream[at / 32 + i] = emission.words[i];
             emission.words[i] = 0;
         }
         at += whole;
     }
     if (t == 0)
-        put_bits(picture.stream, at, tables.end >> 8, tables.end & 255);
+        put_bits(launch.stream, at, tables.end >> 8, tables.end & 255);
 }
 
-__global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ struct emission emission;
-    const int number = (int)blockIdx.x, band = number / picture.band_blocks;
-    const struct part part = part_of(picture, number);
-    const struct block &block = picture.work[number];
-    const uint64_t at = block.place + byte_bits * (band > 0 ? picture.ends[band - 1] : 0);
+    const int number = (int)blockIdx.x, band = number / launch.band_blocks;
+    const struct part part = part_of(launch, number);
+    const struct block &block = launch.work[number];
+    const uint64_t at = block.place + byte_bits * (band > 0 ? launch.ends[band - 1] : 0);
     if (block.is_stored)
-        emit_stored(picture, part, at);
+        emit_stored(launch, part, at);
     else
-        emit_coded(picture, emission, block, part, at);
+        emit_coded(launch, emission, block, part, at);
     if (threadIdx.x == 0 && part.ends_band && !part.ends_stream) { /* an empty block, which ends at a whole byte */
         const uint64_t end = block.is_stored ? stored_end(at, part.size) : at + block.bits;
-        put_bits(picture.stream, next_byte(end + block_head), 0xffff0000u, stored_head);
+        put_bits(launch.stream, next_byte(end + block_head), 0xffff0000u, stored_head);
     }
 }
 } // namespace
@@ -391,36 +393,36 @@ __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ s
 
 enum { SLACK = 64 }; /* bytes before and after the filtered rows are read; whole words are written */
 
-static struct picture picture_of(const struct png_encoder *encoder, const struct image *image)
+static struct png_encode_launch picture_of(const struct png_encoder *encoder, const struct image *image)
 {
-    struct picture picture;
-    picture.samples = image->samples;
-    picture.row_bytes = (size_t)image->width * image_pixel_bytes(image);
-    picture.height = image->height;
-    picture.pixel = (int)image_pixel_bytes(image);
-    picture.is_wide = image->bits > 8;
-    const int band_rows = png_band_rows(picture.row_bytes, image->height);
-    const size_t row = picture.row_bytes + 1, block = DEFLATE_BLOCK;
-    picture.band_bytes = (size_t)band_rows * row;
-    picture.bytes = (size_t)image->height * row;
-    picture.bands = (image->height - 1) / band_rows + 1;
-    picture.band_blocks = (int)((picture.band_bytes - 1) / block + 1);
-    const size_t last = picture.bytes - (size_t)(picture.bands - 1) * picture.band_bytes;
-    picture.blocks = (picture.bands - 1) * picture.band_blocks + (int)((last - 1) / block + 1);
-    picture.filtered = encoder->filtered.bytes + SLACK;
-    picture.sums = (uint2 *)encoder->sums.bytes;
-    picture.work = (struct block *)encoder->work.bytes;
-    picture.ends = (uint64_t *)encoder->ends.bytes;
-    picture.stream = (uint32_t *)encoder->stream.bytes;
-    picture.result = (struct result *)encoder->result.bytes;
-    return picture;
+    struct png_encode_launch launch;
+    launch.samples = image->samples;
+    launch.row_bytes = (size_t)image->width * image_pixel_bytes(image);
+    launch.height = image->height;
+    launch.pixel = (int)image_pixel_bytes(image);
+    launch.is_wide = image->bits > 8;
+    const int band_rows = png_band_rows(launch.row_bytes, image->height);
+    const size_t row = launch.row_bytes + 1, block = DEFLATE_BLOCK;
+    launch.band_bytes = (size_t)band_rows * row;
+    launch.bytes = (size_t)image->height * row;
+    launch.bands = (image->height - 1) / band_rows + 1;
+    launch.band_blocks = (int)((launch.band_bytes - 1) / block + 1);
+    const size_t last = launch.bytes - (size_t)(launch.bands - 1) * launch.band_bytes;
+    launch.blocks = (launch.bands - 1) * launch.band_blocks + (int)((last - 1) / block + 1);
+    launch.filtered = encoder->filtered.bytes + SLACK;
+    launch.sums = (uint2 *)encoder->sums.bytes;
+    launch.work = (struct block *)encoder->work.bytes;
+    launch.ends = (uint64_t *)encoder->ends.bytes;
+    launch.stream = (uint32_t *)encoder->stream.bytes;
+    launch.result = (struct result *)encoder->result.bytes;
+    return launch;
 }
 
 bool device_png_encode(struct device_png *png, const struct image *image, struct error *error)
 {
     struct device *device = png->device;
     struct png_encoder *encoder = &png->encoder;
-    const struct picture shape = picture_of(encoder, image);
+    const struct png_encode_launch shape = picture_of(encoder, image);
     const size_t capacity = (size_t)shape.bands * deflate_bound(shape.band_bytes) + SLACK;
     if (!device_buffer_reserve(device, &encoder->filtered, shape.bytes + 2 * SLACK, error) ||
         !device_buffer_reserve(device, &encoder->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
@@ -432,17 +434,17 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
         !device_fill(device, encoder->filtered.bytes + SLACK + shape.bytes, 0, SLACK, error) ||
         !device_fill(device, encoder->stream.bytes, 0, capacity, error))
         return false;
-    const struct picture picture = picture_of(encoder, image);
+    const struct png_encode_launch launch = picture_of(encoder, image);
     const cudaStream_t stream = device_stream(device);
-    filter_rows<<<(unsigned)((picture.height - 1) / warps + 1), threads, 0, stream>>>(picture);
+    filter_rows<<<(unsigned)((launch.height - 1) / warps + 1), threads, 0, stream>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    if (!split_blocks(device, picture, error))
+    if (!split_blocks(device, launch, error))
         return false;
-    make_codes<<<(unsigned)picture.blocks, 32, 0, stream>>>(picture);
+    make_codes<<<(unsigned)launch.blocks, 32, 0, stream>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    place_blocks<<<1, place_threads, 0, stream>>>(picture);
+    place_blocks<<<1, place_threads, 0, stream>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    emit_blocks<<<(unsigned)picture.blocks, threads, 0, stream>>>(picture);
+    emit_blocks<<<(unsigned)launch.blocks, threads, 0, stream>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/png/loops.h.
  * Between the two files of the encoder. png/rules.h defines what it writes, and counts the steps that the comments
  * here name. */
 #ifndef GPUCONV_PNG_ENCODE_CUH
@@ -52,7 +53,7 @@ struct result {
 };
 
 /* What the kernels get, by value. */
-struct picture {
+struct png_encode_launch {
     const uint8_t *samples;
     size_t row_bytes, band_bytes, bytes; /* of a row of samples; of a full band and of all bands, as filtered rows */
     int height, pixel, is_wide;          /* is_wide: samples of 16 bits, which change the order of their bytes */
@@ -72,15 +73,15 @@ struct part {
     bool ends_band, ends_stream;
 };
 
-static __device__ __forceinline__ struct part part_of(const struct picture &picture, int number)
+static __device__ __forceinline__ struct part part_of(const struct png_encode_launch &launch, int number)
 {
-    const int band = number / picture.band_blocks, block = number % picture.band_blocks;
-    const size_t start = (size_t)band * picture.band_bytes, at = (size_t)block * DEFLATE_BLOCK;
-    const size_t end = picture.bytes - start < picture.band_bytes ? picture.bytes - start : picture.band_bytes;
+    const int band = number / launch.band_blocks, block = number % launch.band_blocks;
+    const size_t start = (size_t)band * launch.band_bytes, at = (size_t)block * DEFLATE_BLOCK;
+    const size_t end = launch.bytes - start < launch.band_bytes ? launch.bytes - start : launch.band_bytes;
     struct part part;
-    part.bytes = picture.filtered + start + at;
+    part.bytes = launch.filtered + start + at;
     part.ends_band = end - at <= DEFLATE_BLOCK;
-    part.ends_stream = part.ends_band && band == picture.bands - 1;
+    part.ends_stream = part.ends_band && band == launch.bands - 1;
     part.size = part.ends_band ? (int)(end - at) : DEFLATE_BLOCK;
     part.before = block > 0 ? DEFLATE_BLOCK : 0;
     return part;
@@ -107,6 +108,6 @@ static __device__ __forceinline__ uint64_t load64(const uint8_t *bytes)
 }
 
 /* Steps 1 to 8: queue what splits all blocks into literals and repetitions, and counts them. (split.cu) */
-bool split_blocks(struct device *device, const struct picture &picture, struct error *error);
+bool split_blocks(struct device *device, const struct png_encode_launch &launch, struct error *error);
 
 #endif

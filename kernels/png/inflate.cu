@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/png/inflate_parts.c.
  * Inflating on a GPU. A stream has no index, but a block with codes of its own is recognised by its header, at whatever
  * bit it begins. So the stream is cut into parts at such blocks:
  *
@@ -27,55 +28,55 @@ constexpr int threads = 256;
 
 /* ---- Beginnings ---- */
 
-__global__ void __launch_bounds__(threads) find_beginnings(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(threads) find_beginnings(const __grid_constant__ struct inflate_launch launch)
 {
     const uint64_t first = 32 * ((uint64_t)blockIdx.x * threads + threadIdx.x);
-    if (first >= stream.bits)
+    if (first >= launch.bits)
         return;
-    uint64_t found = inflate_find_heads(bits_at(stream, first)) & 0xffffffffu;
+    uint64_t found = inflate_find_heads(bits_at(launch, first)) & 0xffffffffu;
     for (; found != 0; found &= found - 1) {
         const uint64_t at = first + (uint64_t)(__ffsll((long long)found) - 1);
-        if (at + 17 >= stream.bits ||
-            !is_precode_whole(bits_at(stream, at + 17), 4 + (int)(bits_at(stream, at + 13) & 15)))
+        if (at + 17 >= launch.bits ||
+            !is_precode_whole(bits_at(launch, at + 17), 4 + (int)(bits_at(launch, at + 13) & 15)))
             continue;
-        const unsigned place = atomicAdd(&stream.state->survivors, 1u);
-        if (place < stream.survivor_max)
-            stream.survivors[place] = at;
+        const unsigned place = atomicAdd(&launch.state->survivors, 1u);
+        if (place < launch.survivor_max)
+            launch.survivors[place] = at;
     }
 }
 
-__global__ void __launch_bounds__(64) validate(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(64) validate(const __grid_constant__ struct inflate_launch launch)
 {
-    const unsigned count = min(stream.state->survivors, stream.survivor_max);
+    const unsigned count = min(launch.state->survivors, launch.survivor_max);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        atomicOr(stream.marks, 1u); /* the first block begins a part, whatever its type */
-        if (stream.state->survivors > count)
-            stream.state->status = INFLATE_TOO_MANY;
+        atomicOr(launch.marks, 1u); /* the first block begins a part, whatever its type */
+        if (launch.state->survivors > count)
+            launch.state->status = INFLATE_TOO_MANY;
     }
     for (unsigned i = blockIdx.x * 64 + threadIdx.x; i < count; i += gridDim.x * 64) {
         struct code_lengths codes;
-        uint64_t bit = stream.survivors[i] + 3;
-        if (read_lengths(stream, &bit, codes) && are_lengths_right(codes))
-            atomicOr(&stream.marks[stream.survivors[i] / 32], 1u << stream.survivors[i] % 32);
+        uint64_t bit = launch.survivors[i] + 3;
+        if (read_lengths(launch, &bit, codes) && are_lengths_right(codes))
+            atomicOr(&launch.marks[launch.survivors[i] / 32], 1u << launch.survivors[i] % 32);
     }
 }
 
 /* Number the marks. A thread has RANK_WORDS words. */
-__global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ struct inflate_launch launch)
 {
     __shared__ unsigned ticket, sums[threads];
     __shared__ uint64_t before;
     const int t = (int)threadIdx.x;
     /* This kernel's last block sets the status, too, but only after all blocks have drawn a ticket. */
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
     if (t == 0)
-        ticket = atomicAdd(&stream.state->ticket, 1u);
+        ticket = atomicAdd(&launch.state->ticket, 1u);
     __syncthreads();
     const int own = (int)ticket * threads + t;
     unsigned count = 0;
-    for (int i = 0; own < stream.rank_count && i < rank_words; i++)
-        count += (unsigned)__popc((int)stream.marks[own * rank_words + i]);
+    for (int i = 0; own < launch.rank_count && i < rank_words; i++)
+        count += (unsigned)__popc((int)launch.marks[own * rank_words + i]);
     sums[t] = count;
     __syncthreads();
     for (int step = 1; step < threads; step *= 2) {
@@ -86,23 +87,23 @@ __global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ st
     }
     if (t < 32) {
         uint32_t none;
-        const uint64_t sum = prefix_before(stream.sums, (int)ticket, sums[threads - 1], 0, &none);
+        const uint64_t sum = prefix_before(launch.sums, (int)ticket, sums[threads - 1], 0, &none);
         if (t == 0)
             before = sum;
     }
     __syncthreads();
-    if (own >= stream.rank_count)
+    if (own >= launch.rank_count)
         return;
     unsigned rank = (unsigned)before + sums[t] - count;
-    stream.ranks[own] = rank;
+    launch.ranks[own] = rank;
     for (int i = 0; i < rank_words; i++)
-        for (uint32_t left = stream.marks[own * rank_words + i]; left != 0; left &= left - 1, rank++)
-            if (rank < stream.part_max)
-                stream.parts[rank].start = 32 * (uint64_t)(own * rank_words + i) + (uint64_t)(__ffs((int)left) - 1);
-    if (own == stream.rank_count - 1) {
-        stream.state->parts = min(rank, stream.part_max);
-        if (rank > stream.part_max)
-            stream.state->status = INFLATE_TOO_MANY;
+        for (uint32_t left = launch.marks[own * rank_words + i]; left != 0; left &= left - 1, rank++)
+            if (rank < launch.part_max)
+                launch.parts[rank].start = 32 * (uint64_t)(own * rank_words + i) + (uint64_t)(__ffs((int)left) - 1);
+    if (own == launch.rank_count - 1) {
+        launch.state->parts = min(rank, launch.part_max);
+        if (rank > launch.part_max)
+            launch.state->status = INFLATE_TOO_MANY;
     }
 }
 
@@ -110,30 +111,30 @@ __global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ st
 
 /* Follow the parts from the first on, by a warp. Nearly always the next part has the next number, so a lane looks at
  * each of the next 32. */
-__global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct inflate_launch launch)
 {
     const int lane = lane_id();
-    const unsigned parts = stream.state->parts;
+    const unsigned parts = launch.state->parts;
     uint64_t place = 0;
     unsigned count = 0, slices = 0;
     int number = 0;
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
-    while (number >= 0 && count < stream.part_max) {
+    while (number >= 0 && count < launch.part_max) {
         const unsigned own = (unsigned)(number + lane);
-        const int next = own < parts ? stream.parts[own].next : NEXT_BAD;
+        const int next = own < parts ? launch.parts[own].next : NEXT_BAD;
         const unsigned others = __ballot_sync(all_lanes, next != (int)own + 1);
         const int last = others != 0 ? __ffs((int)others) - 1 : 31; /* a lane */
         const bool is_part = lane <= last;
-        const uint64_t size = is_part ? stream.parts[own].size : 0, end = sum_up_to_lane(size);
-        const unsigned own_slices = is_part ? stream.parts[own].slices : 0, after = sum_up_to_lane(own_slices);
-        if (is_part && count + (unsigned)lane < stream.part_max) {
-            stream.parts[own].place = place + end - size;
-            stream.parts[own].first_slice = slices + after - own_slices;
-            stream.chain[count + (unsigned)lane] = (int)own;
+        const uint64_t size = is_part ? launch.parts[own].size : 0, end = sum_up_to_lane(size);
+        const unsigned own_slices = is_part ? launch.parts[own].slices : 0, after = sum_up_to_lane(own_slices);
+        if (is_part && count + (unsigned)lane < launch.part_max) {
+            launch.parts[own].place = place + end - size;
+            launch.parts[own].first_slice = slices + after - own_slices;
+            launch.chain[count + (unsigned)lane] = (int)own;
         }
         if (lane == last)
-            stream.state->end = stream.parts[own].end;
+            launch.state->end = launch.parts[own].end;
         place += __shfl_sync(all_lanes, end, 31);
         slices += __shfl_sync(all_lanes, after, 31);
         count += (unsigned)last + 1;
@@ -141,35 +142,35 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
     }
     if (lane != 0)
         return;
-    stream.state->chain = min(count, stream.part_max);
-    stream.state->slices = slices;
+    launch.state->chain = min(count, launch.part_max);
+    launch.state->slices = slices;
     if (number != NEXT_END)
-        stream.state->status = INFLATE_BAD;
-    else if (place != stream.expected)
-        stream.state->status = INFLATE_UNFINISHED;
-    else if (slices > stream.slice_max)
-        stream.state->status = INFLATE_TOO_MANY;
+        launch.state->status = INFLATE_BAD;
+    else if (place != launch.expected)
+        launch.state->status = INFLATE_UNFINISHED;
+    else if (slices > launch.slice_max)
+        launch.state->status = INFLATE_TOO_MANY;
     else
-        stream.slices[slices] = {place, 0, -1, 0}; /* there is room for slice_max + 1 */
+        launch.slices[slices] = {place, 0, -1, 0}; /* there is room for slice_max + 1 */
 }
 
 /* List the slices of each part, by a warp. */
-__global__ void __launch_bounds__(threads) list_slices(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(threads) list_slices(const __grid_constant__ struct inflate_launch launch)
 {
     const int lane = lane_id(), warps = threads / 32;
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
-    for (unsigned i = blockIdx.x * warps + threadIdx.x / 32; i < stream.state->chain; i += gridDim.x * warps) {
-        const struct part &part = stream.parts[stream.chain[i]];
+    for (unsigned i = blockIdx.x * warps + threadIdx.x / 32; i < launch.state->chain; i += gridDim.x * warps) {
+        const struct part &part = launch.parts[launch.chain[i]];
         unsigned at = part.first_slice;
-        for (int number = part.first_span; number >= 0; number = stream.spans[number].next) {
-            const struct span &span = stream.spans[number];
+        for (int number = part.first_span; number >= 0; number = launch.spans[number].next) {
+            const struct span &span = launch.spans[number];
             for (int t = lane; t < span_pieces; t += 32) {
                 const bool begins = begins_slice(span, t);
                 const unsigned all = __ballot_sync(all_lanes, begins);
                 const uint32_t place = t > 0 && begins ? span.pieces[t].place : span.place;
                 if (begins)
-                    stream.slices[at + (unsigned)__popc((int)(all & ((1u << lane) - 1)))] = {part.place + place, place,
+                    launch.slices[at + (unsigned)__popc((int)(all & ((1u << lane) - 1)))] = {part.place + place, place,
                                                                                              number, t};
                 at += (unsigned)__popc((int)all);
             }
@@ -183,16 +184,16 @@ constexpr int window_threads = 1024;
 
 /* Let MAP, of 2^15 symbols, which is the window before slice I, become the window after it. */
 template <typename T>
-__device__ __forceinline__ void move_window(const struct stream &stream, unsigned i, T *map)
+__device__ __forceinline__ void move_window(const struct inflate_launch &launch, unsigned i, T *map)
 {
-    const uint64_t end = stream.slices[i + 1].place, size = end - stream.slices[i].place;
+    const uint64_t end = launch.slices[i + 1].place, size = end - launch.slices[i].place;
     const int stay = DEFLATE_WINDOW - (int)min(size, (uint64_t)DEFLATE_WINDOW);
     T values[DEFLATE_WINDOW / window_threads];
 #pragma unroll
     for (int k = 0; k < DEFLATE_WINDOW / window_threads; k++) {
         const int at = k * window_threads + (int)threadIdx.x;
         const uint32_t symbol = at < stay ? INFLATE_MARKER + (uint32_t)(at + DEFLATE_WINDOW - stay)
-                                          : stream.symbols[end - (uint64_t)(DEFLATE_WINDOW - at)];
+                                          : launch.symbols[end - (uint64_t)(DEFLATE_WINDOW - at)];
         values[k] = symbol < INFLATE_MARKER ? (T)symbol : map[symbol - INFLATE_MARKER];
     }
     __syncthreads();
@@ -203,32 +204,32 @@ __device__ __forceinline__ void move_window(const struct stream &stream, unsigne
 }
 
 /* Set the window after each group, as symbols of the window before the group. */
-__global__ void __launch_bounds__(window_threads) map_groups(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(window_threads) map_groups(const __grid_constant__ struct inflate_launch launch)
 {
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
-    for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
-        uint16_t *map = stream.maps + (size_t)group * DEFLATE_WINDOW;
+    for (unsigned group = blockIdx.x; group * group_slices < launch.state->slices; group += gridDim.x) {
+        uint16_t *map = launch.maps + (size_t)group * DEFLATE_WINDOW;
         for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
             map[i] = (uint16_t)(INFLATE_MARKER + i);
         __syncthreads();
-        for (unsigned i = group * group_slices; i < min((group + 1) * group_slices, stream.state->slices); i++)
-            move_window(stream, i, map);
+        for (unsigned i = group * group_slices; i < min((group + 1) * group_slices, launch.state->slices); i++)
+            move_window(launch, i, map);
     }
 }
 
 /* Set the window before each group. */
-__global__ void __launch_bounds__(window_threads) join_groups(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(window_threads) join_groups(const __grid_constant__ struct inflate_launch launch)
 {
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
     for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
-        stream.windows[i] = 0;
+        launch.windows[i] = 0;
     __syncthreads();
-    for (unsigned group = 1; group * group_slices < stream.state->slices; group++) {
-        const uint16_t *map = stream.maps + (size_t)(group - 1) * DEFLATE_WINDOW;
-        const uint8_t *before = stream.windows + (size_t)(group - 1) * group_slices * DEFLATE_WINDOW;
-        uint8_t *after = stream.windows + (size_t)group * group_slices * DEFLATE_WINDOW;
+    for (unsigned group = 1; group * group_slices < launch.state->slices; group++) {
+        const uint16_t *map = launch.maps + (size_t)(group - 1) * DEFLATE_WINDOW;
+        const uint8_t *before = launch.windows + (size_t)(group - 1) * group_slices * DEFLATE_WINDOW;
+        uint8_t *after = launch.windows + (size_t)group * group_slices * DEFLATE_WINDOW;
         for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
             after[i] = map[i] < INFLATE_MARKER ? (uint8_t)map[i] : before[map[i] - INFLATE_MARKER];
         __syncthreads();
@@ -236,18 +237,18 @@ __global__ void __launch_bounds__(window_threads) join_groups(const __grid_const
 }
 
 /* Set the window before each slice that does not begin a group. */
-__global__ void __launch_bounds__(window_threads) split_groups(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(window_threads) split_groups(const __grid_constant__ struct inflate_launch launch)
 {
     __shared__ uint8_t bytes[DEFLATE_WINDOW];
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
-    for (unsigned group = blockIdx.x; group * group_slices < stream.state->slices; group += gridDim.x) {
-        uint8_t *windows = stream.windows + (size_t)group * group_slices * DEFLATE_WINDOW;
+    for (unsigned group = blockIdx.x; group * group_slices < launch.state->slices; group += gridDim.x) {
+        uint8_t *windows = launch.windows + (size_t)group * group_slices * DEFLATE_WINDOW;
         for (int i = (int)threadIdx.x; i < DEFLATE_WINDOW; i += window_threads)
             bytes[i] = windows[i];
         __syncthreads();
-        for (unsigned i = group * group_slices + 1; i < min((group + 1) * group_slices, stream.state->slices); i++) {
-            move_window(stream, i - 1, bytes);
+        for (unsigned i = group * group_slices + 1; i < min((group + 1) * group_slices, launch.state->slices); i++) {
+            move_window(launch, i - 1, bytes);
             windows += DEFLATE_WINDOW;
             for (int k = (int)threadIdx.x; k < DEFLATE_WINDOW; k += window_threads)
                 windows[k] = bytes[k];
@@ -257,15 +258,15 @@ __global__ void __launch_bounds__(window_threads) split_groups(const __grid_cons
 }
 
 /* Bytes from all symbols. */
-__global__ void __launch_bounds__(threads) resolve(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(threads) resolve(const __grid_constant__ struct inflate_launch launch)
 {
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
-    for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
-        const uint64_t place = stream.slices[i].place, size = stream.slices[i + 1].place - place;
-        const uint16_t *__restrict__ symbols = stream.symbols + place;
-        const uint8_t *__restrict__ before = stream.windows + (size_t)i * DEFLATE_WINDOW;
-        uint8_t *__restrict__ out = stream.out + place;
+    for (unsigned i = blockIdx.x; i < launch.state->slices; i += gridDim.x) {
+        const uint64_t place = launch.slices[i].place, size = launch.slices[i + 1].place - place;
+        const uint16_t *__restrict__ symbols = launch.symbols + place;
+        const uint8_t *__restrict__ before = launch.windows + (size_t)i * DEFLATE_WINDOW;
+        uint8_t *__restrict__ out = launch.out + place;
 #pragma unroll 8
         for (uint32_t k = threadIdx.x; k < size; k += threads)
             out[k] = symbols[k] < INFLATE_MARKER ? (uint8_t)symbols[k] : before[symbols[k] - INFLATE_MARKER];
@@ -297,50 +298,50 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
         !device_fill(device, inflation->ranks.bytes, 0, (rank_blocks + 1) * 8, error) ||
         !device_fill(device, inflation->state.bytes, 0, sizeof(struct inflate_state), error))
         return false;
-    struct stream stream;
-    stream.words = (const uint32_t *)bytes;
-    stream.bits = 8 * (uint64_t)size;
-    stream.marks = (uint32_t *)inflation->marks.bytes;
-    stream.survivors = (uint64_t *)inflation->survivors.bytes;
-    stream.survivor_max = (unsigned)survivors;
-    stream.part_max = (unsigned)parts;
-    stream.span_max = (unsigned)spans;
-    stream.slice_max = (unsigned)slices;
-    stream.rank_count = (int)ranks;
-    stream.sums = (uint64_t *)inflation->ranks.bytes;
-    stream.ranks = (uint32_t *)(stream.sums + rank_blocks + 1);
-    stream.spans = (struct span *)inflation->spans.bytes;
-    stream.parts = (struct part *)inflation->parts.bytes;
-    stream.chain = (int *)(stream.parts + parts);
-    stream.slices = (struct slice *)inflation->slices.bytes;
-    stream.symbols = (uint16_t *)inflation->symbols.bytes;
-    stream.maps = (uint16_t *)inflation->maps.bytes;
-    stream.windows = inflation->windows.bytes;
-    stream.out = out;
-    stream.expected = expected;
-    stream.state = (struct inflate_state *)inflation->state.bytes;
+    struct inflate_launch launch;
+    launch.words = (const uint32_t *)bytes;
+    launch.bits = 8 * (uint64_t)size;
+    launch.marks = (uint32_t *)inflation->marks.bytes;
+    launch.survivors = (uint64_t *)inflation->survivors.bytes;
+    launch.survivor_max = (unsigned)survivors;
+    launch.part_max = (unsigned)parts;
+    launch.span_max = (unsigned)spans;
+    launch.slice_max = (unsigned)slices;
+    launch.rank_count = (int)ranks;
+    launch.sums = (uint64_t *)inflation->ranks.bytes;
+    launch.ranks = (uint32_t *)(launch.sums + rank_blocks + 1);
+    launch.spans = (struct span *)inflation->spans.bytes;
+    launch.parts = (struct part *)inflation->parts.bytes;
+    launch.chain = (int *)(launch.parts + parts);
+    launch.slices = (struct slice *)inflation->slices.bytes;
+    launch.symbols = (uint16_t *)inflation->symbols.bytes;
+    launch.maps = (uint16_t *)inflation->maps.bytes;
+    launch.windows = inflation->windows.bytes;
+    launch.out = out;
+    launch.expected = expected;
+    launch.state = (struct inflate_state *)inflation->state.bytes;
     const cudaStream_t queue = device_stream(device);
-    find_beginnings<<<(unsigned)((words + threads - 1) / threads), threads, 0, queue>>>(stream);
+    find_beginnings<<<(unsigned)((words + threads - 1) / threads), threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    validate<<<inflate_grid(survivors / 64 + 1, 16), 64, 0, queue>>>(stream);
+    validate<<<inflate_grid(survivors / 64 + 1, 16), 64, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    rank_marks<<<(unsigned)rank_blocks, threads, 0, queue>>>(stream);
+    rank_marks<<<(unsigned)rank_blocks, threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    if (!measure_parts(device, stream, error))
+    if (!measure_parts(device, launch, error))
         return false;
-    link_parts<<<1, 32, 0, queue>>>(stream);
+    link_parts<<<1, 32, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    list_slices<<<inflate_grid(parts, 1), threads, 0, queue>>>(stream);
+    list_slices<<<inflate_grid(parts, 1), threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    if (!decode_slices(device, stream, error))
+    if (!decode_slices(device, launch, error))
         return false;
-    map_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(stream);
+    map_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    join_groups<<<1, window_threads, 0, queue>>>(stream);
+    join_groups<<<1, window_threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    split_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(stream);
+    split_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    resolve<<<inflate_grid(slices, 16), threads, 0, queue>>>(stream);
+    resolve<<<inflate_grid(slices, 16), threads, 0, queue>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/png/inflate.c.
  * The symbols of a stream. A block of threads decodes a part of it. In a block with codes, each thread decodes a piece
  * of 1,024 bits, and does not know where the first symbol begins. It guesses. A decoder that begins at a wrong bit
  * nearly always falls into step with the right one after some symbols. So most guesses give the right end, where the
@@ -105,8 +106,8 @@ __device__ void set_codes(struct codes &codes, const struct span &span)
 }
 
 /* Set the lengths of SPAN for a block of TYPE 1 or 2 at *BIT, after its type, by all threads. */
-__device__ bool set_lengths(const struct stream &stream, struct code_lengths &codes, struct span &span, unsigned type,
-                            uint64_t *bit)
+__device__ bool set_lengths(const struct inflate_launch &launch, struct code_lengths &codes, struct span &span,
+                            unsigned type, uint64_t *bit)
 {
     __shared__ uint64_t end; /* 0 if the lengths are wrong */
     const int t = (int)threadIdx.x;
@@ -116,7 +117,7 @@ __device__ bool set_lengths(const struct stream &stream, struct code_lengths &co
     } else {
         if (t == 0) {
             uint64_t after = *bit;
-            end = read_lengths(stream, &after, codes) && are_lengths_right(codes) ? after : 0;
+            end = read_lengths(launch, &after, codes) && are_lengths_right(codes) ? after : 0;
         }
         __syncthreads();
         *bit = end;
@@ -142,13 +143,13 @@ struct reader {
     int count;
 };
 
-__device__ __forceinline__ struct reader read_from(const struct stream &stream, uint64_t bit)
+__device__ __forceinline__ struct reader read_from(const struct inflate_launch &launch, uint64_t bit)
 {
     struct reader reader;
-    reader.buffer = bits_at(stream, bit);
+    reader.buffer = bits_at(launch, bit);
     reader.count = 64 - (int)(bit % 32);
     reader.buffer &= bit % 32 != 0 ? (1ull << reader.count) - 1 : ~0ull;
-    reader.next = stream.words + bit / 32 + 3;
+    reader.next = launch.words + bit / 32 + 3;
     reader.ahead = reader.next[-1];
     return reader;
 }
@@ -226,10 +227,10 @@ struct measuring {
 
 /* Decode the symbols that begin from START on, before LIMIT. Both count from bit BASE on. *BYTES becomes what they
  * mean. Returns the end. */
-__device__ __forceinline__ uint32_t count_piece(const struct stream &stream, const struct codes &codes, uint64_t base,
-                                                uint32_t start, uint32_t limit, uint32_t *bytes)
+__device__ __forceinline__ uint32_t count_piece(const struct inflate_launch &launch, const struct codes &codes,
+                                                uint64_t base, uint32_t start, uint32_t limit, uint32_t *bytes)
 {
-    struct reader reader = read_from(stream, base + start);
+    struct reader reader = read_from(launch, base + start);
     int left = (int)(limit - start);
     uint32_t count = 0;
     for (bool is_distance = false; left > 0 || is_distance;) {
@@ -249,13 +250,13 @@ __device__ __forceinline__ uint32_t count_piece(const struct stream &stream, con
 }
 
 /* Measure the pieces of a span, from bit span.bit on. Returns the end of the last one. */
-__device__ uint32_t measure_span(const struct stream &stream, const struct codes &codes, struct measuring &shared,
-                                 struct span &span)
+__device__ uint32_t measure_span(const struct inflate_launch &launch, const struct codes &codes,
+                                 struct measuring &shared, struct span &span)
 {
-    const uint32_t t = threadIdx.x, whole = (uint32_t)min((uint64_t)ends - 1, stream.bits - span.bit);
+    const uint32_t t = threadIdx.x, whole = (uint32_t)min((uint64_t)ends - 1, launch.bits - span.bit);
     const uint32_t limit = min((t + 1) * piece_bits, whole);
     uint32_t start = t * piece_bits, bytes = 0, all;
-    uint32_t end = start < whole ? count_piece(stream, codes, span.bit, start, limit, &bytes) : broken;
+    uint32_t end = start < whole ? count_piece(launch, codes, span.bit, start, limit, &bytes) : broken;
     shared.ends[t] = end;
     for (;;) {
         __syncthreads();
@@ -264,7 +265,7 @@ __device__ uint32_t measure_span(const struct stream &stream, const struct codes
             break;
         if (right != start) {
             start = right;
-            end = start < whole ? count_piece(stream, codes, span.bit, start, limit, &bytes) : broken;
+            end = start < whole ? count_piece(launch, codes, span.bit, start, limit, &bytes) : broken;
             shared.ends[t] = end;
         }
     }
@@ -284,17 +285,17 @@ __device__ uint32_t measure_span(const struct stream &stream, const struct codes
 }
 
 /* Append a span at BIT to PART. Returns NULL if there are too many. */
-__device__ struct span *append_span(const struct stream &stream, struct measuring &shared, struct part &part,
+__device__ struct span *append_span(const struct inflate_launch &launch, struct measuring &shared, struct part &part,
                                     struct span *before, uint64_t bit)
 {
     if (threadIdx.x == 0)
-        shared.number = (int)atomicAdd(&stream.state->spans, 1u);
+        shared.number = (int)atomicAdd(&launch.state->spans, 1u);
     __syncthreads();
     const int number = shared.number;
     __syncthreads();
-    if ((unsigned)number >= stream.span_max)
+    if ((unsigned)number >= launch.span_max)
         return NULL;
-    struct span *span = stream.spans + number;
+    struct span *span = launch.spans + number;
     if (threadIdx.x == 0) {
         span->bit = bit;
         span->place = (uint32_t)part.size;
@@ -308,20 +309,20 @@ __device__ struct span *append_span(const struct stream &stream, struct measurin
 }
 
 /* Measure a block with codes of TYPE at *BIT, after its type. *LAST is the part's last span. */
-__device__ bool measure_block(const struct stream &stream, struct codes &codes, struct measuring &shared,
+__device__ bool measure_block(const struct inflate_launch &launch, struct codes &codes, struct measuring &shared,
                               struct part &part, struct span **last, unsigned type, uint64_t *bit)
 {
-    struct span *span = append_span(stream, shared, part, *last, 0);
-    if (span == NULL || !set_lengths(stream, shared.lengths, *span, type, bit))
+    struct span *span = append_span(launch, shared, part, *last, 0);
+    if (span == NULL || !set_lengths(launch, shared.lengths, *span, type, bit))
         return false;
     set_codes(codes, *span);
     for (;;) {
-        if (*bit >= stream.bits)
+        if (*bit >= launch.bits)
             return false;
         if (threadIdx.x == 0)
             span->bit = *bit;
         __syncthreads();
-        const uint32_t end = measure_span(stream, codes, shared, *span);
+        const uint32_t end = measure_span(launch, codes, shared, *span);
         *last = span;
         *bit += end & (ends - 1);
         if (begins_slice(*span, (int)threadIdx.x))
@@ -329,11 +330,11 @@ __device__ bool measure_block(const struct stream &stream, struct codes &codes, 
         if (threadIdx.x == 0)
             part.size += span->size;
         __syncthreads();
-        if (end >= broken || *bit > stream.bits || part.size > stream.expected)
+        if (end >= broken || *bit > launch.bits || part.size > launch.expected)
             return false;
         if (end >= ends)
             return true;
-        span = append_span(stream, shared, part, *last, *bit);
+        span = append_span(launch, shared, part, *last, *bit);
         if (span == NULL)
             return false;
         for (int i = (int)threadIdx.x; i < (int)sizeof span->lengths; i += threads)
@@ -342,16 +343,16 @@ __device__ bool measure_block(const struct stream &stream, struct codes &codes, 
 }
 
 /* Measure a stored block at *BIT, after its type. */
-__device__ bool measure_stored(const struct stream &stream, struct measuring &shared, struct part &part,
+__device__ bool measure_stored(const struct inflate_launch &launch, struct measuring &shared, struct part &part,
                                struct span **last, uint64_t *bit)
 {
     *bit = (*bit + 7) / 8 * 8;
-    const uint32_t head = (uint32_t)bits_at(stream, *bit), size = head & 0xffff;
+    const uint32_t head = (uint32_t)bits_at(launch, *bit), size = head & 0xffff;
     *bit += 32;
-    if (size != (~head >> 16) || *bit + 8 * (uint64_t)size > stream.bits || part.size + size > stream.expected)
+    if (size != (~head >> 16) || *bit + 8 * (uint64_t)size > launch.bits || part.size + size > launch.expected)
         return false;
     if (size > 0) {
-        *last = append_span(stream, shared, part, *last, *bit);
+        *last = append_span(launch, shared, part, *last, *bit);
         if (*last == NULL)
             return false;
     }
@@ -367,32 +368,32 @@ __device__ bool measure_stored(const struct stream &stream, struct measuring &sh
 }
 
 /* Find the number of the mark at BIT, by a warp. Returns -1 if there is none. */
-__device__ __forceinline__ int mark_at(const struct stream &stream, uint64_t bit)
+__device__ __forceinline__ int mark_at(const struct inflate_launch &launch, uint64_t bit)
 {
-    if (bit >= stream.bits || (stream.marks[bit / 32] >> bit % 32 & 1) == 0)
+    if (bit >= launch.bits || (launch.marks[bit / 32] >> bit % 32 & 1) == 0)
         return -1;
     const int word = (int)(bit / 32), own = word / rank_words * rank_words + lane_id();
-    const uint32_t here = own > word ? 0 : stream.marks[own] & (own < word ? all_lanes : (1u << bit % 32) - 1);
-    return (int)(stream.ranks[word / rank_words] + sum_of_lanes((uint32_t)__popc((int)here)));
+    const uint32_t here = own > word ? 0 : launch.marks[own] & (own < word ? all_lanes : (1u << bit % 32) - 1);
+    return (int)(launch.ranks[word / rank_words] + sum_of_lanes((uint32_t)__popc((int)here)));
 }
 
 /* Measure from part.start on until a block ends at a mark. Returns the number of the mark, or a NEXT. *END becomes the
  * bit after the last block. */
-__device__ int measure_part(const struct stream &stream, struct codes &codes, struct measuring &shared,
+__device__ int measure_part(const struct inflate_launch &launch, struct codes &codes, struct measuring &shared,
                             struct part &part, uint64_t *end)
 {
     struct span *last = NULL;
-    for (uint64_t bit = part.start; bit + 3 <= stream.bits;) {
-        const unsigned head = (unsigned)bits_at(stream, bit) & 7, type = head >> 1;
+    for (uint64_t bit = part.start; bit + 3 <= launch.bits;) {
+        const unsigned head = (unsigned)bits_at(launch, bit) & 7, type = head >> 1;
         bit += 3;
-        if (type == 3 || !(type == 0 ? measure_stored(stream, shared, part, &last, &bit)
-                                     : measure_block(stream, codes, shared, part, &last, type, &bit)))
+        if (type == 3 || !(type == 0 ? measure_stored(launch, shared, part, &last, &bit)
+                                     : measure_block(launch, codes, shared, part, &last, type, &bit)))
             return NEXT_BAD;
         *end = bit;
         if ((head & 1) != 0)
             return NEXT_END;
         if (threadIdx.x < 32) {
-            const int mark = mark_at(stream, bit);
+            const int mark = mark_at(launch, bit);
             if (threadIdx.x == 0)
                 shared.mark = mark;
         }
@@ -400,20 +401,20 @@ __device__ int measure_part(const struct stream &stream, struct codes &codes, st
         const int mark = shared.mark;
         __syncthreads();
         if (mark >= 0)
-            return mark < (int)stream.state->parts ? mark : NEXT_BAD;
+            return mark < (int)launch.state->parts ? mark : NEXT_BAD;
     }
     return NEXT_BAD;
 }
 
-__global__ void __launch_bounds__(threads) measure(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(threads) measure(const __grid_constant__ struct inflate_launch launch)
 {
     __shared__ struct codes codes;
     __shared__ struct measuring shared;
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
     set_values(codes);
-    for (unsigned i = blockIdx.x; i < stream.state->parts; i += gridDim.x) {
-        struct part &part = stream.parts[i];
+    for (unsigned i = blockIdx.x; i < launch.state->parts; i += gridDim.x) {
+        struct part &part = launch.parts[i];
         if (threadIdx.x == 0) {
             part.size = 0;
             part.first_span = -1;
@@ -421,12 +422,12 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
         }
         __syncthreads();
         uint64_t end = part.start;
-        const int next = measure_part(stream, codes, shared, part, &end);
+        const int next = measure_part(launch, codes, shared, part, &end);
         if (threadIdx.x == 0) {
             part.end = end;
             part.next = next;
-            if (stream.state->spans > stream.span_max)
-                stream.state->status = INFLATE_TOO_MANY;
+            if (launch.state->spans > launch.span_max)
+                launch.state->status = INFLATE_TOO_MANY;
         }
         __syncthreads();
     }
@@ -498,7 +499,7 @@ __device__ __forceinline__ int distance_at(const struct decoding &shared, int st
 
 /* The symbol at place I of the buffer, which begins at byte FIRST of SLICE. The places before BEGIN are resolved.
  * BEFORE is the distance of the last repetition that begins before BEGIN. */
-__device__ __forceinline__ uint32_t look_up(const struct stream &stream, const struct slice &slice,
+__device__ __forceinline__ uint32_t look_up(const struct inflate_launch &launch, const struct slice &slice,
                                             const struct decoding &shared, uint32_t first, int i, int begin, int before)
 {
     const uint32_t here = shared.symbols[i];
@@ -511,13 +512,13 @@ __device__ __forceinline__ uint32_t look_up(const struct stream &stream, const s
         return from < begin ? shared.symbols[from] : placed + (uint32_t)from;
     const int64_t place = (int64_t)first + from;
     if ((int64_t)slice.place + place < 0)
-        stream.state->status = INFLATE_BAD; /* before the stream */
-    return place >= 0 ? stream.symbols[slice.place + (uint64_t)place]
+        launch.state->status = INFLATE_BAD; /* before the stream */
+    return place >= 0 ? launch.symbols[slice.place + (uint64_t)place]
                       : (uint32_t)(INFLATE_MARKER + DEFLATE_WINDOW + (int)place);
 }
 
 /* Resolve the repetitions of the COUNT symbols in the buffer, which begins at byte FIRST of SLICE. */
-__device__ void resolve_buffer(const struct stream &stream, const struct slice &slice, struct decoding &shared,
+__device__ void resolve_buffer(const struct inflate_launch &launch, const struct slice &slice, struct decoding &shared,
                                uint32_t first, int count)
 {
     const int t = (int)threadIdx.x;
@@ -528,7 +529,7 @@ __device__ void resolve_buffer(const struct stream &stream, const struct slice &
 #pragma unroll
         for (int k = 0; k < batch / threads; k++) {
             const int i = begin + k * threads + t;
-            symbols[k] = i < count ? look_up(stream, slice, shared, first, i, begin, before) : 0;
+            symbols[k] = i < count ? look_up(launch, slice, shared, first, i, begin, before) : 0;
         }
         if (t == 0)
             shared.before[(begin / batch + 1) % 2] =
@@ -554,23 +555,23 @@ __device__ void resolve_buffer(const struct stream &stream, const struct slice &
         for (int k = 0; k < batch / threads; k++) {
             const int i = begin + k * threads + t;
             if (i < count)
-                stream.symbols[slice.place + first + (uint32_t)i] = (uint16_t)symbols[k];
+                launch.symbols[slice.place + first + (uint32_t)i] = (uint16_t)symbols[k];
         }
     }
     __syncthreads();
 }
 
 /* Decode a slice of a span with codes. NEXT is the slice after it. */
-__device__ void decode_slice(const struct stream &stream, const struct codes &codes, struct decoding &shared,
+__device__ void decode_slice(const struct inflate_launch &launch, const struct codes &codes, struct decoding &shared,
                              const struct slice &slice, const struct slice &next)
 {
-    const struct span &span = stream.spans[slice.span];
+    const struct span &span = launch.spans[slice.span];
     const int pieces = next.span == slice.span ? next.first : span.piece_count;
     const int t = slice.first + (int)threadIdx.x;
     const uint32_t size = (uint32_t)(next.place - slice.place);
     struct work work = {};
     if (t < pieces) {
-        work.reader = read_from(stream, span.bit + span.pieces[t].bit);
+        work.reader = read_from(launch, span.bit + span.pieces[t].bit);
         work.at = span.pieces[t].place - slice.part_place;
         work.stop = t + 1 < pieces ? span.pieces[t + 1].place - slice.part_place : size;
     }
@@ -582,47 +583,47 @@ __device__ void decode_slice(const struct stream &stream, const struct codes &co
             shared.starts[i] = 0;
         __syncthreads();
         if (work.at < last && work.at < work.stop && !decode_piece(codes, shared, work, first, min(work.stop, last))) {
-            stream.state->status = INFLATE_BAD;
+            launch.state->status = INFLATE_BAD;
             work.stop = 0;
         }
         __syncthreads();
-        resolve_buffer(stream, slice, shared, first, (int)(last - first));
+        resolve_buffer(launch, slice, shared, first, (int)(last - first));
     }
 }
 
-__global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct stream stream)
+__global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct inflate_launch launch)
 {
     __shared__ struct codes codes;
     __shared__ struct decoding shared;
-    if (is_given_up(stream))
+    if (is_given_up(launch))
         return;
     set_values(codes);
-    for (unsigned i = blockIdx.x; i < stream.state->slices; i += gridDim.x) {
-        const struct slice slice = stream.slices[i], next = stream.slices[i + 1];
-        const struct span &span = stream.spans[slice.span];
+    for (unsigned i = blockIdx.x; i < launch.state->slices; i += gridDim.x) {
+        const struct slice slice = launch.slices[i], next = launch.slices[i + 1];
+        const struct span &span = launch.spans[slice.span];
         if (span.piece_count > 0) {
             set_codes(codes, span);
-            decode_slice(stream, codes, shared, slice, next);
+            decode_slice(launch, codes, shared, slice, next);
         } else {
-            const uint8_t *bytes = (const uint8_t *)stream.words + span.bit / 8;
+            const uint8_t *bytes = (const uint8_t *)launch.words + span.bit / 8;
             for (uint32_t k = threadIdx.x; k < span.size; k += threads)
-                stream.symbols[slice.place + k] = bytes[k];
+                launch.symbols[slice.place + k] = bytes[k];
         }
         __syncthreads();
     }
 }
 } // namespace
 
-bool measure_parts(struct device *device, const struct stream &stream, struct error *error)
+bool measure_parts(struct device *device, const struct inflate_launch &launch, struct error *error)
 {
-    measure<<<inflate_grid(stream.part_max, 16), threads, 0, device_stream(device)>>>(stream);
+    measure<<<inflate_grid(launch.part_max, 16), threads, 0, device_stream(device)>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
-bool decode_slices(struct device *device, const struct stream &stream, struct error *error)
+bool decode_slices(struct device *device, const struct inflate_launch &launch, struct error *error)
 {
-    decode<<<inflate_grid(stream.slice_max, 16), threads, 0, device_stream(device)>>>(stream);
+    decode<<<inflate_grid(launch.slice_max, 16), threads, 0, device_stream(device)>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/png/inflate.h.
  * Between the two files that inflate: the stream, and what the kernels know of it. */
 #ifndef GPUCONV_PNG_INFLATE_PARTS_CUH
 #define GPUCONV_PNG_INFLATE_PARTS_CUH
@@ -57,7 +58,7 @@ constexpr uint32_t slice_bytes = SLICE_BYTES;
 constexpr int group_slices = GROUP_SLICES; /* whose windows are followed together */
 
 /* What the kernels get, by value. */
-struct stream {
+struct inflate_launch {
     const uint32_t *words;
     uint64_t bits;   /* of the stream */
     uint32_t *marks; /* a bit for each bit of the stream: does a block begin there? */
@@ -90,9 +91,9 @@ static inline unsigned inflate_grid(size_t count, size_t each)
 
 /* Is the stream left to the CPU already? Counts and places then have no bounds, so the kernel must return. All threads
  * of a block call this. They get the same answer, even while another block of the launch sets the status. */
-static __device__ __forceinline__ bool is_given_up(const struct stream &stream)
+static __device__ __forceinline__ bool is_given_up(const struct inflate_launch &launch)
 {
-    return __syncthreads_or(stream.state->status != INFLATED) != 0;
+    return __syncthreads_or(launch.state->status != INFLATED) != 0;
 }
 
 /* Does piece T of SPAN begin a slice? Its size does not count. */
@@ -104,9 +105,9 @@ static __device__ __forceinline__ bool begins_slice(const struct span &span, int
 }
 
 /* 64 bits from BIT on. Words after the stream can be read. */
-static __device__ __forceinline__ uint64_t bits_at(const struct stream &stream, uint64_t bit)
+static __device__ __forceinline__ uint64_t bits_at(const struct inflate_launch &launch, uint64_t bit)
 {
-    const uint32_t *words = stream.words + bit / 32;
+    const uint32_t *words = launch.words + bit / 32;
     const unsigned shift = (unsigned)bit % 32;
     const uint32_t middle = words[1];
     return (uint64_t)__funnelshift_r(middle, words[2], shift) << 32 | __funnelshift_r(words[0], middle, shift);
@@ -131,13 +132,13 @@ static __device__ __forceinline__ bool is_precode_whole(uint64_t bits, int count
 }
 
 /* Read the lengths of the codes of a block, after its type at *BIT, by one thread. Returns false if they are wrong. */
-static __device__ bool read_lengths(const struct stream &stream, uint64_t *bit, struct code_lengths &codes)
+static __device__ bool read_lengths(const struct inflate_launch &launch, uint64_t *bit, struct code_lengths &codes)
 {
-    const uint64_t head = bits_at(stream, *bit);
+    const uint64_t head = bits_at(launch, *bit);
     codes.literals = DEFLATE_LENGTH_FIRST + (int)(head & 31);
     codes.distances = 1 + (int)(head >> 5 & 31);
     const int precodes = 4 + (int)(head >> 10 & 15), all = codes.literals + codes.distances;
-    uint64_t precode = bits_at(stream, *bit + 14);
+    uint64_t precode = bits_at(launch, *bit + 14);
     if (codes.literals > DEFLATE_LITLENS || codes.distances > DEFLATE_DISTANCES || !is_precode_whole(precode, precodes))
         return false;
     *bit += 14 + 3 * (uint64_t)precodes;
@@ -154,8 +155,8 @@ static __device__ bool read_lengths(const struct stream &stream, uint64_t *bit, 
                 codes.table[i] = (uint8_t)(symbol << 3 | length);
         }
     int i = 0, used = 0; /* of two codes */
-    while (i < all && *bit <= stream.bits && used <= 2 << INFLATE_CODE_MAX) {
-        const uint64_t bits = bits_at(stream, *bit);
+    while (i < all && *bit <= launch.bits && used <= 2 << INFLATE_CODE_MAX) {
+        const uint64_t bits = bits_at(launch, *bit);
         const uint8_t entry = codes.table[bits & ((1 << PRECODE_MAX) - 1)];
         const unsigned symbol = entry >> 3, own = entry & 7, extra = precode_extra(symbol);
         const int more = (int)(bits >> own & ((1u << extra) - 1));
@@ -172,7 +173,7 @@ static __device__ bool read_lengths(const struct stream &stream, uint64_t *bit, 
             codes.lengths[i + k] = (uint8_t)length;
         i += count;
     }
-    return i == all && *bit <= stream.bits && codes.lengths[DEFLATE_END] != 0;
+    return i == all && *bit <= launch.bits && codes.lengths[DEFLATE_END] != 0;
 }
 
 /* The part of 2^15 codes that COUNT lengths leave unused; below 0 if they do not fit. */
@@ -197,7 +198,7 @@ static __device__ __forceinline__ bool are_lengths_right(const struct code_lengt
 }
 
 /* Queue the kernels that measure all parts, and that decode all slices. (inflate_parts.cu) */
-bool measure_parts(struct device *device, const struct stream &stream, struct error *error);
-bool decode_slices(struct device *device, const struct stream &stream, struct error *error);
+bool measure_parts(struct device *device, const struct inflate_launch &launch, struct error *error);
+bool decode_slices(struct device *device, const struct inflate_launch &launch, struct error *error);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of src/png/png.h: opening and closing.
  * The buffers of PNG on a GPU. */
 #include "kernels/png/workspace.cuh"
 

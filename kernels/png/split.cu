@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
+ * The GPU's half of the splitting in src/png/deflate_loops.c.
  * Where the repetitions of each block are: steps 1 to 8 of png/rules.h. Both kernels have a block of threads for each
  * block of bytes. */
 #include "kernels/png/candidates.cuh"
@@ -325,12 +326,12 @@ __device__ __forceinline__ void price_literals(struct marking &marking, struct b
     __syncthreads();
 }
 
-__global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ struct marking marking;
-    struct block &block = picture.work[blockIdx.x];
-    const struct part part = part_of(picture, (int)blockIdx.x);
-    mark_bytes(block, part, picture.pixel);
+    struct block &block = launch.work[blockIdx.x];
+    const struct part part = part_of(launch, (int)blockIdx.x);
+    mark_bytes(block, part, launch.pixel);
     find_runs(block, DEFLATE_LONG_RUN, block.uncounted);
     price_literals(marking, block, part);
     find_runs(block, deflate_least_run(marking.lowest), block.runs);
@@ -563,12 +564,13 @@ constexpr int walks_at_once = 5;
 
 /* Each thread walks through a segment. Where it begins depends on the thread before. All threads guess at first, and
  * walk again until none has guessed wrong: after K rounds, K threads are right, and nearly always all of them. */
-__global__ void __launch_bounds__(threads, walks_at_once) walk_blocks(const __grid_constant__ struct picture picture)
+__global__ void __launch_bounds__(threads, walks_at_once)
+    walk_blocks(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ struct walking walking;
     const int t = (int)threadIdx.x;
-    struct block &block = picture.work[blockIdx.x];
-    const struct part part = part_of(picture, (int)blockIdx.x);
+    struct block &block = launch.work[blockIdx.x];
+    const struct part part = part_of(launch, (int)blockIdx.x);
     const bool has_repetitions = block.has_repetitions != 0;
     walking.prices[t] = block.prices[t];
     for (int i = t; i < (int)(sizeof walking.uses / 4); i += threads) {
@@ -588,7 +590,7 @@ __global__ void __launch_bounds__(threads, walks_at_once) walk_blocks(const __gr
     }
     find_broken(walking, block);
     const int segment = ((part.size - 1) / (32 * threads) + 1) * 32;
-    struct walk walk = {&block, part, &walking, picture.pixel, has_repetitions};
+    struct walk walk = {&block, part, &walking, launch.pixel, has_repetitions};
     walk.first = min(t * segment, part.size);
     walk.end = min(walk.first + segment, part.size);
     walk_segment(walk, walk.first, true);
@@ -613,11 +615,11 @@ __global__ void __launch_bounds__(threads, walks_at_once) walk_blocks(const __gr
 }
 } // namespace
 
-bool split_blocks(struct device *device, const struct picture &picture, struct error *error)
+bool split_blocks(struct device *device, const struct png_encode_launch &launch, struct error *error)
 {
-    mark<<<(unsigned)picture.blocks, threads, 0, device_stream(device)>>>(picture);
+    mark<<<(unsigned)launch.blocks, threads, 0, device_stream(device)>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
-    walk_blocks<<<(unsigned)picture.blocks, threads, 0, device_stream(device)>>>(picture);
+    walk_blocks<<<(unsigned)launch.blocks, threads, 0, device_stream(device)>>>(launch);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
