@@ -563,7 +563,7 @@ bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t
     if (!device_wait(jpeg->device, error))
         return false;
     *size = (size_t)*scan_size;
-    if (*size > encoder->scan.size && /* noise: now it is known how much */
+    if (*size > encoder->scan.size && /* noise: the scan is larger than was reserved */
         (!queue_encoding(jpeg, *size, error) || !device_wait(jpeg->device, error)))
         return false;
     if (!device_buffer_reserve(jpeg->device, &encoder->data, *size, error) ||

@@ -54,8 +54,8 @@ static __device__ __forceinline__ uint64_t sum_up_to(uint64_t *sums, uint64_t va
     return sums[t];
 }
 
-/* The Adler-32 of HEIGHT rows of SIZE bytes, from their sums, by adler_threads. WORK has as many numbers. */
-static __device__ __forceinline__ uint32_t adler_join(uint64_t *work, const uint2 *rows, int height, size_t size)
+/* The Adler-32 of HEIGHT rows of SIZE bytes, from their sums, by adler_threads. SCRATCH has as many numbers. */
+static __device__ __forceinline__ uint32_t adler_join(uint64_t *scratch, const uint2 *rows, int height, size_t size)
 {
     uint64_t low = 0, high = 0;
     for (int row = (int)threadIdx.x; row < height; row += adler_threads) {
@@ -63,10 +63,10 @@ static __device__ __forceinline__ uint32_t adler_join(uint64_t *work, const uint
         low += rows[row].x;
         high = (high + rows[row].y + after * rows[row].x) % adler_prime;
     }
-    sum_up_to(work, low);
-    low = (1 + work[adler_threads - 1]) % adler_prime;
-    sum_up_to(work, high);
-    high = (work[adler_threads - 1] + (uint64_t)height * size) % adler_prime;
+    sum_up_to(scratch, low);
+    low = (1 + scratch[adler_threads - 1]) % adler_prime;
+    sum_up_to(scratch, high);
+    high = (scratch[adler_threads - 1] + (uint64_t)height * size) % adler_prime;
     return (uint32_t)(high << 16 | low);
 }
 

@@ -22,19 +22,19 @@ struct search {
 /* List the places in BITS in order, and empty BITS. Returns their number. */
 static __device__ __forceinline__ int list_places(struct search &search, uint32_t *bits, uint16_t *places)
 {
-    constexpr int own = set_words / threads;
-    uint32_t words[own], count = 0, whole;
+    constexpr int words_each = set_words / threads;
+    uint32_t words[words_each], count = 0, whole;
 #pragma unroll
-    for (int i = 0; i < own; i++) {
-        words[i] = bits[own * threadIdx.x + i];
-        bits[own * threadIdx.x + i] = 0;
+    for (int i = 0; i < words_each; i++) {
+        words[i] = bits[words_each * threadIdx.x + i];
+        bits[words_each * threadIdx.x + i] = 0;
         count += (uint32_t)__popc((int)words[i]);
     }
     uint32_t at = sum_before<warps>(search.sums, count, &whole);
 #pragma unroll
-    for (int i = 0; i < own; i++)
+    for (int i = 0; i < words_each; i++)
         for (uint32_t left = words[i]; left != 0; left &= left - 1)
-            places[at++] = (uint16_t)(32 * (own * (int)threadIdx.x + i) + __ffs((int)left) - 1);
+            places[at++] = (uint16_t)(32 * (words_each * (int)threadIdx.x + i) + __ffs((int)left) - 1);
     __syncthreads();
     return (int)whole;
 }

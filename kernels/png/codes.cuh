@@ -59,21 +59,21 @@ static __device__ __forceinline__ int list_symbols(struct coding &coding, const 
 /* Sort the keys: a key's place is the number of smaller ones. */
 static __device__ __forceinline__ void sort_keys(struct coding &coding, int count)
 {
-    constexpr int own = (DEFLATE_LITLENS + 31) / 32;
+    constexpr int keys_each = (DEFLATE_LITLENS + 31) / 32;
     const int lane = (int)threadIdx.x;
-    uint32_t keys[own], places[own] = {};
+    uint32_t keys[keys_each], places[keys_each] = {};
 #pragma unroll
-    for (int k = 0; k < own; k++)
+    for (int k = 0; k < keys_each; k++)
         keys[k] = 32 * k + lane < count ? coding.keys[32 * k + lane] : 0;
     for (int i = 0; i < count; i++) {
         const uint32_t key = coding.keys[i];
 #pragma unroll
-        for (int k = 0; k < own; k++)
+        for (int k = 0; k < keys_each; k++)
             places[k] += key < keys[k];
     }
     __syncwarp();
 #pragma unroll
-    for (int k = 0; k < own; k++)
+    for (int k = 0; k < keys_each; k++)
         if (32 * k + lane < count) {
             coding.keys[places[k]] = keys[k];
             coding.weights[places[k]] = keys[k] >> 9;

@@ -79,10 +79,10 @@ __global__ void __launch_bounds__(threads) sum_rows(const __grid_constant__ stru
 
 __global__ void __launch_bounds__(adler_threads) check(const __grid_constant__ struct png_decode_launch launch)
 {
-    __shared__ uint64_t work[adler_threads];
+    __shared__ uint64_t scratch[adler_threads];
     bool is_right = launch.state->status == INFLATED;
     if (is_right) {
-        const uint32_t adler = adler_join(work, launch.sums, launch.height, launch.row_bytes + 1);
+        const uint32_t adler = adler_join(scratch, launch.sums, launch.height, launch.row_bytes + 1);
         is_right = adler == launch.adler && (launch.state->end + 7) / 8 == launch.last_byte && launch.progress[1] == 0;
     }
     if (threadIdx.x == 0)

@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
 __global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ struct coding coding;
-    struct block &block = launch.work[blockIdx.x];
+    struct block &block = launch.block_list[blockIdx.x];
     const struct part part = part_of(launch, (int)blockIdx.x);
     for (int i = (int)threadIdx.x; i < (int)(sizeof coding.uses / 4); i += 32)
         ((uint32_t *)&coding.uses)[i] = ((const uint32_t *)&block.uses)[i];
@@ -216,7 +216,7 @@ __device__ __forceinline__ uint64_t place_band(const struct png_encode_launch &l
     uint64_t at = 0;
     for (int number = band * launch.band_blocks;; number++) {
         const struct part part = part_of(launch, number);
-        struct block &block = launch.work[number];
+        struct block &block = launch.block_list[number];
         block.place = at;
         at = block.is_stored ? stored_end(at, part.size) : at + block.bits;
         if (part.ends_band)
@@ -376,7 +376,7 @@ __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ s
     __shared__ struct emission emission;
     const int number = (int)blockIdx.x, band = number / launch.band_blocks;
     const struct part part = part_of(launch, number);
-    const struct block &block = launch.work[number];
+    const struct block &block = launch.block_list[number];
     const uint64_t at = block.place + byte_bits * (band > 0 ? launch.ends[band - 1] : 0);
     if (block.is_stored)
         emit_stored(launch, part, at);
@@ -411,7 +411,7 @@ static struct png_encode_launch picture_of(const struct png_encoder *encoder, co
     launch.blocks = (launch.bands - 1) * launch.band_blocks + (int)((last - 1) / block + 1);
     launch.filtered = encoder->filtered.bytes + SLACK;
     launch.sums = (uint2 *)encoder->sums.bytes;
-    launch.work = (struct block *)encoder->work.bytes;
+    launch.block_list = (struct block *)encoder->block_list.bytes;
     launch.ends = (uint64_t *)encoder->ends.bytes;
     launch.stream = (uint32_t *)encoder->stream.bytes;
     launch.result = (struct result *)encoder->result.bytes;
@@ -426,7 +426,7 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
     const size_t capacity = (size_t)shape.bands * deflate_bound(shape.band_bytes) + SLACK;
     if (!device_buffer_reserve(device, &encoder->filtered, shape.bytes + 2 * SLACK, error) ||
         !device_buffer_reserve(device, &encoder->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
-        !device_buffer_reserve(device, &encoder->work, (size_t)shape.blocks * sizeof *shape.work, error) ||
+        !device_buffer_reserve(device, &encoder->block_list, (size_t)shape.blocks * sizeof *shape.block_list, error) ||
         !device_buffer_reserve(device, &encoder->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
         !device_buffer_reserve(device, &encoder->stream, capacity, error) ||
         !device_buffer_reserve(device, &encoder->result, sizeof *shape.result, error) ||

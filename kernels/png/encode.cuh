@@ -60,7 +60,7 @@ struct png_encode_launch {
     int bands, band_blocks, blocks;
     uint8_t *filtered;
     uint2 *sums; /* of each row, for the Adler-32: of its bytes, and of its bytes times how far they are from its end */
-    struct block *work;
+    struct block *block_list;
     uint64_t *ends; /* of the bands, in the stream */
     uint32_t *stream;
     struct result *result;
@@ -69,7 +69,7 @@ struct png_encode_launch {
 /* A block's part of the filtered rows. */
 struct part {
     const uint8_t *bytes;
-    int size, before; /* bytes of the block, and of the band before it, which do not matter from a pixel on */
+    int size, before; /* bytes of the block, and of the band before it: none, or more than a pixel */
     bool ends_band, ends_stream;
 };
 

@@ -73,10 +73,10 @@ __global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ st
     if (t == 0)
         ticket = atomicAdd(&launch.state->ticket, 1u);
     __syncthreads();
-    const int own = (int)ticket * threads + t;
+    const int index = (int)ticket * threads + t;
     unsigned count = 0;
-    for (int i = 0; own < launch.rank_count && i < rank_words; i++)
-        count += (unsigned)__popc((int)launch.marks[own * rank_words + i]);
+    for (int i = 0; index < launch.rank_count && i < rank_words; i++)
+        count += (unsigned)__popc((int)launch.marks[index * rank_words + i]);
     sums[t] = count;
     __syncthreads();
     for (int step = 1; step < threads; step *= 2) {
@@ -92,15 +92,15 @@ __global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ st
             before = sum;
     }
     __syncthreads();
-    if (own >= launch.rank_count)
+    if (index >= launch.rank_count)
         return;
     unsigned rank = (unsigned)before + sums[t] - count;
-    launch.ranks[own] = rank;
+    launch.ranks[index] = rank;
     for (int i = 0; i < rank_words; i++)
-        for (uint32_t left = launch.marks[own * rank_words + i]; left != 0; left &= left - 1, rank++)
+        for (uint32_t left = launch.marks[index * rank_words + i]; left != 0; left &= left - 1, rank++)
             if (rank < launch.part_max)
-                launch.parts[rank].start = 32 * (uint64_t)(own * rank_words + i) + (uint64_t)(__ffs((int)left) - 1);
-    if (own == launch.rank_count - 1) {
+                launch.parts[rank].start = 32 * (uint64_t)(index * rank_words + i) + (uint64_t)(__ffs((int)left) - 1);
+    if (index == launch.rank_count - 1) {
         launch.state->parts = min(rank, launch.part_max);
         if (rank > launch.part_max)
             launch.state->status = INFLATE_TOO_MANY;
@@ -121,20 +121,20 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
     if (is_given_up(launch))
         return;
     while (number >= 0 && count < launch.part_max) {
-        const unsigned own = (unsigned)(number + lane);
-        const int next = own < parts ? launch.parts[own].next : NEXT_BAD;
-        const unsigned others = __ballot_sync(all_lanes, next != (int)own + 1);
+        const unsigned part = (unsigned)(number + lane);
+        const int next = part < parts ? launch.parts[part].next : NEXT_BAD;
+        const unsigned others = __ballot_sync(all_lanes, next != (int)part + 1);
         const int last = others != 0 ? __ffs((int)others) - 1 : 31; /* a lane */
         const bool is_part = lane <= last;
-        const uint64_t size = is_part ? launch.parts[own].size : 0, end = sum_up_to_lane(size);
-        const unsigned own_slices = is_part ? launch.parts[own].slices : 0, after = sum_up_to_lane(own_slices);
+        const uint64_t size = is_part ? launch.parts[part].size : 0, end = sum_up_to_lane(size);
+        const unsigned part_slices = is_part ? launch.parts[part].slices : 0, after = sum_up_to_lane(part_slices);
         if (is_part && count + (unsigned)lane < launch.part_max) {
-            launch.parts[own].place = place + end - size;
-            launch.parts[own].first_slice = slices + after - own_slices;
-            launch.chain[count + (unsigned)lane] = (int)own;
+            launch.parts[part].place = place + end - size;
+            launch.parts[part].first_slice = slices + after - part_slices;
+            launch.chain[count + (unsigned)lane] = (int)part;
         }
         if (lane == last)
-            launch.state->end = launch.parts[own].end;
+            launch.state->end = launch.parts[part].end;
         place += __shfl_sync(all_lanes, end, 31);
         slices += __shfl_sync(all_lanes, after, 31);
         count += (unsigned)last + 1;

@@ -199,12 +199,12 @@ __device__ __forceinline__ struct symbol take_symbol(const struct codes &codes, 
     if (entry == 0)
         entry = is_distance ? long_entry(codes.distances, bits, distance_bits, DEFLATE_DISTANCES)
                             : long_entry(codes.literals, bits, literal_bits, DEFLATE_LITLENS);
-    const unsigned own = entry & 15, number = entry >> 4;
-    struct symbol symbol = {(int)own, number, !is_distance && number < DEFLATE_END};
+    const unsigned code_bits = entry & 15, number = entry >> 4;
+    struct symbol symbol = {(int)code_bits, number, !is_distance && number < DEFLATE_END};
     if (!symbol.is_byte) {
         const uint32_t value = codes.values[is_distance ? distance_values + number : number - DEFLATE_END];
         const unsigned extra = value >> 16;
-        symbol.value = (value & 0xffff) + (bits >> own & ((1u << extra) - 1));
+        symbol.value = (value & 0xffff) + (bits >> code_bits & ((1u << extra) - 1));
         symbol.bits += (int)extra;
     }
     reader.buffer >>= symbol.bits;
@@ -372,8 +372,9 @@ __device__ __forceinline__ int mark_at(const struct inflate_launch &launch, uint
 {
     if (bit >= launch.bits || (launch.marks[bit / 32] >> bit % 32 & 1) == 0)
         return -1;
-    const int word = (int)(bit / 32), own = word / rank_words * rank_words + lane_id();
-    const uint32_t here = own > word ? 0 : launch.marks[own] & (own < word ? all_lanes : (1u << bit % 32) - 1);
+    const int word = (int)(bit / 32), lane_word = word / rank_words * rank_words + lane_id();
+    const uint32_t here =
+        lane_word > word ? 0 : launch.marks[lane_word] & (lane_word < word ? all_lanes : (1u << bit % 32) - 1);
     return (int)(launch.ranks[word / rank_words] + sum_of_lanes((uint32_t)__popc((int)here)));
 }
 
@@ -448,35 +449,35 @@ struct decoding {
 };
 
 /* A thread's piece. */
-struct work {
+struct piece_decoder {
     struct reader reader;
     uint32_t at, stop;       /* bytes, in the part */
     uint32_t rest, distance; /* bytes of a repetition that are still to come */
 };
 
 /* Decode the bytes before END to the buffer, which begins at FIRST. Returns false if a symbol is wrong. */
-__device__ __forceinline__ bool decode_piece(const struct codes &codes, struct decoding &shared, struct work &work,
-                                             uint32_t first, uint32_t end)
+__device__ __forceinline__ bool decode_piece(const struct codes &codes, struct decoding &shared,
+                                             struct piece_decoder &decoder, uint32_t first, uint32_t end)
 {
     uint32_t length = 0; /* of a repetition whose distance comes next */
-    while (work.at < end || length > 0) {
-        if (work.rest == 0) {
-            const struct symbol symbol = take_symbol(codes, work.reader, length > 0);
+    while (decoder.at < end || length > 0) {
+        if (decoder.rest == 0) {
+            const struct symbol symbol = take_symbol(codes, decoder.reader, length > 0);
             if (symbol.bits == 0 || (length == 0 && !symbol.is_byte && symbol.value == 0))
                 return false;
             if (symbol.is_byte)
-                shared.symbols[work.at++ - first] = (uint16_t)symbol.value;
-            work.rest = length;
-            work.distance = symbol.value;
+                shared.symbols[decoder.at++ - first] = (uint16_t)symbol.value;
+            decoder.rest = length;
+            decoder.distance = symbol.value;
             length = length > 0 || symbol.is_byte ? 0 : symbol.value;
-            if (work.rest == 0)
+            if (decoder.rest == 0)
                 continue;
         }
-        const uint32_t place = work.at - first, count = min(work.rest, end - work.at);
-        shared.symbols[place] = (uint16_t)(INFLATE_MARKER | (work.distance - 1));
+        const uint32_t place = decoder.at - first, count = min(decoder.rest, end - decoder.at);
+        shared.symbols[place] = (uint16_t)(INFLATE_MARKER | (decoder.distance - 1));
         atomicOr(&shared.starts[place / 32], 1u << place % 32);
-        work.at += count;
-        work.rest -= count;
+        decoder.at += count;
+        decoder.rest -= count;
     }
     return true;
 }
@@ -569,11 +570,11 @@ __device__ void decode_slice(const struct inflate_launch &launch, const struct c
     const int pieces = next.span == slice.span ? next.first : span.piece_count;
     const int t = slice.first + (int)threadIdx.x;
     const uint32_t size = (uint32_t)(next.place - slice.place);
-    struct work work = {};
+    struct piece_decoder decoder = {};
     if (t < pieces) {
-        work.reader = read_from(launch, span.bit + span.pieces[t].bit);
-        work.at = span.pieces[t].place - slice.part_place;
-        work.stop = t + 1 < pieces ? span.pieces[t + 1].place - slice.part_place : size;
+        decoder.reader = read_from(launch, span.bit + span.pieces[t].bit);
+        decoder.at = span.pieces[t].place - slice.part_place;
+        decoder.stop = t + 1 < pieces ? span.pieces[t + 1].place - slice.part_place : size;
     }
     for (uint32_t first = 0; first < size; first += buffer_symbols) {
         const uint32_t last = min(size - first, (uint32_t)buffer_symbols) + first;
@@ -582,9 +583,10 @@ __device__ void decode_slice(const struct inflate_launch &launch, const struct c
         for (int i = (int)threadIdx.x; i < buffer_symbols / 32; i += threads)
             shared.starts[i] = 0;
         __syncthreads();
-        if (work.at < last && work.at < work.stop && !decode_piece(codes, shared, work, first, min(work.stop, last))) {
+        if (decoder.at < last && decoder.at < decoder.stop &&
+            !decode_piece(codes, shared, decoder, first, min(decoder.stop, last))) {
             launch.state->status = INFLATE_BAD;
-            work.stop = 0;
+            decoder.stop = 0;
         }
         __syncthreads();
         resolve_buffer(launch, slice, shared, first, (int)(last - first));

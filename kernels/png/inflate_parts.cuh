@@ -158,10 +158,10 @@ static __device__ bool read_lengths(const struct inflate_launch &launch, uint64_
     while (i < all && *bit <= launch.bits && used <= 2 << INFLATE_CODE_MAX) {
         const uint64_t bits = bits_at(launch, *bit);
         const uint8_t entry = codes.table[bits & ((1 << PRECODE_MAX) - 1)];
-        const unsigned symbol = entry >> 3, own = entry & 7, extra = precode_extra(symbol);
-        const int more = (int)(bits >> own & ((1u << extra) - 1));
+        const unsigned symbol = entry >> 3, code_bits = entry & 7, extra = precode_extra(symbol);
+        const int more = (int)(bits >> code_bits & ((1u << extra) - 1));
         int count = 1, length = (int)symbol;
-        *bit += own + extra;
+        *bit += code_bits + extra;
         if (symbol >= 16) {
             count = precode_least(symbol) + more;
             if (symbol == 16 && i == 0)

@@ -329,7 +329,7 @@ __device__ __forceinline__ void price_literals(struct marking &marking, struct b
 __global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ struct marking marking;
-    struct block &block = launch.work[blockIdx.x];
+    struct block &block = launch.block_list[blockIdx.x];
     const struct part part = part_of(launch, (int)blockIdx.x);
     mark_bytes(block, part, launch.pixel);
     find_runs(block, DEFLATE_LONG_RUN, block.uncounted);
@@ -510,10 +510,10 @@ __device__ __forceinline__ void cut_repetition(struct walking &walking, struct b
 /* Cut all repetitions into parts. */
 __device__ __forceinline__ void cut_repetitions(struct walking &walking, struct block &block)
 {
-    constexpr int own = set_words / threads;
-    uint32_t begun[own];
+    constexpr int words_each = set_words / threads;
+    uint32_t begun[words_each];
 #pragma unroll
-    for (int i = 0; i < own; i++) {
+    for (int i = 0; i < words_each; i++) {
         begun[i] = block.begun[threads * i + (int)threadIdx.x];
         walking.covered[threads * i + (int)threadIdx.x] = 0;
     }
@@ -521,7 +521,7 @@ __device__ __forceinline__ void cut_repetitions(struct walking &walking, struct 
         walking.whole.bits[threadIdx.x] = 0;
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < own; i++)
+    for (int i = 0; i < words_each; i++)
         for (uint32_t left = begun[i]; left != 0; left &= left - 1)
             cut_repetition(walking, block, 32 * (threads * i + (int)threadIdx.x) + __ffs((int)left) - 1);
     __syncthreads();
@@ -569,7 +569,7 @@ __global__ void __launch_bounds__(threads, walks_at_once)
 {
     __shared__ struct walking walking;
     const int t = (int)threadIdx.x;
-    struct block &block = launch.work[blockIdx.x];
+    struct block &block = launch.block_list[blockIdx.x];
     const struct part part = part_of(launch, (int)blockIdx.x);
     const bool has_repetitions = block.has_repetitions != 0;
     walking.prices[t] = block.prices[t];

@@ -9,7 +9,7 @@
 #include "kernels/png/png.h"
 
 struct png_encoder {
-    struct device_buffer filtered, sums, work, ends, stream;
+    struct device_buffer filtered, sums, block_list, ends, stream;
     struct device_buffer result, data; /* page-locked */
 };
 

@@ -24,7 +24,7 @@ struct chunk {
 
     /* Once the chunks before it are known. */
     uint64_t blocks; /* before it */
-    int turn;        /* what its phases lack */
+    int phase_shift; /* what its phases lack */
     uint16_t dc[JPEG_COMPONENTS_MAX];
 };
 
@@ -88,11 +88,11 @@ static void guess_chunk(void *context, int64_t number, int thread)
         walk_chunk(builder, chunk, (size_t)number);
 }
 
-/* Add SUMS, by numbers in the MCU that are TURN too low, to the predictors. */
-static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int turn, uint16_t *dc)
+/* Add SUMS, by numbers in the MCU that are PHASE_SHIFT too low, to the predictors. */
+static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int phase_shift, uint16_t *dc)
 {
     for (int i = 0; i < layout->mcu_blocks; i++) {
-        uint16_t *to = &dc[layout->mcu_components[(i + turn) % layout->mcu_blocks]];
+        uint16_t *to = &dc[layout->mcu_components[(i + phase_shift) % layout->mcu_blocks]];
         *to = (uint16_t)(*to + sums[i]);
     }
 }
@@ -112,10 +112,10 @@ static bool join_chunks(struct index_builder *builder)
             chunk->first = (struct jpeg_cursor){.bit = at.bit, .phase = at.phase};
             walk_chunk(builder, chunk, i);
         }
-        chunk->turn = (at.phase - chunk->first.phase + blocks) % blocks;
+        chunk->phase_shift = (at.phase - chunk->first.phase + blocks) % blocks;
         chunk->blocks = at.blocks;
         memcpy(chunk->dc, dc, sizeof dc);
-        add_sums(&index->layout, chunk->last.sums, chunk->turn, dc);
+        add_sums(&index->layout, chunk->last.sums, chunk->phase_shift, dc);
         at.bit = chunk->last.bit;
         at.blocks += chunk->last.blocks;
         at.phase = (int)(at.blocks % (uint64_t)blocks);
@@ -151,7 +151,7 @@ static bool find_place(const struct index_builder *builder, uint64_t block, stru
                                  .phase = (int)(before % (uint64_t)layout->mcu_blocks)};
     uint64_t failed;
     memcpy(entry->dc, chunk->dc, sizeof entry->dc);
-    add_sums(layout, mark->sums, chunk->turn, entry->dc);
+    add_sums(layout, mark->sums, chunk->phase_shift, entry->dc);
     if (!builder->index->loops->walk(builder->index, &cursor, block - before, UINT64_MAX, builder->bits, &failed))
         return false;
     add_sums(layout, cursor.sums, 0, entry->dc);

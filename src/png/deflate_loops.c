@@ -58,14 +58,14 @@ static void set_bits(uint64_t *bits, size_t from, size_t to)
 }
 
 /* Set `starts`, the places from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. */
-static void find_runs(struct deflate_workspace *work, size_t words, unsigned least, uint64_t *runs)
+static void find_runs(struct deflate_workspace *workspace, size_t words, unsigned least, uint64_t *runs)
 {
     const unsigned rest = least - DEFLATE_LEAST; /* 0 to 4 */
-    uint64_t *starts = work->starts;
+    uint64_t *starts = workspace->starts;
     for (size_t word = 0; word < words; word++) {
         starts[word] = 0;
         for (int i = 0; i < 2; i++) {
-            uint64_t low = work->same[i][word], high = work->same[i][word + 1];
+            uint64_t low = workspace->same[i][word], high = workspace->same[i][word + 1];
             low &= low >> 1 | high << 63;
             high &= high >> 1;
             low &= low >> 2 | high << 62;
@@ -95,7 +95,7 @@ INLINE uchars mix_uchars(const uint8_t *bytes)
 }
 
 /* The marks of COUNT places from AT on, one by one. */
-static void mark_places(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t count, size_t size,
+static void mark_places(struct deflate_workspace *workspace, const uint8_t *block, size_t at, size_t count, size_t size,
                         size_t before, size_t pixel)
 {
     uint64_t same[2] = {0}, sampled = 0;
@@ -106,19 +106,19 @@ static void mark_places(struct deflate_workspace *work, const uint8_t *block, si
         same[1] = same[1] << 1 | (pixel > 1 && place >= pixel && byte[0] == *(byte - pixel));
         sampled = sampled << 1 | (at + i + DEFLATE_HASHED <= size && deflate_is_sampled(byte));
     }
-    work->same[0][at / DEFLATE_WORD] = same[0];
-    work->same[1][at / DEFLATE_WORD] = same[1];
-    work->sampled[at / DEFLATE_WORD] = sampled;
+    workspace->same[0][at / DEFLATE_WORD] = same[0];
+    workspace->same[1][at / DEFLATE_WORD] = same[1];
+    workspace->sampled[at / DEFLATE_WORD] = sampled;
 }
 
 /* Set the bit sets `same` and `sampled`. */
-static void mark(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel)
+static void mark(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel)
 {
     size_t at = 0;
     for (; at < size; at += DEFLATE_WORD) {
         if (before + at < PNG_PIXEL_MAX || at + DEFLATE_WORD + DEFLATE_HASHED > size) {
             const size_t left = size - at;
-            mark_places(work, block, at, left < DEFLATE_WORD ? left : DEFLATE_WORD, size, before, pixel);
+            mark_places(workspace, block, at, left < DEFLATE_WORD ? left : DEFLATE_WORD, size, before, pixel);
             continue;
         }
         uint64_t same[2] = {0}, sampled = 0;
@@ -129,15 +129,16 @@ static void mark(struct deflate_workspace *work, const uint8_t *block, size_t si
             same[1] |= equal_uchars(here, load_uchars(bytes - pixel)) << i;
             sampled |= equal_uchars(mix_uchars(bytes) & SAMPLE_BITS, SAMPLE_VALUE - (uchars){0}) << i;
         }
-        work->same[0][at / DEFLATE_WORD] = same[0];
-        work->same[1][at / DEFLATE_WORD] = pixel > 1 ? same[1] : 0;
-        work->sampled[at / DEFLATE_WORD] = sampled;
+        workspace->same[0][at / DEFLATE_WORD] = same[0];
+        workspace->same[1][at / DEFLATE_WORD] = pixel > 1 ? same[1] : 0;
+        workspace->sampled[at / DEFLATE_WORD] = sampled;
     }
-    work->same[0][at / DEFLATE_WORD] = work->same[1][at / DEFLATE_WORD] = work->sampled[at / DEFLATE_WORD] = 0;
+    workspace->same[0][at / DEFLATE_WORD] = workspace->same[1][at / DEFLATE_WORD] =
+        workspace->sampled[at / DEFLATE_WORD] = 0;
 }
 
 /* Set `hashed`: a quarter of all places, and all with large differences. */
-static void choose_hashed(struct deflate_workspace *work, const uint8_t *block, size_t size)
+static void choose_hashed(struct deflate_workspace *workspace, const uint8_t *block, size_t size)
 {
     for (size_t at = 0; at < size; at += DEFLATE_WORD) {
         uint64_t hashed = 0;
@@ -158,7 +159,7 @@ static void choose_hashed(struct deflate_workspace *work, const uint8_t *block, 
                           << i;
             }
         }
-        work->hashed[at / DEFLATE_WORD] = hashed;
+        workspace->hashed[at / DEFLATE_WORD] = hashed;
     }
 }
 
@@ -211,15 +212,15 @@ struct literals {
 };
 
 /* Estimate the bits of each literal, in 1/16 bit. */
-static struct literals price_literals(struct deflate_workspace *work)
+static struct literals price_literals(struct deflate_workspace *workspace)
 {
     unsigned total = 0, lowest = PRICE_MAX;
     uint64_t sum = 0;
     for (int i = 0; i < DEFLATE_LITERALS; i++)
-        total += work->uses.litlens[i];
+        total += workspace->uses.litlens[i];
     for (int i = 0; i < DEFLATE_LITERALS; i++) {
-        const unsigned uses = work->uses.litlens[i], price = deflate_price(total, uses);
-        work->prices[i] = (uint8_t)price;
+        const unsigned uses = workspace->uses.litlens[i], price = deflate_price(total, uses);
+        workspace->prices[i] = (uint8_t)price;
         sum += (uint64_t)price * uses;
         lowest = price < lowest ? price : lowest;
     }
@@ -257,16 +258,16 @@ static unsigned sum_prices(const uint8_t *prices, const uint8_t *bytes, uint64_t
 #endif
 
 /* The price of the bytes from FROM to TO without other repetitions than runs. It stops where it exceeds ENOUGH. */
-static unsigned price_bytes(const struct deflate_workspace *work, const uint8_t *block, size_t from, size_t to,
+static unsigned price_bytes(const struct deflate_workspace *workspace, const uint8_t *block, size_t from, size_t to,
                             unsigned enough)
 {
     unsigned price = 0;
     for (size_t at = from; at < to && price <= enough; at += DEFLATE_WORD) {
         const uint64_t here = to - at < DEFLATE_WORD ? ~(~0ull << (to - at)) : ~0ull;
-        const uint64_t runs = bits_from(work->runs, at);
-        const uint64_t begun = runs << 1 | (at > 0 && has(work->runs, at - 1));
+        const uint64_t runs = bits_from(workspace->runs, at);
+        const uint64_t begun = runs << 1 | (at > 0 && has(workspace->runs, at - 1));
         price += RUN_PRICE * (unsigned)__builtin_popcountll(runs & ~begun & here);
-        price += sum_prices(work->prices, block + at, here & ~runs);
+        price += sum_prices(workspace->prices, block + at, here & ~runs);
     }
     return price;
 }
@@ -289,7 +290,8 @@ static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
 
 /* Set the candidates of some chosen places: for each, the latest of them with the same hash, if it also has the same
  * bytes and is not too far. No branch depends on the bytes. */
-static void find_candidates(struct deflate_workspace *work, const uint8_t *block, size_t size, const uint64_t *chosen)
+static void find_candidates(struct deflate_workspace *workspace, const uint8_t *block, size_t size,
+                            const uint64_t *chosen)
 {
     size_t places = 0, count = 0;
     for (size_t word = 0; word * DEFLATE_WORD < size; word++) {
@@ -297,34 +299,34 @@ static void find_candidates(struct deflate_workspace *work, const uint8_t *block
         const size_t end = places + (size_t)__builtin_popcountll(left);
         for (; places < end; places += DEFLATE_PLACES_TOGETHER)
             for (size_t i = 0; i < DEFLATE_PLACES_TOGETHER; i++, left &= left - 1)
-                work->candidates[places + i].place =
+                workspace->candidates[places + i].place =
                     (uint16_t)(word * DEFLATE_WORD + (size_t)__builtin_ctzll(left | 1ull << 63));
         places = end;
     }
-    memset(work->latest, 0, sizeof work->latest);
+    memset(workspace->latest, 0, sizeof workspace->latest);
     for (size_t i = 0; i < places; i++) {
-        const size_t place = work->candidates[i].place;
+        const size_t place = workspace->candidates[i].place;
         const uint64_t here = little64(block + place);
-        uint16_t *latest = &work->latest[deflate_hash(here)];
+        uint16_t *latest = &workspace->latest[deflate_hash(here)];
         const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
-        work->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
+        workspace->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
         count += (size_t)((little64(block + from) == here) & (place - from <= DEFLATE_WINDOW) & (from != place));
         *latest = (uint16_t)(place + 1);
     }
-    work->candidate_count = count;
+    workspace->candidate_count = count;
 }
 
 /* Estimate from the samples whether repetitions save enough. */
-static bool has_repetitions(struct deflate_workspace *work, const uint8_t *block, size_t size,
+static bool has_repetitions(struct deflate_workspace *workspace, const uint8_t *block, size_t size,
                             const struct literals *literals)
 {
     uint64_t saved = 0;
-    find_candidates(work, block, size, work->sampled);
-    for (size_t i = 0; i < work->candidate_count; i++) {
-        const size_t at = work->candidates[i].place, from = work->candidates[i].from;
+    find_candidates(workspace, block, size, workspace->sampled);
+    for (size_t i = 0; i < workspace->candidate_count; i++) {
+        const size_t at = workspace->candidates[i].place, from = workspace->candidates[i].from;
         const size_t limit = size - at < SAMPLE_LENGTH ? size - at : SAMPLE_LENGTH;
         const size_t length = equal_length(block + at, block + from, limit);
-        const unsigned old = price_bytes(work, block, at, at + length, UINT32_MAX);
+        const unsigned old = price_bytes(workspace, block, at, at + length, UINT32_MAX);
         const unsigned new = deflate_repetition_price((unsigned)(at - from));
         saved += old > new ? (old - new) / length : 0;
     }
@@ -332,91 +334,91 @@ static bool has_repetitions(struct deflate_workspace *work, const uint8_t *block
 }
 
 /* Add a repetition, in parts of at most DEFLATE_LENGTH_MAX. Returns its end: a rest that is too short is left. */
-static size_t add_repetition(struct deflate_workspace *work, size_t at, size_t length, size_t distance)
+static size_t add_repetition(struct deflate_workspace *workspace, size_t at, size_t length, size_t distance)
 {
     const unsigned symbol = deflate_symbol((unsigned)distance - 1, DISTANCE_STEPS);
     const size_t start = at;
     while (length >= DEFLATE_LENGTH_MIN) {
         const size_t part = length < DEFLATE_LENGTH_MAX ? length : DEFLATE_LENGTH_MAX;
-        work->sequences[work->count++] =
-            (struct deflate_sequence){(uint16_t)(at - work->literal), (uint16_t)part, (uint16_t)distance};
-        work->uses.litlens[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)part)]++;
-        work->uses.distances[symbol]++;
-        work->literal = at += part;
+        workspace->sequences[workspace->count++] =
+            (struct deflate_sequence){(uint16_t)(at - workspace->literal), (uint16_t)part, (uint16_t)distance};
+        workspace->uses.litlens[DEFLATE_LENGTH_FIRST + deflate_length_symbol((unsigned)part)]++;
+        workspace->uses.distances[symbol]++;
+        workspace->literal = at += part;
         length -= part;
     }
-    set_bits(work->sequenced, start, at);
+    set_bits(workspace->sequenced, start, at);
     return at;
 }
 
 /* Add the run that starts at AT: the longer one, or the one of a byte. Returns its end. */
-static size_t add_run(struct deflate_workspace *work, size_t at, size_t pixel)
+static size_t add_run(struct deflate_workspace *workspace, size_t at, size_t pixel)
 {
-    const size_t bytes = count_ones(work->same[0], at), pixels = count_ones(work->same[1], at);
-    return bytes >= pixels ? add_repetition(work, at, bytes, 1) : add_repetition(work, at, pixels, pixel);
+    const size_t bytes = count_ones(workspace->same[0], at), pixels = count_ones(workspace->same[1], at);
+    return bytes >= pixels ? add_repetition(workspace, at, bytes, 1) : add_repetition(workspace, at, pixels, pixel);
 }
 
 /* Add a repetition at AT, of FROM, if it saves bits. Returns its end, or 0. */
-static size_t try_other(struct deflate_workspace *work, const uint8_t *block, size_t at, size_t from, size_t size)
+static size_t try_other(struct deflate_workspace *workspace, const uint8_t *block, size_t at, size_t from, size_t size)
 {
     const unsigned price = deflate_repetition_price((unsigned)(at - from));
     const size_t length = equal_length(block + at, block + from, size - at);
     size_t back = 0;
-    while (at - back > work->literal && from - back > 0 && block[at - back - 1] == block[from - back - 1])
+    while (at - back > workspace->literal && from - back > 0 && block[at - back - 1] == block[from - back - 1])
         back++;
-    if (price_bytes(work, block, at - back, at + length, price) <= price)
+    if (price_bytes(workspace, block, at - back, at + length, price) <= price)
         return 0;
-    return add_repetition(work, at - back, back + length, at - from);
+    return add_repetition(workspace, at - back, back + length, at - from);
 }
 
-static void find_sequences(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t pixel)
+static void find_sequences(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t pixel)
 {
     size_t at = 0, i = 0;
-    work->count = work->literal = 0;
-    for (size_t run; (run = find_next(work->starts, at, size)) < size || i < work->candidate_count;) {
+    workspace->count = workspace->literal = 0;
+    for (size_t run; (run = find_next(workspace->starts, at, size)) < size || i < workspace->candidate_count;) {
         size_t next = 0;
-        for (; next == 0 && i < work->candidate_count && work->candidates[i].place < run; i++)
-            if (work->candidates[i].place >= at)
-                next = try_other(work, block, work->candidates[i].place, work->candidates[i].from, size);
+        for (; next == 0 && i < workspace->candidate_count && workspace->candidates[i].place < run; i++)
+            if (workspace->candidates[i].place >= at)
+                next = try_other(workspace, block, workspace->candidates[i].place, workspace->candidates[i].from, size);
         if (next > 0)
             at = next;
         else if (run < size)
-            at = add_run(work, run, pixel);
+            at = add_run(workspace, run, pixel);
     }
-    work->sequences[work->count++] = (struct deflate_sequence){(uint16_t)(size - work->literal), 0, 0};
+    workspace->sequences[workspace->count++] = (struct deflate_sequence){(uint16_t)(size - workspace->literal), 0, 0};
 }
 
-static void split(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel)
+static void split(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel)
 {
     const size_t words = (size - 1) / DEFLATE_WORD + 1;
-    mark(work, block, size, before, pixel);
-    find_runs(work, words, DEFLATE_LONG_RUN, work->uncounted);
-    memset(&work->uses, 0, sizeof work->uses);
+    mark(workspace, block, size, before, pixel);
+    find_runs(workspace, words, DEFLATE_LONG_RUN, workspace->uncounted);
+    memset(&workspace->uses, 0, sizeof workspace->uses);
     for (size_t word = 0; word < words; word++)
-        work->counted[word] = ~work->uncounted[word];
-    work->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
-    count_bytes(block, words, work->counted, 1, work->uses.litlens);
-    const struct literals literals = price_literals(work);
-    find_runs(work, words, deflate_least_run(literals.lowest), work->runs);
+        workspace->counted[word] = ~workspace->uncounted[word];
+    workspace->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
+    count_bytes(block, words, workspace->counted, 1, workspace->uses.litlens);
+    const struct literals literals = price_literals(workspace);
+    find_runs(workspace, words, deflate_least_run(literals.lowest), workspace->runs);
     for (size_t word = 0; word < words; word++)
-        work->sampled[word] &= ~work->runs[word];
-    if (has_repetitions(work, block, size, &literals)) {
-        choose_hashed(work, block, size);
-        find_candidates(work, block, size, work->hashed);
+        workspace->sampled[word] &= ~workspace->runs[word];
+    if (has_repetitions(workspace, block, size, &literals)) {
+        choose_hashed(workspace, block, size);
+        find_candidates(workspace, block, size, workspace->hashed);
     } else {
-        work->candidate_count = 0;
+        workspace->candidate_count = 0;
     }
-    memset(work->sequenced, 0, words * sizeof *work->sequenced);
-    find_sequences(work, block, size, pixel);
-    work->uses.litlens[DEFLATE_END] = 1;
+    memset(workspace->sequenced, 0, words * sizeof *workspace->sequenced);
+    find_sequences(workspace, block, size, pixel);
+    workspace->uses.litlens[DEFLATE_END] = 1;
 
     /* The literals in long runs were not counted, and the bytes of repetitions were. */
     for (size_t word = 0; word < words; word++)
-        work->counted[word] = work->uncounted[word] & ~work->sequenced[word];
-    count_bytes(block, words, work->counted, 1, work->uses.litlens);
+        workspace->counted[word] = workspace->uncounted[word] & ~workspace->sequenced[word];
+    count_bytes(block, words, workspace->counted, 1, workspace->uses.litlens);
     for (size_t word = 0; word < words; word++)
-        work->counted[word] = work->sequenced[word] & ~work->uncounted[word];
-    count_bytes(block, words, work->counted, UINT32_MAX, work->uses.litlens);
+        workspace->counted[word] = workspace->sequenced[word] & ~workspace->uncounted[word];
+    count_bytes(block, words, workspace->counted, UINT32_MAX, workspace->uses.litlens);
 }
 
 /* ---- Bits ---- */
@@ -494,15 +496,15 @@ INLINE void write_together(const struct byte_codes *codes, const uint8_t *litera
 
 #endif
 
-static void write(const struct deflate_workspace *work, const uint8_t *block, struct deflate_writer *to)
+static void write(const struct deflate_workspace *workspace, const uint8_t *block, struct deflate_writer *to)
 {
-    const uint32_t *literals = work->tables.literals;
+    const uint32_t *literals = workspace->tables.literals;
     struct deflate_writer out = *to;
 #ifdef __AVX512VBMI2__
     const struct byte_codes codes = split_codes(literals);
 #endif
-    for (size_t i = 0; i < work->count; i++) {
-        const struct deflate_sequence *s = &work->sequences[i];
+    for (size_t i = 0; i < workspace->count; i++) {
+        const struct deflate_sequence *s = &workspace->sequences[i];
         size_t at = 0;
 #ifdef __AVX512VBMI2__
         for (size_t part; s->literals - at >= TOGETHER_MIN; at += part) {
@@ -526,12 +528,12 @@ static void write(const struct deflate_workspace *work, const uint8_t *block, st
             continue;
         const unsigned symbol = deflate_symbol(s->distance - 1u, DISTANCE_STEPS);
         const unsigned extra = deflate_extra(symbol, DISTANCE_STEPS);
-        deflate_put_code(&out, work->tables.lengths[s->length]);
-        deflate_put_code(&out, work->tables.distances[symbol]);
+        deflate_put_code(&out, workspace->tables.lengths[s->length]);
+        deflate_put_code(&out, workspace->tables.distances[symbol]);
         deflate_put(&out, (s->distance - 1u) & ((1u << extra) - 1), extra);
         deflate_flush(&out);
     }
-    deflate_put_code(&out, work->tables.end);
+    deflate_put_code(&out, workspace->tables.end);
     deflate_flush(&out);
     *to = out;
 }

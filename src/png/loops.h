@@ -58,10 +58,10 @@ struct deflate_workspace {
 struct png_loops {
     /* Split the SIZE bytes of a block into sequences, and count its symbols. The band has BEFORE bytes before the
      * block. */
-    void (*split)(struct deflate_workspace *work, const uint8_t *block, size_t size, size_t before, size_t pixel);
+    void (*split)(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel);
 
     /* Write the symbols of the block. */
-    void (*write)(const struct deflate_workspace *work, const uint8_t *block, struct deflate_writer *out);
+    void (*write)(const struct deflate_workspace *workspace, const uint8_t *block, struct deflate_writer *out);
 
     /* See png_filter. */
     void (*filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
