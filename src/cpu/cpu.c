@@ -52,15 +52,7 @@ static void release_program(void *prepared)
     program_free(prepared);
 }
 
-static const struct loops *const all_loops[INSTRUCTION_SETS] = {
-    [SET_PORTABLE] = &loops_portable,
-#ifdef __x86_64__
-    [SET_SSE2] = &loops_sse2,         [SET_AVX2] = &loops_avx2, [SET_AVX512] = &loops_avx512, [SET_VNNI] = &loops_vnni,
-#elif defined(__aarch64__)
-    [SET_NEON] = &loops_neon,
-    [SET_I8MM] = &loops_i8mm,
-#endif
-};
+static const struct loops *const all_loops[INSTRUCTION_SETS] = LOOPS_BY_SET(loops, avx512, vnni, i8mm);
 
 bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
 {

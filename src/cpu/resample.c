@@ -28,16 +28,7 @@ struct prepared {
     struct resample_taps columns, rows;
 };
 
-static const struct resample_loops *const all_loops[INSTRUCTION_SETS] = {
-    [SET_PORTABLE] = &resample_portable,
-#ifdef __x86_64__
-    [SET_SSE2] = &resample_sse2,         [SET_AVX2] = &resample_avx2,
-    [SET_AVX512] = &resample_avx512,     [SET_VNNI] = &resample_vnni,
-#elif defined(__aarch64__)
-    [SET_NEON] = &resample_neon,
-    [SET_I8MM] = &resample_i8mm,
-#endif
-};
+static const struct resample_loops *const all_loops[INSTRUCTION_SETS] = LOOPS_BY_SET(resample, avx512, vnni, i8mm);
 
 /* Put TAP at index AT of a row of pairs. */
 static void set_pair(struct resample_taps *taps, int32_t *row, int at, int32_t tap)

@@ -61,7 +61,7 @@ prepare_function CUDA_FUNCTION(any, prepare);
 static const struct variant table[] = {
     {
         .name = "reference",
-        .summary = "four loops, 64-bit integers: the truth for all others",
+        .summary = "four loops, exact sums: the truth for all others",
         .backend = BACKEND_CPU,
         .is_reference = true,
         .accepts = ACCEPTS_ALL,
