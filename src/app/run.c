@@ -212,7 +212,7 @@ static void on_progress(void *context, const struct batch_totals *totals)
 
 /* ---- The run ---- */
 
-/* Is this an image that nothing is reported of? */
+/* Is this a single image without a report? */
 static bool is_single(const struct options *options)
 {
     return options->pair && options->report == NULL;
