@@ -7,11 +7,16 @@
 #include "filter/filter.h"
 #include "filter/number.h"
 
+#include <stdio.h>
+
 /* The line between two grids. */
 #define GRID_SEPARATOR "---"
 
 /* Set filter->name to as much of NAME as fits. */
-void filter_set_name(struct filter *filter, const char *name);
+static inline void filter_set_name(struct filter *filter, const char *name)
+{
+    snprintf(filter->name, sizeof filter->name, "%.*s", (int)sizeof filter->name - 1, name);
+}
 
 /* ---- Taps ---- */
 

@@ -4,7 +4,6 @@
 #include "filter/filter_internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,11 +252,6 @@ bool filter_set_taps(struct filter *filter, const struct number *taps, const cha
 }
 
 /* ---- A filter as a whole ---- */
-
-void filter_set_name(struct filter *filter, const char *name)
-{
-    snprintf(filter->name, sizeof filter->name, "%.*s", (int)sizeof filter->name - 1, name);
-}
 
 /* Reverse COUNT taps. */
 static void reverse(int32_t *taps, int count)
