@@ -408,7 +408,7 @@ extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct er
     const size_t bytes = (size_t)matrix_bytes * parts * (call.row_blocks + call.column_blocks);
     uint32_t *table = (uint32_t *)calloc(1, bytes);
     if (table == NULL)
-        return error_set(error, ERROR_MEMORY, "not enough memory for the taps of %s; close other programs", f->name);
+        return error_no_memory(error, "the taps of %s", f->name);
     uint32_t *to = fill_matrices(f->row, f->width, factors.row, parts, call.row_blocks, call.lead - f->anchor_x, true,
                                  plan->sample == SAMPLE_U16, table);
     fill_matrices(f->column, f->height, factors.column, parts, call.column_blocks, 0, false, true, to);

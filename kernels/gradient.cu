@@ -292,7 +292,7 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
         (const T *)(launch.in + blockIdx.z * launch.in_plane + (int64_t)(y - 1 + ahead) * (int64_t)launch.in_row) + x;
     T *to = out_row<T>(launch, y) + x;
     int r = 0;
-    auto take_turn = [&](auto is_steady) {
+    auto take_step = [&](auto is_steady) {
         constexpr bool steady = decltype(is_steady)::value;
 #pragma unroll
         for (int k = 0; k < ahead; k++) {
@@ -336,16 +336,16 @@ static __global__ void __launch_bounds__(32 * slope_warps, slope_blocks)
         }
         r += ahead;
     };
-    take_turn(known<false>());
+    take_step(known<false>());
     if (clear) {
         from = next_row(from, ahead * launch.in_row);
 #pragma unroll 1
         while (r + ahead < rows + 2)
-            take_turn(known<true>());
+            take_step(known<true>());
     }
 #pragma unroll 1
     while (r < rows + 2)
-        take_turn(known<false>());
+        take_step(known<false>());
 }
 
 /* ---- Any grids ---- */

@@ -27,9 +27,9 @@ static constexpr int largest_square16 = 9;
 
 static __constant__ uint32_t taps[largest_square * largest_square];
 
-/* Rows in a turn of the loop: two, unless the instructions of two exceed the instruction cache. */
+/* Rows in a step of the loop: two, unless the instructions of two exceed the instruction cache. */
 template <typename Sum>
-static __host__ __device__ constexpr int turn_of(int size)
+static __host__ __device__ constexpr int step_rows_of(int size)
 {
     return size <= (sizeof(Sum) == 8 ? 7 : 9) ? 2 : 1;
 }
@@ -80,8 +80,8 @@ template <typename T, typename Sum, int SIZE, bool QUICK>
 static __global__ void __launch_bounds__(32 * strip_warps, tiled_blocks<Sum>(SIZE))
     register_tiled(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
-    using rows_ring = ring<T, SIZE / 2, turn_of<Sum>(SIZE)>;
-    constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>, turn = rows_ring::turn;
+    using rows_ring = ring<T, SIZE / 2, step_rows_of<Sum>(SIZE)>;
+    constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>, step_rows = rows_ring::step_rows;
     __shared__ __align__(16) unsigned char memory[strip_warps][rows_ring::bytes];
     const struct strip strip = find_strip(launch);
     if (strip.x >= launch.width)
@@ -106,11 +106,11 @@ static __global__ void __launch_bounds__(32 * strip_warps, tiled_blocks<Sum>(SIZ
     /* At row r of the strip's input, sum[i] belongs to output row r - i, and filter row i is over it. Near the strip's
      * ends some of these outputs do not exist. They are skipped. */
     int r = 0;
-    auto take_turn = [&](auto is_steady) {
+    auto take_step = [&](auto is_steady) {
         constexpr bool steady = decltype(is_steady)::value;
         ring.wait();
 #pragma unroll
-        for (int k = 0; k < turn; k++) {
+        for (int k = 0; k < step_rows; k++) {
             Sum v[count];
             read_window<T>(from + k * rows_ring::row_bytes, v);
             if (k == 0)
@@ -126,16 +126,16 @@ static __global__ void __launch_bounds__(32 * strip_warps, tiled_blocks<Sum>(SIZ
                     add_row<Sum, SIZE>(sum[i + 1], i > 0 ? sum[i] : first, v + lead, register_taps, i);
         }
         from = ring.following(from, begin);
-        r += turn;
+        r += step_rows;
     };
     while (r < rows + SIZE - 1)
-        if (ring.clear && r >= SIZE - 1 && r + turn <= rows) {
+        if (ring.clear && r >= SIZE - 1 && r + step_rows <= rows) {
 #pragma unroll 1
             do
-                take_turn(known<true>());
-            while (r + turn <= rows);
+                take_step(known<true>());
+            while (r + step_rows <= rows);
         } else {
-            take_turn(known<false>());
+            take_step(known<false>());
         }
 }
 

@@ -39,7 +39,7 @@
 /* First the row, then the column. */
 static __constant__ uint32_t taps[2 * FILTER_MAX];
 
-static constexpr int turn = 2; /* rows of an iteration of the loop */
+static constexpr int step_rows = 2; /* rows of an iteration of the loop */
 
 /* Blocks that the registers of a multiprocessor must hold. From 17 taps on, the sums alone fill the registers, and a
  * limit would spill them. */
@@ -73,7 +73,7 @@ template <typename T, typename Sum, int SIZE, bool QUICK>
 static __global__ void __launch_bounds__(32 * strip_warps, separable_blocks<Sum>(SIZE))
     separable(const __grid_constant__ struct launch launch, const __grid_constant__ struct level level)
 {
-    using rows_ring = ring<T, SIZE / 2, turn>;
+    using rows_ring = ring<T, SIZE / 2, step_rows>;
     constexpr int lead = lead_of(SIZE / 2), count = window_of<SIZE>;
     __shared__ __align__(16) unsigned char memory[strip_warps][rows_ring::bytes];
     const struct strip strip = find_strip(launch);
@@ -92,11 +92,11 @@ static __global__ void __launch_bounds__(32 * strip_warps, separable_blocks<Sum>
     T *to = out_row<T>(launch, strip.y) + x;
     /* At row r of the strip's input, sum[i] belongs to output row r - i, and filter row i is over it. */
     int finished = -(SIZE - 1);
-    auto take_turn = [&](auto is_clear) {
+    auto take_step = [&](auto is_clear) {
         constexpr bool clear = decltype(is_clear)::value;
         ring.wait();
 #pragma unroll
-        for (int k = 0; k < turn; k++) {
+        for (int k = 0; k < step_rows; k++) {
             Sum v[count], s[columns] = {};
             read_window<T>(from + k * rows_ring::row_bytes, v);
             if (k == 0)
@@ -116,17 +116,17 @@ static __global__ void __launch_bounds__(32 * strip_warps, separable_blocks<Sum>
                 add_column<Sum>(sum[i + 1], i > 0 ? sum[i] : first, s, i);
         }
         from = ring.following(from, begin);
-        finished += turn;
+        finished += step_rows;
     };
     if (ring.clear && strip.y >= SIZE / 2)
 #pragma unroll 1
         do
-            take_turn(known<true>());
+            take_step(known<true>());
         while (finished < rows);
     else
 #pragma unroll 1
         do
-            take_turn(known<false>());
+            take_step(known<false>());
         while (finished < rows);
 }
 

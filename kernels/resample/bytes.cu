@@ -238,8 +238,8 @@ static __device__ __forceinline__ void gather(const uint32_t blocks[group], uint
         const uint32_t first = __byte_perm(blocks[0], blocks[1], selector);
         const uint32_t second = __byte_perm(blocks[2], blocks[3], selector);
         /* Lanes 0 and 1 take blocks 0 and 1; then even lanes take the first of these. */
-        const uint32_t own = t < 2 ? first : second, other = __shfl_xor_sync(~0u, t < 2 ? second : first, 2);
-        const uint32_t a = t < 2 ? own : other, b = t < 2 ? other : own; /* of lanes t % 2 and t % 2 + 2 */
+        const uint32_t mine = t < 2 ? first : second, other = __shfl_xor_sync(~0u, t < 2 ? second : first, 2);
+        const uint32_t a = t < 2 ? mine : other, b = t < 2 ? other : mine; /* of lanes t % 2 and t % 2 + 2 */
         const bool is_odd = t % 2 != 0;
         const uint32_t kept = __byte_perm(a, b, is_odd ? 0x7632 : 0x5410);
         const uint32_t got = __shfl_xor_sync(~0u, __byte_perm(a, b, is_odd ? 0x5410 : 0x7632), 1);

@@ -75,18 +75,18 @@ static __device__ __noinline__ void load_border_row(const unsigned char *plane, 
     }
 }
 
-/* A warp's ring of SLOTS rows, which are loaded and used TURN at a time. Its rows start BEFORE samples left of the
+/* A warp's ring of SLOTS rows, which are loaded and used STEP_ROWS at a time. Its rows start BEFORE samples left of the
  * strip, so they start at a multiple of 16 bytes. */
-template <typename T, int REACH, int TURN>
+template <typename T, int REACH, int STEP_ROWS>
 struct ring {
-    static constexpr int slots = ring_slots<T>, turn = TURN;
+    static constexpr int slots = ring_slots<T>, step_rows = STEP_ROWS;
     static constexpr int unit = 16 / (int)sizeof(T); /* samples of a copy */
     static constexpr bool wide = sizeof(T) == 1;     /* wider rows are faster without */
     static constexpr int before = round_up(REACH, unit), samples = strip_width + 2 * before, copies = samples / unit;
     static constexpr int row_bytes = samples * (int)sizeof(T), bytes = slots * row_bytes;
-    static constexpr int together = copies <= 16 ? turn : 1; /* rows that one instruction copies */
-    static constexpr int lanes = 32 / together;              /* of a row */
-    static_assert(turn <= 2 && slots % turn == 0, "the rows of a turn stand in a row");
+    static constexpr int together = copies <= 16 ? step_rows : 1; /* rows that one instruction copies */
+    static constexpr int lanes = 32 / together;                   /* of a row */
+    static_assert(step_rows <= 2 && slots % step_rows == 0, "the rows of a step lie one after the other");
 
     uint32_t first;            /* the shared address of slot 0 */
     uint32_t to;               /* the same of the slot to load next */
@@ -95,7 +95,7 @@ struct ring {
     int next;                  /* the image's row to load next */
     int end;                   /* the row after the last that the strip needs */
     bool inside;               /* are all columns inside the image? */
-    bool clear;                /* the same, and all rows except those of the first turns? */
+    bool clear;                /* the same, and all rows except those of the first steps? */
 
     static __device__ __forceinline__ int lane()
     {
@@ -116,21 +116,21 @@ struct ring {
         next = y;
         end = y + rows;
         inside = x >= 0 && x + samples <= launch.width;
-        clear = inside && end + turn - 1 <= launch.height;
+        clear = inside && end + step_rows - 1 <= launch.height;
         from = launch.in + blockIdx.z * launch.in_plane +
                (int64_t)(next + (int)threadIdx.x / lanes) * (int64_t)launch.in_row +
                (x + unit * lane()) * (int)sizeof(T);
     }
 
-    /* Start the copies of the next turn's rows. CLEAR: `clear` is set and the first rows are done. A loop that knows
-     * this calls no function. Across a call, uniform registers would not keep the taps. */
+    /* Start the copies of the rows of the next step. If CLEAR, `clear` is set and the first rows are done. A loop that
+     * knows this calls no function. Across a call, uniform registers would not keep the taps. */
     template <bool CLEAR>
     __device__ __forceinline__ void load(const struct launch &launch)
     {
         if (next < end) {
-            if (CLEAR || (inside && next >= 0 && next + turn <= launch.height)) {
+            if (CLEAR || (inside && next >= 0 && next + step_rows <= launch.height)) {
 #pragma unroll
-                for (int i = 0; i < turn; i += together)
+                for (int i = 0; i < step_rows; i += together)
 #pragma unroll
                     for (int k = 0; k < copies; k += lanes)
                         if (k + lanes <= copies || lane() < copies - k)
@@ -138,32 +138,32 @@ struct ring {
                                                  from + i * launch.in_row + 16 * k);
             } else {
 #pragma unroll 1
-                for (int i = 0; i < turn; i++)
+                for (int i = 0; i < step_rows; i++)
                     load_border_row<T>(launch.in + blockIdx.z * launch.in_plane, launch.in_row, launch.width,
                                        launch.height, launch.border, next + i, x, to + i * row_bytes, row_bytes / 4);
             }
-            next += turn;
-            from += turn * launch.in_row;
-            to += turn * row_bytes;
+            next += step_rows;
+            from += step_rows * launch.in_row;
+            to += step_rows * row_bytes;
             if (to == first + bytes)
                 to = first;
         }
         copy_commit();
     }
 
-    /* Fill the ring except for one turn's rows. */
+    /* Fill the ring except for the rows of one step. */
     __device__ __forceinline__ void start(const struct launch &launch)
     {
 #pragma unroll 1
-        for (int r = 0; r < slots - turn; r += turn)
+        for (int r = 0; r < slots - step_rows; r += step_rows)
             load<false>(launch);
     }
 
-    /* Wait for the rows of the current turn. The rows of other turns may still be on their way, except those of the
-     * turn whose slots are free next. */
+    /* Wait for the rows of the current step. The rows of other steps may still be on their way, except those of the
+     * step whose slots are free next. */
     __device__ __forceinline__ void wait() const
     {
-        copy_wait<slots / turn - 2>();
+        copy_wait<slots / step_rows - 2>();
     }
 
     /* The address of the lane's window in slot 0, for a filter that starts LEAD samples into it. */
@@ -172,10 +172,10 @@ struct ring {
         return first + (before - REACH - lead + columns * (int)threadIdx.x) * (int)sizeof(T);
     }
 
-    /* The address of a window one turn later. */
+    /* The address of a window one step later. */
     __device__ __forceinline__ uint32_t following(uint32_t from, uint32_t begin) const
     {
-        const uint32_t next_from = from + turn * row_bytes;
+        const uint32_t next_from = from + step_rows * row_bytes;
         return next_from == begin + bytes ? begin : next_from;
     }
 };
