@@ -243,7 +243,8 @@ static void test_tables_change_with_the_curve(void **state)
     fill_entries(entries);
     assert_true(linear_set(linear, &gamma, 1, 8) && linear_set(linear, same, 3, 8));
     assert_true(linear->version == version && linear->count == 1);
-    assert_true(linear_set(linear, &gamma, 1, 16) && linear->version != version && linear->tables[0].from8[255] == 65535);
+    assert_true(linear_set(linear, &gamma, 1, 16) && linear->version != version &&
+                linear->tables[0].from8[255] == 65535);
     version = linear->version;
     assert_true(linear_set(linear, &gamma, 1, 8) && linear->version == version);
 
