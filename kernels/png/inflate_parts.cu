@@ -62,10 +62,10 @@ __device__ void set_code(struct inflate_code &code, uint16_t *used, uint16_t *ta
         __syncwarp();
     }
     if (lane == 0) {
-        code.first[0] = code.place[0] = 0;
+        code.first[0] = code.index[0] = 0;
         for (int length = 1, next = 0, place = 0; length <= INFLATE_CODE_MAX; length++) {
             code.first[length] = next <<= 1;
-            code.place[length] = (uint16_t)place;
+            code.index[length] = (uint16_t)place;
             next += code.count[length];
             place += code.count[length];
         }
@@ -79,7 +79,7 @@ __device__ void set_code(struct inflate_code &code, uint16_t *used, uint16_t *ta
         if (peers >> lane == 1)
             used[length] = (uint16_t)(rank + 1);
         if (length != 0)
-            code.list[code.place[length] + rank] = (uint16_t)symbol;
+            code.list[code.index[length] + rank] = (uint16_t)symbol;
         if (length != 0 && length <= bits && symbol < known) {
             const uint16_t entry = (uint16_t)(symbol << 4 | length);
             for (uint32_t i = __brev((uint32_t)(code.first[length] + rank)) >> (32 - length); i < 1u << bits;
@@ -172,7 +172,7 @@ __device__ __forceinline__ int find_symbol(const struct inflate_code &code, uint
         if (here <= *length || i >= code.count[here])
             continue;
         *length = here;
-        return code.list[code.place[here] + i];
+        return code.list[code.index[here] + i];
     }
     return -1;
 }

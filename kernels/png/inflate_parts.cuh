@@ -7,7 +7,6 @@
 
 #include "kernels/png/inflate.cuh"
 #include "kernels/png/lanes.cuh"
-#include "png/inflate_codes.h"
 #include "png/symbols.h"
 
 /* Smaller numbers, for tests, give small pictures several slices and groups. */

@@ -116,7 +116,7 @@ static int find_symbol(const struct inflate_code *code, uint64_t bits, unsigned 
         const uint32_t i = (reversed >> (16 - here)) - (uint32_t)code->first[here];
         if (i < code->count[here]) {
             *length = here;
-            return code->list[code->place[here] + i];
+            return code->list[code->index[here] + i];
         }
     }
     return -1;
@@ -150,7 +150,7 @@ static int make_code(struct inflate_code *code, const uint8_t *lengths, int coun
     for (int length = 1, first = 0; length <= INFLATE_CODE_MAX; length++) {
         unused -= code->count[length] << (INFLATE_CODE_MAX - length);
         code->first[length] = first <<= 1;
-        code->place[length] = next[length];
+        code->index[length] = next[length];
         first += code->count[length];
         next[length + 1] = (uint16_t)(next[length] + code->count[length]);
     }

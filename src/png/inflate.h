@@ -10,7 +10,7 @@
 #ifndef GPUCONV_PNG_INFLATE_H
 #define GPUCONV_PNG_INFLATE_H
 
-#include "png/inflate_codes.h"
+#include "png/symbols.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -48,7 +48,7 @@ struct slot {
     uint64_t start; /* of its first block */
     size_t count;   /* symbols, which become bytes */
     struct inflate_decoder decoder;
-    uint8_t *table;    /* TABLE bytes: what each symbol is */
+    uint8_t *table;    /* TABLE bytes: what each symbol is; the symbols are in the same memory */
     uint16_t *symbols; /* a window of markers before, and INFLATE_SPARE after them */
 };
 
@@ -69,7 +69,7 @@ struct inflate_parts {
     /* Only the thread that asks for bytes uses these three. */
     const uint8_t *bytes; /* that are next */
     size_t left;
-    uint8_t *plain; /* those that the head decodes, after a window */
+    uint8_t plain[DEFLATE_WINDOW + BYTES + INFLATE_SPARE]; /* those that the head decodes, after a window */
     struct slot slots[];
 };
 
@@ -94,24 +94,18 @@ static size_t symbols_bytes(const struct inflate_cut *cut)
 
 size_t inflate_parts_need(const struct inflate_cut *cut)
 {
-    return sizeof(struct inflate_parts) + DEFLATE_WINDOW + BYTES + INFLATE_SPARE +
-           (size_t)cut->slots * (sizeof(struct slot) + TABLE + symbols_bytes(cut));
+    return sizeof(struct inflate_parts) + (size_t)cut->slots * (sizeof(struct slot) + TABLE + symbols_bytes(cut));
 }
 
 struct inflate_parts *inflate_parts_open(const uint8_t *stream, size_t size, const struct inflate_cut *cut)
 {
     struct inflate_parts *parts = calloc(1, sizeof *parts + (size_t)cut->slots * sizeof *parts->slots);
-    uint8_t *plain = malloc(DEFLATE_WINDOW + BYTES + INFLATE_SPARE);
-    if (parts == NULL || plain == NULL) {
-        free(parts);
-        free(plain);
+    if (parts == NULL)
         return NULL;
-    }
     parts->stream = stream;
     parts->size = size;
     parts->count = (size + cut->part - 1) / cut->part;
     parts->cut = *cut;
-    parts->plain = plain;
     pthread_mutex_init(&parts->mutex, NULL);
     pthread_cond_init(&parts->changed, NULL);
     inflate_begin(&parts->head, stream, size, 0);
@@ -122,13 +116,10 @@ void inflate_parts_free(struct inflate_parts *parts)
 {
     if (parts == NULL)
         return;
-    for (int i = 0; i < parts->cut.slots; i++) {
+    for (int i = 0; i < parts->cut.slots; i++)
         free(parts->slots[i].table);
-        free(parts->slots[i].symbols);
-    }
     pthread_mutex_destroy(&parts->mutex);
     pthread_cond_destroy(&parts->changed);
-    free(parts->plain);
     free(parts);
 }
 
@@ -186,17 +177,12 @@ static void skip_part(struct inflate_parts *parts)
 
 static bool prepare_slot(struct slot *slot, const struct inflate_cut *cut)
 {
-    if (slot->symbols != NULL)
+    if (slot->table != NULL)
         return true;
-    slot->table = malloc(TABLE);
-    slot->symbols = malloc(symbols_bytes(cut));
-    if (slot->table == NULL || slot->symbols == NULL) {
-        free(slot->table);
-        free(slot->symbols);
-        slot->table = NULL;
-        slot->symbols = NULL;
+    slot->table = malloc(TABLE + symbols_bytes(cut));
+    if (slot->table == NULL)
         return false;
-    }
+    slot->symbols = (uint16_t *)(void *)(slot->table + TABLE);
     for (int i = 0; i < 256; i++)
         slot->table[i] = (uint8_t)i;
     inflate_mark(slot->symbols);
