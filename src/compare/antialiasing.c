@@ -67,15 +67,14 @@ static int64_t dot_product(const int64_t colour[3], const int64_t weights[3])
     return colour[0] * weights[0] + colour[1] * weights[1] + colour[2] * weights[2];
 }
 
-/* Is the distance of the colours of pixel number I larger than THRESHOLD millionths of the largest one? It is
- * pixelmatch's distance, in YIQ. With D from subtract_colours, the distance of the paper is
+/* The distance is pixelmatch's, in YIQ. With D from subtract_colours, the distance of the paper is
  *
  *     0.5053 y^2 + 0.299 i^2 + 0.1957 q^2, where y = dot_product(D, y_of) / 10^8 / white / (white / 255)
  *
  * and i and q likewise. pixelmatch's limit is 35215 threshold^2. Both are multiplied here by 10^4 (10^8 white white /
  * 255)^2. For 16 bits the roots are divided by 64, so that the squares fit: a component of D is below 2^32, and the sum
  * of a row of weights below 1.2 * 10^8, so y, i and q are below 2^53 and the sum is below 2^120. */
-static bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold)
+bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold)
 {
     const struct colour a = read_colour(expected, i), b = read_colour(actual, i);
     const int64_t white = white_of(expected), divisor = white == 255 ? 1 : 64;
@@ -85,13 +84,6 @@ static bool colours_differ(const struct image *expected, const struct image *act
     const int128 y = dot_product(difference, y_of) / divisor, p = dot_product(difference, i_of) / divisor,
                  q = dot_product(difference, q_of) / divisor;
     return 5053 * y * y + 2990 * p * p + 1957 * q * q > (int128)352150000 * limit * limit;
-}
-
-bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
-                     size_t i, int max)
-{
-    return (max > rules->tolerance && (rules->tolerance > 0 || rules->yiq == 0)) ||
-           (max > 0 && rules->yiq > 0 && colours_differ(expected, actual, i, rules->yiq));
 }
 
 /* ---- Antialiasing ---- */

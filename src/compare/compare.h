@@ -94,10 +94,17 @@ static inline int sample_difference(const struct image *a, const struct image *b
     return p < q ? q - p : p - q;
 }
 
+/* Is the distance of the colours of pixel number I larger than THRESHOLD millionths of the largest one? */
+bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold);
+
 /* Is pixel number I, whose samples differ by at most MAX, beyond the tolerance of RULES: in a sample, if that is set or
  * no other is, or in its colour? */
-bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected, const struct image *actual,
-                     size_t i, int max);
+static inline bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected,
+                                   const struct image *actual, size_t i, int max)
+{
+    return (max > rules->tolerance && (rules->tolerance > 0 || rules->yiq == 0)) ||
+           (max > 0 && rules->yiq > 0 && colours_differ(expected, actual, i, rules->yiq));
+}
 
 /* Copy the pixels of EXPECTED that are beyond the tolerance, and antialiased in one of the images, over those of
  * ACTUAL. *COUNT becomes their number, and *FLAGS a byte for each pixel, 1 for these. Release it with free, also after
