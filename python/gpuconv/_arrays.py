@@ -5,14 +5,17 @@ import sys
 
 import numpy
 
+from . import _library
 from ._library import View
 
 HOST, DEVICE = 0, 1  # enum gpuconv_memory
 _NATIVE = "<" if sys.byteorder == "little" else ">"
 _TYPES = {"|u1": 0, _NATIVE + "u2": 1, _NATIVE + "f4": 2}  # enum gpuconv_type
-# The places of rows, columns, channels and images in a shape.
-_AXES = {"hwc": {2: (0, 1, None, None), 3: (0, 1, 2, None), 4: (1, 2, 3, 0)},
-         "chw": {2: (0, 1, None, None), 3: (1, 2, 0, None), 4: (2, 3, 1, 0)}}
+# The places of rows, columns, channels and images in a shape. Channels of more than 4 are images, too.
+AXES = {"hwc": {2: (0, 1, None, None), 3: (0, 1, 2, None), 4: (1, 2, 3, 0)},
+         "chw": {2: (0, 1, None, None), 3: (1, 2, 0, None), 4: (2, 3, 1, 0)},
+         "nhw": {2: (0, 1, None, None), 3: (1, 2, None, 0)}}
+AXES[None] = AXES["hwc"]
 _INT_MAX = 0x7FFFFFFF
 
 
@@ -26,27 +29,40 @@ def _contiguous(shape, size):
     return strides
 
 
+def _axes_of(shape, layout, name):
+    """The places of rows, columns, channels and images in SHAPE."""
+    axes = AXES[layout].get(len(shape))
+    if axes is None:
+        raise ValueError(f"the {name} has {len(shape)} dimensions; give {'2 or 3' if layout == 'nhw' else '2 to 4'}")
+    if min(shape) < 1 or max(shape) > _INT_MAX:
+        raise ValueError(f"the {name} has the shape {tuple(shape)}; give at least 1 of everything")
+    row, column, channel, number = axes
+    if channel is None or shape[channel] <= 4:
+        return axes
+    if layout is None:  # a stack, planes, or an image of many channels: nobody can tell from the shape
+        raise ValueError(f"the {name} has the shape {tuple(shape)}, which would be {shape[channel]} channels; give "
+                         "layout='hwc' if it is, else 'chw' or 'nhw'")
+    if number is not None:
+        raise ValueError(f"the {name} has {shape[channel]} channels in the layout {layout!r}; give 1 to 4 channels, or "
+                         "one image at a time")
+    return row, column, None, channel
+
+
+def many_images(array, layout):
+    """Are these several images of more than 4 channels, which only a loop can filter?"""
+    return array.ndim == 4 and layout in ("hwc", "chw") and array.shape[AXES[layout][4][2]] > 4
+
+
 @functools.lru_cache(maxsize=1024)
 def _geometry(typestr, shape, strides, memory, layout, name):
     """All of a View but its address. NAME is for messages."""
     if typestr not in _TYPES:
-        raise TypeError(f"the {name} has samples of type {typestr}; give uint8, uint16 or float32")
-    if layout not in _AXES:
-        raise ValueError(f"there is no layout {layout!r}; give 'hwc' or 'chw'")
-    axes = _AXES[layout].get(len(shape))
-    if axes is None:
-        raise ValueError(f"the {name} has {len(shape)} dimensions; give 2 to 4")
-    if min(shape) < 1 or max(shape) > _INT_MAX:
-        raise ValueError(f"the {name} has the shape {tuple(shape)}; give at least 1 of everything")
-    row, column, channel, number = axes
-    channels = 1 if channel is None else shape[channel]
-    if channels > 4:
-        raise ValueError(f"the {name} has {channels} channels in the layout {layout!r}; give 1 to 4 channels, or "
-                         "another layout")
+        raise TypeError(f"the {name} has samples of {numpy.dtype(typestr)}; give uint8, uint16 or float32")
+    row, column, channel, number = _axes_of(shape, layout, name)
     strides = strides or _contiguous(shape, int(typestr[2:]))
-    return (shape[column], shape[row], channels, _TYPES[typestr], memory, 1 if number is None else shape[number],
-            strides[row], strides[column], 0 if channel is None else strides[channel],
-            0 if number is None else strides[number])
+    return (shape[column], shape[row], 1 if channel is None else shape[channel], _TYPES[typestr], memory,
+            1 if number is None else shape[number], strides[row], strides[column],
+            0 if channel is None else strides[channel], 0 if number is None else strides[number])
 
 
 def view_of(interface, memory, layout, name):
@@ -66,47 +82,145 @@ def _new_shape(shape, view, taps, layout):
     width, height = taps.size(view.width, view.height)
     if (width, height) == (view.width, view.height):
         return None
-    shape, (row, column, _, _) = list(shape), _AXES[layout][len(shape)]
+    shape, (row, column, _, _) = list(shape), AXES[layout][len(shape)]
     shape[row], shape[column] = height, width
     return tuple(shape)
 
 
 # ---- On the host ----
 
-def host_array(image):
-    """IMAGE as a NumPy array of the same memory."""
-    if isinstance(image, numpy.ndarray):
+def is_like(kind, image):
+    """Is IMAGE a Pillow image ("PIL.Image", "Image"), or another class of a module that may not be there?"""
+    module = sys.modules.get(kind[0])
+    return module is not None and isinstance(image, getattr(module, kind[1], ()))
+
+
+PILLOW, MASKED = ("PIL.Image", "Image"), ("numpy.ma", "MaskedArray")
+_PILLOW_MODES = "L", "LA", "RGB", "RGBA", "I;16", "I;16B", "F"
+
+
+def host_array(image, name):
+    """IMAGE as a NumPy array, of the same memory if it has any. NAME is for messages."""
+    if type(image) is numpy.ndarray:
         return image
+    if is_like(PILLOW, image) and image.mode not in _PILLOW_MODES:
+        mode = "F" if image.mode == "I" else "RGB"
+        raise TypeError(f"the {name} is a Pillow image of mode {image.mode}; give image.convert({mode!r})")
+    if is_like(MASKED, image):
+        raise TypeError(f"the {name} is a masked array, whose mask no filter sees; give image.filled(0)")
+    if isinstance(image, (str, bytes, bytearray)) or hasattr(image, "__fspath__"):
+        raise TypeError(f"the {name} is {_library.shown(image)}; give an array, or gpuconv.read(...)")
     if hasattr(image, "__dlpack__") and not hasattr(image, "__array__"):
         return numpy.from_dlpack(image)
-    return numpy.asarray(image)
-
-
-def output_array(out):
-    """OUT as a NumPy array of the same memory. Two arrays of a copy would have memory of their own."""
-    array = host_array(out)
-    again = host_array(out)
-    if array.__array_interface__["data"] != again.__array_interface__["data"]:
-        raise TypeError(f"NumPy copies a {type(out).__name__}, so the result would be lost; give an array as output")
+    try:
+        array = numpy.asarray(image)
+    except ValueError:
+        raise ValueError(f"the {name} is no grid of samples; give rows of equal length") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"the {name} is {_library.shown(image)}; give an array of uint8, uint16 or float32")
     return array
 
 
-def empty_for(array, view, taps, layout):
-    """An array like ARRAY, whose View is VIEW, for what the filter TAPS makes of it."""
-    shape = _new_shape(array.shape, view, taps, layout)
-    return numpy.empty_like(array) if shape is None else numpy.empty(shape, array.dtype)
+def _is_plain(array):
+    """Does the library take ARRAY as it is?"""
+    flags = array.flags
+    return array.dtype.str in _TYPES and flags.aligned and (
+        flags.c_contiguous or all(stride > 0 for stride, count in zip(array.strides, array.shape) if count > 1))
+
+
+def plain(array, name):
+    """ARRAY, or a copy with samples and strides that the library takes."""
+    if _is_plain(array):
+        return array
+    native, kind = array.dtype.newbyteorder("="), array.dtype
+    if native.str in _TYPES:
+        return array.astype(native, order="C")
+    if kind.kind == "b" or kind.kind == "f" and kind.itemsize <= 8:
+        with numpy.errstate(over="ignore"):
+            copy = array.astype("float32", order="C")
+        if kind.itemsize < 8 or (numpy.isinf(copy) == numpy.isinf(array)).all():
+            return copy
+        raise ValueError(f"the {name} has samples that float32 does not hold; divide them, or give "
+                         'image.astype("float32")')
+    advice = "uint8, uint16 or float32" if kind.kind not in "iuf" else \
+        'image.astype("float32"), or "uint8" or "uint16" if they are levels of 8 or 16 bits'
+    raise TypeError(f"the {name} has samples of {kind.type.__name__}; give {advice}")
+
+
+def of_type(result, kind):
+    """RESULT, of float32 or in the machine's byte order, as samples of KIND, the caller's type."""
+    if result.dtype == kind and result.dtype.str == kind.str:
+        return result
+    with numpy.errstate(over="ignore"):
+        own = result.astype(kind)
+    if kind.kind == "b" and not (own == result).all():
+        raise TypeError('the result is not True and False alone; give image.astype("float32")')
+    if kind.itemsize == 2 and kind.kind == "f" and (numpy.isinf(own) != numpy.isinf(result)).any():
+        raise TypeError('float16 does not hold the result; give image.astype("float32")')
+    return own
+
+
+def output_array(out, like):
+    """OUT as a NumPy array of the same memory, of the type of LIKE. Two arrays of a copy would have memory of their
+    own."""
+    array = host_array(out, "output")
+    if array is not out and array.__array_interface__["data"] != host_array(out, "output").__array_interface__["data"]:
+        raise TypeError(f"NumPy copies a {type(out).__name__}, so the result would be lost; give an array as output")
+    if not array.flags.writeable:
+        raise ValueError("the output is read-only; give an array that can be written")
+    if array.dtype != like.dtype:
+        raise ValueError(f"the output has samples of {array.dtype}, and the input of {like.dtype}; give an output like "
+                         "the input")
+    if any(stride == 0 for stride, count in zip(array.strides, array.shape) if count > 1):
+        raise ValueError("the output has strides of 0, so that its samples share memory; give an array of its own")
+    return array
+
+
+def filter_host(array, layout, out, taps, apply):
+    """Let APPLY(view, target) filter ARRAY by TAPS into a new array, or into OUT. Returns the array of the result."""
+    if many_images(array, layout):
+        kept = None if out is None else output_array(out, array)
+        images = [filter_host(one, layout, None, taps, apply) for one in array]
+        return store(numpy.stack(images), kept)
+    source = plain(array, "input")
+    view = view_of(source.__array_interface__, HOST, layout, "input")
+    given = None if out is None else output_array(out, array)
+    if given is not None and source.dtype == array.dtype and _is_plain(given):
+        result = given
+    else:
+        shape = _new_shape(source.shape, view, taps, layout)
+        result = numpy.empty_like(source, subok=False) if shape is None else numpy.empty(shape, source.dtype)
+    apply(view, view_of(result.__array_interface__, HOST, layout, "output"))
+    return result if result is given else store(of_type(result, array.dtype), given)
+
+
+def store(result, given):
+    """RESULT, which is copied to GIVEN unless that is None."""
+    if given is None:
+        return result
+    if given.shape != result.shape:
+        raise ValueError(f"the output has the shape {given.shape}; give an output like the input, of the shape "
+                         f"{result.shape}")
+    given[...] = result
+    return given
 
 
 def _namespace(image):
     """The module of functions for arrays like IMAGE, such as torch or jax.numpy."""
     if hasattr(image, "__array_namespace__"):
         return image.__array_namespace__()
-    return sys.modules[type(image).__module__.partition(".")[0]]
+    return sys.modules.get(type(image).__module__.partition(".")[0])
 
 
 def like_caller(array, image):
     """The NumPy array ARRAY as an array of the library that IMAGE is from."""
-    from_dlpack = None if isinstance(image, numpy.ndarray) else getattr(_namespace(image), "from_dlpack", None)
+    if isinstance(image, numpy.ndarray):
+        return array
+    if is_like(PILLOW, image):
+        result = sys.modules["PIL.Image"].fromarray(array)
+        result.info = dict(image.info)
+        return result
+    from_dlpack = getattr(_namespace(image), "from_dlpack", None)
     return array if from_dlpack is None else from_dlpack(array)
 
 

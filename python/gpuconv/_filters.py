@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import json
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -16,6 +17,7 @@ from ._context import Context, chosen_context
 from ._images import Image
 
 Array = TypeVar("Array")  # of NumPy, CuPy, PyTorch, JAX...; or an Image
+Taps = Sequence[Sequence[Any]] | Sequence[Any] | numpy.ndarray
 
 BORDERS = {"replicate": 0, "reflect": 1, "reflect101": 2, "wrap": 3, "zero": 4}  # enum gpuconv_border
 ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
@@ -23,33 +25,60 @@ ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
 
 # ---- Filters ----
 
-def _number(value):
+def _number(value, name):
     """VALUE as a filter file has it: an integer, a fraction, or a decimal without an exponent."""
-    if isinstance(value, (int, numpy.integer)):
-        return str(int(value))  # True is 1
-    if isinstance(value, Fraction):
-        return str(value)
-    return format(Decimal(repr(float(value))), "f")
-
-
-def _text_of(taps, scale, offset, anchor, absolute):
     try:
-        rows = [list(row) for row in taps]
-    except TypeError:
-        raise TypeError(f"a filter is a {type(taps).__name__}; give a name, or rows of taps") from None
-    if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+        if isinstance(value, (int, numpy.integer)):
+            return str(int(value))  # True is 1
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        decimal = value if isinstance(value, (Decimal, Fraction)) else Decimal(repr(float(value)))
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} is {_library.shown(value)}; give an integer, a Fraction or a float") from None
+    if isinstance(decimal, Fraction):
+        return str(decimal)
+    if not decimal.is_finite():
+        raise ValueError(f"{name} is {value}; give a finite number")
+    return format(decimal, "f")
+
+
+def _rows_of(taps):
+    """The rows of TAPS, each a list. A list of numbers is one row."""
+    if isinstance(taps, (bytes, bytearray, dict, set)) or not hasattr(taps, "__iter__"):
+        raise TypeError(f"the filter is {_library.shown(taps)}; give a name such as 'gaussian:2', or rows of taps")
+    try:
+        rows = [list(row) if hasattr(row, "__iter__") and not isinstance(row, (str, bytes)) else row for row in taps]
+    except TypeError:  # an array without dimensions
+        rows = []
+    rows = [rows] if rows and not any(isinstance(row, list) for row in rows) else rows
+    if not rows or not all(isinstance(row, list) and len(row) == len(rows[0]) > 0 for row in rows):
         raise ValueError("the taps are not a grid; give rows of equal length")
-    lines = [f"scale {_number(scale)}", f"offset {_number(offset)}"]
-    lines += ["abs"] if absolute else []
-    lines += [f"anchor {anchor[0]} {anchor[1]}"] if anchor is not None else []
-    return "\n".join(lines + [" ".join(map(_number, row)) for row in rows]) + "\n"
+    if len(rows) > 127 or len(rows[0]) > 127:
+        raise ValueError(f"the filter has {len(rows)} x {len(rows[0])} taps; give up to 127 x 127")
+    return rows
+
+
+def _text_of(taps, scale=1, offset=0, anchor=None, absolute=False):
+    rows = _rows_of(taps)
+    lines = [f"scale {_number(scale, 'the scale')}", f"offset {_number(offset, 'the offset')}"]
+    lines += ["abs"] if _library.flag(absolute, "absolute") else []
+    if anchor is not None:
+        try:
+            column, row = map(operator.index, anchor)
+        except (TypeError, ValueError):
+            raise TypeError(f"the anchor is {_library.shown(anchor)}; give (column, row), two integers") from None
+        if not (0 <= column < len(rows[0]) and 0 <= row < len(rows)):
+            raise ValueError(f"the anchor is ({column}, {row}); give a column and a row of the taps, counted from 0")
+        lines.append(f"anchor {column} {row}")
+    return "\n".join(lines + [" ".join(_number(tap, "a tap") for tap in row) for row in rows]) + "\n"
 
 
 class Filter:
     """A filter, which never changes and may be used by several threads.
 
     source: a name as on the command line: "sharpen", "gaussian:2.5", the path of a file, or several of these, separated
-        by commas. Or taps, row by row: integers, Fractions or floats, up to 127 x 127.
+        by commas. Or taps, row by row, or one row: integers, Fractions or floats, up to 127 x 127. Floats are read as
+        the decimals of a filter file are.
 
     Only with taps: out = clamp(round(sum of tap * in / scale + offset)). It is a correlation; see flip().
 
@@ -60,7 +89,7 @@ class Filter:
 
     Raises ValueError if there is no such filter."""
 
-    def __init__(self, source: "str | os.PathLike[str] | Sequence[Sequence[Any]] | numpy.ndarray", *, scale: int = 1,
+    def __init__(self, source: "Taps | str | os.PathLike[str]", *, scale: "float | Fraction" = 1,
                  offset: "float | Fraction" = 0, anchor: tuple[int, int] | None = None, absolute: bool = False) -> None:
         error = _library.Error()
         if isinstance(source, (str, os.PathLike)):
@@ -70,7 +99,7 @@ class Filter:
             pointer = _library.filter_find(_library.text(source, "the filter"), error)
         else:
             text = _text_of(source, scale, offset, anchor, absolute).encode()
-            name = f"{len(source)} x {len(source[0])} taps"
+            name = "of taps"
             pointer = _library.filter_parse(text, len(text), b"taps", error)
         remake = functools.partial(Filter, scale=scale, offset=offset, anchor=anchor, absolute=absolute)
         self._take(pointer, name, (remake, (source,)))
@@ -146,6 +175,16 @@ def _find(name):
     return Filter(name)
 
 
+@functools.lru_cache(maxsize=256)
+def _parse(text):
+    return Filter.parse(text, "taps")
+
+
+def _filter_of(source):
+    """The Filter of a name or of taps."""
+    return _find(source) if isinstance(source, (str, os.PathLike)) else _parse(_text_of(source))
+
+
 def filter_names() -> list[str]:
     """The names of the filters that are built in, without the parametric ones."""
     names: list[str] = []
@@ -155,12 +194,6 @@ def filter_names() -> list[str]:
 
 
 # ---- Apply ----
-
-def _value(values, key, what):
-    if key not in values:
-        raise ValueError(f"there is no {what} {key!r}; give {', '.join(map(repr, values))}")
-    return values[key]
-
 
 def _filter_on_device(image, interface, taps, options, layout, out, context):
     view = _arrays.view_of(interface, _arrays.DEVICE, layout, "input")
@@ -175,53 +208,64 @@ def _filter_on_device(image, interface, taps, options, layout, out, context):
     return result
 
 
-def filter(image: Array, filter: Filter | str, *,
+def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
            border: Literal["replicate", "reflect", "reflect101", "wrap", "zero"] = "replicate",
            alpha: Literal["premultiply", "keep", "filter"] = "premultiply", linear: bool = False,
-           layout: Literal["hwc", "chw"] = "hwc", out: Any = None, context: Context | None = None,
+           layout: Literal["hwc", "chw", "nhw"] | None = None, out: Any = None, context: Context | None = None,
            stream: int | None = None) -> Array:
     """Apply a filter to an image, or to several, and return the result: of the same shape and type, in the same kind
     of array, on the same device. Filters such as "resize:50%" change the shape.
 
-    image: an array of uint8, uint16 (in the machine's byte order) or float32 (0 is black, 1 is white): of NumPy,
-        PyTorch, JAX, or of another library with a buffer, __array__ or __dlpack__; or an Image. On a GPU, an array of
-        CuPy or PyTorch, or of another library with __cuda_array_interface__ if OUT is given. It may be a part of an
-        array, transposed or padded: it is not copied. Strides must be positive: 0 is refused, too.
-    filter: a Filter, or a name for one, such as "gaussian:2". A name is looked up once a process.
+    image: an array of uint8, uint16 or float32 (0 is black, 1 is white): of NumPy, PyTorch, JAX, or of another library
+        with a buffer, __array__ or __dlpack__; an Image; or a Pillow image of mode L, LA, RGB, RGBA, I;16 or F. On a
+        GPU, an array of CuPy or PyTorch, or of another library with __cuda_array_interface__ if OUT is given. It may be
+        a part of an array, transposed or padded: it is not copied. Host arrays with strides of 0 or below are copied.
+        float64, float16 and bool (0 and 1) are computed as float32; float16 is then rounded once, and the result for
+        bool must be 0 or 1.
+    filter: a Filter, or a name for one, such as "gaussian:2", or taps, such as numpy.ones((3, 3)) / 9. A name is looked
+        up once a process.
     border: what stands outside the image: "replicate" (aaa|abcd|ddd), "reflect" (cba|abcd|dcb), "reflect101"
         (dcb|abcd|cba), "wrap" (bcd|abcd|abc) or "zero" (000|abcd|000).
     alpha: how the last of 2 or 4 channels takes part: "premultiply" (filter alpha, and the colours multiplied by it),
         "keep" (copy it) or "filter" (filter it as any other, also for four channels without alpha).
     linear: filter in linear light. For uint8 and uint16. The curve is that of an Image's file, else sRGB.
-    layout: "hwc" for (H, W), (H, W, C) and (N, H, W, C); "chw" for (H, W), (C, H, W) and (N, C, H, W). C is 1 to 4.
-    out: the array for the result, of the image's shape (but see Filter.size) and type. It may be the image itself, unless it has N on a GPU.
+    layout: "hwc" for (H, W), (H, W, C) and (N, H, W, C); "chw" for (H, W), (C, H, W) and (N, C, H, W); "nhw" for a
+        stack (N, H, W). None is "hwc" with up to 4 channels. More than 4 are filtered as images of their own.
+    out: the array for the result, of the image's shape (but see Filter.size) and type. It may be the image itself,
+        unless it has N on a GPU.
     context: a Context; None is this thread's own.
     stream: for an image on a GPU, the address of the cudaStream_t. None is the one on which CuPy or PyTorch queue work
         at the moment; 1 is CUDA's legacy default stream.
 
     uint8 and uint16 become the bytes that the command line makes, on every machine. Floats are neither rounded nor
-    clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done. Only
-    if colours are multiplied by alpha, it waits until it knows whether the image is opaque.
+    clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done.
+    Only if colours are multiplied by alpha, it waits until it knows whether the image is opaque.
 
     Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,
     MemoryError."""
-    taps = filter
-    if not isinstance(filter, Filter):
-        if not isinstance(filter, (str, os.PathLike)):
-            raise TypeError(f"the filter is a {type(filter).__name__}; give a name, or gpuconv.Filter(taps)")
-        taps = _find(filter)
+    taps = filter if isinstance(filter, Filter) else _filter_of(filter)
     if stream is not None:
         stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
-    options = _library.Options(_value(BORDERS, border, "border"), _value(ALPHAS, alpha, "alpha"), bool(linear),
-                               stream=stream)
-    if isinstance(image, Image):
-        return image.filtered(taps, options, out, context)
-    interface = getattr(image, "__cuda_array_interface__", None)  # once: PyTorch makes it anew each time
-    if interface is not None:
-        return _filter_on_device(image, interface, taps, options, layout, out, context)
-    array = _arrays.host_array(image)
-    view = _arrays.view_of(array.__array_interface__, _arrays.HOST, layout, "input")
-    result = _arrays.empty_for(array, view, taps, layout) if out is None else _arrays.output_array(out)
-    target = _arrays.view_of_output(result.__array_interface__, _arrays.HOST, layout)
-    _library.apply(chosen_context(context), taps, view, target, options, _library.Error())
-    return _arrays.like_caller(result, image) if out is None else out
+    options = _library.Options(_library.one_of(BORDERS, border, "border"), _library.one_of(ALPHAS, alpha, "alpha"),
+                               _library.flag(linear, "linear"), stream=stream)
+    _library.one_of(_arrays.AXES, layout, "layout")
+    is_image = isinstance(image, Image)
+    if is_image:
+        if layout not in (None, "hwc"):
+            raise ValueError(f"an Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
+        options.curve_of = image._decoded._as_parameter_
+    elif type(image) is not numpy.ndarray:
+        interface = getattr(image, "__cuda_array_interface__", None)  # once: PyTorch makes it anew each time
+        if interface is not None:
+            return _filter_on_device(image, interface, taps, options, layout, out, context)
+    if stream is not None:
+        raise ValueError("a CUDA stream is for images on a GPU, and the image is on the host; leave stream out")
+    array = image.array if is_image else _arrays.host_array(image, "input")
+    if linear and array.dtype.kind not in "ui":
+        raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
+    context = chosen_context(context)
+    result = _arrays.filter_host(array, layout, out, taps, lambda view, target: _library.apply(
+        context, taps, view, target, options, _library.Error()))
+    if out is not None:
+        return out
+    return Image(result, image.format, image._decoded) if is_image else _arrays.like_caller(result, image)

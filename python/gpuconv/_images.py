@@ -6,13 +6,17 @@ import os
 import pathlib
 import secrets
 import shutil
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy
 
 from . import _arrays, _library
 from ._context import Context, chosen_context
 
+# The formats in which an option of encode() has an effect.
+_JPEG, _OPAQUE = {b"jpg", b"jpeg"}, {b"jpg", b"jpeg", b"pgm", b"ppm", b"pnm"}
+_SUFFIXES_OF = {"quality": _JPEG | {b"webp"}, "subsampling": _JPEG, "progressive": _JPEG, "lossless": {b"webp"},
+                "compression": {b"png", b"tif", b"tiff"}, "background": _OPAQUE}
 _NUMPY_TYPES = "uint8", "uint16", "float32"  # by enum gpuconv_type
 
 
@@ -50,44 +54,56 @@ class Image:
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy else array
 
-    def filtered(self, taps, options, out, context):
-        """As filter(), with a Filter and struct gpuconv_options."""
-        view = view_of(self, "input")
-        result = _arrays.empty_for(self.array, view, taps, "hwc") if out is None else _arrays.output_array(out)
-        options.curve_of = self._decoded._as_parameter_
-        _library.apply(chosen_context(context), taps, view,
-                       _arrays.view_of_output(result.__array_interface__, _arrays.HOST, "hwc"), options,
-                       _library.Error())
-        return Image(result, self.format, self._decoded) if out is None else out
-
     def __repr__(self):
         return f"<gpuconv.Image {self.format}, shape {self.array.shape}, {self.array.dtype}>"
 
 
 def view_of(image, name):
-    return _arrays.view_of(_arrays.host_array(image).__array_interface__, _arrays.HOST, "hwc", name)
+    """The View of one image. It keeps the array whose samples it has."""
+    if hasattr(image, "__cuda_array_interface__"):
+        raise TypeError(f"the {name} is on a GPU; copy it to the host")
+    array = image.array if isinstance(image, Image) else _arrays.host_array(image, name)
+    if array.ndim not in (2, 3):
+        raise ValueError(f"the {name} has {array.ndim} dimensions; give (H, W) or (H, W, C)")
+    if array.dtype.kind in "bf":
+        raise TypeError(f"the {name} has samples of {array.dtype}; give uint8 or uint16, such as "
+                        '(255 * image).round().astype("uint8")')
+    array = _arrays.plain(array, name)
+    view = _arrays.view_of(array.__array_interface__, _arrays.HOST, None, name)
+    view.array = array
+    return view
 
 
 # ---- Files ----
 
-def read(source: "str | os.PathLike[str] | bytes | bytearray | memoryview", *, bits: int = 0,
+def read(source: "str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview", *, bits: int = 0,
          keep_orientation: bool = False, max_pixels: int = 0, context: Context | None = None) -> Image:
     """Read a PNG, JPEG, PNM, WebP or TIFF, as the command line does.
 
-    source: a path, or the bytes of a file.
+    source: a path, a file that is open for reading bytes, or the bytes of a file.
     bits: of the samples, 8 or 16; 0 is as in the file.
     keep_orientation: leave the rows as they are in the file; else the image is turned upright, as EXIF says.
     max_pixels: refuse a larger image: the memory that a small file may ask for is in its head. 0 is no limit.
 
     Raises ImageError for damaged and for unsupported files, OSError, MemoryError."""
+    name = None
     if isinstance(source, (str, os.PathLike)):
-        source, name = pathlib.Path(source).read_bytes(), os.fsencode(source)
-    else:
-        name = None
-    content = numpy.frombuffer(source, numpy.uint8)
+        name = _library.text(source, "the path")
+        with open(source, "rb") as file:
+            source = file.read()
+    elif hasattr(source, "read"):
+        named = getattr(source, "name", None)  # a number, if it was opened by one
+        name, source = _library.text(named, "the path") if isinstance(named, (str, bytes)) else None, source.read()
+        if isinstance(source, str):
+            raise TypeError("the file gives text; open it by open(path, 'rb')")
+    try:
+        content = numpy.frombuffer(source, numpy.uint8)
+    except (TypeError, ValueError, BufferError):
+        raise TypeError(f"the source is {_library.shown(source)}; give a path, a file that is open for reading, or the "
+                        "bytes of a file") from None
     info = _library.FileInfo()
-    options = _library.DecodeOptions(bits=bits, keep_orientation=bool(keep_orientation), name=name,
-                                     max_pixels=max_pixels)
+    options = _library.DecodeOptions(bits=bits, name=name, max_pixels=max_pixels,
+                                     keep_orientation=_library.flag(keep_orientation, "keep_orientation"))
     decoded = _Decoded(_library.decode(chosen_context(context), content.ctypes.data, content.size, options,
                                        _library.Error()))
     _library.inspect(content.ctypes.data, content.size, info, _library.Error())
@@ -112,25 +128,44 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
     Raises ImageError if the format cannot hold the image, ValueError, TypeError, MemoryError."""
     metadata = image if metadata is None and isinstance(image, Image) else metadata
     metadata_of = None if metadata is None else _library.expect(metadata, Image, "metadata")._decoded._as_parameter_
-    array = _arrays.host_array(image)
-    options = _library.EncodeOptions(
-        format=_library.text(format, "the format"), quality=quality, subsampling=subsampling,
-        progressive=bool(progressive), compression=compression, background=background or 0,
-        has_background=background is not None, metadata_of=metadata_of, lossless=bool(lossless))
+    suffix = _library.text(format, "the format")
+    options = {"quality": quality, "subsampling": subsampling, "progressive": _library.flag(progressive, "progressive"),
+               "lossless": _library.flag(lossless, "lossless"), "compression": compression, "background": background}
+    for option, value in options.items():
+        is_given = value is not None if option == "background" else bool(value)
+        if is_given and suffix.lower() not in _SUFFIXES_OF[option]:
+            raise ValueError(f"a file of the format {format!r} has no {option}; leave {option} out")
+    options = _library.EncodeOptions(**dict(options, format=suffix, background=background or 0,
+                                            has_background=background is not None, metadata_of=metadata_of))
     content, size = ctypes.c_void_p(), ctypes.c_size_t()
-    _library.encode(chosen_context(context), view_of(array, "image"), options, content, size, _library.Error())
+    _library.encode(chosen_context(context), view_of(image, "image"), options, content, size, _library.Error())
     try:
         return ctypes.string_at(content, size.value)
     finally:
         _library.free(content)
 
 
-def write(path: "str | os.PathLike[str]", image: Any, **options: Any) -> None:
+def write(path: "str | os.PathLike[str] | BinaryIO", image: Any, format: str | None = None, **options: Any) -> None:
     """Write an image to a file, as the command line does. The suffix of the path is the format: .png, .jpg, .jpeg,
-    .pgm, .ppm, .pnm, .pam, .webp, .tif or .tiff. The other arguments are those of encode().
+    .pgm, .ppm, .pnm, .pam, .webp, .tif or .tiff. A path without one, and a file that is open for writing bytes, need
+    FORMAT. The other arguments are those of encode().
 
     Raises what encode() raises, and OSError. The file is never half-written: the new one takes its place at once."""
-    content = encode(image, pathlib.Path(path).suffix[1:] or "png", **options)
+    is_open = hasattr(path, "write")
+    if not is_open:
+        path = os.fsdecode(_library.text(path, "the path"))
+    if format is None:
+        format = "" if is_open else os.path.splitext(path)[1][1:]
+        if not format:
+            raise ValueError(f"{'an open file' if is_open else repr(path)} has no suffix that says the format; give "
+                             "format='png'")
+    content = encode(image, format, **options)
+    if is_open:
+        try:
+            path.write(content)
+        except TypeError:
+            raise TypeError("the file takes text; open it by open(path, 'wb')") from None
+        return
     target = pathlib.Path(os.path.realpath(path))  # a link stays a link
     exists = target.exists()
     if exists and not target.is_file():  # a pipe or a device
@@ -179,29 +214,35 @@ class Comparison:
         return f"<gpuconv.Comparison: {self}>"
 
 
+def _opened(image):
+    """IMAGE, which is read if it is a path."""
+    return read(image) if isinstance(image, (str, os.PathLike)) else image
+
+
 def compare(expected: Any, actual: Any, tolerance: int = 0, *, context: Context | None = None) -> Comparison:
     """Compare two images as `gpuconv --compare --strict-channels` does: RGB with opaque alpha is not RGB.
 
-    expected, actual: Images, or arrays on the host of (H, W) or (H, W, C), uint8 or uint16.
+    expected, actual: paths, Images, Pillow images, or arrays on the host of (H, W) or (H, W, C), uint8 or uint16.
     tolerance: the difference that is allowed, in levels of the samples.
 
     In a test: `assert gpuconv.compare(expected, actual)`. See also gpuconv.testing.
 
     Raises ValueError, TypeError, MemoryError."""
     difference = _library.Difference()
-    array = _arrays.host_array(expected)
-    _library.compare(chosen_context(context), view_of(array, "expected image"), view_of(actual, "actual image"),
+    expected, actual = _opened(expected), _opened(actual)
+    view = view_of(expected, "expected image")
+    _library.compare(chosen_context(context), view, view_of(actual, "actual image"),
                      _library.integer(tolerance, "the tolerance"), difference, _library.Error())
     d, differs = difference, difference.pixels > 0
-    channels = array.shape[2] if array.ndim > 2 else 1
     return Comparison(
-        bool(d.same_shape), tolerance, d.largest, tuple(d.largest_of[:channels]),
+        bool(d.same_shape), tolerance, d.largest, tuple(d.largest_of[:view.channels]),
         (d.first_x, d.first_y) if differs else None,
         (d.box_x, d.box_y, d.box_width, d.box_height) if differs else None, d.pixels, d.tolerated, d.psnr, d.ssim)
 
 
 def difference(expected: Any, actual: Any) -> numpy.ndarray:
     """A picture that shows where and how much two images of one shape differ: black where they are equal."""
+    expected, actual = _opened(expected), _opened(actual)
     pointer = _library.compare_picture(view_of(expected, "expected image"), view_of(actual, "actual image"),
                                        _library.Error())
     return numpy.asarray(_Decoded(pointer))

@@ -27,20 +27,47 @@ def expect(value, kind, name):
     return value
 
 
+def shown(value):
+    """VALUE in a message: what was given, or of what kind it is."""
+    words = repr(value) if isinstance(value, (bool, int, float, complex, str, bytes, type(None))) else ""
+    return words if 0 < len(words) < 60 else f"a {type(value).__name__}"
+
+
 def integer(value, name, kind=c_int):
     """VALUE as a KIND of ctypes, which would cut off its higher bits."""
     try:
         result = kind(operator.index(value))
     except TypeError:
-        raise TypeError(f"{name} is {value!r}; give an integer") from None
+        raise TypeError(f"{name} is {shown(value)}; give an integer") from None
     if result.value != value:
-        raise ValueError(f"{name} is {value}, and has no more than {8 * ctypes.sizeof(kind)} bits; give another number")
+        raise ValueError(f"{name} is {value}; give {'0 or more' if value < 0 else 'a smaller number'}")
     return result
+
+
+def flag(value, name):
+    """VALUE, which is True or False: "no" would be true."""
+    if value is True or value is False or type(value).__name__ in ("bool_", "bool"):  # NumPy has its own
+        return bool(value)
+    raise TypeError(f"{name} is {shown(value)}; give True or False")
+
+
+def one_of(values, key, name):
+    """The value of KEY, which is one of the keys of VALUES."""
+    try:
+        return values[key]
+    except (KeyError, TypeError):  # also of what cannot be a key
+        choice = ", ".join(map(repr, filter(None, values)))
+        raise ValueError(f"there is no {name} {shown(key)}; give {choice}") from None
 
 
 def text(value, name):
     """VALUE, a string or a path, as bytes for C, which would end it at a byte 0."""
-    content = os.fsencode(value)
+    try:
+        content = os.fsencode(value)
+    except TypeError:
+        raise TypeError(f"{name} is {shown(value)}; give a string") from None
+    except UnicodeError:
+        raise ValueError(f"{name} has a character that UTF-8 cannot store; give another one") from None
     if b"\0" in content:
         raise ValueError(f"{name} is {value!r}, with a character 0; leave it out")
     return content

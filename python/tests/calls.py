@@ -191,24 +191,25 @@ def test_errors():
             (ValueError, "there is no border 'mirror'; give 'replicate'", (image, "blur"), {"border": "mirror"}),
             (ValueError, "there is no alpha 'none'", (image, "blur"), {"alpha": "none"}),
             (ValueError, "there is no layout 'HWC'", (image, "blur"), {"layout": "HWC"}),
-            (ValueError, "the row stride of the input is -21 bytes", (image[::-1], "blur"), {}),
-            (ValueError, "the input has 7 channels in the layout 'chw'", (image.reshape(7, 6, 3), "blur"),
-             {"layout": "chw"}),
+            (ValueError, "the shape (3, 6, 7), which would be 7 channels; give layout='hwc' if it is, else 'chw' or",
+             (image.reshape(3, 6, 7), "blur"), {}),
+            (ValueError, "the output has strides of 0", (image, "blur"),
+             {"out": numpy.lib.stride_tricks.as_strided(image.copy(), image.shape, (0, 3, 1))}),
             (ValueError, "has 1 dimensions", (image[0, 0], "blur"), {}),
             (ValueError, "the input has the shape (0, 7, 3)", (image[:0], "blur"), {}),
             (ValueError, "the input has the shape (0, 6, 7, 3)", (image[None][:0], "blur"), {}),
             (ValueError, "give an output like the input", (image, "blur"), {"out": noise(6, 8, 3)}),
             (ValueError, "give an output like the input", (image, "blur"), {"out": noise(6, 7, 3, dtype="uint16")}),
+            (ValueError, "give an output like the input", (image[::-1], "blur"), {"out": noise(6, 8, 3)[::-1]}),
             (ValueError, "share memory", (image, "blur"), {"out": numpy.lib.stride_tricks.as_strided(
                 numpy.zeros(9, "uint8"), (6, 7, 3), (1, 1, 1))}),
             (ValueError, "the output is read-only", (image, "blur"),
              {"out": numpy.frombuffer(bytes(126), "uint8").reshape(6, 7, 3)}),
             (ValueError, "CUDA stream", (image, "blur"), {"stream": 1}),
             (ValueError, "linear", (image.astype("float32"), "blur"), {"linear": True}),
-            (TypeError, "samples of type <i8", (image.astype("int64"), "blur"), {}),
-            (TypeError, "samples of type |b1", (image > 3, "blur"), {}),
-            (TypeError, "samples of type >u2", (image.astype(">u2"), "blur"), {}),
-            (TypeError, "samples of type", ([[1, 2]], "blur"), {})):
+            (TypeError, 'samples of int64; give image.astype("float32")', (image.astype("int64"), "blur"), {}),
+            (TypeError, 'True and False alone; give image.astype("float32")', (image > 99, "blur"), {}),
+            (TypeError, "samples of int64", ([[1, 2]], "blur"), {})):
         expect(kind, text, gpuconv.filter, *arguments, **options)
     expect(ValueError, "65536", gpuconv.Context, threads=65536)
     with gpuconv.Context() as context:
@@ -248,9 +249,8 @@ def test_wrong_kinds():
             (TypeError, "context is a str", gpuconv.encode, (image,), {"context": "cpu"}),
             (TypeError, "context is a int", gpuconv.compare, (image, image), {"context": 0}),
             (TypeError, "metadata is a int", gpuconv.encode, (image,), {"metadata": 1}),
-            (TypeError, "the filter is a list", gpuconv.filter, (image, [[1, 2]]), {}),
-            (TypeError, "the filter is a int", gpuconv.filter, (image, 1), {}),
-            (TypeError, "a filter is a int", gpuconv.Filter, (1,), {}),
+            (TypeError, "the filter is 1; give a name", gpuconv.filter, (image, 1), {}),
+            (TypeError, "the filter is 1; give a name", gpuconv.Filter, (1,), {}),
             (TypeError, "the text is a bytes", gpuconv.Filter.parse, (b"1 2",), {}),
             (TypeError, "NumPy copies a Copies", gpuconv.filter, (image, "blur"), {"out": Copies(image)}),
             (TypeError, "NumPy copies a list", gpuconv.filter, (image, "blur"), {"out": image.tolist()}),
@@ -271,9 +271,7 @@ def test_wrong_kinds():
             (ValueError, "the stream is 18446744073709551616", gpuconv.filter, (image, "blur"), {"stream": 2**64}),
             (ValueError, "the width is 4294967301", gpuconv.Filter("blur").size, (2**32 + 5, 5), {}),
             (ValueError, "the filter is 'blur\\x00'", gpuconv.filter, (image, "blur\0"), {}),
-            (ValueError, "the format is 'png\\x00x'", gpuconv.encode, (image, "png\0x"), {}),
-            (ValueError, "the row stride of the input is 0 bytes", gpuconv.filter,
-             (numpy.broadcast_to(image[0], (6, 7, 3)), "blur"), {})):
+            (ValueError, "the format is 'png\\x00x'", gpuconv.encode, (image, "png\0x"), {})):
         expect(kind, text, function, *arguments, **options)
     assert gpuconv.filter(image, "blur", out=memoryview(image), context=opened).obj is image
     assert gpuconv.Filter("blur").size(numpy.int16(5), 6) == (5, 6)

@@ -252,7 +252,7 @@ static bool check_memory(const struct gpuconv_context *context, const struct gpu
         return error_set(error, ERROR_USAGE,
                          "a context on the CPU filters images on the host; open one with uses_gpu, or copy them");
     return in->memory == GPUCONV_DEVICE || options->stream == NULL ||
-           error_set(error, ERROR_USAGE, "images on the host are not filtered on a CUDA stream; set it to NULL");
+           error_set(error, ERROR_USAGE, "images on the host are not filtered on a CUDA stream; leave it out");
 }
 
 static bool check_options(const struct gpuconv_options *options, const struct gpuconv_view *in, struct error *error)

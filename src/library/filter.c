@@ -183,7 +183,8 @@ void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error)
 {
     if (*width < 1 || *height < 1 || *width > RESAMPLE_SIDE_MAX || *height > RESAMPLE_SIDE_MAX)
-        return error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels", *width, *height);
+        return error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels; give 1 to %d on a side", *width, *height,
+                         RESAMPLE_SIDE_MAX);
     return chain_resize(filter_chain_of(filter), width, height, error);
 }
 

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What users of NumPy, OpenCV and Pillow give: arrays of all kinds, taps, paths and open files: inputs.py ROOT."""
+import io
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from harness import need_module, run_tests  # noqa: E402
+
+need_module("numpy")
+import numpy  # noqa: E402
+
+import gpuconv  # noqa: E402
+
+try:
+    import PIL.Image
+except ImportError:
+    PIL = None
+RANDOM = numpy.random.default_rng(3)
+IMAGE = RANDOM.integers(0, 256, (24, 31, 3), "uint8")
+
+
+def expect(kind, text, function, *arguments, **options):
+    """The call raises KIND, with TEXT in its message."""
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        assert text in str(error), repr(error)
+    else:
+        raise AssertionError(f"nothing was raised; expected {kind.__name__}: {text}")
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and numpy.array_equal(a, b)
+
+
+# ---- Arrays ----
+
+def test_strides():
+    """Negative strides and those of 0 are those of the same samples in a new array, as input and as output."""
+    for dtype in ("uint8", "uint16", "float32", ">u2", "float64"):
+        image = IMAGE.astype(dtype)
+        for view in (image[:, :, ::-1], image[::-1], image[:, ::-1], numpy.fliplr(image), numpy.rot90(image),
+                     image[::-2, ::-3], numpy.broadcast_to(image[3], image.shape), image[:, :, 1][:, ::-1],
+                     numpy.broadcast_to(image[:, :1, :1], image.shape)):
+            kept = view.copy()
+            for name in ("motion:9:30", "resize:60%"):
+                expected = gpuconv.filter(numpy.ascontiguousarray(view), name)
+                assert same(gpuconv.filter(view, name), expected), (dtype, view.strides)
+                out = numpy.zeros((expected.shape[0] + 2, *expected.shape[1:]), dtype)
+                part = out[::-1][1:-1]
+                assert gpuconv.filter(view, name, out=part) is part and same(part, expected)
+                assert not out[0].any() and not out[-1].any()
+            assert same(view, kept)
+    own = IMAGE.copy()
+    gpuconv.filter(own[::-1], "blur", out=own[::-1])
+    assert same(own, gpuconv.filter(IMAGE[::-1].copy(), "blur")[::-1])
+    packed = numpy.zeros((8, 9), [("flag", "u1"), ("value", "<f4")])["value"]  # not aligned
+    assert same(gpuconv.filter(packed, "blur"), numpy.zeros((8, 9), "float32"))
+    expect(ValueError, "share memory", gpuconv.filter, IMAGE, "blur",
+           out=numpy.lib.stride_tricks.as_strided(IMAGE.copy(), IMAGE.shape, (0, 3, 1)))
+
+
+def test_types():
+    """The result has the caller's type, and the samples of the type that the library has."""
+    for dtype in (">u2", "<u2", ">f4", "<f4"):
+        image = IMAGE.astype(dtype)
+        native = image.astype(image.dtype.newbyteorder("="))
+        result = gpuconv.filter(image, "blur")
+        assert result.dtype == dtype and numpy.array_equal(result, gpuconv.filter(native, "blur"))
+    floats = gpuconv.filter(IMAGE.astype("float32") / 255, "sharpen")
+    assert same(gpuconv.filter((IMAGE.astype("float32") / 255).astype("float64"), "sharpen"), floats.astype("float64"))
+    half = (IMAGE / 255).astype("float16")
+    assert same(gpuconv.filter(half, "blur"), gpuconv.filter(half.astype("float32"), "blur").astype("float16"))
+    mask = IMAGE > 100
+    assert same(gpuconv.filter(mask, "identity"), mask)
+    assert same(gpuconv.filter(numpy.ones((9, 9), bool), [[1]]), numpy.ones((9, 9), bool))
+    expect(TypeError, 'True and False alone; give image.astype("float32")', gpuconv.filter, mask, "blur")
+    expect(TypeError, 'hold the result; give image.astype("float32")', gpuconv.filter,
+           numpy.full((9, 9), 60000, "float16"), [[2]])
+    expect(ValueError, "float32 does not hold", gpuconv.filter, numpy.full((9, 9), 1e300), "blur")
+    infinite = numpy.zeros((9, 9))
+    infinite[0, 0] = numpy.inf
+    assert gpuconv.filter(infinite, "identity")[0, 0] == numpy.inf
+    for dtype in ("int64", "int8", "int32", "uint64"):
+        expect(TypeError, f'samples of {dtype}; give image.astype("float32")', gpuconv.filter, IMAGE.astype(dtype),
+               "blur")
+    out = numpy.zeros(IMAGE.shape)
+    assert gpuconv.filter(IMAGE / 255, "blur", out=out) is out and out.any()
+
+
+def test_many_channels():
+    """Each channel of more than 4, and each image of a stack, is filtered as if it was alone."""
+    for shape in ((24, 31, 7), (24, 31, 224), (2, 24, 31, 5)):
+        cube = RANDOM.integers(0, 65536, shape, "uint16")
+        for name in ("gaussian:2", "resize:50%"):
+            result = gpuconv.filter(cube, name, layout="hwc")
+            for c in (0, shape[-1] // 2, shape[-1] - 1):
+                assert numpy.array_equal(result[..., c][0] if len(shape) == 4 else result[..., c],
+                                         gpuconv.filter(cube[0, ..., c] if len(shape) == 4 else cube[..., c], name))
+            planes = numpy.moveaxis(cube, -1, -3)
+            assert same(gpuconv.filter(planes, name, layout="chw"), numpy.moveaxis(result, -1, -3))
+            out = numpy.zeros_like(result)
+            assert gpuconv.filter(cube, name, layout="hwc", out=out) is out and same(out, result)
+    stack = RANDOM.integers(0, 256, (9, 24, 31), "uint8")
+    result = gpuconv.filter(stack, "gaussian:2", layout="nhw")
+    assert all(same(result[i], gpuconv.filter(stack[i], "gaussian:2")) for i in range(9))
+    assert same(gpuconv.filter(stack, "resize:50%", layout="nhw")[8], gpuconv.filter(stack[8], "resize:50%"))
+    assert same(gpuconv.filter(stack[:, ::-1], "blur", layout="nhw"),
+                gpuconv.filter(stack[:, ::-1].copy(), "blur", layout="nhw"))
+    for array in (stack, stack[:3], numpy.zeros((3, 24, 31), "uint8"), numpy.zeros((2, 3, 24, 31), "uint8")):
+        expect(ValueError, "would be 31 channels; give layout='hwc' if it is, else 'chw' or 'nhw'", gpuconv.filter,
+               array, "blur")
+
+
+def test_memory_map():
+    """A file that is mapped for reading is an input, and one that is mapped for writing is an output."""
+    IMAGE.tofile("raw")
+    mapped = numpy.memmap("raw", "uint8", "r", shape=IMAGE.shape)
+    expected = gpuconv.filter(IMAGE, "blur")
+    result = gpuconv.filter(mapped, "blur")
+    assert same(result, expected) and type(result) is numpy.ndarray
+    expect(ValueError, "the output is read-only", gpuconv.filter, IMAGE, "blur", out=mapped)
+    written = numpy.memmap("raw", "uint8", "r+", shape=IMAGE.shape)
+    gpuconv.filter(IMAGE, "blur", out=written)
+    written.flush()
+    assert same(numpy.fromfile("raw", "uint8").reshape(IMAGE.shape), expected)
+
+
+# ---- Taps, paths and files ----
+
+def test_taps():
+    """Taps are a filter wherever a filter is wanted, with the numbers of a filter file."""
+    pathlib.Path("mean.txt").write_text("\n".join(["0.1111111111111111 " * 3] * 3))
+    expected = gpuconv.filter(IMAGE, "./mean.txt")
+    assert same(gpuconv.filter(IMAGE, numpy.ones((3, 3)) / 9), expected)
+    assert same(gpuconv.filter(IMAGE, [[1 / 9] * 3] * 3), expected)
+    assert (gpuconv.filter(numpy.full_like(IMAGE, 77), numpy.ones((3, 3)) / 9) == 77).all()
+    row = gpuconv.filter(IMAGE, [1, 2, 1])
+    assert same(row, gpuconv.filter(IMAGE, gpuconv.Filter([[1, 2, 1]])))
+    assert same(row, gpuconv.filter(IMAGE, gpuconv.Filter([1, 2, 1])))
+    assert gpuconv.Filter([1, 2, 1]).margins == (1, 1, 0, 0)
+    assert same(row, gpuconv.filter(IMAGE, numpy.array([1, 2, 1], "float32")))
+    assert same(gpuconv.filter(IMAGE, pathlib.Path("mean.txt").resolve()), expected)
+    assert gpuconv.Filter([[1e-30, 1]]).margins == (1, 0, 0, 0)
+
+
+def test_files():
+    """Paths, pathlib's and open files, and formats that nothing says."""
+    path = pathlib.Path("a.png")
+    gpuconv.write(path, IMAGE)
+    assert gpuconv.compare(path, "a.png") and gpuconv.compare(IMAGE, path)
+    assert not gpuconv.difference("a.png", path).any()
+    with open("a.png", "rb") as file:
+        assert same(gpuconv.read(file).array, IMAGE)
+    assert same(gpuconv.read(io.BytesIO(path.read_bytes())).array, IMAGE)
+    stream = io.BytesIO()
+    gpuconv.write(stream, IMAGE, "ppm")
+    assert stream.getvalue() == gpuconv.encode(IMAGE, "ppm")
+    with open("b", "wb") as file:
+        gpuconv.write(file, IMAGE, format="png")
+    gpuconv.write("c", IMAGE, format="png")
+    assert path.read_bytes() == pathlib.Path("b").read_bytes() == pathlib.Path("c").read_bytes()
+    expect(ValueError, "'x' has no suffix that says the format; give format='png'", gpuconv.write, "x", IMAGE)
+    assert not pathlib.Path("x").exists()
+    pathlib.Path("bad.png").write_bytes(b"\x89PNG\r\n\x1a\nbad")
+    with open("bad.png", "rb") as file:
+        expect(gpuconv.ImageError, "bad.png", gpuconv.read, file)
+
+
+# ---- Pillow ----
+
+def test_pillow():
+    """The modes that hold samples give images of the same mode; the others are refused."""
+    if PIL is None:
+        print("Pillow is not installed: not tested")
+        return
+    arrays = {"L": IMAGE[..., 0], "LA": IMAGE[..., :2], "RGB": IMAGE, "RGBA": numpy.dstack([IMAGE, IMAGE[..., 0]]),
+              "I;16": 250 * IMAGE[..., 0].astype("uint16"), "F": IMAGE[..., 0].astype("float32") / 255}
+    for mode, array in arrays.items():
+        image = PIL.Image.fromarray(numpy.ascontiguousarray(array))
+        image.info["dpi"] = (300, 300)
+        assert image.mode == mode, image.mode
+        for name in ("blur", "resize:50%"):
+            result = gpuconv.filter(image, name)
+            assert isinstance(result, PIL.Image.Image) and result.mode == mode and result.info["dpi"] == (300, 300)
+            assert numpy.array_equal(numpy.asarray(result), gpuconv.filter(array, name)), mode
+        if mode != "F":
+            assert gpuconv.encode(image) == gpuconv.encode(array) and gpuconv.compare(array, image), mode
+    for mode in ("P", "CMYK", "1", "YCbCr", "HSV", "LAB", "PA", "RGBX", "I"):
+        image = PIL.Image.new(mode, (9, 9))
+        advice = f"of mode {mode}; give image.convert('{'F' if mode == 'I' else 'RGB'}')"
+        for call in (lambda: gpuconv.filter(image, "blur"), lambda: gpuconv.encode(image),
+                     lambda: gpuconv.compare(image, image)):
+            expect(TypeError, advice, call)
+
+
+run_tests(globals())

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Wrong calls, and the sentences that answer them: wrong_calls.py ROOT.
+
+Each call raises an exception of a kind that the docs name. Its message says what is wrong and, after a semicolon, what
+to do, in words of the package and not of its insides."""
+import pathlib
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from harness import need_module, run_tests  # noqa: E402
+
+need_module("numpy")
+import numpy  # noqa: E402
+
+import gpuconv  # noqa: E402
+import gpuconv.testing  # noqa: E402
+
+# What can stand where an image can, in a folder with bad.png and text.txt. A is an image.
+IMAGES = """None; 1; 1.5; 'photo.png'; b'photo'; object(); {}; {1}; print; []; [[]]; [[1, 2]]; [[1], [1, 2]]; [['a']];
+    [[None]]; a.astype('int64'); a.astype('int8'); a.astype('uint32'); a.astype('complex64'); a.astype('U5');
+        a.astype(object);
+    a.astype('datetime64[s]'); a[0, 0]; a[0, 0, 0]; a[:0]; a[None, None]; numpy.zeros((3, 20, 30), 'uint8');
+    numpy.zeros((2, 20, 30, 7), 'uint8'); numpy.ma.masked_array(a, a > 3); numpy.full((5, 5), 1e300);
+    numpy.zeros((4, 4), 'longdouble'); numpy.zeros(9, [('x', 'u1')]); pathlib.Path('photo.png')"""
+NUMBERS = "None; 'a'; 1.5; []; 2**70; -2**70; object(); numpy.zeros(3); b'1'"
+CALLS = {
+    "gpuconv.filter(?, 'blur')": IMAGES,
+    "gpuconv.encode(?)": IMAGES + "; a.astype('float32'); a > 3; a[None]",
+    "gpuconv.compare(a, ?)": "None; 1; b'x'; [[1, 2]]; object(); a.astype('int64'); a[0, 0]; 'bad.png'; 'text.txt'",
+    "gpuconv.difference(a, ?)": "None; 1; a[1:]; a[..., 0]; a.astype('uint16'); a.astype('int64')",
+    "gpuconv.filter(a, ?)": """None; 1; {}; {1}; b'blur'; object(); []; [[]]; [[1], [1, 2]]; [['a']]; [[None]];
+        ['1']; [1, [2]];
+        [[float('nan')]]; [[float('inf')]]; [[1j]]; [[10**12]]; numpy.zeros((2, 2, 2)); numpy.ones((128, 3));
+        numpy.array(3);
+        'nope'; ''; 'gaussian:x'; 'gaussian:-1'; 'blur,'; 'blur\\0'; './none.txt'; 'text.txt';
+        a.astype('U5')[..., 0]; 'resize:0x0'""",
+    "gpuconv.filter(a, 'blur', border=?)": "None; 1; []; {}; 'mirror'; b'wrap'; object()",
+    "gpuconv.filter(a, 'blur', alpha=?)": "None; 1; []; 'none'",
+    "gpuconv.filter(a, 'blur', linear=?)": "None; 1; 'no'; []",
+    "gpuconv.filter(a / 255, 'blur', linear=?)": "True",
+    "gpuconv.filter(a, 'blur', layout=?)": "1; []; 'HWC'; 'nchw'; 'chw '",
+    "gpuconv.filter(photo, 'blur', layout=?)": "'chw'; 'nhw'; []",
+    "gpuconv.filter(a[None], 'blur', layout=?)": "'nhw'",
+    "gpuconv.filter(a, 'blur', out=?)": """1; 'x'; []; [[1]]; a[1:]; a.tolist(); a.astype('uint16');
+        a.astype('int64'); object();
+        bytes(a.size); numpy.broadcast_to(a[0], a.shape);
+        numpy.frombuffer(bytes(a.size), 'uint8').reshape(a.shape)""",
+    "gpuconv.filter(a / 255, 'blur', out=?)": "a; numpy.zeros((2, 2))",
+    "gpuconv.filter(a, 'blur', context=?)": "1; 'cpu'; []; gpuconv.Context; closed",
+    "gpuconv.filter(a, 'blur', stream=?)": "1; 'a'; -1; 2**70; 1.5",
+    "gpuconv.filter(a > 100, ?)": "'blur'",
+    "gpuconv.filter(numpy.full((9, 9), 60000, 'float16'), ?)": "[[2]]",
+    "gpuconv.Filter(?)": "None; 1; b'x'; {}; object(); 'nope'; [[1, 'a']]; []",
+    "gpuconv.Filter([[1, 2]], scale=?)": "None; 'a'; 0; []; float('nan'); 1j",
+    "gpuconv.Filter([[1, 2]], offset=?)": "None; 'a'; 10**9; float('inf'); []",
+    "gpuconv.Filter([[1, 2]], anchor=?)": "1; 'a'; (1,); (1, 2, 3); (5, 5); (1.5, 0); (-1, 0); ('a', 'b')",
+    "gpuconv.Filter([[1, 2]], absolute=?)": "None; 1; 'no'",
+    "gpuconv.Filter('blur', ?)": "scale=2; offset=1; anchor=(0, 0); absolute=True",
+    "gpuconv.Filter.parse(?)": """None; 1; b'1 2'; ''; 'x y'; 'scale 0\\n1'; '1 2\\n3'; 'anchor 9 9\\n1';
+        '1', None; '1', 5""",
+    "gpuconv.Filter('blur').size(?, 5)": NUMBERS + "; 0; -1",
+    "gpuconv.Context(?)": NUMBERS + "; -1; 100000; gpu='a'; gpu=-1; gpu=1.5; gpu=2**40; gpu=999",
+    "gpuconv.read(?)": """None; 1; 1.5; []; {}; object(); b''; b'no image'; 'bad.png'; 'text.txt';
+        io.StringIO('text'); a.T; 'a\\0b'""",
+    "gpuconv.read('good.png', bits=?)": NUMBERS + "; 7; -8",
+    "gpuconv.read('good.png', keep_orientation=?)": "None; 1; 'no'",
+    "gpuconv.read('good.png', max_pixels=?)": NUMBERS + "; -1; 10",
+    "gpuconv.read('good.png', context=?)": "1; 'cpu'",
+    "gpuconv.encode(a, ?)": """None; 1; ''; 'gif'; '.png'; 'png\\0x'; 'png', quality=90; 'png', lossless=True;
+        'jpg', compression=3;
+        'png', subsampling=444; 'webp', progressive=True; 'png', background=0; 'jpg', progressive='no';
+        'webp', lossless=1""",
+    "gpuconv.encode(a, 'jpg', quality=?)": "'90'; 1.5; 101; -1; 2**70; []",
+    "gpuconv.encode(a, 'jpg', subsampling=?)": "'444'; 1.5; 421; -1",
+    "gpuconv.encode(a, 'png', compression=?)": "'9'; 1.5; 10; -2",
+    "gpuconv.encode(a, 'jpg', background=?)": "'white'; -1; 2**24; 2**70; (1, 2, 3)",
+    "gpuconv.encode(a, metadata=?)": "1; a; 'good.png'; b''",
+    "gpuconv.encode(a, context=?)": "1; closed",
+    "gpuconv.write(?, a)": "None; 1; 'x'; ''; 'a.gif'; b'\\0.png'; object(); io.BytesIO()",
+    "gpuconv.write('a.png', ?)": "None; a, 'gif'; a, 5; a.astype('int64'); 'good.png'",
+    "gpuconv.write(io.StringIO(), a, ?)": "'png'",
+    "gpuconv.compare(a, a, ?)": NUMBERS + "; -1",
+    "gpuconv.compare(a, a, context=?)": "1; closed",
+    "gpuconv.testing.assert_images_equal(?, a)": "None; 1; [[1, 2]]; 'bad.png'",
+    "gpuconv.testing.assert_images_equal(a, a, ?)": "None; -1; '1'",
+}
+
+# Words of Python, NumPy, ctypes and C. Some of their exceptions would be of the right kinds.
+INSIDES = re.compile(
+    r"unhashable|argument \d|ArgumentError|NULL|<U|\[\('|enum |object (is|has)|must be|expected str|not supported|"
+    r"subscriptable|unpack|attribute|iterable|codec can't|convert|__|positional|keyword|set to 0|uses_gpu|<.* at 0x|"
+    r"dtype\(|invalid literal|bytes-like|reserved|ctypes", re.I)
+ALLOWED = re.compile(r"convert floats to linear light|image\.convert\(")
+# What to do, or a reason that says it.
+ADVICE = re.compile(r"; |expected|, for example|asked for|is not a|fit in 32 bits|No such file|without CUDA|no driver")
+
+
+def split(text):
+    """The values of TEXT, which semicolons part."""
+    return [value.strip() for value in text.split(";")]
+
+
+def test_wrong_calls():
+    import io  # noqa: F401
+    a = numpy.random.default_rng(1).integers(0, 256, (20, 30, 3), "uint8")
+    pathlib.Path("bad.png").write_bytes(b"\x89PNG\r\n\x1a\nbad")
+    pathlib.Path("text.txt").write_text("words, not taps")
+    gpuconv.write("good.png", a)
+    photo = gpuconv.read("good.png")
+    closed = gpuconv.Context()
+    closed.close()
+    names = dict(globals(), a=a, photo=photo, closed=closed, io=io)
+    faults, count = [], 0
+    for call, values in CALLS.items():
+        for value in split(values):
+            text = call.replace("?", value)
+            count += 1
+            try:
+                eval(text, names)
+            except (ValueError, TypeError, gpuconv.GpuError) as error:
+                said = str(error)
+                bad = INSIDES.search(ALLOWED.sub("", said))
+                if bad or not 15 < len(said) < 400 or "\n" in said or not ADVICE.search(said):
+                    faults.append(f"{text}: {type(error).__name__}: {said}")
+                elif "-v" in sys.argv:
+                    print(f"{text}: {type(error).__name__}: {said}")
+            except BaseException as error:
+                faults.append(f"{text}: {type(error).__name__}: {error}")
+            else:
+                faults.append(f"{text}: nothing was raised")
+    assert not faults, f"{len(faults)} of {count} wrong calls:\n" + "\n".join(faults)
+    assert count >= 200, count
+    print(f"{count} wrong calls")
+
+
+run_tests(globals())
