@@ -8,10 +8,10 @@
 The manual is docs/python.md."""
 from . import _library
 from ._context import Context, gpus
-from ._errors import GpuError, ImageError
+from ._errors import GpuError, ImageError, ImageWarning
 from ._filters import Filter, filter, filter_names
 from ._images import Comparison, Image, compare, difference, encode, read, write
 
-__all__ = ["Comparison", "Context", "Filter", "GpuError", "Image", "ImageError", "compare", "difference", "encode",
-           "filter", "filter_names", "gpus", "read", "write"]
+__all__ = ["Comparison", "Context", "Filter", "GpuError", "Image", "ImageError", "ImageWarning", "compare",
+           "difference", "encode", "filter", "filter_names", "gpus", "read", "write"]
 __version__ = _library.version().decode()

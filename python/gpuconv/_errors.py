@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The exceptions of this package, beside ValueError, TypeError, MemoryError and OSError."""
+"""The exceptions and the warning of this package, beside ValueError, TypeError, MemoryError and OSError."""
 
 
 class ImageError(ValueError):
@@ -8,3 +8,7 @@ class ImageError(ValueError):
 
 class GpuError(RuntimeError):
     """There is no GPU that can be used, or it has failed."""
+
+
+class ImageWarning(UserWarning):
+    """A file or a filter may not be what it seems: what the command line warns of."""

@@ -58,9 +58,10 @@ def _rows_of(taps):
     return rows
 
 
-def _text_of(taps, scale=1, offset=0, anchor=None, absolute=False):
+def _text_of(taps, scale=None, offset=0, anchor=None, absolute=False):
     rows = _rows_of(taps)
-    lines = [f"scale {_number(scale, 'the scale')}", f"offset {_number(offset, 'the offset')}"]
+    lines = [f"offset {_number(offset, 'the offset')}"]
+    lines += [f"scale {_number(scale, 'the scale')}"] if scale is not None else []
     lines += ["abs"] if _library.flag(absolute, "absolute") else []
     if anchor is not None:
         try:
@@ -82,18 +83,20 @@ class Filter:
 
     Only with taps: out = clamp(round(sum of tap * in / scale + offset)). It is a correlation; see flip().
 
-    scale: the divisor, at least 1.
+    scale: the divisor. None is 1, with an ImageWarning if the taps seem to lack one.
     offset: in levels of 8 bits, also for images of 16 bits and of floats.
     anchor: (column, row) of the tap over the pixel; None is the middle.
     absolute: take the absolute value of the sum before it is divided.
 
     Raises ValueError if there is no such filter."""
 
-    def __init__(self, source: "Taps | str | os.PathLike[str]", *, scale: "float | Fraction" = 1,
-                 offset: "float | Fraction" = 0, anchor: tuple[int, int] | None = None, absolute: bool = False) -> None:
+    def __init__(self, source: "Taps | str | os.PathLike[str]", *,
+                 scale: "float | Fraction | None" = None,
+                 offset: "float | Fraction" = 0, anchor: tuple[int, int] | None = None,
+                 absolute: bool = False) -> None:
         error = _library.Error()
         if isinstance(source, (str, os.PathLike)):
-            if scale != 1 or offset != 0 or anchor is not None or absolute:
+            if scale is not None or offset != 0 or anchor is not None or absolute:
                 raise TypeError("scale, offset, anchor and absolute are for taps; a named filter has its own")
             name = os.fspath(source)
             pointer = _library.filter_find(_library.text(source, "the filter"), error)
@@ -103,6 +106,7 @@ class Filter:
             pointer = _library.filter_parse(text, len(text), b"taps", error)
         remake = functools.partial(Filter, scale=scale, offset=offset, anchor=anchor, absolute=absolute)
         self._take(pointer, name, (remake, (source,)))
+        error.warn()
 
     def _take(self, pointer, name, remake):
         self._object = _library.Object(pointer, _library.filter_close)
@@ -115,8 +119,10 @@ class Filter:
     def parse(cls, text: str, name: str = "filter") -> "Filter":
         """The filter of TEXT, the content of a filter file. NAME is for messages."""
         parsed, content = cls.__new__(cls), _library.expect(text, str, "the text").encode()
-        pointer = _library.filter_parse(content, len(content), _library.text(name, "the name"), _library.Error())
+        error = _library.Error()
+        pointer = _library.filter_parse(content, len(content), _library.text(name, "the name"), error)
         parsed._take(pointer, name, (Filter.parse, (text, name)))
+        error.warn()
         return parsed
 
     def flip(self) -> "Filter":
@@ -263,9 +269,10 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     array = image.array if is_image else _arrays.host_array(image, "input")
     if linear and array.dtype.kind not in "ui":
         raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
-    context = chosen_context(context)
+    context, error = chosen_context(context), _library.Error()
     result = _arrays.filter_host(array, layout, out, taps, lambda view, target: _library.apply(
-        context, taps, view, target, options, _library.Error()))
+        context, taps, view, target, options, error))
+    error.warn()
     if out is not None:
         return out
     return Image(result, image.format, image._decoded) if is_image else _arrays.like_caller(result, image)

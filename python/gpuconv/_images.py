@@ -2,6 +2,7 @@
 """Image files, and the comparison of images."""
 import ctypes
 import dataclasses
+import math
 import os
 import pathlib
 import secrets
@@ -10,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy
 
-from . import _arrays, _library
+from . import _arrays, _exif, _library
 from ._context import Context, chosen_context
 
 # The formats in which an option of encode() has an effect.
@@ -44,7 +45,7 @@ class Image:
     format: of the file: "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF".
 
     NumPy's functions take it as its array. filter() gives another Image with the same metadata, and write() writes
-    these."""
+    these. It can be copied and sent to another process, with its metadata."""
 
     def __init__(self, array: numpy.ndarray, format: str, decoded: _Decoded) -> None:
         """For this package: read() makes images."""
@@ -54,8 +55,54 @@ class Image:
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy else array
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the array: (H, W) or (H, W, C)."""
+        return self.array.shape
+
+    def _part(self, name):
+        size = ctypes.c_size_t()
+        pointer = _library.image_metadata(self._decoded, name, size)
+        return ctypes.string_at(pointer, size.value) if pointer else b""
+
+    @property
+    def exif(self) -> bytes:
+        """The EXIF of the file, a TIFF block, without what may show the picture; b"" if there is none."""
+        return self._part(b"exif")
+
+    @property
+    def icc(self) -> bytes:
+        """The ICC profile of the file; b"" if there is none."""
+        return self._part(b"icc")
+
+    @property
+    def exif_dict(self) -> dict[str, Any]:
+        """The tags of EXIF by their names, or as "0x9999": numbers, Fractions, strings, bytes, or tuples of these."""
+        return _exif.parse(self.exif)
+
+    def save(self, path: "str | os.PathLike[str] | BinaryIO", format: str | None = None, **options: Any) -> None:
+        """As write()."""
+        write(path, self, format, **options)
+
+    def _repr_png_(self):
+        """For notebooks: the picture, at most 1000 pixels wide and high."""
+        from ._filters import filter
+        return encode(filter(self, "resize:1000x1000") if max(self.shape[:2]) > 1000 else self)
+
+    def __reduce__(self):
+        size, error = ctypes.c_size_t(), _library.Error()
+        packed = _library.metadata_pack(self._decoded, size, error)
+        try:
+            return _restored, (self.array, self.format, ctypes.string_at(packed, size.value))
+        finally:
+            _library.free(packed)
+
     def __repr__(self):
         return f"<gpuconv.Image {self.format}, shape {self.array.shape}, {self.array.dtype}>"
+
+
+def _restored(array, format, packed):
+    return Image(array, format, _Decoded(_library.metadata_unpack(packed, len(packed), _library.Error())))
 
 
 def view_of(image, name):
@@ -101,11 +148,11 @@ def read(source: "str | os.PathLike[str] | BinaryIO | bytes | bytearray | memory
     except (TypeError, ValueError, BufferError):
         raise TypeError(f"the source is {_library.shown(source)}; give a path, a file that is open for reading, or the "
                         "bytes of a file") from None
-    info = _library.FileInfo()
+    info, error = _library.FileInfo(), _library.Error()
     options = _library.DecodeOptions(bits=bits, name=name, max_pixels=max_pixels,
                                      keep_orientation=_library.flag(keep_orientation, "keep_orientation"))
-    decoded = _Decoded(_library.decode(chosen_context(context), content.ctypes.data, content.size, options,
-                                       _library.Error()))
+    decoded = _Decoded(_library.decode(chosen_context(context), content.ctypes.data, content.size, options, error))
+    error.warn()
     _library.inspect(content.ctypes.data, content.size, info, _library.Error())
     return Image(numpy.asarray(decoded), info.format.decode(), decoded)
 
@@ -137,9 +184,10 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
             raise ValueError(f"a file of the format {format!r} has no {option}; leave {option} out")
     options = _library.EncodeOptions(**dict(options, format=suffix, background=background or 0,
                                             has_background=background is not None, metadata_of=metadata_of))
-    content, size = ctypes.c_void_p(), ctypes.c_size_t()
-    _library.encode(chosen_context(context), view_of(image, "image"), options, content, size, _library.Error())
+    content, size, error = ctypes.c_void_p(), ctypes.c_size_t(), _library.Error()
+    _library.encode(chosen_context(context), view_of(image, "image"), options, content, size, error)
     try:
+        error.warn()
         return ctypes.string_at(content, size.value)
     finally:
         _library.free(content)
@@ -186,29 +234,35 @@ def write(path: "str | os.PathLike[str] | BinaryIO", image: Any, format: str | N
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """The differences of two images. It is true if no pixel differs by more than the tolerance."""
+    """The differences of two images. It is true if they are within all that compare() was told to allow."""
 
-    same_shape: bool  # height, width, channels and type agree; else all below is 0
-    tolerance: int  # in levels of the samples, as all levels here
-    largest: int  # the largest difference of two samples
-    largest_of: tuple[int, ...]  # the same, of each channel
+    same_shape: bool  # height, width, channels (see strict_channels) and type agree; else all below is 0
+    tolerance: float  # in levels of the samples, as all levels here
+    largest: float  # the largest difference of two samples
+    largest_of: tuple[float, ...]  # the same, of each channel
     first: tuple[int, int] | None  # column and row of the first pixel that differs by more than the tolerance
     box: tuple[int, int, int, int] | None  # x, y, width, height of the smallest rectangle around all such pixels
     pixels: int  # the number of such pixels
     tolerated: int  # the number of pixels that differ by no more than the tolerance
     psnr: float  # in dB; infinite if all samples are equal
-    ssim: float  # the mean structural similarity of the luma; NaN below 11 x 11 pixels
+    ssim: float  # the mean structural similarity of the luma; NaN below 11 x 11 pixels, and for floats that differ
+    antialiased: int = 0  # the number of pixels that were ignored because they are antialiased
+    local_ssim: float = 1  # the lowest similarity of a window of 11 x 11 pixels
+    beyond: bool = False  # the images differ by more than is allowed
 
     def __bool__(self) -> bool:
-        return self.same_shape and self.pixels == 0
+        return self.same_shape and not self.beyond
 
     def __str__(self):
         if not self.same_shape:
             return "the images have other sizes, channels or types"
-        if self.pixels == 0:
+        if self.pixels == 0 and self:
             return f"no pixel differs by more than {self.tolerance}; {self.tolerated} differ by up to {self.largest}"
+        similar = "" if self.ssim == 1 else f"; PSNR {self.psnr:.2f} dB, SSIM {self.ssim:.4f}"
+        if self.first is None:
+            return f"no pixel differs by more than {self.tolerance}{similar}"
         return (f"{self.pixels} pixels differ by more than {self.tolerance}, the most by {self.largest}; the first at "
-                f"column {self.first[0]}, row {self.first[1]}")
+                f"column {self.first[0]}, row {self.first[1]}{similar}")
 
     def __repr__(self):
         return f"<gpuconv.Comparison: {self}>"
@@ -219,25 +273,86 @@ def _opened(image):
     return read(image) if isinstance(image, (str, os.PathLike)) else image
 
 
-def compare(expected: Any, actual: Any, tolerance: int = 0, *, context: Context | None = None) -> Comparison:
-    """Compare two images as `gpuconv --compare --strict-channels` does: RGB with opaque alpha is not RGB.
+def _floats_of(image, name):
+    """IMAGE as an array, if it has floats or is True and False; else None."""
+    if isinstance(image, Image) or hasattr(image, "__cuda_array_interface__"):
+        return None
+    array = _arrays.host_array(image, name)
+    return array if array.dtype.kind in "bf" and array.size > 0 else None
 
-    expected, actual: paths, Images, Pillow images, or arrays on the host of (H, W) or (H, W, C), uint8 or uint16.
-    tolerance: the difference that is allowed, in levels of the samples.
+
+def _compare_floats(a, b, tolerance):
+    if a.shape != b.shape or a.dtype.kind != b.dtype.kind or a.ndim not in (2, 3):
+        return Comparison(False, tolerance, 0, (), None, None, 0, 0, 0, 0)
+    shape = a.shape[:2] + (-1,)
+    a, b = a.astype("float64").reshape(shape), b.astype("float64").reshape(shape)
+    with numpy.errstate(invalid="ignore"):
+        differences = numpy.where(a == b, 0, numpy.abs(a - b))  # infinity is equal to itself
+    rows, columns = numpy.nonzero((~(differences <= tolerance)).any(axis=2))  # also of NaN
+    box, first = None, None
+    if rows.size > 0:
+        first = int(columns[0]), int(rows[0])
+        left, top = int(columns.min()), int(rows.min())
+        box = left, top, int(columns.max()) - left + 1, int(rows.max()) - top + 1
+    square, largest = float((differences ** 2).mean()), float(differences.max())
+    return Comparison(
+        True, tolerance, largest, tuple(map(float, differences.max(axis=(0, 1)))), first, box, rows.size,
+        int((differences != 0).any(axis=2).sum()) - rows.size,
+        float("inf") if square == 0 else 10 * math.log10(1 / square) if square < float("inf") else -float("inf"),
+        1 if largest == 0 else float("nan"), beyond=rows.size > 0)
+
+
+def compare(expected: Any, actual: Any, tolerance: float = 0, *, strict_channels: bool = True,
+            ignore_antialiasing: bool = False, ignore_transparent: bool = False, tolerance_yiq: float = 0,
+            different: int = 0, min_psnr: float = 0, min_ssim: float = 0, min_local_ssim: float = 0,
+            context: Context | None = None) -> Comparison:
+    """Compare two images as `gpuconv --compare` does, with its options.
+
+    expected, actual: paths, Images, Pillow images, or arrays on the host of (H, W) or (H, W, C), uint8, uint16 or
+        floats. NaN differs from everything.
+    tolerance: the difference that is allowed, in levels of the samples: an integer, but for floats.
+    strict_channels: opaque alpha, and grey as three equal channels, are a difference.
+
+    The others are not for floats:
+
+    ignore_antialiasing: ignore pixels that differ only because edges were smoothed in another way.
+    ignore_transparent: ignore pixels whose alpha is 0 in both images.
+    tolerance_yiq: colours may differ by so much, up to 1, as eyes see it: pixelmatch's threshold.
+    different: so many pixels may differ by more.
+    min_psnr, min_ssim, min_local_ssim: any differences are allowed that leave a PSNR in dB, or an SSIM, of so much.
+        Beside a tolerance, both count.
 
     In a test: `assert gpuconv.compare(expected, actual)`. See also gpuconv.testing.
 
-    Raises ValueError, TypeError, MemoryError."""
-    difference = _library.Difference()
+    Raises ValueError, TypeError, MemoryError, and what read() raises."""
     expected, actual = _opened(expected), _opened(actual)
-    view = view_of(expected, "expected image")
-    _library.compare(chosen_context(context), view, view_of(actual, "actual image"),
-                     _library.integer(tolerance, "the tolerance"), difference, _library.Error())
-    d, differs = difference, difference.pixels > 0
+    flags = {"strict_channels": strict_channels, "ignore_antialiasing": ignore_antialiasing,
+             "ignore_transparent": ignore_transparent}
+    numbers = {"tolerance_yiq": tolerance_yiq, "min_psnr": min_psnr, "min_ssim": min_ssim,
+               "min_local_ssim": min_local_ssim}
+    flags = {name: _library.flag(value, name) for name, value in flags.items()}
+    numbers = {name: _library.real(value, name) for name, value in numbers.items()}
+    floats = [_floats_of(expected, "expected image"), _floats_of(actual, "actual image")]
+    if floats[0] is not None and floats[1] is not None:
+        given = [name for name, value in dict(flags, **numbers, different=different).items()
+                 if value and name != "strict_channels"]
+        if given:
+            raise ValueError(f"{given[0]} is for uint8 and uint16, and these are floats; leave {given[0]} out")
+        if not _library.real(tolerance, "the tolerance") >= 0:
+            raise ValueError(f"the tolerance is {tolerance}; give 0 or more")
+        return _compare_floats(*floats, tolerance)
+    d = _library.Difference()
+    options = _library.CompareOptions(tolerance=tolerance, different=different, **flags, **numbers)
+    views = view_of(expected, "expected image"), view_of(actual, "actual image")
+    _library.compare_with(chosen_context(context), *views, options, d, _library.Error())
+    counts = [view.channels for view in views]
+    channels = (3 if max(counts) > 2 else 1) + any(count % 2 == 0 for count in counts)
+    differs = d.pixels > 0
     return Comparison(
-        bool(d.same_shape), tolerance, d.largest, tuple(d.largest_of[:view.channels]),
+        bool(d.same_shape), tolerance, d.largest, tuple(d.largest_of[:channels]),
         (d.first_x, d.first_y) if differs else None,
-        (d.box_x, d.box_y, d.box_width, d.box_height) if differs else None, d.pixels, d.tolerated, d.psnr, d.ssim)
+        (d.box_x, d.box_y, d.box_width, d.box_height) if differs else None, d.pixels, d.tolerated, d.psnr, d.ssim,
+        d.antialiased, d.local_ssim, bool(d.beyond))
 
 
 def difference(expected: Any, actual: Any) -> numpy.ndarray:

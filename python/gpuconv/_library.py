@@ -6,9 +6,11 @@ import ctypes
 import operator
 import os
 import pathlib
+import sys
+import warnings
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_uint64, c_void_p
 
-from ._errors import GpuError, ImageError
+from ._errors import GpuError, ImageError, ImageWarning
 
 
 def _load():
@@ -42,6 +44,16 @@ def integer(value, name, kind=c_int):
     if result.value != value:
         raise ValueError(f"{name} is {value}; give {'0 or more' if value < 0 else 'a smaller number'}")
     return result
+
+
+def real(value, name):
+    """VALUE, a number, as a float."""
+    if not isinstance(value, (str, bytes)):
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise TypeError(f"{name} is {shown(value)}; give a number")
 
 
 def flag(value, name):
@@ -84,11 +96,20 @@ class Settings(ctypes.Structure):
                             for name, value in values.items()})
 
 
-_INTEGERS = c_int, c_size_t, c_uint32
+_INTEGERS = c_int, c_size_t, c_uint32, c_uint64
 
 
 class Error(ctypes.Structure):
     _fields_ = [("status", c_int), ("message", c_char * 2044)]
+
+    def warn(self):
+        """Give the warnings of a call that has succeeded to the caller of this package."""
+        if self.message:
+            frame, depth = sys._getframe(1), 2
+            while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+                frame, depth = frame.f_back, depth + 1
+            for line in self.message.decode(errors="replace").split("\n"):
+                warnings.warn(line, ImageWarning, depth)
 
 
 class ContextOptions(Settings):
@@ -131,7 +152,13 @@ class Difference(ctypes.Structure):
     _fields_ = [("same_shape", c_int), ("largest", c_int), ("largest_of", c_int * 4), ("first_x", c_int),
                 ("first_y", c_int), ("box_x", c_int), ("box_y", c_int), ("box_width", c_int), ("box_height", c_int),
                 ("pixels", c_uint64), ("tolerated", c_uint64), ("psnr", c_double), ("ssim", c_double),
-                ("reserved", c_int * 8)]
+                ("antialiased", c_uint64), ("local_ssim", c_double), ("beyond", c_int), ("reserved", c_int * 3)]
+
+
+class CompareOptions(Settings):
+    _fields_ = [("tolerance", c_int), ("strict_channels", c_int), ("ignore_antialiasing", c_int),
+                ("ignore_transparent", c_int), ("tolerance_yiq", c_double), ("different", c_uint64),
+                ("min_psnr", c_double), ("min_ssim", c_double), ("min_local_ssim", c_double), ("reserved", c_int * 8)]
 
 
 # ---- Functions ----
@@ -183,7 +210,11 @@ decode = _declare("gpuconv_decode", c_void_p, c_void_p, c_void_p, c_size_t, POIN
 encode = _declare("gpuconv_encode", c_int, c_void_p, _VIEW, POINTER(EncodeOptions), POINTER(c_void_p),
                   POINTER(c_size_t), _ERROR)
 free = _declare("gpuconv_free", None, c_void_p)
-compare = _declare("gpuconv_compare", c_int, c_void_p, _VIEW, _VIEW, c_int, POINTER(Difference), _ERROR)
+image_metadata = _declare("gpuconv_image_metadata", c_void_p, c_void_p, c_char_p, POINTER(c_size_t))
+metadata_pack = _declare("gpuconv_metadata_pack", c_void_p, c_void_p, POINTER(c_size_t), _ERROR)
+metadata_unpack = _declare("gpuconv_metadata_unpack", c_void_p, c_void_p, c_size_t, _ERROR)
+compare_with = _declare("gpuconv_compare_with", c_int, c_void_p, _VIEW, _VIEW, POINTER(CompareOptions),
+                        POINTER(Difference), _ERROR)
 compare_picture = _declare("gpuconv_compare_picture", c_void_p, _VIEW, _VIEW, _ERROR)
 
 

@@ -257,7 +257,6 @@ def test_wrong_kinds():
             (TypeError, "cannot be copied", copy.copy, (opened,), {}),
             (TypeError, "cannot be copied", copy.deepcopy, (opened,), {}),
             (TypeError, "cannot be copied", pickle.dumps, (opened,), {}),
-            (TypeError, "cannot be copied", copy.deepcopy, (gpuconv.read(ROOT / "samples/cat.png"),), {}),
             (TypeError, "threads is 1.5", gpuconv.Context, (1.5,), {}),
             (ValueError, "threads is 4294967297", gpuconv.Context, (2**32 + 1,), {}),
             (ValueError, "device is 4294967296", gpuconv.Context, (), {"gpu": 2**32}),
@@ -445,6 +444,59 @@ def test_compare():
     assert numpy.array_equal(gpuconv.read("d.png"), picture)
 
 
+def test_compare_options():
+    """The options of `--compare` find what the command line finds."""
+    a = noise(30, 40, 3)
+    b = a.copy()
+    b[7, 9, 1] ^= 64
+    b[12, 4, 0] ^= 1
+    opaque = numpy.dstack([a, numpy.full((30, 40), 255, "uint8")])
+    grey = noise(30, 40)
+    edges = numpy.zeros((40, 40), "uint8")
+    edges[:, 20:] = 255
+    smooth = edges.copy()
+    smooth[10:30, 19] = 90
+    hidden = opaque.copy()
+    hidden[3, 3] = 0
+    other = hidden.copy()
+    other[3, 3, 1] = 9
+    for first, second, options in (
+            (a, b, {}), (a, b, {"tolerance": 1}), (a, b, {"different": 1}), (a, b, {"different": 2}),
+            (a, b, {"min_ssim": 0.9}), (a, b, {"min_ssim": 0.9999}), (a, b, {"min_ssim": 0.9, "tolerance": 1}),
+            (a, b, {"min_psnr": 30}), (a, b, {"min_psnr": 60}), (a, b, {"min_local_ssim": 0.9}),
+            (a, b, {"min_local_ssim": 0.5}), (a, b, {"tolerance_yiq": 0.2}), (a, b, {"tolerance_yiq": 0.01}),
+            (a, opaque, {}), (a, opaque, {"strict_channels": False}), (grey, numpy.dstack([grey] * 3), {}),
+            (grey, numpy.dstack([grey] * 3), {"strict_channels": False}), (a, hidden, {"strict_channels": False}),
+            (hidden, other, {"ignore_transparent": True}), (hidden, other, {}),
+            (edges, smooth, {}), (edges, smooth, {"ignore_antialiasing": True})):
+        gpuconv.write("a.png", first)
+        gpuconv.write("b.png", second)
+        words = [] if options.get("strict_channels") is False else ["--strict-channels"]
+        words += [word for name, value in options.items() if name != "strict_channels"
+                  for word in ["--" + name.replace("_", "-")] + ([str(value)] if value is not True else [])]
+        done = subprocess.run([PROGRAM, "--compare", "a.png", "b.png", *words], capture_output=True, text=True)
+        kept = first.copy(), second.copy()
+        found = gpuconv.compare(first, second, **options)
+        assert numpy.array_equal(first, kept[0]) and numpy.array_equal(second, kept[1])
+        assert done.returncode == (0 if found else 1), (options, done, found)
+    assert gpuconv.compare(edges, smooth, ignore_antialiasing=True).antialiased > 0
+
+
+def test_compare_floats():
+    a = noise(20, 30, 3, dtype="float32")
+    b = a.copy()
+    b[7, 9, 1] += 0.25
+    assert gpuconv.compare(a, a) and gpuconv.compare(a, b, 0.3) and gpuconv.compare(a, a.astype("float64"))
+    found = gpuconv.compare(a, b, 0.1)
+    assert not found and found.first == (9, 7) and found.box == (9, 7, 1, 1) and found.pixels == 1
+    assert abs(found.largest - 0.25) < 1e-6 and found.largest_of[0] == 0 and 30 < found.psnr < 60
+    b[7, 9, 1] = numpy.nan
+    assert not gpuconv.compare(a, b, 1e9) and not gpuconv.compare(b, b)
+    assert not gpuconv.compare(a, a[1:]).same_shape
+    assert gpuconv.compare(a > 0.5, a > 0.5) and not gpuconv.compare(a > 0.5, a > 0.4)
+    expect(TypeError, "samples of float32; give uint8 or uint16", gpuconv.compare, a, noise(20, 30, 3))
+
+
 def test_golden():
     a = noise(30, 40, 3)
     b = a.copy()
@@ -456,9 +508,18 @@ def test_golden():
     expect(AssertionError, "golden.png: 1 pixels differ", gpuconv.testing.assert_images_equal, b, "golden.png")
     assert numpy.array_equal(gpuconv.read("gpuconv-differences/golden.png"), b)
     assert gpuconv.read("gpuconv-differences/golden-difference.png").array[7, 9].any()
+    assert gpuconv.compare("golden.png", "gpuconv-differences/golden-expected.png")
+    gpuconv.testing.assert_images_equal(b, "golden.png", min_ssim=0.9)
+    page = pathlib.Path("gpuconv-differences/index.html").read_text()
+    assert page.count("<h2>golden</h2>") == 1 and page.count("<img") == 3 and "golden.png: 1 pixels differ" in page
     expect(AssertionError, "new.png does not exist; see f/new.png", gpuconv.testing.assert_images_equal, a,
            pathlib.Path("new.png"), folder="f")
     expect(AssertionError, "the images: the images have other sizes", gpuconv.testing.assert_images_equal, a, a[1:])
+    floats = a / 255
+    gpuconv.testing.assert_images_equal(floats, floats + 1e-9, 1e-6)
+    expect(AssertionError, "differ by more than 0", gpuconv.testing.assert_images_equal, floats, floats + 0.01,
+           folder="g")
+    assert numpy.array_equal(gpuconv.read("g/image-expected.png"), gpuconv.read("g/image.png")) is False
 
 
 run_tests(globals())

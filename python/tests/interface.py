@@ -40,14 +40,14 @@ def kind_of(declaration):
     if match:
         return {"struct gpuconv_view": _library.View, "size_t": ctypes.c_size_t}.get(match[1], ctypes.c_int)
     match = re.match(r"(?:const )?struct gpuconv_(context_options|filter_info|view|options|file_info|decode_options|"
-                     r"encode_options|difference|error) \*\w+", declaration)
+                     r"encode_options|compare_options|difference|error) \*\w+", declaration)
     if match:
         struct = "".join(word.capitalize() for word in match[1].split("_"))
         return ctypes.POINTER(getattr(_library, struct))
     return {"size_t *size": ctypes.POINTER(ctypes.c_size_t), "int *width": ctypes.POINTER(ctypes.c_int),
             "int *height": ctypes.POINTER(ctypes.c_int), "void **bytes": ctypes.POINTER(ctypes.c_void_p),
             "const char *": ctypes.c_char_p, "const char *name": ctypes.c_char_p, "const char *text": ctypes.c_char_p,
-            }.get(declaration, ctypes.c_void_p)
+            "const char *part": ctypes.c_char_p}.get(declaration, ctypes.c_void_p)
 
 
 def test_functions():
@@ -63,7 +63,7 @@ def test_functions():
         assert function.__name__ == match[2] and function.restype is result, (line, function.restype)
         assert list(function.argtypes) == arguments, (line, function.argtypes, arguments)
         seen += 1
-    assert seen == 21, seen
+    assert seen == 24, seen
 
 
 def test_enums():

@@ -4,6 +4,7 @@
 
 It runs in a folder with photo.jpg and photos/. A check below looks at what it leaves. Skipped (exit status 77)
 where its library is not installed, or there is no GPU that it needs."""
+import importlib.util
 import os
 import pathlib
 import re
@@ -68,22 +69,36 @@ def check_taps(left):
 
 
 def check_pytest(_left):
-    def pytest():
-        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "recipe.py"],
+    def pytest(*words):
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, "recipe.py"],
                               capture_output=True, text=True)
         return done.returncode, done.stdout
-    os.mkdir("golden")
+    pathlib.Path("conftest.py").write_text('pytest_plugins = ["gpuconv.testing"]\n')
     status, said = pytest()
     assert status == 1 and "golden/drawing.png does not exist; see gpuconv-differences/drawing.png" in said, said
-    os.rename("gpuconv-differences/drawing.png", "golden/drawing.png")
-    status, said = pytest()
+    status, said = pytest("--update-images")
     assert status == 0 and "2 passed" in said, said
+    first = pathlib.Path("golden/drawing.png").read_bytes()
+    workers = ["-n", "2"] if importlib.util.find_spec("xdist") else []
+    status, said = pytest(*workers)
+    assert status == 0 and "2 passed" in said and not os.path.exists("gpuconv-differences/index.html"), said
     golden = gpuconv.read("golden/drawing.png")
     golden.array[5, 6] ^= 128
     gpuconv.write("golden/drawing.png", golden)
-    status, said = pytest()
+    pathlib.Path("test_more.py").write_text("""import gpuconv.testing, numpy, pytest
+@pytest.mark.parametrize("name", [f"more{i}" for i in range(12)])
+def test_more(name):
+    gpuconv.testing.assert_images_equal(numpy.zeros((20, 20), "uint8"), f"{name}.png")
+""")
+    status, said = pytest(*workers, "test_more.py")
     assert status == 1 and "drawing.png: 1 pixels differ by more than 2" in said, said
     assert gpuconv.read("gpuconv-differences/drawing-difference.png").array[5, 6].any()
+    page = pathlib.Path("gpuconv-differences/index.html").read_text()
+    assert page.count("<h2>") == 13 and page.count("<img") == 12 + 3, page
+    status, said = pytest(*workers, "--update-images")
+    assert status == 0 and pathlib.Path("golden/drawing.png").read_bytes() == first, said
+    if not workers:
+        print("pytest-xdist is not installed: not tested")
 
 
 def check_torch(left):

@@ -75,6 +75,12 @@ struct difference {
     struct ssim ssim;
 };
 
+/* The fewest channels that hold A and B of them: three colours if one has them, and alpha if one has it. */
+static inline int channels_of_both(int a, int b)
+{
+    return (a >= 3 || b >= 3 ? 3 : 1) + (a % 2 == 0 || b % 2 == 0);
+}
+
 /* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal from now on. *IGNORED
  * becomes their number, and *HIDDEN the number of them that differed. The images have one shape, and the mask their
  * size. Fails if there is not enough memory. */

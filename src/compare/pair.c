@@ -312,12 +312,6 @@ static bool compare_sides(struct pair *pair, struct error *error)
     return true;
 }
 
-/* The fewest channels that hold A and B of them: three colours if one has them, and alpha if one has it. */
-static int channels_of_both(int a, int b)
-{
-    return (a >= 3 || b >= 3 ? 3 : 1) + (a % 2 == 0 || b % 2 == 0);
-}
-
 static bool compare_files(struct pair *pair, struct error *error)
 {
     struct compare_row *row = pair->row;

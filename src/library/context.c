@@ -5,7 +5,9 @@
 
 #include "base/text.h"
 #include "image/linear.h"
+#include "pipeline/steps.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +25,13 @@ enum gpuconv_status library_status(bool done, const struct error *from, struct g
         [ERROR_NO_GPU] = GPUCONV_NO_GPU,        [ERROR_GPU] = GPUCONV_NO_GPU,
         [ERROR_INTERRUPTED] = GPUCONV_BAD_DATA,
     };
-    if (done)
+    if (done) {
+        if (to != NULL) {
+            to->status = GPUCONV_OK;
+            to->message[0] = '\0';
+        }
         return GPUCONV_OK;
+    }
     if (to != NULL) {
         to->status = statuses[from->code];
         char text[ERROR_TEXT];
@@ -32,6 +39,22 @@ enum gpuconv_status library_status(bool done, const struct error *from, struct g
         text_escape(text, to->message, sizeof to->message); /* names may have any bytes */
     }
     return statuses[from->code];
+}
+
+void library_warn(struct gpuconv_error *to, const char *format, ...)
+{
+    char text[ERROR_TEXT];
+    va_list arguments;
+    if (to == NULL)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const size_t used = strlen(to->message), line = used > 0 ? 1 : 0;
+    if (used + line + 1 >= sizeof to->message)
+        return;
+    to->message[used] = '\n';
+    text_escape(text, to->message + used + line, sizeof to->message - used - line);
 }
 
 bool library_check_reserved(const int *reserved, size_t count, struct error *error)
@@ -122,8 +145,10 @@ struct application {
     struct gpuconv_context *context;
     struct recipe recipe;
     const struct gpuconv_image *curve_of;
-    bool on_device; /* the images are in the memory of the context's GPU */
-    void *stream;   /* for these */
+    unsigned *unread; /* the sources of its curve that cannot be read; its bits are those of metadata_set_linear */
+    enum curve_source *curve; /* the source that was read */
+    bool on_device;           /* the images are in the memory of the context's GPU */
+    void *stream;             /* for these */
 };
 
 /* Let the tables of linear light be those that the caller asks for. */
@@ -131,9 +156,9 @@ static bool set_linear(const struct application *application, const struct image
                        struct error *error)
 {
     const struct gpuconv_image *like = application->curve_of;
-    unsigned unread;
     if (like != NULL)
-        metadata_set_linear(&like->metadata, image->channels <= 2, image->bits, linear, &unread);
+        *application->curve =
+            metadata_set_linear(&like->metadata, image->channels <= 2, image->bits, linear, application->unread);
     else if (!linear_set(linear, &curve_srgb, 1, image->bits))
         return error_set(error, ERROR_WORK, "the curve of sRGB does not rise");
     return true;
@@ -291,7 +316,8 @@ static bool check_pair(const struct gpuconv_filter *filter, const struct gpuconv
 }
 
 static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *filter, const struct gpuconv_view *in,
-                  const struct gpuconv_view *out, const struct gpuconv_options *options, struct error *error)
+                  const struct gpuconv_view *out, const struct gpuconv_options *options, unsigned *unread,
+                  enum curve_source *curve, struct error *error)
 {
     static const enum alpha alphas[] = {
         [GPUCONV_PREMULTIPLY] = ALPHA_PREMULTIPLY, [GPUCONV_KEEP] = ALPHA_KEEP, [GPUCONV_FILTER_ALPHA] = ALPHA_FILTER};
@@ -316,6 +342,8 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
                 .choice = context->resources.shared != NULL ? CHOICE_CUDA : CHOICE_CPU,
             },
         .curve_of = options->curve_of,
+        .unread = unread,
+        .curve = curve,
         .on_device = in->memory == GPUCONV_DEVICE,
         .stream = options->stream,
     };
@@ -331,5 +359,17 @@ enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct 
                                   const struct gpuconv_options *options, struct gpuconv_error *error)
 {
     struct error reason;
-    return library_status(apply(context, filter, in, out, options, &reason), &reason, error);
+    unsigned unread = 0;
+    enum curve_source curve = CURVE_ASSUMED;
+    const bool done = apply(context, filter, in, out, options, &unread, &curve, &reason);
+    const enum gpuconv_status status = library_status(done, &reason, error);
+    for (enum curve_source other = CURVE_OF_CICP; done && unread != 0 && other < curve; other++)
+        if (unread & 1u << other)
+            library_warn(error, "the curve of %s cannot be read; linear light uses that of %s",
+                         metadata_curve_name(other), metadata_curve_name(curve));
+    const struct filter_chain *chain = filter_chain_of(filter);
+    for (size_t i = 0; done && options != NULL && options->border != GPUCONV_REPLICATE && i < chain->count; i++)
+        if (!step_table[chain->filters[i].kind].has_border)
+            library_warn(error, "%s repeats the edge of the picture, whatever the border is", chain->filters[i].name);
+    return status;
 }

@@ -35,11 +35,31 @@ static struct gpuconv_filter *find_filter(const char *name, struct error *error)
     return filter_find_all(name, filter_find, &filters, &count, error) ? make_object(filters, count, error) : NULL;
 }
 
+/* Warn of taps that do not do what their writer expects. */
+static struct gpuconv_filter *warn_of_taps(struct gpuconv_filter *filter, const struct error *reason,
+                                           struct gpuconv_error *error)
+{
+    if (LIBRARY_RESULT(filter, reason, error) == NULL)
+        return NULL;
+    const struct filter_chain *chain = filter_chain_of(filter);
+    for (size_t i = 0; i < chain->count; i++) {
+        const struct filter *one = &chain->filters[i];
+        const double times = filter_brightness(one);
+        if (!one->two_pass && filter_tap_count(one) == 0)
+            library_warn(error, "%s: all taps are 0, so all pixels become the same; check them", one->name);
+        if (times != 0)
+            library_warn(error,
+                         "%s: the taps sum to %.10g, which makes a picture that many times as bright; give the scale "
+                         "%.10g, or 1 if you mean that",
+                         one->name, times, times);
+    }
+    return filter;
+}
+
 struct gpuconv_filter *gpuconv_filter_find(const char *name, struct gpuconv_error *error)
 {
     struct error reason;
-    struct gpuconv_filter *filter = find_filter(name, &reason);
-    return LIBRARY_RESULT(filter, &reason, error);
+    return warn_of_taps(find_filter(name, &reason), &reason, error);
 }
 
 static struct gpuconv_filter *parse_filter(const char *text, size_t size, const char *name, struct error *error)
@@ -61,8 +81,7 @@ struct gpuconv_filter *gpuconv_filter_parse(const char *text, size_t size, const
                                             struct gpuconv_error *error)
 {
     struct error reason;
-    struct gpuconv_filter *filter = parse_filter(text, size, name, &reason);
-    return LIBRARY_RESULT(filter, &reason, error);
+    return warn_of_taps(parse_filter(text, size, name, &reason), &reason, error);
 }
 
 /* Check what the text of a filter could not say, or not as clearly. */
@@ -107,7 +126,9 @@ static struct gpuconv_filter *make_filter(const struct gpuconv_taps *taps, struc
         error_no_memory(error, "a filter");
         return NULL;
     }
-    fprintf(stream, "scale %d\n%s", taps->scale > 0 ? taps->scale : 1, taps->absolute ? "abs\n" : "");
+    if (taps->scale > 0)
+        fprintf(stream, "scale %d\n", taps->scale);
+    fputs(taps->absolute ? "abs\n" : "", stream);
     print_offset(stream, taps->offset);
     if (taps->has_anchor)
         fprintf(stream, "anchor %d %d\n", taps->anchor_x, taps->anchor_y);
@@ -183,8 +204,8 @@ void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error)
 {
     if (*width < 1 || *height < 1 || *width > RESAMPLE_SIDE_MAX || *height > RESAMPLE_SIDE_MAX)
-        return error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels; give 1 to %d on a side", *width, *height,
-                         RESAMPLE_SIDE_MAX);
+        return error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels; give 1 to %d on a side", *width,
+                         *height, RESAMPLE_SIDE_MAX);
     return chain_resize(filter_chain_of(filter), width, height, error);
 }
 

@@ -11,8 +11,12 @@
  *         fprintf(stderr, "%s\n", error.message);
  *
  * Errors. A function that returns a status returns GPUCONV_OK, which is 0, or the reason of its failure. A function
- * that returns a pointer returns NULL after a failure. Both then fill in ERROR, if it is not NULL. After a success,
- * ERROR has any content. Nothing here prints, exits or changes signals.
+ * that returns a pointer returns NULL after a failure. Both then fill in ERROR, if it is not NULL. Nothing here prints,
+ * exits or changes signals.
+ *
+ * Warnings. After a success, the status in ERROR is GPUCONV_OK, and the message has what the command line would warn
+ * of: a line for each warning, mostly none. A file that is CMYK, has more pictures or loses metadata is worth one, and
+ * so are taps that seem to lack a scale.
  *
  * Ownership. What a function ending in _open, _find, _parse, _make, _flip, _new or _decode returns belongs to the
  * caller, who releases it with the function that is named there. Memory that the caller passes stays the caller's. A
@@ -59,7 +63,8 @@ enum gpuconv_status {
 struct gpuconv_error {
     enum gpuconv_status status;
     char message[2044]; /* one sentence without a newline: what is wrong, and mostly what to do. It is UTF-8; control
-                           characters and other bytes of a name are escaped, as \n and \x1b. Longer text is cut. */
+                           characters and other bytes of a name are escaped, as \n and \x1b. Longer text is cut. After
+                           a success it has the warnings, one a line. */
 };
 
 /* The version of the library that runs: "1.2.3". The string is static. */
@@ -268,6 +273,18 @@ GPUCONV_API struct gpuconv_view gpuconv_image_view(const struct gpuconv_image *i
 /* Release an image. NULL is allowed. */
 GPUCONV_API void gpuconv_image_free(struct gpuconv_image *image);
 
+/* The part "exif" (a TIFF block), "icc" (a profile) or "xmp" (a packet) of the metadata of IMAGE, which gpuconv_encode
+ * would write. *SIZE becomes its bytes. NULL if there is none. It is valid until IMAGE is released. */
+GPUCONV_API const void *gpuconv_image_metadata(const struct gpuconv_image *image, const char *part, size_t *size);
+
+/* Pack all metadata of IMAGE into a block of *SIZE bytes, for gpuconv_metadata_unpack of the same version in another
+ * process. Release it with gpuconv_free. */
+GPUCONV_API void *gpuconv_metadata_pack(const struct gpuconv_image *image, size_t *size, struct gpuconv_error *error);
+
+/* Make an image that has no samples, but the metadata that gpuconv_metadata_pack has packed: for METADATA_OF and
+ * CURVE_OF alone. Take bytes from nobody but yourself. Release it with gpuconv_image_free. */
+GPUCONV_API struct gpuconv_image *gpuconv_metadata_unpack(const void *bytes, size_t size, struct gpuconv_error *error);
+
 struct gpuconv_file_info {
     const char *format;     /* "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF"; static */
     int width, height;      /* pixels, as in the file: gpuconv_decode may turn the image */
@@ -328,12 +345,15 @@ struct gpuconv_difference {
     int first_x, first_y; /* the first pixel in reading order that differs by more than the tolerance; else -1 */
     int box_x, box_y;     /* the first column and row of the smallest rectangle around all such pixels */
     int box_width, box_height;
-    uint64_t pixels;    /* the number of such pixels */
-    uint64_t tolerated; /* the number of pixels that differ by no more than the tolerance */
-    double psnr;        /* in dB; infinite if all samples are equal */
-    double ssim;        /* the mean structural similarity of the luma; 1 if all samples are equal, and NAN for images
+    uint64_t pixels;      /* the number of such pixels */
+    uint64_t tolerated;   /* the number of pixels that differ by no more than the tolerance */
+    double psnr;          /* in dB; infinite if all samples are equal */
+    double ssim;          /* the mean structural similarity of the luma; 1 if all samples are equal, and NAN for images
                                below 11 x 11 pixels */
-    int reserved[8];
+    uint64_t antialiased; /* the number of pixels that were ignored because they are antialiased */
+    double local_ssim;    /* the lowest similarity of a window of 11 x 11 pixels; else as ssim */
+    int beyond;           /* 1: the images differ by more than the options allow */
+    int reserved[3];
 };
 
 /* Compare ACTUAL with EXPECTED, each one image of 8 or 16 bits on the host, as `gpuconv --compare --strict-channels`
@@ -342,8 +362,28 @@ GPUCONV_API enum gpuconv_status gpuconv_compare(struct gpuconv_context *context,
                                                 const struct gpuconv_view *actual, int tolerance,
                                                 struct gpuconv_difference *difference, struct gpuconv_error *error);
 
-/* Make a picture that shows where and how much two images of one shape differ: black where they are equal. Release it
- * with gpuconv_image_free. */
+/* What may differ, as the options of `gpuconv --compare` say it. */
+struct gpuconv_compare_options {
+    int tolerance;           /* levels that a sample may differ by */
+    int strict_channels;     /* 1: opaque alpha, and grey as three equal channels, are a difference */
+    int ignore_antialiasing; /* 1: ignore pixels that differ only because edges were smoothed in another way */
+    int ignore_transparent;  /* 1: ignore pixels whose alpha is 0 in both images */
+    double tolerance_yiq;    /* the difference of colours that is allowed, up to 1; 0 for none */
+    uint64_t different;      /* how many pixels may differ by more */
+
+    /* Limits of the whole image; 0 for none. If only these are set, any pixels may differ. */
+    double min_psnr, min_ssim, min_local_ssim;
+    int reserved[8];
+};
+
+/* Compare ACTUAL with EXPECTED, each one image of 8 or 16 bits on the host, by OPTIONS, which may be NULL. */
+GPUCONV_API enum gpuconv_status
+gpuconv_compare_with(struct gpuconv_context *context, const struct gpuconv_view *expected,
+                     const struct gpuconv_view *actual, const struct gpuconv_compare_options *options,
+                     struct gpuconv_difference *difference, struct gpuconv_error *error);
+
+/* Make a picture that shows where and how much two images of one size and type differ: black where they are equal.
+ * Release it with gpuconv_image_free. */
 GPUCONV_API struct gpuconv_image *gpuconv_compare_picture(const struct gpuconv_view *expected,
                                                           const struct gpuconv_view *actual,
                                                           struct gpuconv_error *error);

@@ -39,11 +39,15 @@ struct gpuconv_context {
     struct phases phases;
 };
 
-/* The status of a call that is DONE, or failed for the reason FROM, which is copied TO the caller's struct. */
+/* The status of a call that is DONE, or failed for the reason FROM, which is copied TO the caller's struct. After a
+ * success, that has no warnings yet. */
 enum gpuconv_status library_status(bool done, const struct error *from, struct gpuconv_error *to);
 
 /* The same, for a function that returns RESULT: NULL after a failure. */
 #define LIBRARY_RESULT(result, from, to) (library_status((result) != NULL, from, to) == GPUCONV_OK ? (result) : NULL)
+
+/* Add a warning, one sentence, TO the caller's struct of a call that has succeeded. It may be NULL. */
+void library_warn(struct gpuconv_error *to, const char *format, ...) ERROR_PRINTF(2, 3);
 
 /* Are all COUNT values of RESERVED 0? */
 bool library_check_reserved(const int *reserved, size_t count, struct error *error);

@@ -3,8 +3,10 @@
  * Images of the library, and files in memory: decode and encode. */
 #include "codec/codec.h"
 #include "compare/compare.h"
+#include "container/other_content.h"
 #include "library/library.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +61,16 @@ void gpuconv_image_free(struct gpuconv_image *image)
     free(image);
 }
 
+/* Warn of metadata that are not carried over. */
+static void warn_dropped(struct gpuconv_error *error, const char *name, uint64_t dropped)
+{
+    char parts[512];
+    if (dropped == 0)
+        return;
+    metadata_print_dropped(dropped, parts, sizeof parts);
+    library_warn(error, "%s: metadata not carried over: %s", name, parts);
+}
+
 /* ---- Decode ---- */
 
 /* Inspect a file, whose bytes may be missing. */
@@ -98,10 +110,10 @@ static bool decode_file(const struct codec_input *input, bool keeps_orientation,
 }
 
 static struct gpuconv_image *decode(struct gpuconv_context *context, const void *bytes, size_t size,
-                                    const struct gpuconv_decode_options *options, struct error *error)
+                                    const struct gpuconv_decode_options *options, struct codec_info *info,
+                                    struct error *error)
 {
     const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
-    struct codec_info info;
     if (!library_check_context(context, error))
         return NULL;
     if (o->bits != 0 && o->bits != 8 && o->bits != 16) {
@@ -111,9 +123,9 @@ static struct gpuconv_image *decode(struct gpuconv_context *context, const void 
     }
     struct codec_settings settings = {.bits = o->bits, .max_pixels = o->max_pixels, .pool = &context->pool};
     const char *name = o->name != NULL ? o->name : "image";
-    const struct codec_input input = {.bytes = bytes, .size = size, .name = name, .info = &info, .settings = &settings};
+    const struct codec_input input = {.bytes = bytes, .size = size, .name = name, .info = info, .settings = &settings};
     if (!library_check_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, error) ||
-        !inspect(bytes, size, name, &settings, &info, error))
+        !inspect(bytes, size, name, &settings, info, error))
         return NULL;
     struct gpuconv_image *image = calloc(1, sizeof *image);
     if (image == NULL) {
@@ -121,7 +133,7 @@ static struct gpuconv_image *decode(struct gpuconv_context *context, const void 
         return NULL;
     }
     pthread_mutex_lock(&context->mutex);
-    settings.reader_extra = codec_reader_extra(&info, &settings);
+    settings.reader_extra = codec_reader_extra(info, &settings);
     const bool done = decode_file(&input, o->keep_orientation != 0, image, error);
     pthread_mutex_unlock(&context->mutex);
     if (done)
@@ -135,8 +147,20 @@ struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context, const void
                                      const struct gpuconv_decode_options *options, struct gpuconv_error *error)
 {
     struct error reason;
-    struct gpuconv_image *image = decode(context, bytes, size, options, &reason);
-    return LIBRARY_RESULT(image, &reason, error);
+    struct codec_info info;
+    struct gpuconv_image *image = decode(context, bytes, size, options, &info, &reason);
+    if (LIBRARY_RESULT(image, &reason, error) == NULL)
+        return NULL;
+    const char *name = options != NULL && options->name != NULL ? options->name : "image";
+    if (info.cmyk)
+        library_warn(error, "%s is CMYK, and becomes RGB", name);
+    if (info.other_content != 0) {
+        char names[OTHER_CONTENT_TEXT];
+        container_print_other_content(info.other_content, names);
+        library_warn(error, "%s also contains %s; only its first picture is used", name, names);
+    }
+    warn_dropped(error, name, image->metadata.dropped);
+    return image;
 }
 
 /* ---- Encode ---- */
@@ -182,9 +206,8 @@ static bool find_settings(const struct gpuconv_encode_options *options, struct c
 
 /* Put the metadata of LIKE into the file of IMAGE, which may have another size. */
 static bool write_metadata(const struct gpuconv_image *like, const struct image *image, const struct format *format,
-                           uint8_t **bytes, size_t *size, struct error *error)
+                           uint8_t **bytes, size_t *size, uint64_t *dropped, struct error *error)
 {
-    uint64_t dropped;
     struct metadata metadata = like->metadata; /* these two parts say the size */
     metadata.exif = metadata.xmp = (struct blob){0};
     const bool done = (blob_append(&metadata.exif, like->metadata.exif.bytes, like->metadata.exif.size) &&
@@ -192,7 +215,7 @@ static bool write_metadata(const struct gpuconv_image *like, const struct image 
                       error_no_memory(error, "metadata");
     const bool is_written =
         done && metadata_resize(&metadata, like->image.width, like->image.height, image->width, image->height, error) &&
-        format->write_metadata(&metadata, bytes, size, &dropped, error);
+        format->write_metadata(&metadata, bytes, size, dropped, error);
     blob_free(&metadata.exif);
     blob_free(&metadata.xmp);
     return is_written;
@@ -200,10 +223,11 @@ static bool write_metadata(const struct gpuconv_image *like, const struct image 
 
 /* Encode IMAGE, and put the metadata of LIKE into the file, unless it is NULL. */
 static bool encode_image(const struct image *image, const struct gpuconv_image *like, const struct format *format,
-                         const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
+                         const struct codec_settings *settings, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                         struct error *error)
 {
     if (codec_encode(image, format, settings, bytes, size, error) &&
-        (like == NULL || write_metadata(like, image, format, bytes, size, error)))
+        (like == NULL || write_metadata(like, image, format, bytes, size, dropped, error)))
         return true;
     free(*bytes);
     *bytes = NULL;
@@ -212,20 +236,20 @@ static bool encode_image(const struct image *image, const struct gpuconv_image *
 }
 
 static bool encode(struct gpuconv_context *context, const struct gpuconv_view *view,
-                   const struct gpuconv_encode_options *options, uint8_t **bytes, size_t *size, struct error *error)
+                   const struct gpuconv_encode_options *options, uint8_t **bytes, size_t *size,
+                   const struct format **to, uint64_t *dropped, struct error *error)
 {
     const struct gpuconv_encode_options defaults = {0}, *o = options != NULL ? options : &defaults;
     const struct gpuconv_image *like = o->metadata_of;
-    const struct format *format;
     struct codec_settings settings;
     struct image image, copy;
     if (!library_check_context(context, error))
         return false;
-    if (!find_settings(o, &settings, &format, error) || !view_take_image(view, "image", &image, &copy, error))
+    if (!find_settings(o, &settings, to, error) || !view_take_image(view, "image", &image, &copy, error))
         return false;
     settings.pool = &context->pool;
     pthread_mutex_lock(&context->mutex);
-    const bool done = encode_image(&image, like, format, &settings, bytes, size, error);
+    const bool done = encode_image(&image, like, *to, &settings, bytes, size, dropped, error);
     pthread_mutex_unlock(&context->mutex);
     image_free(&copy);
     return done;
@@ -236,11 +260,22 @@ enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct
                                    struct gpuconv_error *error)
 {
     struct error reason;
+    const struct format *format;
+    uint64_t dropped = 0;
     uint8_t *encoded = NULL;
     *size = 0;
-    const bool done = encode(context, view, options, &encoded, size, &reason);
+    const bool done = encode(context, view, options, &encoded, size, &format, &dropped, &reason);
     *bytes = encoded;
-    return library_status(done, &reason, error);
+    const enum gpuconv_status status = library_status(done, &reason, error);
+    if (!done)
+        return status;
+    if (!format->holds_alpha && view->channels % 2 == 0 && (options == NULL || !options->has_background))
+        library_warn(error, "%s cannot store alpha; the image is put on white, unless you give a background",
+                     format->name);
+    if (view->type == GPUCONV_UINT16 && format->max_bits < 16)
+        library_warn(error, "%s holds %d bits per sample; the image's 16 are reduced", format->name, format->max_bits);
+    warn_dropped(error, format->name, dropped);
+    return status;
 }
 
 void gpuconv_free(void *memory)
@@ -250,30 +285,84 @@ void gpuconv_free(void *memory)
 
 /* ---- Compare ---- */
 
-/* Take both images, and say whether they have one shape. */
-static bool take_pair(const struct gpuconv_view *expected, const struct gpuconv_view *actual, struct image images[2],
-                      struct image copies[2], bool *same_shape, struct error *error)
+/* Let the samples of IMAGE be a copy, in COPY, unless they are already. */
+static bool copy_samples(struct image *image, struct image *copy, struct error *error)
+{
+    if (copy->samples != NULL)
+        return true;
+    if (!image_allocate(copy, image->width, image->height, image->channels, image->bits, error))
+        return false;
+    image_copy(image, copy);
+    *image = *copy;
+    return true;
+}
+
+/* Take both images, with the channels of both unless STRICT, and say whether they have one shape. */
+static bool take_pair(const struct gpuconv_view *expected, const struct gpuconv_view *actual, bool strict,
+                      struct image images[2], struct image copies[2], bool *same_shape, struct error *error)
 {
     copies[0] = copies[1] = (struct image){0};
     if (!view_take_image(expected, "expected image", &images[0], &copies[0], error) ||
         !view_take_image(actual, "actual image", &images[1], &copies[1], error))
         return false;
+    const int a = images[0].channels, b = images[1].channels;
     *same_shape = images[0].width == images[1].width && images[0].height == images[1].height &&
-                  images[0].channels == images[1].channels && images[0].bits == images[1].bits;
+                  images[0].bits == images[1].bits && (a == b || !strict);
+    for (int i = 0; i < 2 && *same_shape && a != b; i++) {
+        if (!copy_samples(&images[i], &copies[i], error) || !image_widen(&copies[i], channels_of_both(a, b), error))
+            return false;
+        images[i] = copies[i];
+    }
     return true;
 }
 
-/* Compare two images of one shape. */
-static bool compare_pair(struct gpuconv_context *context, const struct image images[2], int tolerance,
-                         struct gpuconv_difference *result, struct error *error)
+static bool find_rules(const struct gpuconv_compare_options *options, struct compare_rules *rules, struct error *error)
 {
-    const struct compare_rules rules = {.tolerance = tolerance};
+    const double psnr = options->min_psnr, ssim = options->min_ssim, local = options->min_local_ssim;
+    *rules = (struct compare_rules){
+        .tolerance = options->tolerance,
+        .different = options->different,
+        .ignores_transparent = options->ignore_transparent != 0,
+        .ignores_antialiasing = options->ignore_antialiasing != 0,
+    };
+    if (options->tolerance < 0)
+        return error_set(error, ERROR_USAGE, "the tolerance is %d; give 0 or more", options->tolerance);
+    if (!(options->tolerance_yiq >= 0 && options->tolerance_yiq <= 1 && ssim >= 0 && ssim <= 1 && local >= 0 &&
+          local <= 1 && psnr >= 0 && psnr <= 200))
+        return error_set(error, ERROR_USAGE,
+                         "the YIQ tolerance is %g, and the lowest SSIM %g, local SSIM %g and PSNR %g; give 0 to 1, and "
+                         "a PSNR of 0 to 200",
+                         options->tolerance_yiq, ssim, local, psnr);
+    rules->yiq = (int)lround(options->tolerance_yiq * COMPARE_MILLION);
+    rules->lowest[LIMIT_PSNR] = (int)lround(psnr * COMPARE_MILLION);
+    rules->lowest[LIMIT_SSIM] = (int)lround(ssim * COMPARE_MILLION);
+    rules->lowest[LIMIT_LOCAL_SSIM] = (int)lround(local * COMPARE_MILLION);
+    rules->any_pixels =
+        rules_limit_numbers(rules) && options->tolerance == 0 && rules->yiq == 0 && options->different == 0;
+    return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
+}
+
+/* Compare two images of one shape by RULES. If these ignore pixels, ACTUAL is a copy, which they change. */
+static bool compare_pair(struct gpuconv_context *context, const struct image images[2],
+                         const struct compare_rules *rules, struct gpuconv_difference *result, struct error *error)
+{
     struct difference found;
-    struct ssim ssim = {.mean = 1};
-    compare_images(&images[0], &images[1], &rules, 0, &found);
+    struct ssim ssim = {.mean = 1, .lowest = 1};
+    uint64_t ignored, hidden, antialiased = 0;
+    uint8_t *flags = NULL;
     pthread_mutex_lock(&context->mutex);
-    const bool done = found.largest == 0 || ssim_compute(&images[0], &images[1], &context->pool, &ssim, error);
+    bool done = compare_ignore(&images[0], &images[1], rules, &ignored, &hidden, error) &&
+                (!rules->ignores_antialiasing ||
+                 antialiasing_ignore(&images[0], &images[1], rules, &context->pool, &flags, &antialiased, error));
+    free(flags);
+    if (done) {
+        compare_images(&images[0], &images[1], rules, ignored, &found);
+        done = found.largest == 0 || ssim_compute(&images[0], &images[1], &context->pool, &ssim, error);
+    }
     pthread_mutex_unlock(&context->mutex);
+    if (!done)
+        return false;
+    found.ssim = ssim;
     *result = (struct gpuconv_difference){
         .same_shape = 1,
         .largest = found.largest,
@@ -287,33 +376,50 @@ static bool compare_pair(struct gpuconv_context *context, const struct image ima
         .tolerated = found.tolerated,
         .psnr = found.psnr,
         .ssim = ssim.mean,
+        .antialiased = antialiased,
+        .local_ssim = ssim.lowest,
+        .beyond = compare_limits(rules, &found) != 0,
     };
     memcpy(result->largest_of, found.largest_of, sizeof result->largest_of);
-    return done;
+    return true;
+}
+
+enum gpuconv_status gpuconv_compare_with(struct gpuconv_context *context, const struct gpuconv_view *expected,
+                                         const struct gpuconv_view *actual,
+                                         const struct gpuconv_compare_options *options,
+                                         struct gpuconv_difference *difference, struct gpuconv_error *error)
+{
+    const struct gpuconv_compare_options defaults = {0}, *o = options != NULL ? options : &defaults;
+    struct error reason;
+    struct compare_rules rules;
+    struct image images[2], copies[2] = {{0}};
+    bool same_shape = false;
+    *difference = (struct gpuconv_difference){0};
+    bool done = library_check_context(context, &reason) && find_rules(o, &rules, &reason) &&
+                take_pair(expected, actual, o->strict_channels != 0, images, copies, &same_shape, &reason);
+    if (done && same_shape && (rules.ignores_antialiasing || rules.ignores_transparent))
+        done = copy_samples(&images[1], &copies[1], &reason);
+    if (done && same_shape)
+        done = compare_pair(context, images, &rules, difference, &reason);
+    else
+        difference->beyond = 1;
+    image_free(&copies[0]);
+    image_free(&copies[1]);
+    return library_status(done, &reason, error);
 }
 
 enum gpuconv_status gpuconv_compare(struct gpuconv_context *context, const struct gpuconv_view *expected,
                                     const struct gpuconv_view *actual, int tolerance,
                                     struct gpuconv_difference *difference, struct gpuconv_error *error)
 {
-    struct error reason;
-    struct image images[2], copies[2] = {{0}};
-    bool same_shape = false;
-    *difference = (struct gpuconv_difference){0};
-    bool done = library_check_context(context, &reason) &&
-                (tolerance >= 0 || error_set(&reason, ERROR_USAGE, "the tolerance is %d; give 0 or more", tolerance)) &&
-                take_pair(expected, actual, images, copies, &same_shape, &reason);
-    if (done && same_shape)
-        done = compare_pair(context, images, tolerance, difference, &reason);
-    image_free(&copies[0]);
-    image_free(&copies[1]);
-    return library_status(done, &reason, error);
+    const struct gpuconv_compare_options options = {.tolerance = tolerance, .strict_channels = 1};
+    return gpuconv_compare_with(context, expected, actual, &options, difference, error);
 }
 
 static struct gpuconv_image *draw_difference(const struct image images[2], bool same_shape, struct error *error)
 {
     if (!same_shape) {
-        error_set(error, ERROR_USAGE, "the images have other sizes, channels or types; give two of one shape");
+        error_set(error, ERROR_USAGE, "the images have other sizes or types; give two of one size");
         return NULL;
     }
     struct gpuconv_image *picture = calloc(1, sizeof *picture);
@@ -331,7 +437,7 @@ struct gpuconv_image *gpuconv_compare_picture(const struct gpuconv_view *expecte
     struct error reason;
     struct image images[2], copies[2] = {{0}};
     bool same_shape = false;
-    struct gpuconv_image *picture = take_pair(expected, actual, images, copies, &same_shape, &reason)
+    struct gpuconv_image *picture = take_pair(expected, actual, false, images, copies, &same_shape, &reason)
                                         ? draw_difference(images, same_shape, &reason)
                                         : NULL;
     image_free(&copies[0]);

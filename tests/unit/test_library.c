@@ -720,6 +720,97 @@ static void test_differences_are_found(void **state)
     assert_int_equal(gpuconv_compare(context, &a, &b, -1, &difference, &error), GPUCONV_BAD_ARGUMENT);
 }
 
+/* Comparisons by options leave the images alone, and widen channels unless they are strict. */
+static void test_options_say_what_may_differ(void **state)
+{
+    (void)state;
+    enum { EDGE = 24 };
+    static uint8_t sharp[EDGE * EDGE], smooth[EDGE * EDGE], colours[EDGE * EDGE * 3], kept[EDGE * EDGE];
+    struct gpuconv_difference difference;
+    for (int i = 0; i < EDGE * EDGE; i++)
+        sharp[i] = smooth[i] = i % EDGE < EDGE / 2 ? 0 : 255;
+    for (int y = 5; y < EDGE - 5; y++)
+        smooth[y * EDGE + EDGE / 2 - 1] = 90;
+    for (int i = 0; i < EDGE * EDGE * 3; i++)
+        colours[i] = sharp[i / 3];
+    memcpy(kept, smooth, sizeof kept);
+    const struct gpuconv_view a = gpuconv_interleaved(sharp, EDGE, EDGE, 1, GPUCONV_UINT8);
+    const struct gpuconv_view b = gpuconv_interleaved(smooth, EDGE, EDGE, 1, GPUCONV_UINT8);
+    const struct gpuconv_view rgb = gpuconv_interleaved(colours, EDGE, EDGE, 3, GPUCONV_UINT8);
+    const struct {
+        const struct gpuconv_view *other;
+        struct gpuconv_compare_options options;
+        int beyond, same_shape;
+    } cases[] = {
+        {&b, {0}, 1, 1},
+        {&b, {.tolerance = 90}, 0, 1},
+        {&b, {.different = EDGE}, 0, 1},
+        {&b, {.min_ssim = 0.5}, 0, 1},
+        {&b, {.min_local_ssim = 0.9999}, 1, 1},
+        {&b, {.min_psnr = 60}, 1, 1},
+        {&b, {.ignore_antialiasing = 1}, 0, 1},
+        {&rgb, {0}, 0, 1},
+        {&rgb, {.strict_channels = 1}, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(gpuconv_compare_with(context, &a, cases[i].other, &cases[i].options, &difference, &error),
+                         GPUCONV_OK);
+        assert_int_equal(difference.beyond, cases[i].beyond);
+        assert_int_equal(difference.same_shape, cases[i].same_shape);
+        assert_memory_equal(smooth, kept, sizeof kept);
+    }
+    assert_int_equal(
+        gpuconv_compare_with(context, &a, &b, &(struct gpuconv_compare_options){.min_ssim = NAN}, &difference, &error),
+        GPUCONV_BAD_ARGUMENT);
+}
+
+/* A packed image gives the metadata that it had, and damaged bytes give none. A success may leave warnings. */
+static void test_metadata_are_packed_and_losses_warned_of(void **state)
+{
+    (void)state;
+    static const uint8_t image[2 * 2 * 4] = {255, 0, 0, 128};
+    struct gpuconv_view view = gpuconv_interleaved(image, 2, 2, 4, GPUCONV_UINT8);
+    void *png, *again, *jpeg;
+    size_t png_size, packed_size, again_size, size;
+    assert_int_equal(gpuconv_encode(context, &view, NULL, &png, &png_size, &error), GPUCONV_OK);
+    assert_string_equal(error.message, "");
+    assert_int_equal(
+        gpuconv_encode(context, &view, &(struct gpuconv_encode_options){.format = "jpg"}, &jpeg, &size, &error),
+        GPUCONV_OK);
+    assert_non_null(strstr(error.message, "JPEG cannot store alpha"));
+    assert_int_equal(error.status, GPUCONV_OK);
+    gpuconv_free(jpeg);
+    struct gpuconv_image *decoded = gpuconv_decode(context, png, png_size, NULL, &error);
+    assert_non_null(decoded);
+    assert_null(gpuconv_image_metadata(decoded, "exif", &size));
+    assert_int_equal(size, 0);
+    uint8_t *packed = gpuconv_metadata_pack(decoded, &packed_size, &error);
+    assert_non_null(packed);
+    struct gpuconv_image *other = gpuconv_metadata_unpack(packed, packed_size, &error);
+    assert_non_null(other);
+    assert_int_equal(gpuconv_encode(context, &view, &(struct gpuconv_encode_options){.metadata_of = other}, &again,
+                                    &again_size, &error),
+                     GPUCONV_OK);
+    assert_int_equal(again_size, png_size);
+    assert_memory_equal(again, png, png_size);
+    for (size_t cut = 0; cut < packed_size; cut += 7)
+        assert_null(gpuconv_metadata_unpack(packed, cut, &error));
+    packed[0] ^= 1;
+    assert_null(gpuconv_metadata_unpack(packed, packed_size, &error));
+    gpuconv_free(packed);
+    gpuconv_free(png);
+    gpuconv_free(again);
+    gpuconv_image_free(other);
+    gpuconv_image_free(decoded);
+    static const char *const texts[] = {"1 2 1\n", "scale 1\n1 2 1\n"};
+    for (int i = 0; i < 2; i++) {
+        struct gpuconv_filter *filter = gpuconv_filter_parse(texts[i], strlen(texts[i]), "mine", &error);
+        assert_non_null(filter);
+        assert_int_equal(strstr(error.message, "mine: the taps sum to 4") != NULL, i == 0);
+        gpuconv_filter_close(filter);
+    }
+}
+
 static void test_bad_requests_for_files_are_refused(void **state)
 {
     (void)state;
@@ -780,6 +871,8 @@ int main(void)
         cmocka_unit_test(test_messages_are_one_line),
         cmocka_unit_test(test_images_are_encoded_decoded_and_compared),
         cmocka_unit_test(test_differences_are_found),
+        cmocka_unit_test(test_options_say_what_may_differ),
+        cmocka_unit_test(test_metadata_are_packed_and_losses_warned_of),
         cmocka_unit_test(test_bad_requests_for_files_are_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

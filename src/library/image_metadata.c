@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The metadata of an image, for callers and for other processes. */
+#include "library/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Parts ---- */
+
+const void *gpuconv_image_metadata(const struct gpuconv_image *image, const char *part, size_t *size)
+{
+    const struct metadata *metadata = &image->metadata;
+    const struct blob *blob = strcmp(part, "exif") == 0  ? &metadata->exif
+                              : strcmp(part, "icc") == 0 ? &metadata->icc
+                              : strcmp(part, "xmp") == 0 ? &metadata->xmp
+                                                         : NULL;
+    *size = blob != NULL ? blob->size : 0;
+    return *size > 0 ? blob->bytes : NULL;
+}
+
+/* ---- Packed ---- */
+
+/* What a packed block begins with. The bytes of the blobs follow. */
+struct head {
+    char version[32];
+    uint64_t size;  /* of this struct */
+    uint32_t order; /* 1, in the machine's byte order */
+    int width, height;
+    struct chroma_subsampling chroma_subsampling;
+    struct metadata metadata; /* the pointers of its blobs are NULL */
+};
+
+enum { BLOBS = 5 };
+
+static void list_blobs(struct metadata *metadata, struct blob *blobs[BLOBS])
+{
+    blobs[0] = &metadata->icc;
+    blobs[1] = &metadata->exif;
+    blobs[2] = &metadata->xmp;
+    blobs[3] = &metadata->iptc;
+    blobs[4] = &metadata->texts;
+}
+
+void *gpuconv_metadata_pack(const struct gpuconv_image *image, size_t *size, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct head head;
+    struct metadata metadata = image->metadata;
+    struct blob packed = {0}, *parts[BLOBS], *blobs[BLOBS];
+    memset(&head, 0, sizeof head); /* with its padding */
+    strncpy(head.version, GPUCONV_VERSION, sizeof head.version - 1);
+    head.size = sizeof head;
+    head.order = 1;
+    head.width = image->image.width;
+    head.height = image->image.height;
+    head.chroma_subsampling = image->chroma_subsampling;
+    memcpy(&head.metadata, &image->metadata, sizeof head.metadata);
+    list_blobs(&metadata, parts);
+    list_blobs(&head.metadata, blobs);
+    for (int i = 0; i < BLOBS; i++)
+        blobs[i]->bytes = NULL;
+    bool done = blob_append(&packed, &head, sizeof head);
+    for (int i = 0; i < BLOBS && done; i++)
+        done = blob_append(&packed, parts[i]->bytes, parts[i]->size);
+    if (!done) {
+        error_no_memory(&reason, "metadata");
+        blob_free(&packed);
+    }
+    *size = packed.size;
+    return LIBRARY_RESULT(packed.bytes, &reason, error);
+}
+
+static struct gpuconv_image *unpack(const uint8_t *bytes, size_t size, struct error *error)
+{
+    struct head head;
+    struct blob *blobs[BLOBS];
+    memset(&head, 0, sizeof head);
+    if (size >= sizeof head)
+        memcpy(&head, bytes, sizeof head);
+    bool fits = size >= sizeof head && head.size == sizeof head && head.order == 1 &&
+                strncmp(head.version, GPUCONV_VERSION, sizeof head.version) == 0;
+    size_t left = fits ? size - sizeof head : 0;
+    list_blobs(&head.metadata, blobs);
+    for (int i = 0; i < BLOBS && fits; i++) {
+        fits = blobs[i]->size <= left && blobs[i]->bytes == NULL;
+        left -= fits ? blobs[i]->size : 0;
+    }
+    if (!fits || left != 0) {
+        error_set(error, ERROR_USAGE, "the packed metadata are not of gpuconv %s; pack and unpack by one version",
+                  GPUCONV_VERSION);
+        return NULL;
+    }
+    struct gpuconv_image *image = calloc(1, sizeof *image);
+    bool done = image != NULL;
+    bytes += sizeof head;
+    for (int i = 0; i < BLOBS; i++) {
+        const size_t part = blobs[i]->size;
+        *blobs[i] = (struct blob){0};
+        done = done && blob_append(blobs[i], bytes, part);
+        bytes += part;
+    }
+    if (!done) {
+        error_no_memory(error, "metadata");
+        metadata_free(&head.metadata);
+        free(image);
+        return NULL;
+    }
+    image->image = (struct image){.width = head.width, .height = head.height};
+    image->chroma_subsampling = head.chroma_subsampling;
+    image->metadata = head.metadata;
+    return image;
+}
+
+struct gpuconv_image *gpuconv_metadata_unpack(const void *bytes, size_t size, struct gpuconv_error *error)
+{
+    struct error reason;
+    struct gpuconv_image *image = unpack(bytes, size, &reason);
+    return LIBRARY_RESULT(image, &reason, error);
+}
