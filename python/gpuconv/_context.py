@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Where the work is done."""
+import ctypes
 import os
 import threading
 
@@ -53,6 +54,38 @@ def chosen_context(context, gpu=None):
 # A child opens contexts of its own. The library refuses those of the parent, and leaves them alone when they are
 # closed.
 os.register_at_fork(after_in_child=lambda: _thread.__dict__.clear())
+
+
+def run_interruptibly(options, call):
+    """CALL(), which a signal such as Ctrl-C ends early. Python hears it only between its own instructions, so that a
+    thread makes the call meanwhile."""
+    stop, ended, errors = ctypes.c_int(0), threading.Event(), []
+
+    def run():
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+        ended.set()
+
+    options.stop = ctypes.addressof(stop)
+    try:
+        threading.Thread(target=run, daemon=True).start()
+    except RuntimeError:  # at the end of the interpreter, or by a limit
+        run()
+    try:
+        ended.wait()
+    except BaseException:
+        stop.value = 1
+        ended.wait()
+        raise
+    if errors:
+        raise errors[0]
+
+
+def is_main_thread():
+    """Does this thread hear signals?"""
+    return threading.current_thread() is threading.main_thread()
 
 
 def gpus() -> int:

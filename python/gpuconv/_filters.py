@@ -13,12 +13,13 @@ from typing import Any, Literal, TypeVar
 import numpy
 
 from . import _arrays, _library
-from ._context import Context, chosen_context
+from ._context import Context, chosen_context, is_main_thread, run_interruptibly
 from ._images import Image
 
 Array = TypeVar("Array")  # of NumPy, CuPy, PyTorch, JAX...; or an Image
 Taps = Sequence[Sequence[Any]] | Sequence[Any] | numpy.ndarray
 
+_LONG = 1 << 20  # samples that take so long that Ctrl-C must be heard meanwhile; a thread's start takes 0.05 ms
 BORDERS = {"replicate": 0, "reflect": 1, "reflect101": 2, "wrap": 3, "zero": 4}  # enum gpuconv_border
 ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
 
@@ -270,8 +271,15 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     if linear and array.dtype.kind not in "ui":
         raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
     context, error = chosen_context(context), _library.Error()
-    result = _arrays.filter_host(array, layout, out, taps, lambda view, target: _library.apply(
-        context, taps, view, target, options, error))
+
+    def apply(view, target):
+        _library.apply(context, taps, view, target, options, error)
+
+    def apply_long(view, target):
+        run_interruptibly(options, functools.partial(apply, view, target))
+
+    is_long = array.size >= _LONG and is_main_thread()
+    result = _arrays.filter_host(array, layout, out, taps, apply_long if is_long else apply)
     error.warn()
     if out is not None:
         return out

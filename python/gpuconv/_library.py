@@ -129,7 +129,7 @@ class View(ctypes.Structure):
 
 class Options(ctypes.Structure):
     _fields_ = [("border", c_int), ("alpha", c_int), ("linear", c_int), ("curve_of", c_void_p), ("stream", c_void_p),
-                ("reserved", c_int * 6)]
+                ("stop", c_void_p), ("reserved", c_int * 4)]
 
 
 class FileInfo(ctypes.Structure):

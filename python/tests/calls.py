@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -340,6 +341,31 @@ def test_releases_the_lock():
     thread.join()
     inside = sum(begin < moment < end for moment in beats)
     assert end - begin > 0.02 and inside >= 5, (inside, end - begin)
+
+
+INTERRUPTED = """
+import gpuconv, numpy
+image = numpy.zeros((12000, 12000), "uint16")
+out = numpy.ones_like(image)
+print("begun", flush=True)
+try:
+    gpuconv.filter(image, "disk:20", out=out, context=gpuconv.Context(threads=1))
+except KeyboardInterrupt:
+    print("interrupted", out[-1].all(), flush=True)
+assert numpy.array_equal(gpuconv.filter(image[:100], "blur"), image[:100])
+"""
+
+
+def test_interrupt():
+    """A long call hears Ctrl-C, and the next call works."""
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.3)
+    begin = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted True\n"
+    assert time.perf_counter() - begin < 1.5, time.perf_counter() - begin
+    assert process.wait() == 0
 
 
 def test_fork():

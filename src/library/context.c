@@ -349,6 +349,7 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
     };
     pthread_mutex_lock(&context->mutex);
     context->resources.stream = application.on_device ? &application.stream : NULL;
+    context->resources.stop = options->stop;
     const bool done = apply_to_images(&application, &images[0], &images[1], error);
     pthread_mutex_unlock(&context->mutex);
     return done;

@@ -228,8 +228,10 @@ struct gpuconv_options {
     enum gpuconv_alpha alpha;
     int linear;                           /* 1: filter in linear light. For samples of 8 and 16 bits */
     const struct gpuconv_image *curve_of; /* a decoded image whose profile says what linear light is; NULL for sRGB */
-    void *stream; /* for views in device memory: the cudaStream_t; NULL is CUDA's legacy default stream */
-    int reserved[6];
+    void *stream;    /* for views in device memory: the cudaStream_t; NULL is CUDA's legacy default stream */
+    const int *stop; /* another thread may set it to end a call on the CPU early, with GPUCONV_BAD_DATA and an output
+                        that is not whole; NULL if nobody does */
+    int reserved[4];
 };
 
 /* Apply FILTER to IN, and write the result to OUT, which has the size that gpuconv_filter_size says, and the same

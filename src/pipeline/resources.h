@@ -42,6 +42,10 @@ struct resources {
     void *const *stream; /* a cudaStream_t of the caller, for images on a shared GPU; NULL for the GPU's own. It may
                                  change between images */
 
+    /* Ends an image on the CPU before its next band, once it is not 0; NULL if nothing does. It may change between
+     * images. */
+    const int *stop;
+
     /* For batches. */
     bool cpu_only;     /* there is no GPU, whatever a recipe wishes */
     bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */

@@ -351,6 +351,9 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     struct band_worker *worker = &filtering->workers[thread];
     const struct row_span wanted = {first, first + produced->height}, needed = first_needs(filtering, wanted);
     struct band band = {.in = 0};
+    const int *stop = pipeline->resources->stop;
+    if (stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0)
+        return error_set(error, ERROR_INTERRUPTED, "the call was stopped before its end; filter the image anew");
     worker->watch.last = clock_milliseconds();
     if (worker->planes[1] == NULL && !worker_open(filtering, worker, error))
         return false;

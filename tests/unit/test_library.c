@@ -106,7 +106,7 @@ static void test_views_that_make_no_sense_are_refused(void **state)
     REFUSED(from, reserved[3], 1, "a reserved field is 1");
     REFUSED(options, border, (enum gpuconv_border)5, "there is no border 5");
     REFUSED(options, alpha, (enum gpuconv_alpha) - 1, "there is no mode -1 of alpha");
-    REFUSED(options, reserved[5], -2, "a reserved field is -2");
+    REFUSED(options, reserved[3], -2, "a reserved field is -2");
     REFUSED(options, stream, &context, "not filtered on a CUDA stream");
 #undef REFUSED
     /* Samples of 16 bits, and floats. */
