@@ -77,13 +77,14 @@ def view_of_output(interface, memory, layout):
     return view_of(interface, memory, layout, "output")
 
 
-def _new_shape(shape, view, taps, layout):
-    """The shape of what the filter TAPS makes of an array of SHAPE, whose View is VIEW; None if it keeps the shape."""
-    width, height = taps.size(view.width, view.height)
-    if (width, height) == (view.width, view.height):
+@functools.lru_cache(maxsize=256)
+def _new_shape(shape, width, height, taps, layout):
+    """The shape of what TAPS make of an array of SHAPE, with images of WIDTH x HEIGHT. None if it keeps its shape."""
+    new = taps.size(width, height)
+    if new == (width, height):
         return None
     shape, (row, column, _, _) = list(shape), AXES[layout][len(shape)]
-    shape[row], shape[column] = height, width
+    shape[row], shape[column] = new[1], new[0]
     return tuple(shape)
 
 
@@ -149,7 +150,7 @@ def plain(array, name):
 
 def of_type(result, kind):
     """RESULT, of float32 or in the machine's byte order, as samples of KIND, the caller's type."""
-    if result.dtype == kind and result.dtype.str == kind.str:
+    if result.dtype is kind or result.dtype.str == kind.str:
         return result
     with numpy.errstate(over="ignore"):
         own = result.astype(kind)
@@ -188,7 +189,7 @@ def filter_host(array, layout, out, taps, apply):
     if given is not None and source.dtype == array.dtype and _is_plain(given):
         result = given
     else:
-        shape = _new_shape(source.shape, view, taps, layout)
+        shape = _new_shape(source.shape, view.width, view.height, taps, layout)
         result = numpy.empty_like(source, subok=False) if shape is None else numpy.empty(shape, source.dtype)
     apply(view, view_of(result.__array_interface__, HOST, layout, "output"))
     return result if result is given else store(of_type(result, array.dtype), given)
@@ -236,7 +237,7 @@ def empty_on_device(image, interface, view, taps, layout):
     name = type(image).__module__.partition(".")[0]
     if name not in ("cupy", "torch"):
         raise TypeError(f"gpuconv makes no arrays of {name} on a GPU; give out=, an array of CuPy or PyTorch")
-    shape = _new_shape(interface["shape"], view, taps, layout)
+    shape = _new_shape(tuple(interface["shape"]), view.width, view.height, taps, layout)
     if shape is None:
         return sys.modules[name].empty_like(image)
     return image.new_empty(shape) if name == "torch" else sys.modules[name].empty(shape, image.dtype)

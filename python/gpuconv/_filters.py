@@ -271,15 +271,16 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     if linear and array.dtype.kind not in "ui":
         raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
     context, error = chosen_context(context), _library.Error()
+    is_long = array.size >= _LONG and is_main_thread()
 
     def apply(view, target):
-        _library.apply(context, taps, view, target, options, error)
+        arguments = context, taps, view, target, options, error
+        if is_long:
+            run_interruptibly(options, functools.partial(_library.apply, *arguments))
+        else:
+            _library.apply(*arguments)
 
-    def apply_long(view, target):
-        run_interruptibly(options, functools.partial(apply, view, target))
-
-    is_long = array.size >= _LONG and is_main_thread()
-    result = _arrays.filter_host(array, layout, out, taps, apply_long if is_long else apply)
+    result = _arrays.filter_host(array, layout, out, taps, apply)
     error.warn()
     if out is not None:
         return out
