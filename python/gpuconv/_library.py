@@ -17,7 +17,11 @@ def _load():
     """The library beside this file, as the wheel has it; else the installed one."""
     name = "libgpuconv.so.0"
     own = pathlib.Path(__file__).with_name(name)
-    return ctypes.CDLL(os.fspath(own) if own.exists() else name)
+    try:
+        return ctypes.CDLL(os.fspath(own) if own.exists() else name)
+    except OSError as error:
+        raise ImportError(f"the library of gpuconv cannot be loaded: {error}; install both by `pip install .` in a "
+                          "clone, or set LD_LIBRARY_PATH to the folder of libgpuconv.so.0") from None
 
 
 # ---- Arguments ----

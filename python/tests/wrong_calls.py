@@ -4,8 +4,11 @@
 
 Each call raises an exception of a kind that the docs name. Its message says what is wrong and, after a semicolon, what
 to do, in words of the package and not of its insides."""
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import warnings
 
@@ -141,6 +144,16 @@ def test_wrong_calls():
     assert not faults, f"{len(faults)} of {count} wrong calls:\n" + "\n".join(faults)
     assert count >= 200, count
     print(f"{count} wrong calls")
+
+
+def test_missing_library():
+    """A package whose library cannot be loaded says what to do."""
+    shutil.copytree(ROOT / "python/gpuconv", "gpuconv")
+    pathlib.Path("gpuconv/libgpuconv.so.0").write_bytes(b"none")
+    done = subprocess.run([sys.executable, "-c", "import gpuconv"], capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH="."))
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: the library of gpuconv cannot be loaded: ") and "; install both" in last, last
 
 
 run_tests(globals())
