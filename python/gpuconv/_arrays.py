@@ -2,6 +2,7 @@
 """Arrays of the caller as views of the library, without a copy."""
 import functools
 import sys
+from typing import Any
 
 import numpy
 
@@ -12,9 +13,10 @@ HOST, DEVICE = 0, 1  # enum gpuconv_memory
 _NATIVE = "<" if sys.byteorder == "little" else ">"
 _TYPES = {"|u1": 0, _NATIVE + "u2": 1, _NATIVE + "f4": 2}  # enum gpuconv_type
 # The places of rows, columns, channels and images in a shape. Channels of more than 4 are images, too.
-AXES = {"hwc": {2: (0, 1, None, None), 3: (0, 1, 2, None), 4: (1, 2, 3, 0)},
-         "chw": {2: (0, 1, None, None), 3: (1, 2, 0, None), 4: (2, 3, 1, 0)},
-         "nhw": {2: (0, 1, None, None), 3: (1, 2, None, 0)}}
+AXES: dict[str | None, dict[int, Any]] = {
+    "hwc": {2: (0, 1, None, None), 3: (0, 1, 2, None), 4: (1, 2, 3, 0)},
+    "chw": {2: (0, 1, None, None), 3: (1, 2, 0, None), 4: (2, 3, 1, 0)},
+    "nhw": {2: (0, 1, None, None), 3: (1, 2, None, 0)}}
 AXES[None] = AXES["hwc"]
 _INT_MAX = 0x7FFFFFFF
 

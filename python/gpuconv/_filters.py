@@ -256,18 +256,19 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     options = _library.Options(_library.one_of(BORDERS, border, "border"), _library.one_of(ALPHAS, alpha, "alpha"),
                                _library.flag(linear, "linear"), stream=stream)
     _library.one_of(_arrays.AXES, layout, "layout")
-    is_image = isinstance(image, Image)
+    given: Any = image
+    is_image = isinstance(given, Image)
     if is_image:
         if layout not in (None, "hwc"):
             raise ValueError(f"an Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
-        options.curve_of = image._decoded._as_parameter_
+        options.curve_of = given._decoded._as_parameter_
     elif type(image) is not numpy.ndarray:
         interface = getattr(image, "__cuda_array_interface__", None)  # once: PyTorch makes it anew each time
         if interface is not None:
             return _filter_on_device(image, interface, taps, options, layout, out, context)
     if stream is not None:
         raise ValueError("a CUDA stream is for images on a GPU, and the image is on the host; leave stream out")
-    array = image.array if is_image else _arrays.host_array(image, "input")
+    array = given.array if is_image else _arrays.host_array(image, "input")
     if linear and array.dtype.kind not in "ui":
         raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
     context, error = chosen_context(context), _library.Error()
@@ -284,4 +285,5 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     error.warn()
     if out is not None:
         return out
-    return Image(result, image.format, image._decoded) if is_image else _arrays.like_caller(result, image)
+    made: Any = Image(result, given.format, given._decoded) if is_image else _arrays.like_caller(result, image)
+    return made

@@ -182,10 +182,10 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
         is_given = value is not None if option == "background" else bool(value)
         if is_given and suffix.lower() not in _SUFFIXES_OF[option]:
             raise ValueError(f"a file of the format {format!r} has no {option}; leave {option} out")
-    options = _library.EncodeOptions(**dict(options, format=suffix, background=background or 0,
-                                            has_background=background is not None, metadata_of=metadata_of))
+    settings = _library.EncodeOptions(**dict(options, format=suffix, background=background or 0,
+                                             has_background=background is not None, metadata_of=metadata_of))
     content, size, error = ctypes.c_void_p(), ctypes.c_size_t(), _library.Error()
-    _library.encode(chosen_context(context), view_of(image, "image"), options, content, size, error)
+    _library.encode(chosen_context(context), view_of(image, "image"), settings, content, size, error)
     try:
         error.warn()
         return ctypes.string_at(content, size.value)
@@ -199,30 +199,28 @@ def write(path: "str | os.PathLike[str] | BinaryIO", image: Any, format: str | N
     FORMAT. The other arguments are those of encode().
 
     Raises what encode() raises, and OSError. The file is never half-written: the new one takes its place at once."""
-    is_open = hasattr(path, "write")
-    if not is_open:
-        path = os.fsdecode(_library.text(path, "the path"))
+    file: Any = path if hasattr(path, "write") else None
+    name = "" if file is not None else os.fsdecode(_library.text(path, "the path"))
+    format = os.path.splitext(name)[1][1:] or None if format is None else format
     if format is None:
-        format = "" if is_open else os.path.splitext(path)[1][1:]
-        if not format:
-            raise ValueError(f"{'an open file' if is_open else repr(path)} has no suffix that says the format; give "
-                             "format='png'")
+        raise ValueError(f"{repr(name) if file is None else 'an open file'} has no suffix that says the format; give "
+                         "format='png'")
     content = encode(image, format, **options)
-    if is_open:
+    if file is not None:
         try:
-            path.write(content)
+            file.write(content)
         except TypeError:
             raise TypeError("the file takes text; open it by open(path, 'wb')") from None
         return
-    target = pathlib.Path(os.path.realpath(path))  # a link stays a link
+    target = pathlib.Path(os.path.realpath(name))  # a link stays a link
     exists = target.exists()
     if exists and not target.is_file():  # a pipe or a device
         target.write_bytes(content)
         return
     temporary = target.with_name(f".gpuconv-{secrets.token_hex(8)}")
     try:
-        with open(temporary, "xb") as file:
-            file.write(content)
+        with open(temporary, "xb") as written:
+            written.write(content)
         if exists:
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
@@ -340,7 +338,7 @@ def compare(expected: Any, actual: Any, tolerance: float = 0, *, strict_channels
             raise ValueError(f"{given[0]} is for uint8 and uint16, and these are floats; leave {given[0]} out")
         if not _library.real(tolerance, "the tolerance") >= 0:
             raise ValueError(f"the tolerance is {tolerance}; give 0 or more")
-        return _compare_floats(*floats, tolerance)
+        return _compare_floats(floats[0], floats[1], tolerance)
     d = _library.Difference()
     options = _library.CompareOptions(tolerance=tolerance, different=different, **flags, **numbers)
     views = view_of(expected, "expected image"), view_of(actual, "actual image")
