@@ -364,7 +364,7 @@ def test_interrupt():
     begin = time.perf_counter()
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "interrupted True\n"
-    assert time.perf_counter() - begin < 1.5, time.perf_counter() - begin
+    assert time.perf_counter() - begin < 10, time.perf_counter() - begin
     assert process.wait() == 0
 
 
@@ -531,7 +531,8 @@ def test_golden():
     gpuconv.testing.assert_images_equal(a, "golden.png")
     gpuconv.testing.assert_images_equal(b, "golden.png", tolerance=64)
     assert not os.path.exists("gpuconv-differences")
-    expect(AssertionError, "golden.png: 1 pixels differ", gpuconv.testing.assert_images_equal, b, "golden.png")
+    for _ in range(2):
+        expect(AssertionError, "golden.png: 1 pixels differ", gpuconv.testing.assert_images_equal, b, "golden.png")
     assert numpy.array_equal(gpuconv.read("gpuconv-differences/golden.png"), b)
     assert gpuconv.read("gpuconv-differences/golden-difference.png").array[7, 9].any()
     assert gpuconv.compare("golden.png", "gpuconv-differences/golden-expected.png")

@@ -55,6 +55,8 @@ def test_strides():
                 assert gpuconv.filter(view, name, out=part) is part and same(part, expected)
                 assert not out[0].any() and not out[-1].any()
             assert same(view, kept)
+    assert not gpuconv.compare(IMAGE[::-1], (255 - IMAGE)[::-1]) and gpuconv.compare(IMAGE[::-1], IMAGE[::-1])
+    assert gpuconv.encode(IMAGE[:, ::-1]) == gpuconv.encode(IMAGE[:, ::-1].copy())
     own = IMAGE.copy()
     gpuconv.filter(own[::-1], "blur", out=own[::-1])
     assert same(own, gpuconv.filter(IMAGE[::-1].copy(), "blur")[::-1])
