@@ -24,10 +24,6 @@ import numpy  # noqa: E402
 
 import gpuconv  # noqa: E402
 
-try:
-    import PIL.Image
-except ImportError:
-    PIL = None
 IMAGE = numpy.random.default_rng(4).integers(0, 256, (40, 50, 3), "uint8")
 ROCKET = ROOT / "samples/rocket.jpg"
 
@@ -81,12 +77,6 @@ def test_metadata():
     from gpuconv import _exif
     for end in range(len(photo.exif)):  # damaged blocks lose tags, and that is all
         _exif.parse(photo.exif[:end])
-    if PIL is not None:
-        from PIL import ImageCms
-        profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-        stream = io.BytesIO()
-        PIL.Image.fromarray(IMAGE).save(stream, "png", icc_profile=profile)
-        assert gpuconv.read(stream.getvalue()).icc[36:40] == b"acsp"
     half = gpuconv.filter(photo, "resize:50%")
     assert half.exif_dict["Make"] == "Me!" and half.shape == (20, 25, 3)
     half.save("half.png")
@@ -170,24 +160,6 @@ def test_warnings():
     code = "import gpuconv\ntry:\n    gpuconv.Filter([3, 4])\nexcept gpuconv.ImageWarning as error:\n    print(error)"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.stdout.startswith("taps: the taps sum to 7") and not done.stderr, done
-
-
-def test_warnings_of_foreign_files():
-    if PIL is None:
-        print("Pillow is not installed: not tested")
-        return
-    pages = [PIL.Image.fromarray(IMAGE), PIL.Image.fromarray(255 - IMAGE)]
-    pages[0].save("pages.tif", save_all=True, append_images=pages[1:])
-    pages[0].save("frames.png", save_all=True, append_images=pages[1:])
-    PIL.Image.fromarray(IMAGE).convert("CMYK").save("cmyk.jpg")
-    first = "only its first picture is used"
-    for name, text in (("pages.tif", first), ("frames.png", first), ("cmyk.jpg", "cmyk.jpg is CMYK, and becomes RGB")):
-        try:
-            said, _ = warned(gpuconv.read, name)
-        except gpuconv.ImageError as error:  # of a build without libtiff
-            assert name == "pages.tif" and "TIFF" in str(error), error
-            continue
-        assert len(said) == 1 and text in said[0], said
 
 
 if __name__ == "__main__":

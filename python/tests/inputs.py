@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What users of NumPy, OpenCV and Pillow give: arrays of all kinds, taps, paths and open files: inputs.py ROOT."""
+"""What users of NumPy and OpenCV give: arrays of all kinds, taps, paths and open files: inputs.py ROOT."""
 import io
 import pathlib
 import sys
@@ -15,10 +15,6 @@ import numpy  # noqa: E402
 
 import gpuconv  # noqa: E402
 
-try:
-    import PIL.Image
-except ImportError:
-    PIL = None
 RANDOM = numpy.random.default_rng(3)
 IMAGE = RANDOM.integers(0, 256, (24, 31, 3), "uint8")
 
@@ -171,33 +167,6 @@ def test_files():
     pathlib.Path("bad.png").write_bytes(b"\x89PNG\r\n\x1a\nbad")
     with open("bad.png", "rb") as file:
         expect(gpuconv.ImageError, "bad.png", gpuconv.read, file)
-
-
-# ---- Pillow ----
-
-def test_pillow():
-    """The modes that hold samples give images of the same mode; the others are refused."""
-    if PIL is None:
-        print("Pillow is not installed: not tested")
-        return
-    arrays = {"L": IMAGE[..., 0], "LA": IMAGE[..., :2], "RGB": IMAGE, "RGBA": numpy.dstack([IMAGE, IMAGE[..., 0]]),
-              "I;16": 250 * IMAGE[..., 0].astype("uint16"), "F": IMAGE[..., 0].astype("float32") / 255}
-    for mode, array in arrays.items():
-        image = PIL.Image.fromarray(numpy.ascontiguousarray(array))
-        image.info["dpi"] = (300, 300)
-        assert image.mode == mode, image.mode
-        for name in ("blur", "resize:50%"):
-            result = gpuconv.filter(image, name)
-            assert isinstance(result, PIL.Image.Image) and result.mode == mode and result.info["dpi"] == (300, 300)
-            assert numpy.array_equal(numpy.asarray(result), gpuconv.filter(array, name)), mode
-        if mode != "F":
-            assert gpuconv.encode(image) == gpuconv.encode(array) and gpuconv.compare(array, image), mode
-    for mode in ("P", "CMYK", "1", "YCbCr", "HSV", "LAB", "PA", "RGBX", "I"):
-        image = PIL.Image.new(mode, (9, 9))
-        advice = f"of mode {mode}; give image.convert('{'F' if mode == 'I' else 'RGB'}')"
-        for call in (lambda: gpuconv.filter(image, "blur"), lambda: gpuconv.encode(image),
-                     lambda: gpuconv.compare(image, image)):
-            expect(TypeError, advice, call)
 
 
 run_tests(globals())

@@ -4,7 +4,6 @@
 
 It runs in a folder with photo.jpg and photos/. A check below looks at what it leaves. Skipped (exit status 77)
 where its library is not installed, or there is no GPU that it needs."""
-import importlib.util
 import os
 import pathlib
 import re
@@ -18,8 +17,9 @@ PROGRAM, ROOT, NAME = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).re
 sys.path.insert(0, str(ROOT / "tests/lib"))
 from harness import need_module, run, skip  # noqa: E402
 
-if NAME in ("pytest", "torch", "cupy", "dask", "ray"):
-    need_module(NAME)
+RECIPE = "pytest" if NAME == "xdist" else NAME
+for module in {RECIPE, NAME} & {"pytest", "xdist", "torch", "cupy", "dask", "ray"}:
+    need_module(module)
 need_module("numpy")
 import numpy  # noqa: E402
 
@@ -68,7 +68,7 @@ def check_taps(left):
     assert left["thirds"].exact and left["floats"].exact and left["floats"].margins == (1, 1, 1, 1)
 
 
-def check_pytest(_left):
+def check_pytest(_left, workers=()):
     def pytest(*words):
         done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, "recipe.py"],
                               capture_output=True, text=True)
@@ -79,7 +79,6 @@ def check_pytest(_left):
     status, said = pytest("--update-images")
     assert status == 0 and "2 passed" in said, said
     first = pathlib.Path("golden/drawing.png").read_bytes()
-    workers = ["-n", "2"] if importlib.util.find_spec("xdist") else []
     status, said = pytest(*workers)
     assert status == 0 and "2 passed" in said and not os.path.exists("gpuconv-differences/index.html"), said
     golden = gpuconv.read("golden/drawing.png")
@@ -97,8 +96,10 @@ def test_more(name):
     assert page.count("<h2>") == 13 and page.count("<img") == 12 + 3, page
     status, said = pytest(*workers, "--update-images")
     assert status == 0 and pathlib.Path("golden/drawing.png").read_bytes() == first, said
-    if not workers:
-        print("pytest-xdist is not installed: not tested")
+
+
+def check_xdist(left):
+    check_pytest(left, ("-n", "2"))
 
 
 def check_torch(left):
@@ -134,9 +135,9 @@ def main():
         for name in PHOTOS:
             shutil.copy(ROOT / "samples" / name, "photos")
         shutil.copy("photos/rocket.jpg", "photo.jpg")
-        pathlib.Path("recipe.py").write_text(recipes[NAME], encoding="utf-8")
+        pathlib.Path("recipe.py").write_text(recipes[RECIPE], encoding="utf-8")
         left = {"__name__": "recipe"}
-        exec(compile(recipes[NAME], "recipe.py", "exec"), left)
+        exec(compile(recipes[RECIPE], "recipe.py", "exec"), left)
         globals()[f"check_{NAME}"](left)
         os.chdir("/")
 

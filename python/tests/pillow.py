@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Images of Pillow, and files that it writes: pillow.py ROOT. Skipped (exit status 77) if it is not installed."""
+import io
+import pathlib
+import sys
+import warnings
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from harness import need_module, run_tests  # noqa: E402
+
+need_module("numpy")
+need_module("PIL")
+import numpy  # noqa: E402
+import PIL.Image  # noqa: E402
+import PIL.ImageCms  # noqa: E402
+
+import gpuconv  # noqa: E402
+
+IMAGE = numpy.random.default_rng(5).integers(0, 256, (24, 31, 3), "uint8")
+
+
+def expect(kind, text, function, *arguments, **options):
+    """The call raises KIND, with TEXT in its message."""
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        assert text in str(error), repr(error)
+    else:
+        raise AssertionError(f"nothing was raised; expected {kind.__name__}: {text}")
+
+
+def warned(name):
+    """The messages of the warnings of reading a file, and the image."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        image = gpuconv.read(name)
+    return [str(one.message) for one in seen if one.category is gpuconv.ImageWarning], image
+
+
+def test_pillow():
+    """The modes that hold samples give images of the same mode; the others are refused."""
+    arrays = {"L": IMAGE[..., 0], "LA": IMAGE[..., :2], "RGB": IMAGE, "RGBA": numpy.dstack([IMAGE, IMAGE[..., 0]]),
+              "I;16": 250 * IMAGE[..., 0].astype("uint16"), "F": IMAGE[..., 0].astype("float32") / 255}
+    for mode, array in arrays.items():
+        image = PIL.Image.fromarray(numpy.ascontiguousarray(array))
+        image.info["dpi"] = (300, 300)
+        assert image.mode == mode, image.mode
+        for name in ("blur", "resize:50%"):
+            result = gpuconv.filter(image, name)
+            assert isinstance(result, PIL.Image.Image) and result.mode == mode and result.info["dpi"] == (300, 300)
+            assert numpy.array_equal(numpy.asarray(result), gpuconv.filter(array, name)), mode
+        if mode != "F":
+            assert gpuconv.encode(image) == gpuconv.encode(array) and gpuconv.compare(array, image), mode
+    for mode in ("P", "CMYK", "1", "YCbCr", "HSV", "LAB", "PA", "RGBX", "I"):
+        image = PIL.Image.new(mode, (9, 9))
+        advice = f"of mode {mode}; give image.convert('{'F' if mode == 'I' else 'RGB'}')"
+        for call in (lambda: gpuconv.filter(image, "blur"), lambda: gpuconv.encode(image),
+                     lambda: gpuconv.compare(image, image)):
+            expect(TypeError, advice, call)
+
+
+def test_profile():
+    profile = PIL.ImageCms.ImageCmsProfile(PIL.ImageCms.createProfile("sRGB")).tobytes()
+    stream = io.BytesIO()
+    PIL.Image.fromarray(IMAGE).save(stream, "png", icc_profile=profile)
+    assert gpuconv.read(stream.getvalue()).icc[36:40] == b"acsp"
+
+
+def test_warnings_of_foreign_files():
+    pages = [PIL.Image.fromarray(IMAGE), PIL.Image.fromarray(255 - IMAGE)]
+    pages[0].save("pages.tif", save_all=True, append_images=pages[1:])
+    pages[0].save("frames.png", save_all=True, append_images=pages[1:])
+    PIL.Image.fromarray(IMAGE).convert("CMYK").save("cmyk.jpg")
+    first = "only its first picture is used"
+    for name, text in (("pages.tif", first), ("frames.png", first), ("cmyk.jpg", "cmyk.jpg is CMYK, and becomes RGB")):
+        try:
+            said, _ = warned(name)
+        except gpuconv.ImageError as error:  # of a build without libtiff
+            assert name == "pages.tif" and "TIFF" in str(error), error
+            continue
+        assert len(said) == 1 and text in said[0], said
+
+
+run_tests(globals())
