@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arrays of the caller as views of the library, without a copy."""
+"""Arrays of the caller as views of the library, without a copy where that is possible."""
 import functools
 import sys
 from typing import Any
@@ -57,20 +57,22 @@ def many_images(array, layout):
 
 @functools.lru_cache(maxsize=1024)
 def _geometry(typestr, shape, strides, memory, layout, name):
-    """All of a View but its address. NAME is for messages."""
+    """A View without its address. NAME is for messages."""
     if typestr not in _TYPES:
         raise TypeError(f"the {name} has samples of {numpy.dtype(typestr)}; give uint8, uint16 or float32")
     row, column, channel, number = _axes_of(shape, layout, name)
     strides = strides or _contiguous(shape, int(typestr[2:]))
-    return (shape[column], shape[row], 1 if channel is None else shape[channel], _TYPES[typestr], memory,
-            1 if number is None else shape[number], strides[row], strides[column],
-            0 if channel is None else strides[channel], 0 if number is None else strides[number])
+    return View(None, shape[column], shape[row], 1 if channel is None else shape[channel], _TYPES[typestr], memory,
+                1 if number is None else shape[number], strides[row], strides[column],
+                0 if channel is None else strides[channel], 0 if number is None else strides[number])
 
 
 def view_of(interface, memory, layout, name):
     """The View of an array, from its __array_interface__ or __cuda_array_interface__. NAME is for messages."""
-    return View(interface["data"][0], *_geometry(interface["typestr"], tuple(interface["shape"]),
-                                                 interface.get("strides"), memory, layout, name))
+    view = View.from_buffer_copy(_geometry(interface["typestr"], tuple(interface["shape"]), interface.get("strides"),
+                                           memory, layout, name))
+    view.data = interface["data"][0]
+    return view
 
 
 def view_of_output(interface, memory, layout):

@@ -209,6 +209,21 @@ static void test_views_may_overlap(void **state)
 }
 
 /* A part of an image is filtered as its copy is: what is outside the part does not take part. */
+/* Another thread may end a call, which is here told to end before it begins. */
+static void test_a_call_can_be_stopped(void **state)
+{
+    (void)state;
+    int stop = 1;
+    const struct gpuconv_options options = {.stop = &stop};
+    const struct gpuconv_view from = view_of(in), to = view_of(out);
+    struct gpuconv_filter *filter = find("blur");
+    assert_int_equal(gpuconv_apply(context, filter, &from, &to, &options, &error), GPUCONV_BAD_DATA);
+    assert_non_null(strstr(error.message, "stopped before its end"));
+    stop = 0;
+    assert_int_equal(gpuconv_apply(context, filter, &from, &to, &options, &error), GPUCONV_OK);
+    gpuconv_filter_close(filter);
+}
+
 static void test_a_part_is_an_image_of_its_own(void **state)
 {
     (void)state;
@@ -855,6 +870,7 @@ int main(void)
         cmocka_unit_test(test_contexts_that_cannot_be_are_refused),
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
         cmocka_unit_test(test_views_may_overlap),
+        cmocka_unit_test(test_a_call_can_be_stopped),
         cmocka_unit_test(test_a_part_is_an_image_of_its_own),
         cmocka_unit_test(test_strides_do_not_overflow),
         cmocka_unit_test(test_a_view_has_several_images),
