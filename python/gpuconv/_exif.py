@@ -28,7 +28,7 @@ _KINDS = {1: "B", 2: "s", 3: "H", 4: "I", 5: "II", 6: "b", 7: "s", 8: "h", 9: "i
 
 
 def parse(block):
-    """The tags of a TIFF block. What is damaged is left out."""
+    """The tags of a TIFF block, without those that are damaged."""
     order = "<" if block[:2] == b"II" else ">"
     tags = {}
     if len(block) >= 8:

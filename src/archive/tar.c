@@ -35,7 +35,7 @@ struct tar {
     enum input_bytes use;
     bool is_pending;   /* the content of the last member has not been read */
     uint8_t *block;    /* what libarchive has been given last */
-    uint8_t *buffered; /* bytes of the input, of which the first BUFFERED_FIRST are not needed any more */
+    uint8_t *buffered; /* bytes of the input; the first BUFFERED_FIRST are not needed any more */
     size_t buffered_first, buffered_size, buffered_capacity;
     size_t buffered_max;   /* an archive that needs more is damaged, or lies */
     uint64_t buffered_end; /* the position in the input after them */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A batch: jobs that workers do within a memory limit. They are a list, or a stream of which nobody knows the end. A
+ * A batch: jobs that workers do within a memory limit. They are a list, or a stream whose end nobody knows. A
  * single image is a batch of one job. Callbacks report what happens; nothing here prints. */
 #ifndef GPUCONV_BATCH_H
 #define GPUCONV_BATCH_H

@@ -238,8 +238,8 @@ size_t codec_file_need(size_t size);
 /* May a file grow to SIZE bytes, as settings->may_grow says? If not, ERROR says why. */
 bool codec_may_grow(const struct codec_settings *settings, size_t size, struct error *error);
 
-/* What it takes to decode a file at once, and to encode the image as FORMAT at once, when filters have made it one of
- * SHAPE: images, the decoder's copy of the file excepted, and the new file. If ENCODER is NULL, the image is not
+/* The bytes that a whole image takes while it is decoded, and then encoded as FORMAT, with the SHAPE that filters have
+ * given it: the images and the new file, without the decoder's copy of the file. If ENCODER is NULL, the image is not
  * encoded. */
 size_t codec_whole_need(const struct codec_info *info, const struct image *shape, const struct codec *encoder,
                         const struct format *format, const struct codec_settings *settings);

@@ -62,7 +62,7 @@ struct resample_loops {
     int lanes, vector; /* bytes of a vector */
 
     /* Sum WIDTH columns of SOURCE, from row FIRST of the picture on, by the taps of output number OUTPUT. SPARE has
-     * room for four vectors of each row. OUT has room for four more. Of integers, it receives m less its middle, in an
+     * room for four vectors of each row. OUT has room for four more. For integers, it receives m less its middle, in an
      * order that to_cells knows. */
     void (*columns)(const struct resample_taps *taps, enum sample sample, const struct resample_source *source,
                     int output, int width, char *spare, char *out);

@@ -19,7 +19,7 @@ enum tag {
     TAG_SUBJECT_LOCATION = 0xa214,
 };
 
-/* A block of bytes that may be damaged. What is built of it is no BigTIFF. */
+/* A block of bytes that may be damaged. Blocks that are built from it are never BigTIFF. */
 struct block {
     struct tiff_directory directories[DIRECTORIES]; /* those that are missing have no entries */
     size_t kept[DIRECTORIES];                       /* the number of entries that are kept */

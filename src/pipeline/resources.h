@@ -18,7 +18,7 @@ struct thread_pool;
 /* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
  * first six fields before the workers start. The others begin with 0; `mutex` guards them. */
 struct batch_choice {
-    size_t images;          /* of the batch; 0 for a stream, of which nobody knows the end */
+    size_t images;          /* of the batch; 0 for a stream, whose end nobody knows */
     double bytes;           /* of all their files */
     int workers;            /* images at a time */
     bool takes_all;         /* the workers take all processors */

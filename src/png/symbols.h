@@ -34,7 +34,7 @@ static inline HOST_DEVICE unsigned precode_extra(unsigned symbol)
     return symbol < 16 ? 0 : symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
 }
 
-/* Of how many lengths a symbol of the third code is: this, and its extra bits. */
+/* A symbol of the third code stands for this many lengths, and as many more as its extra bits say. */
 static inline HOST_DEVICE int precode_least(unsigned symbol)
 {
     return symbol < 16 ? 1 : symbol == 18 ? 11 : 3;

@@ -88,7 +88,7 @@ static void begin_count(void)
     atomic_store(&peak, 0);
 }
 
-/* What was used since then, but for KEPT bytes of the test's own. */
+/* The bytes that were used since then, without KEPT bytes of the test. */
 static size_t end_count(size_t kept)
 {
     const long used = atomic_load(&peak) - (long)kept;
