@@ -344,7 +344,8 @@ def test_releases_the_lock():
 
 
 INTERRUPTED = """
-import gpuconv, numpy
+import gpuconv, numpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its jobs in the background ignore the signal
 image = numpy.zeros((12000, 12000), "uint16")
 out = numpy.ones_like(image)
 print("begun", flush=True)

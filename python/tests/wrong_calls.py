@@ -103,7 +103,7 @@ INSIDES = re.compile(
     r"dtype\(|invalid literal|bytes-like|reserved|ctypes", re.I)
 ALLOWED = re.compile(r"convert floats to linear light|image\.convert\(")
 # What to do, or a reason that says it.
-ADVICE = re.compile(r"; |expected|, for example|asked for|is not a|fit in 32 bits|No such file|without CUDA|no driver")
+ADVICE = re.compile(r"; |expected|, for example|asked for|is not a|fit in 32 bits|No such file|without CUDA|no NVIDIA driver|counted from 0")
 
 
 def split(text):
