@@ -18,7 +18,7 @@ from fractions import Fraction
 sys.dont_write_bytecode = True  # leave no files in the sources
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import has_codec, need_module, run, run_tests  # noqa: E402
+from harness import expect, has_codec, need_module, run, run_tests  # noqa: E402
 
 need_module("numpy")
 import numpy  # noqa: E402
@@ -33,16 +33,6 @@ def noise(*shape, dtype="uint8"):
     if dtype == "float32":
         return RANDOM.random(shape, dtype)
     return RANDOM.integers(0, 256 if dtype == "uint8" else 65536, shape, dtype)
-
-
-def expect(kind, text, function, *arguments, **options):
-    """The call raises KIND, with TEXT in its message."""
-    try:
-        function(*arguments, **options)
-    except kind as error:
-        assert type(error) is kind and text in str(error), repr(error)
-    else:
-        raise AssertionError(f"nothing was raised; expected {kind.__name__}: {text}")
 
 
 # ---- Bytes ----

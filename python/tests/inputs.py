@@ -8,7 +8,7 @@ import sys
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import need_module, run_tests  # noqa: E402
+from harness import expect, need_module, run_tests  # noqa: E402
 
 need_module("numpy")
 import numpy  # noqa: E402
@@ -17,16 +17,6 @@ import gpuconv  # noqa: E402
 
 RANDOM = numpy.random.default_rng(3)
 IMAGE = RANDOM.integers(0, 256, (24, 31, 3), "uint8")
-
-
-def expect(kind, text, function, *arguments, **options):
-    """The call raises KIND, with TEXT in its message."""
-    try:
-        function(*arguments, **options)
-    except kind as error:
-        assert text in str(error), repr(error)
-    else:
-        raise AssertionError(f"nothing was raised; expected {kind.__name__}: {text}")
 
 
 def same(a, b):

@@ -9,7 +9,7 @@ import warnings
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import need_module, run_tests  # noqa: E402
+from harness import expect, need_module, run_tests  # noqa: E402
 
 need_module("numpy")
 need_module("PIL")
@@ -20,16 +20,6 @@ import PIL.ImageCms  # noqa: E402
 import gpuconv  # noqa: E402
 
 IMAGE = numpy.random.default_rng(5).integers(0, 256, (24, 31, 3), "uint8")
-
-
-def expect(kind, text, function, *arguments, **options):
-    """The call raises KIND, with TEXT in its message."""
-    try:
-        function(*arguments, **options)
-    except kind as error:
-        assert text in str(error), repr(error)
-    else:
-        raise AssertionError(f"nothing was raised; expected {kind.__name__}: {text}")
 
 
 def warned(name):

@@ -402,7 +402,8 @@ static enum run_result stream_image(struct job_worker *worker, struct conversion
     struct codec_writer writer = {0};
     size_t size = 0;
     const bool is_decoded = conversion->image.samples != NULL;
-    if (!is_decoded && conversion->reader.codec == NULL && !open_input(conversion)) /* it has been read in vain */
+    /* The reader is closed once a pixel was translucent; then the image is read again. */
+    if (!is_decoded && conversion->reader.codec == NULL && !open_input(conversion))
         return RUN_FAILED;
     const struct end in = {
         .kind = is_decoded ? END_HOST : END_ROWS, .image = &conversion->image, .source = &conversion->reader.source};

@@ -14,7 +14,7 @@
 struct filter_chain {
     atomic_int references;
     size_t count;
-    const struct filter *filters; /* with each filter16 behind them in the same allocation */
+    const struct filter *filters; /* one allocation, which also has each filter16 */
 };
 
 /* Make a chain of COUNT FILTERS, which are one allocation. The chain owns them, and the caller has the first reference.

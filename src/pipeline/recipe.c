@@ -24,8 +24,7 @@ bool recipe_resizes(const struct recipe *recipe)
 
 enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t number)
 {
-    const struct filter *filter =
-        filter_of_depth(&recipe->chain->filters[number], true); /* premultiplied alpha is deep */
+    const struct filter *filter = filter_of_depth(&recipe->chain->filters[number], true); /* it takes 16 bits */
     if (step_table[filter->kind].resizes && alpha != ALPHA_PREMULTIPLY)
         return ALPHA_FILTER;
     if (alpha != ALPHA_PREMULTIPLY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests in Python share: running gpuconv, and skipping."""
+"""What the tests in Python share: running gpuconv, expecting exceptions, and skipping."""
 import contextlib
 import importlib.util
 import os
@@ -52,6 +52,16 @@ def run_tests(functions):
             with temporary_folder():
                 test()
             print(name, flush=True)
+
+
+def expect(kind, text, function, *arguments, **options):
+    """The call raises KIND, with TEXT in its message."""
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        assert type(error) is kind and text in str(error), repr(error)
+    else:
+        raise AssertionError(f"nothing was raised; expected {kind.__name__}: {text}")
 
 
 def fork_on_terminal():

@@ -85,8 +85,7 @@ static void test_every_kind_of_png_is_decoded_alike(void **state)
                 check_kind(codec, &png, &kind, width, height, wanted);
         }
     }
-    assert_int_equal(kinds,
-                     (15 + 11) * 2 * 5); /* 15 kinds by the standard, of which 11 may name a transparent colour */
+    assert_int_equal(kinds, (15 + 11) * 2 * 5); /* the standard has 15 kinds, and 11 may name a transparent colour */
 }
 
 /* The stream that a GPU decodes is that of the file, whose IDAT chunks are joined, whole and in parts. The layout says
