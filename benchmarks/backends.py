@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Time batches on each backend: backends.py GPUCONV [--formats jpg,png] [--sizes 3400x2264,1200x800] [--cores 16,4,2]
-[--filters sharpen,gaussian:8] [--gpus 1,2] [--runs 3] [--commit ID] [--json FILE].
+[--filters sharpen,gaussian:8] [--gpus 1,2] [--count N] [--runs 3] [--commit ID] [--json FILE].
 
 The model that chooses the backend of a batch (src/variants/choose.c) is calibrated by this. JPEGs and PNGs of two
 sizes, made by batch_bench.py's recipe (PNGs with compression level 6), go through filters from cheap to expensive with
 --backend cpu, cuda and auto, on some numbers of cores and GPUs. They are read and written in memory (--folder, default
 /dev/shm). The script prints images a second (the median of the runs), and how far auto is behind the better backend;
-with --json, it writes them, and plot.py draws them."""
+with --json, it writes them, and plot.py draws them.
+
+With --count, each batch has N files, only --backend cuda is timed, and a batch of an eighth of them, too: from both
+follow the time of start and end, and the rate without it. Processor time is that of all threads."""
 import argparse
 import concurrent.futures
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -38,16 +42,16 @@ def make_folder(folder, kind, width, height, count):
         shutil.copy(paths[index % DIFFERENT], paths[index])
 
 
-def rate(program, cores, backend, gpus, name, files, output):
-    """Images a second."""
+def run(program, cores, backend, gpus, name, files, output):
+    """Seconds, and seconds of processors."""
     devices = [] if backend == "cpu" else ["--device", ",".join(map(str, range(gpus)))]
     command = ["taskset", "-c", f"0-{cores - 1}", program, "-q", "--backend", backend, *devices, name, *files, "-o",
                output]
-    start = time.monotonic()
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(command, check=True)
-    seconds = time.monotonic() - start
+    seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     shutil.rmtree(output)
-    return len(files) / seconds
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def describe_machine(commit):
@@ -57,30 +61,55 @@ def describe_machine(commit):
     return {"date": time.strftime("%Y-%m-%d"), "gpu": name, "gpus": len(query), "driver": driver, "commit": commit}
 
 
+def compare_backends(options, row, files, output):
+    """Images a second of each backend."""
+    program = os.path.abspath(options.program)
+
+    def median(backend):
+        return len(files) / statistics.median(
+            run(program, row["cores"], backend, row["gpus"], row["filter"], files, output)[0]
+            for _ in range(options.runs))
+    cpu, cuda, auto = median("cpu"), median("cuda"), median("auto")
+    share = auto / max(cpu, cuda)
+    print(f"{cpu:8.1f} {cuda:8.1f} {auto:8.1f}  {share:8.2f}", flush=True)
+    return {"share_of_better": round(share, 3), "cpu_per_s": round(cpu, 1), "cuda_per_s": round(cuda, 1),
+            "auto_per_s": round(auto, 1)}
+
+
+def separate_start(options, row, files, output):
+    """Images a second on the GPUs, with and without start and end."""
+    program = os.path.abspath(options.program)
+
+    def median(some):
+        runs = [run(program, row["cores"], "cuda", row["gpus"], row["filter"], some, output)
+                for _ in range(options.runs)]
+        return (statistics.median(values) for values in zip(*runs))
+    few = files[:len(files) // 8]
+    seconds, processor = median(files)
+    few_seconds, _ = median(few)
+    running = (len(files) - len(few)) / (seconds - few_seconds)
+    start = seconds - len(files) / running
+    print(f"{len(files) / seconds:8.1f} {running:8.1f} {start:8.2f}  {processor / seconds:8.1f}", flush=True)
+    return {"cuda_per_s": round(len(files) / seconds, 1), "without_start_per_s": round(running, 1),
+            "start_s": round(start, 2), "processors": round(processor / seconds, 1)}
+
+
 def measure(options, folder, kind, size):
     """A row for each number of cores, filter and number of GPUs."""
-    program = os.path.abspath(options.program)
     cores, gpus = ([int(word) for word in text.split(",")] for text in (options.cores, options.gpus))
     width, height = map(int, size.split("x"))
-    count = SIZES[size] // PARTS[kind]
+    count = options.count or SIZES[size] // PARTS[kind] * max(cores) // 16
     source, output = os.path.join(folder, "in"), os.path.join(folder, "out")
-    make_folder(source, kind, width, height, max(DIFFERENT, count * max(cores) // 16))
+    make_folder(source, kind, width, height, max(DIFFERENT, count))
     for number, name in ((number, name) for number in cores for name in options.filters.split(",")):
         files = sorted(os.path.join(source, file) for file in os.listdir(source))
-        files = files[:max(DIFFERENT, count * number // 16)]
-
-        def median(backend, gpu):
-            return statistics.median(rate(program, number, backend, gpu, name, files, output)
-                                     for _ in range(options.runs))
-        cpu = median("cpu", 0)
+        if not options.count:
+            files = files[:max(DIFFERENT, SIZES[size] // PARTS[kind] * number // 16)]
         for gpu in gpus:
-            cuda, auto = median("cuda", gpu), median("auto", gpu)
-            share = auto / max(cpu, cuda)
-            print(f"{kind}  {size:11} {len(files):5} {number:5} {gpu:5}  {name:11} {cpu:8.1f} {cuda:8.1f} {auto:8.1f}  "
-                  f"{share:8.2f}", flush=True)
-            yield {"format": kind, "width": width, "height": height, "images": len(files), "cores": number, "gpus": gpu,
-                   "filter": name, "share_of_better": round(share, 3), "cpu_per_s": round(cpu, 1),
-                   "cuda_per_s": round(cuda, 1), "auto_per_s": round(auto, 1)}
+            row = {"format": kind, "width": width, "height": height, "images": len(files), "cores": number, "gpus": gpu,
+                   "filter": name}
+            print(f"{kind}  {size:11} {len(files):5} {number:5} {gpu:5}  {name:11} ", end="")
+            yield row | (separate_start if options.count else compare_backends)(options, row, files, output)
     shutil.rmtree(source)
 
 
@@ -92,6 +121,7 @@ def main():
     parser.add_argument("--cores", default="16,4,2")
     parser.add_argument("--filters", default=",".join(FILTERS))
     parser.add_argument("--gpus", default="1")
+    parser.add_argument("--count", type=int)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--commit", default="")
@@ -99,7 +129,8 @@ def main():
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        print("     pixels      files cores  GPUs  filter           cpu     cuda     auto  auto / better")
+        print("     pixels      files cores  GPUs  filter      " + (
+            "    cuda  without start s  processors" if options.count else "     cpu     cuda     auto  auto / better"))
         for size in options.sizes.split(","):
             for kind in options.formats.split(","):
                 rows.extend(measure(options, folder, kind, size))

@@ -3,6 +3,7 @@
  * A GPU that runs on the CPU, for tests of the code around a GPU. It implements device.h and the CUDA rows of the
  * table, and does at once what a GPU queues. $GPUCONV_STUB_GPUS is the number of GPUs (default 2). $GPUCONV_STUB_FAIL
  * makes calls fail: CALL:N fails the Nth CALL and all later ones, counted over all streams, and CALL:N! the Nth only.
+ * With @GPU after it, only the calls of threads that opened that GPU last are counted, and fail.
  * CALL is driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, jpeg,
  * png, or any, which counts all of these but driver. Each driver, open and reset appends a line to the file that
  * $GPUCONV_STUB_LOG names.
@@ -62,6 +63,9 @@ static atomic_long calls[CALL_COUNT];
 static _Atomic(struct device *) users[GPUS_MAX];
 static atomic_long launches[GPUS_MAX]; /* of streams that only read it */
 
+/* The GPU that this thread has opened last. */
+static _Thread_local int opened;
+
 static int gpus(void)
 {
     const char *text = getenv("GPUCONV_STUB_GPUS");
@@ -72,7 +76,9 @@ static int gpus(void)
 /* Count this call, and say whether it works. */
 static bool works(enum call call, struct error *error)
 {
-    const char *fail = getenv("GPUCONV_STUB_FAIL");
+    const char *fail = getenv("GPUCONV_STUB_FAIL"), *only = fail != NULL ? strchr(fail, '@') : NULL;
+    if (only != NULL && atoi(only + 1) != opened)
+        return true;
     const enum call meant = fail != NULL && call != CALL_DRIVER && strncmp(fail, "any:", 4) == 0 ? CALL_ANY : call;
     const long number = atomic_fetch_add(&calls[meant], 1) + 1;
     const size_t length = strlen(call_names[meant]);
@@ -138,6 +144,7 @@ bool device_open(int index, struct device **device, struct error *error)
 {
     *device = NULL;
     log_call("open");
+    opened = index;
     if (!works(CALL_OPEN, error))
         return false;
     if (index >= gpus())

@@ -4,13 +4,14 @@
  * written as a PAM, which gpuconv filters. The library filters the same samples in views: interleaved, planar,
  * transposed, padded, cropped, at the end of a page, in place. The result must be the same bytes, and no other byte may
  * change. With `gpu`, contexts use a GPU, and most views are in its memory: managed memory, which the host sees too,
- * or, with the stub in place of a GPU, any. */
+ * or, with the stub in place of a GPU, any. Each GPU has a thread of its own, and these run at the same time. */
 #include "base/random.h"
 #include "tests/lib/program.h"
 
 #include <gpuconv.h>
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ enum {
     SIDE_MAX = 90,   /* most are smaller */
     ARENA = 1 << 22, /* bytes, with a page before and after it that nobody may touch */
     PATH = 256,
+    GPUS_MAX = 8,
 };
 
 /* An image: height x width x channels samples. */
@@ -58,9 +60,16 @@ static uint8_t *open_arena(void)
 #ifdef GPUCONV_CUDA_RUNTIME
 
 /* From cuda_runtime_api.h, whose folder only nvcc knows. */
+int cudaSetDevice(int device);
 int cudaMallocManaged(void **memory, size_t size, unsigned flags);
 int cudaDeviceSynchronize(void);
 int cudaStreamCreate(void **stream);
+
+static void choose_device(int device)
+{
+    if (cudaSetDevice(device) != 0)
+        fail("GPU %d cannot be chosen", device);
+}
 
 static uint8_t *open_device_arena(void)
 {
@@ -86,6 +95,11 @@ static void wait_for_device(void)
 }
 
 #else
+
+static void choose_device(int device)
+{
+    (void)device;
+}
 
 static uint8_t *open_device_arena(void)
 {
@@ -355,12 +369,14 @@ struct library {
     void *streams[2];
 };
 
-static void open_library(bool uses_gpu, struct library *library)
+static void open_library(bool uses_gpu, int device, struct library *library)
 {
     *library = (struct library){0};
+    if (uses_gpu)
+        choose_device(device);
     for (int i = 0; i < 2; i++) {
         struct gpuconv_error error;
-        const struct gpuconv_context_options options = {.threads = 1 + 2 * i, .uses_gpu = uses_gpu};
+        const struct gpuconv_context_options options = {.threads = 1 + 2 * i, .uses_gpu = uses_gpu, .device = device};
         library->contexts[i] = gpuconv_context_open(&options, &error);
         if (library->contexts[i] == NULL)
             fail("%s", error.message);
@@ -403,51 +419,81 @@ static void check_call(uint64_t *state, const struct library *library, const str
                setting, picture);
 }
 
-int main(int count, char *arguments[])
+/* What a thread does. */
+struct task {
+    const char *program;
+    int calls;
+    bool uses_gpu;
+    int device;
+};
+
+static void check_setting(uint64_t *state, const struct task *task, const struct library *library, int number,
+                          const char *folder)
 {
-    if (count < 3)
-        fail("usage: check_library GPUCONV CALLS [gpu]");
-    const int calls = atoi(arguments[2]);
-    char folder[] = "/tmp/gpuconv-library-XXXXXX", path[PATH];
-    uint64_t state = 31;
-    struct library library;
-    if (count > 3 && gpuconv_gpus() == 0) {
-        printf("skipped: there is no GPU\n");
-        return EXIT_SKIPPED;
+    struct picture pictures[IMAGES];
+    struct setting setting;
+    char path[PATH];
+    choose_setting(state, number, folder, &setting);
+    for (int i = 0; i < IMAGES; i++) {
+        make_picture(state, &pictures[i]);
+        snprintf(path, sizeof path, "%s/in/%d.pam", folder, i);
+        write_picture(&pictures[i], path);
     }
-    open_library(count > 3, &library);
+    run_program(task->program, folder, &setting);
+    for (int i = 0; i < IMAGES; i++) {
+        snprintf(path, sizeof path, "%s/out/%d.pam", folder, i);
+        struct picture result = pictures[i];
+        struct gpuconv_error error;
+        if (gpuconv_filter_size(setting.filter, &result.width, &result.height, &error) != GPUCONV_OK)
+            fail("%s", error.message);
+        read_picture(&result, path);
+        check_call(state, library, &setting, &pictures[i], &result);
+        free(pictures[i].samples);
+        free(result.samples);
+    }
+    gpuconv_filter_close(setting.filter);
+}
+
+static void *run_task(void *context)
+{
+    const struct task *task = context;
+    char folder[] = "/tmp/gpuconv-library-XXXXXX", path[PATH];
+    uint64_t state = (uint64_t)(31 + task->device);
+    struct library library;
+    open_library(task->uses_gpu, task->device, &library);
     if (mkdtemp(folder) == NULL)
         fail("there is no temporary folder");
     snprintf(path, sizeof path, "%s/in", folder);
     mkdir(path, 0700);
-    for (int number = 0; number * IMAGES < calls; number++) {
-        struct picture pictures[IMAGES];
-        struct setting setting;
-        choose_setting(&state, number, folder, &setting);
-        for (int i = 0; i < IMAGES; i++) {
-            make_picture(&state, &pictures[i]);
-            snprintf(path, sizeof path, "%s/in/%d.pam", folder, i);
-            write_picture(&pictures[i], path);
-        }
-        run_program(arguments[1], folder, &setting);
-        for (int i = 0; i < IMAGES; i++) {
-            snprintf(path, sizeof path, "%s/out/%d.pam", folder, i);
-            struct picture result = pictures[i];
-            struct gpuconv_error error;
-            if (gpuconv_filter_size(setting.filter, &result.width, &result.height, &error) != GPUCONV_OK)
-                fail("%s", error.message);
-            read_picture(&result, path);
-            check_call(&state, &library, &setting, &pictures[i], &result);
-            free(pictures[i].samples);
-            free(result.samples);
-        }
-        gpuconv_filter_close(setting.filter);
-    }
+    for (int number = 0; number * IMAGES < task->calls; number++)
+        check_setting(&state, task, &library, number, folder);
     gpuconv_context_close(library.contexts[0]);
     gpuconv_context_close(library.contexts[1]);
     snprintf(path, sizeof path, "rm -r '%s'", folder);
     if (system(path) != 0)
         fail("failed: %s", path);
-    printf("%d calls\n", (calls + IMAGES - 1) / IMAGES * IMAGES);
+    return NULL;
+}
+
+int main(int count, char *arguments[])
+{
+    if (count < 3)
+        fail("usage: check_library GPUCONV CALLS [gpu]");
+    const int calls = atoi(arguments[2]), all = count > 3 ? gpuconv_gpus() : 1, gpus = all < GPUS_MAX ? all : GPUS_MAX;
+    if (gpus == 0) {
+        printf("skipped: there is no GPU\n");
+        return EXIT_SKIPPED;
+    }
+    struct task tasks[GPUS_MAX];
+    pthread_t threads[GPUS_MAX];
+    for (int i = 0; i < gpus; i++) {
+        tasks[i] = (struct task){arguments[1], calls / gpus, count > 3, i};
+        if (pthread_create(&threads[i], NULL, run_task, &tasks[i]) != 0)
+            fail("there is no thread");
+    }
+    for (int i = 0; i < gpus; i++)
+        pthread_join(threads[i], NULL);
+    printf("%d calls%s\n", gpus * ((calls / gpus + IMAGES - 1) / IMAGES * IMAGES),
+           gpus > 1 ? ", on all GPUs at once" : "");
     return 0;
 }
