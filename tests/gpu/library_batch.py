@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
@@ -39,6 +40,7 @@ def convert(path):
     return row
 
 
+warnings.simplefilter("ignore", gpuconv.ImageWarning)  # the program is asked to be quiet, too
 with ThreadPoolExecutor(work["threads"], initializer=open_context) as pool:
     for answer in pool.map(convert, work["files"]):
         print(json.dumps(answer))
