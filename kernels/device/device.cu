@@ -47,12 +47,6 @@ __device__ struct code loaded_code = {
 };
 } // namespace
 
-/* Memory that only grows. */
-struct reserved {
-    void *data;
-    size_t bytes;
-};
-
 struct device {
     int index;
     cudaStream_t stream;
@@ -60,15 +54,14 @@ struct device {
     cudaEvent_t marks[DEVICE_MARKS];
     struct texture textures[max_textures];
     int next_texture; /* the oldest, to be replaced next */
-    struct reserved table, scratch;
+    struct workspace table, scratch;
     bool is_abandoned; /* see device_abandon */
+    bool is_shared;    /* see device_open_shared */
 
     /* For device_enter. */
-    bool is_entered;
-    int previous;            /* device of the calling thread */
-    cudaStream_t own_stream; /* while `stream` is the caller's */
-    cudaEvent_t idle;        /* the end of what was queued last; NULL until then */
-    struct reserved slots[DEVICE_SLOTS];
+    int previous;                   /* device of the calling thread */
+    cudaStream_t own_stream;        /* while `stream` is the caller's */
+    cudaEvent_t idle;               /* the end of what was queued last; NULL until then */
     struct device_taps *keeping;    /* receives what a variant uploads; NULL if constant memory and the table do */
     const struct device_taps *taps; /* that the next launch reads; NULL if it reads the device's own */
 };
@@ -76,14 +69,13 @@ struct device {
 /* What a variant has uploaded to a symbol in constant memory. */
 struct kept_words {
     const void *symbol;
-    void *words;
-    size_t bytes;
+    struct workspace memory;
 };
 
 struct device_taps {
     struct kept_words words[2];
     int count;
-    struct reserved table;
+    struct workspace table;
     uint64_t serial; /* no others have it */
 };
 
@@ -244,17 +236,18 @@ void device_close(struct device *device)
 {
     if (!device)
         return;
+    device_release(device, &device->table);
+    device_release(device, &device->scratch);
     if (!device->is_abandoned) {
         forget_textures(device);
         for (int i = 0; i < DEVICE_MARKS; i++)
             if (device->marks[i])
                 cudaEventDestroy(device->marks[i]);
-        cudaFree(device->table.data);
-        cudaFree(device->scratch.data);
-        for (int i = 0; i < DEVICE_SLOTS; i++)
-            cudaFree(device->slots[i].data);
-        if (device->idle)
+        if (device->idle) {
+            cudaStreamWaitEvent(device->stream, device->idle, 0);
+            cudaStreamSynchronize(device->stream);
             cudaEventDestroy(device->idle);
+        }
         if (device->stream)
             cudaStreamDestroy(device->stream);
     }
@@ -282,61 +275,51 @@ const struct device_info *device_get_info(const struct device *device)
     return &device->info;
 }
 
-bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error)
+void device_release(struct device *device, struct workspace *workspace)
 {
-    (void)device;
-    *buffer = NULL;
-    CUDA_TRY(cudaMalloc(buffer, size), error);
-    return true;
-}
-
-void device_release(struct device *device, void *buffer)
-{
-    if (device->is_abandoned)
+    void *const memory = workspace->bytes;
+    workspace->bytes = NULL;
+    workspace->size = 0;
+    if (!memory || device->is_abandoned)
         return;
+    if (workspace->is_locked) {
+        cudaFreeHost(memory);
+        return;
+    }
     forget_textures(device);
-    cudaFree(buffer);
+    if (!device->is_shared) {
+        cudaFree(memory); /* waits for the kernels that use it */
+        return;
+    }
+    if (device->idle) /* the last ones may be on a caller's stream */
+        cudaStreamWaitEvent(device->stream, device->idle, 0);
+    cudaFreeAsync(memory, device->stream);
 }
 
-bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error)
+static bool allocate(struct device *device, struct workspace *workspace, size_t size, struct error *error)
 {
-    (void)device;
-    *buffer = NULL;
-    CUDA_TRY(cudaMallocHost(buffer, size), error);
-    return true;
-}
-
-void device_release_locked(struct device *device, void *buffer)
-{
-    if (buffer && !device->is_abandoned)
-        cudaFreeHost(buffer);
-}
-
-void device_buffer_release(struct device *device, struct device_buffer *buffer)
-{
-    if (buffer->is_locked)
-        device_release_locked(device, buffer->bytes);
+    void *memory;
+    if (workspace->is_locked)
+        CUDA_TRY(cudaMallocHost(&memory, size), error);
+    else if (device->is_shared)
+        CUDA_TRY(cudaMallocAsync(&memory, size, device->stream), error);
     else
-        device_release(device, buffer->bytes);
-    buffer->bytes = NULL;
-    buffer->size = 0;
+        CUDA_TRY(cudaMalloc(&memory, size), error);
+    workspace->bytes = (uint8_t *)memory;
+    workspace->size = size;
+    return true;
 }
 
-bool device_buffer_reserve(struct device *device, struct device_buffer *buffer, size_t size, struct error *error)
+bool device_reserve(struct device *device, struct workspace *workspace, size_t size, struct error *error)
 {
-    if (size <= buffer->size)
+    if (size <= workspace->size)
         return true;
-    const size_t more = size + size / 8; /* because the next image may be a little larger */
-    if (!device_wait(device, error))
+    const bool grows = workspace->bytes != NULL;
+    if (grows && !device->is_shared && !device_wait(device, error))
         return false;
-    device_buffer_release(device, buffer);
-    void *bytes;
-    if (!(buffer->is_locked ? device_allocate_locked(device, more, &bytes, error)
-                            : device_allocate(device, more, &bytes, error)))
-        return false;
-    buffer->bytes = (uint8_t *)bytes;
-    buffer->size = more;
-    return true;
+    device_release(device, workspace);
+    /* A workspace that grows gets an eighth more, if there is as much: the next image may be larger still. */
+    return (grows && allocate(device, workspace, size + size / 8, NULL)) || allocate(device, workspace, size, error);
 }
 
 size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane)
@@ -399,9 +382,9 @@ static bool keep_words(struct device *device, const void *symbol, const void *wo
 {
     struct kept_words *kept = &device->keeping->words[device->keeping->count++];
     kept->symbol = symbol;
-    kept->bytes = bytes;
-    CUDA_TRY(cudaMalloc(&kept->words, bytes), error);
-    CUDA_TRY(cudaMemcpyAsync(kept->words, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
+    if (!device_reserve(device, &kept->memory, bytes, error))
+        return false;
+    CUDA_TRY(cudaMemcpyAsync(kept->memory.bytes, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
     return true;
 }
 
@@ -415,42 +398,25 @@ bool upload_words(struct device *device, const void *symbol, const void *words, 
     return true;
 }
 
-static bool reserve(struct device *device, struct reserved *reserved, size_t bytes, struct error *error)
-{
-    if (reserved->bytes >= bytes)
-        return true;
-    if (device->is_entered && reserved->data)
-        CUDA_TRY(cudaFreeAsync(reserved->data, device->stream), error);
-    else
-        CUDA_TRY(cudaFree(reserved->data), error); /* cudaFree waits for the kernels that use it */
-    *reserved = {};
-    if (device->is_entered)
-        CUDA_TRY(cudaMallocAsync(&reserved->data, bytes, device->stream), error);
-    else
-        CUDA_TRY(cudaMalloc(&reserved->data, bytes), error);
-    reserved->bytes = bytes;
-    return true;
-}
-
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
 {
-    struct reserved *table = device->keeping ? &device->keeping->table : &device->table;
-    if (!reserve(device, table, bytes, error))
+    struct workspace *table = device->keeping ? &device->keeping->table : &device->table;
+    if (!device_reserve(device, table, bytes, error))
         return false;
-    CUDA_TRY(cudaMemcpyAsync(table->data, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
+    CUDA_TRY(cudaMemcpyAsync(table->bytes, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
     return true;
 }
 
 const void *device_table(const struct device *device)
 {
-    return device->taps ? device->taps->table.data : device->table.data;
+    return device->taps ? device->taps->table.bytes : device->table.bytes;
 }
 
 bool device_scratch(struct device *device, size_t bytes, void **scratch, struct error *error)
 {
-    if (!reserve(device, &device->scratch, bytes, error))
+    if (!device_reserve(device, &device->scratch, bytes, error))
         return false;
-    *scratch = device->scratch.data;
+    *scratch = device->scratch.bytes;
     return true;
 }
 
@@ -519,6 +485,8 @@ bool device_open_shared(int index, struct device **device, struct error *error)
     int previous = index;
     cudaGetDevice(&previous);
     const bool done = device_open(index, device, error);
+    if (done)
+        (*device)->is_shared = true;
     if (previous != index)
         cudaSetDevice(previous);
     cudaGetLastError(); /* where there is no GPU, these have failed, too */
@@ -540,7 +508,6 @@ static bool begin_on_stream(struct device *device, cudaStream_t stream, struct e
         CUDA_TRY(cudaEventCreateWithFlags(&device->idle, cudaEventDisableTiming), error);
     device->own_stream = device->stream;
     device->stream = stream;
-    device->is_entered = true;
     return true;
 }
 
@@ -558,17 +525,8 @@ bool device_leave(struct device *device, struct error *error)
 {
     const cudaError_t recorded = cudaEventRecord(device->idle, device->stream);
     device->stream = device->own_stream;
-    device->is_entered = false;
     cudaSetDevice(device->previous);
     CUDA_TRY(recorded, error);
-    return true;
-}
-
-bool device_reserve(struct device *device, int slot, size_t size, void **memory, struct error *error)
-{
-    if (!reserve(device, &device->slots[slot], size, error))
-        return false;
-    *memory = device->slots[slot].data;
     return true;
 }
 
@@ -591,12 +549,8 @@ void device_free_taps(struct device *device, struct device_taps *taps)
     if (!taps)
         return;
     for (int i = 0; i < taps->count; i++)
-        cudaFree(taps->words[i].words);
-    /* The table is memory of a stream: cudaFree would not wait for the kernels that read it. */
-    if (taps->table.data && device->idle)
-        cudaStreamWaitEvent(device->stream, device->idle, 0);
-    if (taps->table.data)
-        cudaFreeAsync(taps->table.data, device->stream);
+        device_release(device, &taps->words[i].memory);
+    device_release(device, &taps->table);
     free(taps);
 }
 
@@ -611,8 +565,8 @@ static bool copy_taps(struct device *device, const struct device_taps *taps, str
         return true;
     reader->serial = 0;
     for (int i = 0; i < taps->count; i++)
-        CUDA_TRY(cudaMemcpyToSymbolAsync(taps->words[i].symbol, taps->words[i].words, taps->words[i].bytes, 0,
-                                         cudaMemcpyDeviceToDevice, device->stream),
+        CUDA_TRY(cudaMemcpyToSymbolAsync(taps->words[i].symbol, taps->words[i].memory.bytes, taps->words[i].memory.size,
+                                         0, cudaMemcpyDeviceToDevice, device->stream),
                  error);
     reader->serial = taps->serial;
     return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C interface of a GPU, for src/pipeline/, src/library/ and src/bench/: open it, one stream, buffers, upload,
+ * The C interface of a GPU, for src/pipeline/, src/library/ and src/bench/: open it, one stream, workspaces, upload,
  * download, time. The files of this folder implement it. A build without CUDA has none of these functions and does not
  * define GPUCONV_CUDA. The message of a failed call ends with CUDA's own words. */
 #ifndef GPUCONV_DEVICE_H
@@ -59,7 +59,8 @@ int device_driver_version(void);
  * memory. While one stream is between a variant's prepare and the device_wait after its launch, no other may be. */
 bool device_open(int index, struct device **device, struct error *error);
 
-/* Release the device; NULL is allowed. First release its buffers. */
+/* Wait for what was queued between device_enter and device_leave, and release the device; NULL is allowed. First
+ * release its workspaces. */
 void device_close(struct device *device);
 
 /* Say that device_reset, or the end of the process, will release everything on the device. From now on, the releases
@@ -76,25 +77,21 @@ void device_reset(int index);
 /* The description of the open device. */
 const struct device_info *device_get_info(const struct device *device);
 
-/* Reserve device memory, aligned to 512 bytes. device_release accepts NULL. */
-bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error);
-void device_release(struct device *device, void *buffer);
-
-/* Reserve page-locked host memory: copies between it and the device need no intermediate buffer. device_release_locked
- * accepts NULL. */
-bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error);
-void device_release_locked(struct device *device, void *buffer);
-
-/* Memory that grows: of the device, or page-locked memory of the host. It begins with zeros, but for is_locked. */
-struct device_buffer {
+/* Memory that only grows: of the device, aligned to 512 bytes, or page-locked memory of the host. Copies between the
+ * two need no intermediate buffer. It is empty if all is 0 but IS_LOCKED. */
+struct workspace {
     uint8_t *bytes;
     size_t size;
-    bool is_locked;
+    bool is_locked; /* it is the host's */
 };
 
-/* Make BUFFER at least SIZE bytes long. If it grows, its content is lost, and the call waits for all queued work. */
-bool device_buffer_reserve(struct device *device, struct device_buffer *buffer, size_t size, struct error *error);
-void device_buffer_release(struct device *device, struct device_buffer *buffer);
+/* Make WORKSPACE at least SIZE bytes long. An empty one gets exactly SIZE: a sanitizer finds accesses beyond its end.
+ * If it grows, its content is lost, and the call waits for all queued work. On a device that pipelines share, it grows
+ * in the stream's order, without waiting: call this between device_enter and device_leave. */
+bool device_reserve(struct device *device, struct workspace *workspace, size_t size, struct error *error);
+
+/* Empty WORKSPACE. Kernels that were queued before may still use its memory. */
+void device_release(struct device *device, struct workspace *workspace);
 
 /* Lay out COUNT planes with the alignment that struct plane requires. data becomes NULL. Returns the bytes of all
  * planes. Rows are EXTRA bytes longer than necessary; EXTRA is a multiple of 128. */
@@ -147,11 +144,6 @@ bool device_enter(struct device *device, void *const *stream, struct error *erro
 
 /* End this. The calling thread's current device is again what it was before device_enter. */
 bool device_leave(struct device *device, struct error *error);
-
-/* Between these two calls, the device's memory for an image: number SLOT is at least SIZE bytes long, is aligned to 512
- * bytes, and keeps its content only until it grows. */
-enum { DEVICE_SLOTS = 5 };
-bool device_reserve(struct device *device, int slot, size_t size, void **memory, struct error *error);
 
 /* Copies of what a variant has uploaded for one plan, in device memory. */
 struct device_taps;

@@ -127,16 +127,17 @@ static bool measure(void (*kernel)(int *, int, int), double macs, struct device 
 extern "C" bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error)
 {
     const int blocks = device_get_info(device)->multiprocessors * blocks_a_multiprocessor;
-    void *to;
+    struct workspace memory = {};
     /* The device code that runs may be for an older chip than the device. */
     cudaFuncAttributes attributes;
     CUDA_TRY(cudaFuncGetAttributes(&attributes, (const void *)peak_tensor), error);
     const double mma = attributes.ptxVersion >= 80 ? mma_new : mma_old;
-    if (!device_allocate(device, (size_t)blocks * block_size * sizeof(int), &to, error))
+    if (!device_reserve(device, &memory, (size_t)blocks * block_size * sizeof(int), error))
         return false;
-    const bool done = measure(peak_fma, 1, device, (int *)to, blocks, &peaks->fma, error) &&
-                      measure(peak_dp4a, 4, device, (int *)to, blocks, &peaks->dp4a, error) &&
-                      measure(peak_tensor, mma / 32, device, (int *)to, blocks, &peaks->tensor, error);
-    device_release(device, to);
+    int *const to = (int *)memory.bytes;
+    const bool done = measure(peak_fma, 1, device, to, blocks, &peaks->fma, error) &&
+                      measure(peak_dp4a, 4, device, to, blocks, &peaks->dp4a, error) &&
+                      measure(peak_tensor, mma / 32, device, to, blocks, &peaks->tensor, error);
+    device_release(device, &memory);
     return done;
 }

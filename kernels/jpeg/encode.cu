@@ -493,8 +493,8 @@ static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *la
     if (!is_first && memcmp(encoder->tables_sent.bytes, &tables, sizeof tables) == 0)
         return true;
     if (!device_wait(jpeg->device, error) || /* for the last upload */
-        !device_buffer_reserve(jpeg->device, &encoder->tables, sizeof tables, error) ||
-        !device_buffer_reserve(jpeg->device, &encoder->tables_sent, sizeof tables, error))
+        !device_reserve(jpeg->device, &encoder->tables, sizeof tables, error) ||
+        !device_reserve(jpeg->device, &encoder->tables_sent, sizeof tables, error))
         return false;
     memcpy(encoder->tables_sent.bytes, &tables, sizeof tables);
     return device_upload(jpeg->device, encoder->tables.bytes, encoder->tables_sent.bytes, sizeof tables, error);
@@ -532,11 +532,11 @@ static struct jpeg_encode_launch picture_of(const struct encoder *encoder)
 static bool queue_encoding(struct device_jpeg *jpeg, size_t capacity, struct error *error)
 {
     struct encoder *encoder = &jpeg->encoder;
-    if (!device_buffer_reserve(jpeg->device, &encoder->scan, capacity, error) ||
-        !device_buffer_reserve(jpeg->device, &encoder->scan_size, sizeof(uint64_t), error))
+    if (!device_reserve(jpeg->device, &encoder->scan, capacity, error) ||
+        !device_reserve(jpeg->device, &encoder->scan_size, sizeof(uint64_t), error))
         return false;
     const size_t words = 1 + 2 * (size_t)picture_of(encoder).tiles;
-    if (!device_buffer_reserve(jpeg->device, &encoder->words, words * sizeof(uint64_t), error))
+    if (!device_reserve(jpeg->device, &encoder->words, words * sizeof(uint64_t), error))
         return false;
     const struct jpeg_encode_launch launch = picture_of(encoder);
     if (!device_fill(jpeg->device, launch.words, 0, words * sizeof(uint64_t), error))
@@ -551,8 +551,9 @@ bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
 {
     jpeg->encoder.layout = *layout;
     jpeg->encoder.image = *image;
-    /* A byte a sample is more than photographs need at the highest quality. */
-    const size_t capacity = (size_t)image->width * (size_t)image->height * (size_t)layout->component_count + 4096;
+    /* More than a byte a sample is more than photographs need at the highest quality. */
+    const size_t samples = (size_t)image->width * (size_t)image->height * (size_t)layout->component_count;
+    const size_t capacity = samples + samples / 8 + 4096;
     return upload_tables(jpeg, layout, error) && queue_encoding(jpeg, capacity, error);
 }
 
@@ -566,7 +567,7 @@ bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t
     if (*size > encoder->scan.size && /* noise: the scan is larger than was reserved */
         (!queue_encoding(jpeg, *size, error) || !device_wait(jpeg->device, error)))
         return false;
-    if (!device_buffer_reserve(jpeg->device, &encoder->data, *size, error) ||
+    if (!device_reserve(jpeg->device, &encoder->data, *size, error) ||
         !device_download(jpeg->device, encoder->data.bytes, encoder->scan.bytes, *size, error))
         return false;
     *bytes = encoder->data.bytes;

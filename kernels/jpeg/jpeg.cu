@@ -25,11 +25,11 @@ void device_jpeg_close(struct device_jpeg *jpeg)
         return;
     struct encoder *encoder = &jpeg->encoder;
     struct decoder *decoder = &jpeg->decoder;
-    struct device_buffer *const buffers[] = {&encoder->tables, &encoder->tables_sent,  &encoder->words,
-                                             &encoder->scan,   &encoder->scan_size,    &encoder->data,
-                                             &decoder->data,   &decoder->result,       &decoder->upload,
-                                             &decoder->work,   &decoder->coefficients, &decoder->samples};
-    for (struct device_buffer *buffer : buffers)
-        device_buffer_release(jpeg->device, buffer);
+    struct workspace *const buffers[] = {&encoder->tables, &encoder->tables_sent,  &encoder->words,
+                                         &encoder->scan,   &encoder->scan_size,    &encoder->data,
+                                         &decoder->data,   &decoder->result,       &decoder->upload,
+                                         &decoder->work,   &decoder->coefficients, &decoder->samples};
+    for (struct workspace *buffer : buffers)
+        device_release(jpeg->device, buffer);
     free(jpeg);
 }

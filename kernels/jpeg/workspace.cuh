@@ -11,24 +11,24 @@
 struct encoder {
     struct jpeg_layout layout; /* what was queued last */
     struct image image;
-    struct device_buffer tables;      /* codes and divisors */
-    struct device_buffer tables_sent; /* page-locked: what was uploaded there */
-    struct device_buffer words;       /* sums over tiles */
-    struct device_buffer scan;        /* the data of the scan */
-    struct device_buffer scan_size;   /* page-locked: how long they are, written by the kernel */
-    struct device_buffer data;        /* page-locked: the downloaded data */
+    struct workspace tables;      /* codes and divisors */
+    struct workspace tables_sent; /* page-locked: what was uploaded there */
+    struct workspace words;       /* sums over tiles */
+    struct workspace scan;        /* the data of the scan */
+    struct workspace scan_size;   /* page-locked: how long they are, written by the kernel */
+    struct workspace data;        /* page-locked: the downloaded data */
 };
 
 struct decoder {
-    struct device_buffer data;         /* page-locked: tables, segments and the bytes of the scan */
-    struct device_buffer result;       /* page-locked: are the data bad? */
-    struct device_buffer upload;       /* the same on the device */
-    struct device_buffer work;         /* states, sums and DC values */
-    struct device_buffer coefficients; /* of all blocks in the order of the scan */
-    struct device_buffer samples;      /* of all components */
-    size_t starts_at, bytes_at;        /* of segments and bytes in the data */
-    size_t segments, size;             /* of the scan: restart segments; bytes without stuffing and restart markers */
-    bool is_unsupported;               /* nothing is queued, because the CPU has to decode the file */
+    struct workspace data;         /* page-locked: tables, segments and the bytes of the scan */
+    struct workspace result;       /* page-locked: are the data bad? */
+    struct workspace upload;       /* the same on the device */
+    struct workspace work;         /* states, sums and DC values */
+    struct workspace coefficients; /* of all blocks in the order of the scan */
+    struct workspace samples;      /* of all components */
+    size_t starts_at, bytes_at;    /* of segments and bytes in the data */
+    size_t segments, size;         /* of the scan: restart segments; bytes without stuffing and restart markers */
+    bool is_unsupported;           /* nothing is queued, because the CPU has to decode the file */
 };
 
 struct device_jpeg {

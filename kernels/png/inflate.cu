@@ -284,16 +284,16 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
     const size_t slices = expected / slice_bytes + size / 8192 + 64,
                  groups = (slices + group_slices - 1) / group_slices;
     const size_t rank_blocks = (ranks + threads - 1) / threads;
-    if (!device_buffer_reserve(device, &inflation->marks, ranks * rank_words * 4, error) ||
-        !device_buffer_reserve(device, &inflation->survivors, survivors * 8, error) ||
-        !device_buffer_reserve(device, &inflation->ranks, (rank_blocks + 1) * 8 + ranks * 4, error) ||
-        !device_buffer_reserve(device, &inflation->parts, parts * (sizeof(struct part) + sizeof(int)), error) ||
-        !device_buffer_reserve(device, &inflation->spans, spans * sizeof(struct span), error) ||
-        !device_buffer_reserve(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
-        !device_buffer_reserve(device, &inflation->symbols, expected * 2, error) ||
-        !device_buffer_reserve(device, &inflation->maps, groups * DEFLATE_WINDOW * 2, error) ||
-        !device_buffer_reserve(device, &inflation->windows, slices * DEFLATE_WINDOW, error) ||
-        !device_buffer_reserve(device, &inflation->state, sizeof(struct inflate_state), error) ||
+    if (!device_reserve(device, &inflation->marks, ranks * rank_words * 4, error) ||
+        !device_reserve(device, &inflation->survivors, survivors * 8, error) ||
+        !device_reserve(device, &inflation->ranks, (rank_blocks + 1) * 8 + ranks * 4, error) ||
+        !device_reserve(device, &inflation->parts, parts * (sizeof(struct part) + sizeof(int)), error) ||
+        !device_reserve(device, &inflation->spans, spans * sizeof(struct span), error) ||
+        !device_reserve(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
+        !device_reserve(device, &inflation->symbols, expected * 2, error) ||
+        !device_reserve(device, &inflation->maps, groups * DEFLATE_WINDOW * 2, error) ||
+        !device_reserve(device, &inflation->windows, slices * DEFLATE_WINDOW, error) ||
+        !device_reserve(device, &inflation->state, sizeof(struct inflate_state), error) ||
         !device_fill(device, inflation->marks.bytes, 0, ranks * rank_words * 4, error) ||
         !device_fill(device, inflation->ranks.bytes, 0, (rank_blocks + 1) * 8, error) ||
         !device_fill(device, inflation->state.bytes, 0, sizeof(struct inflate_state), error))
@@ -348,9 +348,9 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
 
 void inflate_release(struct device *device, struct inflation *inflation)
 {
-    struct device_buffer *const buffers[] = {
+    struct workspace *const buffers[] = {
         &inflation->marks,  &inflation->survivors, &inflation->ranks, &inflation->parts,   &inflation->spans,
         &inflation->slices, &inflation->symbols,   &inflation->maps,  &inflation->windows, &inflation->state};
-    for (struct device_buffer *buffer : buffers)
-        device_buffer_release(device, buffer);
+    for (struct workspace *buffer : buffers)
+        device_release(device, buffer);
 }

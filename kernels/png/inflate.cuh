@@ -9,8 +9,8 @@
 
 /* Buffers, which grow. */
 struct inflation {
-    struct device_buffer marks, survivors, ranks, parts, spans, slices, symbols, maps, windows;
-    struct device_buffer state;
+    struct workspace marks, survivors, ranks, parts, spans, slices, symbols, maps, windows;
+    struct workspace state;
 };
 
 /* What happened to a stream. Only INFLATED is good: in all other cases the CPU has to inflate. */

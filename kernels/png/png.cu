@@ -24,12 +24,12 @@ void device_png_close(struct device_png *png)
         return;
     struct png_encoder *encoder = &png->encoder;
     struct png_decoder *decoder = &png->decoder;
-    struct device_buffer *const buffers[] = {
-        &encoder->filtered, &encoder->sums, &encoder->block_list, &encoder->ends,    &encoder->stream,
-        &encoder->result,   &encoder->data, &decoder->data,       &decoder->result,  &decoder->stream,
-        &decoder->rows,     &decoder->sums, &decoder->layout,     &decoder->progress};
-    for (struct device_buffer *buffer : buffers)
-        device_buffer_release(png->device, buffer);
+    struct workspace *const buffers[] = {&encoder->filtered, &encoder->sums,    &encoder->block_list, &encoder->ends,
+                                         &encoder->stream,   &encoder->result,  &encoder->data,       &decoder->data,
+                                         &decoder->result,   &decoder->stream,  &decoder->rows,       &decoder->sums,
+                                         &decoder->layout,   &decoder->progress};
+    for (struct workspace *buffer : buffers)
+        device_release(png->device, buffer);
     inflate_release(png->device, &decoder->inflation);
     free(png);
 }

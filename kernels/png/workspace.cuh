@@ -9,13 +9,13 @@
 #include "kernels/png/png.h"
 
 struct png_encoder {
-    struct device_buffer filtered, sums, block_list, ends, stream;
-    struct device_buffer result, data; /* page-locked */
+    struct workspace filtered, sums, block_list, ends, stream;
+    struct workspace result, data; /* page-locked */
 };
 
 struct png_decoder {
-    struct device_buffer data, result; /* page-locked */
-    struct device_buffer stream, rows, sums, layout, progress;
+    struct workspace data, result; /* page-locked */
+    struct workspace stream, rows, sums, layout, progress;
     struct inflation inflation;
     size_t size;         /* of the stream of zlib */
     bool is_unsupported; /* nothing is queued, because the CPU has to decode the file */

@@ -6,6 +6,7 @@
 
 #include "bench/bench.h"
 #include "image/image.h"
+#include "kernels/device/device.h"
 
 enum { BENCH_WARM_UP = 3 }; /* launches before a row is timed */
 
@@ -23,9 +24,9 @@ struct bench_case {
 
     /* On the GPU. */
     int pairs;                          /* of input and output buffers */
-    void *memory;                       /* all pairs, or NULL if there is no GPU */
+    struct workspace memory;            /* all pairs */
     struct plane device_in, device_out; /* the first pair */
-    void *images;                       /* one interleaved image for each pair; NULL if the planes make none */
+    struct workspace images;            /* one interleaved image for each pair; empty if the planes make none */
     size_t image_bytes;                 /* from one image to the next */
     double upload_ms, download_ms;
 };

@@ -45,7 +45,7 @@ static struct image image_of(const struct bench_case *c, size_t pair)
                           .height = in->height,
                           .channels = in->count,
                           .bits = in->sample == SAMPLE_U8 ? 8 : 16,
-                          .samples = (uint8_t *)c->images + pair * c->image_bytes};
+                          .samples = c->images.bytes + pair * c->image_bytes};
 }
 
 /* Queue a launch, or a copy if PLAN is NULL, on pair NUMBER modulo c->pairs. With IMAGE, queue it between a split of
@@ -89,10 +89,11 @@ static bool fill_inputs(struct bench_case *c, struct error *error)
 {
     struct device *device = c->bench->device;
     const size_t bytes = c->bytes;
-    if (!device_upload(device, c->memory, c->in.data, bytes, error))
+    uint8_t *const first = c->memory.bytes;
+    if (!device_upload(device, first, c->in.data, bytes, error))
         return false;
     for (int pair = 1; pair < c->pairs; pair++)
-        if (!device_copy(device, (char *)c->memory + (size_t)pair * 2 * bytes, c->memory, bytes, error))
+        if (!device_copy(device, first + (size_t)pair * 2 * bytes, first, bytes, error))
             return false;
     return device_wait(device, error);
 }
@@ -135,11 +136,8 @@ static bool run_gpu(struct bench_case *c, struct plan *plan, bool image, struct 
 
 static void release_gpu(struct bench_case *c)
 {
-    if (c->memory == NULL)
-        return;
-    device_release(c->bench->device, c->images);
-    device_release(c->bench->device, c->memory);
-    c->images = c->memory = NULL;
+    device_release(c->bench->device, &c->images);
+    device_release(c->bench->device, &c->memory);
 }
 
 /* Do the planes make an interleaved image? A single plane is its own image. */
@@ -179,14 +177,14 @@ static bool reserve_gpu(struct bench_case *c, struct error *error)
     struct device *device = c->bench->device;
     const size_t bytes = c->bytes;
     c->pairs = clamp_to_int(3.0 * c->bench->info.l2_bytes / (2.0 * (double)bytes) + 1, 2, BENCH_PAIRS);
-    if (!device_allocate(device, (size_t)c->pairs * 2 * bytes, &c->memory, error))
+    if (!device_reserve(device, &c->memory, (size_t)c->pairs * 2 * bytes, error))
         return false;
     c->device_in = c->device_out = c->in;
-    c->device_in.data = c->memory;
-    c->device_out.data = (char *)c->memory + bytes;
+    c->device_in.data = c->memory.bytes;
+    c->device_out.data = c->memory.bytes + bytes;
     const size_t image_size = (size_t)size_samples(&c->size) * sample_bytes(c->sample);
     c->image_bytes = round_up(image_size, IMAGE_ALIGNMENT);
-    if (makes_image(c) && !device_allocate(device, (size_t)c->pairs * c->image_bytes, &c->images, error))
+    if (makes_image(c) && !device_reserve(device, &c->images, (size_t)c->pairs * c->image_bytes, error))
         return false;
     return time_transfers(c, error) && fill_inputs(c, error);
 }

@@ -223,8 +223,8 @@ static const struct variant *image_variant(const struct bench_case *c, const str
 {
     size_t count;
     const struct variant *table = variants(&count), *chosen = variant_choose(filter, BACKEND_CUDA, work);
-    for (const struct variant *row = table; c->images != NULL && filter->kind != STEP_RESIZE && row < table + count;
-         row++)
+    for (const struct variant *row = table;
+         c->images.bytes != NULL && filter->kind != STEP_RESIZE && row < table + count; row++)
         if ((c->bench->request->variants != 0 ? row->backend == BACKEND_CUDA : row == chosen) &&
             is_wanted(c->bench, row, filter, c->sample))
             return row;

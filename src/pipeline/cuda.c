@@ -85,57 +85,35 @@ void gpu_close(struct pipeline *pipeline, bool is_last)
     pipeline->device = NULL;
 }
 
-/* ---- Buffers ---- */
+/* ---- Memory ---- */
 
 void pipeline_shrink(struct pipeline *pipeline)
 {
     if (pipeline->device == NULL)
         return;
-    device_release_locked(pipeline->device, pipeline->page_locked.data);
-    device_release(pipeline->device, pipeline->device_samples.data);
-    device_release(pipeline->device, pipeline->device_planes[0].data);
-    device_release(pipeline->device, pipeline->device_planes[1].data);
-    device_release(pipeline->device, pipeline->device_linear.data);
-    device_release(pipeline->device, pipeline->device_decoded.data);
+    for (int i = 0; i < MEMORY_COUNT; i++)
+        device_release(pipeline->device, &pipeline->memory[i]);
     device_jpeg_close(pipeline->jpeg);
     device_png_close(pipeline->png);
     pipeline->jpeg = NULL;
     pipeline->png = NULL;
-    pipeline->page_locked = pipeline->device_samples = (struct buffer){0};
-    pipeline->device_linear = pipeline->device_decoded = (struct buffer){0};
-    pipeline->device_planes[0] = pipeline->device_planes[1] = (struct buffer){0};
-}
-
-/* Let BUFFER hold SIZE bytes of one of the two kinds of memory that a device gives. */
-static bool grow_device(struct device *device, struct buffer *buffer, size_t size,
-                        bool (*allocate)(struct device *, size_t, void **, struct error *),
-                        void (*release)(struct device *, void *), struct error *error)
-{
-    if (size <= buffer->capacity)
-        return true;
-    release(device, buffer->data);
-    *buffer = (struct buffer){0};
-    if (!allocate(device, size, &buffer->data, error))
-        return false;
-    buffer->capacity = size;
-    return true;
 }
 
 bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error)
 {
     const struct linear *linear = pipeline->linear;
-    struct buffer *buffer = &pipeline->device_linear;
+    struct workspace *memory = &pipeline->memory[MEMORY_LINEAR];
     *on_device = NULL;
     if (linear == NULL)
         return true;
-    if (buffer->data == NULL || pipeline->device_serial != linear->version) {
+    if (memory->bytes == NULL || pipeline->device_serial != linear->version) {
         pipeline->device_serial = 0; /* of no tables, until these are there */
-        if (!grow_device(pipeline->device, buffer, linear_bytes(linear), device_allocate, device_release, error) ||
-            !device_upload(pipeline->device, buffer->data, linear, linear_bytes(linear), error))
+        if (!device_reserve(pipeline->device, memory, linear_bytes(linear), error) ||
+            !device_upload(pipeline->device, memory->bytes, linear, linear_bytes(linear), error))
             return false;
         pipeline->device_serial = linear->version;
     }
-    *on_device = buffer->data;
+    *on_device = (const struct linear *)memory->bytes;
     return true;
 }
 
@@ -164,7 +142,7 @@ static struct image decoded_shape(const struct end *in)
 /* Reserve what decoding and encoding need besides, for an image like RESULT after the filters. A JPEG has 8 bits. One
  * buffer serves both: the decoded image is filtered before it is encoded. */
 static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, const struct end *out,
-                           struct workspace *workspace, struct error *error)
+                           struct gpu_image *workspace, struct error *error)
 {
     const struct image *image = in->image;
     const bool has_jpeg = in->kind == END_JPEG || out->kind == END_JPEG;
@@ -177,13 +155,13 @@ static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, cons
     const bool is_turned = decoded->bits != image->bits || (is_encoded(in) && in->orientation > 1);
     const bool is_reduced = encoded->bits != image->bits;
     const size_t before = is_turned ? image_bytes(decoded) : 0, after = is_reduced ? image_bytes(encoded) : 0;
-    struct buffer *buffer = &pipeline->device_decoded;
-    if (!grow_device(pipeline->device, buffer, before > after ? before : after, device_allocate, device_release, error))
+    struct workspace *memory = &pipeline->memory[MEMORY_DECODED];
+    if (!device_reserve(pipeline->device, memory, before > after ? before : after, error))
         return false;
     if (is_turned)
-        decoded->samples = buffer->data;
+        decoded->samples = memory->bytes;
     if (is_reduced)
-        encoded->samples = buffer->data;
+        encoded->samples = memory->bytes;
     return (!has_jpeg || pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error)) &&
            (!has_png || pipeline->png != NULL || device_png_open(pipeline->device, &pipeline->png, error));
 }
@@ -213,7 +191,7 @@ void gpu_find_largest(const struct pipeline *pipeline, const struct image *image
 }
 
 static bool reserve_workspace(struct pipeline *pipeline, const struct end *in, const struct end *out,
-                              struct workspace *workspace, struct error *error)
+                              struct gpu_image *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
     const struct image *image = in->image;
@@ -221,24 +199,23 @@ static bool reserve_workspace(struct pipeline *pipeline, const struct end *in, c
     size_t plane_bytes, sample_bytes;
     gpu_find_largest(pipeline, image, &plane_bytes, &sample_bytes);
     bool done = gpu_upload_linear(pipeline, &workspace->linear, error) &&
-                grow_device(device, &pipeline->device_samples, sample_bytes, device_allocate, device_release, error);
+                device_reserve(device, &pipeline->memory[MEMORY_IMAGE], sample_bytes, error);
     for (int i = 0; done && i < 2; i++) {
-        struct buffer *buffer = &pipeline->device_planes[i];
-        const size_t before = buffer->capacity;
-        done = grow_device(device, buffer, plane_bytes, device_allocate, device_release, error);
+        struct workspace *memory = &pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
+        const size_t before = memory->size;
+        done = device_reserve(device, memory, plane_bytes, error);
         /* Kernels read whole words, so also bytes after a row. No output depends on these, but initcheck reports
          * them. */
-        if (done && buffer->capacity > before)
-            done = device_fill(device, buffer->data, 0, plane_bytes, error);
-        workspace->planes[i].data = buffer->data;
+        if (done && memory->size > before)
+            done = device_fill(device, memory->bytes, 0, memory->size, error);
+        workspace->planes[i].data = memory->bytes;
         gpu_lay_out(pipeline, image, &workspace->planes[i]);
     }
     workspace->image = *image;
-    workspace->image.samples = pipeline->device_samples.data;
+    workspace->image.samples = pipeline->memory[MEMORY_IMAGE].bytes;
     return done && reserve_codecs(pipeline, in, out, workspace, error) &&
            (!pipeline->resources->page_locked || !has_samples ||
-            grow_device(device, &pipeline->page_locked, sample_bytes, device_allocate_locked, device_release_locked,
-                        error));
+            device_reserve(device, &pipeline->memory[MEMORY_LOCKED], sample_bytes, error));
 }
 
 /* ---- Encoded input and output ---- */
@@ -262,7 +239,7 @@ static bool decode_stream(struct device_png *png, const struct end *in, uint8_t 
 }
 
 /* Decode to the workspace's image. *RESULT is as for queue_input. */
-static bool decode_image(struct pipeline *pipeline, const struct end *in, const struct workspace *workspace,
+static bool decode_image(struct pipeline *pipeline, const struct end *in, const struct gpu_image *workspace,
                          enum run_result *result, struct error *error)
 {
     const struct image *decoded = &workspace->decoded;
@@ -279,7 +256,7 @@ static bool decode_image(struct pipeline *pipeline, const struct end *in, const 
 /* Queue the image's way to the device. It may also fail without an error, because there is no image, or none that is
  * opaque. *RESULT says so. */
 static bool queue_input(struct pipeline *pipeline, const struct end *in, const void *samples,
-                        const struct workspace *workspace, enum run_result *result, struct error *error)
+                        const struct gpu_image *workspace, enum run_result *result, struct error *error)
 {
     struct device *device = pipeline->device;
     bool is_opaque = true;
@@ -298,7 +275,7 @@ static bool queue_input(struct pipeline *pipeline, const struct end *in, const v
 }
 
 /* Encode the workspace's image, and download the data. */
-static bool encode_image(struct pipeline *pipeline, const struct workspace *workspace, struct end *out,
+static bool encode_image(struct pipeline *pipeline, const struct gpu_image *workspace, struct end *out,
                          struct error *error)
 {
     const struct image *image = &workspace->image, *encoded = &workspace->encoded;
@@ -331,7 +308,7 @@ static bool queue_filter(struct pipeline *pipeline, size_t number, const struct 
 }
 
 /* Let the workspace's image and PLANES have the size of what filter NUMBER makes. */
-static void resize_workspace(const struct pipeline *pipeline, size_t number, struct workspace *workspace,
+static void resize_workspace(const struct pipeline *pipeline, size_t number, struct gpu_image *workspace,
                              struct plane *planes)
 {
     struct image *image = &workspace->image;
@@ -344,7 +321,7 @@ static void resize_workspace(const struct pipeline *pipeline, size_t number, str
 }
 
 bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
-                     const struct workspace *workspace, struct error *error)
+                     const struct gpu_image *workspace, struct error *error)
 {
     const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, number);
     const struct image *image = &workspace->image;
@@ -362,7 +339,7 @@ static bool copy_planes(const struct pipeline *pipeline, const struct plane *fro
                                      (size_t)count * from->plane_bytes, error);
 }
 
-bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
+bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *workspace, bool uploads,
                        int *in, struct error *error)
 {
     const struct recipe *recipe = pipeline->recipe;
@@ -412,7 +389,7 @@ static void note_upload(struct pipeline *pipeline, bool is_whole)
 /* Run the filters. All streams of a GPU share its constant memory. If this pipeline's taps are there, hold the lock for
  * reading until the image is done. Otherwise hold it alone, from the upload of the first taps until the last kernel
  * ends. Drain this stream before, so that no other pipeline waits for this image's upload. */
-static bool run_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, int *in,
+static bool run_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *workspace, int *in,
                         struct error *error)
 {
     struct device *device = pipeline->device;
@@ -444,7 +421,7 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
 
 /* Queue all but the way back. */
 static bool queue_image(struct pipeline *pipeline, const struct end *in, const void *samples,
-                        struct workspace *workspace, enum run_result *result, struct error *error)
+                        struct gpu_image *workspace, enum run_result *result, struct error *error)
 {
     const struct recipe *recipe = pipeline->recipe;
     const struct image *image = in->image;
@@ -461,7 +438,7 @@ static bool queue_image(struct pipeline *pipeline, const struct end *in, const v
 }
 
 /* Bring the result to OUT. */
-static bool fetch_output(struct pipeline *pipeline, struct end *out, const struct workspace *workspace,
+static bool fetch_output(struct pipeline *pipeline, struct end *out, const struct gpu_image *workspace,
                          struct error *error)
 {
     struct device *device = pipeline->device;
@@ -503,7 +480,7 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
     const struct resources *resources = pipeline->resources;
     struct image *image = in->image, *result = out->image;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
-    struct workspace workspace = {0};
+    struct gpu_image workspace = {0};
     enum run_result failure = RUN_FAILED;
     const bool decodes = is_encoded(in), encodes = is_encoded(out);
     *is_intact = true;
@@ -512,7 +489,7 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
         recipe_resize(pipeline->recipe, result, error) && reserve_workspace(pipeline, in, out, &workspace, error);
     phases_end(pipeline->phases, PHASE_BUFFERS);
     if (done && resources->page_locked && (!decodes || !encodes)) {
-        result->samples = pipeline->page_locked.data;
+        result->samples = pipeline->memory[MEMORY_LOCKED].bytes;
         if (!decodes) {
             memcpy(result->samples, image->samples, image_bytes(image));
             phases_end(pipeline->phases, PHASE_UPLOAD);

@@ -259,7 +259,10 @@ static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
 
 void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
 {
-    *pipeline = (struct pipeline){.resources = resources, .backend = BACKEND_CPU, .device = resources->shared};
+    *pipeline = (struct pipeline){.resources = resources,
+                                  .backend = BACKEND_CPU,
+                                  .device = resources->shared,
+                                  .memory[MEMORY_LOCKED].is_locked = true};
 }
 
 struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error)

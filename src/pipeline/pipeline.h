@@ -12,6 +12,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/rows.h"
+#include "kernels/device/device.h"
 #include "pipeline/end.h"
 #include "pipeline/phases.h"
 #include "pipeline/resources.h"
@@ -23,16 +24,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct device;
-struct device_info;
 struct device_jpeg;
 struct device_png;
-struct device_taps;
 
-/* Memory that is kept from image to image. It only grows. */
-struct buffer {
-    void *data;
-    size_t capacity; /* bytes */
+/* What a GPU keeps from image to image. */
+enum gpu_memory {
+    MEMORY_PLANES,
+    MEMORY_OTHER_PLANES,
+    MEMORY_IMAGE,   /* interleaved */
+    MEMORY_COPY,    /* of an image, without padding */
+    MEMORY_HOST,    /* an image of the host, and its result */
+    MEMORY_DECODED, /* an image before it is turned upright, or before or after its depth changes */
+    MEMORY_LINEAR,  /* the tables of linear light */
+    MEMORY_LOCKED,  /* page-locked: an interleaved image */
+    MEMORY_COUNT
 };
 
 /* An image, for the choice of its backend. It need not be decoded yet. */
@@ -83,14 +88,10 @@ struct pipeline {
     struct error fallback;
     struct device *device; /* NULL on the CPU */
 
-    struct buffer page_locked;    /* an interleaved image */
-    struct buffer device_samples; /* an interleaved image */
-    struct buffer device_planes[2];
-    struct buffer device_linear;  /* the tables of linear light */
-    unsigned device_serial;       /* of these tables */
-    struct buffer device_decoded; /* an image before it is turned upright, or before or after its depth changes */
-    struct device_jpeg *jpeg;     /* NULL until the GPU decodes or encodes a JPEG */
-    struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
+    struct workspace memory[MEMORY_COUNT];
+    unsigned device_serial;   /* of the tables of linear light there; 0 if there are none */
+    struct device_jpeg *jpeg; /* NULL until the GPU decodes or encodes a JPEG */
+    struct device_png *png;   /* NULL until the GPU decodes or encodes a PNG */
 
     /* The device has the taps of these, beside constant memory, and they are of one filter. NULL if it has no such. */
     const struct planned *uploaded;

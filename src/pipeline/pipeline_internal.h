@@ -55,7 +55,7 @@ bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *i
 /* ---- cuda.c, for queue.c ---- */
 
 /* The device memory of one image. */
-struct workspace {
+struct gpu_image {
     struct image image; /* interleaved */
     struct plane planes[2];
     const struct linear *linear; /* NULL if the samples are filtered as they are */
@@ -72,13 +72,13 @@ bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_devic
  * pipeline->planned->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's
  * image has the size of IMAGE, and then that of the result. If it has no samples, nothing is merged between filters,
  * and planes that a filter leaves out are copied. Planes that have a filter's size already keep their layout. */
-bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct workspace *workspace, bool uploads,
+bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *workspace, bool uploads,
                        int *in, struct error *error);
 
 /* Merge the planes after filter NUMBER to the workspace's image. Where it has changed the size, levels of linear light
  * keep nothing. */
 bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
-                     const struct workspace *workspace, struct error *error);
+                     const struct gpu_image *workspace, struct error *error);
 
 /* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. */
 size_t gpu_lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes);

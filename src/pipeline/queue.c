@@ -16,9 +16,6 @@
 
 #include <stdlib.h>
 
-/* The device's memory for images: slots of device_reserve. */
-enum { SLOT_PLANES, SLOT_OTHER_PLANES, SLOT_IMAGE, SLOT_COPY, SLOT_HOST };
-
 enum { IMAGE_ALIGNMENT = 16, PLANE_ALIGNMENT = 512, ROW_ALIGNMENT = 128 };
 
 bool pipeline_open_device(int index, struct device **device, struct error *error)
@@ -137,25 +134,27 @@ static struct image packed_like(const struct image *like, void *memory)
                           .samples = memory};
 }
 
-/* Copy IMAGE without padding to the memory of SLOT_COPY. */
-static bool copy_packed(struct device *device, const struct image *image, struct image *copy, struct error *error)
+/* Copy IMAGE without padding. */
+static bool copy_packed(struct pipeline *pipeline, const struct image *image, struct image *copy, struct error *error)
 {
-    void *memory;
-    if (!device_reserve(device, SLOT_COPY, image_bytes(image), &memory, error))
+    struct workspace *memory = &pipeline->memory[MEMORY_COPY];
+    if (!device_reserve(pipeline->device, memory, image_bytes(image), error))
         return false;
-    *copy = packed_like(image, memory);
-    return device_copy_samples(device, image, copy, error);
+    *copy = packed_like(image, memory->bytes);
+    return device_copy_samples(pipeline->device, image, copy, error);
 }
 
 /* Reserve planes for the largest image, laid out for the first. */
-static bool reserve_planes(const struct pipeline *pipeline, const struct image *image, struct plane planes[2],
+static bool reserve_planes(struct pipeline *pipeline, const struct image *image, struct plane planes[2],
                            struct error *error)
 {
     size_t size, unused;
     gpu_find_largest(pipeline, image, &size, &unused);
     for (int i = 0; i < 2; i++) {
-        if (!device_reserve(pipeline->device, i == 0 ? SLOT_PLANES : SLOT_OTHER_PLANES, size, &planes[i].data, error))
+        struct workspace *memory = &pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
+        if (!device_reserve(pipeline->device, memory, size, error))
             return false;
+        planes[i].data = memory->bytes;
         gpu_lay_out(pipeline, image, &planes[i]);
     }
     return true;
@@ -163,7 +162,7 @@ static bool reserve_planes(const struct pipeline *pipeline, const struct image *
 
 /* Filter channels as they are, from IN to OUT. They do not overlap, or are the same packed image. */
 static bool queue_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                           struct workspace *workspace, struct error *error)
+                           struct gpu_image *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
     struct plane *planes = workspace->planes;
@@ -195,20 +194,20 @@ static bool queue_channels(struct pipeline *pipeline, const struct image *in, co
 
 /* Filter an image whose colours are converted, from IN to OUT. They do not overlap, or are the same packed image. */
 static bool queue_converted(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                            struct workspace *workspace, struct error *error)
+                            struct gpu_image *workspace, struct error *error)
 {
     struct device *device = pipeline->device;
     const struct recipe *recipe = pipeline->recipe;
     const enum alpha first = recipe_alpha(recipe, pipeline->effective_alpha, 0);
     struct image *image = &workspace->image;
     size_t unused, largest;
-    void *memory = out->samples;
+    struct workspace *memory = &pipeline->memory[MEMORY_IMAGE];
     int result;
     gpu_find_largest(pipeline, in, &unused, &largest);
     const bool goes_to_out = is_packed(out) && image_bytes(out) >= largest;
-    if (!goes_to_out && !device_reserve(device, SLOT_IMAGE, largest, &memory, error))
+    if (!goes_to_out && !device_reserve(device, memory, largest, error))
         return false;
-    *image = packed_like(in, memory);
+    *image = packed_like(in, goes_to_out ? out->samples : memory->bytes);
     workspace->planes[0].count = image_planes(image, first);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
     if (!gpu_upload_linear(pipeline, &workspace->linear, error) ||
@@ -223,7 +222,7 @@ static bool queue_converted(struct pipeline *pipeline, const struct image *in, c
 /* Queue all work for one image. */
 static bool queue_image(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
 {
-    struct workspace workspace = {0};
+    struct gpu_image workspace = {0};
     struct image from = *in;
     const bool weighs = pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in);
     if (weighs && in->bits > 16)
@@ -232,7 +231,7 @@ static bool queue_image(struct pipeline *pipeline, const struct image *in, const
     if (!keep_taps(pipeline, error) || !reserve_planes(pipeline, in, workspace.planes, error))
         return false;
     const bool is_same = in->samples == out->samples && is_same_size(in, out) && is_packed(in) && is_packed(out);
-    if (overlap(in, out) && !is_same && !copy_packed(pipeline->device, in, &from, error))
+    if (overlap(in, out) && !is_same && !copy_packed(pipeline, in, &from, error))
         return false;
     return weighs || pipeline->linear != NULL ? queue_converted(pipeline, &from, out, &workspace, error)
                                               : queue_channels(pipeline, &from, out, &workspace, error);
@@ -256,11 +255,11 @@ static bool queue_copies(struct pipeline *pipeline, const struct image *in, cons
     struct device *device = pipeline->device;
     const size_t size = image_bytes(in), padded = (size + PLANE_ALIGNMENT - 1) / PLANE_ALIGNMENT * PLANE_ALIGNMENT;
     const size_t start = is_same_size(in, out) ? 0 : padded; /* of the result */
-    void *memory;
-    if (!device_reserve(device, SLOT_HOST, start + image_bytes(out), &memory, error))
+    struct workspace *memory = &pipeline->memory[MEMORY_HOST];
+    if (!device_reserve(device, memory, start + image_bytes(out), error))
         return false;
-    const struct image from = packed_like(in, memory), to = packed_like(out, (uint8_t *)memory + start);
-    return device_upload(device, memory, in->samples, size, error) && queue_image(pipeline, &from, &to, error) &&
+    const struct image from = packed_like(in, memory->bytes), to = packed_like(out, memory->bytes + start);
+    return device_upload(device, from.samples, in->samples, size, error) && queue_image(pipeline, &from, &to, error) &&
            device_download(device, out->samples, to.samples, image_bytes(out), error);
 }
 
@@ -298,7 +297,7 @@ bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *i
     struct image packed = *image;
     if (!device_enter(device, pipeline->resources->stream, error))
         return false;
-    const bool done = (is_packed(image) || copy_packed(device, image, &packed, error)) &&
+    const bool done = (is_packed(image) || copy_packed(pipeline, image, &packed, error)) &&
                       device_is_opaque(device, &packed, is_opaque, error);
     return device_leave(device, done ? error : NULL) && done;
 }

@@ -219,10 +219,12 @@ static void check_guards(const char *kernel)
         }
 }
 
-bool device_allocate(struct device *, size_t size, void **buffer, struct error *error)
+/* Exactly SIZE bytes, and new ones each time: no old content helps. */
+bool device_reserve(struct device *device, struct workspace *workspace, size_t size, struct error *error)
 {
     static const uint8_t noise[] = {0xa5, 0x01, 0xff};
     const size_t all = mapped_bytes(size);
+    device_release(device, workspace);
     uint8_t *const map = (uint8_t *)mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED || mprotect(map + far, all - 2 * far, PROT_READ | PROT_WRITE) != 0)
         return error_no_memory(error, "%zu bytes", size);
@@ -235,21 +237,24 @@ bool device_allocate(struct device *, size_t size, void **buffer, struct error *
     memset(bytes, noise[random_next(&random_state) % sizeof noise], size);
     buffers[bytes] = size;
     pthread_mutex_unlock(&one_launch);
-    *buffer = bytes;
+    workspace->bytes = bytes;
+    workspace->size = size;
     return true;
 }
 
-void device_release(struct device *, void *buffer)
+void device_release(struct device *, struct workspace *workspace)
 {
-    if (buffer == NULL)
+    uint8_t *const bytes = workspace->bytes;
+    if (bytes == NULL)
         return;
-    uint8_t *const bytes = (uint8_t *)buffer;
     pthread_mutex_lock(&one_launch);
     const size_t size = buffers[bytes];
     buffers.erase(bytes);
     pthread_mutex_unlock(&one_launch);
     ASAN_UNPOISON_MEMORY_REGION(bytes - guard, size + 2 * guard);
     munmap(bytes - guard - far, mapped_bytes(size));
+    workspace->bytes = NULL;
+    workspace->size = 0;
 }
 
 /* ---- Launches ---- */
@@ -383,23 +388,4 @@ bool device_elapsed(struct device *, int, int, float *milliseconds, struct error
 {
     *milliseconds = 1;
     return true;
-}
-
-/* Exactly SIZE bytes, and new ones each time: no old content helps. */
-bool device_buffer_reserve(struct device *device, struct device_buffer *buffer, size_t size, struct error *error)
-{
-    device_buffer_release(device, buffer);
-    void *bytes;
-    if (!device_allocate(device, size, &bytes, error))
-        return false;
-    buffer->bytes = (uint8_t *)bytes;
-    buffer->size = size;
-    return true;
-}
-
-void device_buffer_release(struct device *device, struct device_buffer *buffer)
-{
-    device_release(device, buffer->bytes);
-    buffer->bytes = NULL;
-    buffer->size = 0;
 }

@@ -60,15 +60,15 @@ static void *run_stream(void *argument)
     must(device_open(0, &device, &error) && device_jpeg_open(device, &jpeg, &error), &error);
     const struct source *sources[PICTURES_MAX];
     struct image images[PICTURES_MAX];
+    struct workspace samples[PICTURES_MAX] = {0};
     for (int i = 0; i < PICTURES_MAX; i++) {
         sources[i] = &stream->sources[(stream->index * PICTURES_MAX + i) % stream->source_count];
         images[i] = sources[i]->image;
         const size_t size = image_bytes(&images[i]);
-        void *samples;
-        must(device_allocate(device, size, &samples, &error) &&
-                 device_upload(device, samples, sources[i]->image.samples, size, &error),
+        must(device_reserve(device, &samples[i], size, &error) &&
+                 device_upload(device, samples[i].bytes, sources[i]->image.samples, size, &error),
              &error);
-        images[i].samples = samples;
+        images[i].samples = samples[i].bytes;
         stream->pixels += (double)images[i].width * images[i].height * ROUNDS;
     }
     for (int i = 0; i < 2 * PICTURES_MAX; i++) /* the buffers grow */
@@ -86,7 +86,7 @@ static void *run_stream(void *argument)
         encode(jpeg, sources[i % PICTURES_MAX], &images[i % PICTURES_MAX], true);
     stream->with_downloads = 1e-3 * (clock_milliseconds() - start);
     for (int i = 0; i < PICTURES_MAX; i++)
-        device_release(device, images[i].samples);
+        device_release(device, &samples[i]);
     device_jpeg_close(jpeg);
     device_close(device);
     return NULL;

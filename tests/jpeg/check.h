@@ -6,6 +6,7 @@
 
 #include "image/image.h"
 #include "jpeg/jpeg.h"
+#include "kernels/device/device.h"
 #include "kernels/jpeg/jpeg.h"
 #include "tests/lib/codec_check.h"
 
@@ -17,7 +18,7 @@
 struct place {
     struct device *device;
     struct device_jpeg *jpeg;
-    void *samples; /* on the device */
+    struct workspace samples; /* on the device */
     uint64_t cases;
 };
 

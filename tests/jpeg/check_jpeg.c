@@ -16,8 +16,8 @@
 void reserve_samples(struct place *place, size_t size)
 {
     struct error error = {0};
-    device_release(place->device, place->samples);
-    must(device_allocate(place->device, size, &place->samples, &error), &error);
+    device_release(place->device, &place->samples);
+    must(device_reserve(place->device, &place->samples, size, &error), &error);
 }
 
 uint8_t *read_bytes(const char *name, size_t *size)
@@ -47,7 +47,7 @@ void place_open(struct place *place)
 void place_close(struct place *place)
 {
     device_jpeg_close(place->jpeg);
-    device_release(place->device, place->samples);
+    device_release(place->device, &place->samples);
     device_close(place->device);
 }
 

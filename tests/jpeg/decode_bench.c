@@ -40,7 +40,8 @@ static void *run_stream(void *argument)
             pthread_barrier_wait(run->barrier);
             begin = clock_milliseconds();
         }
-        must(device_mark(place.device, 0, &error) && device_jpeg_decode(place.jpeg, &layout, place.samples, &error) &&
+        must(device_mark(place.device, 0, &error) &&
+                 device_jpeg_decode(place.jpeg, &layout, place.samples.bytes, &error) &&
                  device_mark(place.device, 1, &error) && device_jpeg_decoded(place.jpeg, &is_decoded, &error),
              &error);
         run->handed_over += !is_decoded;

@@ -39,7 +39,7 @@ static enum outcome decode(struct place *place, const uint8_t *file, size_t size
         return DECLINED;
     const size_t pixels = (size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count;
     reserve_samples(place, pixels + 2 * GUARD);
-    uint8_t *samples = place->samples, *copy = *decoded = allocate(pixels + 2 * GUARD);
+    uint8_t *samples = place->samples.bytes, *copy = *decoded = allocate(pixels + 2 * GUARD);
     must(device_fill(place->device, samples, POISON, pixels + 2 * GUARD, &error), &error);
     must(device_jpeg_decode(place->jpeg, layout, samples + GUARD, &error), &error);
     must(device_jpeg_decoded(place->jpeg, &is_decoded, &error), &error);

@@ -45,9 +45,9 @@ static void check_case(struct place *place, const struct encode_case *c)
     reference_encode(&image, c->quality, c->horizontal, c->vertical, &layout, &reference);
 
     reserve_samples(place, image_bytes(&image));
-    must(device_upload(place->device, place->samples, image.samples, image_bytes(&image), &error), &error);
+    must(device_upload(place->device, place->samples.bytes, image.samples, image_bytes(&image), &error), &error);
     struct image device_image = image;
-    device_image.samples = place->samples;
+    device_image.samples = place->samples.bytes;
     must(device_jpeg_encode(place->jpeg, &layout, &device_image, &error), &error);
     const uint8_t *bytes;
     size_t size;

@@ -27,9 +27,8 @@ struct device {
     struct device_info info;
     int index;
     struct timespec marks[DEVICE_MARKS];
-    bool is_entered;
+    bool is_shared, is_entered;
     const struct device_taps *taps; /* that the next launch reads; NULL if it reads the plan's */
-    void *slots[DEVICE_SLOTS];
 };
 
 enum call {
@@ -158,8 +157,6 @@ bool device_open(int index, struct device **device, struct error *error)
 
 void device_close(struct device *device)
 {
-    for (int i = 0; device != NULL && i < DEVICE_SLOTS; i++)
-        free(device->slots[i]);
     free(device);
 }
 
@@ -183,30 +180,31 @@ const struct device_info *device_get_info(const struct device *device)
     return &device->info;
 }
 
-bool device_allocate(struct device *device, size_t size, void **buffer, struct error *error)
+/* Exactly SIZE bytes, which begin with noise. On a shared device, they are new ones each time, so that a sanitizer sees
+ * what reads the old. */
+bool device_reserve(struct device *device, struct workspace *workspace, size_t size, struct error *error)
 {
-    (void)device;
-    *buffer = works(CALL_ALLOCATE, error) ? malloc(size) : NULL;
-    return *buffer != NULL;
+    if (device->is_shared && !device->is_entered)
+        return error_set(error, ERROR_WORK, "memory was reserved outside a call");
+    if (size <= workspace->size && !device->is_shared)
+        return true;
+    void *memory;
+    device_release(device, workspace);
+    if (!works(workspace->is_locked ? CALL_LOCKED : CALL_ALLOCATE, error))
+        return false;
+    if (posix_memalign(&memory, PLANE_ALIGNMENT, size) != 0)
+        return error_no_memory(error, "%zu bytes", size);
+    workspace->bytes = memset(memory, 0xa5, size);
+    workspace->size = size;
+    return true;
 }
 
-void device_release(struct device *device, void *buffer)
+void device_release(struct device *device, struct workspace *workspace)
 {
     (void)device;
-    free(buffer);
-}
-
-bool device_allocate_locked(struct device *device, size_t size, void **buffer, struct error *error)
-{
-    (void)device;
-    *buffer = works(CALL_LOCKED, error) ? malloc(size) : NULL;
-    return *buffer != NULL;
-}
-
-void device_release_locked(struct device *device, void *buffer)
-{
-    (void)device;
-    free(buffer);
+    free(workspace->bytes);
+    workspace->bytes = NULL;
+    workspace->size = 0;
 }
 
 size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane)
@@ -318,7 +316,10 @@ struct device_taps {
 
 bool device_open_shared(int index, struct device **device, struct error *error)
 {
-    return device_open(index, device, error);
+    const bool done = device_open(index, device, error);
+    if (done)
+        (*device)->is_shared = true;
+    return done;
 }
 
 bool device_enter(struct device *device, void *const *stream, struct error *error)
@@ -336,18 +337,6 @@ bool device_leave(struct device *device, struct error *error)
     (void)error;
     device->is_entered = false;
     return true;
-}
-
-/* New memory each time, so that a sanitizer sees what reads the old. */
-bool device_reserve(struct device *device, int slot, size_t size, void **memory, struct error *error)
-{
-    if (!device->is_entered)
-        return error_set(error, ERROR_WORK, "memory was reserved outside a call");
-    free(device->slots[slot]);
-    device->slots[slot] = *memory = works(CALL_ALLOCATE, error) ? aligned_alloc(512, (size + 511) / 512 * 512) : NULL;
-    if (*memory != NULL)
-        memset(*memory, 0xa5, size);
-    return *memory != NULL;
 }
 
 bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, struct device *, struct error *),

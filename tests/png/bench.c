@@ -28,6 +28,7 @@ struct picture {
     const struct source *source;
     struct device *device;
     struct device_png *png;
+    struct workspace samples;
     struct image image; /* in device memory */
 };
 
@@ -110,12 +111,12 @@ static void *run_stream(void *argument)
         const struct source *source = &stream->sources[(stream->index * PICTURES_MAX + i) % stream->source_count];
         const struct image *image = &source->image;
         const size_t size = image_bytes(image);
-        void *samples = NULL;
+        struct workspace *const samples = &pictures[i].samples;
         pictures[i] = (struct picture){.source = source, .device = device, .image = *image};
-        must(device_png_open(device, &pictures[i].png, &error) && device_allocate(device, size, &samples, &error) &&
-                 device_upload(device, samples, image->samples, size, &error),
+        must(device_png_open(device, &pictures[i].png, &error) && device_reserve(device, samples, size, &error) &&
+                 device_upload(device, samples->bytes, image->samples, size, &error),
              &error);
-        pictures[i].image.samples = samples;
+        pictures[i].image.samples = samples->bytes;
         stream->pixels += (double)image->width * image->height * ROUNDS;
     }
     for (int i = 0; i < 2 * PICTURES_MAX; i++) /* the buffers grow */
@@ -130,7 +131,7 @@ static void *run_stream(void *argument)
     }
     for (int i = 0; i < PICTURES_MAX; i++) {
         device_png_close(pictures[i].png);
-        device_release(device, pictures[i].image.samples);
+        device_release(device, &pictures[i].samples);
     }
     device_close(device);
     return NULL;

@@ -103,15 +103,15 @@ static void check_picture(struct place *place, const struct image *image, const 
     size_t file_size, size = 0;
     uint32_t adler = 0;
     must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &file_size, &error), &error);
-    void *samples;
-    must(device_allocate(place->device, image_bytes(image), &samples, &error) &&
-             device_upload(place->device, samples, image->samples, image_bytes(image), &error),
+    struct workspace samples = {0};
+    must(device_reserve(place->device, &samples, image_bytes(image), &error) &&
+             device_upload(place->device, samples.bytes, image->samples, image_bytes(image), &error),
          &error);
-    on_device.samples = samples;
+    on_device.samples = samples.bytes;
     must(device_png_encode(place->png, &on_device, &error) &&
              device_png_encoded(place->png, &stream, &size, &adler, &error),
          &error);
-    device_release(place->device, samples);
+    device_release(place->device, &samples);
     const size_t expected = file_size - STREAM_AT - TAIL;
     size_t same = 0;
     while (same < size && same < expected && stream[same] == file[STREAM_AT + same])
@@ -131,21 +131,21 @@ static uint8_t *decode_on_gpu(struct place *place, const struct png_stream *stre
 {
     struct error error = {0};
     uint8_t *data, *result = NULL;
-    void *samples;
+    struct workspace samples = {0};
     bool is_decoded = false;
     must(device_png_reserve(place->png, stream->size, &data, &error), &error);
     png_stream_copy(stream, 0, stream->size, data);
-    must(device_allocate(place->device, sample_bytes, &samples, &error) &&
-             device_png_decode(place->png, layout, samples, &error) &&
+    must(device_reserve(place->device, &samples, sample_bytes, &error) &&
+             device_png_decode(place->png, layout, samples.bytes, &error) &&
              device_png_decoded(place->png, &is_decoded, &error),
          &error);
     if (is_decoded) {
         result = allocate(sample_bytes);
-        must(device_download(place->device, result, samples, sample_bytes, &error) &&
+        must(device_download(place->device, result, samples.bytes, sample_bytes, &error) &&
                  device_wait(place->device, &error),
              &error);
     }
-    device_release(place->device, samples);
+    device_release(place->device, &samples);
     return result;
 }
 

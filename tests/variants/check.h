@@ -8,6 +8,7 @@
 #include "bench/bench.h"
 #include "filter/filter.h"
 #include "image/image.h"
+#include "kernels/device/device.h"
 #include "plan/plan.h"
 #include "tests/lib/program.h"
 #include "variants/table.h"
@@ -38,10 +39,9 @@ struct options {
 /* What all checks share. */
 struct checker {
     struct options options;
-    struct thread_pool pool; /* of the CPU's variants */
-    struct device *device;   /* NULL if there is none */
-    void *in, *out;          /* two buffers of the device, of CAPACITY bytes */
-    size_t capacity;
+    struct thread_pool pool;          /* of the CPU's variants */
+    struct device *device;            /* NULL if there is none */
+    struct workspace in, out;         /* of the device */
     uint64_t rows, cases, mismatches; /* what was counted */
 };
 

@@ -190,8 +190,8 @@ int main(int argc, char **argv)
         fail("nothing was checked");
 #ifdef GPUCONV_CUDA
     if (checker.device != NULL) {
-        device_release(checker.device, checker.in);
-        device_release(checker.device, checker.out);
+        device_release(checker.device, &checker.in);
+        device_release(checker.device, &checker.out);
         device_close(checker.device);
     }
 #endif

@@ -65,13 +65,14 @@ static void check_image(struct checker *checker, const struct image_case *c, uin
     checker_reserve(checker, whole > expected.size ? whole : expected.size);
     struct plane plane = expected.plane;
     struct image device_image = image;
-    plane.data = (char *)checker->out + GUARD;
-    device_image.samples = (uint8_t *)checker->in + GUARD;
+    plane.data = checker->out.bytes + GUARD;
+    device_image.samples = checker->in.bytes + GUARD;
     struct error error = {0};
-    bool done = device_upload(device, checker->in, samples, whole, &error) &&
-                device_upload(device, checker->out, actual, expected.size, &error) &&
+    bool done = device_upload(device, checker->in.bytes, samples, whole, &error) &&
+                device_upload(device, checker->out.bytes, actual, expected.size, &error) &&
                 device_split(device, &device_image, c->alpha, c->device_linear, &plane, &error) &&
-                device_download(device, actual, checker->out, expected.size, &error) && device_wait(device, &error);
+                device_download(device, actual, checker->out.bytes, expected.size, &error) &&
+                device_wait(device, &error);
     const bool split = done && memcmp(expected.memory, actual, expected.size) == 0;
 
     if (is_16_bit)
@@ -84,9 +85,9 @@ static void check_image(struct checker *checker, const struct image_case *c, uin
                 row_of(&expected.plane, 0, y)[x] = (unsigned char)x;
                 row_of(&expected.plane, c->planes - 1, y)[x] = (unsigned char)y;
             }
-    done = done && device_upload(device, checker->out, expected.memory, expected.size, &error) &&
+    done = done && device_upload(device, checker->out.bytes, expected.memory, expected.size, &error) &&
            device_merge(device, &plane, c->alpha, c->device_linear, &device_image, &error) &&
-           device_download(device, merged, checker->in, whole, &error) && device_wait(device, &error);
+           device_download(device, merged, checker->in.bytes, whole, &error) && device_wait(device, &error);
     if (!done)
         fail("split and merge: %s", error.message);
     image_merge(&expected.plane, c->alpha, c->linear, &image);
@@ -126,10 +127,10 @@ void check_images(struct checker *checker)
     struct error error = {0};
     const struct curve curves[3] = {{.g = 2.2, .a = 1}, curve_srgb, {.kind = CURVE_PQ}};
     struct linear *linear = linear_allocate(&error);
-    void *device_linear = NULL;
+    struct workspace device_linear = {0};
     if (linear == NULL || !linear_set(linear, curves, 3, 8) || !linear_set(linear, curves, 3, 16) ||
-        !device_allocate(checker->device, sizeof *linear, &device_linear, &error) ||
-        !device_upload(checker->device, device_linear, linear, sizeof *linear, &error))
+        !device_reserve(checker->device, &device_linear, sizeof *linear, &error) ||
+        !device_upload(checker->device, device_linear.bytes, linear, sizeof *linear, &error))
         fail("%s", error.message);
     for (size_t s = 0; s <= size_count; s++) {
         const bool pairs = s == size_count;
@@ -140,10 +141,10 @@ void check_images(struct checker *checker)
             c.linear = c.device_linear = NULL;
             check_channels(checker, c, &state);
             c.linear = linear;
-            c.device_linear = device_linear;
+            c.device_linear = (const struct linear *)device_linear.bytes;
             check_channels(checker, c, &state);
         }
     }
-    device_release(checker->device, device_linear);
+    device_release(checker->device, &device_linear);
     free(linear);
 }

@@ -18,13 +18,8 @@ bool is_wanted(const struct options *options, const struct variant *row)
 void checker_reserve(struct checker *checker, size_t size)
 {
     struct error error = {0};
-    if (checker->capacity >= size)
-        return;
-    device_release(checker->device, checker->in);
-    device_release(checker->device, checker->out);
-    checker->capacity = size + (size >> 1);
-    if (!device_allocate(checker->device, checker->capacity, &checker->in, &error) ||
-        !device_allocate(checker->device, checker->capacity, &checker->out, &error))
+    if (!device_reserve(checker->device, &checker->in, size, &error) ||
+        !device_reserve(checker->device, &checker->out, size, &error))
         fail("%s", error.message);
 }
 #endif
@@ -37,12 +32,12 @@ bool run_variant(struct checker *checker, struct plan *plan, const struct guarde
         struct device *device = checker->device;
         checker_reserve(checker, in->size > out->size ? in->size : out->size);
         struct plane from = in->plane, to = out->plane;
-        from.data = (char *)checker->in + GUARD;
-        to.data = (char *)checker->out + GUARD;
-        return device_upload(device, checker->in, in->memory, in->size, error) &&
-               device_upload(device, checker->out, out->memory, out->size, error) &&
+        from.data = checker->in.bytes + GUARD;
+        to.data = checker->out.bytes + GUARD;
+        return device_upload(device, checker->in.bytes, in->memory, in->size, error) &&
+               device_upload(device, checker->out.bytes, out->memory, out->size, error) &&
                variant_prepare(plan, device, error) && variant_launch(plan, device, &from, &to, error) &&
-               device_download(device, out->memory, checker->out, out->size, error) && device_wait(device, error);
+               device_download(device, out->memory, checker->out.bytes, out->size, error) && device_wait(device, error);
     }
 #endif
     plan->pool = &checker->pool;
