@@ -5,7 +5,6 @@
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"
-#include "image/linear.h"
 #include "kernels/device/device.h"
 #include "kernels/jpeg/jpeg.h"
 #include "kernels/png/png.h"
@@ -99,24 +98,6 @@ void pipeline_shrink(struct pipeline *pipeline)
     pipeline->png = NULL;
 }
 
-bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error)
-{
-    const struct linear *linear = pipeline->linear;
-    struct workspace *memory = &pipeline->memory[MEMORY_LINEAR];
-    *on_device = NULL;
-    if (linear == NULL)
-        return true;
-    if (memory->bytes == NULL || pipeline->device_serial != linear->version) {
-        pipeline->device_serial = 0; /* of no tables, until these are there */
-        if (!device_reserve(pipeline->device, memory, linear_bytes(linear), error) ||
-            !device_upload(pipeline->device, memory->bytes, linear, linear_bytes(linear), error))
-            return false;
-        pipeline->device_serial = linear->version;
-    }
-    *on_device = (const struct linear *)memory->bytes;
-    return true;
-}
-
 /* Is the end compressed? */
 static bool is_encoded(const struct end *end)
 {
@@ -142,15 +123,15 @@ static struct image decoded_shape(const struct end *in)
 /* Reserve what decoding and encoding need besides, for an image like RESULT after the filters. A JPEG has 8 bits. One
  * buffer serves both: the decoded image is filtered before it is encoded. */
 static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, const struct end *out,
-                           struct gpu_image *workspace, struct error *error)
+                           struct gpu_image *gpu, struct error *error)
 {
     const struct image *image = in->image;
     const bool has_jpeg = in->kind == END_JPEG || out->kind == END_JPEG;
     const bool has_png = in->kind == END_PNG || out->kind == END_PNG;
-    struct image *decoded = &workspace->decoded, *encoded = &workspace->encoded;
+    struct image *decoded = &gpu->decoded, *encoded = &gpu->encoded;
     *decoded = decoded_shape(in);
     *encoded = *out->image;
-    decoded->samples = encoded->samples = workspace->image.samples;
+    decoded->samples = encoded->samples = gpu->image.samples;
     encoded->bits = out->kind == END_JPEG ? 8 : image->bits;
     const bool is_turned = decoded->bits != image->bits || (is_encoded(in) && in->orientation > 1);
     const bool is_reduced = encoded->bits != image->bits;
@@ -166,56 +147,19 @@ static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, cons
            (!has_png || pipeline->png != NULL || device_png_open(pipeline->device, &pipeline->png, error));
 }
 
-size_t gpu_lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
+/* Reserve all that the image needs on its way. */
+static bool reserve_all(struct pipeline *pipeline, const struct end *in, const struct end *out, struct gpu_image *gpu,
+                        struct error *error)
 {
-    struct plane own;
-    const size_t size =
-        device_plane_layout(pipeline->work.sample, image->width, image->height, pipeline->work.planes, 0, &own);
-    own.data = planes->data;
-    *planes = own;
-    return size;
-}
-
-void gpu_find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples)
-{
-    struct image shape = *image;
-    *planes = *samples = 0;
-    for (size_t i = 0; i <= pipeline->recipe->chain->count; i++) {
-        struct plane unused = {0};
-        const size_t own = gpu_lay_out(pipeline, &shape, &unused), bytes = image_bytes(&shape);
-        *planes = own > *planes ? own : *planes;
-        *samples = bytes > *samples ? bytes : *samples;
-        if (i < pipeline->recipe->chain->count)
-            filter_resize(&pipeline->recipe->chain->filters[i], &shape.width, &shape.height, NULL);
-    }
-}
-
-static bool reserve_workspace(struct pipeline *pipeline, const struct end *in, const struct end *out,
-                              struct gpu_image *workspace, struct error *error)
-{
-    struct device *device = pipeline->device;
-    const struct image *image = in->image;
+    struct workspace *memory = pipeline->memory;
     const bool has_samples = !is_encoded(in) || !is_encoded(out);
-    size_t plane_bytes, sample_bytes;
-    gpu_find_largest(pipeline, image, &plane_bytes, &sample_bytes);
-    bool done = gpu_upload_linear(pipeline, &workspace->linear, error) &&
-                device_reserve(device, &pipeline->memory[MEMORY_IMAGE], sample_bytes, error);
-    for (int i = 0; done && i < 2; i++) {
-        struct workspace *memory = &pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
-        const size_t before = memory->size;
-        done = device_reserve(device, memory, plane_bytes, error);
-        /* Kernels read whole words, so also bytes after a row. No output depends on these, but initcheck reports
-         * them. */
-        if (done && memory->size > before)
-            done = device_fill(device, memory->bytes, 0, memory->size, error);
-        workspace->planes[i].data = memory->bytes;
-        gpu_lay_out(pipeline, image, &workspace->planes[i]);
-    }
-    workspace->image = *image;
-    workspace->image.samples = pipeline->memory[MEMORY_IMAGE].bytes;
-    return done && reserve_codecs(pipeline, in, out, workspace, error) &&
+    if (!gpu_reserve(pipeline, in->image, gpu, error) ||
+        !device_reserve(pipeline->device, &memory[MEMORY_IMAGE], gpu->largest, error))
+        return false;
+    gpu->image.samples = memory[MEMORY_IMAGE].bytes;
+    return reserve_codecs(pipeline, in, out, gpu, error) &&
            (!pipeline->resources->page_locked || !has_samples ||
-            device_reserve(device, &pipeline->memory[MEMORY_LOCKED], sample_bytes, error));
+            device_reserve(pipeline->device, &memory[MEMORY_LOCKED], gpu->largest, error));
 }
 
 /* ---- Encoded input and output ---- */
@@ -238,34 +182,37 @@ static bool decode_stream(struct device_png *png, const struct end *in, uint8_t 
     return device_png_decode(png, &in->png, samples, error) && device_png_decoded(png, is_decoded, error);
 }
 
-/* Decode to the workspace's image. *RESULT is as for queue_input. */
-static bool decode_image(struct pipeline *pipeline, const struct end *in, const struct gpu_image *workspace,
+/* Decode to the GPU's image. *RESULT is as for queue_input. */
+static bool decode_image(struct pipeline *pipeline, const struct end *in, const struct gpu_image *gpu,
                          enum run_result *result, struct error *error)
 {
-    const struct image *decoded = &workspace->decoded;
+    const struct image *decoded = &gpu->decoded;
     bool is_decoded;
     if (!(in->kind == END_PNG ? decode_stream(pipeline->png, in, decoded->samples, &is_decoded, error)
                               : decode_scan(pipeline->jpeg, in, decoded->samples, &is_decoded, error)))
         return false;
     if (!is_decoded)
         *result = RUN_NEEDS_SAMPLES;
-    return is_decoded && (decoded->samples == workspace->image.samples ||
-                          device_orient(pipeline->device, decoded, in->orientation, &workspace->image, error));
+    return is_decoded && (decoded->samples == gpu->image.samples ||
+                          device_orient(pipeline->device, decoded, in->orientation, &gpu->image, error));
 }
 
 /* Queue the image's way to the device. It may also fail without an error, because there is no image, or none that is
  * opaque. *RESULT says so. */
-static bool queue_input(struct pipeline *pipeline, const struct end *in, const void *samples,
-                        const struct gpu_image *workspace, enum run_result *result, struct error *error)
+static bool queue_input(struct pipeline *pipeline, const struct end *in, const struct gpu_image *gpu,
+                        enum run_result *result, struct error *error)
 {
     struct device *device = pipeline->device;
+    const bool is_locked = pipeline->resources->page_locked;
     bool is_opaque = true;
     if (!is_encoded(in))
-        return device_upload(device, workspace->image.samples, samples, image_bytes(in->image), error);
+        return device_upload(device, gpu->image.samples,
+                             is_locked ? pipeline->memory[MEMORY_LOCKED].bytes : in->image->samples,
+                             image_bytes(in->image), error);
     if (pipeline->is_decoded)
         return true;
-    if (!decode_image(pipeline, in, workspace, result, error) ||
-        (pipeline->expects_opaque && !device_is_opaque(device, &workspace->image, &is_opaque, error)))
+    if (!decode_image(pipeline, in, gpu, result, error) ||
+        (pipeline->expects_opaque && !device_is_opaque(device, &gpu->image, &is_opaque, error)))
         return false;
     if (!is_opaque) {
         pipeline->is_decoded = true;
@@ -274,11 +221,10 @@ static bool queue_input(struct pipeline *pipeline, const struct end *in, const v
     return is_opaque;
 }
 
-/* Encode the workspace's image, and download the data. */
-static bool encode_image(struct pipeline *pipeline, const struct gpu_image *workspace, struct end *out,
-                         struct error *error)
+/* Encode the GPU's image, and download the data. */
+static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu, struct end *out, struct error *error)
 {
-    const struct image *image = &workspace->image, *encoded = &workspace->encoded;
+    const struct image *image = &gpu->image, *encoded = &gpu->encoded;
     if (encoded->samples != image->samples && !device_orient(pipeline->device, image, 1, encoded, error))
         return false;
     return out->kind == END_PNG ? device_png_encode(pipeline->png, encoded, error) &&
@@ -287,166 +233,45 @@ static bool encode_image(struct pipeline *pipeline, const struct gpu_image *work
                                       device_jpeg_encoded(pipeline->jpeg, &out->data, &out->size, error);
 }
 
-/* ---- Filters ---- */
-
-/* Marks on the device's stream: one at the end of each phase, MARK_BEGIN before the first, and MARK_LOCK once the lock
- * of constant memory is held. */
-enum mark { MARK_BEGIN, MARK_INPUT, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_OUTPUT, MARK_COUNT };
-
-/* Queue a filter, and before it the upload of its taps if UPLOADS. */
-static bool queue_filter(struct pipeline *pipeline, size_t number, const struct plane *from, const struct plane *to,
-                         bool uploads, struct error *error)
-{
-    struct device *device = pipeline->device;
-    struct plan *plan = &pipeline->planned->plans[number];
-    if (pipeline->planned->taps == NULL)
-        return (!uploads || variant_prepare(plan, device, error)) && variant_launch(plan, device, from, to, error);
-    if (!device_use_taps(device, pipeline->planned->taps[number], error))
-        return false;
-    const bool done = variant_launch(plan, device, from, to, error);
-    return device_end_taps(device, done ? error : NULL) && done;
-}
-
-/* Let the workspace's image and PLANES have the size of what filter NUMBER makes. */
-static void resize_workspace(const struct pipeline *pipeline, size_t number, struct gpu_image *workspace,
-                             struct plane *planes)
-{
-    struct image *image = &workspace->image;
-    const int count = planes->count;
-    filter_resize(&pipeline->recipe->chain->filters[number], &image->width, &image->height, NULL);
-    if (planes->width == image->width && planes->height == image->height)
-        return;
-    gpu_lay_out(pipeline, image, planes);
-    planes->count = count;
-}
-
-bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
-                     const struct gpu_image *workspace, struct error *error)
-{
-    const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, number);
-    const struct image *image = &workspace->image;
-    return (workspace->linear == NULL || !step_table[pipeline->recipe->chain->filters[number].kind].resizes ||
-            device_fill(pipeline->device, image->samples, 0, image_bytes(image), error)) &&
-           device_merge(pipeline->device, planes, alpha, workspace->linear, image, error);
-}
-
-/* Copy the planes after those that a filter has read FROM and written TO: alpha that it keeps. */
-static bool copy_planes(const struct pipeline *pipeline, const struct plane *from, const struct plane *to,
-                        struct error *error)
-{
-    const int count = pipeline->work.planes - from->count;
-    return count == 0 || device_copy(pipeline->device, plane_row(to, to->count, 0), plane_row(from, from->count, 0),
-                                     (size_t)count * from->plane_bytes, error);
-}
-
-bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *workspace, bool uploads,
-                       int *in, struct error *error)
-{
-    const struct recipe *recipe = pipeline->recipe;
-    struct device *device = pipeline->device;
-    const bool has_image = workspace->image.samples != NULL;
-    const bool merges = has_image && recipe_merges_between(recipe, pipeline->effective_alpha, image);
-    *in = 0;
-    for (size_t i = 0; i < recipe->chain->count; i++, *in = !*in) {
-        const enum alpha alpha = recipe_alpha(recipe, pipeline->effective_alpha, i);
-        struct plane *from = &workspace->planes[*in], *to = &workspace->planes[!*in];
-        if (i > 0 && merges && !gpu_merge_after(pipeline, i - 1, from, workspace, error))
-            return false;
-        from->count = to->count = image_planes(image, alpha);
-        if (i > 0 && merges && !device_split(device, &workspace->image, alpha, workspace->linear, from, error))
-            return false;
-        resize_workspace(pipeline, i, workspace, to);
-        if (!queue_filter(pipeline, i, from, to, uploads, error))
-            return false;
-        if (!has_image && recipe->chain->count > 1 && !copy_planes(pipeline, from, to, error))
-            return false;
-    }
-    return true;
-}
-
-/* Are the taps of the only filter where its kernels read them? */
-static bool has_taps(const struct pipeline *pipeline)
-{
-    const struct constant_memory *memory = pipeline->resources->constant_memory;
-    const struct planned *planned = pipeline->planned;
-    return pipeline->uploaded == planned && memory->variant == planned->plans[0].variant &&
-           memory->sample == planned->sample && recipe_equal(&memory->recipe, &planned->recipe);
-}
-
-/* Note whose taps constant memory has now: those of the only filter, or parts of several. Its lock is held. */
-static void note_upload(struct pipeline *pipeline, bool is_whole)
-{
-    struct constant_memory *memory = pipeline->resources->constant_memory;
-    struct planned *planned = pipeline->planned;
-    pipeline->uploaded = is_whole ? planned : NULL;
-    memory->variant = is_whole ? planned->plans[0].variant : NULL;
-    memory->sample = planned->sample;
-    chain_keep(planned->recipe.chain);
-    chain_release(memory->recipe.chain);
-    memory->recipe = planned->recipe;
-}
-
-/* Run the filters. All streams of a GPU share its constant memory. If this pipeline's taps are there, hold the lock for
- * reading until the image is done. Otherwise hold it alone, from the upload of the first taps until the last kernel
- * ends. Drain this stream before, so that no other pipeline waits for this image's upload. */
-static bool run_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *workspace, int *in,
-                        struct error *error)
-{
-    struct device *device = pipeline->device;
-    struct constant_memory *memory = pipeline->resources->constant_memory;
-    bool uploads = true;
-    if (memory != NULL) {
-        pthread_rwlock_rdlock(&memory->lock);
-        uploads = !has_taps(pipeline);
-        workspace->reads_taps = !uploads;
-        if (uploads) {
-            pthread_rwlock_unlock(&memory->lock);
-            if (!device_wait(device, error))
-                return false;
-            pthread_rwlock_wrlock(&memory->lock);
-        }
-    }
-    bool done = device_mark(device, MARK_LOCK, error) &&
-                gpu_queue_filters(pipeline, image, workspace, uploads, in, error) &&
-                device_mark(device, MARK_CONVOLVE, error);
-    if (memory != NULL && uploads) {
-        done = device_wait(device, done ? error : NULL) && done;
-        note_upload(pipeline, done && pipeline->recipe->chain->count == 1);
-        pthread_rwlock_unlock(&memory->lock);
-    }
-    return done;
-}
-
 /* ---- An image ---- */
 
 /* Queue all but the way back. */
-static bool queue_image(struct pipeline *pipeline, const struct end *in, const void *samples,
-                        struct gpu_image *workspace, enum run_result *result, struct error *error)
+static bool queue_image(struct pipeline *pipeline, const struct end *in, const struct end *out, struct gpu_image *gpu,
+                        enum run_result *result, struct error *error)
 {
-    const struct recipe *recipe = pipeline->recipe;
-    const struct image *image = in->image;
-    const enum alpha first = recipe_alpha(recipe, pipeline->effective_alpha, 0);
-    struct device *device = pipeline->device;
-    int planes;
-    workspace->planes[0].count = image_planes(image, first);
-    return device_mark(device, MARK_BEGIN, error) && queue_input(pipeline, in, samples, workspace, result, error) &&
-           device_mark(device, MARK_INPUT, error) &&
-           device_split(device, &workspace->image, first, workspace->linear, &workspace->planes[0], error) &&
-           device_mark(device, MARK_SPLIT, error) && run_filters(pipeline, image, workspace, &planes, error) &&
-           gpu_merge_after(pipeline, recipe->chain->count - 1, &workspace->planes[planes], workspace, error) &&
-           device_mark(device, MARK_MERGE, error);
+    const struct image from = gpu->image;
+    struct image to = *out->image;
+    to.samples = from.samples;
+    if (!gpu_mark(pipeline, MARK_BEGIN, error) || !queue_input(pipeline, in, gpu, result, error) ||
+        !gpu_mark(pipeline, MARK_INPUT, error))
+        return false;
+    if (from.bits > 16) /* floats have no split */
+        gpu->image.samples = NULL;
+    return gpu_queue(pipeline, &from, &to, gpu, error);
+}
+
+/* Choose the host's memory for the result, unless it has some: the image's own, or *ASIDE where the CPU may take over
+ * or the result is larger. */
+static bool choose_memory(const struct pipeline *pipeline, const struct end *in, struct image *result, uint8_t **aside,
+                          struct error *error)
+{
+    const bool fits = !is_encoded(in) && image_bytes(result) <= image_bytes(in->image);
+    if (result->samples != NULL)
+        return true;
+    if (!fits || pipeline->recipe->choice == CHOICE_AUTO)
+        *aside = malloc(image_bytes(result));
+    result->samples = *aside != NULL ? *aside : fits ? in->image->samples : NULL;
+    return result->samples != NULL || error_no_memory(error, "%d x %d pixels", result->width, result->height);
 }
 
 /* Bring the result to OUT. */
-static bool fetch_output(struct pipeline *pipeline, struct end *out, const struct gpu_image *workspace,
-                         struct error *error)
+static bool fetch_output(struct pipeline *pipeline, struct end *out, const struct gpu_image *gpu, struct error *error)
 {
-    struct device *device = pipeline->device;
-    const struct image *image = &workspace->image;
-    return (is_encoded(out)
-                ? encode_image(pipeline, workspace, out, error)
-                : device_download(device, out->image->samples, image->samples, image_bytes(image), error)) &&
-           device_mark(device, MARK_OUTPUT, error) && device_wait(device, error);
+    const struct image *image = out->image;
+    return (is_encoded(out) ? encode_image(pipeline, gpu, out, error)
+                            : device_download(pipeline->device, image->samples, pipeline->memory[MEMORY_IMAGE].bytes,
+                                              image_bytes(image), error)) &&
+           gpu_mark(pipeline, MARK_OUTPUT, error) && device_wait(pipeline->device, error);
 }
 
 /* Add the times of the phases on the device, by the device's own clock. */
@@ -461,7 +286,7 @@ static bool add_device_times(struct pipeline *pipeline, const struct end *in, co
         [MARK_MERGE] = PHASE_MERGE,
         [MARK_OUTPUT] = is_encoded(out) ? PHASE_ENCODE : PHASE_DOWNLOAD,
     };
-    for (int mark = MARK_INPUT; mark <= MARK_OUTPUT; mark++) {
+    for (int mark = MARK_INPUT; mark <= MARK_OUTPUT && pipeline->resources->shared == NULL; mark++) {
         if (mark == MARK_LOCK && pipeline->resources->constant_memory == NULL)
             continue; /* there was no lock to wait for */
         float milliseconds;
@@ -473,20 +298,20 @@ static bool add_device_times(struct pipeline *pipeline, const struct end *in, co
     return true;
 }
 
-enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
-                           struct error *error)
+/* As run_on_gpu, for samples without padding and for encoded ends. */
+static enum run_result run_packed(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+                                  struct error *error)
 {
     struct device *device = pipeline->device;
     const struct resources *resources = pipeline->resources;
     struct image *image = in->image, *result = out->image;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
-    struct gpu_image workspace = {0};
+    struct gpu_image gpu = {0};
     enum run_result failure = RUN_FAILED;
     const bool decodes = is_encoded(in), encodes = is_encoded(out);
-    *is_intact = true;
     *result = *image;
-    bool done =
-        recipe_resize(pipeline->recipe, result, error) && reserve_workspace(pipeline, in, out, &workspace, error);
+    result->samples = NULL;
+    bool done = recipe_resize(pipeline->recipe, result, error) && reserve_all(pipeline, in, out, &gpu, error);
     phases_end(pipeline->phases, PHASE_BUFFERS);
     if (done && resources->page_locked && (!decodes || !encodes)) {
         result->samples = pipeline->memory[MEMORY_LOCKED].bytes;
@@ -496,23 +321,17 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
         }
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
-    done =
-        done && queue_image(pipeline, in, result->samples, &workspace, &failure, error) && device_wait(device, error);
+    done = done && queue_image(pipeline, in, out, &gpu, &failure, error) &&
+           (resources->shared != NULL || device_wait(device, error)) &&
+           (encodes || choose_memory(pipeline, in, result, &aside, error));
     if (done) {
-        if (!encodes && !resources->page_locked &&
-            (decodes || pipeline->recipe->choice == CHOICE_AUTO || image_bytes(result) > image_bytes(image)))
-            aside = malloc(image_bytes(result));
-        if (aside != NULL)
-            result->samples = aside;
         *is_intact = encodes || result->samples != image->samples;
-        done = (encodes || result->samples != NULL ||
-                error_no_memory(error, "%d x %d pixels", result->width, result->height)) &&
-               fetch_output(pipeline, out, &workspace, error) && add_device_times(pipeline, in, out, error);
+        done = fetch_output(pipeline, out, &gpu, error) && add_device_times(pipeline, in, out, error);
     }
     /* The caller may free the image now: wait for what still reads it. */
     if (!done)
         device_wait(device, NULL);
-    if (workspace.reads_taps)
+    if (gpu.reads_taps)
         pthread_rwlock_unlock(&resources->constant_memory->lock);
     if (done && aside != NULL) {
         free(image->samples);
@@ -527,4 +346,42 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
     if (!done)
         result->samples = NULL;
     return done ? RUN_DONE : failure;
+}
+
+/* As run_on_gpu, for samples that may have strides, by way of a copy without padding. */
+static enum run_result run_copy(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                                struct error *error)
+{
+    struct image copy, filtered;
+    bool is_intact;
+    if (!image_allocate(&copy, in->width, in->height, in->channels, in->bits, error))
+        return RUN_FAILED;
+    image_copy(in, &copy);
+    const struct end from = {.kind = END_HOST, .image = &copy};
+    struct end to = {.kind = END_HOST, .image = &filtered};
+    const enum run_result result = run_packed(pipeline, &from, &to, &is_intact, error);
+    if (result == RUN_DONE)
+        image_copy(&filtered, out);
+    image_free(&copy);
+    return result;
+}
+
+enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+                           struct error *error)
+{
+    struct device *device = pipeline->device;
+    const struct resources *resources = pipeline->resources;
+    *is_intact = in->kind != END_DEVICE;
+    if (resources->shared == NULL)
+        return run_packed(pipeline, in, out, is_intact, error);
+    if (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in->image) && in->image->bits > 16) {
+        error_set(error, ERROR_USAGE,
+                  "a GPU does not weigh floats by alpha; keep alpha, filter it as a channel, or use the CPU");
+        return RUN_FAILED;
+    }
+    if (!device_enter(device, resources->stream, error))
+        return RUN_FAILED;
+    const enum run_result result = in->kind == END_DEVICE ? run_on_device(pipeline, in->image, out->image, error)
+                                                          : run_copy(pipeline, in->image, out->image, error);
+    return device_leave(device, result != RUN_FAILED ? error : NULL) ? result : RUN_FAILED;
 }

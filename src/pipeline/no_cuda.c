@@ -95,15 +95,3 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
     no_cuda(error);
     return RUN_FAILED;
 }
-
-bool run_on_shared_gpu(struct pipeline *pipeline, const struct end *in, const struct end *out, struct error *error)
-{
-    (void)pipeline, (void)in, (void)out;
-    return no_cuda(error);
-}
-
-bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error)
-{
-    (void)pipeline, (void)image, (void)is_opaque;
-    return no_cuda(error);
-}

@@ -341,15 +341,6 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
     return true;
 }
 
-/* Is the image at IN opaque? It may be so only if its samples are there. */
-static bool check_opaque(struct pipeline *pipeline, const struct end *in, bool *is_opaque, struct error *error)
-{
-    *is_opaque = true;
-    if (in->kind == END_HOST)
-        *is_opaque = image_is_opaque(in->image);
-    return in->kind != END_DEVICE || gpu_is_opaque(pipeline, in->image, is_opaque, error);
-}
-
 /* Let the CPU run what it can. */
 static enum run_result run_on_cpu(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
 {
@@ -367,8 +358,6 @@ static enum run_result run(struct pipeline *pipeline, const struct end *in, stru
     bool is_intact = true;
     if (pipeline->backend == BACKEND_CPU)
         return run_on_cpu(pipeline, in, out, error);
-    if (pipeline->resources->shared != NULL)
-        return run_on_shared_gpu(pipeline, in, out, error) ? RUN_DONE : RUN_FAILED;
     const enum run_result result = run_on_gpu(pipeline, in, out, &is_intact, error);
     const bool falls_back = result == RUN_FAILED && is_intact && may_fall_back(pipeline);
     return falls_back && fall_back_to_cpu(pipeline, error) ? run_on_cpu(pipeline, in, out, error) : result;
@@ -376,10 +365,8 @@ static enum run_result run(struct pipeline *pipeline, const struct end *in, stru
 
 enum run_result pipeline_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
 {
-    bool is_opaque = true;
+    const bool is_opaque = !pipeline->expects_opaque || in->kind != END_HOST || image_is_opaque(in->image);
     atomic_store(&pipeline->translucent, false);
-    if (pipeline->expects_opaque && !check_opaque(pipeline, in, &is_opaque, error))
-        return RUN_FAILED;
     const enum run_result result = is_opaque ? run(pipeline, in, out, error) : RUN_TRANSLUCENT;
     if (result != RUN_TRANSLUCENT)
         return result;

@@ -33,7 +33,6 @@ enum gpu_memory {
     MEMORY_OTHER_PLANES,
     MEMORY_IMAGE,   /* interleaved */
     MEMORY_COPY,    /* of an image, without padding */
-    MEMORY_HOST,    /* an image of the host, and its result */
     MEMORY_DECODED, /* an image before it is turned upright, or before or after its depth changes */
     MEMORY_LINEAR,  /* the tables of linear light */
     MEMORY_LOCKED,  /* page-locked: an interleaved image */

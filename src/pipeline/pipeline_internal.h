@@ -38,25 +38,22 @@ void gpu_close(struct pipeline *pipeline, bool is_last);
 /* Release the taps on the GPU of plan NUMBER, if there are some. */
 void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t number);
 
-/* As pipeline_run on the pipeline's own GPU. After a failure *IS_INTACT says whether the image at IN still has the
- * samples that it had. If the CPU may take over, it has them, unless there was too little memory for a second image. */
+/* As pipeline_run on a GPU. After a failure *IS_INTACT says whether the image at IN still has the samples that it had.
+ * If the CPU may take over, it has them, unless there was too little memory for a second image. */
 enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error);
 
-/* ---- queue.c, no_cuda.c ---- */
+/* ---- queue.c, for cuda.c ---- */
 
-/* As pipeline_run on a GPU that pipelines share. */
-bool run_on_shared_gpu(struct pipeline *pipeline, const struct end *in, const struct end *out, struct error *error);
+/* Marks on the device's stream: one at the end of each phase, MARK_BEGIN before the first, and MARK_LOCK once the lock
+ * of constant memory is held. On a shared device nobody asks for times, and gpu_mark does nothing. */
+enum mark { MARK_BEGIN, MARK_INPUT, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_OUTPUT, MARK_COUNT };
+bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *error);
 
-/* Is alpha the largest level everywhere in IMAGE, which is in the memory of a shared GPU and may have strides? Waits
- * for the work that is queued on the caller's stream. */
-bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error);
-
-/* ---- cuda.c, for queue.c ---- */
-
-/* The device memory of one image. */
+/* An image on its way through a GPU. */
 struct gpu_image {
-    struct image image; /* interleaved */
+    struct image image; /* interleaved; without samples if channels are filtered as they are */
+    size_t largest;     /* bytes of the largest image: the filters may change its size */
     struct plane planes[2];
     const struct linear *linear; /* NULL if the samples are filtered as they are */
     struct image decoded;        /* as the decoder makes it; the same samples where these are right */
@@ -64,26 +61,18 @@ struct gpu_image {
     bool reads_taps;             /* the lock of constant memory is held for reading */
 };
 
-/* Let the device hold the tables of linear light. No other image uses those that are there. *ON_DEVICE becomes them, or
- * NULL if the samples are filtered as they are: the device may still hold the tables of an earlier image. */
-bool gpu_upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error);
+/* Reserve what the filters need for IMAGE: planes, tables of linear light and, on a shared device, kept taps. GPU's
+ * image gets the shape of IMAGE, and no samples. */
+bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, struct error *error);
 
-/* Queue the filters, beginning at planes[0], and before each the upload of its taps if UPLOADS, or the use of those in
- * pipeline->planned->taps if it has them. *IN becomes the index of the planes that hold the result. The workspace's
- * image has the size of IMAGE, and then that of the result. If it has no samples, nothing is merged between filters,
- * and planes that a filter leaves out are copied. Planes that have a filter's size already keep their layout. */
-bool gpu_queue_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *workspace, bool uploads,
-                       int *in, struct error *error);
+/* Queue the way from IN to OUT, in device memory. If GPU's image has samples, IN is split and merged there; memory that
+ * differs from IN or OUT is copied. They have room for the largest image. Otherwise IN and OUT do not overlap, or begin
+ * at the same place and have no padding. GPU's image gets the size of the result. */
+bool gpu_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, struct gpu_image *gpu,
+               struct error *error);
 
-/* Merge the planes after filter NUMBER to the workspace's image. Where it has changed the size, levels of linear light
- * keep nothing. */
-bool gpu_merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
-                     const struct gpu_image *workspace, struct error *error);
-
-/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. */
-size_t gpu_lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes);
-
-/* The bytes of the planes, and of the samples, of the largest image: the filters may change its size. */
-void gpu_find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples);
+/* As pipeline_run, for images in the memory of a shared GPU, between device_enter and device_leave. */
+enum run_result run_on_device(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                              struct error *error);
 
 #endif

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images in the memory of a GPU, filtered on a caller's stream. Nothing here waits.
+ * An image in the memory of a GPU becomes planes, goes through the filters, and becomes an image again. All is queued
+ * on the device's stream, which is the pipeline's or a caller's.
  *
- * An image takes the shortest way to planes and back:
+ * All streams of a GPU share its constant memory, where kernels read the taps of filters. In a batch, a pipeline holds
+ * the lock of constant memory from the upload of the taps until the last kernel ends. Pipelines that share a device
+ * keep the taps in its memory, and copy them in the stream's order before a launch, so nobody waits.
+ *
+ * If the colours are converted, because alpha weighs them or light is linear, or if samples cross the bus, the image is
+ * split and merged. The channels of all others take the shortest way to planes and back:
  *
  *   planes, aligned as kernels need them, one filter    the kernel reads and writes them
- *   interleaved without padding                         split, filters, merge, as for an image of a file
+ *   interleaved without padding                         split, filters, merge
  *   all others                                          their samples are copied, with their strides
  *
- * Where alpha weighs the colours, or light is linear, there is always a split and a merge. Filters that change the size
- * take the same ways, with memory for the largest image. */
+ * Memory is reserved for the largest image, because filters may change the size. */
 #include "pipeline/pipeline_internal.h"
 
-#include "kernels/device/device.h"
+#include "image/linear.h"
 
 #include <stdlib.h>
 
@@ -26,6 +31,11 @@ bool pipeline_open_device(int index, struct device **device, struct error *error
 void pipeline_close_device(struct device *device)
 {
     device_close(device);
+}
+
+bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *error)
+{
+    return pipeline->resources->shared != NULL || device_mark(pipeline->device, mark, error);
 }
 
 /* ---- Layouts ---- */
@@ -104,7 +114,27 @@ static bool overlap(const struct image *a, const struct image *b)
     return first < second + bytes_of(b) && second < first + bytes_of(a);
 }
 
-/* ---- An image ---- */
+/* ---- Memory ---- */
+
+/* Let the device hold the tables of linear light. No other image uses those that are there. *ON_DEVICE becomes them, or
+ * NULL if the samples are filtered as they are: the device may still hold the tables of an earlier image. */
+static bool upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error)
+{
+    const struct linear *linear = pipeline->linear;
+    struct workspace *memory = &pipeline->memory[MEMORY_LINEAR];
+    *on_device = NULL;
+    if (linear == NULL)
+        return true;
+    if (memory->bytes == NULL || pipeline->device_serial != linear->version) {
+        pipeline->device_serial = 0; /* of no tables, until these are there */
+        if (!device_reserve(pipeline->device, memory, linear_bytes(linear), error) ||
+            !device_upload(pipeline->device, memory->bytes, linear, linear_bytes(linear), error))
+            return false;
+        pipeline->device_serial = linear->version;
+    }
+    *on_device = (const struct linear *)memory->bytes;
+    return true;
+}
 
 /* Keep the taps of all plans on the device. */
 static bool keep_taps(struct pipeline *pipeline, struct error *error)
@@ -124,6 +154,32 @@ static bool keep_taps(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
+/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. */
+static size_t lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
+{
+    struct plane layout;
+    const size_t size =
+        device_plane_layout(pipeline->work.sample, image->width, image->height, pipeline->work.planes, 0, &layout);
+    layout.data = planes->data;
+    *planes = layout;
+    return size;
+}
+
+/* The bytes of the planes, and of the samples, of the largest image: the filters may change its size. */
+static void find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples)
+{
+    struct image shape = *image;
+    *planes = *samples = 0;
+    for (size_t i = 0; i <= pipeline->recipe->chain->count; i++) {
+        struct plane unused = {0};
+        const size_t plane_bytes = lay_out(pipeline, &shape, &unused), bytes = image_bytes(&shape);
+        *planes = plane_bytes > *planes ? plane_bytes : *planes;
+        *samples = bytes > *samples ? bytes : *samples;
+        if (i < pipeline->recipe->chain->count)
+            filter_resize(&pipeline->recipe->chain->filters[i], &shape.width, &shape.height, NULL);
+    }
+}
+
 /* An image in MEMORY with a shape like LIKE, without padding. */
 static struct image packed_like(const struct image *like, void *memory)
 {
@@ -133,6 +189,224 @@ static struct image packed_like(const struct image *like, void *memory)
                           .bits = like->bits,
                           .samples = memory};
 }
+
+bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, struct error *error)
+{
+    struct device *device = pipeline->device;
+    const struct image shape = packed_like(image, NULL);
+    size_t plane_bytes;
+    find_largest(pipeline, &shape, &plane_bytes, &gpu->largest);
+    gpu->image = shape;
+    if ((pipeline->resources->shared != NULL && !keep_taps(pipeline, error)) ||
+        !upload_linear(pipeline, &gpu->linear, error))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        struct workspace *memory = &pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
+        const size_t before = memory->size;
+        /* Kernels read whole words, so also bytes after a row. No output depends on these, but initcheck reports
+         * them. */
+        if (!device_reserve(device, memory, plane_bytes, error) ||
+            (memory->size > before && !device_fill(device, memory->bytes, 0, memory->size, error)))
+            return false;
+        gpu->planes[i].data = memory->bytes;
+        lay_out(pipeline, &shape, &gpu->planes[i]);
+    }
+    return true;
+}
+
+/* ---- Filters ---- */
+
+/* Queue a filter, and before it the upload of its taps if UPLOADS, or the use of kept ones. */
+static bool queue_filter(struct pipeline *pipeline, size_t number, const struct plane *from, const struct plane *to,
+                         bool uploads, struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct plan *plan = &pipeline->planned->plans[number];
+    if (pipeline->planned->taps == NULL)
+        return (!uploads || variant_prepare(plan, device, error)) && variant_launch(plan, device, from, to, error);
+    if (!device_use_taps(device, pipeline->planned->taps[number], error))
+        return false;
+    const bool done = variant_launch(plan, device, from, to, error);
+    return device_end_taps(device, done ? error : NULL) && done;
+}
+
+/* Let the image and PLANES have the size of what filter NUMBER makes. Planes that have it keep their layout. */
+static void resize_image(const struct pipeline *pipeline, size_t number, struct image *image, struct plane *planes)
+{
+    const int count = planes->count;
+    filter_resize(&pipeline->recipe->chain->filters[number], &image->width, &image->height, NULL);
+    if (planes->width == image->width && planes->height == image->height)
+        return;
+    lay_out(pipeline, image, planes);
+    planes->count = count;
+}
+
+/* Merge the planes after filter NUMBER to the image. Where it has changed the size, levels of linear light keep
+ * nothing. */
+static bool merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
+                        const struct gpu_image *gpu, struct error *error)
+{
+    const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, number);
+    const struct image *image = &gpu->image;
+    return (gpu->linear == NULL || !step_table[pipeline->recipe->chain->filters[number].kind].resizes ||
+            device_fill(pipeline->device, image->samples, 0, image_bytes(image), error)) &&
+           device_merge(pipeline->device, planes, alpha, gpu->linear, image, error);
+}
+
+/* Copy the planes after those that a filter has read FROM and written TO: alpha that it keeps. */
+static bool copy_planes(const struct pipeline *pipeline, const struct plane *from, const struct plane *to,
+                        struct error *error)
+{
+    const int count = pipeline->work.planes - from->count;
+    return count == 0 || device_copy(pipeline->device, plane_row(to, to->count, 0), plane_row(from, from->count, 0),
+                                     (size_t)count * from->plane_bytes, error);
+}
+
+/* Queue the filters, beginning at planes[0]. *IN becomes the index of the planes that hold the result. If the image has
+ * no samples, nothing is merged between filters, and planes that a filter leaves out are copied. */
+static bool queue_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, bool uploads,
+                          int *in, struct error *error)
+{
+    const struct recipe *recipe = pipeline->recipe;
+    struct device *device = pipeline->device;
+    const bool has_image = gpu->image.samples != NULL;
+    const bool merges = has_image && recipe_merges_between(recipe, pipeline->effective_alpha, image);
+    *in = 0;
+    for (size_t i = 0; i < recipe->chain->count; i++, *in = !*in) {
+        const enum alpha alpha = recipe_alpha(recipe, pipeline->effective_alpha, i);
+        struct plane *from = &gpu->planes[*in], *to = &gpu->planes[!*in];
+        if (i > 0 && merges && !merge_after(pipeline, i - 1, from, gpu, error))
+            return false;
+        from->count = to->count = image_planes(image, alpha);
+        if (i > 0 && merges && !device_split(device, &gpu->image, alpha, gpu->linear, from, error))
+            return false;
+        resize_image(pipeline, i, &gpu->image, to);
+        if (!queue_filter(pipeline, i, from, to, uploads, error))
+            return false;
+        if (!has_image && recipe->chain->count > 1 && !copy_planes(pipeline, from, to, error))
+            return false;
+    }
+    return true;
+}
+
+/* Are the taps of the only filter where its kernels read them? */
+static bool has_taps(const struct pipeline *pipeline)
+{
+    const struct constant_memory *memory = pipeline->resources->constant_memory;
+    const struct planned *planned = pipeline->planned;
+    return pipeline->uploaded == planned && memory->variant == planned->plans[0].variant &&
+           memory->sample == planned->sample && recipe_equal(&memory->recipe, &planned->recipe);
+}
+
+/* Note whose taps constant memory has now: those of the only filter, or parts of several. Its lock is held. */
+static void note_upload(struct pipeline *pipeline, bool is_whole)
+{
+    struct constant_memory *memory = pipeline->resources->constant_memory;
+    struct planned *planned = pipeline->planned;
+    pipeline->uploaded = is_whole ? planned : NULL;
+    memory->variant = is_whole ? planned->plans[0].variant : NULL;
+    memory->sample = planned->sample;
+    chain_keep(planned->recipe.chain);
+    chain_release(memory->recipe.chain);
+    memory->recipe = planned->recipe;
+}
+
+/* Run the filters. All streams of a GPU share its constant memory. If this pipeline's taps are there, hold the lock for
+ * reading until the image is done. Otherwise hold it alone, from the upload of the first taps until the last kernel
+ * ends. Drain this stream before, so that no other pipeline waits for this image's upload. */
+static bool run_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, int *in,
+                        struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct constant_memory *memory = pipeline->resources->constant_memory;
+    bool uploads = true;
+    if (memory != NULL) {
+        pthread_rwlock_rdlock(&memory->lock);
+        uploads = !has_taps(pipeline);
+        gpu->reads_taps = !uploads;
+        if (uploads) {
+            pthread_rwlock_unlock(&memory->lock);
+            if (!device_wait(device, error))
+                return false;
+            pthread_rwlock_wrlock(&memory->lock);
+        }
+    }
+    bool done = gpu_mark(pipeline, MARK_LOCK, error) && queue_filters(pipeline, image, gpu, uploads, in, error) &&
+                gpu_mark(pipeline, MARK_CONVOLVE, error);
+    if (memory != NULL && uploads) {
+        done = device_wait(device, done ? error : NULL) && done;
+        note_upload(pipeline, done && pipeline->recipe->chain->count == 1);
+        pthread_rwlock_unlock(&memory->lock);
+    }
+    return done;
+}
+
+/* ---- An image ---- */
+
+/* The image becomes planes. */
+static bool split_image(struct pipeline *pipeline, const struct image *in, struct gpu_image *gpu, struct error *error)
+{
+    const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, 0);
+    gpu->planes[0].count = image_planes(in, alpha);
+    /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
+    return (in->samples == gpu->image.samples || device_copy_samples(pipeline->device, in, &gpu->image, error)) &&
+           device_split(pipeline->device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
+}
+
+static bool merge_image(struct pipeline *pipeline, const struct image *out, const struct gpu_image *gpu, int result,
+                        struct error *error)
+{
+    return merge_after(pipeline, pipeline->recipe->chain->count - 1, &gpu->planes[result], gpu, error) &&
+           (out->samples == gpu->image.samples || device_copy_samples(pipeline->device, &gpu->image, out, error));
+}
+
+/* Channels that are filtered as they are become planes, or are planes. Those after them are kept. */
+static bool split_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                           struct gpu_image *gpu, struct error *error)
+{
+    const int count = pipeline->work.planes;
+    const bool is_direct = in->samples != out->samples && pipeline->recipe->chain->count == 1;
+    struct plane *planes = gpu->planes;
+    const struct image from = channels_of(in, 0, count), to = image_of(&planes[0]);
+    if (is_direct && is_planar(out, count))
+        planes[1] = planes_of(out, &planes[1]);
+    if (is_direct && is_planar(in, count))
+        planes[0] = planes_of(in, &planes[0]);
+    else
+        return is_packed(in) ? device_split(pipeline->device, in, ALPHA_FILTER, NULL, &planes[0], error)
+                             : device_copy_samples(pipeline->device, &from, &to, error);
+    return true;
+}
+
+static bool merge_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                           struct gpu_image *gpu, int result, struct error *error)
+{
+    struct device *device = pipeline->device;
+    struct plane *planes = &gpu->planes[result];
+    const int count = pipeline->work.planes, kept = in->channels - count;
+    const struct image kept_in = channels_of(in, count, kept), kept_out = channels_of(out, count, kept);
+    planes->count = count; /* the last filter may have left alpha out */
+    const struct image from = image_of(planes), to = channels_of(out, 0, count);
+    if (kept > 0 && in->samples != out->samples && !device_copy_samples(device, &kept_in, &kept_out, error))
+        return false;
+    return planes->data == (void *)out->samples ? true
+           : is_packed(out)                     ? device_merge(device, planes, ALPHA_FILTER, NULL, out, error)
+                                                : device_copy_samples(device, &from, &to, error);
+}
+
+bool gpu_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, struct gpu_image *gpu,
+               struct error *error)
+{
+    const bool has_image = gpu->image.samples != NULL;
+    int result;
+    return (has_image ? split_image(pipeline, in, gpu, error) : split_channels(pipeline, in, out, gpu, error)) &&
+           gpu_mark(pipeline, MARK_SPLIT, error) && run_filters(pipeline, in, gpu, &result, error) &&
+           (has_image ? merge_image(pipeline, out, gpu, result, error)
+                      : merge_channels(pipeline, in, out, gpu, result, error)) &&
+           gpu_mark(pipeline, MARK_MERGE, error);
+}
+
+/* ---- An image in the caller's memory ---- */
 
 /* Copy IMAGE without padding. */
 static bool copy_packed(struct pipeline *pipeline, const struct image *image, struct image *copy, struct error *error)
@@ -144,160 +418,41 @@ static bool copy_packed(struct pipeline *pipeline, const struct image *image, st
     return device_copy_samples(pipeline->device, image, copy, error);
 }
 
-/* Reserve planes for the largest image, laid out for the first. */
-static bool reserve_planes(struct pipeline *pipeline, const struct image *image, struct plane planes[2],
-                           struct error *error)
+/* Is alpha the largest level everywhere? Waits for the work that is queued on the caller's stream. */
+static bool check_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error)
 {
-    size_t size, unused;
-    gpu_find_largest(pipeline, image, &size, &unused);
-    for (int i = 0; i < 2; i++) {
-        struct workspace *memory = &pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
-        if (!device_reserve(pipeline->device, memory, size, error))
-            return false;
-        planes[i].data = memory->bytes;
-        gpu_lay_out(pipeline, image, &planes[i]);
-    }
+    struct image packed = *image;
+    return (is_packed(image) || copy_packed(pipeline, image, &packed, error)) &&
+           device_is_opaque(pipeline->device, &packed, is_opaque, error);
+}
+
+/* Choose memory for the interleaved image whose colours are converted: the output's if the largest one fits. */
+static bool choose_image(struct pipeline *pipeline, const struct image *out, struct gpu_image *gpu, struct error *error)
+{
+    struct workspace *memory = &pipeline->memory[MEMORY_IMAGE];
+    const bool goes_to_out = is_packed(out) && image_bytes(out) >= gpu->largest;
+    if (!goes_to_out && !device_reserve(pipeline->device, memory, gpu->largest, error))
+        return false;
+    gpu->image.samples = goes_to_out ? out->samples : memory->bytes;
     return true;
 }
 
-/* Filter channels as they are, from IN to OUT. They do not overlap, or are the same packed image. */
-static bool queue_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                           struct gpu_image *workspace, struct error *error)
+enum run_result run_on_device(struct pipeline *pipeline, const struct image *in, const struct image *out,
+                              struct error *error)
 {
-    struct device *device = pipeline->device;
-    struct plane *planes = workspace->planes;
-    const int count = pipeline->work.planes;
-    const bool in_place = in->samples == out->samples, is_direct = !in_place && pipeline->recipe->chain->count == 1;
-    const bool reads_in = is_direct && is_planar(in, count), writes_out = is_direct && is_planar(out, count);
-    const struct image kept_in = channels_of(in, count, in->channels - count),
-                       kept_out = channels_of(out, count, in->channels - count);
-    const struct image from = channels_of(in, 0, count), to = channels_of(out, 0, count), first = image_of(&planes[0]);
-    int result;
-    workspace->image = (struct image){.width = in->width, .height = in->height};
-    if (reads_in)
-        planes[0] = planes_of(in, &planes[0]);
-    if (writes_out)
-        planes[1] = planes_of(out, &planes[1]);
-    if (!(reads_in        ? true
-          : is_packed(in) ? device_split(device, in, ALPHA_FILTER, NULL, &planes[0], error)
-                          : device_copy_samples(device, &from, &first, error)) ||
-        !gpu_queue_filters(pipeline, in, workspace, false, &result, error))
-        return false;
-    if (kept_in.channels > 0 && !in_place && !device_copy_samples(device, &kept_in, &kept_out, error))
-        return false;
-    planes[result].count = count; /* the last filter may have left alpha out */
-    const struct image last = image_of(&planes[result]);
-    return writes_out       ? true
-           : is_packed(out) ? device_merge(device, &planes[result], ALPHA_FILTER, NULL, out, error)
-                            : device_copy_samples(device, &last, &to, error);
-}
-
-/* Filter an image whose colours are converted, from IN to OUT. They do not overlap, or are the same packed image. */
-static bool queue_converted(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                            struct gpu_image *workspace, struct error *error)
-{
-    struct device *device = pipeline->device;
-    const struct recipe *recipe = pipeline->recipe;
-    const enum alpha first = recipe_alpha(recipe, pipeline->effective_alpha, 0);
-    struct image *image = &workspace->image;
-    size_t unused, largest;
-    struct workspace *memory = &pipeline->memory[MEMORY_IMAGE];
-    int result;
-    gpu_find_largest(pipeline, in, &unused, &largest);
-    const bool goes_to_out = is_packed(out) && image_bytes(out) >= largest;
-    if (!goes_to_out && !device_reserve(device, memory, largest, error))
-        return false;
-    *image = packed_like(in, goes_to_out ? out->samples : memory->bytes);
-    workspace->planes[0].count = image_planes(image, first);
-    /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
-    if (!gpu_upload_linear(pipeline, &workspace->linear, error) ||
-        (in->samples != image->samples && !device_copy_samples(device, in, image, error)))
-        return false;
-    return device_split(device, image, first, workspace->linear, &workspace->planes[0], error) &&
-           gpu_queue_filters(pipeline, image, workspace, false, &result, error) &&
-           gpu_merge_after(pipeline, recipe->chain->count - 1, &workspace->planes[result], workspace, error) &&
-           (goes_to_out || device_copy_samples(device, image, out, error));
-}
-
-/* Queue all work for one image. */
-static bool queue_image(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
-{
-    struct gpu_image workspace = {0};
+    struct gpu_image gpu = {0};
     struct image from = *in;
-    const bool weighs = pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in);
-    if (weighs && in->bits > 16)
-        return error_set(error, ERROR_USAGE,
-                         "a GPU does not weigh floats by alpha; keep alpha, filter it as a channel, or use the CPU");
-    if (!keep_taps(pipeline, error) || !reserve_planes(pipeline, in, workspace.planes, error))
-        return false;
+    bool is_opaque = true;
+    if (pipeline->expects_opaque && !check_opaque(pipeline, in, &is_opaque, error))
+        return RUN_FAILED;
+    if (!is_opaque)
+        return RUN_TRANSLUCENT;
+    const bool converts =
+        pipeline->linear != NULL || (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
     const bool is_same = in->samples == out->samples && is_same_size(in, out) && is_packed(in) && is_packed(out);
-    if (overlap(in, out) && !is_same && !copy_packed(pipeline, in, &from, error))
-        return false;
-    return weighs || pipeline->linear != NULL ? queue_converted(pipeline, &from, out, &workspace, error)
-                                              : queue_channels(pipeline, &from, out, &workspace, error);
-}
-
-/* Filter an image in device memory on the caller's stream, without waiting. */
-static bool run_on_stream(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                          struct error *error)
-{
-    struct device *device = pipeline->device;
-    if (!device_enter(device, pipeline->resources->stream, error))
-        return false;
-    const bool done = queue_image(pipeline, in, out, error);
-    return device_leave(device, done ? error : NULL) && done;
-}
-
-/* Upload IN, queue its way, and download it to OUT. */
-static bool queue_copies(struct pipeline *pipeline, const struct image *in, const struct image *out,
-                         struct error *error)
-{
-    struct device *device = pipeline->device;
-    const size_t size = image_bytes(in), padded = (size + PLANE_ALIGNMENT - 1) / PLANE_ALIGNMENT * PLANE_ALIGNMENT;
-    const size_t start = is_same_size(in, out) ? 0 : padded; /* of the result */
-    struct workspace *memory = &pipeline->memory[MEMORY_HOST];
-    if (!device_reserve(device, memory, start + image_bytes(out), error))
-        return false;
-    const struct image from = packed_like(in, memory->bytes), to = packed_like(out, memory->bytes + start);
-    return device_upload(device, from.samples, in->samples, size, error) && queue_image(pipeline, &from, &to, error) &&
-           device_download(device, out->samples, to.samples, image_bytes(out), error);
-}
-
-/* Filter an image on the host, by way of a copy without padding. */
-static bool run_copies(struct pipeline *pipeline, const struct image *in, const struct image *out, struct error *error)
-{
-    struct device *device = pipeline->device;
-    const struct image *larger = image_samples(out) > image_samples(in) ? out : in;
-    struct image copy;
-    if (!image_allocate(&copy, larger->width, larger->height, in->channels, in->bits, error))
-        return false;
-    const struct image from = packed_like(in, copy.samples), to = packed_like(out, copy.samples);
-    image_copy(in, &from);
-    bool done = device_enter(device, NULL, error);
-    if (done) {
-        done = queue_copies(pipeline, &from, &to, error);
-        done = device_wait(device, done ? error : NULL) && done; /* the copy is not used any more */
-        done = device_leave(device, done ? error : NULL) && done;
-    }
-    if (done)
-        image_copy(&to, out);
-    image_free(&copy);
-    return done;
-}
-
-bool run_on_shared_gpu(struct pipeline *pipeline, const struct end *in, const struct end *out, struct error *error)
-{
-    return in->kind == END_DEVICE ? run_on_stream(pipeline, in->image, out->image, error)
-                                  : run_copies(pipeline, in->image, out->image, error);
-}
-
-bool gpu_is_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error)
-{
-    struct device *device = pipeline->device;
-    struct image packed = *image;
-    if (!device_enter(device, pipeline->resources->stream, error))
-        return false;
-    const bool done = (is_packed(image) || copy_packed(pipeline, image, &packed, error)) &&
-                      device_is_opaque(device, &packed, is_opaque, error);
-    return device_leave(device, done ? error : NULL) && done;
+    const bool done = gpu_reserve(pipeline, in, &gpu, error) &&
+                      (!overlap(in, out) || is_same || copy_packed(pipeline, in, &from, error)) &&
+                      (!converts || choose_image(pipeline, out, &gpu, error)) &&
+                      gpu_queue(pipeline, &from, out, &gpu, error);
+    return done ? RUN_DONE : RUN_FAILED;
 }
