@@ -36,7 +36,7 @@ struct resampling {
 
 /* ---- Samples of one type ---- */
 
-/* The sums of uint8_t: m - 2^14 as int16_t. */
+/* The sums of uint8_t: m - 2^13 as int16_t. */
 template <typename T>
 struct arithmetic;
 
@@ -44,14 +44,14 @@ template <>
 struct arithmetic<uint8_t> {
     typedef int16_t stored;
     typedef int64_t sum;
-    static constexpr int word = 4, middle = 1 << 14, half_level = 128, highest = 255;
+    static constexpr int word = 4, middle = 1 << 13, half_level = 128, highest = 255;
 };
 
 template <>
 struct arithmetic<uint16_t> {
     typedef int32_t stored;
     typedef int64_t sum;
-    static constexpr int word = 2, middle = 1 << 22, half_level = 32768, highest = 65535;
+    static constexpr int word = 2, middle = 1 << 21, half_level = 32768, highest = 65535;
 };
 
 template <>

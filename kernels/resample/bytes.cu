@@ -9,17 +9,18 @@
  *               |  rows: a warp makes 16 rows x 8 outputs, from 32 sums a step
  *     out     a tile of outputs
  *
- * The taps of neighbouring outputs make a matrix, with zeros where an output has no tap. A tap has three digits of 8
- * bits with a sign: tap = d0 + 2^8 d1 + 2^16 d2. A digit of taps times a byte of sums or samples is at most 2^15, so 32
- * bits hold the sums of 2^16 of them. The sums of products with equal weight are joined in the end:
+ * The taps of neighbouring outputs make a matrix, with zeros where an output has no tap. The negative of a tap, which
+ * is from -2^15 to 2^15 - 1, has two digits of 8 bits with a sign: -tap = d0 + 2^8 d1. A digit of taps times a byte of
+ * sums or samples is at most 2^15, so 32 bits hold the sums of 2^15 of them, and what is added to these. The sums of
+ * products with equal weight are joined in the end:
  *
- *     floor((s0 + 2^8 s1) / 2^(8 + n)) = floor((floor(s0 / 2^8) + s1) / 2^n),
+ *     floor(-(s0 + 2^8 s1) / 2^(8 + n)) = floor((floor(-s0 / 2^8) - s1) / 2^n),
  *
  * so only bits that no result has are lost before the end of a pass. Sums of columns in units of 2^8 have 32 bits: they
- * are below (1.275 * 255 * 2^7 + 2^14) * 2^14 < 2^30, as shift is at most 29.
+ * are below (1.275 * 255 * 2^6 + 2^13) * 2^(shift - 14) < 2^31, as shift is at most 30 with 2^15 taps.
  *
- * Sums of columns: m is from -0.275 to 1.275 times 255 * 2^7, so m + 2^14 has two bytes without a sign. The taps of an
- * output sum to 2^shift, so rows subtract 2^14 * 2^shift.
+ * Sums of columns: m is from -0.275 to 1.275 times 255 * 2^6, so m + 2^13 has two bytes without a sign. The taps of an
+ * output sum to 2^shift, so rows subtract 2^13 * 2^shift.
  *
  * Matrices are in a table in device memory, in the order in which lanes take them. Outputs that are a period apart have
  * the same taps, so the table ends where blocks of outputs begin to repeat. */
@@ -32,17 +33,17 @@
 #include <stdlib.h>
 
 static constexpr int warps = 8, threads = 32 * warps;
-static constexpr int digits = 3;                             /* of a tap */
+static constexpr int digits = 2;                             /* of a tap */
 static constexpr int column_outputs = 16, column_terms = 16; /* of a product */
 static constexpr int row_outputs = 8, row_terms = 32;
 static constexpr int unit = 32;                  /* columns that a warp sums at once */
 static constexpr int group = 4;                  /* blocks of outputs of a row that a warp stores at once */
-static constexpr int offset_bits = 14;           /* sums are stored as m + 2^14 */
+static constexpr int offset_bits = 13;           /* sums are stored as m + 2^13 */
 static constexpr int matrix_words = digits * 64; /* of one product: two words a lane and digit */
 static constexpr int padding = 32;               /* bytes: rows of sums begin in other banks of shared memory */
 static constexpr size_t table_max = (size_t)64 << 20;
 
-static_assert(RESAMPLE_FRACTION == 7, "the range of the sums of columns depends on it");
+static_assert(RESAMPLE_FRACTION == 6, "the range of the sums of columns depends on it");
 
 /* The argument of the kernel. A block of outputs is (its first input, which may be outside the picture; the offset of
  * its matrices among the taps, in pairs of words). */
@@ -58,7 +59,7 @@ struct byte_resampling {
     int tile_columns, tile_rows;            /* blocks of a tile */
     int units;                              /* of a row of sums */
     int tiles_x;
-    int column_shift, row_shift; /* of sums in units of 2^8 and 2^24 */
+    int column_shift, row_shift; /* of sums in units of 2^8 and 2^16 */
     int column_bias, row_bias;   /* in the same units: what rounds, and the offset that is added or taken away */
 };
 
@@ -87,11 +88,6 @@ static __device__ __forceinline__ void transpose(uint32_t words[4])
     words[1] = __byte_perm(a, b, 0x7632);
     words[2] = __byte_perm(c, d, 0x5410);
     words[3] = __byte_perm(c, d, 0x7632);
-}
-
-static __device__ __forceinline__ struct matrix fill(int value)
-{
-    return {{value, value, value, value}};
 }
 
 /* ---- Columns ---- */
@@ -135,32 +131,21 @@ static __device__ __forceinline__ void sum_columns(const struct byte_resampling 
         for (int step = 0; step < STEPS; step++)
             load(step, words[step]);
 #pragma unroll
-        for (int step = 0; step < STEPS; step++)
-            add(step, 2, words[step], sums, step == 0);
-#pragma unroll
-        for (int i = 0; i < 16; i++)
-            sums[i / 4].v[i % 4] = sums[i / 4].v[i % 4] * 256 + launch.column_bias;
-#pragma unroll
         for (int step = 0; step < STEPS; step++) {
-            add(step, 1, words[step], sums, false);
+            add(step, 1, words[step], sums, step == 0);
             add(step, 0, words[step], low_sums, step == 0);
         }
     } else {
-        struct matrix high_sums[4];
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            low_sums[j] = sums[j] = high_sums[j] = zero;
+            low_sums[j] = sums[j] = zero;
 #pragma unroll 1
         for (int step = 0; step < launch.column_steps; step++) {
             uint32_t words[4];
             load(step, words);
             add(step, 0, words, low_sums, false);
             add(step, 1, words, sums, false);
-            add(step, 2, words, high_sums, false);
         }
-#pragma unroll
-        for (int i = 0; i < 16; i++)
-            sums[i / 4].v[i % 4] += high_sums[i / 4].v[i % 4] * 256 + launch.column_bias;
     }
 #pragma unroll
     for (int half = 0; half < 2; half++) { /* rows g and g + 8 */
@@ -171,7 +156,8 @@ static __device__ __forceinline__ void sum_columns(const struct byte_resampling 
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 const int v = 2 * half + h;
-                m[j] = (uint32_t)(((low_sums[j].v[v] >> 8) + sums[j].v[v]) >> launch.column_shift);
+                const int sum = launch.column_bias + (-low_sums[j].v[v] >> 8) - sums[j].v[v];
+                m[j] = (uint32_t)(sum >> launch.column_shift);
             }
             const uint32_t a = __byte_perm(m[0], m[1], 0x5140), b = __byte_perm(m[2], m[3], 0x5140);
             low[h] = __byte_perm(a, b, 0x5410);
@@ -190,7 +176,7 @@ static __device__ __forceinline__ uint32_t sum_rows(const struct byte_resampling
 {
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4, bytes = row_bytes(launch);
     const uint2 *taps = launch.row_taps + outputs.y + lane;
-    const struct matrix zero = {}, bias = fill(launch.row_bias);
+    const struct matrix zero = {};
     struct matrix sums[digits + 1];
     from += g * bytes + 8 * t + 2 * (outputs.x - start);
     const auto add_products = [&](bool is_first) {
@@ -205,9 +191,8 @@ static __device__ __forceinline__ uint32_t sum_rows(const struct byte_resampling
         for (int d = 0; d < digits; d++) {
             const uint2 pair = __ldg(&taps[d * 32]);
             const uint32_t b[2] = {pair.x, pair.y};
-
             multiply32<uint8_t, int8_t>(sums[d], low, b, is_first && d == 0 ? zero : sums[d]);
-            multiply32<uint8_t, int8_t>(sums[d + 1], high, b, !is_first ? sums[d + 1] : d == digits - 1 ? bias : zero);
+            multiply32<uint8_t, int8_t>(sums[d + 1], high, b, is_first ? zero : sums[d + 1]);
         }
         from += 2 * row_terms;
         taps += matrix_words / 2;
@@ -218,11 +203,11 @@ static __device__ __forceinline__ uint32_t sum_rows(const struct byte_resampling
     int level[4];
 #pragma unroll
     for (int v = 0; v < 4; v++) {
-        level[v] = sums[0].v[v];
+        level[v] = -sums[0].v[v];
 #pragma unroll
         for (int d = 1; d <= digits; d++)
-            level[v] = (level[v] >> 8) + sums[d].v[v];
-        level[v] >>= launch.row_shift;
+            level[v] = (level[v] >> 8) - sums[d].v[v];
+        level[v] = (level[v] + launch.row_bias) >> launch.row_shift;
     }
     return pack_pair(level[0], level[1], pack_pair(level[2], level[3], 0));
 }
@@ -367,12 +352,10 @@ static int first_input(const struct resample_axis *axis, const struct blocks *bl
     return resample_first(axis, block * blocks->outputs) & -blocks->align;
 }
 
-/* Digit D of TAP. */
+/* Digit D of the negative of TAP. */
 static uint32_t tap_digit(int32_t tap, int d)
 {
-    for (; d > 0; d--)
-        tap = (tap - (int8_t)tap) / 256;
-    return (uint8_t)tap;
+    return (uint8_t)(d == 0 ? -tap : (-tap - (int8_t)-tap) / 256);
 }
 
 /* Make the table's part for an axis. A lane's two words of a product are those of outputs g and g + 8, or, of blocks of
@@ -461,7 +444,7 @@ bool resample_takes_bytes(const struct plan *plan)
     struct blocks columns, rows;
     struct byte_resampling launch = {};
     return plan->sample == SAMPLE_U8 && arrange(plan, &columns, &rows) * sizeof(uint32_t) <= table_max &&
-           columns.steps <= (1 << 16) / column_terms && /* choose_tile limits the steps of rows */
+           columns.steps <= (1 << 15) / column_terms && /* choose_tile limits the steps of rows */
            choose_tile(plan, &rows, 1, &launch);
 }
 
@@ -492,9 +475,9 @@ bool resample_launch_bytes(const struct plan *plan, struct device *device, const
     launch.column_count = columns.count;
     launch.row_count = rows.count;
     launch.column_shift = column_bits - 8;
-    launch.row_shift = row_bits - 24;
+    launch.row_shift = row_bits - 16;
     launch.column_bias = (1 << (column_bits - 1 - 8)) + (1 << (offset_bits + column_bits - 8));
-    launch.row_bias = (1 << (row_bits - 1 - 24)) - (1 << (offset_bits + plan->rows.shift - 24));
+    launch.row_bias = (1 << (row_bits - 1 - 16)) - (1 << (offset_bits + plan->rows.shift - 16));
     choose_tile(plan, &rows, in->count, &launch);
     const int tiles_y = (columns.count + launch.tile_rows - 1) / launch.tile_rows;
     const size_t shared = (size_t)(launch.tile_rows * column_outputs) * (size_t)(2 * unit * launch.units + padding);

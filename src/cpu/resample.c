@@ -16,9 +16,7 @@
  * a tap of a column. */
 static bool has_many_taps(const struct resample_axis *columns, const struct resample_axis *rows)
 {
-    enum { TAPS_MAX = 4096 };
-    return (int64_t)columns->longest * columns->reach / columns->to > TAPS_MAX ||
-           (int64_t)rows->longest * rows->reach / rows->to > TAPS_MAX;
+    return columns->count > RESAMPLE_TAPS_MAX || rows->count > RESAMPLE_TAPS_MAX;
 }
 
 /* ---- Taps ---- */
@@ -30,14 +28,14 @@ struct prepared {
 
 static const struct resample_loops *const all_loops[INSTRUCTION_SETS] = LOOPS_BY_SET(resample, avx512, vnni, i8mm);
 
-/* Put TAP at index AT of a row of pairs. */
+/* Put the negative of TAP at index AT of a row of pairs. */
 static void set_pair(struct resample_taps *taps, int32_t *row, int at, int32_t tap)
 {
     int16_t words[2];
-    const int32_t half = 1 << (taps->low_bits - 1), high = (tap + half) >> taps->low_bits;
-    const int32_t parts[2] = {high, tap - high * (1 << taps->low_bits)};
-    for (int part = 0; part < 2; part++) {
-        int32_t *pair = row + (ptrdiff_t)(at / 2) * 2 + part;
+    const int32_t half = 1 << taps->low_bits >> 1, high = (half - tap) >> taps->low_bits;
+    const int32_t parts[2] = {high, -tap - high * (1 << taps->low_bits)};
+    for (int part = 0; part < taps->parts; part++) {
+        int32_t *pair = row + (ptrdiff_t)(at / 2) * taps->parts + part;
         memcpy(words, pair, sizeof words);
         words[at % 2] = (int16_t)parts[part];
         memcpy(pair, words, sizeof words);
@@ -49,45 +47,50 @@ static bool make_pairs(struct resample_taps *taps, bool is_aligned)
 {
     const struct resample_axis *axis = taps->axis;
     const int next = axis->period < axis->to ? resample_first(axis, axis->period) - resample_first(axis, 0) : 0;
-    taps->low_bits = axis->shift - 14;
-    taps->chunk = 1 << (is_aligned ? 15 - taps->low_bits : 22 - taps->low_bits);
     taps->count = (axis->count + 1) / 2 + (is_aligned && axis->count % 2 == 0);
     if (is_aligned && next % 2 != 0)
         taps->period = 2 * axis->period < axis->to ? 2 * axis->period : axis->to;
-    taps->pairs = calloc((size_t)taps->period * (size_t)taps->count, 2 * sizeof *taps->pairs);
+    const size_t row_ints = (size_t)taps->count * (size_t)taps->parts;
+    taps->pairs = calloc((size_t)taps->period * row_ints, sizeof *taps->pairs);
     for (int i = 0; taps->pairs != NULL && i < taps->period; i++) {
-        int32_t *row = taps->pairs + (ptrdiff_t)i * taps->count * 2;
         const int skip = is_aligned ? resample_first(axis, i) & 1 : 0;
         for (int k = 0; k < axis->count; k++)
-            set_pair(taps, row, skip + k, axis->taps[(ptrdiff_t)(i % axis->period) * axis->count + k]);
+            set_pair(taps, taps->pairs + (size_t)i * row_ints, skip + k,
+                     axis->taps[(ptrdiff_t)(i % axis->period) * axis->count + k]);
     }
     return taps->pairs != NULL;
 }
 
-static bool make_doubles(struct resample_taps *taps, enum sample sample, bool may_split)
+static bool make_doubles(struct resample_taps *taps, enum sample sample)
 {
     const struct resample_axis *axis = taps->axis;
     const size_t count = (size_t)axis->period * (size_t)axis->count;
     const double unit = sample == SAMPLE_F32 ? ldexp(1, -axis->shift) : 1;
-    taps->is_split = may_split && sample == SAMPLE_U16 && axis->shift > 29;
-    taps->low_bits = taps->is_split ? axis->shift - 28 : 0;
-    taps->chunk = 128;
-    taps->taps = malloc(count * (taps->is_split ? 2 : 1) * sizeof *taps->taps);
+    taps->taps = malloc(count * sizeof *taps->taps);
     for (size_t i = 0; taps->taps != NULL && i < count; i++)
-        if (taps->is_split) {
-            const int32_t high = axis->taps[i] >> taps->low_bits;
-            taps->taps[2 * i] = high;
-            taps->taps[2 * i + 1] = axis->taps[i] - high * (1 << taps->low_bits);
-        } else {
-            taps->taps[i] = axis->taps[i] * unit;
-        }
+        taps->taps[i] = axis->taps[i] * unit;
     return taps->taps != NULL;
 }
 
-static bool make_taps(struct resample_taps *taps, const struct resample_axis *axis, enum sample sample, bool is_rows)
+/* Make the taps of both axes for the loops. resample.h has the bounds of the chunks. */
+static bool make_taps(struct prepared *prepared, const struct plan *plan)
 {
-    *taps = (struct resample_taps){.axis = axis, .period = axis->period, .count = axis->count};
-    return sample == SAMPLE_U8 ? make_pairs(taps, is_rows) : make_doubles(taps, sample, is_rows);
+    struct resample_taps *columns = &prepared->columns, *rows = &prepared->rows;
+    const struct resample_axis *v = &plan->columns, *h = &plan->rows;
+    *columns = (struct resample_taps){.axis = v, .period = v->period, .count = v->count, .parts = 1};
+    *rows = (struct resample_taps){.axis = h, .period = h->period, .count = h->count, .parts = 1};
+    if (plan->sample == SAMPLE_F32)
+        return make_doubles(columns, plan->sample) && make_doubles(rows, plan->sample);
+    if (plan->sample == SAMPLE_U16) {
+        columns->parts = 2;
+        columns->low_bits = v->shift - 14 < 15 ? v->shift - 14 : 15;
+        columns->chunk = (1 << (16 - columns->low_bits)) - 1;
+        return make_pairs(columns, false) && make_doubles(rows, plan->sample);
+    }
+    const double largest = v->gain * 127.5 * (1 << RESAMPLE_FRACTION) + 33;
+    columns->chunk = 128;
+    rows->chunk = h->gain * largest * ldexp(1, h->shift) < INT32_MAX ? RESAMPLE_TAPS_MAX : 2;
+    return make_pairs(columns, false) && make_pairs(rows, true);
 }
 
 static void release(void *memory)
@@ -119,9 +122,7 @@ bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error
     prepared->loops = all_loops[set];
     plan->prepared = prepared;
     plan->release = release;
-    return (make_taps(&prepared->columns, &plan->columns, plan->sample, false) &&
-            make_taps(&prepared->rows, &plan->rows, plan->sample, true)) ||
-           no_memory(plan, error);
+    return make_taps(prepared, plan) || no_memory(plan, error);
 }
 
 /* ---- Tiles ---- */
@@ -251,17 +252,16 @@ bool cpu_resample_launch(const struct plan *plan, struct device *device, const s
     return true;
 }
 
-/* Taps are 4 bytes, and up to 16 more as the loops read them; the weights of an output are 8 bytes each. The rows of a
- * tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice. */
+/* Taps are 4 bytes, and up to 8 more as the loops read them; weights are 8 bytes each, and released before. The rows of
+ * a tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
 {
     const size_t taps = resample_bytes(columns) + resample_bytes(rows);
-    const size_t weights = 8 * (size_t)(columns->count + rows->count);
+    const size_t weights = 2 * taps;
     if (has_many_taps(columns, rows))
         return taps + weights + threads * (size_t)rows->from * sizeof(double);
     const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);
     const size_t width = round_up(inputs, 2 * RESAMPLE_VECTOR_MAX);
     const size_t spare = 4 * (size_t)(columns->count + 1) * RESAMPLE_VECTOR_MAX + RESAMPLE_VECTOR_MAX;
-    return 5 * taps + weights +
-           threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_PIECE) * sizeof(float) + spare);
+    return 5 * taps + threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_PIECE) * sizeof(float) + spare);
 }

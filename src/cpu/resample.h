@@ -28,23 +28,27 @@ enum {
 
 /* The taps of an axis, as the loops read them.
  *
- * For samples of uint8_t, in pairs for neighbouring inputs, and each tap as high * 2^low_bits + low, both int16_t with
- * |low| <= 2^(low_bits - 1). With low_bits = shift - 14, high is at most 1.01 * 2^14, and all sums of high parts fit in
- * 32 bits: 1.55 * 2^14 * 2^15 < 2^30. The sums of low parts might not: after each CHUNK of pairs, their upper bits are
- * added to the high sums. That is exact, because floor((2^n a + b) / 2^m) = floor((a + floor(b / 2^n)) / 2^(m - n)).
- * A pair is two ints: the high parts, and the low parts.
+ * For samples of uint8_t, and for the columns of uint16_t, in pairs for neighbouring inputs. They are negative: -tap
+ * fits in int16_t where tap may be 2^15. A pair is `parts` ints. For uint16_t these are two parts of each tap, high *
+ * 2^low_bits + low, with |high| <= 2^15 and |low| <= 2^(low_bits - 1). The samples are less 2^15.
  *
- * For others, doubles. They hold the sums of columns for uint16_t exactly: 1.55 * 2^35 * 2^16 < 2^52. The sums m are
- * stored as m - 2^22, whose absolute value is below 1.55 * 2^22. The sums of rows are below 1.55 * 2^shift *
- * 1.55 * 2^22 <= 2^53 for a shift of at most 29. Beyond, a tap is split, too: it is two doubles, and the low one
- * is from 0 to 2^low_bits - 1. After each chunk of 128 taps, the upper bits of the low sums are added to the high sums.
- * In units of 2^low_bits, the low sums of a chunk are below 128 * 1.55 * 2^22 < 2^30, so 32 bits hold these bits. */
+ * Sums of pairs, and of low parts, might not fit in 32 bits. After each CHUNK of pairs, their upper bits are added to
+ * other sums, the high ones. That is exact, because floor((2^n a + b) / 2^m) = floor((a + floor(b / 2^n)) / 2^(m - n)).
+ *
+ *   - A column of uint8_t: 128 pairs are at most 2^8 2^15 255 = 2^31 - 2^23. The high sums, in units of 2^8, are below
+ *     1.55 * 2^shift. With 4096 taps, the largest weight is at least 2^-12, so a shift is at most 27.
+ *   - A row of uint8_t: m - 2^13 is at most 1.55 * 127.5 * 2^6 + 32 < 12700. The whole sum fits in 32 bits, or 2 pairs
+ *     do: 4 * 2^15 * 12700 < 2^31 - 2^28. The high sums, in units of 2^16, are below 1.55 * 12700 * 2^(27 - 16) < 2^26.
+ *   - A column of uint16_t: low_bits is shift - 14, or 15. So the high parts of a tap of weight w are 2^14 w, or 2^15
+ *     w, as shift is at most 30. Their sums are at most 1.55 * 2^15 * 2^15 < 2^31, and those of low parts in a chunk
+ *     (2^(16 - low_bits) - 1) * 2^low_bits * 2^15.
+ *
+ * For others, doubles. They hold the sums of rows for uint16_t exactly: 1.55 * 2^30 * 1.55 * 2^21 < 2^53. */
 struct resample_taps {
     const struct resample_axis *axis;
     int period; /* outputs with taps of their own; twice the axis's if these begin at odd inputs in turns */
     int count;  /* pairs or taps of an output */
-    int low_bits, chunk;
-    bool is_split;
+    int parts, low_bits, chunk;
     int32_t *pairs;
     double *taps;
 };

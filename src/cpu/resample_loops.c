@@ -29,19 +29,19 @@ INLINE shorts last_words(shorts bytes)
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? zip_last8(bytes, zero) : zip_last8(zero, bytes);
 }
 
-/* Add to HIGH and LOW the pair of rows A and B, whose taps are PAIR. The four vectors of sums have bytes 0 to 3, 4 to
- * 7, 8 to 11 and 12 to 15 of each quad. */
-INLINE void add_rows(const char *a, const char *b, const int32_t *pair, ints *high, ints *low)
+/* Add to SUMS the pair of rows A and B, whose taps are PAIR. The four vectors of sums have bytes 0 to 3, 4 to 7, 8 to
+ * 11 and 12 to 15 of each quad. */
+INLINE void add_rows(const char *a, const char *b, const int32_t *pair, ints *sums)
 {
-    const shorts first = load_shorts(a), second = load_shorts(b);
+    const shorts first = load_shorts(a), second = load_shorts(b), taps = (shorts)repeat(*pair);
     const shorts left = zip_first8(first, second), right = zip_last8(first, second);
     const shorts words[4] = {first_words(left), last_words(left), first_words(right), last_words(right)};
-    const shorts taps = (shorts)repeat(pair[0]), rest = (shorts)repeat(pair[1]);
-    for (int v = 0; v < 4; v++) {
-        high[v] = multiply_pairs_add(high[v], words[v], taps);
-        low[v] = multiply_pairs_add(low[v], words[v], rest);
-    }
+    for (int v = 0; v < 4; v++)
+        sums[v] = multiply_pairs_add(sums[v], words[v], taps);
 }
+
+/* The bits of sums of uint8_t below the high ones. */
+enum { COLUMN_CARRY = 8, ROW_CARRY = 16 };
 
 /* Move the upper bits of the low sums to the high sums. */
 INLINE void carry(int low_bits, int vectors, ints *high, ints *low)
@@ -52,72 +52,57 @@ INLINE void carry(int low_bits, int vectors, ints *high, ints *low)
     }
 }
 
+/* floor(-(HIGH 2^LOW_BITS + LOW) / 2^SHIFT + 1/2) */
+INLINE ints finish(ints high, ints low, int low_bits, int shift)
+{
+    const ints half = repeat(1 << (shift - low_bits) >> 1);
+    return add(subtract(half, high), -low >> low_bits) >> (shift - low_bits);
+}
+
 /* A vector of columns. */
 static void block_bytes(const struct resample_taps *taps, const struct resample_source *source, int first,
                         const int32_t *pairs, int x, char *out)
 {
-    const int shift = taps->axis->shift, low_bits = taps->low_bits;
-    ints high[4] = {{0}}, low[4] = {{0}};
+    const ints middle = repeat(1 << (RESAMPLE_FRACTION + 7));
+    ints high[4] = {{0}}, sums[4] = {{0}};
     for (int p = 0; p < taps->count;) {
         const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
         for (; p < end; p++)
-            add_rows(row_at(source, first + 2 * p) + x, row_at(source, first + 2 * p + 1) + x, pairs + 2 * p, high,
-                     low);
+            add_rows(row_at(source, first + 2 * p) + x, row_at(source, first + 2 * p + 1) + x, pairs + p, sums);
         if (p < taps->count)
-            carry(low_bits, 4, high, low);
+            carry(COLUMN_CARRY, 4, high, sums);
     }
-    ints sums[4];
-    const ints half = repeat(1 << (shift - RESAMPLE_FRACTION - 1)), middle = repeat(1 << 14);
     for (int v = 0; v < 4; v++)
-        sums[v] =
-            subtract(add(high[v], add(low[v], half) >> low_bits) >> (shift - RESAMPLE_FRACTION - low_bits), middle);
+        sums[v] = subtract(finish(high[v], sums[v], COLUMN_CARRY, taps->axis->shift - RESAMPLE_FRACTION), middle);
     store_shorts(out, pack_small(sums[0], sums[1]));
     store_shorts(out + VECTOR, pack_small(sums[2], sums[3]));
 }
 
 /* ---- Columns of uint16_t ---- */
 
-/* The samples of two vectors of columns as doubles: of the first and the second half of each quad, LANES / 2 at a
- * time. */
-INLINE void widen_words(const char *from, doubles samples[4])
-{
-    const shorts zero = {0}, words = load_shorts(from);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    const ints first = (ints)zip_first16(words, zero), last = (ints)zip_last16(words, zero);
-#else
-    const ints first = (ints)zip_first16(zero, words), last = (ints)zip_last16(zero, words);
-#endif
-    samples[0] = first_doubles(first);
-    samples[1] = last_doubles(first);
-    samples[2] = first_doubles(last);
-    samples[3] = last_doubles(last);
-}
-
-/* floor(SUM) for a sum above -2^24 and below 2^25, with at most 53 bits: what is converted is not negative. */
-INLINE ints floor_sums(doubles first, doubles last, double unit)
-{
-    const double half = 0.5 + (1 << 24);
-    return subtract(join_doubles(first * unit + half, last * unit + half), repeat(1 << 24));
-}
-
-/* Four vectors of columns. */
+/* Two vectors of columns. The sums are those of the first and the second halves of quads, as m - 2^21. */
 static void block_words(const struct resample_taps *taps, const struct resample_source *source, int first,
-                        const double *factors, int x, char *out)
+                        const int32_t *pairs, int x, char *out)
 {
-    const double unit = ldexp(1, RESAMPLE_FRACTION - taps->axis->shift);
     const size_t at = (size_t)x * sizeof(uint16_t);
-    doubles sums[8] = {{0}};
-    for (int k = 0; k < taps->count; k++) {
-        const char *row = row_at(source, first + k) + at;
-        doubles samples[4];
-        for (int v = 0; v < 2; v++) {
-            widen_words(row + v * VECTOR, samples);
-            for (int i = 0; i < 4; i++)
-                sums[4 * v + i] += factors[k] * samples[i];
+    ints high[4] = {{0}}, low[4] = {{0}};
+    for (int p = 0; p < taps->count;) {
+        const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
+        for (; p < end; p++) {
+            const char *a = row_at(source, first + 2 * p) + at, *b = row_at(source, first + 2 * p + 1) + at;
+            const shorts upper = (shorts)repeat(pairs[2 * p]), lower = (shorts)repeat(pairs[2 * p + 1]);
+            for (int v = 0; v < 4; v++) {
+                const shorts c = load_shorts(a + v / 2 * VECTOR), d = load_shorts(b + v / 2 * VECTOR);
+                const shorts words = (v % 2 == 0 ? zip_first16(c, d) : zip_last16(c, d)) ^ INT16_MIN;
+                high[v] = multiply_pairs_add(high[v], words, upper);
+                low[v] = multiply_pairs_add(low[v], words, lower);
+            }
         }
+        if (p < taps->count)
+            carry(taps->low_bits, 4, high, low);
     }
     for (int v = 0; v < 4; v++)
-        store(out + v * VECTOR, subtract(floor_sums(sums[2 * v], sums[2 * v + 1], unit), repeat(1 << 22)));
+        store(out + v * VECTOR, finish(high[v], low[v], taps->low_bits, taps->axis->shift - RESAMPLE_FRACTION));
 }
 
 /* ---- Columns of floats ---- */
@@ -144,9 +129,9 @@ static void block_columns(const struct resample_taps *taps, enum sample sample, 
 {
     const size_t at = (size_t)row * (size_t)taps->count;
     if (sample == SAMPLE_U8)
-        block_bytes(taps, source, first, taps->pairs + 2 * at, x, out);
+        block_bytes(taps, source, first, taps->pairs + at, x, out);
     else if (sample == SAMPLE_U16)
-        block_words(taps, source, first, taps->taps + at, x, out);
+        block_words(taps, source, first, taps->pairs + 2 * at, x, out);
     else
         block_floats(taps, source, first, taps->taps + at, x, out);
 }
@@ -155,8 +140,8 @@ static void sum_columns(const struct resample_taps *taps, enum sample sample, co
                         int output, int width, char *spare, char *out)
 {
     const int first = resample_first(taps->axis, output), row = output % taps->period;
-    const int block = sample == SAMPLE_U8 ? VECTOR : 4 * LANES,
-              inputs = sample == SAMPLE_U8 ? 2 * taps->count : taps->count;
+    const int block = sample == SAMPLE_U8 ? VECTOR : 4 * LANES;
+    const int inputs = sample == SAMPLE_F32 ? taps->count : 2 * taps->count;
     const size_t size = sample_bytes(sample), sums = sample == SAMPLE_U8 ? sizeof(int16_t) : sizeof(float);
     int x = 0;
     for (; x + block <= width; x += block)
@@ -239,26 +224,22 @@ static void to_rows(const int32_t *from, size_t bytes, int count, char *const *r
 /* A level of each row of the group. */
 INLINE ints row_bytes(const struct resample_taps *taps, const int32_t *cells_in, const int32_t *pairs)
 {
-    const int shift = taps->axis->shift, low_bits = taps->low_bits;
-    ints high[2] = {repeat(1 << (shift + RESAMPLE_FRACTION - 1 - low_bits)), {0}}, low[2] = {{0}};
+    ints high[2] = {{0}}, sums[2] = {{0}};
     for (int p = 0; p < taps->count;) {
         const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
         for (; p + 1 < end; p += 2)
-            for (int v = 0; v < 2; v++) {
-                const shorts words = load_shorts(cells_in + (size_t)(p + v) * LANES);
-                high[v] = multiply_pairs_add(high[v], words, (shorts)repeat(pairs[2 * (p + v)]));
-                low[v] = multiply_pairs_add(low[v], words, (shorts)repeat(pairs[2 * (p + v) + 1]));
-            }
-        for (; p < end; p++) {
-            const shorts words = load_shorts(cells_in + (size_t)p * LANES);
-            high[0] = multiply_pairs_add(high[0], words, (shorts)repeat(pairs[2 * p]));
-            low[0] = multiply_pairs_add(low[0], words, (shorts)repeat(pairs[2 * p + 1]));
-        }
+            for (int v = 0; v < 2; v++)
+                sums[v] = multiply_pairs_add(sums[v], load_shorts(cells_in + (size_t)(p + v) * LANES),
+                                             (shorts)repeat(pairs[p + v]));
+        for (; p < end; p++)
+            sums[0] = multiply_pairs_add(sums[0], load_shorts(cells_in + (size_t)p * LANES), (shorts)repeat(pairs[p]));
+        sums[0] = add(sums[0], sums[1]);
+        sums[1] = repeat(0);
         if (p < taps->count)
-            carry(low_bits, 2, high, low);
+            carry(ROW_CARRY, 1, high, sums);
     }
-    const ints sums = add(add(high[0], high[1]), add(low[0], low[1]) >> low_bits);
-    return clamp(add(sums >> (shift + RESAMPLE_FRACTION - low_bits), repeat(128)), repeat(0), repeat(255));
+    const ints levels = finish(high[0], sums[0], ROW_CARRY, taps->axis->shift + RESAMPLE_FRACTION);
+    return clamp(add(levels, repeat(128)), repeat(0), repeat(255));
 }
 
 /* The first bit of output NUMBER of COUNT in a cell. */
@@ -274,45 +255,24 @@ static void rows_bytes(const struct resample_taps *taps, const int32_t *cells_in
         ints four = {0};
         for (int i = 0; i < 4 && x + i < last; i++) {
             const int at = (resample_first(taps->axis, x + i) - start) / 2;
-            const int32_t *pairs = taps->pairs + (size_t)((x + i) % taps->period) * (size_t)taps->count * 2;
+            const int32_t *pairs = taps->pairs + (size_t)((x + i) % taps->period) * (size_t)taps->count;
             four |= shift_left(row_bytes(taps, cells_in + (ptrdiff_t)at * LANES, pairs), first_bit(i, 4));
         }
         store(out, four);
     }
 }
 
-/* Move the upper bits of the low sums to the sums. */
-INLINE void carry_words(int low_bits, doubles sums[2], doubles low[2])
-{
-    const double unit = 1 << low_bits, part = 1 / unit, bias = 1 << 30;
-    const ints carries = subtract(join_doubles(low[0] * part + bias, low[1] * part + bias), repeat(1 << 30));
-    const doubles upper[2] = {first_doubles(carries), last_doubles(carries)};
-    for (int v = 0; v < 2; v++) {
-        sums[v] += upper[v];
-        low[v] -= upper[v] * unit;
-    }
-}
-
 /* A level of uint16_t of each row of the group. */
-INLINE ints row_words(const struct resample_taps *taps, bool is_split, const int32_t *cells_in, const double *factors)
+INLINE ints row_words(const struct resample_taps *taps, const int32_t *cells_in, const double *factors)
 {
-    const double half = 32768.5 + (1 << 17); /* so that nothing that is converted is negative */
-    doubles sums[2] = {{0}}, low[2] = {{0}};
-    for (int k = 0; k < taps->count;) {
-        const int end = is_split && taps->count - k > taps->chunk ? k + taps->chunk : taps->count;
-        for (; k < end; k++) {
-            const ints cell = load(cells_in + (size_t)k * LANES);
-            const doubles samples[2] = {first_doubles(cell), last_doubles(cell)};
-            for (int v = 0; v < 2; v++) {
-                sums[v] += factors[is_split ? 2 * k : k] * samples[v];
-                if (is_split)
-                    low[v] += factors[2 * k + 1] * samples[v];
-            }
-        }
-        if (is_split)
-            carry_words(taps->low_bits, sums, low);
+    doubles sums[2] = {{0}};
+    for (int k = 0; k < taps->count; k++) {
+        const ints cell = load(cells_in + (size_t)k * LANES);
+        sums[0] += factors[k] * first_doubles(cell);
+        sums[1] += factors[k] * last_doubles(cell);
     }
-    const double unit = ldexp(1, taps->low_bits - taps->axis->shift - RESAMPLE_FRACTION);
+    const double unit = ldexp(1, -taps->axis->shift - RESAMPLE_FRACTION);
+    const double half = 32768.5 + (1 << 17); /* so that nothing that is converted is negative */
     const ints levels = subtract(join_doubles(sums[0] * unit + half, sums[1] * unit + half), repeat(1 << 17));
     return clamp(levels, repeat(0), repeat(65535));
 }
@@ -320,15 +280,12 @@ INLINE ints row_words(const struct resample_taps *taps, bool is_split, const int
 static void rows_words(const struct resample_taps *taps, const int32_t *cells_in, int start, int first, int last,
                        int32_t *out)
 {
-    const size_t row = (size_t)taps->count * (taps->is_split ? 2 : 1);
     for (int x = first; x < last; x += 2, out += LANES) {
         ints two = {0};
         for (int i = 0; i < 2 && x + i < last; i++) {
             const int32_t *from = cells_in + (ptrdiff_t)(resample_first(taps->axis, x + i) - start) * LANES;
-            const double *factors = taps->taps + (size_t)((x + i) % taps->period) * row;
-            const ints levels =
-                taps->is_split ? row_words(taps, true, from, factors) : row_words(taps, false, from, factors);
-            two |= shift_left(levels, first_bit(i, 2));
+            const double *factors = taps->taps + (size_t)((x + i) % taps->period) * (size_t)taps->count;
+            two |= shift_left(row_words(taps, from, factors), first_bit(i, 2));
         }
         store(out, two);
     }

@@ -13,7 +13,7 @@
 struct resampling {
     const struct plan *plan;
     const struct plane *in, *out;
-    double *sums; /* of a row of inputs, for each thread: below 1.55 * 2^35 * 2^16 < 2^53, so a double is exact */
+    double *sums; /* of a row of inputs, for each thread: below 1.55 * 2^36 * 2^16 < 2^53, so a double is exact */
 };
 
 static int clamp_index(int i, int n)

@@ -149,18 +149,18 @@ struct filter {
      * Its own width and height, scale and tap_sum are 1; absolute_sum is 1 if no tap is negative, else 2. With the taps
      * v of a column, which sum to 2^a, and h of a row, which sum to 2^b,
      *
-     *     m(y, x) = floor((sum over i of v(y, i) * in(first(y) + i, x)) / 2^(a - 7) + 1/2)
-     *     out = clamp(floor((sum over j of h(x, j) * m(y, first(x) + j)) / 2^(b + 7) + 1/2))
+     *     m(y, x) = floor((sum over i of v(y, i) * in(first(y) + i, x)) / 2^(a - 6) + 1/2)
+     *     out = clamp(floor((sum over j of h(x, j) * m(y, first(x) + j)) / 2^(b + 6) + 1/2))
      *
      * m is not clamped: where a kernel overshoots, the second pass may bring the sample back. filter_resize_bound has
-     * the distance from the same sums without rounding. For samples up to n, m is within 1.55 * 2^6 * n of 2^6 * n, as
-     * gains are at most 1.55: so m - 2^14 fits in 16 bits for samples of 8 bits, and m - 2^22 in 24 for 16 bits.
+     * the distance from the same sums without rounding. For samples up to n, m is within 1.55 * 2^5 * n of 2^5 * n, as
+     * gains are at most 1.55: so m - 2^13 fits in 15 bits for samples of 8 bits, and m - 2^21 in 23 for 16 bits.
      * Samples of float are not rounded. */
     struct resize resize;
 };
 
 /* The bits of m below a level. */
-#define RESAMPLE_FRACTION 7
+#define RESAMPLE_FRACTION 6
 
 /* The filter to apply to samples of more than 8 bits (IS_16_BIT), or of 8. */
 static inline const struct filter *filter_of_depth(const struct filter *filter, bool is_16_bit)

@@ -86,11 +86,8 @@ static int64_t kernel_weight(enum resample_kernel kernel, int64_t distance, int6
 
 /* ---- Taps ---- */
 
-void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, bool is_16_bit)
+void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, int sample_bits)
 {
-    int shrinks = 0;
-    while (shrinks < 7 && from >> (shrinks + 1) >= to)
-        shrinks++;
     kernel = from == to ? RESAMPLE_BOX : kernel;
     *axis = (struct resample_axis){
         .kernel = kernel,
@@ -99,7 +96,9 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
         .longest = from > to ? from : to,
         .reach = kernels[kernel].reach,
         .period = from == to ? 1 : (int)(to / greatest_common_divisor(from, to)),
-        .shift = (is_16_bit ? 28 : 22) + shrinks,
+        .tap_bits = sample_bits == 8    ? 15
+                    : sample_bits == 16 ? 23
+                                        : 29,
     };
     axis->count = from == to ? 1 : (int)((int64_t)axis->longest * axis->reach / to) + 1;
 }
@@ -109,53 +108,119 @@ size_t resample_bytes(const struct resample_axis *axis)
     return (size_t)axis->period * (size_t)axis->count * sizeof *axis->taps;
 }
 
-/* 2^SHIFT * WEIGHT / SUM, rounded to nearest; halves away from 0. The quotient has at most SHIFT + 1 bits. SUM is below
- * 2^35 * 2^28, and in use below 2^44: then SHIFT bits come in pieces. */
-static int64_t scale_weight(int64_t weight, int64_t sum, int shift)
+/* 2^SHIFT * WEIGHT / SUM, rounded to nearest; halves upwards. *ERROR receives SUM times what this is too small by. The
+ * quotient has at most 30 bits. SUM is below 2^35 * 2^28, and in use below 2^44: then SHIFT bits come in pieces. */
+static int64_t scale_weight(int64_t weight, int64_t sum, int shift, int64_t *error)
 {
-    assert(sum > 0); /* the nearest input has the largest weight */
-    const int64_t size = weight < 0 ? -weight : weight;
-    int64_t quotient = size / sum, rest = size % sum;
+    int64_t quotient = resample_floor(weight, sum), rest = weight - quotient * sum;
     int free_bits = 0;
     while (sum >> (62 - free_bits) == 0)
         free_bits++;
     for (int bits; shift > 0; shift -= bits) {
         bits = shift < free_bits ? shift : free_bits;
-        quotient = (quotient << bits) + (rest << bits) / sum;
+        quotient = quotient * ((int64_t)1 << bits) + (rest << bits) / sum;
         rest = (rest << bits) % sum;
     }
-    quotient += 2 * rest >= sum;
-    return weight < 0 ? -quotient : quotient;
+    const int64_t more = 2 * rest >= sum;
+    *error = rest - more * sum;
+    return quotient + more;
 }
 
-/* Make the taps of output I at TAPS, from WEIGHTS, which is memory. Updates the errors. */
-static void make_output(struct resample_axis *axis, int i, int64_t *weights, int32_t *taps)
-{
-    const int first = resample_first(axis, i), count = resample_last(axis, i) - first + 1;
-    int64_t sum = 0, rest = (int64_t)1 << axis->shift, least = INT64_MAX;
-    int nearest = 0, second = -1;
-    assert(count > 0); /* the nearest input is at most 1/2 away, and has one */
-    for (int k = 0; k < count; k++) {
-        const int64_t at = (2 * (int64_t)(first + k) + 1) * axis->to - (2 * (int64_t)i + 1) * axis->from;
-        const int64_t distance = at < 0 ? -at : at;
-        sum += weights[k] = kernel_weight(axis->kernel, distance, axis->longest);
-        second = distance == least ? k : distance < least ? -1 : second;
-        nearest = distance < least ? k : nearest;
-        least = distance < least ? distance : least;
-    }
-    for (int k = 0; k < count; k++)
-        rest -= taps[k] = (int32_t)scale_weight(weights[k], sum, axis->shift);
-    for (int k = count; k < axis->count; k++)
-        taps[k] = 0;
-    taps[nearest] += (int32_t)(second < 0 ? rest : rest / 2);
-    if (second >= 0)
-        taps[second] += (int32_t)(rest / 2);
+/* An output while its taps are made. */
+struct output {
+    int count;
+    int nearest;    /* the tap nearest to the middle, and the first of two such taps */
+    int64_t middle; /* the distance from the middle to input j is |middle + 2 to j| */
+    int64_t to, sum;
+    int64_t *weights; /* then SUM times what each tap is too small by */
+    int32_t *taps;
+};
 
-    const double unit = ldexp(1, -axis->shift), share = 1.0 / (double)sum;
+static int64_t distance_of(const struct output *output, int k)
+{
+    const int64_t at = output->middle + 2 * output->to * k;
+    return at < 0 ? -at : at;
+}
+
+/* Set all of output I but what is at its pointers. */
+static struct output find_output(const struct resample_axis *axis, int i, int64_t *weights)
+{
+    const int first = resample_first(axis, i);
+    const int64_t middle = (2 * (int64_t)first + 1) * axis->to - (2 * (int64_t)i + 1) * axis->from;
+    const int count = resample_last(axis, i) - first + 1;
+    assert(count > 0); /* the nearest input is at most 1/2 away, and has one */
+    return (struct output){
+        .count = count,
+        .nearest = (int)-resample_floor(middle + axis->to, 2 * (int64_t)axis->to),
+        .middle = middle,
+        .to = axis->to,
+        .weights = weights + (size_t)i * (size_t)axis->count,
+        .taps = axis->taps + (size_t)i * (size_t)axis->count,
+    };
+}
+
+static int64_t sum_weights(const struct output *output)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < output->count; k++)
+        sum += output->weights[k];
+    assert(sum > 0); /* the nearest input has the largest weight */
+    return sum;
+}
+
+static void change_tap(struct output *output, int k, int by)
+{
+    output->taps[k] += by;
+    output->weights[k] -= by * output->sum;
+}
+
+/* Change the taps by REST together, as resample.h says. There are enough taps for that: before, the errors of the taps
+ * that change by 1 at most sum to REST, and each is at most 1/2. So no tap is more than 1 from its weight. */
+static void spread_rest(struct output *output, int64_t rest)
+{
+    int start = output->nearest;
+    if (distance_of(output, start) == 0) {
+        const int by = output->weights[start] > 0 ? 1 : -1;
+        if (rest % 2 != 0) {
+            change_tap(output, start, by);
+            rest -= by;
+        }
+        start--;
+    }
+    for (int sixteenths = 7; rest != 0; sixteenths--) {
+        assert(sixteenths >= 0);
+        for (int low = start, high = output->nearest + 1; rest != 0 && (low >= 0 || high < output->count);) {
+            const int64_t below = low < 0 ? INT64_MAX : distance_of(output, low);
+            const int64_t above = high < output->count ? distance_of(output, high) : INT64_MAX;
+            const int by = rest > 0 ? 1 : -1, k = below <= above ? low : high, both = below == above;
+            if (16 * by * output->weights[k] > sixteenths * output->sum && by * rest > both) {
+                change_tap(output, k, by);
+                if (both)
+                    change_tap(output, high, by);
+                rest -= by * (1 + both);
+            }
+            low -= below <= above;
+            high += above <= below;
+        }
+    }
+}
+
+/* Make the taps of an output from its weights. Updates the errors. */
+static void make_output(struct resample_axis *axis, struct output *output)
+{
+    int64_t rest = (int64_t)1 << axis->shift;
+    for (int k = 0; k < output->count; k++)
+        rest -= output->taps[k] =
+            (int32_t)scale_weight(output->weights[k], output->sum, axis->shift, &output->weights[k]);
+    for (int k = output->count; k < axis->count; k++)
+        output->taps[k] = 0;
+    spread_rest(output, rest);
+
+    const double unit = ldexp(1, -axis->shift), share = unit / (double)output->sum;
     double error = 0, gain = 0;
-    for (int k = 0; k < count; k++) {
-        error += fabs(taps[k] * unit - (double)weights[k] * share);
-        gain += fabs(taps[k] * unit);
+    for (int k = 0; k < output->count; k++) {
+        error += fabs((double)output->weights[k] * share);
+        gain += fabs(output->taps[k] * unit);
     }
     axis->taps_error = fmax(axis->taps_error, error);
     axis->gain = fmax(axis->gain, gain);
@@ -172,14 +237,34 @@ static int count_taps(const struct resample_axis *axis)
     return max;
 }
 
+/* Set the weights of all outputs, and the axis's shift by the largest of them. */
+static void make_weights(struct resample_axis *axis, int64_t *weights)
+{
+    const bool is_words = axis->tap_bits == 23 && axis->count <= RESAMPLE_TAPS_MAX;
+    axis->shift = is_words ? RESAMPLE_SHIFT_WORDS : RESAMPLE_SHIFT_MAX;
+    for (int i = 0; i < axis->period; i++) {
+        const struct output output = find_output(axis, i, weights);
+        for (int k = 0; k < output.count; k++)
+            output.weights[k] = kernel_weight(axis->kernel, distance_of(&output, k), axis->longest);
+        const int64_t largest = output.weights[output.nearest], sum = sum_weights(&output);
+        while (axis->shift > axis->tap_bits && largest > sum >> (axis->shift - axis->tap_bits))
+            axis->shift--;
+    }
+}
+
 bool resample_make(struct resample_axis *axis)
 {
     axis->count = count_taps(axis);
-    int64_t *weights = malloc((size_t)axis->count * sizeof *weights);
+    int64_t *weights = malloc((size_t)axis->period * (size_t)axis->count * sizeof *weights);
     axis->taps = malloc(resample_bytes(axis));
-    for (int i = 0; weights != NULL && axis->taps != NULL && i < axis->period; i++)
-        make_output(axis, i, weights, axis->taps + (size_t)i * (size_t)axis->count);
     const bool done = weights != NULL && axis->taps != NULL;
+    if (done)
+        make_weights(axis, weights);
+    for (int i = 0; done && i < axis->period; i++) {
+        struct output output = find_output(axis, i, weights);
+        output.sum = sum_weights(&output);
+        make_output(axis, &output);
+    }
     free(weights);
     if (!done) {
         free(axis->taps);

@@ -13,17 +13,20 @@
  *   - The weight of input j is kernel(x). It is an integer in 2^-30, for some kernels times 2 or 18, and is made by
  *     sums, products, shifts and quotients of 64 bits only. So it is the same on every machine. It is within 3 of these
  *     units, times 1, 2 or 18, of the kernel. tests/cli/resize.py checks that.
- *   - The tap is the weight times 2^shift / the sum of all weights, rounded to nearest. What the rounding adds to their
- *     sum, or takes from it, is given back by the tap that is nearest to the middle, or by equal parts by two such
- *     taps. So the taps sum to 2^shift exactly: a constant picture stays as it is, and a mirrored picture has the
- *     mirrored result. (Two nearest taps are at equal distances. Then all taps are in pairs, and the rest is even.)
- *   - Inputs outside the picture are those at its edge.
+ *   - The tap is the weight times 2^shift / the sum of all weights, rounded to nearest, halves upwards. What the taps
+ *     then lack to 2^shift, or have beyond it, is the rest. One tap after another gives 1 to it or takes 1 from it, if
+ *     that makes up for more than 7/16 of the tap's rounding: from the middle outwards, two taps at equal distances
+ *     only together. Then those of more than 6/16 follow, and so on, until no rest is left. If the rest is odd and the
+ *     taps are in pairs but for a middle one, that is first rounded the other way.
  *
- * An axis that keeps its length is not filtered: its only tap is 1.
+ * So the taps sum to 2^shift exactly: a constant picture stays as it is, and a mirrored picture has the mirrored
+ * result. Each tap is less than 1 away from what it should be. Inputs outside the picture are those at its edge. An
+ * axis that keeps its length is not filtered: its only tap is 1.
  *
- * shift = 22 + e for samples of 8 bits and 28 + e for those of 16, where 2^e is the largest power of two by which the
- * axis shrinks, up to 2^7. Then no tap is above 1.01 * 2^(shift - e), also if e is more: the weights are at most the
- * middle one, and these sum to about from / to times that. */
+ * The axis's shift is the largest with which no weight becomes more than 2^15 for samples of 8 bits, 2^23 for those of
+ * 16 and 2^29 for floats. So taps of samples of 8 bits are above -2^15 and at most 2^15, and their negatives fit in 16
+ * bits. It is at most 36, and 30 for samples of 16 bits unless an output has more than 4096 taps. It is at least 15, 23
+ * or 29: no weight is above their sum, but for what the weights are rounded by, and that moves no tap to 2^15 + 1. */
 #ifndef GPUCONV_RESAMPLE_H
 #define GPUCONV_RESAMPLE_H
 
@@ -39,6 +42,11 @@ extern "C" {
 
 /* The longest side that a picture can have before or after: below 2^24. */
 #define RESAMPLE_SIDE_MAX 16777215
+
+/* The largest shift; that of samples of 16 bits while no output has more than so many taps. */
+#define RESAMPLE_SHIFT_MAX 36
+#define RESAMPLE_SHIFT_WORDS 30
+#define RESAMPLE_TAPS_MAX 4096
 
 enum resample_kernel {
     RESAMPLE_NONE,
@@ -62,6 +70,7 @@ struct resample_axis {
     int longest, reach; /* input j has a tap where |(2 j + 1) to - (2 i + 1) from| <= longest * reach */
     int count;          /* taps of an output; the last of them may be 0 */
     int period;         /* outputs with taps of their own */
+    int tap_bits;       /* no tap is above 2^tap_bits */
     int shift;          /* the taps of an output sum to 2^shift */
     double taps_error;  /* the sum of |tap / 2^shift - what it should be|, of the worst output */
     double gain;        /* the sum of |tap| / 2^shift, of the worst output: at most 1.55 */
@@ -95,8 +104,8 @@ static inline void resample_span(const struct resample_axis *axis, int first, in
     *to = high > axis->from ? axis->from : high > 0 ? high : 1;
 }
 
-/* Set all but the taps and their errors. */
-void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, bool is_16_bit);
+/* Set all but the taps, their shift and their errors. SAMPLE_BITS is 8, 16 or 32 for floats. */
+void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, int sample_bits);
 
 /* Bytes of the taps of an axis whose shape is set, at most. */
 size_t resample_bytes(const struct resample_axis *axis);

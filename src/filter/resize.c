@@ -204,13 +204,13 @@ struct resize_work filter_resize_work(const struct filter *filter, int width, in
     struct resample_axis columns, rows;
     int new_width = width, new_height = height;
     filter_resize(filter, &new_width, &new_height, NULL);
-    resample_shape(&columns, filter->resize.kernel, height, new_height, false);
-    resample_shape(&rows, filter->resize.kernel, width, new_width, false);
+    resample_shape(&columns, filter->resize.kernel, height, new_height, 8);
+    resample_shape(&rows, filter->resize.kernel, width, new_width, 8);
     return (struct resize_work){.columns = (double)width * new_height * columns.count,
                                 .rows = (double)new_width * new_height * rows.count};
 }
 
-/* With the taps v and h over 2^shift, what they should be v' and h', and what the first pass is rounded by, d <= 2^-8:
+/* With the taps v and h over 2^shift, what they should be v' and h', and what the first pass is rounded by, d <= 2^-7:
  *
  *     sum h (sum v in + d) - sum h' sum v' in = sum h d + sum h sum (v - v') in + sum (h - h') sum v' in
  *
@@ -233,8 +233,8 @@ static bool make_axes(const struct filter *filter, bool is_16_bit, struct resamp
     int width = filter->resize.picture_width, height = filter->resize.picture_height;
     const int from_width = width, from_height = height;
     filter_resize(filter, &width, &height, NULL);
-    resample_shape(&axes[0], filter->resize.kernel, from_height, height, is_16_bit);
-    resample_shape(&axes[1], filter->resize.kernel, from_width, width, is_16_bit);
+    resample_shape(&axes[0], filter->resize.kernel, from_height, height, is_16_bit ? 16 : 8);
+    resample_shape(&axes[1], filter->resize.kernel, from_width, width, is_16_bit ? 16 : 8);
     if (resample_make(&axes[0]) && resample_make(&axes[1]))
         return true;
     free(axes[0].taps);

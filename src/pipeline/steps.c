@@ -31,8 +31,9 @@ static size_t need_copies(const struct stage *stage, size_t threads, size_t plan
 static void reach_axes(struct stage *stage, int width, int height, bool is_16_bit)
 {
     const enum resample_kernel kernel = stage->filter->resize.kernel;
-    resample_shape(&stage->columns, kernel, stage->shape.height, height, is_16_bit);
-    resample_shape(&stage->rows, kernel, stage->shape.width, width, is_16_bit);
+    const int bits = is_16_bit ? 16 : 8;
+    resample_shape(&stage->columns, kernel, stage->shape.height, height, bits);
+    resample_shape(&stage->rows, kernel, stage->shape.width, width, bits);
 }
 
 static struct row_span find_inputs(const struct stage *stage, struct row_span span)

@@ -79,8 +79,8 @@ bool plan_resize(struct plan *plan, int width, int height, struct error *error)
     release_prepared(plan);
     free(columns->taps);
     free(rows->taps);
-    resample_shape(columns, kernel, height, new_height, plan->sample != SAMPLE_U8);
-    resample_shape(rows, kernel, width, new_width, plan->sample != SAMPLE_U8);
+    resample_shape(columns, kernel, height, new_height, 8 * (int)sample_bytes(plan->sample));
+    resample_shape(rows, kernel, width, new_width, 8 * (int)sample_bytes(plan->sample));
     const bool has_columns = resample_make(columns), has_rows = resample_make(rows);
     return (has_columns && has_rows) || error_no_memory(error, "the taps of %s", plan->filter->name);
 }

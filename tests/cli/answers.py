@@ -183,7 +183,7 @@ def shown_resize(f):
     """The text of --show for a filter that changes the size."""
     yield f"{f['name']}: {f['title']}"
     yield f"  kernel     {f['kernel']}"
-    yield "  passes     the columns, their sums rounded to 1/2^7 of a level, then the rows"
+    yield "  passes     the columns, their sums rounded to 1/2^6 of a level, then the rows"
     yield "  sum        1: a constant image stays as it is"
     if f["taps8"] is None:
         yield f"  taps       depend on the picture; give its size at the end, as in {f['name']}:4000x3000"

@@ -3,7 +3,7 @@
 """Filters that change the size, against Python's integers and against the kernels in doubles: resize.py GPUCONV STUB.
 
 The taps that --show prints are those of the definition in src/filter/resample.h. Pictures of 8 and 16 bits have its
-samples, and these are within 0.51 levels of the kernel's own result. All instruction sets, thread counts and both
+samples, and these are within 0.53 levels of the kernel's own result. All instruction sets, thread counts and both
 variants make the same bytes, also in chains, which are the same as runs one after the other. So does the way through a
 GPU, of which STUB has one that computes on the CPU."""
 import json
@@ -94,31 +94,56 @@ class Axis:
     def __init__(self, kernel, before, after, bits):
         self.kernel, self.before, self.after = "box" if before == after else kernel, before, after
         self.longest, self.reach = max(before, after), REACH[self.kernel]
-        self.shift = (22 if bits == 8 else 28) + min(7, (before // after).bit_length() - 1 if before > after else 0)
         self.taps, self.exact = [], []
-        for i in range(after):
-            self.make(i)
+        outputs = [self.weights(i) for i in range(after)]
+        largest = 1 << (15 if bits == 8 else 23)
+        self.shift = 36 if bits == 8 or max(len(w) for _, _, w in outputs) > 4096 else 30
+        while self.shift > largest.bit_length() - 1 and any((max(w) << self.shift) > largest * sum(w) for _, _, w in outputs):
+            self.shift -= 1
+        for first, distances, weights in outputs:
+            taps = self.rounded(distances, weights)
+            assert all(-largest < tap <= largest for tap in taps)
+            self.taps.append((first, taps))
 
-    def make(self, i):
+    def weights(self, i):
         middle, all_of = (2 * i + 1) * self.before, self.longest * self.reach
         first = -((all_of + self.after - middle) // (2 * self.after))
         last = (middle + all_of - self.after) // (2 * self.after)
         distances = [abs((2 * j + 1) * self.after - middle) for j in range(first, last + 1)]
         weights = [weight(self.kernel, d, self.longest) for d in distances]
-        total, scale = sum(weights), 1 << self.shift
-        taps = [(1 if w >= 0 else -1) * ((2 * abs(w) * scale + total) // (2 * total)) for w in weights]
-        shortest = min(distances)
-        nearest = [k for k, d in enumerate(distances) if d == shortest]
-        rest = scale - sum(taps)
-        assert rest % len(nearest) == 0
-        for k in nearest:
-            taps[k] += rest // len(nearest)
         own = [ideal(self.kernel, d / (2 * self.longest)) for d in distances]
         for w, o in zip(weights, own):
             assert abs(w / TIMES.get(self.kernel, 1) - o * ONE) <= 3, (self.kernel, self.before, self.after, i)
-        self.taps.append((first, taps))
         area = math.fsum(own)
         self.exact.append((first, [o / area for o in own]))
+        return first, distances, weights
+
+    def rounded(self, distances, weights):
+        total, scale = sum(weights), 1 << self.shift
+        taps = [(2 * w * scale + total) // (2 * total) for w in weights]
+        errors = [w * scale - tap * total for w, tap in zip(weights, taps)]
+        groups = {}  # the taps at each distance
+        for k, d in enumerate(distances):
+            groups.setdefault(d, []).append(k)
+        rest = scale - sum(taps)
+
+        def change(group, by):
+            for k in group:
+                taps[k] += by
+                errors[k] -= by * total
+        if 0 in groups:
+            group = groups.pop(0)
+            if rest % 2:
+                change(group, 1 if errors[group[0]] > 0 else -1)
+                rest = scale - sum(taps)
+        for sixteenths in range(7, -1, -1):
+            for _, group in sorted(groups.items()):
+                by = 1 if rest > 0 else -1
+                if by * rest >= len(group) and 16 * by * errors[group[0]] > sixteenths * total:
+                    change(group, by)
+                    rest = scale - sum(taps)
+        assert rest == 0 and all(abs(e) < total or w == 0 for e, w in zip(errors, weights))
+        return taps
 
 
 def clamp(value, low, high):
@@ -138,8 +163,8 @@ def transpose(rows):
 def resized(rows, columns, across, bits):
     """The samples of the definition, and those of the kernel without rounding."""
     a, b, highest = columns.shift, across.shift, (1 << bits) - 1
-    sums = transpose([[(s + (1 << (a - 8))) >> (a - 7) for s in apply(columns.taps, column)] for column in transpose(rows)])
-    levels = [[clamp((s + (1 << (b + 6))) >> (b + 7), 0, highest) for s in apply(across.taps, row)] for row in sums]
+    sums = transpose([[(s + (1 << (a - 7))) >> (a - 6) for s in apply(columns.taps, column)] for column in transpose(rows)])
+    levels = [[clamp((s + (1 << (b + 5))) >> (b + 6), 0, highest) for s in apply(across.taps, row)] for row in sums]
     own = transpose([apply(columns.exact, column) for column in transpose(rows)])
     return levels, [apply(across.exact, row) for row in own]
 
@@ -199,7 +224,7 @@ def check_taps(runs):
                     assert mirrored == (before - first - len(taps), taps[::-1]), spec
                 period = len(rows["taps"])
                 assert all(axis.taps[i][1] == axis.taps[i % period][1] for i in range(after))
-                assert printed["bound"] <= 0.51, (spec, bits, printed["bound"])
+                assert printed["bound"] <= (0.57 if bits == 8 else 0.6), (spec, bits, printed["bound"])
 
 
 def check_samples(runs):
@@ -222,7 +247,7 @@ def check_samples(runs):
             for row, exact in zip(expected, own):
                 for level, value in zip(row, exact):
                     worst[bits] = max(worst[bits], abs(level - clamp(value, 0, (1 << bits) - 1)))
-    assert 0.49 < worst[8] <= 0.51 and 0.49 < worst[16] <= 0.51, worst
+    assert 0.49 < worst[8] <= 0.53 and 0.49 < worst[16] <= 0.53, worst
 
 
 def check_long(runs):
@@ -232,11 +257,11 @@ def check_long(runs):
         axis, highest = Axis(kernel, before, after, bits), (1 << bits) - 1
         noise = [random.randrange(highest // 2, highest + 1) for _ in range(before)]
         for row in (noise, [highest] * before, [0] * before):
-            # A row's samples are a pass of their own: 128 times themselves, not rounded.
+            # A row's samples are a pass of their own: 64 times themselves, not rounded.
             sums = apply(axis.taps, row)
             half = 1 << (axis.shift - 1)
             across = [clamp((s + half) >> axis.shift, 0, highest) for s in sums]
-            down = [clamp((((s + (half >> 7)) >> (axis.shift - 7)) + 64) >> 7, 0, highest) for s in sums]
+            down = [clamp((((s + (half >> 6)) >> (axis.shift - 6)) + 32) >> 6, 0, highest) for s in sums]
             for rows, expected in (([row], [across]), (transpose([row]), transpose([down]))):
                 runs.write("in.pgm", rows, bits)
                 for variant in ("reference", "cpu"):
@@ -246,7 +271,7 @@ def check_long(runs):
         runs.write("in.pgm", [[10] * width] * height, 8)
         runs.run("resize:1x1:exact", "in.pgm", "out.pgm", "--linear")
         assert runs.read("out.pgm") == [[10]], (width, height)
-    for sides, bounds in (("301x301", (0.51, 0.51)), ("100000x100000", (0.61, 0.9))):
+    for sides, bounds in (("680x680", (0.57, 0.6)), ("100000x100000", (0.57, 0.9))):
         for kernel in REACH:
             shown, = json.loads(runs.run("--show", f"resize:1x1:exact:{kernel}:{sides}", "--json"))
             assert shown["taps8"]["bound"] <= bounds[0] and shown["taps16"]["bound"] <= bounds[1], (sides, kernel)
