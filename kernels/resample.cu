@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * resample: the GPU's half of src/cpu/resample.c, for filters that change the size. A block makes a tile of outputs by
- * both passes. Samples of uint8_t have a kernel of their own, in resample/bytes.cu; the one here takes all others, and
+ * both passes. Samples of uint8_t have a kernel of their own, in resample/products.cu; the one here takes all others, and
  * the few sizes which that one does not.
  *
  *     in      rows of the picture, in global memory
@@ -14,7 +14,7 @@
  * one row; those of rows one tap after the other, as a warp works on neighbouring outputs. Both come from L1.
  *
  * Limits: the sums of one output must fit in shared memory, so a side may become up to some 2000 times shorter. */
-#include "kernels/resample/bytes.h"
+#include "kernels/resample/products.h"
 #include "kernels/shared/conv.cuh"
 
 #include <stdlib.h>

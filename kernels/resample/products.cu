@@ -24,7 +24,7 @@
  *
  * Matrices are in a table in device memory, in the order in which lanes take them. Outputs that are a period apart have
  * the same taps, so the table ends where blocks of outputs begin to repeat. */
-#include "kernels/resample/bytes.h"
+#include "kernels/resample/products.h"
 
 #include "filter/number.h"
 #include "kernels/shared/conv.cuh"
