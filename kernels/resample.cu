@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * resample: the GPU's half of src/cpu/resample.c, for filters that change the size. A block makes a tile of outputs by
- * both passes. Samples of uint8_t have a kernel of their own, in resample/products.cu; the one here takes all others, and
- * the few sizes which that one does not.
+ * both passes. Integers have a kernel of their own, in resample/products.cu; the one here takes floats, and the few
+ * sizes that the other does not.
  *
  *     in      rows of the picture, in global memory
  *               |  columns: a thread sums a word of 4 samples (2 of uint16_t, 1 float) of a row of outputs
@@ -192,8 +192,8 @@ static size_t table_words(const struct resample_axis *columns, const struct resa
 
 extern "C" bool resample_prepare(struct plan *plan, struct device *device, struct error *error)
 {
-    if (resample_takes_bytes(plan))
-        return resample_prepare_bytes(plan, device, error);
+    if (resample_takes_products(plan))
+        return resample_prepare_products(plan, device, error);
     const struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
     size_t offsets[4];
     const size_t count = table_words(columns, rows, offsets);
@@ -270,8 +270,8 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
 extern "C" bool resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                 const struct plane *out, struct error *error)
 {
-    if (resample_takes_bytes(plan))
-        return resample_launch_bytes(plan, device, in, out, error);
+    if (resample_takes_products(plan))
+        return resample_launch_products(plan, device, in, out, error);
     return plan->sample == SAMPLE_U8    ? launch_tiles_of<uint8_t>(plan, device, in, out, error)
            : plan->sample == SAMPLE_U16 ? launch_tiles_of<uint16_t>(plan, device, in, out, error)
                                         : launch_tiles_of<float>(plan, device, in, out, error);
