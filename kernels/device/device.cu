@@ -572,30 +572,24 @@ static bool copy_taps(struct device *device, const struct device_taps *taps, str
     return true;
 }
 
-bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error)
+bool device_launch(struct device *device, const struct device_taps *taps, device_launcher *launch,
+                   const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
 {
-    if (taps->count > 0 && device->index >= (int)(sizeof readers / sizeof *readers))
-        return error_set(error, ERROR_NO_GPU, "GPU %d is not one of the first 64; use another", device->index);
-    if (taps->count > 0) {
-        pthread_mutex_lock(&readers_mutex);
-        if (!copy_taps(device, taps, &readers[device->index], error)) {
-            pthread_mutex_unlock(&readers_mutex);
-            return false;
-        }
-    }
-    device->taps = taps;
-    return true;
-}
-
-bool device_end_taps(struct device *device, struct error *error)
-{
-    const bool is_reader = device->taps->count > 0;
+    const bool is_reader = taps->count > 0;
     cudaError_t recorded = cudaSuccess;
+    if (is_reader && device->index >= (int)(sizeof readers / sizeof *readers))
+        return error_set(error, ERROR_NO_GPU, "GPU %d is not one of the first 64; use another", device->index);
+    struct reader *reader = is_reader ? &readers[device->index] : NULL;
+    if (is_reader)
+        pthread_mutex_lock(&readers_mutex);
+    device->taps = taps;
+    const bool done = (!is_reader || copy_taps(device, taps, reader, error)) && launch(plan, device, in, out, error);
     device->taps = NULL;
     if (is_reader) {
-        recorded = cudaEventRecord(readers[device->index].done, device->stream);
+        if (reader->done) /* also where the launch failed after some kernels */
+            recorded = cudaEventRecord(reader->done, device->stream);
         pthread_mutex_unlock(&readers_mutex);
     }
-    CUDA_TRY(recorded, error);
-    return true;
+    CUDA_TRY(recorded, done ? error : NULL);
+    return done;
 }

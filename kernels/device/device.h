@@ -148,6 +148,8 @@ bool device_leave(struct device *device, struct error *error);
 /* Copies of what a variant has uploaded for one plan, in device memory. */
 struct device_taps;
 struct plan;
+typedef bool device_launcher(const struct plan *plan, struct device *device, const struct plane *in,
+                             const struct plane *out, struct error *error);
 
 /* Call PREPARE, a variant's, for PLAN, and keep what it uploads. Call this between device_enter and device_leave.
  * Release *TAPS with device_free_taps, which takes NULL, too. */
@@ -155,10 +157,10 @@ bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, stru
                       struct plan *plan, struct device_taps **taps, struct error *error);
 void device_free_taps(struct device *device, struct device_taps *taps);
 
-/* Queue what lets kernels read TAPS, after all kernels on this GPU that read others. From a success until
- * device_end_taps, which follows the launch, other threads of the host wait in this call; that is some microseconds. */
-bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error);
-bool device_end_taps(struct device *device, struct error *error);
+/* Call LAUNCH, a variant's, for PLAN. Its kernels read TAPS, after all kernels on this GPU that read others. Meanwhile,
+ * other threads of the host wait in this call; that is some microseconds. */
+bool device_launch(struct device *device, const struct device_taps *taps, device_launcher *launch,
+                   const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
 
 /* image_copy on the device, where the samples of both are. */
 bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, struct error *error);

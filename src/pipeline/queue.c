@@ -222,12 +222,9 @@ static bool queue_filter(struct pipeline *pipeline, size_t number, const struct 
 {
     struct device *device = pipeline->device;
     struct plan *plan = &pipeline->planned->plans[number];
-    if (pipeline->planned->taps == NULL)
-        return (!uploads || variant_prepare(plan, device, error)) && variant_launch(plan, device, from, to, error);
-    if (!device_use_taps(device, pipeline->planned->taps[number], error))
-        return false;
-    const bool done = variant_launch(plan, device, from, to, error);
-    return device_end_taps(device, done ? error : NULL) && done;
+    if (pipeline->planned->taps != NULL)
+        return device_launch(device, pipeline->planned->taps[number], variant_launch, plan, from, to, error);
+    return (!uploads || variant_prepare(plan, device, error)) && variant_launch(plan, device, from, to, error);
 }
 
 /* Let the image and PLANES have the size of what filter NUMBER makes. Planes that have it keep their layout. */

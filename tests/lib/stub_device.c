@@ -358,23 +358,19 @@ void device_free_taps(struct device *device, struct device_taps *taps)
     free(taps);
 }
 
-bool device_use_taps(struct device *device, const struct device_taps *taps, struct error *error)
+bool device_launch(struct device *device, const struct device_taps *taps, device_launcher *launch,
+                   const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
 {
     if (!works(CALL_PREPARE, error))
         return false;
     pthread_mutex_lock(&readers);
     atomic_store(&users[device->index], device);
     device->taps = taps;
-    return true;
-}
-
-bool device_end_taps(struct device *device, struct error *error)
-{
-    (void)error;
+    const bool done = launch(plan, device, in, out, error);
     device->taps = NULL;
     atomic_store(&users[device->index], NULL);
     pthread_mutex_unlock(&readers);
-    return true;
+    return done;
 }
 
 bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, struct error *error)
