@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A GPU that fails at each call in turn: gpu.py GPUCONV_STUB [--quick]. The GPU is tests/lib/stub_device.c. --quick
-tries fewer calls, for sanitizers.
+"""A GPU that fails at each call in turn: gpu.py GPUCONV_STUB FAILING|--quick. The GPU is tests/lib/stub_device.c. FAILING
+is the library that makes calls for memory fail, failing.c. --quick tries fewer calls, for sanitizers.
 
 One image with --backend cuda: the failure is an error, and there is no output. With the automatic choice, and in every
 batch: the CPU takes over, and the bytes are the CPU's."""
@@ -16,6 +16,7 @@ FAILURES = ("open:1", "launch:2", "elapsed:1")
 MORE = ("allocate:1", "allocate:3", "split:1", "prepare:1", "launch:1", "merge:1", "mark:1", "wait:1",
         "mark:6", "elapsed:5")
 QUICK = "--quick" in sys.argv
+FAILING = os.path.abspath(sys.argv[2])
 MOST = 8 if QUICK else 24  # calls that fail in a batch; without --quick and GPUCONV_FAULTS=full
 
 
@@ -102,4 +103,24 @@ def test_batch(program):
             check(len(warnings) <= 1, f"batch, call {number}{once}: {len(warnings)} warnings")
 
 
-faults.main([test_insisted, test_insisted_jpeg, test_open_choice, test_batch])
+def test_larger(program):
+    """One image with a larger result: the last calls for memory fail, each in turn."""
+    if QUICK:
+        return
+    library = faults.loadable(FAILING)
+    faults.write("in.png", faults.picture(40, 30, 3))
+    check(run([program, "identity", "in.png", "in.ppm"]).status == 0, "no PPM was written")
+    command = ("--threads", "1", "--backend", "cuda", "resize:400x:enlarge", "in.ppm", "out.ppm")
+    reader, writer = os.pipe()
+    run([program, *command], faults.environment(LD_PRELOAD=library, GPUCONV_FAIL="memory:0",
+                                                GPUCONV_FAIL_COUNT=str(writer)), pass_fds=(writer,))
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        count = int(file.read())
+    for number in range(count - 30, count + 1):
+        ended = run([program, *command], faults.environment(LD_PRELOAD=library, GPUCONV_FAIL=f"memory:{number}"))
+        if ended.status != 0:
+            check_failed(ended, f"larger result, call {number}", "memory")
+
+
+faults.main([test_insisted, test_insisted_jpeg, test_open_choice, test_batch, test_larger])
