@@ -269,10 +269,21 @@ bool device_peaks(struct device *device, struct device_peaks *peaks, struct erro
     return error_set(error, ERROR_WORK, "the stub has no peaks");
 }
 
+/* Do the kernels that split and merge take IMAGE? */
+static bool check_interleaved(const struct image *image, struct error *error)
+{
+    return (image->bits <= 16 && (uintptr_t)image->samples % 16 == 0 &&
+            image_row_stride(image) == image_row_bytes(image) &&
+            image_pixel_stride(image) == image_pixel_bytes(image)) ||
+           error_set(error, ERROR_WORK, "an image of %d bits has floats or padding, or is not aligned", image->bits);
+}
+
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
                   const struct plane *planes, struct error *error)
 {
     (void)device;
+    if (!check_interleaved(image, error))
+        return false;
     image_split(image, alpha, linear, planes);
     return works(CALL_SPLIT, error);
 }
@@ -282,6 +293,8 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
 {
     (void)device;
     struct image merged = *image;
+    if (!check_interleaved(image, error))
+        return false;
     image_merge(planes, alpha, linear, &merged);
     return works(CALL_MERGE, error);
 }

@@ -21,7 +21,7 @@ enum { WIDTH = 45, HEIGHT = 31, SAMPLES = WIDTH * HEIGHT * 4 };
 
 static struct gpuconv_context *cpu, *gpu;
 static struct gpuconv_error error;
-static float in[SAMPLES], out[SAMPLES], expected[SAMPLES];
+static float in[SAMPLES], out[SAMPLES + 1], expected[SAMPLES];
 
 static int open_all(void **state)
 {
@@ -87,7 +87,7 @@ static void test_device_memory_gives_the_same(void **state)
 /* Filter images of changing sizes by the GPU, from A to B or, if it OVERLAPS, to where A begins. */
 static void check_sizes(const struct gpuconv_filter *filter, enum gpuconv_type type, int number, bool overlaps)
 {
-    static float own[SAMPLES], wanted[SAMPLES];
+    static float own[SAMPLES + 1], wanted[SAMPLES];
     struct gpuconv_view (*const view)(const void *, int, int, int, enum gpuconv_type) =
         number / 4 % 2 ? gpuconv_planar : gpuconv_interleaved;
     const int channels = 1 + number % 4, sample_size = type == GPUCONV_FLOAT ? 4 : 1 + (int)type;
@@ -100,22 +100,27 @@ static void check_sizes(const struct gpuconv_filter *filter, enum gpuconv_type t
     assert_int_equal(gpuconv_filter_size(filter, &width, &height, &error), GPUCONV_OK);
     for (int memory = GPUCONV_HOST; memory <= GPUCONV_DEVICE; memory++) {
         struct gpuconv_view b = view(wanted, width, height, channels, type);
-        memcpy(own, in, sizeof own);
+        memcpy(own, in, sizeof in);
         a.memory = GPUCONV_HOST;
         assert_int_equal(gpuconv_apply(cpu, filter, &a, &b, &options, &error), GPUCONV_OK);
         a.memory = b.memory = (enum gpuconv_memory)memory;
         b.data = overlaps ? own : out;
+        const size_t size = (size_t)(width * height * channels * sample_size);
+        uint8_t *end = (uint8_t *)b.data + size;
+        if (!overlaps)
+            *end = 0x77;
         if (gpuconv_apply(gpu, filter, &a, &b, &options, &error) != GPUCONV_OK)
             fail_msg("%s", error.message);
-        assert_memory_equal(b.data, wanted, (size_t)(width * height * channels * sample_size));
+        assert_memory_equal(b.data, wanted, size);
+        assert_true(overlaps || *end == 0x77);
     }
 }
 
 static void test_sizes_change(void **state)
 {
     (void)state;
-    static const char *const names[] = {"resize:60%", "blur,resize:30x40:exact,sharpen", "resize:200%,resize:50%,blur",
-                                        "resize:45x31:exact"};
+    static const char *const names[] = {"resize:60%", "blur,resize:30x40:exact,sharpen",
+                                        "resize:200%:enlarge,resize:50%,blur", "resize:45x31:exact"};
     for (int i = 0; i < 4; i++) {
         struct gpuconv_filter *filter = gpuconv_filter_find(names[i], &error);
         assert_non_null(filter);
@@ -124,6 +129,23 @@ static void test_sizes_change(void **state)
                 check_sizes(filter, (enum gpuconv_type)type, k % 32, k >= 32);
         gpuconv_filter_close(filter);
     }
+}
+
+/* Planes that a kernel could read and write where they are. */
+static void test_planes_may_overlap(void **state)
+{
+    (void)state;
+    enum { SIDE = 128, SHIFT = 512 };
+    static _Alignas(512) uint8_t planes[SIDE * SIDE + SHIFT];
+    for (int i = 0; i < SIDE * SIDE; i++)
+        planes[i] = (uint8_t)(i * i % 251);
+    struct gpuconv_view a = gpuconv_planar(planes, SIDE, SIDE, 1, GPUCONV_UINT8), b = a;
+    b.data = expected;
+    assert_int_equal(apply(cpu, "blur", a, b, NULL), GPUCONV_OK);
+    b.data = planes + SHIFT;
+    a.memory = b.memory = GPUCONV_DEVICE;
+    assert_int_equal(apply(gpu, "blur", a, b, NULL), GPUCONV_OK);
+    assert_memory_equal(b.data, expected, SIDE * SIDE);
 }
 
 /* In 16 bits, which weighing by alpha takes, two passes give another level for a few samples. */
@@ -275,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_a_failure_is_reported),
         cmocka_unit_test(test_threads_share_a_gpu),
         cmocka_unit_test(test_sizes_change),
+        cmocka_unit_test(test_planes_may_overlap),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
