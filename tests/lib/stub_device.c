@@ -9,7 +9,7 @@
  * $GPUCONV_STUB_LOG names.
  *
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
- * waited for its own variant gets an error. */
+ * waited for its own variant gets an error, and so does one whose launch finds the taps of another filter there. */
 #include "tests/lib/stub_device.h"
 #include "kernels/device/device.h"
 #include "variants/table.h"
@@ -60,7 +60,8 @@ const char stub_captured;
 /* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
 static _Atomic(struct device *) users[GPUS_MAX];
-static atomic_long launches[GPUS_MAX]; /* of streams that only read it */
+static atomic_long launches[GPUS_MAX];                   /* of streams that only read it */
+static _Atomic(const struct filter *) filters[GPUS_MAX]; /* whose taps it has */
 
 /* The GPU that this thread has opened last. */
 static _Thread_local int opened;
@@ -410,8 +411,10 @@ bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     struct device *nobody = NULL;
     if (atomic_load(&launches[device->index]) == 0 &&
-        (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device))
+        (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device)) {
+        atomic_store(&filters[device->index], plan->filter);
         return works(CALL_PREPARE, error) && step_of(plan)->prepare(plan, NULL, error);
+    }
     return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
 }
 
@@ -424,6 +427,8 @@ bool stub_launch(const struct plan *plan, struct device *device, const struct pl
     const struct device_taps *taps = device->taps;
     if (taps != NULL && (taps->width != plan->rows.from || taps->height != plan->columns.from))
         return error_set(error, ERROR_WORK, "the taps on the device are for %d x %d pixels", taps->width, taps->height);
+    if (taps == NULL && plan->filter != atomic_load(&filters[device->index]))
+        return error_set(error, ERROR_WORK, "constant memory of GPU %d has the taps of another filter", device->index);
     const bool is_reader = user != device;
     if (is_reader && user != NULL)
         return error_set(error, ERROR_WORK, "a stream reads the constant memory of GPU %d that another writes",
