@@ -314,12 +314,16 @@ bool device_reserve(struct device *device, struct workspace *workspace, size_t s
 {
     if (size <= workspace->size)
         return true;
-    const bool grows = workspace->bytes != NULL;
-    if (grows && !device->is_shared && !device_wait(device, error))
+    if (workspace->bytes && !device->is_shared && !device_wait(device, error))
         return false;
     device_release(device, workspace);
-    /* A workspace that grows gets an eighth more, if there is as much: the next image may be larger still. */
-    return (grows && allocate(device, workspace, size + size / 8, NULL)) || allocate(device, workspace, size, error);
+    return allocate(device, workspace, size, error);
+}
+
+bool device_reserve_more(struct device *device, struct workspace *workspace, size_t size, struct error *error)
+{
+    return size <= workspace->size || device_reserve(device, workspace, size + size / 8, NULL) ||
+           device_reserve(device, workspace, size, error);
 }
 
 size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane)

@@ -85,10 +85,14 @@ struct workspace {
     bool is_locked; /* it is the host's */
 };
 
-/* Make WORKSPACE at least SIZE bytes long. An empty one gets exactly SIZE: a sanitizer finds accesses beyond its end.
- * If it grows, its content is lost, and the call waits for all queued work. On a device that pipelines share, it grows
- * in the stream's order, without waiting: call this between device_enter and device_leave. */
+/* Make WORKSPACE at least SIZE bytes long. If it grows, its content is lost, and the call waits for all queued work. On
+ * a device that pipelines share, it grows in the stream's order, without waiting: call this between device_enter and
+ * device_leave. */
 bool device_reserve(struct device *device, struct workspace *workspace, size_t size, struct error *error);
+
+/* The same; a workspace that grows gets an eighth more, if there is as much. This is for the data of codecs: the next
+ * file may be a little longer, and new memory makes all streams of the device wait. */
+bool device_reserve_more(struct device *device, struct workspace *workspace, size_t size, struct error *error);
 
 /* Empty WORKSPACE. Kernels that were queued before may still use its memory. */
 void device_release(struct device *device, struct workspace *workspace);

@@ -149,11 +149,11 @@ bool reserve(struct device_jpeg *jpeg, const struct scan *scan, size_t mcus, siz
     struct decoder *decoder = &jpeg->decoder;
     struct parts parts = {};
     take_walk(&parts, scan, mcus, walk);
-    if (!device_reserve(jpeg->device, &decoder->upload, upload, error) ||
-        !device_reserve(jpeg->device, &decoder->work, parts.used, error) ||
-        !device_reserve(jpeg->device, &decoder->coefficients, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
-                        error) ||
-        !device_reserve(jpeg->device, &decoder->samples, samples, error))
+    if (!device_reserve_more(jpeg->device, &decoder->upload, upload, error) ||
+        !device_reserve_more(jpeg->device, &decoder->work, parts.used, error) ||
+        !device_reserve_more(jpeg->device, &decoder->coefficients, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
+                             error) ||
+        !device_reserve_more(jpeg->device, &decoder->samples, samples, error))
         return false;
     parts.memory = decoder->work.bytes;
     parts.used = 0;
@@ -189,7 +189,7 @@ bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout
         return true;
     decoder->starts_at = sizeof(struct header) + (segments + 1) * sizeof(uint32_t);
     decoder->bytes_at = round_up(decoder->starts_at + (segments + 1) * sizeof(uint32_t), 16);
-    if (!device_reserve(jpeg->device, &decoder->data, decoder->bytes_at + scan->size + padding, error))
+    if (!device_reserve_more(jpeg->device, &decoder->data, decoder->bytes_at + scan->size + padding, error))
         return false;
     uint8_t *bytes = decoder->data.bytes;
     decoder->is_unsupported = !jpeg_copy_scan(scan, segments, bytes + decoder->bytes_at, &decoder->size,
@@ -225,7 +225,7 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layo
     struct walk walk = {};
     struct jpeg_decode_launch launch;
     const size_t sample_bytes = describe_picture(layout, NULL, &launch);
-    if (!device_reserve(jpeg->device, &decoder->result, sizeof *walk.is_bad, error) ||
+    if (!device_reserve_more(jpeg->device, &decoder->result, sizeof *walk.is_bad, error) ||
         !reserve(jpeg, &scan, mcus, upload, sample_bytes, &walk, error))
         return false;
     const uint8_t *on_device = decoder->upload.bytes;

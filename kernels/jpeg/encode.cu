@@ -493,8 +493,8 @@ static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *la
     if (!is_first && memcmp(encoder->tables_sent.bytes, &tables, sizeof tables) == 0)
         return true;
     if (!device_wait(jpeg->device, error) || /* for the last upload */
-        !device_reserve(jpeg->device, &encoder->tables, sizeof tables, error) ||
-        !device_reserve(jpeg->device, &encoder->tables_sent, sizeof tables, error))
+        !device_reserve_more(jpeg->device, &encoder->tables, sizeof tables, error) ||
+        !device_reserve_more(jpeg->device, &encoder->tables_sent, sizeof tables, error))
         return false;
     memcpy(encoder->tables_sent.bytes, &tables, sizeof tables);
     return device_upload(jpeg->device, encoder->tables.bytes, encoder->tables_sent.bytes, sizeof tables, error);
@@ -532,11 +532,11 @@ static struct jpeg_encode_launch picture_of(const struct encoder *encoder)
 static bool queue_encoding(struct device_jpeg *jpeg, size_t capacity, struct error *error)
 {
     struct encoder *encoder = &jpeg->encoder;
-    if (!device_reserve(jpeg->device, &encoder->scan, capacity, error) ||
-        !device_reserve(jpeg->device, &encoder->scan_size, sizeof(uint64_t), error))
+    if (!device_reserve_more(jpeg->device, &encoder->scan, capacity, error) ||
+        !device_reserve_more(jpeg->device, &encoder->scan_size, sizeof(uint64_t), error))
         return false;
     const size_t words = 1 + 2 * (size_t)picture_of(encoder).tiles;
-    if (!device_reserve(jpeg->device, &encoder->words, words * sizeof(uint64_t), error))
+    if (!device_reserve_more(jpeg->device, &encoder->words, words * sizeof(uint64_t), error))
         return false;
     const struct jpeg_encode_launch launch = picture_of(encoder);
     if (!device_fill(jpeg->device, launch.words, 0, words * sizeof(uint64_t), error))
@@ -567,7 +567,7 @@ bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t
     if (*size > encoder->scan.size && /* noise: the scan is larger than was reserved */
         (!queue_encoding(jpeg, *size, error) || !device_wait(jpeg->device, error)))
         return false;
-    if (!device_reserve(jpeg->device, &encoder->data, *size, error) ||
+    if (!device_reserve_more(jpeg->device, &encoder->data, *size, error) ||
         !device_download(jpeg->device, encoder->data.bytes, encoder->scan.bytes, *size, error))
         return false;
     *bytes = encoder->data.bytes;

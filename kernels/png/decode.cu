@@ -302,7 +302,7 @@ bool device_png_reserve(struct device_png *png, size_t size, uint8_t **bytes, st
 {
     struct png_decoder *decoder = &png->decoder;
     decoder->size = size;
-    if (!device_reserve(png->device, &decoder->data, size, error))
+    if (!device_reserve_more(png->device, &decoder->data, size, error))
         return false;
     *bytes = decoder->data.bytes;
     return true;
@@ -326,12 +326,12 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     if (decoder->is_unsupported)
         return true;
     const size_t size = decoder->size - head_bytes - tail_bytes;
-    if (!device_reserve(device, &decoder->stream, size + SLACK, error) ||
-        !device_reserve(device, &decoder->rows, expected + ROW_SLACK, error) ||
-        !device_reserve(device, &decoder->sums, (size_t)layout->height * sizeof(uint2), error) ||
-        !device_reserve(device, &decoder->layout, sizeof *layout, error) ||
-        !device_reserve(device, &decoder->progress, progress, error) ||
-        !device_reserve(device, &decoder->result, sizeof(struct result), error) ||
+    if (!device_reserve_more(device, &decoder->stream, size + SLACK, error) ||
+        !device_reserve_more(device, &decoder->rows, expected + ROW_SLACK, error) ||
+        !device_reserve_more(device, &decoder->sums, (size_t)layout->height * sizeof(uint2), error) ||
+        !device_reserve_more(device, &decoder->layout, sizeof *layout, error) ||
+        !device_reserve_more(device, &decoder->progress, progress, error) ||
+        !device_reserve_more(device, &decoder->result, sizeof(struct result), error) ||
         !device_upload(device, decoder->stream.bytes, data + head_bytes, size, error) ||
         !device_fill(device, decoder->stream.bytes + size, 0, SLACK, error) ||
         !device_fill(device, decoder->rows.bytes + expected, 0, ROW_SLACK, error) ||

@@ -424,12 +424,12 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
     struct png_encoder *encoder = &png->encoder;
     const struct png_encode_launch shape = picture_of(encoder, image);
     const size_t capacity = (size_t)shape.bands * deflate_bound(shape.band_bytes) + SLACK;
-    if (!device_reserve(device, &encoder->filtered, shape.bytes + 2 * SLACK, error) ||
-        !device_reserve(device, &encoder->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
-        !device_reserve(device, &encoder->block_list, (size_t)shape.blocks * sizeof *shape.block_list, error) ||
-        !device_reserve(device, &encoder->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
-        !device_reserve(device, &encoder->stream, capacity, error) ||
-        !device_reserve(device, &encoder->result, sizeof *shape.result, error) ||
+    if (!device_reserve_more(device, &encoder->filtered, shape.bytes + 2 * SLACK, error) ||
+        !device_reserve_more(device, &encoder->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
+        !device_reserve_more(device, &encoder->block_list, (size_t)shape.blocks * sizeof *shape.block_list, error) ||
+        !device_reserve_more(device, &encoder->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
+        !device_reserve_more(device, &encoder->stream, capacity, error) ||
+        !device_reserve_more(device, &encoder->result, sizeof *shape.result, error) ||
         !device_fill(device, encoder->filtered.bytes, 0, SLACK, error) ||
         !device_fill(device, encoder->filtered.bytes + SLACK + shape.bytes, 0, SLACK, error) ||
         !device_fill(device, encoder->stream.bytes, 0, capacity, error))
@@ -458,7 +458,7 @@ bool device_png_encoded(struct device_png *png, const uint8_t **bytes, size_t *s
     const volatile struct result *result = (const volatile struct result *)encoder->result.bytes;
     *size = (size_t)result->size;
     *adler = result->adler;
-    if (!device_reserve(png->device, &encoder->data, *size, error) ||
+    if (!device_reserve_more(png->device, &encoder->data, *size, error) ||
         !device_download(png->device, encoder->data.bytes, encoder->stream.bytes, *size, error))
         return false;
     *bytes = encoder->data.bytes;

@@ -284,16 +284,16 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
     const size_t slices = expected / slice_bytes + size / 8192 + 64,
                  groups = (slices + group_slices - 1) / group_slices;
     const size_t rank_blocks = (ranks + threads - 1) / threads;
-    if (!device_reserve(device, &inflation->marks, ranks * rank_words * 4, error) ||
-        !device_reserve(device, &inflation->survivors, survivors * 8, error) ||
-        !device_reserve(device, &inflation->ranks, (rank_blocks + 1) * 8 + ranks * 4, error) ||
-        !device_reserve(device, &inflation->parts, parts * (sizeof(struct part) + sizeof(int)), error) ||
-        !device_reserve(device, &inflation->spans, spans * sizeof(struct span), error) ||
-        !device_reserve(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
-        !device_reserve(device, &inflation->symbols, expected * 2, error) ||
-        !device_reserve(device, &inflation->maps, groups * DEFLATE_WINDOW * 2, error) ||
-        !device_reserve(device, &inflation->windows, slices * DEFLATE_WINDOW, error) ||
-        !device_reserve(device, &inflation->state, sizeof(struct inflate_state), error) ||
+    if (!device_reserve_more(device, &inflation->marks, ranks * rank_words * 4, error) ||
+        !device_reserve_more(device, &inflation->survivors, survivors * 8, error) ||
+        !device_reserve_more(device, &inflation->ranks, (rank_blocks + 1) * 8 + ranks * 4, error) ||
+        !device_reserve_more(device, &inflation->parts, parts * (sizeof(struct part) + sizeof(int)), error) ||
+        !device_reserve_more(device, &inflation->spans, spans * sizeof(struct span), error) ||
+        !device_reserve_more(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
+        !device_reserve_more(device, &inflation->symbols, expected * 2, error) ||
+        !device_reserve_more(device, &inflation->maps, groups * DEFLATE_WINDOW * 2, error) ||
+        !device_reserve_more(device, &inflation->windows, slices * DEFLATE_WINDOW, error) ||
+        !device_reserve_more(device, &inflation->state, sizeof(struct inflate_state), error) ||
         !device_fill(device, inflation->marks.bytes, 0, ranks * rank_words * 4, error) ||
         !device_fill(device, inflation->ranks.bytes, 0, (rank_blocks + 1) * 8, error) ||
         !device_fill(device, inflation->state.bytes, 0, sizeof(struct inflate_state), error))

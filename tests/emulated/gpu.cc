@@ -242,6 +242,12 @@ bool device_reserve(struct device *device, struct workspace *workspace, size_t s
     return true;
 }
 
+/* Exactly SIZE, too: what is beyond the end is found. */
+bool device_reserve_more(struct device *device, struct workspace *workspace, size_t size, struct error *error)
+{
+    return device_reserve(device, workspace, size, error);
+}
+
 void device_release(struct device *, struct workspace *workspace)
 {
     uint8_t *const bytes = workspace->bytes;

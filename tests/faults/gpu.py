@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A GPU that fails at each call in turn: gpu.py GPUCONV_STUB FAILING|--quick. The GPU is tests/lib/stub_device.c. FAILING
-is the library that makes calls for memory fail, failing.c. --quick tries fewer calls, for sanitizers.
+"""A GPU that fails at each call in turn: gpu.py GPUCONV_STUB FAILING|--quick. The GPU is tests/lib/stub_device.c.
+FAILING is the library that makes calls for memory fail, failing.c. --quick tries fewer calls, for sanitizers.
 
 One image with --backend cuda: the failure is an error, and there is no output. With the automatic choice, and in every
 batch: the CPU takes over, and the bytes are the CPU's."""
