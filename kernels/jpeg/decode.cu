@@ -91,6 +91,7 @@ size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quanti
     launch->count = layout->component_count;
     launch->width = layout->width;
     launch->height = layout->height;
+    launch->is_smooth = layout->side > 1;
     launch->mcus_across = (uint32_t)layout->mcus_across;
     launch->mcu_blocks = (uint32_t)layout->mcu_blocks;
     launch->segment_mcus = (uint32_t)layout->restart_interval;
@@ -99,17 +100,20 @@ size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quanti
         const struct jpeg_component *from = &layout->components[i];
         struct component *component = &launch->components[i];
         component->samples = (uint8_t *)bytes;
-        component->pitch = round_up((size_t)from->blocks_across * JPEG_SIDE, 128);
+        component->pitch = round_up(jpeg_plane_stride(from), 128);
         component->width = from->width;
         component->height = from->height;
         component->blocks_across = from->blocks_across;
         component->blocks_down = from->blocks_down;
+        component->side = from->side;
+        component->across = from->across / 2; /* log2 of 1, 2 or 4 */
+        component->down = from->down / 2;
         component->horizontal = from->horizontal == 4 ? 2 : from->horizontal - 1;
         component->vertical = from->vertical - 1;
         component->first = first;
         component->quantiser = from->quantiser;
         first += from->horizontal * from->vertical;
-        bytes += component->pitch * (size_t)from->blocks_down * JPEG_SIDE;
+        bytes += component->pitch * (size_t)from->blocks_down * (size_t)from->side;
     }
     return bytes;
 }

@@ -91,6 +91,8 @@ struct component {
     int width, height;
     int blocks_across, blocks_down;
     int horizontal, vertical; /* log2 of the sampling factors */
+    int side;                 /* samples on a side of a block */
+    int across, down;         /* log2 of the pixels that a sample stands for */
     int first;                /* of its blocks in an MCU */
     int quantiser;
 };
@@ -99,6 +101,7 @@ struct jpeg_decode_launch {
     struct component components[JPEG_COMPONENTS_MAX];
     int count;
     int width, height;
+    bool is_smooth; /* upsampling may interpolate */
     uint32_t mcus_across, mcu_blocks;
     uint32_t segment_mcus;      /* 0 if there is one segment */
     const uint16_t *quantisers; /* each column by column */
@@ -114,7 +117,7 @@ bool decode_walk(const struct scan *scan, const struct walk *walk, cudaStream_t 
 bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_layout *layout, cudaStream_t stream,
                    struct error *error);
 
-/* Queue the inverse DCT of all blocks. (decode_samples.cu) */
+/* Queue the inverse DCT of all blocks, to as many samples as the components have. (decode_samples.cu) */
 bool decode_transform(const struct jpeg_decode_launch *launch, const struct walk *walk, cudaStream_t stream,
                       struct error *error);
 

@@ -2,7 +2,8 @@
  *
  * The GPU's half of src/jpeg/decode_blocks.c and decode_pixels.c.
  * From coefficients to pixels. The inverse DCT goes through the blocks of a component row by row, 8 threads a block, so
- * that a warp writes 32 bytes to each of 8 rows. Then a thread makes 4 pixels of a row. */
+ * that a warp writes 32 bytes to each of 8 rows. In a smaller picture a thread makes a block. Then a thread makes 4
+ * pixels of a row. */
 #include "kernels/jpeg/decode.cuh"
 
 #include "jpeg/samples.h"
@@ -68,6 +69,15 @@ __device__ __forceinline__ void transpose(int value[JPEG_SIDE])
     }
 }
 
+/* The number in the scan of the block at column X and row Y of COMPONENT, and its MCU. */
+__device__ __forceinline__ uint32_t block_at(const struct jpeg_decode_launch &launch, const struct component &component,
+                                             uint32_t x, uint32_t y, uint32_t *mcu)
+{
+    const uint32_t in_x = x & ((1u << component.horizontal) - 1), in_y = y & ((1u << component.vertical) - 1);
+    *mcu = (y >> component.vertical) * launch.mcus_across + (x >> component.horizontal);
+    return *mcu * launch.mcu_blocks + (uint32_t)component.first + (in_y << component.horizontal) + in_x;
+}
+
 /* The DC value of BLOCK of the scan, in MCU. Sums of DC are from the scan's beginning on; each segment begins at 0. */
 __device__ __forceinline__ int dc_of(const struct jpeg_decode_launch &launch, const struct walk &walk, int index,
                                      const struct component &component, uint32_t mcu, uint32_t block)
@@ -118,10 +128,8 @@ __global__ void __launch_bounds__(transform_threads)
     int value[JPEG_SIDE] = {};
     bool is_set = false;
     if (is_inside) {
-        const uint32_t mcu = (y >> component.vertical) * launch.mcus_across + (x >> component.horizontal);
-        const uint32_t in_x = x & ((1u << component.horizontal) - 1), in_y = y & ((1u << component.vertical) - 1);
-        const uint32_t block =
-            mcu * launch.mcu_blocks + (uint32_t)component.first + (in_y << component.horizontal) + in_x;
+        uint32_t mcu;
+        const uint32_t block = block_at(launch, component, x, y, &mcu);
         const int dc = t == 0 ? dc_of(launch, walk, index, component, mcu, block) : 0;
         is_set = load_column(walk, launch.quantisers + component.quantiser * JPEG_BLOCK, block, t, dc, value);
     }
@@ -144,6 +152,24 @@ __global__ void __launch_bounds__(transform_threads)
         samples[i / 4] |= (uint32_t)jpeg_inverse_sample(value[i]) << 8 * (i % 4);
     *(uint2 *)(component.samples + ((size_t)y * JPEG_SIDE + t) * component.pitch + (size_t)x * JPEG_SIDE) =
         make_uint2(samples[0], samples[1]);
+}
+
+/* The same to SIDE x SIDE samples, 4, 2 or 1, of component INDEX: a thread a block. */
+template <int SIDE>
+__global__ void __launch_bounds__(transform_threads)
+    transform_small(const __grid_constant__ struct jpeg_decode_launch launch, const __grid_constant__ struct walk walk,
+                    int index)
+{
+    const struct component &component = launch.components[index];
+    const uint32_t x = blockIdx.x * transform_threads + threadIdx.x, y = blockIdx.y;
+    if (*launch.is_bad != 0 || x >= (uint32_t)component.blocks_across)
+        return;
+    uint32_t mcu;
+    const uint32_t block = block_at(launch, component, x, y, &mcu);
+    jpeg_inverse_small(walk.coefficients + (size_t)block * JPEG_BLOCK,
+                       launch.quantisers + component.quantiser * JPEG_BLOCK,
+                       dc_of(launch, walk, index, component, mcu, block), JPEG_SIDE, SIDE,
+                       component.samples + (size_t)y * SIDE * component.pitch + (size_t)x * SIDE, component.pitch);
 }
 
 /* ---- Upsampling and colours ---- */
@@ -245,17 +271,18 @@ __global__ void __launch_bounds__(threads_x *threads_y) colour(const __grid_cons
 
 using colour_kernel = void(struct jpeg_decode_launch launch, uint8_t *pixels, uint32_t tiles_across, int h, int v);
 
-/* libjpeg-turbo interpolates, but not across two samples or fewer, and not to four times as many. */
+/* libjpeg-turbo interpolates, but not across two samples or fewer, not to four times as many, and not in a picture of
+ * an eighth. */
 colour_kernel *choose_kernel(const struct jpeg_decode_launch *launch, int h, int v)
 {
     if (launch->count == 1)
         return colour<1, COPIED>;
-    const bool is_wide = launch->components[1].width > 2;
+    const bool is_wide = launch->components[1].width > 2 && launch->is_smooth;
     if (h == 1 && v == 1 && is_wide)
         return colour<3, BOTH>;
     if (h == 1 && v == 0 && is_wide)
         return colour<3, ACROSS>;
-    if (h == 0 && v == 1)
+    if (h == 0 && v == 1 && launch->is_smooth)
         return colour<3, DOWN>;
     return colour<3, COPIED>;
 }
@@ -270,17 +297,29 @@ bool decode_transform(const struct jpeg_decode_launch *launch, const struct walk
         tiles.first[i] = i < launch->count ? count : UINT32_MAX;
         if (i >= launch->count)
             continue;
-        tiles.across[i] = blocks_of((size_t)launch->components[i].blocks_across, tile_blocks);
-        count += tiles.across[i] * (uint32_t)launch->components[i].blocks_down;
+        const struct component *component = &launch->components[i];
+        if (component->side < JPEG_SIDE) {
+            const dim3 grid(blocks_of((size_t)component->blocks_across, transform_threads),
+                            (uint32_t)component->blocks_down);
+            const auto kernel = component->side == 4   ? transform_small<4>
+                                : component->side == 2 ? transform_small<2>
+                                                       : transform_small<1>;
+            kernel<<<grid, transform_threads, 0, stream>>>(*launch, *walk, i);
+            CUDA_TRY(cudaGetLastError(), error);
+            continue;
+        }
+        tiles.across[i] = blocks_of((size_t)component->blocks_across, tile_blocks);
+        count += tiles.across[i] * (uint32_t)component->blocks_down;
     }
-    transform<<<count, transform_threads, 0, stream>>>(*launch, *walk, tiles);
+    if (count > 0)
+        transform<<<count, transform_threads, 0, stream>>>(*launch, *walk, tiles);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
 bool decode_colour(const struct jpeg_decode_launch *launch, uint8_t *pixels, cudaStream_t stream, struct error *error)
 {
-    const int h = launch->components[0].horizontal, v = launch->components[0].vertical;
+    const int h = launch->components[launch->count - 1].across, v = launch->components[launch->count - 1].down;
     const uint32_t tiles_across = blocks_of((size_t)launch->width + alignment - 1, tile_width);
     const uint32_t tiles = tiles_across * blocks_of((size_t)launch->height, threads_y);
     colour_kernel *const kernel = choose_kernel(launch, h, v);

@@ -50,7 +50,7 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
     if (reader->unsupported)
         return false;
     struct row_source *source = &reader->source;
-    source->multiple = JPEG_SIDE * layout.vertical;
+    source->multiple = jpeg_mcu_height(&layout);
     source->raw_bytes = jpeg_planes_bytes(&layout) / (size_t)source->multiple;
     source->fetch = fetch_rows;
     source->read = read_rows;

@@ -58,4 +58,44 @@ INLINE bool is_ended(unsigned steps)
     return steps == JPEG_BLOCK || steps - JPEG_STEPS_END < JPEG_BLOCK;
 }
 
+/* Walk over one AC coefficient that the table does not hold, after STEPS steps. Returns the steps then, or 0 if
+ * it is damaged. */
+static __attribute__((noinline, unused)) unsigned walk_slowly(struct reader *reader,
+                                                              const struct jpeg_code_order *codes, unsigned steps)
+{
+    const uint64_t bit = place(reader);
+    int more = 0, value;
+    const int bits = jpeg_read_ac(codes, jpeg_bits_at(reader->data, bit), &more, &value);
+    if (bits == 0 || (more < JPEG_STEPS_END && steps + (unsigned)more > JPEG_BLOCK))
+        return 0;
+    seek(reader, bit + (unsigned)bits);
+    return steps + (unsigned)more;
+}
+
+/* Walk to the end of a block, after STEPS steps. Returns false if it is damaged. */
+INLINE bool walk_block(struct reader *reader, const struct jpeg_lookup *lookup, unsigned steps)
+{
+    while (steps < JPEG_BLOCK) {
+        uint32_t entry = 0;
+        while (steps < JPEG_BLOCK) {
+            refill(reader);
+            for (int i = 0; i < 4; i++) { /* at most 48 bits */
+                entry = look_up(reader, lookup->next);
+                skip(reader, entry);
+                steps += entry >> 8;
+                if (steps >= JPEG_BLOCK)
+                    break;
+            }
+        }
+        if (is_ended(steps))
+            return true;
+        /* The entry is slow, or goes past the end of the block. */
+        seek(reader, place(reader) - (entry & 63));
+        steps = walk_slowly(reader, &lookup->ac, steps - (entry >> 8));
+        if (steps == 0)
+            return false;
+    }
+    return true;
+}
+
 #endif

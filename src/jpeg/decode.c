@@ -17,7 +17,7 @@ struct jpeg_index *jpeg_index_open(const struct jpeg_layout *layout, const struc
 
 void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes)
 {
-    const int height = JPEG_SIDE * index->layout.vertical;
+    const int height = jpeg_mcu_height(&index->layout);
     for (int row = first / height; row <= (first + rows - 1) / height;
          row++, planes += jpeg_planes_bytes(&index->layout))
         index->loops->decode(index, row, planes);

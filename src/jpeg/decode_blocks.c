@@ -4,6 +4,7 @@
 #include "base/vector/vector.h"
 #include "jpeg/bits.h"
 #include "jpeg/decode_loops.h"
+#include "jpeg/samples.h"
 
 #ifdef GPUCONV_PORTABLE
 #include "jpeg/inverse_plain.h"
@@ -44,6 +45,7 @@ struct row {
     struct waiting waiting[JPEG_COMPONENTS_MAX][KINDS];
     const uint16_t *quantisers[JPEG_COMPONENTS_MAX];
     size_t stride[JPEG_COMPONENTS_MAX]; /* bytes of a row of a plane */
+    int side[JPEG_COMPONENTS_MAX];
     uint16_t dc[JPEG_COMPONENTS_MAX];
 };
 
@@ -90,6 +92,24 @@ INLINE uint16_t decode_dc(struct reader *reader, const struct jpeg_lookup *looku
     return (uint16_t)value;
 }
 
+/* Transform blocks to SIDE x SIDE samples. */
+static void transform(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
+                      size_t stride, int side, bool is_few)
+{
+    if (side == JPEG_SIDE && is_few)
+        inverse_few(coefficients, quantisers, to, stride);
+    else if (side == JPEG_SIDE)
+        inverse(coefficients, quantisers, to, stride);
+    else if (side == 4 && is_few)
+        inverse_small(coefficients, quantisers, to, stride, 4, true);
+    else if (side == 4)
+        inverse_small(coefficients, quantisers, to, stride, 4, false);
+    else if (is_few)
+        inverse_small(coefficients, quantisers, to, stride, 2, true);
+    else
+        inverse_small(coefficients, quantisers, to, stride, 2, false);
+}
+
 /* Transform the blocks that wait. */
 static void flush(struct row *row, int component, int kind)
 {
@@ -103,10 +123,8 @@ static void flush(struct row *row, int component, int kind)
     }
     for (int i = 0; i < BLOCKS; i++)
         coefficients[i] = waiting->slots[i]->coefficients;
-    if (kind == 0)
-        inverse_few(coefficients, row->quantisers[component], waiting->to, row->stride[component]);
-    else
-        inverse(coefficients, row->quantisers[component], waiting->to, row->stride[component]);
+    transform(coefficients, row->quantisers[component], waiting->to, row->stride[component], row->side[component],
+              kind == 0);
     for (unsigned i = 0; i < waiting->count; i++) {
         memset(waiting->slots[i]->coefficients, 0, JPEG_BLOCK * sizeof(int16_t));
         row->spare[row->spares++] = (uint8_t)(waiting->slots[i] - row->slots);
@@ -114,23 +132,32 @@ static void flush(struct row *row, int component, int kind)
     waiting->count = 0;
 }
 
-/* Fill a block without AC coefficients. The sums of both passes wrap and saturate as those of `inverse`. */
-INLINE void fill_block(int16_t dc, uint16_t quantiser, uint8_t *to, size_t stride)
+/* Fill a block of SIDE x SIDE samples without AC coefficients. The sums of both passes wrap and saturate as those of
+ * the transforms. */
+INLINE void fill_block(int16_t dc, uint16_t quantiser, uint8_t *to, size_t stride, int side)
 {
-    const int value = (int16_t)((uint16_t)dc * (unsigned)quantiser * 4u);
-    const int sample = (value + 16) >> 5;
-    const uint64_t eight = 0x0101010101010101u * (uint64_t)(128 + (sample < -128 ? -128 : sample > 127 ? 127 : sample));
-    for (int y = 0; y < JPEG_SIDE; y++)
-        memcpy(to + (size_t)y * stride, &eight, sizeof eight);
+    const unsigned product = (uint16_t)dc * (unsigned)quantiser;
+    const int sample = side == 2 ? (int32_t)((product << 17) + (1u << 19)) >> 20 : ((int16_t)(product * 4u) + 16) >> 5;
+    const uint64_t eight = 0x0101010101010101u * (uint64_t)jpeg_inverse_sample(sample);
+    if (side == 1)
+        *to = jpeg_inverse_single(dc, quantiser);
+    for (int y = 0; side > 1 && y < side; y++) {
+        if (side == JPEG_SIDE)
+            memcpy(to + (size_t)y * stride, &eight, sizeof eight);
+        else
+            memcpy(to + (size_t)y * stride, &eight, (size_t)side);
+    }
 }
 
 static void decode_block(struct row *row, const struct jpeg_lookup *lookup, int component, uint8_t *to)
 {
     struct slot *slot = &row->slots[row->spare[row->spares - 1]];
+    const int side = row->side[component];
     row->dc[component] = (uint16_t)(row->dc[component] + decode_dc(&row->reader, lookup));
-    const unsigned steps = decode_coefficients(&row->reader, lookup, slot->coefficients);
+    const unsigned steps =
+        side == 1 ? walk_block(&row->reader, lookup, 1) : decode_coefficients(&row->reader, lookup, slot->coefficients);
     if (steps == 1) {
-        fill_block((int16_t)row->dc[component], row->quantisers[component][0], to, row->stride[component]);
+        fill_block((int16_t)row->dc[component], row->quantisers[component][0], to, row->stride[component], side);
         return;
     }
     slot->coefficients[0] = (int16_t)row->dc[component];
@@ -152,11 +179,12 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
     for (int i = 0; i < layout->component_count; i++) {
         const struct jpeg_component *component = &layout->components[i];
         row.quantisers[i] = layout->tables.quantisers[component->quantiser];
-        row.stride[i] = (size_t)component->blocks_across * JPEG_SIDE;
+        row.side[i] = component->side;
+        row.stride[i] = jpeg_plane_stride(component);
         row.dc[i] = index->rows[number].dc[i];
-        for (int y = 0; y < component->vertical; y++, planes += JPEG_SIDE * row.stride[i])
+        for (int y = 0; y < component->vertical; y++, planes += (size_t)component->side * row.stride[i])
             for (int x = 0; x < component->horizontal; x++)
-                blocks[count++] = planes + (size_t)x * JPEG_SIDE;
+                blocks[count++] = planes + (size_t)x * (size_t)component->side;
     }
     for (int i = 0; i < SLOTS; i++)
         row.spare[i] = (uint8_t)i;
@@ -170,7 +198,7 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
         for (int i = 0; i < count; i++) {
             const int component = layout->mcu_components[i];
             decode_block(&row, index->blocks[i], component, blocks[i]);
-            blocks[i] += (size_t)layout->components[component].horizontal * JPEG_SIDE;
+            blocks[i] += (size_t)layout->components[component].horizontal * (size_t)row.side[component];
         }
     }
     for (int i = 0; i < layout->component_count; i++)

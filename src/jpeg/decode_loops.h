@@ -23,8 +23,7 @@ struct jpeg_cursor {
 typedef bool jpeg_walk_function(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count,
                                 uint64_t stop, uint64_t end, uint64_t *failed);
 
-/* Decode row number ROW of MCUs to its planes, which follow each other. A plane has 8 x blocks_across bytes in a
- * row. */
+/* Decode row number ROW of MCUs to its planes, which follow each other. */
 typedef void jpeg_decode_function(const struct jpeg_index *index, int row, uint8_t *planes);
 
 /* Upsample and convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES. PLANES are the

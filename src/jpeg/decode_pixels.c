@@ -24,48 +24,51 @@ struct source {
 static const uint8_t *component_row(const struct source *source, int component, int64_t y)
 {
     const struct jpeg_layout *layout = source->layout;
-    const int64_t height = JPEG_SIDE * (int64_t)layout->components[component].vertical, number = y / height;
+    const struct jpeg_component *of = &layout->components[component];
+    const int64_t height = (int64_t)of->side * of->vertical, number = y / height;
     const size_t row_bytes = jpeg_planes_bytes(layout);
     const uint8_t *at = number < source->first  ? source->planes->above - row_bytes
                         : number > source->last ? source->planes->below
                                                 : source->planes->data + (size_t)(number - source->first) * row_bytes;
     for (int i = 0; i < component; i++)
-        at += (size_t)layout->components[i].blocks_across * (size_t)layout->components[i].vertical * JPEG_BLOCK;
-    return at + (size_t)(y % height) * (size_t)layout->components[component].blocks_across * JPEG_SIDE;
+        at += jpeg_plane_bytes(&layout->components[i]);
+    return at + (size_t)(y % height) * jpeg_plane_stride(of);
 }
 
 /* The rows of a component of chroma that make row Y of pixels: the nearest, and the next but one. */
 struct chroma {
     const uint8_t *near, *far; /* the same without interpolation */
     unsigned is_odd;
-    int width;
+    int width, across, down; /* as of the component */
+    bool is_interpolated;    /* by columns: libjpeg-turbo does so only where there are three of them */
 };
 
 static struct chroma find_chroma(const struct source *source, int component, int64_t y)
 {
     const struct jpeg_layout *layout = source->layout;
     const struct jpeg_component *of = &layout->components[component];
-    const int64_t near = y / layout->vertical;
+    const int64_t near = y / of->down;
+    const bool is_smooth = layout->side > 1; /* it interpolates nothing in a picture of an eighth */
     struct chroma chroma = {
-        .near = component_row(source, component, near), .width = of->width, .is_odd = y % layout->vertical > 0};
+        .near = component_row(source, component, near),
+        .width = of->width,
+        .across = of->across,
+        .down = of->down,
+        .is_odd = y % of->down > 0,
+        .is_interpolated = is_smooth && of->across == 2 && of->width > 2,
+    };
     const int64_t far = near + (chroma.is_odd > 0 ? 1 : -1);
     chroma.far =
-        layout->vertical > 1 && far >= 0 && far < of->height ? component_row(source, component, far) : chroma.near;
+        is_smooth && of->down > 1 && far >= 0 && far < of->height ? component_row(source, component, far) : chroma.near;
     return chroma;
 }
 
 /* ---- Upsampling ---- */
 
-/* libjpeg-turbo interpolates columns only where there are three of them. */
-static bool is_interpolated(const struct jpeg_layout *layout, const struct chroma *chroma)
-{
-    return layout->horizontal == 2 && chroma->width > 2;
-}
-
 /* COUNT samples of a row, from column FIRST on, which are 1, 2 or 4 pixels wide each. */
-static void repeat_columns(const struct chroma *chroma, int horizontal, int first, int count, uint8_t *to)
+static void repeat_columns(const struct chroma *chroma, int first, int count, uint8_t *to)
 {
-    const int shift = horizontal / 2;
+    const int shift = chroma->across / 2;
     for (int i = 0; i < count; i++)
         to[i] = chroma->near[(first + i) >> shift];
 }
@@ -104,17 +107,16 @@ static void upsample_columns(const struct chroma *chroma, bool is_twice, int fir
 }
 
 /* COUNT samples as dense as pixels, from column FIRST on. Samples that need no work stay where they are. */
-static const uint8_t *upsample(const struct jpeg_layout *layout, const struct chroma *chroma, int first, int count,
-                               uint8_t *to)
+static const uint8_t *upsample(const struct chroma *chroma, int first, int count, uint8_t *to)
 {
-    if (layout->horizontal == 1 && layout->vertical == 1)
+    if (chroma->across == 1 && chroma->down == 1)
         return chroma->near + first;
-    if (layout->horizontal == 1)
+    if (chroma->across == 1)
         upsample_rows(chroma, first, count, to);
-    else if (is_interpolated(layout, chroma))
-        upsample_columns(chroma, layout->vertical == 2, first, count, to);
+    else if (chroma->is_interpolated)
+        upsample_columns(chroma, chroma->down == 2, first, count, to);
     else
-        repeat_columns(chroma, layout->horizontal, first, count, to);
+        repeat_columns(chroma, first, count, to);
     return to;
 }
 
@@ -128,8 +130,8 @@ static void convert_row(const struct source *source, int64_t y, uint8_t *samples
     uint8_t blues[TILE], reds[TILE];
     for (int x = 0; x < layout->width; x += TILE) {
         const int count = layout->width - x < TILE ? layout->width - x : TILE;
-        const uint8_t *const blue_at = upsample(layout, &blue, x, count, blues);
-        const uint8_t *const red_at = upsample(layout, &red, x, count, reds);
+        const uint8_t *const blue_at = upsample(&blue, x, count, blues);
+        const uint8_t *const red_at = upsample(&red, x, count, reds);
         convert_pixels(luma + x, blue_at, red_at, count, samples + 3 * (size_t)x);
     }
 }
@@ -137,7 +139,7 @@ static void convert_row(const struct source *source, int64_t y, uint8_t *samples
 void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows, const struct rows *planes,
                           uint8_t *samples)
 {
-    const int mcu_height = JPEG_SIDE * layout->vertical;
+    const int mcu_height = jpeg_mcu_height(layout);
     const struct source source = {layout, planes, first / mcu_height, (first + rows - 1) / mcu_height};
     const size_t row_bytes = (size_t)layout->width * (size_t)layout->component_count;
     for (int64_t y = first; y < (int64_t)first + rows; y++, samples += row_bytes) {

@@ -2,21 +2,7 @@
 #include "jpeg/bits.h"
 #include "jpeg/decode_loops.h"
 
-/* Walk over one AC coefficient that the table does not hold, after STEPS steps. Returns the steps then, or 0 if
- * it is damaged. */
-static __attribute__((noinline)) unsigned walk_slowly(struct reader *reader, const struct jpeg_code_order *codes,
-                                                      unsigned steps)
-{
-    const uint64_t bit = place(reader);
-    int more = 0, value;
-    const int bits = jpeg_read_ac(codes, jpeg_bits_at(reader->data, bit), &more, &value);
-    if (bits == 0 || (more < JPEG_STEPS_END && steps + (unsigned)more > JPEG_BLOCK))
-        return 0;
-    seek(reader, bit + (unsigned)bits);
-    return steps + (unsigned)more;
-}
-
-/* The same for a DC difference, which is added to *SUM. */
+/* Walk over a DC difference that the table does not hold, and add it to *SUM. Returns 0 if it is damaged, else 1. */
 static __attribute__((noinline)) unsigned walk_dc_slowly(struct reader *reader, const struct jpeg_code_order *codes,
                                                          uint16_t *sum)
 {
@@ -28,32 +14,6 @@ static __attribute__((noinline)) unsigned walk_dc_slowly(struct reader *reader, 
     seek(reader, bit + (unsigned)bits);
     *sum = (uint16_t)(*sum + value);
     return 1;
-}
-
-/* Walk to the end of a block, after STEPS steps. Returns false if it is damaged. */
-INLINE bool walk_block(struct reader *reader, const struct jpeg_lookup *lookup, unsigned steps)
-{
-    while (steps < JPEG_BLOCK) {
-        uint32_t entry = 0;
-        while (steps < JPEG_BLOCK) {
-            refill(reader);
-            for (int i = 0; i < 4; i++) { /* at most 48 bits */
-                entry = look_up(reader, lookup->next);
-                skip(reader, entry);
-                steps += entry >> 8;
-                if (steps >= JPEG_BLOCK)
-                    break;
-            }
-        }
-        if (is_ended(steps))
-            return true;
-        /* The entry is slow, or goes past the end of the block. */
-        seek(reader, place(reader) - (entry & 63));
-        steps = walk_slowly(reader, &lookup->ac, steps - (entry >> 8));
-        if (steps == 0)
-            return false;
-    }
-    return true;
 }
 
 bool IN_SET(jpeg_walk)(const struct jpeg_index *index, struct jpeg_cursor *cursor, uint64_t count, uint64_t stop,

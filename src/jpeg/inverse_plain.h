@@ -42,4 +42,12 @@ static void inverse_few(const int16_t *const *coefficients, const uint16_t *quan
     inverse(coefficients, quantisers, to, stride);
 }
 
+/* Likewise to SIDE x SIDE samples, 4 or 2. */
+static void inverse_small(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
+                          size_t stride, int side, bool is_few)
+{
+    (void)is_few;
+    jpeg_inverse_small(coefficients[0], quantisers, coefficients[0][0], 1, side, to[0], stride);
+}
+
 #endif

@@ -140,31 +140,42 @@ INLINE void store_columns(const shorts v[8], uint8_t *const to[BLOCKS], size_t s
         }
 }
 
-/* If all rows after the first are 0, libjpeg-turbo's code shifts the first row without saturation. This matters
- * only where the result needs more than 16 bits. */
-static __attribute__((noinline)) void wrap_flat(const int16_t *const *coefficients, int16_t *first)
+/* If all rows after the first are 0, but for the row UNUSED, libjpeg-turbo's code shifts the first row without
+ * saturation. This matters only where the result needs more than 16 bits. */
+static __attribute__((noinline)) void wrap_flat(const int16_t *const *coefficients, int16_t *first, int unused)
 {
     for (int i = 0; i < BLOCKS; i++) {
         bool is_flat = true;
         for (int k = JPEG_SIDE; k < JPEG_BLOCK; k++)
-            is_flat &= coefficients[i][k] == 0;
+            is_flat &= coefficients[i][k] == 0 || k / JPEG_SIDE == unused;
         for (int k = i * JPEG_SIDE; is_flat && k < (i + 1) * JPEG_SIDE; k++)
             first[k] = (int16_t)((int16_t)((uint16_t)first[k] << 2) >> 2);
     }
+}
+
+/* Load COUNT rows of coefficients, times their quantisers. */
+INLINE void dequantise(const int16_t *const *coefficients, const uint16_t *quantisers, int count, shorts *v)
+{
+    for (int i = 0; i < count; i++) {
+        const void *rows[BLOCKS];
+        for (int j = 0; j < BLOCKS; j++)
+            rows[j] = coefficients[j] + JPEG_SIDE * i;
+        v[i] = multiply_shorts(load_quads(rows), load_quad(quantisers + JPEG_SIDE * i));
+    }
+}
+
+INLINE bool may_wrap(shorts first)
+{
+    return !is_zero(add_shorts(first, repeat_short(0x2000)) & repeat_short(0xc000));
 }
 
 INLINE void inverse_blocks(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
                            size_t stride, bool is_few)
 {
     shorts v[8];
-    for (int i = 0; i < (is_few ? 4 : 8); i++) {
-        const void *rows[BLOCKS];
-        for (int j = 0; j < BLOCKS; j++)
-            rows[j] = coefficients[j] + JPEG_SIDE * i;
-        v[i] = multiply_shorts(load_quads(rows), load_quad(quantisers + JPEG_SIDE * i));
-    }
-    if (!is_zero(add_shorts(v[0], repeat_short(0x2000)) & repeat_short(0xc000)))
-        wrap_flat(coefficients, (int16_t *)&v[0]);
+    dequantise(coefficients, quantisers, is_few ? 4 : 8, v);
+    if (may_wrap(v[0]))
+        wrap_flat(coefficients, (int16_t *)&v[0], 0);
     inverse_pass(v, 11, is_few);
     transpose(v, is_few);
     inverse_pass(v, 18, is_few);
@@ -182,6 +193,92 @@ static void inverse_few(const int16_t *const *coefficients, const uint16_t *quan
                         size_t stride)
 {
     inverse_blocks(coefficients, quantisers, to, stride, true);
+}
+
+/* ---- Fewer samples ---- */
+
+/* One pass of jpeg_inverse_pass_small to 4 samples, in place. If IS_FEW is set, the last four vectors are 0. */
+INLINE void inverse_pass_4(shorts v[8], int shift, bool is_few)
+{
+    const shorts none = repeat_short(0);
+    const ints first[2] = {(ints)zip_first16(none, v[0]) >> 2, (ints)zip_last16(none, v[0]) >> 2};
+    ints even[2], even0[2], even1[2], odd0[2], odd1[2], more[2];
+    PRODUCTS(even, v[2], 15137, is_few ? none : v[6], -6270);
+    SUM(even0, first, even);
+    DIFFERENCE(even1, first, even);
+    PRODUCTS(odd0, v[1], 20995, v[3], 7373);
+    PRODUCTS(odd1, v[1], 8697, v[3], -17799);
+    if (!is_few) {
+        PRODUCTS(more, v[5], -4926, v[7], -4176);
+        SUM(odd0, odd0, more);
+        PRODUCTS(more, v[5], 11893, v[7], -1730);
+        SUM(odd1, odd1, more);
+    }
+    BUTTERFLY(v[0], v[3], even0, odd0, shift);
+    BUTTERFLY(v[1], v[2], even1, odd1, shift);
+}
+
+/* Four columns of 4 samples, the first shorts of each quad, as rows. */
+INLINE ints join_columns(const shorts v[4])
+{
+    const shorts columns = pack_shorts(zip_first64(v[0], v[2]), zip_first64(v[1], v[3]));
+    return (ints)alternate(zip_first8(columns, zip_last64(columns, columns)));
+}
+
+/* Both passes to 2 x 2 samples. The first column is not saturated between them. */
+INLINE ints inverse_2(const shorts v[8], bool is_few)
+{
+    static const int16_t row_factors[8] = {0, 29692, 0, -10426, 0, 6967, 0, -5906};
+    const shorts none = repeat_short(0);
+    ints even[2] = {(ints)zip_first16(none, v[0]) >> 1, (ints)zip_last16(none, v[0]) >> 1}, odd[2], more[2];
+    PRODUCTS(odd, v[1], 29692, v[3], -10426);
+    if (!is_few) {
+        PRODUCTS(more, v[5], 6967, v[7], -5906);
+        SUM(odd, odd, more);
+    }
+    const ints half[2] = {repeat(1 << 12), repeat(1 << 12)};
+    ints low[2], high[2];
+    SUM(even, even, half);
+    SUM(low, even, odd);
+    DIFFERENCE(high, even, odd);
+    for (int i = 0; i < 2; i++) {
+        low[i] = low[i] >> 13;
+        high[i] = high[i] >> 13;
+    }
+    /* Of each row the sum of four products: in the first two lanes of a quad, the odd part of both rows. */
+    const shorts a = (shorts)multiply_pairs(pack(low[0], low[1]), load_quad(row_factors));
+    const shorts b = (shorts)multiply_pairs(pack(high[0], high[1]), load_quad(row_factors));
+    const ints pairs = add((ints)zip_first32(a, b), (ints)zip_last32(a, b));
+    const ints odds = add(pairs, (ints)zip_last64((shorts)pairs, (shorts)pairs));
+    const ints evens = add(shift_left((ints)zip_first32((shorts)low[0], (shorts)high[0]), 15), repeat(1 << 19));
+    const ints rows = (ints)zip_first32((shorts)(add(evens, odds) >> 20), (shorts)(subtract(evens, odds) >> 20));
+    return (ints)pack_shorts(pack(rows, rows), none);
+}
+
+/* The inverse DCT to SIDE x SIDE samples, 4 or 2. */
+INLINE void inverse_small(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
+                          size_t stride, int side, bool is_few)
+{
+    shorts v[8];
+    ints samples;
+    dequantise(coefficients, quantisers, is_few ? 4 : 8, v);
+    if (side == 2) {
+        samples = inverse_2(v, is_few);
+    } else {
+        if (may_wrap(v[0]))
+            wrap_flat(coefficients, (int16_t *)&v[0], 4);
+        inverse_pass_4(v, 12, is_few);
+        v[4] = v[5] = v[6] = v[7] = repeat_short(0);
+        transpose(v, is_few);
+        inverse_pass_4(v, 19, is_few);
+        samples = join_columns(v);
+    }
+    samples ^= repeat((int32_t)0x80808080);
+    for (int j = 0; j < BLOCKS; j++)
+        for (int i = 0; i < side; i++) {
+            const uint32_t row = side == 4 ? (uint32_t)samples[4 * j + i] : (uint32_t)samples[4 * j] >> 16 * i;
+            memcpy(to[j] + (size_t)i * stride, &row, (size_t)side);
+        }
 }
 
 #endif

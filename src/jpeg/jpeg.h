@@ -7,9 +7,9 @@
  * To decode, make a layout of the file's headers and open an index of its scan. Then any thread decodes any rows. To
  * encode, make a layout and open an encoder. Any thread encodes any rows, and one thread writes them to the file.
  *
- * Rows are rows of pixels. A call takes whole rows of MCUs, JPEG_SIDE x the layout's vertical factor each, but for the
- * last ones of the picture. Functions that return false or NULL set no error. The decoder does not support rare files,
- * nor files that libjpeg-turbo refuses or warns about: another codec then reads them and reports their errors. */
+ * Rows are rows of pixels. A call takes whole rows of MCUs, jpeg_mcu_height each, but for the last ones of the picture.
+ * Functions that return false or NULL set no error. The decoder does not support rare files, nor files that
+ * libjpeg-turbo refuses or warns about: another codec then reads them and reports their errors. */
 #ifndef GPUCONV_JPEG_JPEG_H
 #define GPUCONV_JPEG_JPEG_H
 
@@ -36,6 +36,8 @@ enum {
  * interleaved (A.2.2). */
 struct jpeg_component {
     int horizontal, vertical;       /* sampling factors: its blocks in an MCU */
+    int side;                       /* samples on a side of a block, once it is decoded: JPEG_SIDE, or fewer */
+    int across, down;               /* pixels that a sample stands for: 1, 2 or 4, and 1 or 2 */
     int width, height;              /* in samples: ceil(width of the picture x factor / largest factor) (A.1.1) */
     int blocks_across, blocks_down; /* with those that fill the last MCUs */
     int quantiser, dc, ac;          /* numbers of its tables */
@@ -44,9 +46,10 @@ struct jpeg_component {
 /* A picture: one or three components in one interleaved scan. Three are luma, blue and red difference. The chroma
  * components have the factors 1 x 1, and luma 1 x 1, 2 x 1, 2 x 2, 1 x 2 or 4 x 1; in a written picture also 4 x 2. */
 struct jpeg_layout {
-    int width, height;        /* in pixels, at least 1 */
+    int width, height;        /* in pixels, at least 1, as the decoder makes them */
     int component_count;      /* 1 or 3 */
     int horizontal, vertical; /* the largest factors: those of the first component */
+    int side;                 /* of that component's blocks, in samples */
     struct jpeg_component components[JPEG_COMPONENTS_MAX];
     int mcus_across, mcus_down;
     int mcu_blocks;                              /* blocks of an MCU */
@@ -60,6 +63,7 @@ struct jpeg_layout {
 static inline void jpeg_layout_derive(struct jpeg_layout *layout)
 {
     const int mcu_width = JPEG_SIDE * layout->horizontal, mcu_height = JPEG_SIDE * layout->vertical;
+    layout->side = JPEG_SIDE;
     layout->mcus_across = (layout->width + mcu_width - 1) / mcu_width;
     layout->mcus_down = (layout->height + mcu_height - 1) / mcu_height;
     layout->mcu_blocks = 0;
@@ -67,6 +71,9 @@ static inline void jpeg_layout_derive(struct jpeg_layout *layout)
         struct jpeg_component *component = &layout->components[i];
         component->horizontal = i == 0 ? layout->horizontal : 1;
         component->vertical = i == 0 ? layout->vertical : 1;
+        component->side = JPEG_SIDE;
+        component->across = layout->horizontal / component->horizontal;
+        component->down = layout->vertical / component->vertical;
         component->width = (layout->width * component->horizontal + layout->horizontal - 1) / layout->horizontal;
         component->height = (layout->height * component->vertical + layout->vertical - 1) / layout->vertical;
         component->blocks_across = layout->mcus_across * component->horizontal;
@@ -74,6 +81,36 @@ static inline void jpeg_layout_derive(struct jpeg_layout *layout)
         for (int j = 0; j < component->horizontal * component->vertical; j++)
             layout->mcu_components[layout->mcu_blocks++] = (uint8_t)i;
     }
+}
+
+/* Let the decoder of a picture of LAYOUT, which is derived, make it smaller: 1/2^SHRINK as wide and high, rounded up,
+ * for 0 to 3. A block then has fewer samples. As in libjpeg-turbo, a block of chroma has twice as many on a side while
+ * that makes chroma no denser than luma: with 4:2:0, pixels need no upsampling. */
+static inline void jpeg_layout_shrink(struct jpeg_layout *layout, int shrink)
+{
+    const int across = layout->horizontal * (layout->side >> shrink),
+              down = layout->vertical * (layout->side >> shrink);
+    for (int i = 0; i < layout->component_count; i++) {
+        struct jpeg_component *component = &layout->components[i];
+        component->side = layout->side >> shrink;
+        while (component->side < JPEG_SIDE && across % (2 * component->horizontal * component->side) == 0 &&
+               down % (2 * component->vertical * component->side) == 0)
+            component->side *= 2;
+        component->across = across / (component->horizontal * component->side);
+        component->down = down / (component->vertical * component->side);
+        const int wide = layout->horizontal * JPEG_SIDE, high = layout->vertical * JPEG_SIDE;
+        component->width = (layout->width * component->horizontal * component->side + wide - 1) / wide;
+        component->height = (layout->height * component->vertical * component->side + high - 1) / high;
+    }
+    layout->width = (layout->width + (1 << shrink) - 1) >> shrink;
+    layout->height = (layout->height + (1 << shrink) - 1) >> shrink;
+    layout->side >>= shrink;
+}
+
+/* Rows of pixels of a row of MCUs. */
+static inline int jpeg_mcu_height(const struct jpeg_layout *layout)
+{
+    return layout->side * layout->vertical;
 }
 
 /* Have the components A and B the same Huffman tables? */
@@ -137,15 +174,29 @@ void jpeg_index_free(struct jpeg_index *index);
 /* Bytes of memory that the index of a picture of HEIGHT pixels, with a scan of SIZE bytes, holds at most. */
 size_t jpeg_index_need(int height, size_t size);
 
+/* Bytes of a row of the plane of COMPONENT. */
+static inline size_t jpeg_plane_stride(const struct jpeg_component *component)
+{
+    return (size_t)component->blocks_across * (size_t)component->side;
+}
+
+/* Bytes of its rows in a row of MCUs. */
+static inline size_t jpeg_plane_bytes(const struct jpeg_component *component)
+{
+    return jpeg_plane_stride(component) * (size_t)component->vertical * (size_t)component->side;
+}
+
 /* Bytes of the planes of a row of MCUs. */
 static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
 {
-    return (size_t)layout->mcus_across * (size_t)layout->mcu_blocks * JPEG_BLOCK;
+    size_t bytes = 0;
+    for (int i = 0; i < layout->component_count; i++)
+        bytes += jpeg_plane_bytes(&layout->components[i]);
+    return bytes;
 }
 
 /* Decode the rows of MCUs that begin in ROWS rows of pixels from row FIRST on, which begins one, to PLANES. That has
- * jpeg_planes_bytes for each. The planes of the components follow each other; one has 8 x blocks_across bytes in a
- * row. */
+ * jpeg_planes_bytes for each. The planes of the components follow each other. */
 void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes);
 
 /* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by

@@ -5,18 +5,21 @@
 #ifndef GPUCONV_JPEG_SAMPLES_H
 #define GPUCONV_JPEG_SAMPLES_H
 
-#include "image/image.h"
-
-#include <stdint.h>
+#include "jpeg/jpeg.h"
 
 /* Bits that the sums of the two passes of the inverse DCT lose. */
 enum { JPEG_COLUMN_SHIFT = 11, JPEG_ROW_SHIFT = 18 };
 
+/* In 16 bits, as packssdw does it. */
+HOST_DEVICE static inline int jpeg_saturate(int value)
+{
+    return value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value;
+}
+
 /* SUM / 2^SHIFT, rounded, in 16 bits: as psrad and packssdw do it. */
 HOST_DEVICE static inline int jpeg_descale(uint32_t sum, int shift)
 {
-    const int value = (int32_t)(sum + (1u << (shift - 1))) >> shift;
-    return value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value;
+    return jpeg_saturate((int32_t)(sum + (1u << (shift - 1))) >> shift);
 }
 
 /* One pass of the inverse DCT (Loeffler, Ligtenberg and Moschytz, 1989, with constants of 13 bits), in place. Values
@@ -58,6 +61,75 @@ HOST_DEVICE static inline uint8_t jpeg_inverse_sample(int value)
 {
     return (uint8_t)((value < -128 ? -128 : value > 127 ? 127 : value) + 128);
 }
+
+/* ---- Fewer samples ---- */
+
+/* One pass of the inverse DCT to SIDE samples, 4 or 2, as in libjpeg-turbo's jidctred.c: 4 uses all values but the
+ * fifth, and 2 the first and those at odd places. The results, in 32 bits, replace the first values. */
+HOST_DEVICE static inline void jpeg_inverse_pass_small(int value[8], int side, int shift)
+{
+    const uint32_t half = 1u << (shift - 1);
+    if (side == 2) {
+        const uint32_t even = ((uint32_t)value[0] << 15) + half;
+        const uint32_t odd = (uint32_t)(value[1] * 29692) + (uint32_t)(value[3] * -10426) +
+                             (uint32_t)(value[5] * 6967) + (uint32_t)(value[7] * -5906);
+        value[0] = (int32_t)(even + odd) >> shift;
+        value[1] = (int32_t)(even - odd) >> shift;
+        return;
+    }
+    const uint32_t first = ((uint32_t)value[0] << 14) + half;
+    const uint32_t even = (uint32_t)(value[2] * 15137) + (uint32_t)(value[6] * -6270);
+    const uint32_t odd0 = (uint32_t)(value[1] * 20995) + (uint32_t)(value[3] * 7373) + (uint32_t)(value[5] * -4926) +
+                          (uint32_t)(value[7] * -4176);
+    const uint32_t odd1 = (uint32_t)(value[1] * 8697) + (uint32_t)(value[3] * -17799) + (uint32_t)(value[5] * 11893) +
+                          (uint32_t)(value[7] * -1730);
+    value[0] = (int32_t)(first + even + odd0) >> shift;
+    value[1] = (int32_t)(first - even + odd1) >> shift;
+    value[2] = (int32_t)(first - even - odd1) >> shift;
+    value[3] = (int32_t)(first + even - odd0) >> shift;
+}
+
+/* The only sample of a block. The quantiser is a short there, and the sample a number of 10 bits. */
+HOST_DEVICE static inline uint8_t jpeg_inverse_single(int dc, uint16_t quantiser)
+{
+    const uint32_t sum = (uint32_t)(dc * (int16_t)quantiser) + 4;
+    return jpeg_inverse_sample((int32_t)(sum << 19) >> 22);
+}
+
+/* The inverse DCT of a block to SIDE x SIDE samples, 4, 2 or 1. DC replaces the first of COEFFICIENTS. Those of a row
+ * are ACROSS apart, 1 or 8, and those of a column 8 / ACROSS; the quantisers likewise. */
+HOST_DEVICE static inline void jpeg_inverse_small(const int16_t *coefficients, const uint16_t *quantisers, int dc,
+                                                  int across, int side, uint8_t *to, size_t stride)
+{
+    const int down = JPEG_SIDE / across, step = side == 4 ? 1 : 2; /* 2: the odd places, and the first */
+    int rows[4][8] = {{0}};
+    bool is_flat = side == 4;
+    if (side == 1) {
+        *to = jpeg_inverse_single(dc, quantisers[0]);
+        return;
+    }
+    for (int y = 1; is_flat && y < 8; y++)
+        for (int x = 0; y != 4 && x < 8; x++)
+            is_flat = is_flat && coefficients[y * down + x * across] == 0;
+    for (int x = 0; x < 8; x += x == 0 ? 1 : step) {
+        int column[8];
+        for (int y = 0; y < 8; y++) {
+            const int at = y * down + x * across;
+            column[y] = (int16_t)((x + y == 0 ? dc : coefficients[at]) * quantisers[at]);
+        }
+        const int flat = jpeg_inverse_flat(column[0]);
+        jpeg_inverse_pass_small(column, side, side == 4 ? 12 : 13);
+        for (int y = 0; y < side; y++) /* libjpeg-turbo's code does not saturate the first column of 2 x 2 */
+            rows[y][x] = is_flat ? flat : side == 2 && x == 0 ? column[y] : jpeg_saturate(column[y]);
+    }
+    for (int y = 0; y < side; y++) {
+        jpeg_inverse_pass_small(rows[y], side, side == 4 ? 19 : 20);
+        for (int x = 0; x < side; x++)
+            to[(size_t)y * stride + (size_t)x] = jpeg_inverse_sample(rows[y][x]);
+    }
+}
+
+/* ---- Colours ---- */
 
 /* Upsampling by 2 in one direction: the output at an even place (IS_ODD is 0) or at an odd one, between the NEAR sample
  * and the next but one, FAR. At the borders FAR is NEAR. */

@@ -29,7 +29,7 @@ static void *run_stream(void *argument)
     struct place place;
     struct jpeg_layout layout;
     place_open(&place);
-    if (!load_file(&place, run->file, run->size, &layout))
+    if (!load_file(&place, run->file, run->size, 0, &layout))
         fail("a file is not for this decoder");
     const size_t pixels = (size_t)layout.width * (size_t)layout.height;
     reserve_samples(&place, pixels * (size_t)layout.component_count);

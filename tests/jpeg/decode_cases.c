@@ -17,25 +17,27 @@ enum { GUARD = 512, POISON = 0xa5 };
 
 enum outcome { DECLINED, HANDED_OVER, DECODED };
 
-bool load_file(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout)
+bool load_file(struct place *place, const uint8_t *file, size_t size, int shrink, struct jpeg_layout *layout)
 {
     struct error error = {0};
     struct codec_info info;
     if (!jpeg_check(file, size, "file", &info, NULL) || !jpeg_layout_for_reading(layout, &info.jpeg))
         return false;
+    jpeg_layout_shrink(layout, shrink);
     const struct jpeg_scan scan = {file + info.jpeg.scan, info.jpeg.scan_size};
     must(device_jpeg_load(place->jpeg, layout, &scan, &error), &error);
     return true;
 }
 
-/* Decode a file. *DECODED are the pixels, with guards before and after; release them with free. */
-static enum outcome decode(struct place *place, const uint8_t *file, size_t size, struct jpeg_layout *layout,
-                           uint8_t **decoded)
+/* Decode a file, 1/2^SHRINK as wide and high. *DECODED are the pixels, with guards before and after; release them with
+ * free. */
+static enum outcome decode(struct place *place, const uint8_t *file, size_t size, int shrink,
+                           struct jpeg_layout *layout, uint8_t **decoded)
 {
     struct error error = {0};
     bool is_decoded;
     *decoded = NULL;
-    if (!load_file(place, file, size, layout))
+    if (!load_file(place, file, size, shrink, layout))
         return DECLINED;
     const size_t pixels = (size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count;
     reserve_samples(place, pixels + 2 * GUARD);
@@ -53,18 +55,18 @@ static enum outcome decode(struct place *place, const uint8_t *file, size_t size
 }
 
 /* Decode a file, and compare the pixels with those of libjpeg-turbo. */
-static enum outcome check_file(struct place *place, const uint8_t *file, size_t size, const char *what)
+static enum outcome check_shrunk(struct place *place, const uint8_t *file, size_t size, int shrink, const char *what)
 {
     struct jpeg_layout layout;
     int width = 0, height = 0, components = 0;
     uint8_t *copy;
-    const enum outcome outcome = decode(place, file, size, &layout, &copy);
+    const enum outcome outcome = decode(place, file, size, shrink, &layout, &copy);
     place->cases++;
     if (outcome != DECODED) {
         free(copy);
         return outcome;
     }
-    uint8_t *expected = decode_jpeg(file, size, &width, &height, &components);
+    uint8_t *expected = decode_jpeg(file, size, shrink, &width, &height, &components);
     if (expected == NULL)
         fail("%s: libjpeg-turbo refuses what the GPU decodes", what);
     if (width != layout.width || height != layout.height || components != layout.component_count)
@@ -72,11 +74,21 @@ static enum outcome check_file(struct place *place, const uint8_t *file, size_t 
     const size_t row = (size_t)width * (size_t)components;
     for (size_t i = 0; i < row * (size_t)height; i++)
         if (copy[GUARD + i] != expected[i])
-            fail("%s: row %zu, column %zu, channel %zu is %d, not %d", what, i / row, i % row / (size_t)components,
-                 i % (size_t)components, copy[GUARD + i], expected[i]);
+            fail("%s: at 1/%d, row %zu, column %zu, channel %zu is %d, not %d", what, 1 << shrink, i / row,
+                 i % row / (size_t)components, i % (size_t)components, copy[GUARD + i], expected[i]);
     free(expected);
     free(copy);
     return DECODED;
+}
+
+/* The same, and at each smaller size. */
+static enum outcome check_file(struct place *place, const uint8_t *file, size_t size, const char *what)
+{
+    const enum outcome outcome = check_shrunk(place, file, size, 0, what);
+    for (int shrink = 1; shrink <= 3; shrink++)
+        if (check_shrunk(place, file, size, shrink, what) != outcome)
+            fail("%s: at 1/%d, the outcome is another one", what, 1 << shrink);
+    return outcome;
 }
 
 static void describe(const struct jpeg_recipe *recipe, char *text, size_t size)

@@ -153,6 +153,7 @@ static void errors_emit(j_common_ptr jpeg, int level)
 struct decoding {
     struct jpeg_decompress_struct jpeg;
     struct errors errors;
+    int shrink;
     uint8_t *samples;
 };
 
@@ -163,6 +164,8 @@ static void decode(struct decoding *decoding, const uint8_t *bytes, size_t size)
     jpeg_mem_src(jpeg, bytes, size);
     jpeg_read_header(jpeg, TRUE);
     jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : jpeg->num_components == 3 ? JCS_RGB : JCS_CMYK;
+    jpeg->scale_num = 1;
+    jpeg->scale_denom = 1u << decoding->shrink;
     jpeg_start_decompress(jpeg);
     const size_t row = (size_t)jpeg->output_width * (size_t)jpeg->output_components;
     decoding->samples = malloc(row * jpeg->output_height);
@@ -181,9 +184,9 @@ static bool try_decode(struct decoding *decoding, const uint8_t *bytes, size_t s
     return true;
 }
 
-uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int *width, int *height, int *components)
+uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int shrink, int *width, int *height, int *components)
 {
-    struct decoding decoding = {.samples = NULL};
+    struct decoding decoding = {.shrink = shrink};
     decoding.jpeg.err = jpeg_std_error(&decoding.errors.manager);
     decoding.errors.manager.error_exit = errors_exit;
     decoding.errors.manager.emit_message = errors_emit;

@@ -29,8 +29,8 @@ struct jpeg_recipe {
 /* The bytes of a file. Release with free. */
 uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size);
 
-/* Decode with libjpeg-turbo to height x width pixels of 1, 3 or 4 bytes. Release with free. NULL if it refused
- * the file, or warned of what the codec libjpeg-turbo takes for damage. */
-uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int *width, int *height, int *components);
+/* Decode with libjpeg-turbo, 1/2^SHRINK as wide and high, to height x width pixels of 1, 3 or 4 bytes. Release with
+ * free. NULL if it refused the file, or warned of what the codec libjpeg-turbo takes for damage. */
+uint8_t *decode_jpeg(const uint8_t *bytes, size_t size, int shrink, int *width, int *height, int *components);
 
 #endif

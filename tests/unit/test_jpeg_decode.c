@@ -122,13 +122,14 @@ struct way {
     struct thread_pool *pool;
     int band;       /* rows of MCUs at once */
     bool overflows; /* numbers may overflow */
+    int shrink;     /* the picture becomes 1/2^SHRINK as wide and high */
 };
 
 /* Decode a band like a reader that knows nothing but the rows above and below. */
 static void decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *samples)
 {
     const struct jpeg_layout *layout = &index->layout;
-    const int height = JPEG_SIDE * layout->vertical, mcu_rows = (rows + height - 1) / height;
+    const int height = jpeg_mcu_height(layout), mcu_rows = (rows + height - 1) / height;
     const size_t bytes = jpeg_planes_bytes(layout);
     const bool has_above = first > 0, has_below = first + rows < layout->height;
     uint8_t *above = has_above ? malloc(bytes) : NULL, *below = has_below ? malloc(bytes) : NULL;
@@ -154,12 +155,13 @@ static uint8_t *decode(const uint8_t *file, size_t size, const struct way *way)
     const enum instruction_set *all = instruction_sets(&sets);
     if (!read_headers(file, size, &layout, &scan))
         return NULL;
+    jpeg_layout_shrink(&layout, way->shrink);
     uint8_t *samples = NULL;
     struct jpeg_index *index =
         jpeg_index_build(&layout, &scan, jpeg_decode_loops_for(all[way->set % sets]), &way->chunking, way->pool);
     if (index != NULL) {
         const size_t row_bytes = (size_t)layout.width * (size_t)layout.component_count;
-        const int rows = way->band * JPEG_SIDE * layout.vertical;
+        const int rows = way->band * jpeg_mcu_height(&layout);
         samples = malloc(row_bytes * (size_t)layout.height);
         for (int y = 0; y < layout.height; y += rows)
             decode_band(index, y, rows < layout.height - y ? rows : layout.height - y, samples + (size_t)y * row_bytes);
@@ -178,17 +180,21 @@ static bool is_unsupported(const uint8_t *file, size_t size, const struct way *w
     if (samples == NULL)
         return true;
     assert_true(read_headers(file, size, &layout, &scan));
+    jpeg_layout_shrink(&layout, way->shrink);
     int width = layout.width, height = layout.height, components = layout.component_count;
-    const struct way portable = {.chunking = jpeg_usual_chunking, .band = 1};
-    uint8_t *expected = WRAPS_ALIKE || !way->overflows ? decode_jpeg(file, size, &width, &height, &components)
-                                                       : decode(file, size, &portable);
+    const struct way portable = {.chunking = jpeg_usual_chunking, .band = 1, .shrink = way->shrink};
+    uint8_t *expected = WRAPS_ALIKE || !way->overflows
+                            ? decode_jpeg(file, size, way->shrink, &width, &height, &components)
+                            : decode(file, size, &portable);
     assert_non_null(expected);
+    assert_int_equal(width, layout.width);
+    assert_int_equal(height, layout.height);
     const size_t row_bytes = (size_t)width * (size_t)components;
     for (int y = 0; y < height; y++)
         for (size_t x = 0; x < row_bytes; x++)
             if (samples[(size_t)y * row_bytes + x] != expected[(size_t)y * row_bytes + x])
-                fail_msg("%d x %d x %d: row %d, sample %zu is %d instead of %d", width, height, components, y, x,
-                         samples[(size_t)y * row_bytes + x], expected[(size_t)y * row_bytes + x]);
+                fail_msg("1/%d, %d x %d x %d: row %d, sample %zu is %d instead of %d", 1 << way->shrink, width, height,
+                         components, y, x, samples[(size_t)y * row_bytes + x], expected[(size_t)y * row_bytes + x]);
     free(samples);
     free(expected);
     return false;
@@ -231,7 +237,9 @@ static void check_recipe(const struct jpeg_recipe *recipe, const struct way *way
 {
     size_t size = 0;
     uint8_t *file = make_jpeg(recipe, &size);
-    assert_false(is_unsupported(file, size, way));
+    struct way one = *way;
+    for (one.shrink = 0; one.shrink <= 3; one.shrink++)
+        assert_false(is_unsupported(file, size, &one));
     free(file);
 }
 
@@ -553,7 +561,7 @@ static void test_rare_files(void **state)
         struct error error;
         size_t size = 0;
         uint8_t *file = make_jpeg(&recipe, &size);
-        uint8_t *expected = decode_jpeg(file, size, &width, &height, &components);
+        uint8_t *expected = decode_jpeg(file, size, 0, &width, &height, &components);
         assert_int_equal(components, recipe.components);
         if (components == 4)
             convert_cmyk(expected, width * height);
