@@ -41,9 +41,12 @@ struct output {
 
 static void print_input(const struct output *output, const struct job_result *result)
 {
-    print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s", file_input_name(result->job->input),
+    char shrunk[32] = "";
+    if (result->shrink > 0)
+        snprintf(shrunk, sizeof shrunk, ", decoded at 1/%d", 1 << result->shrink);
+    print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
-                 text_plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "");
+                 text_plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "", shrunk);
     if (output->batch->recipe->linear)
         print_detail("linear", "by the curve of %s", metadata_curve_name(result->curve));
 }

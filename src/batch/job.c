@@ -157,7 +157,8 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
         conversion->result->outcome = JOB_SKIPPED;
         return false;
     }
-    done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion);
+    done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion) &&
+           job_shrink(worker, conversion);
     phases_end(phases, PHASE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
     const size_t size = conversion->size > expected ? conversion->size : expected;
@@ -275,7 +276,8 @@ static bool output_exists(const char *path, struct stat *status)
 static void begin_conversion(struct conversion *conversion, struct job_worker *worker, const struct job *job,
                              struct job_result *result)
 {
-    *conversion = (struct conversion){.worker = worker, .job = job, .result = result, .codec = worker->settings->codec};
+    *conversion = (struct conversion){
+        .worker = worker, .job = job, .result = result, .codec = worker->settings->codec, .recipe = worker->recipe};
     conversion->codec.pool = &worker->pool;
     conversion->codec.may_grow = reserve_output;
     conversion->codec.context = conversion;
@@ -339,6 +341,9 @@ void job_worker_close(struct job_worker *worker)
     if (worker->workers == NULL) /* it was never opened */
         return;
     pipeline_close(&worker->pipeline);
+    chain_release(worker->shrunk.chain);
+    chain_release(worker->whole);
+    worker->shrunk.chain = worker->whole = NULL;
     thread_pool_close(&worker->pool);
     budget_release(&worker->workers->budget, worker->kept);
     worker->kept = 0;

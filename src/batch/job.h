@@ -79,9 +79,10 @@ struct job_result {
     struct error error;                    /* JOB_FAILED */
     bool unwritten;                        /* JOB_FAILED, and what failed was the writing of the output */
     const struct format *input_format;     /* this and the next two lines: 0 where the image could not be read */
-    int width, height, channels;           /* of the image that is filtered */
+    int width, height, channels;           /* of the image before the filters, upright */
     int bits;                              /* a sample of it */
     int output_width, output_height;       /* of the image after the filters */
+    int shrink;                            /* its decoder has halved both sides so many times */
     bool not_enlarged;                     /* a filter that changes the size leaves a smaller image as it is */
     int input_bits;                        /* a sample of the file */
     size_t input_bytes, output_bytes;      /* of the files */
@@ -155,6 +156,9 @@ struct job_worker {
 
     struct thread_pool pool;
     struct pipeline pipeline;
+    struct recipe shrunk; /* a recipe whose chain is a copy of the chain `whole`, for a result of one size; they are */
+    struct filter_chain
+        *whole;            /* kept for the next image. NULL until there was a thumbnail that a decoder made smaller */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */
     _Atomic(double) start; /* of the job, in clock_milliseconds */

@@ -46,26 +46,32 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
                                               : row < max           ? (int)(max / row)
                                                                     : 1};
-    const size_t need = pipeline_stream_need(worker->recipe, worker->resources.pool, shape, &in_order, &sink);
+    const size_t need = pipeline_stream_need(conversion->recipe, worker->resources.pool, shape, &in_order, &sink);
     struct row_source any_order = in_order;
     any_order.any_order = true;
     any_order.multiple = CODEC_UNIT_ROWS;
-    const size_t other = info->codec->any_order
-                             ? pipeline_stream_need(worker->recipe, worker->resources.pool, shape, &any_order, &sink)
-                             : 0;
+    const size_t other = info->codec->any_order ? pipeline_stream_need(conversion->recipe, worker->resources.pool,
+                                                                       shape, &any_order, &sink)
+                                                : 0;
     return need > other ? need : other;
 }
 
+/* Does turning the image upright swap its sides? */
+static bool is_sideways(const struct conversion *conversion)
+{
+    return !conversion->worker->settings->keep_orientation && conversion->metadata.orientation >= 5;
+}
+
 /* The shape of the image after the filters. If they do not take it, the job will fail. */
-static struct image produced_shape(const struct job_worker *worker, const struct conversion *conversion)
+static struct image produced_shape(const struct conversion *conversion)
 {
     struct image upright = conversion->image, produced;
-    if (!worker->settings->keep_orientation && conversion->metadata.orientation >= 5) {
+    if (is_sideways(conversion)) {
         upright.width = conversion->image.height;
         upright.height = conversion->image.width;
     }
     produced = upright;
-    return recipe_resize(worker->recipe, &produced, NULL) ? produced : upright;
+    return recipe_resize(conversion->recipe, &produced, NULL) ? produced : upright;
 }
 
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
@@ -82,7 +88,7 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
 {
     const struct codec_info *info = &conversion->info;
     const struct image *shape = &conversion->image;
-    const struct image produced = produced_shape(worker, conversion);
+    const struct image produced = produced_shape(conversion);
     const struct format *format = conversion->result->output_format;
     const struct codec *encoder =
         worker->settings->digests ? NULL : codec_find_writer(format, &produced, &conversion->codec, NULL);
@@ -91,7 +97,8 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const bool is_stream = codec_plan_stream(format, &conversion->codec) != NULL;
     const size_t before = image_bytes(shape), after = image_bytes(&produced);
     struct job_memory need = {
-        .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->recipe->linear ? sizeof(struct linear) : 0),
+        .image =
+            size + 4 * metadata + threads * THREAD_BYTES + (conversion->recipe->linear ? sizeof(struct linear) : 0),
         .kept = is_cpu_only(worker) ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size,
     };
     if (surely_streams(worker, conversion, encoder)) {
@@ -105,8 +112,8 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
     need.image += size + codec_whole_need(info, &produced, encoder, format, &conversion->codec) +
-                  (worker->recipe->chain->count > 0
-                       ? pipeline_stream_need(worker->recipe, worker->resources.pool, shape, &image, &sink)
+                  (conversion->recipe->chain->count > 0
+                       ? pipeline_stream_need(conversion->recipe, worker->resources.pool, shape, &image, &sink)
                        : 0);
     return need;
 }
@@ -133,6 +140,47 @@ void job_release_buffers(struct job_worker *worker)
 }
 
 /* ---- Decoding ---- */
+
+/* Let conversion->recipe make a result of WIDTH x HEIGHT by the first filter. A batch has many photos of one size, so
+ * the last chain, and the plans for it, are kept. */
+static bool set_size(struct job_worker *worker, struct conversion *conversion, int width, int height)
+{
+    struct filter_chain *whole = worker->recipe->chain, *chain = worker->shrunk.chain;
+    if (worker->whole != whole || chain->filters[0].resize.width != width ||
+        chain->filters[0].resize.height != height) {
+        struct filter_chain *made = chain_of_size(whole, width, height, &conversion->result->error);
+        if (made == NULL)
+            return false;
+        chain_release(worker->whole);
+        chain_release(chain);
+        worker->whole = chain_keep(whole);
+        chain = made;
+    }
+    worker->shrunk = *worker->recipe;
+    worker->shrunk.chain = chain;
+    conversion->recipe = &worker->shrunk;
+    return true;
+}
+
+/* A decoder makes means of levels, not of light: with linear light it makes nothing smaller. */
+bool job_shrink(struct job_worker *worker, struct conversion *conversion)
+{
+    const struct recipe *recipe = worker->recipe;
+    struct codec_info *info = &conversion->info;
+    const bool is_turned = is_sideways(conversion);
+    int width = is_turned ? info->height : info->width, height = is_turned ? info->width : info->height;
+    conversion->full = conversion->image;
+    if (!info->codec->shrinks || recipe->linear || recipe->chain->count == 0)
+        return true;
+    const int shrink = filter_shrink(&recipe->chain->filters[0], width, height);
+    if (shrink == 0 || !filter_resize(&recipe->chain->filters[0], &width, &height, NULL))
+        return true;
+    codec_shrink(info, shrink);
+    conversion->image.width = info->width;
+    conversion->image.height = info->height;
+    conversion->result->shrink = shrink;
+    return set_size(worker, conversion, width, height);
+}
 
 static struct codec_input codec_input(const struct conversion *conversion)
 {
@@ -182,9 +230,12 @@ static bool decode_image(struct conversion *conversion)
 static bool orient_shape(const struct job_settings *settings, struct conversion *conversion)
 {
     struct codec_info *info = &conversion->info;
+    const bool is_turned = is_sideways(conversion);
+    conversion->image.width = is_turned ? info->height : info->width;
+    conversion->image.height = is_turned ? info->width : info->height;
     conversion->orientation = settings->keep_orientation ? 1 : conversion->metadata.orientation;
     const bool done =
-        settings->keep_orientation || metadata_orient(&conversion->metadata, &conversion->image,
+        settings->keep_orientation || metadata_orient(&conversion->metadata, &conversion->full,
                                                       &info->chroma_subsampling, &conversion->result->error);
     conversion->codec.chroma_subsampling = info->chroma_subsampling;
     if (settings->subsampling > 0)
@@ -193,20 +244,19 @@ static bool orient_shape(const struct job_settings *settings, struct conversion 
 }
 
 /* Find the size of the image after the filters, and let the metadata be of that. */
-static bool resize_shape(const struct job_worker *worker, struct conversion *conversion)
+static bool resize_shape(struct conversion *conversion)
 {
-    const struct filter_chain *chain = worker->recipe->chain;
-    const struct image *image = &conversion->image;
+    const struct filter_chain *chain = conversion->recipe->chain;
+    const struct image *full = &conversion->full;
     struct image *produced = &conversion->produced;
     struct error *error = &conversion->result->error;
-    *produced = *image;
+    *produced = conversion->image;
     for (size_t i = 0; i < chain->count; i++) {
         conversion->result->not_enlarged |= filter_resize_stays(&chain->filters[i], produced->width, produced->height);
         if (!filter_resize(&chain->filters[i], &produced->width, &produced->height, error))
             return false;
     }
-    return metadata_resize(&conversion->metadata, image->width, image->height, produced->width, produced->height,
-                           error);
+    return metadata_resize(&conversion->metadata, full->width, full->height, produced->width, produced->height, error);
 }
 
 /* The ends of a file on a GPU, where it has the SCAN of a JPEG or the STREAM of a PNG. */
@@ -239,8 +289,8 @@ static void describe_input(struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const struct codec_info *info = &conversion->info;
-    result->width = conversion->image.width;
-    result->height = conversion->image.height;
+    result->width = conversion->full.width;
+    result->height = conversion->full.height;
     result->output_width = conversion->produced.width;
     result->output_height = conversion->produced.height;
     result->channels = conversion->image.channels;
@@ -269,15 +319,16 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
         .bytes = conversion->job->bytes,
         .gpu_decodes = gpu_codec_of(&conversion->in),
         .gpu_encodes = gpu_codec_of(&conversion->out),
+        .shrink = conversion->info.shrink,
     };
-    pipeline_choose(&worker->pipeline, worker->recipe, &input, &conversion->result->phases);
+    pipeline_choose(&worker->pipeline, conversion->recipe, &input, &conversion->result->phases);
 }
 
 bool job_decode(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     result->input_bytes = conversion->size;
-    if (!orient_shape(worker->settings, conversion) || !resize_shape(worker, conversion))
+    if (!orient_shape(worker->settings, conversion) || !resize_shape(conversion))
         return false;
     choose_backend(worker, conversion);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
@@ -288,8 +339,8 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
         !worker->settings->digests && on_cpu && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
-    struct linear *linear = worker->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
-    if (worker->recipe->linear && linear == NULL)
+    struct linear *linear = conversion->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
+    if (conversion->recipe->linear && linear == NULL)
         return false;
     if (linear != NULL)
         result->curve = metadata_set_linear(&conversion->metadata, conversion->image.channels <= 2,
@@ -499,7 +550,7 @@ bool job_digest(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const char *expected = conversion->job->digest;
-    const bool filters = worker->recipe->chain->count > 0;
+    const bool filters = conversion->recipe->chain->count > 0;
     if (filters && !(plan_filters(worker, conversion) && run_steps(worker, conversion, filter_image)))
         return false;
     digest_image(filters ? &conversion->filtered : &conversion->image, result->digest);

@@ -20,6 +20,7 @@ struct conversion {
     const struct job *job;
     struct job_result *result;
     struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
+    const struct recipe *recipe; /* the worker's, or what of it is left for the decoded image */
 
     /* The input. */
     bool lacks_memory; /* there was too little for it; then the job begins again, and waits */
@@ -32,6 +33,7 @@ struct conversion {
     struct codec_reader reader; /* of these bytes, until they are decoded */
     struct metadata metadata;
     int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
+    struct image full;     /* the shape of the upright image, before a decoder makes it smaller; without samples */
     struct image image;    /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
     struct image produced; /* the shape of the image after the filters, which may change its size */
     bool streams;          /* the reader can feed the filters row by row */
@@ -51,6 +53,9 @@ struct job_memory {
     size_t largest; /* the same with the largest output; 0 if it is the same */
     size_t kept;    /* by the pipeline, for this image and later ones */
 };
+
+/* If the first filter is a thumbnail, let the decoder make the image as small as it may. The metadata are read. */
+bool job_shrink(struct job_worker *worker, struct conversion *conversion);
 
 /* The memory for an image whose file of SIZE bytes is inspected. */
 struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size);

@@ -175,6 +175,8 @@ static void print_line(FILE *file, const struct report *report, const struct job
         fprintf(file, ",\"output_bytes\":%zu", result->output_bytes);
     if (result->decoder != NULL)
         text_print_json_member(file, "decoder", result->decoder->name);
+    if (result->shrink > 0)
+        fprintf(file, ",\"decoded_at\":\"1/%d\"", 1 << result->shrink);
     if (result->encoder != NULL)
         text_print_json_member(file, "encoder", result->encoder->name);
     if (result->variants[0] != '\0') {

@@ -143,6 +143,7 @@ struct codec {
     unsigned reads, writes;    /* 1 << format_id for each */
     int read_bits, write_bits; /* the most bits a sample */
     bool reads_rare_jpegs;     /* in CMYK or with arithmetic codes, itself or by falling back */
+    bool shrinks;              /* it uses codec_info.shrink */
     unsigned jpeg_options;     /* bits of enum jpeg_option */
     bool takes_compression;    /* it uses codec_settings.compression */
     bool may_fall_back;        /* its reader_open may leave a file to another codec */
@@ -204,6 +205,14 @@ static inline int codec_bits(const struct codec_info *info, const struct codec_s
  * accepted. */
 bool codec_choose_reader(struct codec_info *info, const struct codec_settings *settings, const char *name,
                          struct error *error);
+
+/* Let the chosen reader, which shrinks, make the image 1/2^SHRINK as wide and high, rounded up, for 0 to 3. */
+static inline void codec_shrink(struct codec_info *info, int shrink)
+{
+    info->shrink = shrink;
+    info->width = ((info->width - 1) >> shrink) + 1;
+    info->height = ((info->height - 1) >> shrink) + 1;
+}
 
 /* Inspect and decode. The image has codec_bits a sample. Release it with image_free. INFO may be NULL. */
 bool codec_decode(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,

@@ -22,7 +22,10 @@ const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg
     const struct codec *codec = find_codec(FORMAT_JPEG, input->info->format, input->settings);
     const struct jpeg_headers *headers = &input->info->jpeg;
     *scan = (struct jpeg_scan){input->bytes + headers->scan, headers->scan_size};
-    return codec != NULL && jpeg_layout_for_reading(layout, headers) ? codec : NULL;
+    if (codec == NULL || !jpeg_layout_for_reading(layout, headers))
+        return NULL;
+    jpeg_layout_shrink(layout, input->info->shrink);
+    return codec;
 }
 
 /* The inspection has checked the CRCs of the chunks. */

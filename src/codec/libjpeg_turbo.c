@@ -118,6 +118,8 @@ static void begin_reading(void *context)
     jpeg_mem_src(jpeg, input->bytes, (unsigned long)input->size);
     jpeg_read_header(jpeg, TRUE);
     jpeg->out_color_space = info->cmyk ? JCS_CMYK : info->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg->scale_num = 1;
+    jpeg->scale_denom = 1u << info->shrink;
     jpeg_start_decompress(jpeg);
     if (jpeg->output_width != (JDIMENSION)info->width || jpeg->output_height != (JDIMENSION)info->height ||
         jpeg->output_components != info->jpeg.component_count)
@@ -131,8 +133,9 @@ static size_t reader_need(const struct codec_info *info)
 {
     const int components = info->jpeg.component_count;
     return rows_need(info->width, components) +
-           (info->progressive ? coefficients_need(info->width, info->height, components - 1, info->chroma_subsampling)
-                              : 0);
+           (info->progressive
+                ? coefficients_need(info->jpeg.width, info->jpeg.height, components - 1, info->chroma_subsampling)
+                : 0);
 }
 
 static void convert_cmyk(const uint8_t *cmyk, JDIMENSION width, uint8_t *rgb)

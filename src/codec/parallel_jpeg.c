@@ -10,7 +10,7 @@
 
 static size_t reader_need(const struct codec_info *info)
 {
-    return jpeg_index_need(info->height, info->data);
+    return jpeg_index_need(info->jpeg.height, info->data);
 }
 
 /* On one thread libjpeg-turbo is faster, and a small picture is decoded before other threads have begun. */
@@ -44,8 +44,10 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
     const struct jpeg_scan scan = {input->bytes + headers->scan, headers->scan_size};
     struct jpeg_layout layout;
     (void)error;
-    if (jpeg_layout_for_reading(&layout, headers))
+    if (jpeg_layout_for_reading(&layout, headers)) {
+        jpeg_layout_shrink(&layout, input->info->shrink);
         reader->state = jpeg_index_open(&layout, &scan, input->settings->pool);
+    }
     reader->unsupported = reader->state == NULL;
     if (reader->unsupported)
         return false;

@@ -37,6 +37,7 @@ struct codec_info {
     const struct format *format; /* by codec_inspect, as the next */
     size_t size;                 /* bytes of the file */
     const struct codec *codec;   /* by codec_choose_reader; after codec_decode, the one that has read the file */
+    int shrink;                  /* by codec_shrink: the decoder halves both sides so many times */
 };
 
 /* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, of a PGM, PPM or PAM up to its

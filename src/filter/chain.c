@@ -30,6 +30,25 @@ void chain_release(struct filter_chain *chain)
     free(chain);
 }
 
+struct filter_chain *chain_of_size(const struct filter_chain *chain, int width, int height, struct error *error)
+{
+    struct filter *filters = malloc(2 * chain->count * sizeof *filters);
+    if (filters == NULL) {
+        error_no_memory(error, "%zu filters", chain->count);
+        return NULL;
+    }
+    for (size_t i = 0; i < chain->count; i++) {
+        filters[i] = chain->filters[i];
+        if (filters[i].filter16 == NULL)
+            continue;
+        filters[chain->count + i] = *filters[i].filter16;
+        filters[i].filter16 = &filters[chain->count + i];
+    }
+    filters[0].resize = (struct resize){
+        .kernel = filters[0].resize.kernel, .width = width, .height = height, .exact = true, .enlarges = true};
+    return chain_make(filters, chain->count, error);
+}
+
 bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error)
 {
     bool done = true;

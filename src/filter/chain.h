@@ -27,6 +27,10 @@ struct filter_chain *chain_keep(struct filter_chain *chain);
 /* Release a reference, and free the chain with the last one. CHAIN may be NULL. Any thread may call this. */
 void chain_release(struct filter_chain *chain);
 
+/* A copy of CHAIN whose first filter changes any picture to WIDTH x HEIGHT, by the same kernel. The caller has the
+ * first reference. NULL if there is too little memory. */
+struct filter_chain *chain_of_size(const struct filter_chain *chain, int width, int height, struct error *error);
+
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if a filter does not take such a picture. ERROR
  * may be NULL. */
 bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error);

@@ -83,6 +83,7 @@ struct resize {
     int64_t numerator, denominator;    /* the result's sides over the picture's, below 2^31, or 0 if not given */
     bool exact;                        /* the result has both sides, whatever the picture's ratio */
     bool enlarges;                     /* a smaller picture is made larger */
+    bool thumbnail;                    /* as the first step, a decoder may do a part of it: see filter_shrink */
     int picture_width, picture_height; /* the only size that is taken, for --show; 0 for any */
 };
 
@@ -221,6 +222,10 @@ extern const char *const filter_forms[][2];
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR
  * may be NULL. */
 bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error);
+
+/* How many times, 0 to 3, a decoder may halve the sides of a picture of WIDTH x HEIGHT, rounded up, before FILTER is
+ * applied as the first one. Each side keeps at least twice what FILTER makes of it. */
+int filter_shrink(const struct filter *filter, int width, int height);
 
 /* The multiply-adds of a plane of WIDTH x HEIGHT, without any tricks. */
 double filter_work(const struct filter *filter, int width, int height);

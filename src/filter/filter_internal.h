@@ -63,13 +63,14 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
 
 /* ---- Resize ---- */
 
-/* The word before the first colon. Its form is the last of filter_forms. */
+/* The words before the first colon. Their forms are the last of filter_forms. */
 #define RESIZE_WORD "resize"
+#define THUMBNAIL_WORD "thumbnail"
 
-/* Are the first LENGTH bytes of SPEC this word? */
+/* Are the first LENGTH bytes of SPEC one of these words? */
 bool is_resize_word(const char *spec, size_t length);
 
-/* Can SPEC, which begins with that word, be read? */
+/* Can SPEC, which begins with such a word, be read? */
 bool resize_is_valid(const char *spec);
 
 /* Make the filter SPEC, such as `resize:50%`. */

@@ -20,6 +20,7 @@ const char *const filter_forms[][2] = {
     {"resize:SIZE[:WORD...]",
      "another size: 50%, 1920x1080, 1920x or x1080; words: exact, enlarge, and a kernel: lanczos3, lanczos2, cubic, "
      "mitchell, triangle or box"},
+    {"thumbnail:SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster"},
     {NULL, NULL},
 };
 
@@ -505,7 +506,7 @@ const struct generator generators[GENERATOR_COUNT] = {
      .make = make_unsharp},
 };
 
-static_assert(sizeof filter_forms / sizeof filter_forms[0] == GENERATOR_COUNT + 2, "a generator has no form");
+static_assert(sizeof filter_forms / sizeof filter_forms[0] == GENERATOR_COUNT + 3, "a generator has no form");
 
 size_t generator_index(const char *spec, size_t length)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters that change the size of a picture: resize:SIZE[:WORD...]. */
+ * Filters that change the size of a picture: resize:SIZE[:WORD...], and thumbnail with the same words. */
 #include "filter/filter_internal.h"
 
 #include "base/text.h"
@@ -13,7 +13,8 @@ enum { SIDE_MAX = 100000 }; /* that can be asked for */
 
 bool is_resize_word(const char *spec, size_t length)
 {
-    return length == strlen(RESIZE_WORD) && memcmp(spec, RESIZE_WORD, length) == 0;
+    return (length == strlen(RESIZE_WORD) && memcmp(spec, RESIZE_WORD, length) == 0) ||
+           (length == strlen(THUMBNAIL_WORD) && memcmp(spec, THUMBNAIL_WORD, length) == 0);
 }
 
 /* ---- Read ---- */
@@ -73,33 +74,30 @@ static bool read_word(const char *at, const char *end, struct resize *resize)
            resize->picture_height > 0;
 }
 
-static bool fail(const char *spec, const char *sentence, struct error *error)
-{
-    return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s", spec, sentence);
-}
-
 static bool read_resize(const char *spec, struct resize *resize, struct error *error)
 {
-    const char *at = spec + strlen(RESIZE_WORD), *end = at + 1 + strcspn(at + (*at == ':'), ":");
-    *resize = (struct resize){.kernel = RESAMPLE_NONE};
+    const char *at = spec + strcspn(spec, ":"), *end = at + 1 + strcspn(at + (*at == ':'), ":");
+    const char *word = *spec == *THUMBNAIL_WORD ? THUMBNAIL_WORD : RESIZE_WORD;
+    *resize = (struct resize){.kernel = RESAMPLE_NONE, .thumbnail = *spec == *THUMBNAIL_WORD};
     if (*at != ':' ||
         (!read_percentage(at + 1, end, resize) && !read_sides(at + 1, end, &resize->width, &resize->height)))
-        return fail(spec,
-                    "resize takes a percentage from 0.1% to 10000%, or one or two sides from 1 to 100000 pixels, for "
-                    "example resize:50%, resize:1920x1080, resize:1920x or resize:x1080; words such as :exact "
-                    "or :box can follow, and gpuconv --list names them",
-                    error);
+        return error_set(error, ERROR_USAGE,
+                         "there is no filter \"%s\": %s takes a percentage from 0.1%% to 10000%%, or one or two sides "
+                         "from 1 to 100000 pixels, for example %s:50%%, %s:1920x1080, %s:1920x or %s:x1080; words such "
+                         "as :exact or :box can follow, and gpuconv --list names them",
+                         spec, word, word, word, word, word);
     while (*end == ':') {
         at = end + 1;
         end = at + strcspn(at, ":");
         if (!read_word(at, end, resize))
-            return fail(spec,
-                        "after the size, resize takes the words exact and enlarge, and one of the kernels lanczos3, "
-                        "lanczos2, cubic, mitchell, triangle and box",
-                        error);
+            return error_set(error, ERROR_USAGE,
+                             "there is no filter \"%s\": after the size, %s takes the words exact and enlarge, and one "
+                             "of the kernels lanczos3, lanczos2, cubic, mitchell, triangle and box",
+                             spec, word);
     }
     if (resize->exact && (resize->width == 0 || resize->height == 0))
-        return fail(spec, "exact needs both sides, for example resize:640x640:exact", error);
+        return error_set(error, ERROR_USAGE,
+                         "there is no filter \"%s\": exact needs both sides, for example %s:640x640:exact", spec, word);
     resize->enlarges |= resize->exact;
     if (resize->kernel == RESAMPLE_NONE)
         resize->kernel = RESAMPLE_LANCZOS3;
@@ -199,6 +197,17 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
     return true;
 }
 
+int filter_shrink(const struct filter *filter, int width, int height)
+{
+    int new_width = width, new_height = height, shrink = 0;
+    if (!filter->resize.thumbnail || !filter_resize(filter, &new_width, &new_height, NULL))
+        return 0;
+    while (shrink < 3 && (width - 1) >> (shrink + 1) >= 2 * new_width - 1 &&
+           (height - 1) >> (shrink + 1) >= 2 * new_height - 1)
+        shrink++;
+    return shrink;
+}
+
 struct resize_work filter_resize_work(const struct filter *filter, int width, int height)
 {
     struct resample_axis columns, rows;
@@ -277,6 +286,8 @@ void describe_resize(FILE *stream, const struct filter *filter)
     fprintf(stream, "  passes     the columns, their sums rounded to 1/2^%d of a level, then the rows\n",
             RESAMPLE_FRACTION);
     fprintf(stream, "  sum        1: a constant image stays as it is\n");
+    if (resize->thumbnail)
+        fprintf(stream, "  decoder    may make a JPEG smaller before, to twice the result or more\n");
     if (width == 0) {
         fprintf(stream, "  taps       depend on the picture; give its size at the end, as in %s:4000x3000\n",
                 filter->name);
@@ -326,8 +337,8 @@ void print_resize_members(FILE *file, const struct filter *filter)
         fprintf(file, "[%lld,%lld]", (long long)resize->numerator, (long long)resize->denominator);
     else
         fputs("null", file);
-    fprintf(file, ",\"exact\":%s,\"enlarge\":%s,\"taps8\":", resize->exact ? "true" : "false",
-            resize->enlarges ? "true" : "false");
+    fprintf(file, ",\"exact\":%s,\"enlarge\":%s,\"thumbnail\":%s,\"taps8\":", resize->exact ? "true" : "false",
+            resize->enlarges ? "true" : "false", resize->thumbnail ? "true" : "false");
     print_depth(file, filter, false);
     fputs(",\"taps16\":", file);
     print_depth(file, filter, true);

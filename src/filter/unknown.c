@@ -15,7 +15,7 @@
 static const char *const words_meant[][2] = {
     {"average", "box"},  {"mean", "box"},      {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
     {"contour", "edge"}, {"median", NULL},     {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},
-    {"dilat", NULL},     {"canny", NULL},      {"morpholog", NULL}, {"threshold", NULL}, {"thumb", "resize"},
+    {"dilat", NULL},     {"canny", NULL},      {"morpholog", NULL}, {"threshold", NULL}, {"thumb", "thumbnail"},
     {"scale", "resize"}, {"shrink", "resize"}, {"rotate", NULL},    {"crop", NULL},      {"convert", "identity"},
 };
 
@@ -69,12 +69,12 @@ static void translate_size(const char *size, size_t length, const char *form, ch
 static void translate_resize(const char *spec, const char *form, char *text, size_t max)
 {
     char size[64];
-    const char *at = spec + strlen(RESIZE_WORD), *end = at + 1 + strcspn(at + 1, ":"), *second = end + (*end == ':');
+    const char *at = spec + strcspn(spec, ":"), *end = at + 1 + strcspn(at + 1, ":"), *second = end + (*end == ':');
     const size_t digits = strspn(second, "0123456789");
     const bool is_exact = end[-1] == '!';
     translate_size(at + 1, (size_t)(end - at - 1), digits > 0 && second[digits] != 'x' ? "%sx" : form, size,
                    sizeof size);
-    size_t length = (size_t)snprintf(text, max, RESIZE_WORD ":%s%s", size, is_exact ? ":exact" : "");
+    size_t length = (size_t)snprintf(text, max, "%.*s:%s%s", (int)(at - spec), spec, size, is_exact ? ":exact" : "");
     if (digits > 0 && second[digits] != 'x') { /* width:height */
         length += (size_t)snprintf(text + length, max - length, "%.*s", (int)digits, second);
         end = second + digits;
@@ -101,7 +101,7 @@ static void suggest_resize(const char *spec, struct error *error)
     char texts[FORMS][256];
     const char *found[FORMS];
     size_t count = 0;
-    if (strlen(spec) >= sizeof texts[0] / 2 || spec[strlen(RESIZE_WORD)] != ':')
+    if (strlen(spec) >= sizeof texts[0] / 2 || strchr(spec, ':') == NULL)
         return;
     for (int i = 0; i < FORMS; i++) {
         translate_resize(spec, forms[i], texts[count], sizeof texts[count]);
@@ -146,22 +146,26 @@ static bool refuse_parameters(const char *spec, const char *name, struct error *
 static bool suggest_nearest(const char *spec, const char *word, const char *parameters, const char *const *names,
                             size_t count, struct filter *filter, struct error *error)
 {
-    const char *candidates[GENERATOR_COUNT + 2], *nearest;
+    enum { COUNT = GENERATOR_COUNT + 2 };
+    const char *candidates[COUNT + 1], *nearest;
     for (size_t i = 0; i < GENERATOR_COUNT; i++)
         candidates[i] = generators[i].name;
     candidates[GENERATOR_COUNT] = RESIZE_WORD;
-    const size_t more = error_nearest(word, names, count, &candidates[GENERATOR_COUNT + 1], 1);
-    if (error_nearest(word, candidates, GENERATOR_COUNT + 1 + more, &nearest, 1) == 0)
+    candidates[GENERATOR_COUNT + 1] = THUMBNAIL_WORD;
+    const size_t more = error_nearest(word, names, count, &candidates[COUNT], 1);
+    if (error_nearest(word, candidates, COUNT + more, &nearest, 1) == 0)
         return false;
 
     char tried[256];
     if (is_resize_word(nearest, strlen(nearest))) {
         snprintf(tried, sizeof tried, "%s%s", nearest, parameters);
-        nearest = filter_make_resize(tried, filter, NULL) ? tried : filter_forms[GENERATOR_COUNT][0];
+        nearest = filter_make_resize(tried, filter, NULL)
+                      ? tried
+                      : filter_forms[GENERATOR_COUNT + (*nearest == *THUMBNAIL_WORD)][0];
         error_unknown(error, "filter", spec, &nearest, 1, "--list");
         return true;
     }
-    const bool is_name = more > 0 && strcmp(nearest, candidates[GENERATOR_COUNT + 1]) == 0;
+    const bool is_name = more > 0 && strcmp(nearest, candidates[COUNT]) == 0;
     const size_t generator = generator_index(nearest, strlen(nearest));
     if (generator == GENERATOR_COUNT && *parameters != '\0' && strcmp(nearest, word) == 0) {
         refuse_parameters(spec, nearest, error);

@@ -9,6 +9,7 @@
 #include "image/linear.h"
 #include "kernels/device/device.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,6 +72,7 @@ static struct total_work total_work(const struct pipeline *pipeline)
                              thread_pool_threads(resources->pool)),
         .gpu_decodes = input->gpu_decodes,
         .gpu_encodes = input->gpu_encodes,
+        .decoded_share = ldexp(1, -2 * input->shrink),
     };
     if (batch != NULL) {
         work.images = input->bytes > 0 ? batch->bytes / (double)input->bytes : (double)batch->images;

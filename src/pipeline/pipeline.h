@@ -45,6 +45,7 @@ struct pipeline_input {
     uint64_t bytes;             /* of the file; 0 if that is not known */
     enum gpu_codec gpu_decodes; /* what a GPU can decode of the file */
     enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
+    int shrink;                 /* its decoder halves both sides so many times */
 };
 
 /* The plans of a recipe for samples of one kind, on one backend. */

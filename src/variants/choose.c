@@ -100,9 +100,15 @@ static struct codec_seconds codec_seconds(const struct total_work *batch, enum g
     return (struct codec_seconds){count * each[codec].cpu, count * each[codec].gpu, count * each[codec].host};
 }
 
+/* The share of the file's pixels that the image has. A decoder that makes fewer still reads all codes. */
+static double file_share(const struct total_work *batch)
+{
+    return batch->decoded_share > 0 ? batch->decoded_share : 1;
+}
+
 static double batch_cpu_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
-    const double decode = codec_seconds(batch, batch->gpu_decodes, decoding).cpu;
+    const double decode = codec_seconds(batch, batch->gpu_decodes, decoding).cpu / file_share(batch);
     const double encode = codec_seconds(batch, batch->gpu_encodes, encoding).cpu;
     const int threads = batch->image.threads > 0 ? batch->image.threads : 1;
     return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + (decode + encode) / threads) /
@@ -120,7 +126,8 @@ static double batch_cuda_seconds(const struct filter *filters, size_t count, con
     /* The workers filter while a GPU starts. On an H200, the part of its start and shutdown that does not overlap took
      * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
     const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
-    const double gpu = decode.gpu + encode.gpu + chosen_seconds(filters, count, BACKEND_CUDA, image);
+    const double gpu =
+        decode.gpu / file_share(batch) + encode.gpu + chosen_seconds(filters, count, BACKEND_CUDA, image);
     return start + batch->images * fmax(gpu / batch->gpus, (decode.host + encode.host) / batch->workers);
 }
 

@@ -31,6 +31,7 @@ struct total_work {
     int workers;                             /* of the batch, with image.threads threads each */
     int gpus;                                /* likewise; each starts once */
     enum gpu_codec gpu_decodes, gpu_encodes; /* all other decoding and encoding does not count */
+    double decoded_share;                    /* of the file's pixels that its decoder makes; 0 counts as 1 */
 };
 
 /* The expected seconds on each backend. */

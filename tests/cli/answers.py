@@ -42,7 +42,7 @@ def both(*words, **more):
     else:
         values = json.loads(answer)
     objects = values if isinstance(values, list) else [values]
-    option = "--show resize:..." if words[-1].startswith("resize:") else words[0]
+    option = "--show resize:..." if words[-1].startswith(("resize:", "thumbnail:")) else words[0]
     KEYS.setdefault(option, []).extend(set(entry) for entry in objects)
     return text, values
 
@@ -185,6 +185,8 @@ def shown_resize(f):
     yield f"  kernel     {f['kernel']}"
     yield "  passes     the columns, their sums rounded to 1/2^6 of a level, then the rows"
     yield "  sum        1: a constant image stays as it is"
+    if f["thumbnail"]:
+        yield "  decoder    may make a JPEG smaller before, to twice the result or more"
     if f["taps8"] is None:
         yield f"  taps       depend on the picture; give its size at the end, as in {f['name']}:4000x3000"
         return
@@ -207,9 +209,10 @@ def shown_resize(f):
 
 def check_resizes():
     for spec in ("resize:50%:1000x800", "resize:1920x1080:exact:mitchell:4000x3000", "resize:30x20:enlarge:10x10",
-                 "resize:x99", "resize:12.5%:box"):
+                 "resize:x99", "resize:12.5%:box", "thumbnail:320x", "thumbnail:12.5%:box:1000x800"):
         text, (found,) = both("--show", spec)
         agree(spec, text, shown_resize(found))
+        assert found["thumbnail"] == spec.startswith("thumbnail"), found
         assert found["scale"] == {"50%": [1, 2], "12.5%": [1, 8]}.get(spec.split(":")[1]), found
 
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * JPEG on the GPU of stub_device.c: the functions of kernels/jpeg/jpeg.h by the codecs of the CPU, which make the same
- * bytes. They get a whole file around the scan. */
+ * JPEG on the GPU of stub_device.c: the functions of kernels/jpeg/jpeg.h by those of the CPU, which make the same
+ * bytes. */
 #include "codec/codec.h"
+#include "image/rows.h"
 #include "jpeg/jpeg.h"
 #include "kernels/jpeg/jpeg.h"
 #include "tests/lib/stub_device.h"
@@ -40,8 +41,8 @@ bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout
     return stub_works_jpeg(error);
 }
 
-/* Can jpeg_append_headers say what LAYOUT says? */
-static bool is_writable(const struct jpeg_layout *layout)
+/* Is LAYOUT plain? Other files are left to the CPU. */
+static bool is_plain(const struct jpeg_layout *layout)
 {
     bool is_small = layout->restart_interval == 0;
     for (int i = 0; i < layout->component_count; i++) {
@@ -56,19 +57,16 @@ static bool is_writable(const struct jpeg_layout *layout)
 bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, uint8_t *samples,
                         struct error *error)
 {
-    const struct codec_settings settings = {0};
-    struct image image = {0};
-    jpeg->is_decoded = false;
-    if (is_writable(layout)) {
-        struct blob file = {0};
-        jpeg->is_decoded = jpeg_append_headers(&file, layout) &&
-                           blob_append(&file, jpeg->loaded.bytes, jpeg->loaded.size) && jpeg_append_end(&file) &&
-                           codec_decode(file.bytes, file.size, "scan", &settings, &image, NULL, NULL);
-        if (jpeg->is_decoded)
-            memcpy(samples, image.samples, image_bytes(&image));
-        image_free(&image);
-        blob_free(&file);
+    struct jpeg_index *index = is_plain(layout) ? jpeg_index_open(layout, &jpeg->loaded, NULL) : NULL;
+    uint8_t *planes = malloc(jpeg_planes_bytes(layout) * (size_t)layout->mcus_down);
+    jpeg->is_decoded = index != NULL && planes != NULL;
+    if (jpeg->is_decoded) {
+        const struct rows rows = {.data = planes};
+        jpeg_decode_band(index, 0, layout->height, planes);
+        jpeg_convert_band(index, 0, layout->height, &rows, samples);
     }
+    free(planes);
+    jpeg_index_free(index);
     return stub_works_jpeg(error);
 }
 

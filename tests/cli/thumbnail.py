@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Thumbnails against libjpeg-turbo's djpeg, which decodes to smaller pictures: thumbnail.py GPUCONV STUB.
+
+The bytes are those of a resize of what djpeg -scale makes, for each subsampling, with one thread and several, and through
+the GPU of STUB. Where no decoder may make the picture smaller, they are those of a resize. Skipped (exit status 77)
+without cjpeg and djpeg."""
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from harness import skip, temporary_folder  # noqa: E402
+
+KINDS = (("-sample", "2x2"), ("-sample", "2x1"), ("-sample", "1x2"), ("-sample", "4x1"), ("-sample", "1x1"), ("-grayscale",),
+         ("-progressive", "-sample", "2x2"), ("-restart", "3B", "-sample", "2x2"), ("-sample", "2x2,1x1,2x1"),
+         ("-arithmetic",))
+
+
+def write(name, width, height, pixels):
+    with open(name, "wb") as file:
+        file.write(b"P%d %d %d 255\n" % (6 if len(pixels) > width * height else 5, width, height) + pixels)
+
+
+def read(name):
+    """The sides of a PGM or PPM, and its samples."""
+    with open(name, "rb") as file:
+        _, width, height, _, pixels = file.read().replace(b"\n", b" ", 3).split(b" ", 4)
+    return int(width), int(height), pixels
+
+
+def make_photo(width, height, kind):
+    """The bytes of a JPEG, of slopes, edges and noise."""
+    noise = random.randbytes(3 * width * height)
+    pixels = bytes((x * 3 + y * 2 + 90 * (x // 37 + y // 29 & 1) + 40 * c + noise[3 * (y * width + x) + c] // 4) // 3 & 255
+                   for y in range(height) for x in range(width) for c in range(3))
+    write("photo.ppm", width, height, pixels)
+    return subprocess.run(["cjpeg", "-quality", str(random.choice((60, 85, 97))), *kind, "photo.ppm"], check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+class Runs:
+    def __init__(self, program, stub):
+        self.program, self.stub = program, stub
+
+    def run(self, *words, program=None):
+        return subprocess.run([program or self.program, *words], check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def bytes_of(self, *words, program=None):
+        self.run(*words, program=program)
+        with open(words[2], "rb") as file:
+            return file.read()
+
+    def all_ways(self, spec, name, expected, *options):
+        """Each way to the thumbnail makes the picture EXPECTED."""
+        for way in (("--threads", "1"), ("--threads", "3"), ("--backend", "cuda")):
+            program = self.stub if way[0] == "--backend" else self.program
+            got = self.bytes_of(spec, name, "out.pnm", *way, *options, program=program)
+            assert got == expected, (spec, name, way, got[:20], expected[:20])
+
+
+def denominator(width, height, to_width, to_height):
+    """By how much the decoder may make a picture smaller: it keeps twice the result, or more."""
+    fits = [n for n in (1, 2, 4, 8) if -(-width // n) >= 2 * to_width and -(-height // n) >= 2 * to_height]
+    return max(fits, default=1)
+
+
+def scaled(n, name):
+    subprocess.run(["djpeg", "-scale", f"1/{n}", "-pnm", "-outfile", "scaled.pnm", name], check=True)
+    return read("scaled.pnm")
+
+
+def check_sizes(runs):
+    specs = ("thumbnail:40x", "thumbnail:x99", "thumbnail:70x70:exact:triangle", "thumbnail:12.5%:box", "thumbnail:30%:cubic",
+             "thumbnail:50%", "thumbnail:51%", "thumbnail:150%", "thumbnail:9000x", "thumbnail:1x1:exact")
+    seen = set()
+    for number, kind in enumerate(KINDS):
+        # parallel-jpeg takes 2^19 pixels and more
+        for width, height in ((1009, 521), (random.randrange(17, 300), random.randrange(17, 300)), (3, 50)):
+            with open("photo.jpg", "wb") as file:
+                file.write(make_photo(width, height, kind))
+            for spec in specs[number % 3::3]:
+                size = runs.bytes_of(spec.replace("thumbnail", "resize"), "photo.jpg", "out.pnm")
+                to_width, to_height, _ = read("out.pnm")
+                n = denominator(width, height, to_width, to_height)
+                seen.add(n)
+                if n > 1:
+                    scaled(n, "photo.jpg")
+                    kernel = [word for word in spec.split(":") if word in ("triangle", "box", "cubic")]
+                    size = runs.bytes_of(":".join([f"resize:{to_width}x{to_height}:exact", *kernel]), "scaled.pnm", "out.pnm")
+                runs.all_ways(spec, "photo.jpg", size)
+                verbose = runs.run(spec, "photo.jpg", "out.pnm", "--verbose").stderr
+                assert (b"decoded at 1/%d" % n in verbose) == (n > 1), (spec, verbose)
+    assert seen == {1, 2, 4, 8}, seen
+
+
+def with_exif(data, orientation, width, height):
+    entries = ((0x100, 4, width), (0x101, 4, height), (0x112, 3, orientation << 16))
+    block = b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">H", len(entries))
+    block += b"".join(struct.pack(">HHII", tag, kind, 1, value) for tag, kind, value in entries) + bytes(4)
+    return data[:2] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + data[2:]
+
+
+def check_orientation(runs):
+    """A photo on its side: the result's width is a part of its height. EXIF has the sides of the result."""
+    data = make_photo(640, 401, ("-sample", "2x2"))
+    with open("turned.jpg", "wb") as file:
+        file.write(with_exif(data, 6, 640, 401))
+    width, height, pixels = scaled(4, "turned.jpg")
+    turned = b"".join(pixels[3 * ((height - 1 - x) * width + y):][:3] for y in range(width) for x in range(height))
+    write("turned.ppm", height, width, turned)
+    runs.all_ways("thumbnail:50x", "turned.jpg", runs.bytes_of("resize:50x80:exact", "turned.ppm", "out.pnm"))
+    for spec, sides in (("thumbnail:50x", (50, 80)), ("thumbnail:50x,resize:401x640:exact", (401, 640))):
+        jpeg = runs.bytes_of(spec, "turned.jpg", "out.jpg")
+        for tag, value in zip((0x100, 0x101), sides):
+            assert struct.pack(">HHII", tag, 4, 1, value) in jpeg, (spec, tag)
+    write("plain.ppm", width, height, pixels)
+    runs.all_ways("thumbnail:x50", "turned.jpg", runs.bytes_of("resize:80x50:exact", "plain.ppm", "out.pnm"),
+                  "--no-orient")
+
+
+def check_resizes(runs):
+    """Where a thumbnail is a resize: after another filter, in linear light, of another format, by a codec that does not."""
+    with open("photo.jpg", "wb") as file:
+        file.write(make_photo(400, 300, ("-sample", "2x2")))
+    runs.run("identity", "photo.jpg", "photo.png")
+    for spec, name, *options in (("blur,thumbnail:20%", "photo.jpg"), ("thumbnail:20%", "photo.png"),
+                                 ("thumbnail:20%", "photo.jpg", "--linear"), ("thumbnail:20%", "photo.jpg", "--codec", "stb")):
+        expected = runs.bytes_of(spec.replace("thumbnail", "resize"), name, "out.png", *options)
+        assert runs.bytes_of(spec, name, "out.png", *options) == expected, (spec, options)
+    scaled(2, "photo.jpg")
+    for more in (",sharpen", ",thumbnail:50%", ",unsharp:1:1"):
+        expected = runs.bytes_of("resize:80x60:exact" + more, "scaled.pnm", "out.pnm")
+        runs.all_ways("thumbnail:20%" + more, "photo.jpg", expected)
+    expected = runs.bytes_of("resize:80x60:exact", "scaled.pnm", "out.pnm", "--depth", "16")
+    runs.all_ways("thumbnail:20%", "photo.jpg", expected, "--depth", "16")
+
+
+def check_batch(runs):
+    """Photos of two sizes, in turns, with one recipe; a report; digests."""
+    os.mkdir("photos")
+    for i in range(6):
+        with open(f"photos/{i}.jpg", "wb") as file:
+            file.write(make_photo(300 + 50 * (i // 2 % 2), 200, KINDS[i % 3]))
+    runs.run("-r", "thumbnail:40x30,sharpen", "photos", "-o", "out", "--report=report", "--jobs", "2")
+    for i in range(6):
+        alone = runs.bytes_of("thumbnail:40x30,sharpen", f"photos/{i}.jpg", "alone.jpg")
+        with open(f"out/{i}.jpg", "rb") as file:
+            assert file.read() == alone, i
+        assert runs.run("--digest", "--filter", "thumbnail:40x30", f"photos/{i}.jpg").stdout[:64] == \
+            digest_of(runs, f"photos/{i}.jpg"), i
+    with open("report", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    assert {(row["input_width"], row["decoded_at"]) for row in rows} == {(300, "1/2"), (350, "1/4")}, rows
+
+
+def digest_of(runs, name):
+    runs.run("thumbnail:40x30", name, "digest.png")
+    return runs.run("--digest", "digest.png").stdout[:64]
+
+
+def main():
+    for tool in ("cjpeg", "djpeg"):
+        if shutil.which(tool) is None:
+            skip(f"{tool} is not installed")
+    program, stub = map(os.path.abspath, sys.argv[1:3])
+    random.seed(11)
+    with temporary_folder():
+        runs = Runs(program, stub)
+        for check in (check_sizes, check_orientation, check_resizes, check_batch):
+            check(runs)
+
+
+if __name__ == "__main__":
+    main()
