@@ -242,6 +242,17 @@ static void convert_whole(const struct codec *codec, const uint8_t *bytes, size_
     free(again);
 }
 
+/* Decode a file at once whose decoder makes it smaller. */
+static void check_shrunk(const struct codec_input *input)
+{
+    struct image image;
+    begin_count();
+    assert_non_null(codec_read_picture(input, &image, NULL, NULL));
+    check_need("decoding to a smaller size", input->info->codec, &image, input->settings, end_count(0),
+               codec_whole_need(input->info, &image, NULL, input->info->format, input->settings) + input->size);
+    image_free(&image);
+}
+
 /* Write IMAGE by CODEC as FORMAT, and read it. */
 static void check_codec(const struct codec *codec, const struct image *image, const struct format *format,
                         struct codec_settings settings)
@@ -263,6 +274,13 @@ static void check_codec(const struct codec *codec, const struct image *image, co
     for (int extra = 0; extra < 2 && codec_reads_rows(&info); extra++) {
         settings.reader_extra = extra > 0 ? codec_reader_extra(&info, &settings) : 0;
         read_rows(&input);
+    }
+    for (int shrink = 1; shrink <= 3 && info.codec->shrinks; shrink++) {
+        assert_true(codec_inspect(bytes, size, "x", &settings, &info, NULL) &&
+                    codec_choose_reader(&info, &settings, "x", NULL));
+        codec_shrink(&info, shrink);
+        read_rows(&input);
+        check_shrunk(&input);
     }
     free(bytes);
 }
