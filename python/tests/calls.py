@@ -145,6 +145,7 @@ def test_layouts_and_strides():
 
 def test_other_sizes():
     """A new array has the size of the result, in both layouts; a given one must have it."""
+    assert gpuconv.Filter("thumbnail:20%").size(400, 300) == (80, 60)
     half = gpuconv.Filter("resize:50%")
     assert half.size(30, 21) == (15, 11) and gpuconv.Filter("blur").size(30, 21) == (30, 21)
     expect(ValueError, "0 x 5", half.size, 0, 5)

@@ -142,26 +142,31 @@ def check_resizes(runs):
 
 
 def check_batch(runs):
-    """Photos of two sizes, in turns, with one recipe; a report; digests."""
+    """Photos of two sizes, in turns, with one recipe: results of one height, then of one width. A report; digests."""
     os.mkdir("photos")
     for i in range(6):
         with open(f"photos/{i}.jpg", "wb") as file:
-            file.write(make_photo(300 + 50 * (i // 2 % 2), 200, KINDS[i % 3]))
-    runs.run("-r", "thumbnail:40x30,sharpen", "photos", "-o", "out", "--report=report", "--jobs", "2")
-    for i in range(6):
-        alone = runs.bytes_of("thumbnail:40x30,sharpen", f"photos/{i}.jpg", "alone.jpg")
-        with open(f"out/{i}.jpg", "rb") as file:
-            assert file.read() == alone, i
-        assert runs.run("--digest", "--filter", "thumbnail:40x30", f"photos/{i}.jpg").stdout[:64] == \
-            digest_of(runs, f"photos/{i}.jpg"), i
-    with open("report", encoding="utf-8") as file:
+            file.write(make_photo(300 + 50 * (i % 2), 200, KINDS[i % 3]))
+    for number, spec in enumerate(("thumbnail:x24", "thumbnail:40x")):
+        runs.run("-r", spec + ",sharpen", "photos", "-o", f"out{number}", f"--report=report{number}", "--jobs", "1")
+        for i in range(6):
+            alone = runs.bytes_of(spec + ",sharpen", f"photos/{i}.jpg", "alone.jpg")
+            with open(f"out{number}/{i}.jpg", "rb") as file:
+                assert file.read() == alone, i
+            runs.run(spec, f"photos/{i}.jpg", "out.png")
+            digests = runs.run("--digest", "--filter", spec, f"photos/{i}.jpg"), runs.run("--digest", "out.png")
+            assert digests[0].stdout[:64] == digests[1].stdout[:64], i
+    with open("jobs", "w", encoding="utf-8") as file:  # one worker, two filters, one size
+        for i in range(4):
+            job = {"input": "photos/0.jpg", "output": f"job{i}.png", "filter": ("thumbnail:40x", "thumbnail:40x:box")[i % 2]}
+            file.write(json.dumps(job) + "\n")
+    runs.run("--jobs-from", "jobs", "--jobs", "1")
+    for i in range(4):
+        with open(f"job{i}.png", "rb") as file:
+            assert file.read() == runs.bytes_of(("thumbnail:40x", "thumbnail:40x:box")[i % 2], "photos/0.jpg", "out.png"), i
+    with open("report1", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     assert {(row["input_width"], row["decoded_at"]) for row in rows} == {(300, "1/2"), (350, "1/4")}, rows
-
-
-def digest_of(runs, name):
-    runs.run("thumbnail:40x30", name, "digest.png")
-    return runs.run("--digest", "digest.png").stdout[:64]
 
 
 def main():

@@ -94,6 +94,9 @@ gaussian:1,edge,emboss
 --format png --compression 9 identity
 END
     "$1" -q --codec parallel-jpeg blur samples/rocket.jpg "$2/rocket.jpg" # libjpeg-turbo would read so few pixels
+    for number in 30 60 100; do # the decoder makes it 1/8, 1/4 and 1/2 as large
+        "$1" -q --codec parallel-jpeg "thumbnail:${number}x" samples/rocket.jpg "$2/rocket-$number.jpg"
+    done
     "$1" -q -r sharpen tests/data/pngsuite -o "$2/pngsuite" 2>/dev/null || true # it has damaged files
 }
 
