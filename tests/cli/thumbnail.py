@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Thumbnails against libjpeg-turbo's djpeg, which decodes to smaller pictures: thumbnail.py GPUCONV STUB.
 
-The bytes are those of a resize of what djpeg -scale makes, for each subsampling, with one thread and several, and through
-the GPU of STUB. Where no decoder may make the picture smaller, they are those of a resize. Skipped (exit status 77)
-without cjpeg and djpeg."""
+The bytes are those of a resize of what djpeg -scale makes, for each subsampling, with one thread and several, and
+through the GPU of STUB. Where no decoder may make the picture smaller, they are those of a resize. Skipped (exit
+status 77) without cjpeg and djpeg."""
 import json
 import os
 import random
@@ -125,7 +125,7 @@ def check_orientation(runs):
 
 
 def check_resizes(runs):
-    """Where a thumbnail is a resize: after another filter, in linear light, of another format, by a codec that does not."""
+    """Where a thumbnail is a resize: after another filter, in linear light, of another format, by the codec stb."""
     with open("photo.jpg", "wb") as file:
         file.write(make_photo(400, 300, ("-sample", "2x2")))
     runs.run("identity", "photo.jpg", "photo.png")
