@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Files with metadata of every kind, built here and by Pillow, and what exiftool, Pillow and pngcheck read from an
 output. The tests metadata.py and hidden.py use them."""
+import atexit
+import functools
 import hashlib
 import io
 import json
@@ -228,9 +230,25 @@ class Test:
         self.check(actual == expected, f"{message}: {actual!r:.300} instead of {expected!r:.300}")
 
 
+@functools.cache
+def start_exiftool():
+    """One exiftool for all files: its start takes longer than all else that it does."""
+    process = subprocess.Popen(["exiftool", "-stay_open", "True", "-@", "-"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    atexit.register(process.communicate, b"-stay_open\nFalse\n")
+    return process
+
+
 def exiftool(path, *options):
     """The tags of a file by group and name, as numbers, without those about the file itself."""
-    output = subprocess.run(["exiftool", "-j", "-n", "-a", "-G1", *options, path], stdout=subprocess.PIPE).stdout
+    process, output = start_exiftool(), b""
+    words = ("-j", "-n", "-a", "-G1", *options, os.path.abspath(path), "-execute")
+    process.stdin.write("".join(f"{word}\n" for word in words).encode())
+    process.stdin.flush()
+    for line in process.stdout:
+        if line == b"{ready}\n":
+            break
+        output += line
     return {name: value for name, value in json.loads(output)[0].items()
             if not name.startswith(("ExifTool:ExifToolVersion", "System:", "SourceFile"))}
 
