@@ -145,6 +145,8 @@ END
 }
 
 mkdir "$folder/run"
+pictures "$native" "$folder/native" & # while the packages are fetched
+pictures=$!
 case $cpu in
 sse2 | avx2)
     build=$(dirname "$native")
@@ -157,8 +159,8 @@ sse2 | avx2)
 esac
 tests/golden/golden.py "$folder/run/gpuconv" cpu & # it takes one processor
 golden=$!
-pictures "$native" "$folder/native"
 pictures "$folder/run/gpuconv" "$folder/other"
+wait $pictures
 diff -r "$folder/native" "$folder/other"
 echo "$(find "$folder/other" -type f | wc -l) files have the same bytes"
 wait $golden
