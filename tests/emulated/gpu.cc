@@ -20,7 +20,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) (void)0
 #endif
 
-thread_local dim3 threadIdx, blockIdx;
+__thread dim3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
 namespace
@@ -37,6 +37,7 @@ struct meeting {
 
 struct fiber {
     void *stack; /* its pointer */
+    dim3 index;
     bool is_done;
     int block_turn, warp_turn;
     const unsigned *met; /* how many fibers are at the meeting where this one is */
@@ -99,7 +100,8 @@ switch_stack:
     pop %r12
     pop %rbx
     pop %rbp
-    ret
+    pop %rcx # not ret: a processor expects another address
+    jmp *%rcx
 )");
 
 static void wait_for_others()
@@ -162,9 +164,10 @@ static void run_block(char *stacks)
         void **top = (void **)(stacks + stack_bytes * (t + 1)) - 8;
         memset(top, 0, 8 * sizeof *top);
         top[6] = (void *)run_fiber;
-        fibers[t] = {top, false, 0, 0, &met_by_all, 0};
+        fibers[t] = {top, dim3(t % blockDim.x, t / blockDim.x, 0), false, 0, 0, &met_by_all, 0};
     }
-    const unsigned nap = (unsigned)(random_next(&random_state) % naps); /* so that other blocks overtake some */
+    /* So that other blocks overtake some. */
+    const unsigned nap = gridDim.x * gridDim.y > 1 ? (unsigned)(random_next(&random_state) % naps) : ~0u;
     for (unsigned left = thread_count, pass = 0; left > 0; pass++) {
         const struct order order(thread_count);
         if (pass == nap)
@@ -177,7 +180,7 @@ static void run_block(char *stacks)
             left++;
             if (*fibers[current].met < fibers[current].wanted)
                 continue;
-            threadIdx = dim3(current % blockDim.x, current / blockDim.x, 0);
+            threadIdx = fibers[current].index;
             switch_stack(&scheduler, fibers[current].stack);
         }
     }

@@ -51,12 +51,12 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 struct dim3 {
     unsigned x, y, z;
 
-    dim3(unsigned across = 1, unsigned down = 1, unsigned deep = 1) : x(across), y(down), z(deep)
+    constexpr dim3(unsigned across = 1, unsigned down = 1, unsigned deep = 1) : x(across), y(down), z(deep)
     {
     }
 };
 
-extern thread_local dim3 threadIdx, blockIdx;
+extern __thread dim3 threadIdx, blockIdx; /* unlike thread_local: without a call for each use */
 extern dim3 blockDim, gridDim;
 
 /* ---- The host ---- */
