@@ -291,9 +291,14 @@ void device_release(struct device *device, struct workspace *workspace)
         cudaFree(memory); /* waits for the kernels that use it */
         return;
     }
+    int previous = device->index; /* outside device_enter, the thread may use another GPU */
+    cudaGetDevice(&previous);
+    cudaSetDevice(device->index);
     if (device->idle) /* the last ones may be on a caller's stream */
         cudaStreamWaitEvent(device->stream, device->idle, 0);
     cudaFreeAsync(memory, device->stream);
+    if (previous != device->index)
+        cudaSetDevice(previous);
 }
 
 static bool allocate(struct device *device, struct workspace *workspace, size_t size, struct error *error)
