@@ -42,23 +42,25 @@ static void set_pair(struct resample_taps *taps, int32_t *row, int at, int32_t t
     }
 }
 
-/* Make pairs. If IS_ALIGNED, they begin at even inputs. */
-static bool make_pairs(struct resample_taps *taps, bool is_aligned)
+/* Make pairs, which begin at even inputs. */
+static bool make_pairs(struct resample_taps *taps)
 {
     const struct resample_axis *axis = taps->axis;
     const int next = axis->period < axis->to ? resample_first(axis, axis->period) - resample_first(axis, 0) : 0;
-    taps->count = (axis->count + 1) / 2 + (is_aligned && axis->count % 2 == 0);
-    if (is_aligned && next % 2 != 0)
+    taps->count = axis->count / 2 + 1;
+    if (next % 2 != 0)
         taps->period = 2 * axis->period < axis->to ? 2 * axis->period : axis->to;
     const size_t row_ints = (size_t)taps->count * (size_t)taps->parts;
     taps->pairs = calloc((size_t)taps->period * row_ints, sizeof *taps->pairs);
-    for (int i = 0; taps->pairs != NULL && i < taps->period; i++) {
-        const int skip = is_aligned ? resample_first(axis, i) & 1 : 0;
+    taps->used = calloc((size_t)taps->period, sizeof *taps->used);
+    for (int i = 0; taps->pairs != NULL && taps->used != NULL && i < taps->period; i++) {
+        const int skip = resample_first(axis, i) & 1;
+        taps->used[i] = (skip + resample_last(axis, i) - resample_first(axis, i)) / 2 + 1;
         for (int k = 0; k < axis->count; k++)
             set_pair(taps, taps->pairs + (size_t)i * row_ints, skip + k,
                      axis->taps[(ptrdiff_t)(i % axis->period) * axis->count + k]);
     }
-    return taps->pairs != NULL;
+    return taps->pairs != NULL && taps->used != NULL;
 }
 
 static bool make_doubles(struct resample_taps *taps, enum sample sample)
@@ -79,18 +81,23 @@ static bool make_taps(struct prepared *prepared, const struct plan *plan)
     const struct resample_axis *v = &plan->columns, *h = &plan->rows;
     *columns = (struct resample_taps){.axis = v, .period = v->period, .count = v->count, .parts = 1};
     *rows = (struct resample_taps){.axis = h, .period = h->period, .count = h->count, .parts = 1};
+    rows->firsts = malloc((size_t)h->to * sizeof *rows->firsts);
+    if (rows->firsts == NULL)
+        return false;
+    for (int x = 0; x < h->to; x++)
+        rows->firsts[x] = resample_first(h, x);
     if (plan->sample == SAMPLE_F32)
         return make_doubles(columns, plan->sample) && make_doubles(rows, plan->sample);
     if (plan->sample == SAMPLE_U16) {
         columns->parts = 2;
         columns->low_bits = v->shift - 14 < 15 ? v->shift - 14 : 15;
         columns->chunk = (1 << (16 - columns->low_bits)) - 1;
-        return make_pairs(columns, false) && make_doubles(rows, plan->sample);
+        return make_pairs(columns) && make_doubles(rows, plan->sample);
     }
     const double largest = v->gain * 127.5 * (1 << RESAMPLE_FRACTION) + 33;
     columns->chunk = 128;
-    rows->chunk = h->gain * largest * ldexp(1, h->shift) < INT32_MAX ? RESAMPLE_TAPS_MAX : 2;
-    return make_pairs(columns, false) && make_pairs(rows, true);
+    rows->chunk = (h->gain * largest + 32) * ldexp(1, h->shift) < INT32_MAX ? RESAMPLE_TAPS_MAX : 2;
+    return make_pairs(columns) && make_pairs(rows);
 }
 
 static void release(void *memory)
@@ -100,6 +107,9 @@ static void release(void *memory)
     free(prepared->columns.taps);
     free(prepared->rows.pairs);
     free(prepared->rows.taps);
+    free(prepared->columns.used);
+    free(prepared->rows.used);
+    free(prepared->rows.firsts);
     free(prepared);
 }
 
@@ -132,98 +142,208 @@ struct resample_tiling {
     const struct plan *plan;
     const struct prepared *prepared;
     const struct plane *in, *out;
+    int channels;            /* whose samples lie together in both planes */
     int first_row, last_row; /* of the outputs, in the picture */
-    int tile_width, tiles_x, tiles_y;
-    int inputs;                                             /* of a row, that an output reads */
-    size_t row_bytes;                                       /* of sums */
-    size_t rows_bytes, cells_bytes, out_bytes, spare_bytes; /* of a thread */
+    int tile_width, tile_rows, tiles_x, tiles_y;
+    int row_inputs, column_inputs; /* of a unit of sums, and of pairs */
+    size_t row_bytes;              /* of sums */
+    int blocks;                    /* whose pairs are kept from one group of rows to the next: all, or one */
+    size_t pairs_bytes, cells_bytes, out_bytes, spare_bytes, rows_bytes; /* of a thread */
     char *scratch;
 };
 
-/* Choose the size of the tiles: so wide that few columns are summed for two tiles, and that the sums stay in a
- * cache. */
-static void choose_tiles(struct resample_tiling *tiling)
+/* Bytes of the pairs of all blocks of a tile, at most, if they are kept. */
+enum { KEPT_BYTES = 1 << 20 };
+
+/* Where row or pair of rows NUMBER, which may be negative, is among SLOTS. */
+static int slot_of(int number, int slots)
 {
-    enum { INPUTS = 1024, OUTPUTS = 1024, PIECE = 16 };
+    return (int)(number - resample_floor(number, slots) * slots);
+}
+
+static size_t block_bytes(const struct resample_tiling *tiling)
+{
+    return (size_t)tiling->prepared->columns.count * RESAMPLE_BLOCK * sizeof(int32_t);
+}
+
+/* Choose the size of the tiles: so wide that few columns are summed for two tiles, and that the sums stay in a
+ * cache; and so high that few rows are paired for two. */
+static void choose_tiles(struct resample_tiling *tiling, int threads)
+{
+    enum { INPUTS = 1024, OUTPUTS = 1024, PIECE = 16, TILES_EACH = 4 };
     const struct prepared *prepared = tiling->prepared;
     const struct resample_axis *axis = prepared->rows.axis;
     const bool is_u8 = tiling->plan->sample == SAMPLE_U8;
-    const size_t lanes = (size_t)prepared->loops->lanes, vector = (size_t)prepared->loops->vector;
-    tiling->inputs = prepared->rows.count * (is_u8 ? 2 : 1);
-    const int64_t inputs = 4 * (int64_t)tiling->inputs > INPUTS ? 4 * (int64_t)tiling->inputs : INPUTS;
-    const int64_t outputs = (inputs - tiling->inputs) * axis->to / axis->from / PIECE * PIECE;
+    const int lanes = prepared->loops->lanes, rows = tiling->last_row - tiling->first_row;
+    tiling->row_inputs = is_u8 ? 2 : 1;
+    tiling->column_inputs = tiling->plan->sample == SAMPLE_F32 ? 1 : 2;
+    const int64_t support = (int64_t)prepared->rows.count * tiling->row_inputs;
+    const int64_t inputs = 4 * support > INPUTS ? 4 * support : INPUTS;
+    const int64_t outputs = (inputs - support) * axis->to / axis->from / PIECE * PIECE;
     tiling->tile_width = (int)(outputs < PIECE ? PIECE : outputs > OUTPUTS ? OUTPUTS : outputs);
     tiling->tiles_x = (axis->to - 1) / tiling->tile_width + 1;
-    tiling->tiles_y = (tiling->last_row - tiling->first_row - 1) / (int)lanes + 1;
+    const int planes = tiling->out->count / tiling->channels,
+              wanted = TILES_EACH * threads / (tiling->tiles_x * planes);
+    tiling->tile_rows = threads > 1 && wanted > 0 ? (rows / wanted / lanes + 1) * lanes : threads > 1 ? lanes : rows;
+    tiling->tiles_y = (rows - 1) / tiling->tile_rows + 1;
 
     /* The inputs of a tile, with one before its first and one for each part of an input that a step may gain. */
-    const size_t width = (size_t)((int64_t)tiling->tile_width * axis->from / axis->to) + (size_t)tiling->inputs + 4;
-    const size_t unit = is_u8 ? sizeof(int16_t) : sizeof(float);
-    tiling->row_bytes = round_up(width * unit, 4 * vector);
-    tiling->rows_bytes = lanes * tiling->row_bytes;
-    tiling->cells_bytes = lanes * tiling->row_bytes;
+    const size_t width = (size_t)((int64_t)tiling->tile_width * axis->from / axis->to + support + 4);
+    const size_t columns = round_up(width * (size_t)tiling->channels, RESAMPLE_BLOCK);
+    tiling->row_bytes = columns * (is_u8 ? sizeof(int16_t) : sizeof(float));
+    tiling->blocks = (int)(columns / RESAMPLE_BLOCK);
+    if ((size_t)tiling->blocks * block_bytes(tiling) > KEPT_BYTES)
+        tiling->blocks = 1;
+    tiling->pairs_bytes = (size_t)tiling->blocks * block_bytes(tiling);
+    tiling->cells_bytes = (size_t)lanes * tiling->row_bytes;
     tiling->out_bytes =
-        round_up((size_t)tiling->tile_width * sample_bytes(tiling->out->sample), RESAMPLE_PIECE) * lanes;
-    tiling->spare_bytes = 4 * (size_t)(prepared->columns.count + 1) * RESAMPLE_VECTOR_MAX;
+        round_up((size_t)(tiling->tile_width * tiling->channels) * sample_bytes(tiling->out->sample), RESAMPLE_PIECE) *
+        (size_t)lanes;
+    tiling->spare_bytes = 2 * RESAMPLE_BLOCK * sizeof(float);
+    tiling->rows_bytes = round_up((size_t)prepared->columns.count * sizeof(void *), RESAMPLE_VECTOR_MAX);
 }
 
 static size_t scratch_bytes(const struct resample_tiling *tiling)
 {
-    return tiling->rows_bytes + tiling->cells_bytes + tiling->out_bytes + tiling->spare_bytes;
+    return 2 * tiling->cells_bytes + tiling->out_bytes + tiling->pairs_bytes + tiling->spare_bytes + tiling->rows_bytes;
 }
 
-/* Copy column FROM of LANES cells to column TO. */
-static void copy_column(char *cells, int lanes, bool is_u8, int from, int to)
+/* A tile while it is made. */
+struct resample_tile {
+    int channel;                 /* the first of those that are made */
+    int x0, x1;                  /* its outputs */
+    int start, left, right, end; /* the pixels that they read, and those of them that are in the picture */
+    int next;                    /* the first pair of rows that is not in any block yet */
+    char *sums, *cells, *outputs, *pairs, *spare;
+    int firsts[RESAMPLE_LANES_MAX]; /* the first pair of rows of each row of a group */
+    int slots[RESAMPLE_LANES_MAX];  /* and where it is in a block */
+    int32_t **rows;                 /* the pairs of an output */
+};
+
+/* Pair rows NUMBER of WIDTH columns from X on. */
+static void pair_rows(const struct resample_tiling *tiling, const struct resample_tile *tile, int number, int x,
+                      int width, int32_t *to)
 {
-    const int each = is_u8 ? 2 : 1;
-    const size_t size = is_u8 ? sizeof(int16_t) : sizeof(float);
-    for (int l = 0; l < lanes; l++)
-        memcpy(cells + ((size_t)(to / each * lanes + l) * (size_t)each + (size_t)(to % each)) * size,
-               cells + ((size_t)(from / each * lanes + l) * (size_t)each + (size_t)(from % each)) * size, size);
+    const struct plan *plan = tiling->plan;
+    const int after = (tiling->in->width - tile->left) * tiling->channels - x; /* columns from X on */
+    const size_t size = sample_bytes(plan->sample), bytes = (size_t)width * size;
+    const char *rows[2];
+    for (int i = 0; i < 2; i++) {
+        const int y = number * tiling->column_inputs + i, last = tiling->in->height - 1; /* beyond it, taps may be 0 */
+        const int row = y < plan->in_row ? 0 : y - plan->in_row < last ? y - plan->in_row : last;
+        rows[i] = (const char *)plane_row(tiling->in, tile->channel, row) +
+                  ((size_t)(tile->left * tiling->channels) + (size_t)x) * size;
+        if (after < RESAMPLE_BLOCK) { /* no bytes beyond a row are read */
+            char *copy = tile->spare + (size_t)i * RESAMPLE_BLOCK * sizeof(float);
+            memcpy(copy, rows[i], bytes);
+            rows[i] = copy;
+        }
+    }
+    tiling->prepared->loops->pair_rows(plan->sample, rows[0], rows[1], width, to);
 }
 
-/* One tile of one plane. */
+/* Sum a block of columns from X on, for COUNT rows of outputs from Y on. Returns the next pair of rows. */
+static int sum_block(const struct resample_tiling *tiling, const struct resample_tile *tile, int y, int count, int x)
+{
+    const struct resample_taps *taps = &tiling->prepared->columns;
+    const int slots = taps->count, columns = (tile->right - tile->left) * tiling->channels;
+    const int width = columns - x < RESAMPLE_BLOCK ? columns - x : RESAMPLE_BLOCK;
+    const size_t at = tiling->blocks > 1 ? (size_t)x * (size_t)slots * sizeof(int32_t) : 0;
+    int32_t *pairs = (int32_t *)(void *)(tile->pairs + at);
+    int next = tiling->blocks > 1 ? tile->next : INT32_MIN;
+    for (int l = 0; l < count; l++) {
+        const int first = tile->firsts[l];
+        for (int k = 0, slot = tile->slots[l]; k < slots; k++) {
+            tile->rows[k] = pairs + (ptrdiff_t)slot * RESAMPLE_BLOCK;
+            slot = slot + 1 == slots ? 0 : slot + 1;
+        }
+        for (next = next < first ? first : next; next < first + slots; next++)
+            pair_rows(tiling, tile, next, x, width, tile->rows[next - first]);
+        tiling->prepared->loops->columns(taps, tiling->plan->sample, y + l, (const int32_t *const *)tile->rows, width,
+                                         tile->sums + (size_t)l * tiling->row_bytes +
+                                             (size_t)x * sizeof(float) / (size_t)tiling->row_inputs);
+    }
+    return next;
+}
+
+/* Copy pixel FROM of the cells to pixel TO. */
+static void copy_pixel(const struct resample_tiling *tiling, char *cells, int from, int to)
+{
+    const int each = tiling->row_inputs, lanes = tiling->prepared->loops->lanes, channels = tiling->channels;
+    const size_t size = sizeof(int32_t) / (size_t)each;
+    for (int c = 0; c < channels; c++)
+        for (int l = 0; l < lanes; l++) {
+            const int cell_from = (from / each * channels + c) * lanes + l,
+                      cell_to = (to / each * channels + c) * lanes + l;
+            memcpy(cells + (size_t)(cell_to * each + to % each) * size,
+                   cells + (size_t)(cell_from * each + from % each) * size, size);
+        }
+}
+
+/* Make COUNT rows of a tile, from row Y on. */
+static void make_group(const struct resample_tiling *tiling, struct resample_tile *tile, int y, int count)
+{
+    const struct resample_loops *loops = tiling->prepared->loops;
+    const enum sample sample = tiling->plan->sample;
+    const struct plane *out = tiling->out;
+    const int channels = tiling->channels, each = tiling->row_inputs, start = tile->start;
+    const int columns = (tile->right - tile->left) * channels;
+    int32_t *cells = (int32_t *)(void *)tile->cells, *outputs = (int32_t *)(void *)tile->outputs;
+    char *to[RESAMPLE_LANES_MAX];
+    int next = tile->next;
+    for (int l = 0; l < count; l++) {
+        tile->firsts[l] = (int)resample_floor(resample_first(&tiling->plan->columns, y + l), tiling->column_inputs);
+        tile->slots[l] = slot_of(tile->firsts[l], tiling->prepared->columns.count);
+    }
+    for (int x = 0; x < columns; x += RESAMPLE_BLOCK)
+        next = sum_block(tiling, tile, y, count, x);
+    tile->next = next;
+    loops->to_cells(tile->sums, tiling->row_bytes, (columns + each - 1) / each, each == 2 ? channels : 1,
+                    cells + (ptrdiff_t)((tile->left - start) / each * channels) * loops->lanes);
+    for (int x = start; x < tile->left; x++)
+        copy_pixel(tiling, tile->cells, tile->left - start, x - start);
+    for (int x = tile->right; x < tile->end; x++)
+        copy_pixel(tiling, tile->cells, tile->right - 1 - start, x - start);
+    for (int l = 0; l < count; l++)
+        to[l] = (char *)plane_row(out, tile->channel, y + l - tiling->plan->out_row) +
+                (size_t)(tile->x0 * channels) * sample_bytes(sample);
+    loops->rows(&tiling->prepared->rows, sample, channels, cells, start, tile->x0, tile->x1, outputs);
+    loops->to_rows(outputs, (size_t)((tile->x1 - tile->x0) * channels) * sample_bytes(sample), count, to);
+}
+
+/* One tile. */
 static void resample_tile(void *context, int64_t index, int thread)
 {
     const struct resample_tiling *tiling = context;
-    const struct resample_loops *loops = tiling->prepared->loops;
-    const struct resample_taps *columns = &tiling->prepared->columns, *rows = &tiling->prepared->rows;
-    const struct plane *in = tiling->in, *out = tiling->out;
-    const struct plan *plan = tiling->plan;
-    const bool is_u8 = plan->sample == SAMPLE_U8;
-    const int tiles = tiling->tiles_x * tiling->tiles_y, channel = (int)(index / tiles), tile = (int)(index % tiles);
-    const int x0 = tile % tiling->tiles_x * tiling->tile_width;
-    const int x1 = x0 + tiling->tile_width < out->width ? x0 + tiling->tile_width : out->width;
-    const int y0 = tiling->first_row + tile / tiling->tiles_x * loops->lanes;
-    const int count = tiling->last_row - y0 < loops->lanes ? tiling->last_row - y0 : loops->lanes;
+    const struct resample_taps *rows = &tiling->prepared->rows;
+    const int tiles = tiling->tiles_x * tiling->tiles_y, number = (int)(index % tiles),
+              lanes = tiling->prepared->loops->lanes;
+    const int x0 = number % tiling->tiles_x * tiling->tile_width, width = tiling->in->width;
+    const int y0 = tiling->first_row + number / tiling->tiles_x * tiling->tile_rows;
+    const int y1 = tiling->last_row - y0 < tiling->tile_rows ? tiling->last_row : y0 + tiling->tile_rows;
+    const int x1 = x0 + tiling->tile_width < tiling->out->width ? x0 + tiling->tile_width : tiling->out->width;
 
     /* The columns that the tile reads, from an even one on, and those of them that are in the picture. */
-    const int start = resample_first(rows->axis, x0) & ~1, end = resample_first(rows->axis, x1 - 1) + tiling->inputs;
-    const int left = start < 0 ? 0 : start, right = end < in->width ? end : in->width;
-
-    char *sums = tiling->scratch + (size_t)thread * scratch_bytes(tiling), *cells = sums + tiling->rows_bytes;
-    char *outputs = cells + tiling->cells_bytes, *spare = outputs + tiling->out_bytes;
-    const struct resample_source source = {
-        .base = (const char *)plane_row(in, channel, 0) + (size_t)left * sample_bytes(in->sample),
-        .stride = in->row_bytes,
-        .top = plan->in_row,
-        .last = plan->in_row + in->height - 1, /* taps of 0 may be beyond it */
+    const int start = rows->firsts[x0] & ~1, end = rows->firsts[x1 - 1] + rows->count * tiling->row_inputs;
+    char *sums = tiling->scratch + (size_t)thread * scratch_bytes(tiling);
+    struct resample_tile tile = {
+        .channel = (int)(index / tiles),
+        .x0 = x0,
+        .x1 = x1,
+        .start = start,
+        .left = start < 0 ? 0 : start,
+        .right = end < width ? end : width,
+        .end = end + end % 2,
+        .next = INT32_MIN,
+        .sums = sums,
+        .cells = sums + tiling->cells_bytes,
     };
-    char *to[RESAMPLE_LANES_MAX];
-    for (int l = 0; l < count; l++) {
-        to[l] = (char *)plane_row(out, channel, y0 + l - plan->out_row) + (size_t)x0 * sample_bytes(out->sample);
-        loops->columns(columns, plan->sample, &source, y0 + l, right - left, spare,
-                       sums + (size_t)l * tiling->row_bytes);
-    }
-    const int each = is_u8 ? 2 : 1, units = (right - left + each - 1) / each;
-    loops->to_cells(sums, tiling->row_bytes, units, plan->sample != SAMPLE_F32,
-                    (int32_t *)(void *)cells + (ptrdiff_t)(left - start) / each * loops->lanes);
-    for (int x = start; x < left; x++)
-        copy_column(cells, loops->lanes, is_u8, left - start, x - start);
-    for (int x = right; x < end + end % 2; x++)
-        copy_column(cells, loops->lanes, is_u8, right - 1 - start, x - start);
-    loops->rows(rows, plan->sample, (int32_t *)(void *)cells, start, x0, x1, (int32_t *)(void *)outputs);
-    loops->to_rows((int32_t *)(void *)outputs, (size_t)(x1 - x0) * sample_bytes(out->sample), count, to);
+    tile.outputs = tile.cells + tiling->cells_bytes;
+    tile.pairs = tile.outputs + tiling->out_bytes;
+    tile.spare = tile.pairs + tiling->pairs_bytes;
+    tile.rows = (int32_t **)(void *)(tile.spare + tiling->spare_bytes);
+    for (int y = y0; y < y1; y += lanes)
+        make_group(tiling, &tile, y, y1 - y < lanes ? y1 - y : lanes);
 }
 
 bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
@@ -236,12 +356,14 @@ bool cpu_resample_launch(const struct plan *plan, struct device *device, const s
         .prepared = plan->prepared,
         .in = in,
         .out = out,
+        .channels = plane_step(in),
         .first_row = plan->out_row + (plan->last_row > 0 ? plan->first_row : 0),
         .last_row = plan->out_row + (plan->last_row > 0 ? plan->last_row : out->height),
     };
-    choose_tiles(&tiling);
-    const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * out->count;
-    const int max = thread_pool_threads(plan->pool), threads = tiles < max ? (int)tiles : max;
+    const int max = thread_pool_threads(plan->pool);
+    choose_tiles(&tiling, max);
+    const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * (out->count / tiling.channels);
+    const int threads = tiles < max ? (int)tiles : max;
     const size_t size = round_up((size_t)threads * scratch_bytes(&tiling), RESAMPLE_VECTOR_MAX);
     tiling.scratch = aligned_alloc(RESAMPLE_VECTOR_MAX, size);
     if (tiling.scratch == NULL)
@@ -253,15 +375,17 @@ bool cpu_resample_launch(const struct plan *plan, struct device *device, const s
 }
 
 /* Taps are 4 bytes, and up to 8 more as the loops read them; weights are 8 bytes each, and released before. The rows of
- * a tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice. */
+ * a tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice, of four
+ * channels. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
 {
     const size_t taps = resample_bytes(columns) + resample_bytes(rows);
-    const size_t weights = 2 * taps;
     if (has_many_taps(columns, rows))
-        return taps + weights + threads * (size_t)rows->from * sizeof(double);
+        return 3 * taps + threads * (size_t)rows->from * sizeof(double);
     const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);
-    const size_t width = round_up(inputs, 2 * RESAMPLE_VECTOR_MAX);
-    const size_t spare = 4 * (size_t)(columns->count + 1) * RESAMPLE_VECTOR_MAX + RESAMPLE_VECTOR_MAX;
-    return 5 * taps + threads * (RESAMPLE_LANES_MAX * (2 * width + 1024 + RESAMPLE_PIECE) * sizeof(float) + spare);
+    const size_t width = 4 * inputs + RESAMPLE_BLOCK, outputs = 4 * (1024 + RESAMPLE_PIECE);
+    const size_t block = (size_t)(columns->count + 1) * (RESAMPLE_BLOCK * sizeof(float) + sizeof(void *));
+    return 5 * taps + (size_t)rows->to * sizeof(int) +
+           threads * (RESAMPLE_LANES_MAX * (2 * width + outputs) * sizeof(float) + KEPT_BYTES + block +
+                      2 * RESAMPLE_BLOCK * sizeof(float) + RESAMPLE_VECTOR_MAX);
 }

@@ -8,37 +8,47 @@
 #include <math.h>
 #include <string.h>
 
-static const char *row_at(const struct resample_source *source, int y)
+/* ---- Pairs of rows ---- */
+
+/* The columns of two rows as pairs of words. The four vectors have the even and the odd bytes of the first halves of
+ * quads, and then those of the last halves. */
+INLINE void pair_bytes(const char *a, const char *b, int32_t *to)
 {
-    y = y < 0 ? 0 : y > source->last ? source->last : y;
-    return source->base + (ptrdiff_t)(y - source->top) * (ptrdiff_t)source->stride;
+    const shorts first = load_shorts(a), second = load_shorts(b);
+    const shorts halves[2] = {zip_first16(first, second), zip_last16(first, second)};
+    for (int h = 0; h < 2; h++) {
+        const ints low = (ints)halves[h] & 0x00ff00ff, high = (ints)((ushorts)halves[h] >> 8);
+        const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+        store(to + 2 * h * LANES, is_little ? low : high);
+        store(to + (2 * h + 1) * LANES, is_little ? high : low);
+    }
 }
 
-/* ---- Columns of uint8_t ---- */
-
-/* The bytes of the first or the last half of each quad as words. */
-INLINE shorts first_words(shorts bytes)
+/* The same for words less 2^15: the first halves of quads, and the last ones. */
+INLINE void pair_words(const char *a, const char *b, int32_t *to)
 {
-    const shorts zero = {0};
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? zip_first8(bytes, zero) : zip_first8(zero, bytes);
+    const shorts first = load_shorts(a) ^ INT16_MIN, second = load_shorts(b) ^ INT16_MIN;
+    store_shorts(to, zip_first16(first, second));
+    store_shorts(to + LANES, zip_last16(first, second));
 }
 
-INLINE shorts last_words(shorts bytes)
+static void pair_rows(enum sample sample, const char *a, const char *b, int count, int32_t *to)
 {
-    const shorts zero = {0};
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? zip_last8(bytes, zero) : zip_last8(zero, bytes);
+    const int each = VECTOR / (int)sample_bytes(sample);
+    const size_t block = RESAMPLE_BLOCK * sample_bytes(sample); /* the next one is fetched while this one is summed */
+    for (int x = 0; x < count; x += each, a += VECTOR, b += VECTOR) {
+        __builtin_prefetch(a + block);
+        __builtin_prefetch(b + block);
+        if (sample == SAMPLE_U8)
+            pair_bytes(a, b, to + x);
+        else if (sample == SAMPLE_U16)
+            pair_words(a, b, to + x);
+        else
+            store(to + x, load(a));
+    }
 }
 
-/* Add to SUMS the pair of rows A and B, whose taps are PAIR. The four vectors of sums have bytes 0 to 3, 4 to 7, 8 to
- * 11 and 12 to 15 of each quad. */
-INLINE void add_rows(const char *a, const char *b, const int32_t *pair, ints *sums)
-{
-    const shorts first = load_shorts(a), second = load_shorts(b), taps = (shorts)repeat(*pair);
-    const shorts left = zip_first8(first, second), right = zip_last8(first, second);
-    const shorts words[4] = {first_words(left), last_words(left), first_words(right), last_words(right)};
-    for (int v = 0; v < 4; v++)
-        sums[v] = multiply_pairs_add(sums[v], words[v], taps);
-}
+/* ---- Columns ---- */
 
 /* The bits of sums of uint8_t below the high ones. */
 enum { COLUMN_CARRY = 8, ROW_CARRY = 16 };
@@ -59,101 +69,98 @@ INLINE ints finish(ints high, ints low, int low_bits, int shift)
     return add(subtract(half, high), -low >> low_bits) >> (shift - low_bits);
 }
 
-/* A vector of columns. */
-static void block_bytes(const struct resample_taps *taps, const struct resample_source *source, int first,
-                        const int32_t *pairs, int x, char *out)
+/* Store the quads of two vectors in turns. */
+INLINE void store_quads(char *to, ints first, ints last)
 {
-    const ints middle = repeat(1 << (RESAMPLE_FRACTION + 7));
-    ints high[4] = {{0}}, sums[4] = {{0}};
-    for (int p = 0; p < taps->count;) {
-        const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
-        for (; p < end; p++)
-            add_rows(row_at(source, first + 2 * p) + x, row_at(source, first + 2 * p + 1) + x, pairs + p, sums);
-        if (p < taps->count)
-            carry(COLUMN_CARRY, 4, high, sums);
-    }
-    for (int v = 0; v < 4; v++)
-        sums[v] = subtract(finish(high[v], sums[v], COLUMN_CARRY, taps->axis->shift - RESAMPLE_FRACTION), middle);
-    store_shorts(out, pack_small(sums[0], sums[1]));
-    store_shorts(out + VECTOR, pack_small(sums[2], sums[3]));
+    char halves[2][VECTOR];
+    store(halves[0], first);
+    store(halves[1], last);
+    for (int q = 0; q < 2 * QUADS; q++)
+        memcpy(to + q * QUAD, halves[q % 2] + q / 2 * QUAD, QUAD);
 }
 
-/* ---- Columns of uint16_t ---- */
-
-/* Two vectors of columns. The sums are those of the first and the second halves of quads, as m - 2^21. */
-static void block_words(const struct resample_taps *taps, const struct resample_source *source, int first,
-                        const int32_t *pairs, int x, char *out)
+/* 8 LANES columns of uint8_t, as m - 2^13. */
+INLINE void columns_bytes(const struct resample_taps *taps, int count, const int32_t *pairs, const int32_t *const *rows,
+                          int x, char *out)
 {
-    const size_t at = (size_t)x * sizeof(uint16_t);
-    ints high[4] = {{0}}, low[4] = {{0}};
-    for (int p = 0; p < taps->count;) {
-        const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
+    const int shift = taps->axis->shift - RESAMPLE_FRACTION;
+    const ints middle = repeat(1 << (RESAMPLE_FRACTION + 7));
+    ints high[8] = {{0}}, sums[8] = {{0}};
+    for (int p = 0; p < count;) {
+        const int end = count - p > taps->chunk ? p + taps->chunk : count;
         for (; p < end; p++) {
-            const char *a = row_at(source, first + 2 * p) + at, *b = row_at(source, first + 2 * p + 1) + at;
+            const shorts pair = (shorts)repeat(pairs[p]);
+            const int32_t *row = rows[p] + x;
+            for (int v = 0; v < 8; v++)
+                sums[v] = multiply_pairs_add(sums[v], load_shorts(row + v * LANES), pair);
+        }
+        if (p < count)
+            carry(COLUMN_CARRY, 8, high, sums);
+    }
+    if (count > taps->chunk)
+        for (int v = 0; v < 8; v++)
+            sums[v] = subtract(finish(high[v], sums[v], COLUMN_CARRY, shift), middle);
+    else
+        for (int v = 0; v < 8; v++)
+            sums[v] = subtract(repeat((1 << (shift - 1)) - (1 << (shift + RESAMPLE_FRACTION + 7))), sums[v]) >> shift;
+    for (int v = 0; v < 8; v += 2) { /* even and odd columns: to pairs in the order of memory */
+        const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+        sums[v] = (sums[is_little ? v : v + 1] & 0xffff) | shift_left(sums[is_little ? v + 1 : v], 16);
+    }
+    store_quads(out, sums[0], sums[2]);
+    store_quads(out + 2 * VECTOR, sums[4], sums[6]);
+}
+
+/* 4 LANES columns of uint16_t, as m - 2^21. */
+INLINE void columns_words(const struct resample_taps *taps, int count, const int32_t *pairs, const int32_t *const *rows,
+                          int x, char *out)
+{
+    ints high[4] = {{0}}, low[4] = {{0}};
+    for (int p = 0; p < count;) {
+        const int end = count - p > taps->chunk ? p + taps->chunk : count;
+        for (; p < end; p++) {
             const shorts upper = (shorts)repeat(pairs[2 * p]), lower = (shorts)repeat(pairs[2 * p + 1]);
             for (int v = 0; v < 4; v++) {
-                const shorts c = load_shorts(a + v / 2 * VECTOR), d = load_shorts(b + v / 2 * VECTOR);
-                const shorts words = (v % 2 == 0 ? zip_first16(c, d) : zip_last16(c, d)) ^ INT16_MIN;
+                const shorts words = load_shorts(rows[p] + x + v * LANES);
                 high[v] = multiply_pairs_add(high[v], words, upper);
                 low[v] = multiply_pairs_add(low[v], words, lower);
             }
         }
-        if (p < taps->count)
+        if (p < count)
             carry(taps->low_bits, 4, high, low);
     }
     for (int v = 0; v < 4; v++)
-        store(out + v * VECTOR, finish(high[v], low[v], taps->low_bits, taps->axis->shift - RESAMPLE_FRACTION));
+        high[v] = finish(high[v], low[v], taps->low_bits, taps->axis->shift - RESAMPLE_FRACTION);
+    store_quads(out, high[0], high[1]);
+    store_quads(out + 2 * VECTOR, high[2], high[3]);
 }
 
-/* ---- Columns of floats ---- */
-
-/* Four vectors of columns. */
-static void block_floats(const struct resample_taps *taps, const struct resample_source *source, int first,
-                         const double *factors, int x, char *out)
+/* 4 LANES columns of floats. */
+INLINE void columns_floats(const struct resample_taps *taps, const double *factors, const int32_t *const *rows, int x,
+                           char *out)
 {
-    const size_t at = (size_t)x * sizeof(float);
     floats sums[4] = {{0}};
-    for (int k = 0; k < taps->count; k++) {
-        const char *row = row_at(source, first + k) + at;
+    for (int k = 0; k < taps->count; k++)
         for (int v = 0; v < 4; v++)
-            sums[v] += (float)factors[k] * (floats)load(row + v * VECTOR);
-    }
+            sums[v] += (float)factors[k] * (floats)load(rows[k] + x + v * LANES);
     for (int v = 0; v < 4; v++)
         store(out + v * VECTOR, (ints)sums[v]);
 }
 
-/* ---- Columns ---- */
-
-static void block_columns(const struct resample_taps *taps, enum sample sample, const struct resample_source *source,
-                          int first, int row, int x, char *out)
+static void sum_columns(const struct resample_taps *taps, enum sample sample, int output, const int32_t *const *rows,
+                        int count, char *out)
 {
-    const size_t at = (size_t)row * (size_t)taps->count;
+    const int kind = output % taps->period;
+    const size_t at = (size_t)kind * (size_t)taps->count;
     if (sample == SAMPLE_U8)
-        block_bytes(taps, source, first, taps->pairs + at, x, out);
+        for (int x = 0; x < count; x += 8 * LANES)
+            columns_bytes(taps, taps->used[kind], taps->pairs + at, rows, x, out + (size_t)x * sizeof(int16_t));
     else if (sample == SAMPLE_U16)
-        block_words(taps, source, first, taps->pairs + 2 * at, x, out);
+        for (int x = 0; x < count; x += 4 * LANES)
+            columns_words(taps, taps->used[kind], taps->pairs + 2 * at, rows, x, out + (size_t)x * sizeof(int32_t));
     else
-        block_floats(taps, source, first, taps->taps + at, x, out);
-}
-
-static void sum_columns(const struct resample_taps *taps, enum sample sample, const struct resample_source *source,
-                        int output, int width, char *spare, char *out)
-{
-    const int first = resample_first(taps->axis, output), row = output % taps->period;
-    const int block = sample == SAMPLE_U8 ? VECTOR : 4 * LANES;
-    const int inputs = sample == SAMPLE_F32 ? taps->count : 2 * taps->count;
-    const size_t size = sample_bytes(sample), sums = sample == SAMPLE_U8 ? sizeof(int16_t) : sizeof(float);
-    int x = 0;
-    for (; x + block <= width; x += block)
-        block_columns(taps, sample, source, first, row, x, out + (size_t)x * sums);
-    if (x == width)
-        return;
-    /* No bytes beyond a row are read: copy the rest of the rows. */
-    const struct resample_source copy = {.base = spare, .stride = (size_t)block * size, .last = inputs - 1};
-    for (int k = 0; k < inputs; k++)
-        memcpy(spare + (size_t)k * copy.stride, row_at(source, first + k) + (size_t)x * size,
-               (size_t)(width - x) * size);
-    block_columns(taps, sample, &copy, 0, row, 0, out + (size_t)x * sums);
+        for (int x = 0; x < count; x += 4 * LANES)
+            columns_floats(taps, taps->taps + at, rows, x, out + (size_t)x * sizeof(float));
 }
 
 /* ---- Cells ---- */
@@ -167,157 +174,191 @@ typedef int32_t loose_cells __attribute__((vector_size(16), aligned(1), may_alia
 #define CHOOSE_CELLS(a, b, ...) __builtin_shuffle(a, b, (cells){__VA_ARGS__})
 #endif
 
-/* Transpose 4 x 4 cells: from four rows to four rows that are STRIDE bytes apart. */
-INLINE void transpose(const char *const from[4], char *to, size_t stride)
+typedef int16_t cell_words __attribute__((vector_size(16)));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define CHOOSE_WORDS(a, ...) (cells) __builtin_shufflevector((cell_words)(a), (cell_words)(a), __VA_ARGS__)
+#else
+#define CHOOSE_WORDS(a, ...) (cells) __builtin_shuffle((cell_words)(a), (cell_words){__VA_ARGS__})
+#endif
+
+/* Neighbouring words of one channel of CHANNELS as units. */
+INLINE cells to_units(cells words, int channels)
+{
+    return channels == 2   ? CHOOSE_WORDS(words, 0, 2, 1, 3, 4, 6, 5, 7)
+           : channels == 3 ? CHOOSE_WORDS(words, 0, 3, 1, 4, 2, 5, 6, 7)
+           : channels == 4 ? CHOOSE_WORDS(words, 0, 4, 1, 5, 2, 6, 3, 7)
+                           : words;
+}
+
+/* Transpose 4 x 4 cells, from four rows to four rows. */
+INLINE void transpose(const char *const from[4], int channels, char *const to[4])
 {
     cells r[4];
     for (int i = 0; i < 4; i++)
-        r[i] = *(const loose_cells *)(const void *)from[i];
+        r[i] = to_units(*(const loose_cells *)(const void *)from[i], channels);
     const cells a = CHOOSE_CELLS(r[0], r[1], 0, 4, 1, 5), b = CHOOSE_CELLS(r[2], r[3], 0, 4, 1, 5);
     const cells c = CHOOSE_CELLS(r[0], r[1], 2, 6, 3, 7), d = CHOOSE_CELLS(r[2], r[3], 2, 6, 3, 7);
     const cells columns[4] = {CHOOSE_CELLS(a, b, 0, 1, 4, 5), CHOOSE_CELLS(a, b, 2, 3, 6, 7),
                               CHOOSE_CELLS(c, d, 0, 1, 4, 5), CHOOSE_CELLS(c, d, 2, 3, 6, 7)};
     for (int i = 0; i < 4; i++)
-        *(loose_cells *)(void *)(to + (size_t)i * stride) = columns[i];
+        *(loose_cells *)(void *)to[i] = columns[i];
 }
 
-/* Where piece INDEX of 16 bytes is in a row of sums. In a row of integers, the first halves of all quads come before
- * the last halves. */
-INLINE size_t piece_at(size_t index, bool is_zipped)
+static void to_cells(const char *rows, size_t stride, int units, int channels, int32_t *to)
 {
-    const size_t pieces = 2 * QUADS, at = index % pieces;
-    return (is_zipped ? index - at + at % 2 * QUADS + at / 2 : index) * QUAD;
-}
-
-static void to_cells(const char *rows, size_t stride, int units, bool is_zipped, int32_t *to)
-{
-    for (int u = 0; u < units; u += 4) {
-        const size_t at = piece_at((size_t)u / 4, is_zipped);
+    const int step = channels == 3 ? 3 : 4; /* units of whole pixels: the fourth is written again */
+    for (int u = 0; u < units; u += step)
         for (int l = 0; l < LANES; l += 4) {
-            const char *const from[4] = {rows + (size_t)l * stride + at, rows + (size_t)(l + 1) * stride + at,
-                                         rows + (size_t)(l + 2) * stride + at, rows + (size_t)(l + 3) * stride + at};
-            transpose(from, (char *)(to + (size_t)u * LANES + l), sizeof(ints));
+            const char *at = rows + (size_t)l * stride + (size_t)u * sizeof *to;
+            const char *const from[4] = {at, at + stride, at + 2 * stride, at + 3 * stride};
+            char *cell = (char *)(to + (size_t)u * LANES + l);
+            char *const cells_to[4] = {cell, cell + VECTOR, cell + 2 * VECTOR, cell + 3 * VECTOR};
+            transpose(from, channels, cells_to);
         }
-    }
 }
 
 static void to_rows(const int32_t *from, size_t bytes, int count, char *const *rows)
 {
+    char spare[4][RESAMPLE_PIECE];
     for (size_t at = 0; at < bytes; at += RESAMPLE_PIECE)
         for (int l = 0; l < count; l += 4) {
             const int32_t *first = from + at / 4 * LANES + l;
             const char *const units[4] = {(const char *)first, (const char *)(first + LANES),
                                           (const char *)(first + 2 * LANES), (const char *)(first + 3 * LANES)};
-            char transposed[4][RESAMPLE_PIECE];
-            transpose(units, transposed[0], RESAMPLE_PIECE);
-            const size_t size = bytes - at < RESAMPLE_PIECE ? bytes - at : RESAMPLE_PIECE;
-            for (int i = 0; i < 4 && l + i < count; i++)
-                if (size == RESAMPLE_PIECE)
-                    memcpy(rows[l + i] + at, transposed[i], RESAMPLE_PIECE);
-                else
-                    memcpy(rows[l + i] + at, transposed[i], size);
+            char *to[4];
+            const size_t size = bytes - at;
+            for (int i = 0; i < 4; i++)
+                to[i] = l + i < count && size >= RESAMPLE_PIECE ? rows[l + i] + at : spare[i];
+            transpose(units, 1, to);
+            for (int i = 0; i < 4 && l + i < count && size < RESAMPLE_PIECE; i++)
+                memcpy(rows[l + i] + at, spare[i], size);
         }
 }
 
 /* ---- Rows ---- */
 
-/* A level of each row of the group. */
-INLINE ints row_bytes(const struct resample_taps *taps, const int32_t *cells_in, const int32_t *pairs)
+/* A level of each row of the group less 128, for each of CHANNELS. */
+INLINE void row_bytes(const struct resample_taps *taps, int count, int channels, const int32_t *cells_in,
+                      const int32_t *pairs, ints *levels)
 {
-    ints high[2] = {{0}}, sums[2] = {{0}};
-    for (int p = 0; p < taps->count;) {
-        const int end = taps->count - p > taps->chunk ? p + taps->chunk : taps->count;
-        for (; p + 1 < end; p += 2)
-            for (int v = 0; v < 2; v++)
-                sums[v] = multiply_pairs_add(sums[v], load_shorts(cells_in + (size_t)(p + v) * LANES),
-                                             (shorts)repeat(pairs[p + v]));
-        for (; p < end; p++)
-            sums[0] = multiply_pairs_add(sums[0], load_shorts(cells_in + (size_t)p * LANES), (shorts)repeat(pairs[p]));
-        sums[0] = add(sums[0], sums[1]);
-        sums[1] = repeat(0);
-        if (p < taps->count)
-            carry(ROW_CARRY, 1, high, sums);
-    }
-    const ints levels = finish(high[0], sums[0], ROW_CARRY, taps->axis->shift + RESAMPLE_FRACTION);
-    return clamp(add(levels, repeat(128)), repeat(0), repeat(255));
-}
-
-/* The first bit of output NUMBER of COUNT in a cell. */
-INLINE int first_bit(int number, int count)
-{
-    return 32 / count * (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? number : count - 1 - number);
-}
-
-static void rows_bytes(const struct resample_taps *taps, const int32_t *cells_in, int start, int first, int last,
-                       int32_t *out)
-{
-    for (int x = first; x < last; x += 4, out += LANES) {
-        ints four = {0};
-        for (int i = 0; i < 4 && x + i < last; i++) {
-            const int at = (resample_first(taps->axis, x + i) - start) / 2;
-            const int32_t *pairs = taps->pairs + (size_t)((x + i) % taps->period) * (size_t)taps->count;
-            four |= shift_left(row_bytes(taps, cells_in + (ptrdiff_t)at * LANES, pairs), first_bit(i, 4));
+    const int shift = taps->axis->shift + RESAMPLE_FRACTION;
+    ints high[4] = {{0}}, sums[4] = {{0}};
+    for (int p = 0; p < count;) {
+        const int end = count - p > taps->chunk ? p + taps->chunk : count;
+        for (; p < end; p++, cells_in += channels * LANES) {
+            const shorts pair = (shorts)repeat(pairs[p]);
+            for (int c = 0; c < channels; c++)
+                sums[c] = multiply_pairs_add(sums[c], load_shorts(cells_in + c * LANES), pair);
         }
-        store(out, four);
+        if (p < count)
+            carry(ROW_CARRY, channels, high, sums);
     }
+    for (int c = 0; c < channels; c++)
+        levels[c] = count > taps->chunk ? finish(high[c], sums[c], ROW_CARRY, shift)
+                                        : subtract(repeat(1 << (shift - 1)), sums[c]) >> shift;
 }
 
-/* A level of uint16_t of each row of the group. */
-INLINE ints row_words(const struct resample_taps *taps, const int32_t *cells_in, const double *factors)
+/* The same of uint16_t. */
+INLINE void row_words(const struct resample_taps *taps, int channels, const int32_t *cells_in, const double *factors,
+                      ints *levels)
 {
-    doubles sums[2] = {{0}};
-    for (int k = 0; k < taps->count; k++) {
-        const ints cell = load(cells_in + (size_t)k * LANES);
-        sums[0] += factors[k] * first_doubles(cell);
-        sums[1] += factors[k] * last_doubles(cell);
-    }
+    doubles sums[8] = {{0}};
+    for (int k = 0; k < taps->count; k++, cells_in += channels * LANES)
+        for (int c = 0; c < channels; c++) {
+            const ints cell = load(cells_in + c * LANES);
+            sums[2 * c] += factors[k] * first_doubles(cell);
+            sums[2 * c + 1] += factors[k] * last_doubles(cell);
+        }
     const double unit = ldexp(1, -taps->axis->shift - RESAMPLE_FRACTION);
     const double half = 32768.5 + (1 << 17); /* so that nothing that is converted is negative */
-    const ints levels = subtract(join_doubles(sums[0] * unit + half, sums[1] * unit + half), repeat(1 << 17));
-    return clamp(levels, repeat(0), repeat(65535));
-}
-
-static void rows_words(const struct resample_taps *taps, const int32_t *cells_in, int start, int first, int last,
-                       int32_t *out)
-{
-    for (int x = first; x < last; x += 2, out += LANES) {
-        ints two = {0};
-        for (int i = 0; i < 2 && x + i < last; i++) {
-            const int32_t *from = cells_in + (ptrdiff_t)(resample_first(taps->axis, x + i) - start) * LANES;
-            const double *factors = taps->taps + (size_t)((x + i) % taps->period) * (size_t)taps->count;
-            two |= shift_left(row_words(taps, from, factors), first_bit(i, 2));
-        }
-        store(out, two);
+    for (int c = 0; c < channels; c++) {
+        levels[c] = join_doubles(sums[2 * c] * unit + half, sums[2 * c + 1] * unit + half);
+        levels[c] = clamp(subtract(levels[c], repeat(1 << 17)), repeat(0), repeat(65535));
     }
 }
 
-static void rows_floats(const struct resample_taps *taps, const int32_t *cells_in, int start, int first, int last,
-                        int32_t *out)
+INLINE void row_floats(const struct resample_taps *taps, int channels, const int32_t *cells_in, const double *factors,
+                       ints *levels)
 {
-    for (int x = first; x < last; x++, out += LANES) {
-        const int32_t *from = cells_in + (ptrdiff_t)(resample_first(taps->axis, x) - start) * LANES;
-        const double *factors = taps->taps + (size_t)(x % taps->period) * (size_t)taps->count;
+    for (int c = 0; c < channels; c++) {
         floats sums = {0};
         for (int k = 0; k < taps->count; k++)
-            sums += (float)factors[k] * (floats)load(from + (size_t)k * LANES);
-        store(out, (ints)sums);
+            sums += (float)factors[k] * (floats)load(cells_in + (k * channels + c) * LANES);
+        levels[c] = (ints)sums;
     }
 }
 
-static void sum_rows(const struct resample_taps *taps, enum sample sample, const int32_t *cells_in, int start,
-                     int first, int last, int32_t *out)
+/* The bytes of the four words of each quad in turns: 0, 4, 8, 12, 1 and so on. */
+INLINE shorts turn_bytes(shorts bytes)
 {
-    if (sample == SAMPLE_U8)
-        rows_bytes(taps, cells_in, start, first, last, out);
-    else if (sample == SAMPLE_U16)
-        rows_words(taps, cells_in, start, first, last, out);
+#if HAS_SHUFFLE
+    static const uint8_t indices[QUAD] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+    return shuffle(bytes, load_quad(indices));
+#else
+    const shorts pairs = zip_first8(bytes, zip_last64(bytes, bytes)); /* 0, 8, 1, 9 to 3, 11, and 4, 12 to 7, 15 */
+    return zip_first8(pairs, zip_last64(pairs, pairs));
+#endif
+}
+
+/* A cell of the levels of outputs: four of uint8_t, which are less 128, two of uint16_t or one float. */
+INLINE ints join_levels(enum sample sample, const ints *levels)
+{
+    const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    if (sample == SAMPLE_U8) {
+        const shorts middle = repeat_short(128), first = add_shorts(pack(levels[0], levels[1]), middle);
+        return (ints)turn_bytes(pack_shorts_unsigned(first, add_shorts(pack(levels[2], levels[3]), middle)));
+    }
+    if (sample == SAMPLE_U16)
+        return levels[!is_little] | shift_left(levels[is_little], 16);
+    return levels[0];
+}
+
+INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, int channels, const int32_t *cells_in,
+                        int start, int first, int last, int32_t *out)
+{
+    const int each = 4 / (int)sample_bytes(sample), inputs = sample == SAMPLE_U8 ? 2 : 1;
+    int kind = first % taps->period, number = 0;
+    ints levels[4], cell[4] = {{0}};
+    for (int x = first; x < last; x++) {
+        const int32_t *from = cells_in + (ptrdiff_t)((taps->firsts[x] - start) / inputs) * channels * LANES;
+        const size_t at = (size_t)kind * (size_t)taps->count;
+        if (sample == SAMPLE_U8)
+            row_bytes(taps, taps->used[kind], channels, from, taps->pairs + at, levels);
+        else if (sample == SAMPLE_U16)
+            row_words(taps, channels, from, taps->taps + at, levels);
+        else
+            row_floats(taps, channels, from, taps->taps + at, levels);
+        for (int c = 0; c < channels; c++) {
+            cell[number++] = levels[c];
+            if (number == each || (x == last - 1 && c == channels - 1)) {
+                store(out, join_levels(sample, cell));
+                out += LANES;
+                number = 0;
+            }
+        }
+        kind = kind + 1 == taps->period ? 0 : kind + 1;
+    }
+}
+
+static void sum_rows(const struct resample_taps *taps, enum sample sample, int channels, const int32_t *cells_in,
+                     int start, int first, int last, int32_t *out)
+{
+    /* Sums stay in registers if the compiler knows their number. */
+    if (channels == 1)
+        sum_rows_of(taps, sample, 1, cells_in, start, first, last, out);
+    else if (channels == 2)
+        sum_rows_of(taps, sample, 2, cells_in, start, first, last, out);
+    else if (channels == 3)
+        sum_rows_of(taps, sample, 3, cells_in, start, first, last, out);
     else
-        rows_floats(taps, cells_in, start, first, last, out);
+        sum_rows_of(taps, sample, 4, cells_in, start, first, last, out);
 }
 
 const struct resample_loops IN_SET(resample) = {
     .lanes = LANES,
     .vector = VECTOR,
+    .pair_rows = pair_rows,
     .columns = sum_columns,
     .to_cells = to_cells,
     .rows = sum_rows,

@@ -44,13 +44,13 @@ static void sum_columns(const struct resampling *work, int channel, int y, doubl
 {
     const struct resample_axis *axis = &work->plan->columns;
     const enum sample sample = work->in->sample;
-    const int width = work->in->width, first = resample_first(axis, y);
+    const int width = work->in->width, first = resample_first(axis, y), step = plane_step(work->in);
     const int32_t *taps = taps_of(axis, y);
     memset(sums, 0, (size_t)width * sizeof *sums);
     for (int k = 0; k < axis->count; k++) {
         const void *row = plane_row(work->in, channel, clamp_index(first + k, axis->from) - work->plan->in_row);
         for (int x = 0; x < width && taps[k] != 0; x++)
-            sums[x] += taps[k] * sample_at(row, sample, x);
+            sums[x] += taps[k] * sample_at(row, sample, x * step);
     }
     for (int x = 0; x < width; x++)
         sums[x] = sample == SAMPLE_F32 ? ldexp(sums[x], -axis->shift)
@@ -82,12 +82,13 @@ static void resample_row(void *context, int64_t index, int thread)
                 sum += taps[k] * (int64_t)from;
         }
         const double level = round_sum(sum, axis->shift + RESAMPLE_FRACTION);
+        const int at = x * plane_step(out);
         if (in->sample == SAMPLE_F32)
-            ((float *)row)[x] = (float)ldexp(float_sum, -axis->shift);
+            ((float *)row)[at] = (float)ldexp(float_sum, -axis->shift);
         else if (in->sample == SAMPLE_U8)
-            ((uint8_t *)row)[x] = (uint8_t)fmax(0, fmin(level, 255));
+            ((uint8_t *)row)[at] = (uint8_t)fmax(0, fmin(level, 255));
         else
-            ((uint16_t *)row)[x] = (uint16_t)fmax(0, fmin(level, 65535));
+            ((uint16_t *)row)[at] = (uint16_t)fmax(0, fmin(level, 65535));
     }
 }
 

@@ -43,7 +43,17 @@ struct plane {
     size_t row_bytes;   /* from one row to the next, at least width samples */
     size_t plane_bytes; /* from one plane to the next, at least height rows; any value if count is 1 */
     void *data;
+
+    /* The samples of a pixel lie together, as in an image: plane_bytes is that of a sample, and neighbours in a row are
+     * COUNT samples apart. Only filters that change the size take such planes, on the CPU. */
+    bool is_together;
 };
+
+/* The samples from one to the next in a row. */
+static inline int plane_step(const struct plane *planes)
+{
+    return planes->is_together ? planes->count : 1;
+}
 
 /* How to treat the alpha channel of 2- and 4-channel images. */
 enum alpha {

@@ -84,15 +84,17 @@ static int source_rows(const struct stream *stream, int rows)
 /* Choose the rows of a band. */
 static int choose_band(const struct stream *stream, int64_t cached)
 {
-    enum {
-        BAND_NEEDS = 2
-    }; /* a band has at least so many times the rows that it shares with others: bounds the work */
+    /* A band has at least so many times the rows that it shares with others, which bounds the work; a wide band has so
+     * many times more, if there are enough for all threads. */
+    enum { BAND_NEEDS = 2, WIDE_NEEDS = 32 };
     const int height = stream->produced_shape.height, middle = height / 2;
     const struct row_span one = needed_rows(stream, (struct row_span){middle, middle + 1});
     const int64_t shared = (int64_t)BAND_NEEDS * (one.last - one.first - 1) * height / stream->shape.height;
     const size_t sink = (size_t)stream->sink->multiple,
                  multiple = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
-    const size_t wanted = (size_t)(cached > shared ? cached : shared);
+    const int64_t wide =
+        stream->is_wide ? smaller(WIDE_NEEDS * shared, height / (stream->threads > 1 ? 2 * stream->threads : 1)) : 0;
+    const size_t wanted = (size_t)(cached > shared ? (cached > wide ? cached : wide) : shared > wide ? shared : wide);
     const int64_t rows = (int64_t)round_up(multiple > 1 ? round_up(wanted, multiple) : wanted, sink);
     assert(rows > 0); /* static analysers do not see it */
     return stream->is_whole ? height : smaller(rows, height);

@@ -58,6 +58,7 @@ struct stream {
     size_t row_bytes; /* of memory that a thread of the transform works on, for each row of the sink */
     int multiple;     /* of rows, that the transform prefers; 0 means 1 */
     bool is_whole;    /* the image cannot be cut */
+    bool is_wide;     /* bands are high, as they need no planes */
 
     struct bands bands; /* set by stream_plan */
 

@@ -342,6 +342,50 @@ static void copy_kept(const struct filtering *filtering, const struct band_worke
     }
 }
 
+/* ROWS as planes, if the samples of its pixels lie together in the samples' own size. */
+static bool view_pixels(const struct image *rows, enum sample sample, struct plane *planes)
+{
+    const size_t size = sample_bytes(sample);
+    *planes = (struct plane){
+        .sample = sample,
+        .width = rows->width,
+        .height = rows->height,
+        .count = rows->channels,
+        .row_bytes = image_row_stride(rows),
+        .plane_bytes = size,
+        .data = rows->samples,
+        .is_together = true,
+    };
+    return image_sample_bytes(rows) == size && image_channel_stride(rows) == size &&
+           image_pixel_stride(rows) == (size_t)rows->channels * size;
+}
+
+/* Is a filter of another size all that is done to the image? Then no plane is needed: all channels are filtered alike,
+ * and nothing converts a sample. FROM becomes the rows INPUT as planes, and TO those of PRODUCED. */
+static bool find_pixels(const struct filtering *filtering, const struct band_worker *worker, struct row_span input,
+                        const struct image *produced, struct plane *from, struct plane *to)
+{
+    const struct pipeline *pipeline = filtering->pipeline;
+    const enum sample sample = pipeline->work.sample;
+    struct image rows = stream_rows(&filtering->stream, input.first, input.last);
+    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].step->resizes || pipeline->linear != NULL ||
+        image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
+        (alpha_multiplies(pipeline->effective_alpha) && image_has_alpha(produced)) ||
+        !view_pixels(&rows, sample, from) || !view_pixels(produced, sample, to))
+        return false;
+    if (rows.height == input.last - input.first)
+        return true;
+    struct image copy = filtering->stream.shape; /* of rows of several strips */
+    copy.samples = worker->planes[0];
+    for (int y = input.first; y < input.last; y += rows.height) {
+        rows = stream_rows(&filtering->stream, y, input.last);
+        const struct image part = image_rows(&copy, y - input.first, rows.height);
+        image_copy(&rows, &part);
+    }
+    copy.height = input.last - input.first;
+    return view_pixels(&copy, sample, from);
+}
+
 /* Filter the rows of PRODUCED, from row FIRST on. */
 static bool filter_rows(void *context, int thread, int first, struct image *produced, struct error *error)
 {
@@ -358,8 +402,18 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     if (worker->planes[1] == NULL && !worker_open(filtering, worker, error))
         return false;
 
+    struct plane planes, result;
+    if (find_pixels(filtering, worker, needed, produced, &planes, &result)) {
+        struct plan plan = pipeline->planned->plans[0];
+        plan.in_row = needed.first;
+        plan.out_row = first;
+        plan.pool = stream->bands.count > 1 ? NULL : stream->pool;
+        const bool done = variant_launch(&plan, NULL, &planes, &result, error);
+        phases_end(&worker->watch, PHASE_CONVOLVE);
+        return done;
+    }
     start_band(filtering, worker, 0, needed, &band);
-    struct plane planes = filter_planes(filtering, 0, band.planes[0]), result;
+    planes = filter_planes(filtering, 0, band.planes[0]);
     if (!find_planes(filtering, stream->source->image, 0, needed, &planes))
         split_span(filtering, needed, &planes);
     if (worker->merged.samples != NULL)
@@ -405,6 +459,8 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         .row_bytes = row_bytes(filtering),
         .multiple = multiple,
         .is_whole = recipe->border == BORDER_WRAP,
+        .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].step->resizes &&
+                   !image_has_alpha(shape),
     };
     stream_plan(&filtering->stream);
     find_sizes(filtering);

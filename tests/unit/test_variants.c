@@ -73,8 +73,8 @@ static void test_sixteen_bits_by_hand(void **state)
         for (size_t i = 0; i < count; i++) {
             static struct filter filter;
             uint16_t out[HEIGHT][WIDTH] = {{0}};
-            const struct plane from = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof in[0], sizeof in, in};
-            const struct plane to = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof out[0], sizeof out, out};
+            const struct plane from = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof in[0], sizeof in, in, false};
+            const struct plane to = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof out[0], sizeof out, out, false};
             struct plan plan;
             filter = parsed(cases[c].text);
             if (table[i].backend != BACKEND_CPU || !variant_accepts(&table[i], &filter, SAMPLE_U16))
