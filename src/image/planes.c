@@ -123,6 +123,25 @@ CLONES static void merge_3(const uint8_t *restrict a, const uint8_t *restrict b,
     }
 }
 
+CLONES static void split_headroom(const uint8_t *restrict in, int width, uint16_t *restrict a, uint16_t *restrict b,
+                                  uint16_t *restrict c, uint16_t *restrict alphas)
+{
+    for (int x = 0; x < width; x++) {
+        const unsigned alpha = in[4 * x + 3];
+        a[x] = premultiply_headroom(in[4 * x], alpha);
+        b[x] = premultiply_headroom(in[4 * x + 1], alpha);
+        c[x] = premultiply_headroom(in[4 * x + 2], alpha);
+        alphas[x] = (uint16_t)(alpha * HEADROOM_UNIT);
+    }
+}
+
+/* Do the bytes of the image's pixels lie one after the other, and do PLANES have COUNT of COUNT channels? */
+static bool is_plain(const struct image *image, const struct plane *planes, int count)
+{
+    return image->channels == count && planes->count == count && pixel_step(image) == (size_t)count &&
+           image_channel_stride(image) == 1;
+}
+
 /* ---- Planes of 16 bits ---- */
 
 /* Copy one channel of a row of the image to ROW, through TABLES unless these are NULL. IN is its first sample. */
@@ -190,6 +209,11 @@ static void split_16(const struct image *image, enum alpha alpha, const struct l
 {
     const bool multiplies = multiplying_alpha(image, alpha) >= 0, headroom = has_headroom(image, alpha, linear);
     const size_t width = (size_t)image->width, step = pixel_step(image);
+    if (headroom && is_plain(image, planes, 4)) {
+        split_headroom(image->samples, image->width, plane_row16(planes, 0), plane_row16(planes, 1),
+                       plane_row16(planes, 2), plane_row16(planes, 3));
+        return;
+    }
     for (int c = 0; c < planes->count; c++) {
         uint16_t *row = plane_row16(planes, c);
         const bool colour = is_colour(image, c);
@@ -228,17 +252,11 @@ static void merge_16(const struct plane *planes, enum alpha alpha, const struct 
 
 /* ---- Planes of 8 bits ---- */
 
-/* Do the bytes of the image's pixels lie one after the other, and do PLANES have three of three channels? */
-static bool is_plain_rgb(const struct image *image, const struct plane *planes)
-{
-    return image->channels == 3 && planes->count == 3 && pixel_step(image) == 3 && image_channel_stride(image) == 1;
-}
-
 static void split_8(const struct image *image, enum alpha alpha, const struct plane *planes)
 {
     const size_t width = (size_t)image->width, step = pixel_step(image);
     const int alpha_channel = multiplying_alpha(image, alpha);
-    if (is_plain_rgb(image, planes)) {
+    if (is_plain(image, planes, 3)) {
         split_3(image->samples, image->width, plane_row(planes, 0, 0), plane_row(planes, 1, 0),
                 plane_row(planes, 2, 0));
         return;
@@ -262,7 +280,7 @@ static void merge_8(const struct plane *planes, enum alpha alpha, struct image *
 {
     const size_t width = (size_t)image->width, step = pixel_step(image);
     const int alpha_channel = dividing_alpha(image, alpha);
-    if (is_plain_rgb(image, planes)) {
+    if (is_plain(image, planes, 3)) {
         merge_3(plane_row(planes, 0, 0), plane_row(planes, 1, 0), plane_row(planes, 2, 0), image->width,
                 image->samples);
         return;
