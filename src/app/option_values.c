@@ -67,16 +67,10 @@ static bool parse_subsampling(const struct option *o, const char *value, int *fi
 
 static bool parse_colour(const struct option *o, const char *value, uint8_t *rgb, struct error *error)
 {
-    const char *digits = strcasecmp(value, "white") == 0 ? "#fff" : strcasecmp(value, "black") == 0 ? "#000" : value;
-    const size_t length = strlen(digits);
-    if (digits[0] != '#' || (length != 4 && length != 7) || strspn(digits + 1, "0123456789abcdefABCDEF") != length - 1)
-        return error_set(error, ERROR_USAGE,
-                         "--%s takes white, black, #RGB or #RRGGBB in quotes, such as '#ff8000', not \"%s\"", o->name,
-                         value);
-    const unsigned long number = strtoul(digits + 1, NULL, 16);
-    for (int i = 0; i < 3; i++)
-        rgb[i] = (uint8_t)(length == 7 ? number >> (16 - 8 * i) & 255 : (number >> (8 - 4 * i) & 15) * 17);
-    return true;
+    return text_read_colour(value, rgb) ||
+           error_set(error, ERROR_USAGE,
+                     "--%s takes white, black, #RGB or #RRGGBB in quotes, such as '#ff8000', not \"%s\"", o->name,
+                     value);
 }
 
 /* GPUs: "all", or their indices, joined by commas. */

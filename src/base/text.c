@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- UTF-8 ---- */
 
@@ -155,6 +156,18 @@ void text_add_word(char *text, size_t size, const char *word, const char *joint)
 {
     const size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s", used == 0 ? "" : joint != NULL ? joint : ", ", word);
+}
+
+bool text_read_colour(const char *text, uint8_t rgb[3])
+{
+    const char *digits = strcasecmp(text, "white") == 0 ? "#fff" : strcasecmp(text, "black") == 0 ? "#000" : text;
+    const size_t length = strlen(digits);
+    if (digits[0] != '#' || (length != 4 && length != 7) || strspn(digits + 1, "0123456789abcdefABCDEF") != length - 1)
+        return false;
+    const unsigned long number = strtoul(digits + 1, NULL, 16);
+    for (int i = 0; i < 3; i++)
+        rgb[i] = (uint8_t)(length == 7 ? number >> (16 - 8 * i) & 255 : (number >> (8 - 4 * i) & 15) * 17);
+    return true;
 }
 
 const char *text_plural(int count)

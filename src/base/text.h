@@ -50,6 +50,9 @@ bool text_begin(const char **text, const char *end, const char *name, enum error
  * nothing if there is no number, or if it is not from MIN to MAX. */
 bool text_read_number(const char **text, int min, int max, int *number);
 
+/* Read the colour TEXT: white, black, #RGB or #RRGGBB. Returns false if it is none. */
+bool text_read_colour(const char *text, uint8_t rgb[3]);
+
 /* The end of a noun after COUNT: "" or "s". */
 const char *text_plural(int count);
 
