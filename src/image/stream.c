@@ -18,14 +18,15 @@
  *   a slot:      fetch s <------ read s <------ make b <------ write b
  *
  *   fetch strip s   waits until the old strip of its raw slot is read, and with neighbours the strip below that, too
- *   read strip s    waits until it is fetched, and with neighbours those above and below, too; and until all bands are
- *                   made that need the old strip of its slot
+ *   read strip s    waits until it is fetched, and with neighbours those above and below, too; and until the old strip
+ *                   of its slot is read, and all bands are made that need it
  *   make band b     waits until all strips are read with its rows and the halo around them; and until the old band of
  *                   its slot is written
  *   write band b    waits until it is made
  *
  * Band w needs the strips that hold its rows and a halo, or whatever rows of another size the transform makes its rows
- * of. Band w + 1 needs some of them, too:
+ * of. Band w + 1 needs some of them, too. Perhaps no band needs the strips at the top and at the bottom. They are read
+ * all the same, because they may be damaged; those at the bottom once all is written:
  *
  *   strips       |  r-2  |  r-1  |   r   |  r+1  |  r+2  |  r+3  |       from the top of the image (left) to the bottom
  *   band w         . halo |      band w      | halo .
@@ -33,12 +34,12 @@
  *
  * So the first strips and bands that are not done hold no slot that they wait for. Proof that some step is under way or
  * can begin, until all is written: suppose not, and let w be the first band that is not written. No step is under way,
- * so w is not made, and its slot is free. Then a strip that w needs is not read; let r be the first. If r's slot is not
- * free, w needs the slot's old strip, too. Then the rows from that strip's last to r's first are at most those that w
- * needs. But between them are read_slots - 1 strips, which have more (stream_plan). So r or the strip
- * below is not fetched; let f be the first. If f's slot is not free, then f - raw_slots, or with neighbours the strip
- * below that, is not read. But these are above r, because f is at most r + 1, and there are at least three raw slots
- * then.
+ * so w is not made, and its slot is free. Then a strip is not read that w needs, or one above these; let r be the
+ * first. All strips above r are read. If r's slot is not free, w needs the slot's old strip. Then the rows from that
+ * strip's last to r's first are at most those that w needs. But between them are read_slots - 1 strips, which have more
+ * (stream_plan). So r or the strip below is not fetched; let f be the first. If f's slot is not free, then f -
+ * raw_slots, or with neighbours the strip below that, is not read. But these are above r, because f is at most r + 1,
+ * and there are at least three raw slots then.
  *
  * An image in memory replaces the slots: its rows are read, or written, from the beginning. If there is no
  * transform, either the rows are read where the sink's image has them, and nothing is made or written; or the sink
@@ -74,10 +75,17 @@ static struct row_span band_rows(const struct stream *stream, int first, int cou
     return needed_rows(stream, (struct row_span){first * rows - above, last});
 }
 
+/* The rows of the source that the whole of the sink's image depends on. */
+static int used_rows(const struct stream *stream)
+{
+    const struct row_span all = needed_rows(stream, (struct row_span){0, stream->produced_shape.height});
+    return all.last - all.first;
+}
+
 /* ROWS of the sink's image in rows of the source's, at least 1. */
 static int source_rows(const struct stream *stream, int rows)
 {
-    const int64_t scaled = (int64_t)rows * stream->shape.height / stream->produced_shape.height;
+    const int64_t scaled = (int64_t)rows * used_rows(stream) / stream->produced_shape.height;
     return scaled < 1 ? 1 : smaller(scaled, stream->shape.height);
 }
 
@@ -89,7 +97,7 @@ static int choose_band(const struct stream *stream, int64_t cached)
     enum { BAND_NEEDS = 2, WIDE_NEEDS = 32 };
     const int height = stream->produced_shape.height, middle = height / 2;
     const struct row_span one = needed_rows(stream, (struct row_span){middle, middle + 1});
-    const int64_t shared = (int64_t)BAND_NEEDS * (one.last - one.first - 1) * height / stream->shape.height;
+    const int64_t shared = (int64_t)BAND_NEEDS * (one.last - one.first - 1) * height / used_rows(stream);
     const size_t sink = (size_t)stream->sink->multiple,
                  multiple = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
     const int64_t wide =
@@ -276,10 +284,12 @@ static bool is_fed(const struct stream *stream, int band)
     return (band_rows(stream, band, 1).last - 1) / stream->bands.strip_rows < stream->steps[STREAM_READ].ended;
 }
 
-/* Are all bands made that need STRIP? Later bands need no earlier strips. */
+/* Is STRIP read, and are all bands made that need it? Later bands need no earlier strips, and some need none. */
 static bool is_used(const struct stream *stream, int strip)
 {
     const int made = stream->steps[STREAM_MAKE].ended;
+    if (strip >= stream->steps[STREAM_READ].ended)
+        return false;
     return made == stream->bands.count || band_rows(stream, made, 1).first / stream->bands.strip_rows > strip;
 }
 
@@ -305,6 +315,14 @@ static bool can_begin(const struct stream *stream, enum stream_step step)
     }
 }
 
+/* Is the goal reached? Before a single band is made, it is enough that its strips are read. */
+static bool is_reached(const struct stream *stream)
+{
+    const struct stream_progress *goal = &stream->steps[stream->goal];
+    return goal->ended == goal->count ||
+           (stream->goal == STREAM_READ && stream->steps[STREAM_MAKE].ended == 0 && is_fed(stream, 0));
+}
+
 /* Choose a step and mark it as begun with strip or band *INDEX. A step that decodes in turn comes first, because it
  * feeds other threads. Where decoding takes any order, what is nearest to its end comes first: its rows are still in a
  * cache, and no more strips are decoded than the transform needs. */
@@ -315,7 +333,7 @@ static int next_step(struct stream *stream, int *index)
         {STREAM_WRITE, STREAM_MAKE, STREAM_READ, STREAM_FETCH},
     };
     const enum stream_step *order = orders[stream->source->any_order];
-    if (stream->has_failed || stream->steps[stream->goal].ended == stream->steps[stream->goal].count)
+    if (stream->has_failed || is_reached(stream))
         return STEP_END;
     for (int i = 0; i < STREAM_STEPS; i++)
         if (order[i] <= stream->goal && can_begin(stream, order[i])) {
@@ -468,9 +486,13 @@ bool stream_run(struct stream *stream, struct error *error)
     note_progress(stream);
     pthread_mutex_init(&stream->mutex, NULL);
     pthread_cond_init(&stream->changed, NULL);
+    const int readers = stream->source->help != NULL ? stream->threads : bands->reading_threads;
     if (bands->count == 1)
-        reach(stream, STREAM_READ, stream->source->help != NULL ? stream->threads : bands->reading_threads);
-    reach(stream, stream->steps[STREAM_WRITE].ended < bands->count ? STREAM_WRITE : STREAM_READ, bands->threads);
+        reach(stream, STREAM_READ, readers);
+    if (stream->steps[STREAM_WRITE].ended < bands->count)
+        reach(stream, STREAM_WRITE, bands->threads);
+    if (stream->steps[STREAM_READ].ended < bands->strips) /* no band needs the others, but they may be damaged */
+        reach(stream, STREAM_READ, readers > bands->threads ? readers : bands->threads);
     if (stream->has_failed && error != NULL)
         *error = stream->error;
     pthread_mutex_destroy(&stream->mutex);
