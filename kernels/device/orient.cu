@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/image/orient.c: apply EXIF's orientation to an interleaved image, and change its bits per
- * sample. A thread copies one pixel. A block covers a square, so that the rows that it reads and those that it writes
- * stay in the caches even if they become columns. */
+ * The GPU's half of src/image/orient.c and src/cpu/move.c: apply EXIF's orientation to an interleaved image, and change
+ * its bits per sample; and move the samples of planes. A thread copies one pixel. A block covers a square, so that the
+ * rows that it reads and those that it writes stay in the caches even if they become columns. */
 #include "kernels/shared/conv.cuh"
 
 namespace
 {
 constexpr int side = 32, threads_y = 8; /* of the square, and rows of threads */
 
-/* Where the pixels of the result come from: the address of the first one, and the bytes to the next one of a row and
- * of a column of the result. */
+/* Where the pixels of the result come from, in each plane: from column `left` to the one before `right`, and from row
+ * `top` to the one before `bottom`. The first of these is at `first`, and the next one of its row, its column and of
+ * the planes so many bytes further. The other pixels become `fill`, which has the bits of a sample of each plane. */
 struct source {
     const unsigned char *first;
     ptrdiff_t column, row;
-    int channels;
+    size_t plane;
+    int channels; /* of a pixel: 1 in planes */
+    int left, top, right, bottom;
+    uint32_t fill[4];
 };
 
 __device__ __forceinline__ void convert(const uint8_t *from, uint8_t *to)
@@ -23,6 +27,11 @@ __device__ __forceinline__ void convert(const uint8_t *from, uint8_t *to)
 }
 
 __device__ __forceinline__ void convert(const uint16_t *from, uint16_t *to)
+{
+    *to = *from;
+}
+
+__device__ __forceinline__ void convert(const uint32_t *from, uint32_t *to)
 {
     *to = *from;
 }
@@ -46,40 +55,74 @@ __global__ void __launch_bounds__(side *threads_y) orient(struct launch launch, 
         const int y = tile.y * side + i;
         if (x >= launch.width || y >= launch.height)
             continue;
-        const From *from = (const From *)(source.first + x * source.column + y * source.row);
-        To *to = (To *)launch.out + ((size_t)y * launch.width + x) * source.channels;
+        To *to = out_row<To>(launch, y) + (size_t)x * (size_t)source.channels;
+        if (x < source.left || x >= source.right || y < source.top || y >= source.bottom) {
+            *to = (To)source.fill[blockIdx.z & 3];
+            continue;
+        }
+        const From *from = (const From *)(source.first + blockIdx.z * source.plane + (x - source.left) * source.column +
+                                          (y - source.top) * source.row);
         for (int c = 0; c < source.channels; c++)
             convert(&from[c], &to[c]);
     }
 }
 
+typedef void kernel(struct launch, struct source);
+
 /* Are the samples of the source, and of the result, of 16 bits? */
-void (*const kernels[2][2])(struct launch, struct source) = {
+kernel *const kernels[2][2] = {
     {orient<uint8_t, uint8_t>, orient<uint8_t, uint16_t>},
     {orient<uint16_t, uint8_t>, orient<uint16_t, uint16_t>},
 };
+
+const struct layout squares = {side, side, dim3(side, threads_y)};
 } // namespace
 
 bool device_orient(struct device *device, const struct image *from, int orientation, const struct image *to,
                    struct error *error)
 {
-    /* As in image_orient. */
-    const bool is_mirrored = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    const bool is_upside_down = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-    const bool is_swapped = orientation >= 5 && orientation <= 8;
-    const ptrdiff_t pixel = (ptrdiff_t)image_pixel_bytes(from), row_bytes = pixel * from->width;
-    const ptrdiff_t column = is_mirrored ? -pixel : pixel, row = is_upside_down ? -row_bytes : row_bytes;
-    struct source source;
-    source.first =
-        from->samples + (is_upside_down ? (from->height - 1) * row_bytes : 0) + (is_mirrored ? row_bytes - pixel : 0);
-    source.column = is_swapped ? row : column;
-    source.row = is_swapped ? column : row;
+    const ptrdiff_t pixel = (ptrdiff_t)image_pixel_bytes(from);
+    const struct pixel_walk walk = orient_walk(orientation, from->width, from->height, pixel, pixel * from->width);
+    struct source source = {};
+    source.first = from->samples + walk.first;
+    source.column = walk.column;
+    source.row = walk.row;
     source.channels = from->channels;
+    source.right = to->width;
+    source.bottom = to->height;
 
     struct launch launch = {};
     launch.out = to->samples;
+    launch.out_row = image_row_bytes(to);
     launch.width = to->width;
     launch.height = to->height;
-    return launch_kernel(kernels[from->bits > 8][to->bits > 8], launch, 1, device, {side, side, dim3(side, threads_y)},
-                         error, source);
+    return launch_kernel(kernels[from->bits > 8][to->bits > 8], launch, 1, device, squares, error, source);
+}
+
+extern "C" bool move_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                            const struct plane *out, struct error *error)
+{
+    const struct placement *place = &plan->place;
+    const ptrdiff_t size = (ptrdiff_t)sample_bytes(in->sample), row_bytes = (ptrdiff_t)in->row_bytes;
+    const struct pixel_walk walk = orient_walk(plan->filter->move.orientation, in->width, in->height, size, row_bytes);
+    struct source source = {};
+    source.left = place->x < 0 ? -place->x : 0;
+    source.top = place->y < 0 ? -place->y : 0;
+    source.right = place->turned_width - place->x;
+    source.bottom = place->turned_height - place->y;
+    source.first = (const unsigned char *)in->data + walk.first + (source.left + place->x) * walk.column +
+                   (source.top + place->y) * walk.row;
+    source.column = walk.column;
+    source.row = walk.row;
+    source.plane = in->plane_bytes;
+    source.channels = 1;
+    plan_fill(plan, out->count, source.fill);
+
+    struct launch launch = planes_launch(in, out);
+    launch.width = out->width;
+    launch.height = out->height;
+    kernel *const move = plan->sample == SAMPLE_U8    ? orient<uint8_t, uint8_t>
+                         : plan->sample == SAMPLE_U16 ? orient<uint16_t, uint16_t>
+                                                      : orient<uint32_t, uint32_t>;
+    return launch_kernel(move, launch, out->count, device, squares, error, source);
 }

@@ -446,8 +446,9 @@ bool run(kernel *kernel, int lead, struct device *device, const struct plane *pl
 bool run16(kernel16 *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
            const struct plane *planes, const struct image *image, struct error *error)
 {
-    const struct conversion16 conversion = {
-        planes->count, alpha_multiplies(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP, linear};
+    const struct conversion16 conversion = {planes->count,
+                                            alpha_multiplies(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP,
+                                            alpha == ALPHA_AS_IS ? NULL : linear};
     return launch_kernel(kernels[image->bits > 8][image->channels - 1], planes_launch(planes, planes), 1, device,
                          {width16, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
                          conversion);

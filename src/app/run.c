@@ -58,7 +58,8 @@ static void print_variant(const struct pipeline *pipeline, size_t number)
     const struct filter *filter = plan->filter;
     const struct variant *variant = plan->variant;
     const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
-    char why[128] = "asked for";
+    char why[128];
+    snprintf(why, sizeof why, "%s", pipeline->recipe->variant != NULL ? "asked for" : "the only one");
     if (pipeline->recipe->variant == NULL && other != NULL)
         snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
                  1e3 * cost_variant_seconds(variant, filter, &pipeline->work), other->name,

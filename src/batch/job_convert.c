@@ -234,29 +234,28 @@ static bool orient_shape(const struct job_settings *settings, struct conversion 
     conversion->image.width = is_turned ? info->height : info->width;
     conversion->image.height = is_turned ? info->width : info->height;
     conversion->orientation = settings->keep_orientation ? 1 : conversion->metadata.orientation;
-    const bool done =
-        settings->keep_orientation || metadata_orient(&conversion->metadata, &conversion->full,
-                                                      &info->chroma_subsampling, &conversion->result->error);
-    conversion->codec.chroma_subsampling = info->chroma_subsampling;
-    if (settings->subsampling > 0)
-        conversion->codec.chroma_subsampling = jpeg_chroma_of(settings->subsampling);
-    return done;
+    return settings->keep_orientation || metadata_orient(&conversion->metadata, &conversion->full,
+                                                         &info->chroma_subsampling, &conversion->result->error);
 }
 
 /* Find the size of the image after the filters, and let the metadata be of that. */
 static bool resize_shape(struct conversion *conversion)
 {
-    const struct filter_chain *chain = conversion->recipe->chain;
+    const struct job_worker *worker = conversion->worker;
     const struct image *full = &conversion->full;
-    struct image *produced = &conversion->produced;
+    struct chroma_subsampling *chroma = &conversion->info.chroma_subsampling;
     struct error *error = &conversion->result->error;
-    *produced = conversion->image;
-    for (size_t i = 0; i < chain->count; i++) {
-        conversion->result->not_enlarged |= filter_resize_stays(&chain->filters[i], produced->width, produced->height);
-        if (!filter_resize(&chain->filters[i], &produced->width, &produced->height, error))
-            return false;
-    }
-    return metadata_resize(&conversion->metadata, full->width, full->height, produced->width, produced->height, error);
+    struct geometry geometry;
+    if (!chain_geometry(worker->recipe->chain, full->width, full->height, &geometry, error) ||
+        !metadata_resize(&conversion->metadata, &geometry, chroma, error))
+        return false;
+    conversion->produced = conversion->image;
+    conversion->produced.width = geometry.width;
+    conversion->produced.height = geometry.height;
+    conversion->result->not_enlarged = geometry.is_not_enlarged;
+    conversion->codec.chroma_subsampling =
+        worker->settings->subsampling > 0 ? jpeg_chroma_of(worker->settings->subsampling) : *chroma;
+    return true;
 }
 
 /* The ends of a file on a GPU, where it has the SCAN of a JPEG or the STREAM of a PNG. */

@@ -32,6 +32,10 @@ bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error
 bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
                          const struct plane *out, struct error *error);
 
+/* Move the samples of IN to OUT. This needs no preparation and does not fail. It is the reference, too. */
+bool cpu_move_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                     struct error *error);
+
 /* Does cpu_launch make wide planes of such narrow ones? SLIDES says that FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
 

@@ -49,10 +49,41 @@ struct filter_chain *chain_of_size(const struct filter_chain *chain, int width, 
     return chain_make(filters, chain->count, error);
 }
 
-bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error)
+/* Let GEOMETRY be of what FILTER makes. */
+static bool add_filter(const struct filter *filter, struct geometry *geometry, struct error *error)
+{
+    const int width = geometry->width, height = geometry->height;
+    geometry->is_not_enlarged |= filter_resize_stays(filter, width, height);
+    if (!filter_resize(filter, &geometry->width, &geometry->height, error))
+        return false;
+    if (filter->kind == STEP_RESIZE) {
+        geometry->horizontal *= (double)geometry->width / width;
+        geometry->vertical *= (double)geometry->height / height;
+    } else if (filter->kind == STEP_MOVE && filter->move.orientation >= 5) {
+        const double horizontal = geometry->horizontal;
+        geometry->horizontal = geometry->vertical;
+        geometry->vertical = horizontal;
+        geometry->is_turned = !geometry->is_turned;
+    }
+    geometry->is_moved |= filter->kind == STEP_MOVE || geometry->width != width || geometry->height != height;
+    return true;
+}
+
+bool chain_geometry(const struct filter_chain *chain, int width, int height, struct geometry *geometry,
+                    struct error *error)
 {
     bool done = true;
+    *geometry = (struct geometry){.width = width, .height = height, .horizontal = 1, .vertical = 1};
     for (size_t i = 0; done && i < chain->count; i++)
-        done = filter_resize(&chain->filters[i], width, height, error);
+        done = add_filter(&chain->filters[i], geometry, error);
+    return done;
+}
+
+bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error)
+{
+    struct geometry geometry;
+    const bool done = chain_geometry(chain, *width, *height, &geometry, error);
+    *width = geometry.width;
+    *height = geometry.height;
     return done;
 }

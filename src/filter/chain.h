@@ -31,6 +31,20 @@ void chain_release(struct filter_chain *chain);
  * first reference. NULL if there is too little memory. */
 struct filter_chain *chain_of_size(const struct filter_chain *chain, int width, int height, struct error *error);
 
+/* What filters have made of a picture's geometry. */
+struct geometry {
+    int width, height;
+    double horizontal, vertical; /* columns and rows for one of the picture, as far as it was resized */
+    bool is_turned;              /* its rows have become columns, and its columns rows */
+    bool is_moved;               /* what was somewhere in the picture may be elsewhere */
+    bool is_not_enlarged;        /* a resize has left it as it is: filter_resize_stays */
+};
+
+/* Set GEOMETRY to that of the result for a picture of WIDTH x HEIGHT. Fails if a filter does not take such a picture.
+ * */
+bool chain_geometry(const struct filter_chain *chain, int width, int height, struct geometry *geometry,
+                    struct error *error);
+
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if a filter does not take such a picture. ERROR
  * may be NULL. */
 bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error);

@@ -165,7 +165,12 @@ char *filter_describe(const struct filter *filter)
     fputc('\n', stream);
     if (filter->kind == STEP_RESIZE)
         describe_resize(stream, filter);
-    for (const struct filter *one = filter->kind == STEP_RESIZE ? NULL : filter; one != NULL; one = one->filter16) {
+    if (filter->kind == STEP_MOVE)
+        fprintf(stream, "  samples    only move, and stay as they are\n%s",
+                filter->move.pads && !filter->move.has_colour
+                    ? "  colour     transparent, or white without an alpha channel\n"
+                    : "");
+    for (const struct filter *one = filter->kind != STEP_CONVOLVE ? NULL : filter; one != NULL; one = one->filter16) {
         if (one != filter)
             fprintf(stream, "\n  For samples of more than 8 bits:\n");
         fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", one->width, one->height,
@@ -230,6 +235,11 @@ void filter_print_values(FILE *file, const struct filter *filter)
 {
     if (filter->kind == STEP_RESIZE) {
         print_resize_members(file, filter);
+        return;
+    }
+    if (filter->kind == STEP_MOVE) {
+        fputs("\"move\":", file);
+        text_print_json(file, filter->name);
         return;
     }
     print_members(file, filter);

@@ -74,7 +74,7 @@ enum combine {
 #define FILTER_LEVELS 256
 
 /* The kinds of steps that filters are. The variants' rows and the pipeline's table say what each kind takes. */
-enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_KINDS };
+enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_KINDS };
 
 /* What STEP_RESIZE asks for. */
 struct resize {
@@ -82,9 +82,28 @@ struct resize {
     int width, height;                 /* of the result, or of the rectangle that it fits in; 0 for any */
     int64_t numerator, denominator;    /* the result's sides over the picture's, below 2^31, or 0 if not given */
     bool exact;                        /* the result has both sides, whatever the picture's ratio */
+    bool covers;                       /* the result covers the rectangle */
     bool enlarges;                     /* a smaller picture is made larger */
     bool thumbnail;                    /* as the first step, a decoder may do a part of it: see filter_shrink */
     int picture_width, picture_height; /* the only size that is taken, for --show; 0 for any */
+};
+
+/* What STEP_MOVE asks for: the picture is turned, then a rectangle of it becomes the result. */
+struct move {
+    int orientation;                /* how it is turned: 1 to 8, as EXIF's tag says (image_orient) */
+    bool pads;                      /* the rectangle is at least as large as the picture, not at most */
+    int width, height;              /* of the rectangle; 0 for those of the picture */
+    int64_t numerator, denominator; /* its sides over the picture's, at most 1; the second is 0 if not given */
+    int x, y;                       /* where it begins in the picture; -1 if not given */
+    int across, down; /* else where it lies: -1 at the left or the top, 0 in the middle, 1 at the other end */
+    bool has_colour;  /* what it has beside the picture: see plan_fill */
+    uint8_t colour[3];
+};
+
+/* The same for a picture of one size. Pixel (0, 0) of the result is pixel (x, y) of the turned picture, which has
+ * turned_width x turned_height. It may lie outside. */
+struct placement {
+    int turned_width, turned_height, x, y;
 };
 
 struct filter {
@@ -158,6 +177,9 @@ struct filter {
      * gains are at most 1.55: so m - 2^13 fits in 15 bits for samples of 8 bits, and m - 2^21 in 23 for 16 bits.
      * Samples of float are not rounded. */
     struct resize resize;
+
+    /* STEP_MOVE has no taps either, and the same numbers in their place. */
+    struct move move;
 };
 
 /* The bits of m below a level. */
@@ -203,8 +225,9 @@ bool filter_is_named(const char *spec);
 /* A function as filter_find. */
 typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
-/* Split ARGUMENT at its commas and FIND each filter. *FILTERS is one allocation of *COUNT filters, with each `filter16`
- * after them; release it with free. If ARGUMENT is the path of an existing file, it is one filter, even with commas. */
+/* Split ARGUMENT at its commas and FIND each filter. Both filters of a `cover:SIZE` count. *FILTERS is one allocation
+ * of *COUNT filters, with each `filter16` after them; release it with free. If ARGUMENT is the path of an existing
+ * file, it is one filter, even with commas. */
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
                      struct error *error);
 
@@ -226,6 +249,9 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
 /* How many times, 0 to 3, a decoder may halve the sides of a picture of WIDTH x HEIGHT, rounded up, before FILTER is
  * applied as the first one. Each side keeps at least twice what FILTER makes of it. */
 int filter_shrink(const struct filter *filter, int width, int height);
+
+/* Where the samples of STEP_MOVE come from, in a picture of WIDTH x HEIGHT that it takes. */
+struct placement filter_place(const struct filter *filter, int width, int height);
 
 /* The multiply-adds of a plane of WIDTH x HEIGHT, without any tricks. */
 double filter_work(const struct filter *filter, int width, int height);

@@ -8,9 +8,16 @@
 #include "filter/number.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The line between two grids. */
 #define GRID_SEPARATOR "---"
+
+/* Is WORD the text from AT to END? */
+static inline bool is_word(const char *word, const char *at, const char *end)
+{
+    return strlen(word) == (size_t)(end - at) && memcmp(word, at, (size_t)(end - at)) == 0;
+}
 
 /* Set filter->name to as much of NAME as fits. */
 static inline void filter_set_name(struct filter *filter, const char *name)
@@ -50,6 +57,9 @@ struct generator {
 
 #define GENERATOR_COUNT 6
 
+/* The rows of filter_forms: the generators, resize, thumbnail, and those that move samples. */
+#define FORM_COUNT (GENERATOR_COUNT + 7)
+
 /* All generators, in the order of filter_forms. */
 extern const struct generator generators[GENERATOR_COUNT];
 
@@ -61,9 +71,46 @@ size_t generator_index(const char *spec, size_t length);
 bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *filter16,
                      struct error *error);
 
+/* ---- Filters without taps ---- */
+
+/* Let FILTER be SPEC, with TITLE and no taps. */
+void filter_begin(enum step_kind kind, const char *spec, const char *title, struct filter *filter);
+
+/* Report that there is no filter SPEC, and why. Returns false. */
+bool fail_spec(const char *spec, const char *sentence, struct error *error);
+
+/* ---- Sizes ---- */
+
+/* The longest side that can be asked for. */
+enum { SIDE_MAX = 100000 };
+
+/* Read WIDTHxHEIGHT, which fills the bytes from AT to END, and where one of both may be missing: 0. */
+bool read_sides(const char *at, const char *end, int *width, int *height);
+
+/* Read a percentage up to MAX as a fraction. It is exact if 31 bits hold it. */
+bool read_percentage(const char *at, const char *end, double max, int64_t *numerator, int64_t *denominator);
+
+/* SIDE * A / B, rounded to nearest, and at least 1. */
+int64_t scale_side(int side, int64_t a, int64_t b);
+
+/* ---- Moves ---- */
+
+/* Are the first LENGTH bytes of SPEC the word of a filter that moves samples, or `cover`? */
+bool is_move_word(const char *spec, size_t length);
+
+/* Make the filter SPEC, such as `crop:50%`. Its name is all of SPEC. */
+bool filter_make_move(const char *spec, struct filter *filter, struct error *error);
+
+/* As filter_resize, for STEP_MOVE. */
+bool move_size(const struct filter *filter, int *width, int *height, struct error *error);
+
+/* A copy of SPECS, which commas join, with the two filters of each `cover:SIZE` in its place. Release it with free.
+ * NULL after an error. */
+char *expand_covers(const char *specs, struct error *error);
+
 /* ---- Resize ---- */
 
-/* The words before the first colon. Their forms are the last of filter_forms. */
+/* The words before the first colon. Their forms follow those of the generators in filter_forms. */
 #define RESIZE_WORD "resize"
 #define THUMBNAIL_WORD "thumbnail"
 

@@ -14,6 +14,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- Filters without taps ---- */
+
+void filter_begin(enum step_kind kind, const char *spec, const char *title, struct filter *filter)
+{
+    memset(filter, 0, sizeof *filter);
+    filter->kind = kind;
+    filter->two_pass = filter->separable = true;
+    filter->width = filter->height = filter->scale = filter->row[0] = filter->column[0] = 1;
+    filter->tap_sum = filter->absolute_sum = filter->pass_scale = filter->offset_denominator = 1;
+    filter_set_name(filter, spec);
+    snprintf(filter->title, sizeof filter->title, "%s", title);
+}
+
+bool fail_spec(const char *spec, const char *sentence, struct error *error)
+{
+    return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s", spec, sentence);
+}
+
+/* ---- Names ---- */
+
 static bool is_file(const char *path)
 {
     struct stat status;
@@ -102,8 +122,11 @@ bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, 
     const size_t generator = generator_index(spec, word);
     if (generator < GENERATOR_COUNT && spec[word] == ':')
         return filter_generate(spec, generator, filter, filter16, error);
-    if (is_resize_word(spec, word) && spec[word] == ':')
-        return filter_make_resize(spec, filter, error);
+    bool (*make)(const char *, struct filter *, struct error *) = is_resize_word(spec, word) ? filter_make_resize
+                                                                  : is_move_word(spec, word) ? filter_make_move
+                                                                                             : NULL;
+    if (make != NULL && spec[word] == ':')
+        return make(spec, filter, error);
     if (strchr(spec, '/'))
         return read_filter_file(spec, spec, filter, error);
 
@@ -116,8 +139,8 @@ bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, 
     if (generator < GENERATOR_COUNT)
         return filter_generate(spec, generator, filter, filter16,
                                error); /* this fails and says which parameters are missing */
-    if (is_resize_word(spec, word))
-        return filter_make_resize(spec, filter, error); /* so does this */
+    if (make != NULL)
+        return make(spec, filter, error); /* so does this */
     if (access(spec, F_OK) == 0)
         return read_filter_file(spec, spec, filter, error); /* this fails: it is a folder */
     *is_known = false;
@@ -138,7 +161,8 @@ bool filter_is_named(const char *spec)
     const size_t length = strcspn(spec, ":,");
     char **names = NULL;
     size_t count = 0;
-    bool named = generator_index(spec, length) < GENERATOR_COUNT || is_resize_word(spec, length);
+    bool named =
+        generator_index(spec, length) < GENERATOR_COUNT || is_resize_word(spec, length) || is_move_word(spec, length);
     if (named || !filter_names(&names, &count, NULL))
         return named;
     for (size_t i = 0; i < count; i++)
@@ -151,14 +175,16 @@ bool filter_find_all(const char *argument, filter_finder *find, struct filter **
                      struct error *error)
 {
     const bool one_file = is_file(argument);
-    *count = 1;
-    for (const char *at = argument; *at != '\0'; at++)
-        *count += *at == ',' && !one_file;
-
     bool done = false;
+    char *copy = one_file ? strdup(argument) : expand_covers(argument, error);
+    *filters = NULL;
+    if (copy == NULL)
+        return one_file ? error_no_memory(error, "a filter") : false;
+    *count = 1;
+    for (const char *at = copy; *at != '\0'; at++)
+        *count += *at == ',' && !one_file;
     *filters = malloc(2 * *count * sizeof **filters); /* large; FIND fills each that is used */
-    char *copy = strdup(argument);
-    if (*filters == NULL || copy == NULL) {
+    if (*filters == NULL) {
         error_no_memory(error, "%zu filters", *count);
         goto end;
     }

@@ -18,9 +18,16 @@ const char *const filter_forms[][2] = {
     {"log:SIGMA", "Laplacian of Gaussian times SIGMA squared: finds spots of about SIGMA pixels"},
     {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA"},
     {"resize:SIZE[:WORD...]",
-     "another size: 50%, 1920x1080, 1920x or x1080; words: exact, enlarge, and a kernel: lanczos3, lanczos2, cubic, "
-     "mitchell, triangle or box"},
+     "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
+     "cubic, mitchell, triangle or box"},
     {"thumbnail:SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster"},
+    {"crop:SIZE[+X+Y][:WORD...]",
+     "a part of the picture: 640x480+100+50, 640x480 or 50%; words: top, bottom, left, right"},
+    {"cover:SIZE[:WORD...]",
+     "resize so that the picture covers 400x300, then crop; words: top, bottom, left, right, and a kernel"},
+    {"pad:SIZE[:COLOUR]", "the picture in the middle of 1920x1080; COLOUR: white, black or #ff8000"},
+    {"turn:ANGLE", "turn clockwise by 90, 180 or 270 degrees"},
+    {"mirror:AXIS", "x swaps left and right, y swaps top and bottom"},
     {NULL, NULL},
 };
 
@@ -506,7 +513,7 @@ const struct generator generators[GENERATOR_COUNT] = {
      .make = make_unsharp},
 };
 
-static_assert(sizeof filter_forms / sizeof filter_forms[0] == GENERATOR_COUNT + 3, "a generator has no form");
+static_assert(sizeof filter_forms / sizeof filter_forms[0] == FORM_COUNT + 1, "a generator has no form");
 
 size_t generator_index(const char *spec, size_t length)
 {

@@ -128,12 +128,6 @@ static struct quoted_word next_word(struct parser *parser)
     return word;
 }
 
-/* Is WORD the text from START to END? */
-static bool is_word(const char *start, const char *end, const char *word)
-{
-    return (size_t)(end - start) == strlen(word) && memcmp(start, word, strlen(word)) == 0;
-}
-
 /* Report that the text from START to END is none of COUNT words, and suggest one of them. */
 static bool fail_word(struct parser *parser, const char *start, const char *end, const char *expected,
                       const char *const *words, size_t count)
@@ -250,7 +244,7 @@ static bool parse_combine(struct parser *parser, enum combine *combine)
     const char *names[COMBINE_COUNT];
     for (int i = COMBINE_NONE + 1; i < COMBINE_COUNT; i++) {
         names[i] = combine_name((enum combine)i);
-        if (is_word(start, end, names[i])) {
+        if (is_word(names[i], start, end)) {
             *combine = (enum combine)i;
             parser->at = end;
             return true;
@@ -266,7 +260,7 @@ static bool parse_keyword(struct parser *parser, enum keyword *result)
     const struct quoted_word word = next_word(parser);
     const char *start = parser->at, *end = token_end(parser);
     int keyword = 0;
-    while (keyword < KEYWORD_COUNT && !is_word(start, end, keywords[keyword]))
+    while (keyword < KEYWORD_COUNT && !is_word(keywords[keyword], start, end))
         keyword++;
     if (keyword == KEYWORD_COUNT)
         return fail_word(parser, start, end, "a row of taps or one of title, scale, offset, abs, anchor and combine",
@@ -329,7 +323,7 @@ static bool parse_setting(struct parser *parser, struct filter *filter)
 
 static bool is_grid_separator(const struct parser *parser)
 {
-    return is_word(parser->at, token_end(parser), GRID_SEPARATOR);
+    return is_word(GRID_SEPARATOR, parser->at, token_end(parser));
 }
 
 /* Read the line between two grids. */

@@ -9,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE_MAX = 100000 }; /* that can be asked for */
-
 bool is_resize_word(const char *spec, size_t length)
 {
-    return (length == strlen(RESIZE_WORD) && memcmp(spec, RESIZE_WORD, length) == 0) ||
-           (length == strlen(THUMBNAIL_WORD) && memcmp(spec, THUMBNAIL_WORD, length) == 0);
+    return is_word(RESIZE_WORD, spec, spec + length) || is_word(THUMBNAIL_WORD, spec, spec + length);
 }
 
 /* ---- Read ---- */
@@ -29,44 +26,41 @@ static bool read_side(const char *at, const char *end, int *side)
     return done;
 }
 
-/* Read WIDTHxHEIGHT, where one of both may be missing. */
-static bool read_sides(const char *at, const char *end, int *width, int *height)
+bool read_sides(const char *at, const char *end, int *width, int *height)
 {
     const char *x = memchr(at, 'x', (size_t)(end - at));
     return x != NULL && end - at > 1 && read_side(at, x, width) && read_side(x + 1, end, height);
 }
 
-/* Read a percentage. The scale is exact if 31 bits hold it. */
-static bool read_percentage(const char *at, const char *end, struct resize *resize)
+bool read_percentage(const char *at, const char *end, double max, int64_t *numerator, int64_t *denominator)
 {
     const struct number hundred = {.numerator = 100, .denominator = 1, .value = 100};
     struct number number;
     if (end == at || end[-1] != '%' || number_read(at, end - 1, &number) != NUMBER_FINE)
         return false;
-    if (!(number.value >= 0.1 && number.value <= 10000))
+    if (!(number.value >= 0.1 && number.value <= max))
         return false;
     number = number_divide(number, hundred);
     if (number.denominator == 0 || number.denominator > INT32_MAX || number.numerator > INT32_MAX)
         number = number_round(number);
-    resize->numerator = number.numerator;
-    resize->denominator = number.denominator;
-    resize->enlarges = true;
+    *numerator = number.numerator;
+    *denominator = number.denominator;
     return true;
 }
 
 /* Read a word after the size. */
 static bool read_word(const char *at, const char *end, struct resize *resize)
 {
-    const size_t length = (size_t)(end - at);
     for (enum resample_kernel kernel = RESAMPLE_LANCZOS3; kernel < RESAMPLE_KERNELS; kernel++)
-        if (strlen(resample_name(kernel)) == length && memcmp(resample_name(kernel), at, length) == 0) {
+        if (is_word(resample_name(kernel), at, end)) {
             const bool is_first = resize->kernel == RESAMPLE_NONE;
             resize->kernel = kernel;
             return is_first;
         }
-    bool *flag = length == 5 && memcmp(at, "exact", 5) == 0     ? &resize->exact
-                 : length == 7 && memcmp(at, "enlarge", 7) == 0 ? &resize->enlarges
-                                                                : NULL;
+    bool *flag = is_word("exact", at, end)     ? &resize->exact
+                 : is_word("cover", at, end)   ? &resize->covers
+                 : is_word("enlarge", at, end) ? &resize->enlarges
+                                               : NULL;
     if (flag != NULL)
         return *flag = true;
     return *end == '\0' && resize->picture_width == 0 &&
@@ -79,8 +73,8 @@ static bool read_resize(const char *spec, struct resize *resize, struct error *e
     const char *at = spec + strcspn(spec, ":"), *end = at + 1 + strcspn(at + (*at == ':'), ":");
     const char *word = *spec == *THUMBNAIL_WORD ? THUMBNAIL_WORD : RESIZE_WORD;
     *resize = (struct resize){.kernel = RESAMPLE_NONE, .thumbnail = *spec == *THUMBNAIL_WORD};
-    if (*at != ':' ||
-        (!read_percentage(at + 1, end, resize) && !read_sides(at + 1, end, &resize->width, &resize->height)))
+    if (*at != ':' || (!read_percentage(at + 1, end, 10000, &resize->numerator, &resize->denominator) &&
+                       !read_sides(at + 1, end, &resize->width, &resize->height)))
         return error_set(error, ERROR_USAGE,
                          "there is no filter \"%s\": %s takes a percentage from 0.1%% to 10000%%, or one or two sides "
                          "from 1 to 100000 pixels, for example %s:50%%, %s:1920x1080, %s:1920x or %s:x1080; words such "
@@ -90,15 +84,20 @@ static bool read_resize(const char *spec, struct resize *resize, struct error *e
         at = end + 1;
         end = at + strcspn(at, ":");
         if (!read_word(at, end, resize))
-            return error_set(error, ERROR_USAGE,
-                             "there is no filter \"%s\": after the size, %s takes the words exact and enlarge, and one "
-                             "of the kernels lanczos3, lanczos2, cubic, mitchell, triangle and box",
-                             spec, word);
+            return error_set(
+                error, ERROR_USAGE,
+                "there is no filter \"%s\": after the size, %s takes the words exact, cover and enlarge, and "
+                "one of the kernels lanczos3, lanczos2, cubic, mitchell, triangle and box",
+                spec, word);
     }
+    if (resize->covers && (resize->exact || resize->width == 0 || resize->height == 0))
+        return error_set(error, ERROR_USAGE,
+                         "there is no filter \"%s\": cover needs both sides and no exact, for example %s:640x640:cover",
+                         spec, word);
     if (resize->exact && (resize->width == 0 || resize->height == 0))
         return error_set(error, ERROR_USAGE,
                          "there is no filter \"%s\": exact needs both sides, for example %s:640x640:exact", spec, word);
-    resize->enlarges |= resize->exact;
+    resize->enlarges |= resize->exact || resize->denominator > 0;
     if (resize->kernel == RESAMPLE_NONE)
         resize->kernel = RESAMPLE_LANCZOS3;
     return true;
@@ -115,32 +114,18 @@ bool filter_make_resize(const char *spec, struct filter *filter, struct error *e
     struct resize resize;
     if (!read_resize(spec, &resize, error))
         return false;
-    memset(filter, 0, sizeof *filter);
-    *filter = (struct filter){
-        .kind = STEP_RESIZE,
-        .width = 1,
-        .height = 1,
-        .scale = 1,
-        .offset_denominator = 1,
-        .tap_sum = 1,
-        .absolute_sum = resize.kernel == RESAMPLE_TRIANGLE || resize.kernel == RESAMPLE_BOX ? 1 : 2,
-        .two_pass = true,
-        .separable = true,
-        .pass_scale = 1,
-        .row = {1},
-        .column = {1},
-        .resize = resize,
-    };
-    filter_set_name(filter, spec);
-    snprintf(filter->title, sizeof filter->title, "another size by %s", resample_name(resize.kernel));
+    char title[64];
+    snprintf(title, sizeof title, "another size by %s", resample_name(resize.kernel));
+    filter_begin(STEP_RESIZE, spec, title, filter);
+    filter->absolute_sum = resize.kernel == RESAMPLE_TRIANGLE || resize.kernel == RESAMPLE_BOX ? 1 : 2;
+    filter->resize = resize;
     const int width = resize.picture_width, height = resize.picture_height;
     return width == 0 || filter_resize(filter, &(int){width}, &(int){height}, error);
 }
 
 /* ---- Sizes ---- */
 
-/* SIDE * A / B, rounded to nearest, and at least 1. */
-static int64_t scale_side(int side, int64_t a, int64_t b)
+int64_t scale_side(int side, int64_t a, int64_t b)
 {
     const int64_t scaled = (2 * side * a + b) / (2 * b);
     return scaled > 1 ? scaled : 1;
@@ -149,8 +134,8 @@ static int64_t scale_side(int side, int64_t a, int64_t b)
 /* The size of the result, even if the filter would have to enlarge. */
 static void find_size(const struct resize *resize, int width, int height, int64_t *new_width, int64_t *new_height)
 {
-    const bool by_height =
-        resize->width == 0 || (resize->height > 0 && (int64_t)resize->height * width < (int64_t)resize->width * height);
+    const bool height_limits = (int64_t)resize->height * width < (int64_t)resize->width * height;
+    const bool by_height = resize->width == 0 || (resize->height > 0 && height_limits != resize->covers);
     if (resize->exact) {
         *new_width = resize->width;
         *new_height = resize->height;
@@ -179,6 +164,8 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
 {
     const struct resize *resize = &filter->resize;
     int64_t new_width, new_height;
+    if (filter->kind == STEP_MOVE)
+        return move_size(filter, width, height, error);
     if (filter->kind != STEP_RESIZE)
         return true;
     if (resize->picture_width > 0 && (*width != resize->picture_width || *height != resize->picture_height))
@@ -337,8 +324,9 @@ void print_resize_members(FILE *file, const struct filter *filter)
         fprintf(file, "[%lld,%lld]", (long long)resize->numerator, (long long)resize->denominator);
     else
         fputs("null", file);
-    fprintf(file, ",\"exact\":%s,\"enlarge\":%s,\"thumbnail\":%s,\"taps8\":", resize->exact ? "true" : "false",
-            resize->enlarges ? "true" : "false", resize->thumbnail ? "true" : "false");
+    fprintf(
+        file, ",\"exact\":%s,\"cover\":%s,\"enlarge\":%s,\"thumbnail\":%s,\"taps8\":", resize->exact ? "true" : "false",
+        resize->covers ? "true" : "false", resize->enlarges ? "true" : "false", resize->thumbnail ? "true" : "false");
     print_depth(file, filter, false);
     fputs(",\"taps16\":", file);
     print_depth(file, filter, true);

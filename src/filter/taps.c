@@ -300,6 +300,8 @@ double filter_work(const struct filter *filter, int width, int height)
 {
     if (filter->kind == STEP_CONVOLVE)
         return (double)width * height * filter_multiply_adds(filter);
+    if (filter->kind == STEP_MOVE)
+        return 0;
     const struct resize_work work = filter_resize_work(filter, width, height);
     return work.columns + work.rows;
 }

@@ -11,12 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* How words of other programs begin, and our name for them, or NULL if what they do is no convolution. */
+/* How words of other programs begin, and our name for them, or NULL if there is no such filter. */
 static const char *const words_meant[][2] = {
-    {"average", "box"},  {"mean", "box"},      {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
-    {"contour", "edge"}, {"median", NULL},     {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},
-    {"dilat", NULL},     {"canny", NULL},      {"morpholog", NULL}, {"threshold", NULL}, {"thumb", "thumbnail"},
-    {"scale", "resize"}, {"shrink", "resize"}, {"rotate", NULL},    {"crop", NULL},      {"convert", "identity"},
+    {"average", "box"},  {"mean", "box"},         {"usm", "unsharp"},  {"smooth", "blur"},  {"outline", "edge"},
+    {"contour", "edge"}, {"median", NULL},        {"bilateral", NULL}, {"erode", NULL},     {"erosion", NULL},
+    {"dilat", NULL},     {"canny", NULL},         {"morpholog", NULL}, {"threshold", NULL}, {"thumb", "thumbnail"},
+    {"scale", "resize"}, {"shrink", "resize"},    {"rotate", "turn"},  {"flip", "mirror"},  {"flop", "mirror"},
+    {"extent", "pad"},   {"convert", "identity"},
 };
 
 /* Words of other programs after resize's size, and ours. Pictures fit into both sides without a word. Where box
@@ -146,26 +147,25 @@ static bool refuse_parameters(const char *spec, const char *name, struct error *
 static bool suggest_nearest(const char *spec, const char *word, const char *parameters, const char *const *names,
                             size_t count, struct filter *filter, struct error *error)
 {
-    enum { COUNT = GENERATOR_COUNT + 2 };
-    const char *candidates[COUNT + 1], *nearest;
-    for (size_t i = 0; i < GENERATOR_COUNT; i++)
-        candidates[i] = generators[i].name;
-    candidates[GENERATOR_COUNT] = RESIZE_WORD;
-    candidates[GENERATOR_COUNT + 1] = THUMBNAIL_WORD;
-    const size_t more = error_nearest(word, names, count, &candidates[COUNT], 1);
-    if (error_nearest(word, candidates, COUNT + more, &nearest, 1) == 0)
+    const char *candidates[FORM_COUNT + 1], *nearest;
+    char words[FORM_COUNT][16], tried[256];
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        snprintf(words[i], sizeof words[i], "%.*s", (int)strcspn(filter_forms[i][0], ":"), filter_forms[i][0]);
+        candidates[i] = words[i];
+    }
+    const size_t more = error_nearest(word, names, count, &candidates[FORM_COUNT], 1);
+    if (error_nearest(word, candidates, FORM_COUNT + more, &nearest, 1) == 0)
         return false;
 
-    char tried[256];
-    if (is_resize_word(nearest, strlen(nearest))) {
-        snprintf(tried, sizeof tried, "%s%s", nearest, parameters);
-        nearest = filter_make_resize(tried, filter, NULL)
-                      ? tried
-                      : filter_forms[GENERATOR_COUNT + (*nearest == *THUMBNAIL_WORD)][0];
-        error_unknown(error, "filter", spec, &nearest, 1, "--list");
-        return true;
-    }
-    const bool is_name = more > 0 && strcmp(nearest, candidates[COUNT]) == 0;
+    for (size_t i = GENERATOR_COUNT; i < FORM_COUNT; i++)
+        if (nearest == candidates[i]) {
+            bool is_known;
+            snprintf(tried, sizeof tried, "%s%s", nearest, parameters);
+            nearest = filter_find_known(tried, &is_known, filter, NULL, NULL) ? tried : filter_forms[i][0];
+            error_unknown(error, "filter", spec, &nearest, 1, "--list");
+            return true;
+        }
+    const bool is_name = more > 0 && strcmp(nearest, candidates[FORM_COUNT]) == 0;
     const size_t generator = generator_index(nearest, strlen(nearest));
     if (generator == GENERATOR_COUNT && *parameters != '\0' && strcmp(nearest, word) == 0) {
         refuse_parameters(spec, nearest, error);
@@ -194,7 +194,7 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
             meant = words_meant[i][1];
     if (meant == NULL)
         return error_set(error, ERROR_USAGE,
-                         "there is no filter named \"%s\": it is no convolution, and gpuconv does only these (gpuconv "
+                         "there is no filter named \"%s\": gpuconv convolves, resizes and moves samples only (gpuconv "
                          "--list shows all)",
                          spec);
 

@@ -62,6 +62,7 @@ enum alpha {
     ALPHA_FILTER,      /* filter alpha as any other channel */
     ALPHA_HEADROOM,    /* ALPHA_PREMULTIPLY in planes of 16 bits that hold sums up to twice white */
     ALPHA_BLACK,       /* filter the colours as they look on black, copy alpha */
+    ALPHA_AS_IS,       /* all channels only move: as ALPHA_FILTER, and never in linear light */
 };
 
 /* Are the colours multiplied by alpha? */
@@ -197,6 +198,37 @@ void image_free(struct image *image);
  * Other values change nothing. 5 to 8 swap width and height. An image without samples changes its shape. Fails if there
  * is not enough memory for a second image. */
 bool image_orient(struct image *image, int orientation, struct error *error);
+
+/* Does ORIENTATION make columns of rows? */
+static inline bool orientation_swaps(int orientation)
+{
+    return orientation >= 5 && orientation <= 8;
+}
+
+/* Bytes from the first pixel of an image to the first one of the upright image, and from one pixel of that to the next
+ * one in its row and in its column. */
+struct pixel_walk {
+    ptrdiff_t first, column, row;
+};
+
+/* The walk over an image of WIDTH x HEIGHT, whose pixels are PIXEL bytes apart, and its rows ROW_BYTES. */
+static inline struct pixel_walk orient_walk(int orientation, int width, int height, ptrdiff_t pixel,
+                                            ptrdiff_t row_bytes)
+{
+    const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const ptrdiff_t column = from_right ? -pixel : pixel, row = from_below ? -row_bytes : row_bytes;
+    struct pixel_walk walk;
+    walk.first = (from_below ? (height - 1) * row_bytes : 0) + (from_right ? (width - 1) * pixel : 0);
+    walk.column = orientation_swaps(orientation) ? row : column;
+    walk.row = orientation_swaps(orientation) ? column : row;
+    return walk;
+}
+
+/* Copy WIDTH x HEIGHT pixels of BYTES each: the first is at IN, which goes on as WALK says, and the rows of OUT are
+ * OUT_ROW bytes apart. */
+void orient_copy(const uint8_t *in, struct pixel_walk walk, uint8_t *out, size_t out_row, int width, int height,
+                 size_t bytes);
 
 /* The first sample of row Y of plane CHANNEL. */
 static inline void *plane_row(const struct plane *planes, int channel, int y)

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy WIDTH x HEIGHT pixels of BYTES each. In the input, the next pixel of a row is IN_STEP bytes further, and the
- * next row is IN_ROW bytes further; both may be negative. The copy goes square by square, so that both sides stay in
- * the cache when rows become columns: a square touches 32 lines of at most 32 x 8 bytes on each side. */
-static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width,
+/* The copy goes square by square, so that both sides stay in the cache when rows become columns: a square touches 32
+ * lines of at most 32 x 8 bytes on each side. */
+static inline void copy_pixels(const uint8_t *in, struct pixel_walk walk, uint8_t *out, size_t out_row, int width,
                                int height, size_t bytes)
 {
     enum { SQUARE = 32 };
@@ -17,52 +16,47 @@ static inline void copy_pixels(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t i
         for (int x0 = 0; x0 < width; x0 += SQUARE)
             for (int y = y0; y < height && y < y0 + SQUARE; y++)
                 for (int x = x0; x < width && x < x0 + SQUARE; x++)
-                    memcpy(out + ((size_t)y * (size_t)width + (size_t)x) * bytes, in + x * in_step + y * in_row, bytes);
+                    memcpy(out + (size_t)y * out_row + (size_t)x * bytes, in + x * walk.column + y * walk.row, bytes);
 }
 
-/* The same, with one loop for each size of a pixel: memcpy then is one or two moves. */
-static void copy_pixels_of(const uint8_t *in, ptrdiff_t in_step, ptrdiff_t in_row, uint8_t *out, int width, int height,
-                           size_t bytes)
+/* There is one loop for each size of a pixel: memcpy then is one or two moves. */
+void orient_copy(const uint8_t *in, struct pixel_walk walk, uint8_t *out, size_t out_row, int width, int height,
+                 size_t bytes)
 {
-    if (bytes == 1)
-        copy_pixels(in, in_step, in_row, out, width, height, 1);
+    if (walk.column == (ptrdiff_t)bytes)
+        for (int y = 0; y < height; y++)
+            memcpy(out + (size_t)y * out_row, in + y * walk.row, (size_t)width * bytes);
+    else if (bytes == 1)
+        copy_pixels(in, walk, out, out_row, width, height, 1);
     else if (bytes == 2)
-        copy_pixels(in, in_step, in_row, out, width, height, 2);
+        copy_pixels(in, walk, out, out_row, width, height, 2);
     else if (bytes == 3)
-        copy_pixels(in, in_step, in_row, out, width, height, 3);
+        copy_pixels(in, walk, out, out_row, width, height, 3);
     else if (bytes == 4)
-        copy_pixels(in, in_step, in_row, out, width, height, 4);
+        copy_pixels(in, walk, out, out_row, width, height, 4);
     else if (bytes == 6)
-        copy_pixels(in, in_step, in_row, out, width, height, 6);
+        copy_pixels(in, walk, out, out_row, width, height, 6);
     else
-        copy_pixels(in, in_step, in_row, out, width, height, bytes);
+        copy_pixels(in, walk, out, out_row, width, height, bytes);
 }
 
 bool image_orient(struct image *image, int orientation, struct error *error)
 {
-    const size_t bytes = image_pixel_bytes(image), width = (size_t)image->width, height = (size_t)image->height;
-    const size_t row_bytes = width * bytes;
-    /* Are rows read from the right, columns from below, and do columns become rows? */
-    const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-    const bool swapped = orientation >= 5;
-
+    const size_t bytes = image_pixel_bytes(image), row_bytes = image_row_bytes(image);
+    const int width = image->width, height = image->height;
     if (orientation < 2 || orientation > 8)
         return true;
-    if (swapped) {
-        image->width = (int)height;
-        image->height = (int)width;
+    if (orientation_swaps(orientation)) {
+        image->width = height;
+        image->height = width;
     }
     if (image->samples == NULL)
         return true;
-    uint8_t *turned = malloc(row_bytes * height);
+    uint8_t *turned = malloc(image_bytes(image));
     if (turned == NULL)
         return error_no_memory(error, "a rotated image of %d x %d pixels", image->width, image->height);
-    const uint8_t *first =
-        image->samples + (from_below ? (height - 1) * row_bytes : 0) + (from_right ? row_bytes - bytes : 0);
-    const ptrdiff_t column = from_right ? -(ptrdiff_t)bytes : (ptrdiff_t)bytes;
-    const ptrdiff_t row = from_below ? -(ptrdiff_t)row_bytes : (ptrdiff_t)row_bytes;
-    copy_pixels_of(first, swapped ? row : column, swapped ? column : row, turned, image->width, image->height, bytes);
+    const struct pixel_walk walk = orient_walk(orientation, width, height, (ptrdiff_t)bytes, (ptrdiff_t)row_bytes);
+    orient_copy(image->samples + walk.first, walk, turned, image_row_bytes(image), image->width, image->height, bytes);
     free(image->samples);
     image->samples = turned;
     return true;

@@ -230,7 +230,8 @@ static bool is_one_launch(const struct application *application, const struct im
     size_t largest = image_samples(first);
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
-        if (filter_of_depth(filter, true)->threshold > 0) /* all colours decide about a pixel */
+        /* All colours decide about a pixel, or what is beside it depends on the number of channels. */
+        if (filter_of_depth(filter, true)->threshold > 0 || filter->move.pads)
             return false;
         filter_resize(filter, &shape.width, &shape.height, NULL);
         largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;
@@ -369,8 +370,10 @@ enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct 
             library_warn(error, "the curve of %s cannot be read; linear light uses that of %s",
                          metadata_curve_name(other), metadata_curve_name(curve));
     const struct filter_chain *chain = filter_chain_of(filter);
-    for (size_t i = 0; done && options != NULL && options->border != GPUCONV_REPLICATE && i < chain->count; i++)
-        if (!step_table[chain->filters[i].kind].has_border)
+    for (size_t i = 0; done && options != NULL && options->border != GPUCONV_REPLICATE && i < chain->count; i++) {
+        const struct step *step = &step_table[chain->filters[i].kind];
+        if (!step->has_border && !step->moves)
             library_warn(error, "%s repeats the edge of the picture, whatever the border is", chain->filters[i].name);
+    }
     return status;
 }

@@ -143,7 +143,7 @@ struct gpuconv_filter_info {
 GPUCONV_API void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv_filter_info *info);
 
 /* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. They change if it has filters that
- * change the size, such as "resize:50%". */
+ * change the size, such as "resize:50%" and "turn:90". */
 GPUCONV_API enum gpuconv_status gpuconv_filter_size(const struct gpuconv_filter *filter, int *width, int *height,
                                                     struct gpuconv_error *error);
 

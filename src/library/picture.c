@@ -213,9 +213,16 @@ static bool write_metadata(const struct gpuconv_image *like, const struct image 
     const bool done = (blob_append(&metadata.exif, like->metadata.exif.bytes, like->metadata.exif.size) &&
                        blob_append(&metadata.xmp, like->metadata.xmp.bytes, like->metadata.xmp.size)) ||
                       error_no_memory(error, "metadata");
-    const bool is_written =
-        done && metadata_resize(&metadata, like->image.width, like->image.height, image->width, image->height, error) &&
-        format->write_metadata(&metadata, bytes, size, dropped, error);
+    const struct geometry geometry = {
+        .width = image->width,
+        .height = image->height,
+        .horizontal = (double)image->width / like->image.width,
+        .vertical = (double)image->height / like->image.height,
+        .is_moved = image->width != like->image.width || image->height != like->image.height,
+    };
+    struct chroma_subsampling chroma = like->chroma_subsampling;
+    const bool is_written = done && metadata_resize(&metadata, &geometry, &chroma, error) &&
+                            format->write_metadata(&metadata, bytes, size, dropped, error);
     blob_free(&metadata.exif);
     blob_free(&metadata.xmp);
     return is_written;

@@ -196,6 +196,16 @@ static struct chroma_subsampling turn_chroma(struct chroma_subsampling chroma)
     return (struct chroma_subsampling){.horizontal = chroma.vertical, .vertical = chroma.horizontal};
 }
 
+/* Let METADATA and CHROMA be of a picture whose rows have become columns. */
+static void swap_axes(struct metadata *metadata, struct chroma_subsampling *chroma)
+{
+    const uint32_t horizontal = metadata->resolution.horizontal;
+    metadata->resolution.horizontal = metadata->resolution.vertical;
+    metadata->resolution.vertical = horizontal;
+    exif_swap_resolutions(&metadata->exif);
+    *chroma = turn_chroma(*chroma);
+}
+
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,
                      struct error *error)
 {
@@ -208,26 +218,23 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
         metadata->orientation = 1;
         exif_set_upright(&metadata->exif);
     }
-    if (orientation >= 5) { /* these swap the sides */
-        const uint32_t horizontal = metadata->resolution.horizontal;
-        metadata->resolution.horizontal = metadata->resolution.vertical;
-        metadata->resolution.vertical = horizontal;
-        exif_swap_resolutions(&metadata->exif);
-        *chroma = turn_chroma(*chroma);
-    }
+    if (orientation_swaps(orientation))
+        swap_axes(metadata, chroma);
     exif_set_sides(&metadata->exif, image->width, image->height);
     return true;
 }
 
-bool metadata_resize(struct metadata *metadata, int old_width, int old_height, int width, int height,
+bool metadata_resize(struct metadata *metadata, const struct geometry *geometry, struct chroma_subsampling *chroma,
                      struct error *error)
 {
-    if (width == old_width && height == old_height)
+    if (!geometry->is_moved)
         return true;
     if (!rebuild_turned(exif_rebuild, &metadata->exif) || !rebuild_turned(xmp_rebuild, &metadata->xmp))
         return error_no_memory(error, "metadata");
-    exif_set_sides(&metadata->exif, width, height);
-    exif_scale_focal_plane(&metadata->exif, (double)width / old_width, (double)height / old_height);
+    if (geometry->is_turned)
+        swap_axes(metadata, chroma);
+    exif_set_sides(&metadata->exif, geometry->width, geometry->height);
+    exif_scale_focal_plane(&metadata->exif, geometry->horizontal, geometry->vertical);
     return true;
 }
 

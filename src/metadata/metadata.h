@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "container/jpeg.h"
+#include "filter/chain.h"
 #include "image/image.h"
 #include "image/linear.h"
 
@@ -104,9 +105,9 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *meta
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,
                      struct error *error);
 
-/* Let METADATA be of a picture that is WIDTH x HEIGHT now, and had another size. What gives a position in the picture
- * is dropped. The resolution stays: it says how large the picture is printed. */
-bool metadata_resize(struct metadata *metadata, int old_width, int old_height, int width, int height,
+/* Let METADATA, and CHROMA, be of a picture that filters have made GEOMETRY of. What gives a position in the picture is
+ * dropped. The resolution stays, but for a turn: it says how large the picture is printed. */
+bool metadata_resize(struct metadata *metadata, const struct geometry *geometry, struct chroma_subsampling *chroma,
                      struct error *error);
 
 /* What names the curve of the samples, in the order in which it counts (PNG, third edition, 4.3). */

@@ -28,7 +28,13 @@ static bool check_named_variant(const struct recipe *recipe, enum sample sample,
 /* Black borders weigh alpha in another way, which needs other planes. */
 static bool check_resize(const struct recipe *recipe, struct error *error)
 {
-    return recipe->chain->count == 1 || recipe->border != BORDER_ZERO || !recipe_resizes(recipe) ||
+    bool has_border = false, has_sums = false;
+    for (size_t i = 0; i < recipe->chain->count; i++) {
+        const struct step *step = &step_table[recipe->chain->filters[i].kind];
+        has_border |= step->has_border;
+        has_sums |= step->resizes && !step->moves;
+    }
+    return recipe->border != BORDER_ZERO || !has_border || !has_sums ||
            error_set(error, ERROR_USAGE,
                      "resize and another filter do not go together with the border zero; choose another border, or "
                      "resize in a run of its own");
@@ -211,7 +217,7 @@ void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, con
     pipeline->input = *input;
     pipeline->phases = phases;
     pipeline->is_decoded = false;
-    choose_backend(pipeline, recipe->alpha);
+    choose_backend(pipeline, recipe_expected_alpha(recipe, false));
 }
 
 /* Can a GPU take an image as large as this, and what the filters make of it? Kernels count its samples in int. */
@@ -318,12 +324,13 @@ bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct 
 {
     const struct recipe *recipe = pipeline->recipe;
     /* Floats count as translucent. */
-    const bool may_be_opaque = recipe->alpha == ALPHA_PREMULTIPLY && image_has_alpha(image) && image->bits < 32 &&
+    const enum alpha opaque = recipe_expected_alpha(recipe, true), translucent = recipe_expected_alpha(recipe, false);
+    const bool may_be_opaque = opaque != translucent && image_has_alpha(image) && image->bits < 32 &&
                                (image->samples == NULL || image_is_opaque(image));
     pipeline->input.shape = *image;
     pipeline->linear = recipe->linear ? pipeline->tables : NULL;
     pipeline->expects_opaque = may_be_opaque && image->samples == NULL;
-    return plan_filters(pipeline, may_be_opaque ? ALPHA_KEEP : recipe->alpha, error);
+    return plan_filters(pipeline, may_be_opaque ? opaque : translucent, error);
 }
 
 bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size)

@@ -22,9 +22,22 @@ bool recipe_resizes(const struct recipe *recipe)
     return resizes;
 }
 
+enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
+{
+    bool computes = false;
+    for (size_t i = 0; i < recipe->chain->count; i++) {
+        const struct filter *filter = &recipe->chain->filters[i];
+        computes |= !step_table[filter->kind].moves;
+        is_opaque &= !filter->move.pads || filter->move.has_colour;
+    }
+    return !computes ? ALPHA_FILTER : is_opaque && recipe->alpha == ALPHA_PREMULTIPLY ? ALPHA_KEEP : recipe->alpha;
+}
+
 enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t number)
 {
     const struct filter *filter = filter_of_depth(&recipe->chain->filters[number], true); /* it takes 16 bits */
+    if (step_table[filter->kind].moves)
+        return ALPHA_AS_IS;
     if (step_table[filter->kind].resizes && alpha != ALPHA_PREMULTIPLY)
         return ALPHA_FILTER;
     if (alpha != ALPHA_PREMULTIPLY)

@@ -36,11 +36,16 @@ bool recipe_resize(const struct recipe *recipe, struct image *shape, struct erro
 /* Does a filter change the size of images? */
 bool recipe_resizes(const struct recipe *recipe);
 
-/* How the alpha channel takes part in filter NUMBER of an image where it takes part as ALPHA. With ALPHA_PREMULTIPLY
- * it depends on the filter. If its taps sum to 1, it is applied to alpha as well, and the colours are divided by the
- * new alpha. If some of these taps are negative, sums need headroom. Any other filter, such as for edges, is applied to
- * the picture on a black background. The border zero does this with every filter: alpha is 0 there, and the edge of the
- * picture would become transparent. A filter that changes the size is applied to alpha, too, and knows no border. */
+/* How alpha takes part in an image that is opaque, or may be translucent: as the recipe says, or ALPHA_KEEP where that
+ * gives the same bytes, or ALPHA_FILTER if all samples only move. */
+enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque);
+
+/* How the alpha channel takes part in filter NUMBER of an image where it takes part as ALPHA. With ALPHA_PREMULTIPLY it
+ * depends on the filter. If its taps sum to 1, it is applied to alpha as well, and the colours are divided by the new
+ * alpha. If some of these taps are negative, sums need headroom. Any other filter, such as for edges, is applied to the
+ * picture on a black background. The border zero does this with every filter: alpha is 0 there, and the edge of the
+ * picture would become transparent. A filter that changes the size is applied to alpha, too, and knows no border. One
+ * that moves samples takes all channels as they are. */
 enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t number);
 
 /* The work of the recipe on an image of SHAPE, by THREADS of the CPU: the sample type and the most planes that a filter

@@ -12,10 +12,12 @@ static void reach_halo(struct stage *stage, int width, int height, bool is_16_bi
     stage->halo = above > below ? above : below;
 }
 
-/* SPAN with the halo, as far as the image has it. */
+/* SPAN with the halo, as far as the image has it; or all of it. */
 static struct row_span add_halo(const struct stage *stage, struct row_span span)
 {
     const int height = stage->shape.height;
+    if (stage->is_whole)
+        return (struct row_span){0, height};
     return (struct row_span){span.first > stage->halo ? span.first - stage->halo : 0,
                              height - span.last > stage->halo ? span.last + stage->halo : height};
 }
@@ -48,9 +50,33 @@ static size_t need_taps(const struct stage *stage, size_t threads, size_t plane_
     return cpu_resample_need(&stage->columns, &stage->rows, threads);
 }
 
+/* ---- Move ---- */
+
+static void reach_rows(struct stage *stage, int width, int height, bool is_16_bit)
+{
+    (void)width, (void)height, (void)is_16_bit;
+    stage->place = filter_place(stage->filter, stage->shape.width, stage->shape.height);
+    stage->is_whole |= stage->filter->move.orientation > 2;
+}
+
+/* Where the result has no row of the image, it needs the nearest one, so that all spans have a row and are in order. */
+static struct row_span find_rows(const struct stage *stage, struct row_span span)
+{
+    const int height = stage->shape.height, first = span.first + stage->place.y, last = span.last + stage->place.y;
+    if (stage->is_whole)
+        return (struct row_span){0, height};
+    return (struct row_span){first < 0        ? 0
+                             : first < height ? first
+                                              : height - 1,
+                             last < 1        ? 1
+                             : last < height ? last
+                                             : height};
+}
+
 /* ---- The table ---- */
 
 const struct step step_table[STEP_KINDS] = {
     [STEP_CONVOLVE] = {.has_border = true, .rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies},
     [STEP_RESIZE] = {.resizes = true, .rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps},
+    [STEP_MOVE] = {.resizes = true, .moves = true, .rows = 1, .reach = reach_rows, .needs = find_rows},
 };

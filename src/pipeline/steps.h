@@ -18,10 +18,13 @@ struct stage {
     struct image shape; /* of what it reads */
     int halo;           /* rows above or below; the same number serves both, as borders that reflect swap them */
     struct resample_axis columns, rows; /* of a step that resizes; without taps */
+    struct placement place;             /* of a step that moves */
+    bool is_whole;                      /* any row of the result may need any row of what it reads */
 };
 
 struct step {
-    bool resizes;    /* the result is another image: it keeps no sample, and has the taps of one size */
+    bool resizes;    /* the result is another image: it keeps none in its place, and has a plan of one size */
+    bool moves;      /* it changes no sample: neither alpha nor light matters */
     bool has_border; /* it reads what stands outside the image */
     int rows;        /* the CPU makes a multiple of so many rows at once */
 
@@ -32,7 +35,7 @@ struct step {
     struct row_span (*needs)(const struct stage *stage, struct row_span span);
 
     /* Bytes that the CPU needs for it on THREADS threads, besides planes of PLANE_BYTES: while it runs, or until the
-     * image is done if it resizes. */
+     * image is done if it resizes. NULL if it needs none. */
     size_t (*need)(const struct stage *stage, size_t threads, size_t plane_bytes);
 };
 

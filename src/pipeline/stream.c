@@ -48,6 +48,7 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
         const struct filter *filter = filter_of_depth(&chain->filters[i], is_16_bit);
         struct stage *stage = &filtering->stages[i];
         *stage = (struct stage){.step = &step_table[filter->kind], .filter = filter, .shape = image};
+        stage->is_whole = stage->step->has_border && filtering->recipe->border == BORDER_WRAP;
         if (!filter_resize(filter, &image.width, &image.height, error))
             return false;
         stage->step->reach(stage, image.width, image.height, is_16_bit);
@@ -444,8 +445,11 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
     if (!make_stages(filtering, shape, error))
         return false;
     int multiple = 1;
-    for (size_t i = 0; i < recipe->chain->count; i++)
+    bool is_whole = false;
+    for (size_t i = 0; i < recipe->chain->count; i++) {
         multiple = filtering->stages[i].step->rows > multiple ? filtering->stages[i].step->rows : multiple;
+        is_whole |= filtering->stages[i].is_whole;
+    }
     filtering->stream = (struct stream){
         .shape = *shape,
         .produced_shape = filtering->stages[recipe->chain->count].shape,
@@ -458,7 +462,7 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         .context = filtering,
         .row_bytes = row_bytes(filtering),
         .multiple = multiple,
-        .is_whole = recipe->border == BORDER_WRAP,
+        .is_whole = is_whole,
         .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].step->resizes &&
                    !image_has_alpha(shape),
     };
@@ -544,7 +548,8 @@ size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *poo
         size_t more = 0;
         for (size_t i = 0; i < recipe->chain->count; i++) {
             const struct step *step = filtering.stages[i].step;
-            const size_t own = step->need(&filtering.stages[i], threads, filtering.plane_bytes);
+            const size_t own =
+                step->need != NULL ? step->need(&filtering.stages[i], threads, filtering.plane_bytes) : 0;
             more = step->resizes ? more + own : own > more ? own : more;
         }
         need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +

@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *border_name(enum border border)
 {
@@ -59,6 +60,22 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
         }
 }
 
+void plan_fill(const struct plan *plan, int count, uint32_t fill[4])
+{
+    const struct move *move = &plan->filter->move;
+    const uint8_t *rgb = move->colour;
+    for (int c = 0; c < 4; c++) {
+        const bool has_alpha = count % 2 == 0, is_alpha = has_alpha && c == count - 1;
+        unsigned level = count > 2 ? rgb[c % 3] : (rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 32768) >> 16;
+        if (is_alpha || !move->has_colour)
+            level = move->has_colour || !has_alpha ? 255 : 0;
+        const float value = (float)level / 255;
+        fill[c] = plan->sample == SAMPLE_U8 ? level : widen_sample(level);
+        if (plan->sample == SAMPLE_F32)
+            memcpy(&fill[c], &value, sizeof value);
+    }
+}
+
 static void release_prepared(struct plan *plan)
 {
     if (plan->release != NULL)
@@ -72,10 +89,17 @@ bool plan_resize(struct plan *plan, int width, int height, struct error *error)
     int new_width = width, new_height = height;
     struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
     const enum resample_kernel kernel = plan->filter->resize.kernel;
-    if (plan->filter->kind != STEP_RESIZE || (columns->taps != NULL && columns->from == height && rows->from == width))
+    if (plan->filter->kind == STEP_CONVOLVE ||
+        (columns->taps != NULL && columns->from == height && rows->from == width))
         return true;
     if (!filter_resize(plan->filter, &new_width, &new_height, error))
         return false;
+    if (plan->filter->kind == STEP_MOVE) {
+        plan->place = filter_place(plan->filter, width, height);
+        *columns = (struct resample_axis){.from = height, .to = new_height};
+        *rows = (struct resample_axis){.from = width, .to = new_width};
+        return true;
+    }
     release_prepared(plan);
     free(columns->taps);
     free(rows->taps);

@@ -60,6 +60,7 @@ struct plan {
      * and last_row count from out_row. */
     struct resample_axis columns, rows; /* the taps of columns come first: rows of outputs are made of rows of inputs */
     int in_row, out_row;
+    struct placement place; /* of STEP_MOVE, whose axes have only sizes */
 
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
      * owns the result, and launches only read it. */
@@ -70,9 +71,15 @@ struct plan {
 /* Derive the numbers of PLAN. It has no variant yet; variant_plan sets one. */
 void plan_make(struct plan *plan, const struct filter *filter, enum border border, enum sample sample);
 
-/* Let a plan whose filter changes the size have the taps for a picture of WIDTH x HEIGHT; other plans stay as they are.
- * What variant_prepare has made of other taps is freed. */
+/* Let a plan whose filter changes the size, or moves samples, be for a picture of WIDTH x HEIGHT; others stay as they
+ * are. What variant_prepare has made of other taps is freed. */
 bool plan_resize(struct plan *plan, int width, int height, struct error *error);
+
+/* Set FILL to the bits of the samples that a plan of STEP_MOVE leaves in each of COUNT planes where there is no
+ * picture. The planes are all channels of an image: see struct image. With an alpha channel, a colour is opaque, and no
+ * colour is transparent black. Without one, no colour is white. Grey is the brightness of the colour as Pillow's mode L
+ * has it. */
+void plan_fill(const struct plan *plan, int count, uint32_t fill[4]);
 
 /* Free the taps, and the result of variant_prepare. The plan becomes all zeros. A plan of zeros is allowed. */
 void plan_free(struct plan *plan);

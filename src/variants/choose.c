@@ -15,7 +15,7 @@ static const struct variant *find_cheapest(const struct filter *filter, enum bac
     filter = filter_of_depth(filter, work->sample != SAMPLE_U8);
     const struct variant *table = variants(&count);
     for (const struct variant *row = table; row < table + count; row++) {
-        if (row->backend != backend || row == except || !variant_is_canonical(row) ||
+        if (row->backend != backend || row == except || row->steps[filter->kind].seconds == NULL ||
             !variant_accepts(row, filter, work->sample))
             continue;
         const double seconds = cost_variant_seconds(row, filter, work);

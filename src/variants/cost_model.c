@@ -203,6 +203,15 @@ double reference_resample_cost(const struct filter *filter, const struct work *w
     return 20 * resample_seconds(filter, work) / threads_of(work);
 }
 
+/* Rows that become columns take as long as the caches are slow, whatever the instruction set. */
+double cpu_move_cost(const struct filter *filter, const struct work *work)
+{
+    int width = work->width, height = work->height;
+    filter_resize(filter, &width, &height, NULL);
+    const double sample = filter->move.orientation > 1 ? 0.6e-9 : 0.05e-9;
+    return sample * width * height * work->planes * (double)sample_bytes(work->sample) / threads_of(work);
+}
+
 double reference_cost(const struct filter *filter, const struct work *work)
 {
     return work_samples(work) * (filter_multiply_adds(filter) + 10) * 1e-9 / threads_of(work);

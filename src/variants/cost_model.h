@@ -24,6 +24,7 @@ static inline double work_samples(const struct work *work)
 /* The expected seconds of each canonical row, as struct variant's `seconds`. */
 double reference_cost(const struct filter *filter, const struct work *work);
 double reference_resample_cost(const struct filter *filter, const struct work *work);
+double cpu_move_cost(const struct filter *filter, const struct work *work);
 double cpu_resample_cost(const struct filter *filter, const struct work *work);
 double cpu_cost(const struct filter *filter, const struct work *work);
 double register_tiled_cost(const struct filter *filter, const struct work *work);

@@ -17,8 +17,8 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
-    blur_launch, copy_launch, resample_launch, gradient_launch, exercise_launch, registers_launch, rows_ahead_launch,
-    row_ring_launch;
+    blur_launch, copy_launch, move_launch, resample_launch, gradient_launch, exercise_launch, registers_launch,
+    rows_ahead_launch, row_ring_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
     sparse_prepare, blur_prepare, copy_prepare, resample_prepare, gradient_prepare, exercise_prepare, registers_prepare,
@@ -67,7 +67,8 @@ static const struct variant table[] = {
         .accepts = ACCEPTS_ALL,
         .two_pass = U8 | U16 | F32,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, reference_cost, NULL, reference_launch},
-                  [STEP_RESIZE] = {U8 | U16 | F32, reference_resample_cost, NULL, reference_resample_launch}},
+                  [STEP_RESIZE] = {U8 | U16 | F32, reference_resample_cost, NULL, reference_resample_launch},
+                  [STEP_MOVE] = {U8 | U16 | F32, NULL, NULL, cpu_move_launch}},
     },
     {
         .name = "cpu",
@@ -76,7 +77,8 @@ static const struct variant table[] = {
         .accepts = ACCEPTS_ALL,
         .two_pass = U8 | U16 | F32,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, cpu_cost, cpu_prepare, cpu_launch},
-                  [STEP_RESIZE] = {U8 | U16 | F32, cpu_resample_cost, cpu_resample_prepare, cpu_resample_launch}},
+                  [STEP_RESIZE] = {U8 | U16 | F32, cpu_resample_cost, cpu_resample_prepare, cpu_resample_launch},
+                  [STEP_MOVE] = {U8 | U16 | F32, cpu_move_cost, NULL, cpu_move_launch}},
     },
     TEXTBOOK("basic", basic, "one thread per pixel, taps in global memory"),
     TEXTBOOK("constant", constant, "taps in constant memory, small sizes unrolled"),
@@ -123,7 +125,11 @@ static const struct variant table[] = {
         .name = "copy",
         .summary = "16 bytes per thread, moved by the filter's one offset",
         .accepts = ACCEPTS_SHIFT,
-        ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, copy_cost, copy),
+        .backend = BACKEND_CUDA,
+        .capability = 75,
+        .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, copy_cost, CUDA_FUNCTION(copy, prepare),
+                                     CUDA_FUNCTION(copy, launch)},
+                  [STEP_MOVE] = {U8 | U16 | F32, copy_cost, NULL, CUDA_FUNCTION(move, launch)}},
     },
     {
         .name = "resample",
@@ -241,7 +247,7 @@ const char *accepts_name(enum accepts accepts)
 {
     static const char *const names[] = {
         [ACCEPTS_ALL] = "any filter",        [ACCEPTS_ONE_GRID] = "one grid",     [ACCEPTS_TWO_GRIDS] = "two grids",
-        [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_TWO_PASSES] = "two passes", [ACCEPTS_SHIFT] = "shifts only",
+        [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_TWO_PASSES] = "two passes", [ACCEPTS_SHIFT] = "moves only",
         [ACCEPTS_FEW_TAPS] = "few taps",     [ACCEPTS_NONE] = "other sizes"};
     return names[accepts];
 }
@@ -258,6 +264,9 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
     if (filter->kind == STEP_RESIZE) {
         takes = "that keep the size of a picture";
         is = "changes it";
+    } else if (filter->kind == STEP_MOVE) {
+        takes = "that compute samples";
+        is = "only moves them";
     } else if (variant->accepts == ACCEPTS_NONE) {
         takes = "that change the size of a picture";
         is = "keeps it";
@@ -330,6 +339,8 @@ double variant_tolerance(const struct plan *plan)
     /* A float sum of n products in any order, with samples up to 1, errs by at most n u sum|t|, u = 2^-24. Two passes
      * and the rounding of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the
      * errors of four roundings of its own. */
+    if (f->kind == STEP_MOVE)
+        return 0;
     if (f->kind == STEP_RESIZE) /* the gain of each pass is at most 1.55 */
         return (plan->columns.count + plan->rows.count + 8) * ldexp(1, -24) * 1.55 * 1.55;
     const double n = (f->two_pass ? f->width + f->height : f->width * f->height) + 8 + 4 * filter_grids(f);

@@ -42,7 +42,8 @@ def both(*words, **more):
     else:
         values = json.loads(answer)
     objects = values if isinstance(values, list) else [values]
-    option = "--show resize:..." if words[-1].startswith(("resize:", "thumbnail:")) else words[0]
+    kinds = {"resize": "--show resize:...", "thumbnail": "--show resize:...", "crop": "--show crop:...", "pad": "--show crop:..."}
+    option = kinds.get(words[-1].split(":")[0], words[0])
     KEYS.setdefault(option, []).extend(set(entry) for entry in objects)
     return text, values
 
@@ -216,6 +217,14 @@ def check_resizes():
         assert found["scale"] == {"50%": [1, 2], "12.5%": [1, 8]}.get(spec.split(":")[1]), found
 
 
+def check_moves():
+    for spec in "crop:9x9+1+2", "pad:99x99", "pad:99x99:#fff":
+        text, (found,) = both("--show", spec)
+        assert found["move"] == spec, found
+        lines = [f"{spec}: {found['title']}", "  samples    only move, and stay as they are"]
+        agree(spec, text, lines + ["  colour     transparent, or white without an alpha channel"] * (spec == "pad:99x99"))
+
+
 def check_devices():
     for program, count, values in ((PROGRAM, None, {}), (STUB, 2, {}), (STUB, 0, {"GPUCONV_STUB_GPUS": "0"}),
                                    (STUB, 0, {"GPUCONV_STUB_FAIL": "driver:1"})):
@@ -372,6 +381,7 @@ def main():
         check_lists(home)
         check_filters(home)
         check_resizes()
+        check_moves()
         check_devices()
         check_compare(home)
         check_keys()

@@ -278,8 +278,8 @@ static void *work(void *number)
         while (launch_number == seen)
             pthread_cond_wait(&begins, &lock);
         pthread_mutex_unlock(&lock);
-        for (unsigned i; (i = atomicAdd(&next_block, 1)) < gridDim.x * gridDim.y;) {
-            blockIdx = dim3(block_order->at(i % gridDim.x), i / gridDim.x, 0);
+        for (unsigned i; (i = atomicAdd(&next_block, 1)) < gridDim.x * gridDim.y * gridDim.z;) {
+            blockIdx = dim3(block_order->at(i % gridDim.x), i / gridDim.x % gridDim.y, i / gridDim.x / gridDim.y);
             run_block(stacks);
         }
         pthread_mutex_lock(&lock);

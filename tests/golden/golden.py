@@ -38,7 +38,8 @@ FILTERS = HERE.parent.parent / "filters"
 OTHERS = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16", "gaussian9-linear", "unsharp-linear",
           "box_64", "gaussian_2.5", "gaussian_2.5-16", "gaussian_12-16", "gaussian_4-linear", "unsharp_1.5_0.8_3",
           "unsharp_3_1.3-16", "resize_40x", "resize_150x_enlarge_mitchell-16", "resize_33x70_exact_triangle-linear",
-          "resize_150x_enlarge_box")
+          "resize_150x_enlarge_box", "crop_80x50+31+17", "crop_77x58_bottom_right-16", "pad_160x121_black-linear",
+          "pad_131x96_white", "turn_90", "turn_180-16", "turn_270-linear", "mirror_x", "mirror_y-16")
 
 
 def filter_of(name):
@@ -67,7 +68,7 @@ def takes(program, variant, name):
     kind = variant["filters"]
     return ((16 in variant["bits"] or not name.endswith(("-16", "-linear")))
             and (kind != "separable only" or shown["separable"] and not two)
-            and (kind != "shifts only" or name == "identity" or name.startswith("shift"))
+            and (kind != "moves only" or name == "identity" or name.startswith("shift"))
             and (kind not in ("one grid", "few taps") or not two)
             and (kind != "two grids" or two) and kind not in ("two passes", "other sizes"))
 
@@ -234,6 +235,29 @@ def convolve_resize(image, shown):
     return [[sample for pixel in zip(*lines) for sample in pixel] for lines in zip(*planes)]
 
 
+def move(image, name):
+    """Samples that only move. A pad lies in the middle."""
+    width, height, channels, rows, bits = image
+    pixels = [[row[x:x + channels] for x in range(0, len(row), channels)] for row in rows]
+    kind, size, *words = filter_of(name).split(":")
+    if kind == "crop":
+        w, h = map(int, size.split("+")[0].split("x"))
+        x, y = map(int, size.split("+")[1:]) if "+" in size else (width - w, height - h)
+        assert words in ([], ["bottom", "right"])
+        pixels = [row[x:x + w] for row in pixels[y:y + h]]
+    elif kind == "pad":
+        w, h = map(int, size.split("x"))
+        ground = {"black": [0, 0, 0], "white": [255, 255, 255]}[words[0]]
+        left, top = (w - width) // 2, (h - height) // 2
+        pixels = [[pixels[y - top][x - left] if 0 <= x - left < width and 0 <= y - top < height else ground
+                   for x in range(w)] for y in range(h)]
+    else:
+        turns = {"90": lambda p: zip(*p[::-1]), "180": lambda p: [row[::-1] for row in p[::-1]],
+                 "270": lambda p: [*zip(*p)][::-1], "x": lambda p: [row[::-1] for row in p], "y": lambda p: p[::-1]}
+        pixels = turns[size](pixels)
+    return [[sample for pixel in row for sample in pixel] for row in pixels]
+
+
 def check_definition(program, name, made):
     """The picture MADE must be the defined one. It must not be one grey, or black and white, which hides mistakes."""
     image, shown = read_plain(source_of(name)), show(program, name)
@@ -241,13 +265,16 @@ def check_definition(program, name, made):
         shown = shown.get("deep") or shown
 
     def definition(image):
+        if "move" in shown:
+            return move(image, name)
         if "kernel" in shown:
             return convolve_resize(image, shown)
         if shown["taps"] is None:
             return convolve_passes(image, shown)
         return convolve(image, FILTERS / f"{filter_of(name)}.txt")
-    defined = convolve_linear(image, definition) if name.endswith("-linear") else definition(image)
-    if "kernel" not in shown and shown["taps"] is None and not name.endswith("-linear"):
+    defined = (convolve_linear(image, definition) if name.endswith("-linear") and "move" not in shown
+               else definition(image))
+    if "kernel" not in shown and "move" not in shown and shown["taps"] is None and not name.endswith("-linear"):
         check_truth(name, image, shown, defined)
     if read_plain(made)[3:] != (defined, image[4]):
         sys.exit(f"{name}: the program and this script do not agree; nothing was changed")

@@ -427,7 +427,8 @@ bool stub_launch(const struct plan *plan, struct device *device, const struct pl
     const struct device_taps *taps = device->taps;
     if (taps != NULL && (taps->width != plan->rows.from || taps->height != plan->columns.from))
         return error_set(error, ERROR_WORK, "the taps on the device are for %d x %d pixels", taps->width, taps->height);
-    if (taps == NULL && plan->filter != atomic_load(&filters[device->index]))
+    const bool reads_taps = step_of(plan)->prepare != NULL;
+    if (reads_taps && taps == NULL && plan->filter != atomic_load(&filters[device->index]))
         return error_set(error, ERROR_WORK, "constant memory of GPU %d has the taps of another filter", device->index);
     const bool is_reader = user != device;
     if (is_reader && user != NULL)

@@ -300,14 +300,25 @@ static void test_every_parametric_form_is_found(void **state)
     for (; filter_forms[count][0]; count++) {
         char spec[64];
         snprintf(spec, sizeof spec, "%.*s%s", (int)strcspn(filter_forms[count][0], ":"), filter_forms[count][0],
-                 strstr(filter_forms[count][0], "ANGLE")    ? ":3:30"
+                 strstr(filter_forms[count][0], "LENGTH")   ? ":3:30"
                  : strstr(filter_forms[count][0], "AMOUNT") ? ":2:0.5"
-                 : strstr(filter_forms[count][0], "SIZE")   ? ":2x"
+                 : strstr(filter_forms[count][0], "resize") ? ":2x"
+                 : strstr(filter_forms[count][0], "turn")   ? ":270"
+                 : strstr(filter_forms[count][0], "mirror") ? ":y"
+                 : strstr(filter_forms[count][0], "SIZE")   ? ":2x3"
                                                             : ":2");
+        if (strcmp(spec, "cover:2x3") == 0) { /* it is two filters */
+            struct filter *both;
+            size_t filters;
+            assert_true(filter_find_all(spec, filter_find, &both, &filters, NULL));
+            assert_int_equal(filters, 2);
+            free(both);
+            continue;
+        }
         find(spec, &filter);
         assert_true(strlen(filter_forms[count][1]) > 0);
     }
-    assert_int_equal(count, 8);
+    assert_int_equal(count, 13);
 
 #define UNSHARP_USAGE                                                                                                  \
     "unsharp:SIGMA:AMOUNT[:THRESHOLD] takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and "    \

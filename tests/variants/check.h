@@ -169,6 +169,7 @@ void check_extremes(struct checker *checker);
 void check_passes(struct checker *checker);
 void check_properties(struct checker *checker);
 void check_resizes(struct checker *checker);
+void check_moves(struct checker *checker);
 void check_images(struct checker *checker);
 
 #endif

@@ -177,6 +177,7 @@ int main(int argc, char **argv)
     check_passes(&checker);
     check_properties(&checker);
     check_resizes(&checker);
+    check_moves(&checker);
 #ifdef GPUCONV_CUDA
     check_images(&checker);
 #endif

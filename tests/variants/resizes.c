@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters that change the size: every kernel, from a little to many times smaller and larger, each axis for itself. */
+ * Filters that move samples, in all planes and types; and those that change the size: every kernel, from a little to
+ * many times smaller and larger, each axis for itself. */
 #include "check.h"
 
 #include "base/random.h"
@@ -34,14 +35,14 @@ static void fill(const struct plane *plane, enum content content, uint64_t *stat
 }
 
 static void check_resize(struct checker *checker, const struct filter *filter, const int *size, enum sample sample,
-                         uint64_t number, uint64_t *state)
+                         int planes, uint64_t number, uint64_t *state)
 {
     struct test_case c = {.filter = filter,
                           .border = (enum border)(number % BORDER_COUNT),
                           .sample = sample,
                           .width = size[0],
                           .height = size[1],
-                          .planes = 1 + (int)(number % 3),
+                          .planes = planes,
                           .out_width = size[2],
                           .out_height = size[3],
                           .number = number};
@@ -69,7 +70,43 @@ void check_resizes(struct checker *checker)
                     continue;
                 if (!filter_find(spec, filter, NULL, &error))
                     fail("%s", error.message);
-                check_resize(checker, filter, resizes[r], sample, number, &state);
+                check_resize(checker, filter, resizes[r], sample, 1 + (int)(number % 3), number, &state);
+            }
+    free(filter);
+}
+
+/* Sizes after them are what the formats say. */
+static const struct {
+    const char *spec;
+    int size[4];
+} moves[] = {
+    {"crop:50%", {301, 77, 151, 39}},
+    {"crop:640x1+3+99", {700, 100, 640, 1}},
+    {"crop:33x64+16+0", {64, 64, 33, 64}},
+    {"crop:9x9:bottom:right", {9, 9, 9, 9}},
+    {"pad:400x301", {257, 33, 400, 301}},
+    {"pad:129x128:#f80", {128, 128, 129, 128}},
+    {"turn:90", {301, 77, 77, 301}},
+    {"turn:180", {1000, 65, 1000, 65}},
+    {"turn:270", {1, 3000, 3000, 1}},
+    {"turn:270", {640, 480, 480, 640}},
+    {"mirror:x", {515, 64, 515, 64}},
+    {"mirror:y", {64, 515, 64, 515}},
+    {"mirror:x", {1, 1, 1, 1}},
+    {"pad:100000x2:black", {99000, 1, 100000, 2}},
+};
+
+void check_moves(struct checker *checker)
+{
+    uint64_t state = checker->options.seed, number = 0;
+    struct filter *filter = allocate(sizeof *filter);
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+        for (int planes = 1; planes <= 4; planes++)
+            for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
+                struct error error = {0};
+                if (!filter_find(moves[i].spec, filter, NULL, &error))
+                    fail("%s", error.message);
+                check_resize(checker, filter, moves[i].size, sample, planes, number++, &state);
             }
     free(filter);
 }

@@ -22,6 +22,55 @@ static inline cudaStream_t device_stream(const struct device *device)
     return (cudaStream_t)device;
 }
 
+/* The argument of a kernel for planes, without what filters with taps need. */
+struct launch {
+    const unsigned char *in;
+    unsigned char *out;
+    size_t in_row, in_plane, out_row, out_plane;
+    int width, height, tiles_x;
+};
+
+static inline struct launch planes_launch(const struct plane *in, const struct plane *out)
+{
+    return {(const unsigned char *)in->data,
+            (unsigned char *)out->data,
+            in->row_bytes,
+            in->plane_bytes,
+            out->row_bytes,
+            out->plane_bytes,
+            in->width,
+            in->height,
+            0};
+}
+
+struct layout {
+    int tile_width, tile_height;
+    dim3 block;
+};
+
+template <typename... Arguments>
+static inline bool launch_kernel(void (*kernel)(struct launch, Arguments...), struct launch launch, int planes,
+                                 struct device *device, const struct layout &layout, struct error *,
+                                 Arguments... arguments)
+{
+    launch.tiles_x = (launch.width + layout.tile_width - 1) / layout.tile_width;
+    const int tiles_y = (launch.height + layout.tile_height - 1) / layout.tile_height;
+    emulated_launch("kernel", dim3((unsigned)(launch.tiles_x * tiles_y), 1, (unsigned)planes), layout.block,
+                    device_stream(device), [&] { kernel(launch, arguments...); });
+    return true;
+}
+
+static inline int2 block_tile(const struct launch &launch)
+{
+    return make_int2((int)blockIdx.x % launch.tiles_x, (int)blockIdx.x / launch.tiles_x);
+}
+
+template <typename T>
+static inline T *out_row(const struct launch &launch, int y)
+{
+    return (T *)(launch.out + blockIdx.z * launch.out_plane + (size_t)y * launch.out_row);
+}
+
 /* (gpu.cc) */
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error);
 const void *device_table(const struct device *device);

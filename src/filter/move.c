@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters that move samples and change none: crop, pad, turn and mirror; and cover, which is a resize and a crop. */
+#include "base/text.h"
+#include "filter/filter_internal.h"
+#include "image/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Read ---- */
+
+/* Read a word for the place of the rectangle. */
+static bool read_place(const char *at, const char *end, struct move *move)
+{
+    static const char *const across[] = {"left", "right"}, *const down[] = {"top", "bottom"};
+    for (int i = 0; i < 2; i++) {
+        int *side = is_word(across[i], at, end) ? &move->across : is_word(down[i], at, end) ? &move->down : NULL;
+        if (side != NULL && *side == 0) {
+            *side = 2 * i - 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* In these functions, AT is after the first colon, and END at the next one or at the end of the text, to which they
+ * read. */
+static bool read_crop(const char *at, const char *end, struct move *move)
+{
+    const char *plus = memchr(at, '+', (size_t)(end - at)), *sides_end = plus != NULL ? plus : end;
+    if (!read_percentage(at, end, 100, &move->numerator, &move->denominator) &&
+        (!read_sides(at, sides_end, &move->width, &move->height) || move->width == 0 || move->height == 0))
+        return false;
+    if (plus != NULL)
+        return *plus++ == '+' && text_read_number(&plus, 0, SIDE_MAX, &move->x) && *plus++ == '+' &&
+               text_read_number(&plus, 0, SIDE_MAX, &move->y) && *plus == '\0';
+    while (*end == ':') {
+        at = end + 1;
+        end = at + strcspn(at, ":");
+        if (!read_place(at, end, move))
+            return false;
+    }
+    return true;
+}
+
+static bool read_pad(const char *at, const char *end, struct move *move)
+{
+    move->pads = true;
+    move->has_colour = *end == ':';
+    return read_sides(at, end, &move->width, &move->height) && move->width > 0 && move->height > 0 &&
+           (!move->has_colour || text_read_colour(end + 1, move->colour));
+}
+
+static bool read_turn(const char *at, const char *end, struct move *move)
+{
+    (void)end;
+    move->orientation = strcmp(at, "90") == 0 ? 6 : strcmp(at, "180") == 0 ? 3 : strcmp(at, "270") == 0 ? 8 : 0;
+    return move->orientation > 0;
+}
+
+static bool read_mirror(const char *at, const char *end, struct move *move)
+{
+    (void)end;
+    move->orientation = strcmp(at, "x") == 0 ? 2 : strcmp(at, "y") == 0 ? 4 : 0;
+    return move->orientation > 0;
+}
+
+static const struct {
+    const char *word, *title, *usage;
+    bool (*read)(const char *at, const char *end, struct move *move);
+} moves[] = {
+    {"crop", "a part of the picture",
+     "crop takes two sides from 1 to 100000 pixels or a percentage up to 100%, and perhaps the offset of the part or "
+     "the words top, bottom, left and right, for example crop:640x480+100+50, crop:640x480:top or crop:50%",
+     read_crop},
+    {"pad", "the picture in the middle of a larger one",
+     "pad takes two sides from 1 to 100000 pixels and perhaps a colour, white, black, #RGB or #RRGGBB, for example "
+     "pad:1920x1080 or pad:1920x1080:#ff8000",
+     read_pad},
+    {"turn", "turned clockwise", "turn takes 90, 180 or 270 degrees clockwise, for example turn:90", read_turn},
+    {"mirror", "mirrored", "mirror takes x to swap left and right, or y to swap top and bottom, for example mirror:x",
+     read_mirror},
+    {"cover", NULL,
+     "cover takes two sides from 1 to 100000 pixels, and perhaps one of resize's kernels and the words top, bottom, "
+     "left and right, for example cover:400x300 or cover:400x300:top",
+     NULL},
+};
+
+enum { MOVES = sizeof moves / sizeof *moves, COVER = MOVES - 1 };
+
+/* The index of the word, or MOVES. */
+static size_t move_index(const char *spec, size_t length)
+{
+    size_t i = 0;
+    while (i < MOVES && !is_word(moves[i].word, spec, spec + length))
+        i++;
+    return i;
+}
+
+bool is_move_word(const char *spec, size_t length)
+{
+    return move_index(spec, length) < MOVES;
+}
+
+bool filter_make_move(const char *spec, struct filter *filter, struct error *error)
+{
+    const size_t length = strcspn(spec, ":"), index = move_index(spec, length);
+    const char *at = spec + length + (spec[length] == ':');
+    struct move move = {.orientation = 1, .x = -1, .y = -1};
+    if (index == COVER || strlen(spec) >= sizeof filter->name || spec[length] != ':' ||
+        !moves[index].read(at, at + strcspn(at, ":"), &move))
+        return fail_spec(spec, moves[index].usage, error);
+    filter_begin(STEP_MOVE, spec, moves[index].title, filter);
+    filter->move = move;
+    return true;
+}
+
+/* ---- Cover ---- */
+
+/* Print the filters of SPEC, a `cover`. */
+static bool print_cover(FILE *stream, const char *spec, struct error *error)
+{
+    char resize[256], crop[256];
+    struct move unused = {0};
+    const char *at = spec + strcspn(spec, ":"), *end = *at == ':' ? at + 1 + strcspn(at + 1, ":") : at;
+    int resize_length = snprintf(resize, sizeof resize, RESIZE_WORD "%.*s:cover:enlarge", (int)(end - at), at);
+    int crop_length = snprintf(crop, sizeof crop, "crop%.*s", (int)(end - at), at);
+    while (*end == ':') {
+        at = end;
+        end = at + 1 + strcspn(at + 1, ":");
+        if (read_place(at + 1, end, &unused))
+            crop_length += snprintf(crop + crop_length, sizeof crop / 2, "%.*s", (int)(end - at), at);
+        else
+            resize_length += snprintf(resize + resize_length, sizeof resize / 2, "%.*s", (int)(end - at), at);
+    }
+    fprintf(stream, "%s,%s", resize, crop);
+    return resize_is_valid(resize) || fail_spec(spec, moves[COVER].usage, error);
+}
+
+char *expand_covers(const char *specs, struct error *error)
+{
+    struct text_buffer text;
+    FILE *stream = text_open(&text);
+    bool done = stream != NULL || error_no_memory(error, "filters");
+    for (size_t length; done && *specs != '\0'; specs += length + (specs[length] == ',')) {
+        char spec[128];
+        length = strcspn(specs, ",");
+        snprintf(spec, sizeof spec, "%.*s", (int)length, specs);
+        if (length < sizeof spec && move_index(spec, strcspn(spec, ":")) == COVER)
+            done = print_cover(stream, spec, error);
+        else
+            fprintf(stream, "%.*s", (int)length, specs);
+        fputs(specs[length] == ',' ? "," : "", stream);
+    }
+    if (stream != NULL && !text_close(stream, &text))
+        done = error_no_memory(error, "filters");
+    if (done)
+        return text.bytes;
+    free(text.bytes);
+    return NULL;
+}
+
+/* ---- Sizes ---- */
+
+struct placement filter_place(const struct filter *filter, int width, int height)
+{
+    const struct move *move = &filter->move;
+    const bool swaps = orientation_swaps(move->orientation);
+    struct placement place = {.turned_width = swaps ? height : width, .turned_height = swaps ? width : height};
+    move_size(filter, &width, &height, NULL);
+    place.x = move->x >= 0 ? move->x : (place.turned_width - width) * (move->across + 1) / 2;
+    place.y = move->y >= 0 ? move->y : (place.turned_height - height) * (move->down + 1) / 2;
+    return place;
+}
+
+bool move_size(const struct filter *filter, int *width, int *height, struct error *error)
+{
+    const struct move *move = &filter->move;
+    const int from_width = *width, from_height = *height;
+    if (orientation_swaps(move->orientation)) {
+        *width = from_height;
+        *height = from_width;
+    } else if (move->denominator > 0) {
+        *width = (int)scale_side(from_width, move->numerator, move->denominator);
+        *height = (int)scale_side(from_height, move->numerator, move->denominator);
+    } else if (move->width > 0) {
+        *width = move->width;
+        *height = move->height;
+    }
+    if (move->pads && (*width < from_width || *height < from_height))
+        return error_set(error, ERROR_WORK,
+                         "%s is smaller than the picture, which has %d x %d pixels; give at least these, or resize or "
+                         "crop it before",
+                         filter->name, from_width, from_height);
+    const int right = *width + (move->x > 0 ? move->x : 0), bottom = *height + (move->y > 0 ? move->y : 0);
+    return move->width == 0 || move->pads || (right <= from_width && bottom <= from_height) ||
+           error_set(error, ERROR_WORK, "%s reaches beyond the picture, which has %d x %d pixels; give a part of these",
+                     filter->name, from_width, from_height);
+}
