@@ -29,7 +29,7 @@ def check(from_numpy, to_numpy, dtypes=("uint8", "uint16", "float32")):
         for layout, shape in (("hwc", (40, 50, 3)), ("chw", (3, 40, 50)), ("hwc", (40, 50)), ("chw", (2, 3, 40, 50))):
             image = (1000 * RANDOM.random(shape)).astype(dtype) / numpy.asarray(1000, dtype) \
                 if dtype == "float32" else RANDOM.integers(0, numpy.iinfo(dtype).max, shape, dtype)
-            for name in ("gaussian:2", "sobel", "resize:60%,sharpen"):
+            for name in ("gaussian:2", "sobel", "resize:60%,sharpen", "turn:90", "pad:61x50:#f80,crop:90%,mirror:y"):
                 expected = gpuconv.filter(image, name, layout=layout, border="wrap")
                 own = from_numpy(image)
                 result = gpuconv.filter(own, name, layout=layout, border="wrap")

@@ -45,7 +45,8 @@ def test_bytes_of_the_command_line():
         shape = (chance.randrange(1, 60), chance.randrange(1, 60)) + ((channels,) if channels > 1 else ())
         gpuconv.write("in.png", noise(*shape, dtype=dtype))
         name = chance.choice(("gaussian:2", "sobel", "sharpen,box3", "motion:9:30", "unsharp:1.5:2:4", "shift-left",
-                              "resize:40%", "resize:33x70:exact:cubic"))
+                              "resize:40%", "resize:33x70:exact:cubic", "crop:60%:top,sharpen,turn:90", "cover:9x20",
+                              "mirror:y,pad:99x99,mirror:x"))
         border = chance.choice(("replicate", "reflect", "reflect101", "wrap", "zero"))
         alpha, linear = chance.choice(("premultiply", "keep", "filter")), chance.random() < 0.3
         run(PROGRAM, name, "in.png", "out.png", "--border", border, "--alpha", alpha, *(["--linear"] if linear else []))
@@ -158,6 +159,46 @@ def test_other_sizes():
         out = numpy.zeros_like(result)
         assert gpuconv.filter(rows, half, out=out) is out and numpy.array_equal(out, result)
         expect(ValueError, "15 x 11 pixels", gpuconv.filter, rows, half, out=rows)
+
+
+def test_moves():
+    """Every sample is where NumPy has it, also those of floats that are not numbers."""
+    for dtype in ("uint8", "uint16", "float32"):
+        white = {"uint8": 255, "uint16": 65535, "float32": 1}[dtype]
+        for channels in (1, 2, 3, 4):
+            image = noise(30, 41, channels, dtype=dtype)
+            if dtype == "float32":
+                image[3, 4, 0], image[5, 6, -1], image[7, 8] = -numpy.inf, 7, numpy.nan
+            for alpha in ("premultiply", "keep", "filter"):
+                def check(name, expected, image=image, alpha=alpha):
+                    for layout in ("hwc", "chw"):
+                        array = image if layout == "hwc" else image.transpose(2, 0, 1)
+                        result = gpuconv.filter(array, name, alpha=alpha, layout=layout)
+                        result = result if layout == "hwc" else result.transpose(1, 2, 0)
+                        assert result.dtype == image.dtype and result.shape == expected.shape, (name, result.shape)
+                        assert result.tobytes() == expected.tobytes(), (name, dtype, channels, alpha, layout)
+                check("crop:10x9+20+21", image[21:30, 20:30])
+                check("turn:90", numpy.rot90(image, -1))
+                check("turn:270,mirror:x", numpy.rot90(image)[:, ::-1])
+                check("turn:180,mirror:y,mirror:x", image)
+                padded = numpy.zeros((31, 43, channels), dtype)
+                padded[:] = 0 if channels % 2 == 0 else white
+                padded[0:30, 1:42] = image
+                check("pad:43x31", padded)
+                colour = [255, 136, 0] if channels > 2 else [156]  # Pillow's grey of it
+                ground = [white] * (channels % 2 == 0)
+                levels = numpy.array(colour, "float32") / 255 if dtype == "float32" else numpy.array(colour) * (white // 255)
+                padded[0:1], padded[30:], padded[:, 0], padded[:, 42:] = ([[*levels, *ground]],) * 4
+                padded[0:30, 1:42] = image
+                check("pad:43x31:#f80", padded)
+    stack = noise(3, 20, 30, 4)
+    turned = gpuconv.filter(stack, "turn:90,pad:33x33")
+    assert all(numpy.array_equal(turned[i], gpuconv.filter(stack[i], "turn:90,pad:33x33")) for i in range(3))
+    assert gpuconv.Filter("cover:30x40,turn:90").size(500, 3) == (40, 30)
+    expect(gpuconv.ImageError, "reaches beyond the picture", gpuconv.filter, stack[0], "crop:31x1")
+    square = noise(300, 300)
+    expected = numpy.rot90(square, -1).copy()
+    assert gpuconv.filter(square, "turn:90", out=square) is square and numpy.array_equal(square, expected)
 
 
 def test_four_channels_without_alpha():
