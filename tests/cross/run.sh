@@ -80,6 +80,8 @@ unsharp:1.5:0.8:3
 sobel
 --abs laplacian
 gaussian:1,edge,emboss
+crop:60%:bottom,turn:90,pad:999x999:#f80
+--depth 16 --format png mirror:y,cover:90x70
 --depth 16 --format png gaussian9
 --depth 16 --format png sobel
 --depth 16 --format pnm gaussian:4

@@ -21,7 +21,8 @@ OPTIONS = ((["blur"], ""), (["gaussian:5,blur"], ""), (["gaussian:30"], ""), (["
            (["--compression", "6", "identity"], ".png"), (["--depth", "16", "blur"], ".png"),
            (["--border", "wrap", "blur"], ""), (["--quality", "100", "identity"], ".jpg"),
            (["--progressive", "identity"], ".jpg"), (["blur"], ".ppm"), (["resize:40%"], ""),
-           (["resize:150%:cubic,blur"], ""), (["--linear", "resize:333x2000:exact,resize:10%"], ""))
+           (["resize:150%:cubic,blur"], ""), (["--linear", "resize:333x2000:exact,resize:10%"], ""),
+           (["turn:90"], ""), (["crop:30%:top"], ""), (["cover:300x200,mirror:y,pad:999x999:#f80"], ""))
 
 
 def noise(width, height, channels, bits):

@@ -170,7 +170,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_error(&error);
         CHECK(!strchr(error.message, '\n')); /* below, the name is quoted as it is; main escapes it */
     }
-    if (is_parametric(text)) {
+    if (strncmp(text, "cover:", 6) == 0 && strchr(text, ',') == NULL) { /* two filters; other names may be paths */
+        struct filter *both;
+        size_t count;
+        error = (struct error){.code = ERROR_NONE};
+        if (filter_find_all(text, filter_find, &both, &count, &error)) {
+            CHECK(count == 2 && both[0].kind == STEP_RESIZE && both[1].kind == STEP_MOVE);
+            free(both);
+        } else {
+            check_error(&error);
+        }
+    } else if (is_parametric(text)) {
         error = (struct error){.code = ERROR_NONE};
         if (filter_find(text, &filter, &filter16, &error)) {
             CHECK(filter_find(text, &again, &filter16_again, &error));

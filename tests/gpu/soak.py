@@ -51,10 +51,12 @@ PARAMETRIC = ("gaussian:0.7", "gaussian:2", "gaussian:8", "box:2", "box:70", "mo
 RESIZES = ("resize:50%", "resize:33%:mitchell", "resize:100x100", "resize:70x", "resize:x61:triangle", "resize:130%",
            "resize:64x64:exact", "resize:90x200:exact:box", "resize:37x41:exact:lanczos2", "resize:200x200:enlarge:cubic",
            "thumbnail:60x", "thumbnail:30%:box", "thumbnail:20x20:exact:triangle")
+MOVES = ("crop:70%", "crop:33%:bottom:right", "cover:64x64", "cover:201x37:left", "turn:90", "turn:180", "turn:270",
+         "mirror:x", "mirror:y", "resize:90x80,pad:91x99", "resize:200x200,pad:333x200:#ff8000")
 OUTPUTS = ("--format png", "--format jpg", "--format pam", "--format png --compression 0", "--format png --compression 2",
            "--format jpg --quality 60 --subsampling 420", "--format jpg --subsampling 444", "--format jpg --progressive",
            "--alpha keep", "--alpha filter", "--strip", "--no-orient")
-KINDS = ("filter", "chain", "resize", "depth", "linear", "border", "output")
+KINDS = ("filter", "chain", "resize", "move", "depth", "linear", "border", "output")
 WAYS = {"files": 8, "jobs": 2, "tar": 2, "library": 2}  # how often
 BY_LIBRARY = {"depth", "linear", "border", "alpha", "format"}  # the options that library_batch.py knows
 KEYS = ("status", "error", "class", "retry", "width", "height", "channels", "bits", "input_width", "input_height",
@@ -67,7 +69,8 @@ Recipe = collections.namedtuple("Recipe", "kind filter options")
 Part = collections.namedtuple("Part", "way jobs workers folder")  # jobs: (recipe, name) each; one process
 TOOLS = "memcheck=150,initcheck=150,racecheck=6,synccheck=30"  # compute-sanitizer's, and files
 SANITIZED = (Recipe("sanitize", "sharpen,gaussian:2", ("--format", "png")),
-             Recipe("sanitize", "thumbnail:64x64:exact", ("--format", "jpg")))
+             Recipe("sanitize", "thumbnail:64x64:exact", ("--format", "jpg")),
+             Recipe("sanitize", "crop:70%,turn:90,mirror:x,cover:64x40,pad:99x99", ("--format", "png")))
 
 
 # ---- Files ----
@@ -122,6 +125,8 @@ def by_chance(seed, names):
             one = ",".join(chance.sample(filters, chance.choice((2, 2, 3))))
         elif kind == "resize":
             one = chance.choice(RESIZES) + chance.choice(("", "", ",unsharp:0.7:0.6:2"))
+        elif kind == "move":
+            one = ",".join(chance.sample((chance.choice(MOVES), chance.choice((*filters, *MOVES))), 2))
         elif kind == "depth":
             options = chance.choice(("--depth 16", "--depth 16 --linear", "--depth 8"))
         elif kind == "linear":
