@@ -247,10 +247,12 @@ static bool stream(const struct recipe *recipe, const struct resources *resource
 {
     struct pipeline pipeline;
     struct phases phases;
+    struct image made = *image;
     rows->in = image;
-    rows->out = make_image(image->width, image->height, image->channels, image->bits);
-    rows->above = make_image(image->width, image->height, image->channels, image->bits);
-    rows->encoded = calloc((size_t)image->height, sizeof *rows->encoded);
+    assert_true(recipe_resize(recipe, &made, NULL));
+    rows->out = make_image(made.width, made.height, image->channels, image->bits);
+    rows->above = make_image(made.width, made.height, image->channels, image->bits);
+    rows->encoded = calloc((size_t)made.height, sizeof *rows->encoded);
     assert_non_null(rows->encoded);
     open_pipeline(&pipeline, recipe, resources, image, &phases);
     const struct row_source in_order = {
@@ -271,6 +273,7 @@ static bool stream(const struct recipe *recipe, const struct resources *resource
     const bool done = pipeline_run(&pipeline, &in, &out, error) == RUN_DONE;
     for (int y = 0; done && rows->any_order && y < image->height; y++)
         assert_int_equal(atomic_load(&rows->calls[y]), 3);
+    assert_true(!done || rows->any_order || rows->read == image->height);
     pipeline_close(&pipeline);
     free(rows->calls);
     image_free(&rows->above);
@@ -429,6 +432,36 @@ static void test_rows_in_any_order(void **state)
     image_free(&unused);
 }
 
+/* All rows are read, also those that no band needs. */
+static void test_rows_that_no_band_needs(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"crop:300x40+5+600", "crop:1400x700+0+530", "crop:7x1+1+0", "pad:1500x4000"};
+    static struct filter filter;
+    const struct image image = make_image(WIDTH, 10 * BAND, 3, 8);
+    for (size_t i = 0; i < 4 * sizeof specs / sizeof *specs; i++) {
+        struct thread_pool pool;
+        assert_true(filter_find(specs[i / 4], &filter, NULL, NULL));
+        thread_pool_open(&pool, i % 4 < 2 ? 1 : 4);
+        const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CPU};
+        const struct resources resources = {.pool = &pool};
+        struct call_rows rows = {.multiple = 8, .any_order = i % 2, .source_multiple = 16};
+        assert_true(stream(&recipe, &resources, &image, &rows, NULL));
+        const struct placement place = filter_place(&filter, WIDTH, image.height);
+        for (int y = 0; y < rows.out.height; y++) {
+            const int from = y + place.y, skip = place.x < 0 ? -place.x : 0;
+            const int width = filter.move.pads ? WIDTH : rows.out.width;
+            if (from >= 0 && from < image.height)
+                assert_memory_equal(image_row(&rows.out, y) + 3 * (ptrdiff_t)skip,
+                                    image_row(&image, from) + 3 * (ptrdiff_t)(place.x + skip), 3 * (size_t)width);
+        }
+        image_free(&rows.out);
+        thread_pool_close(&pool);
+    }
+    struct image unused = image;
+    image_free(&unused);
+}
+
 /* The first failure ends the stream, and its sentence is the stream's. */
 static void test_failures(void **state)
 {
@@ -467,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_16_bits),
         cmocka_unit_test(test_one_band_and_single_rows),
         cmocka_unit_test(test_rows_in_any_order),
+        cmocka_unit_test(test_rows_that_no_band_needs),
         cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
