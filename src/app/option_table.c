@@ -173,7 +173,7 @@ const struct option option_table[] = {
          .bits = IN_JOBS),
     FLAG("quiet", GROUP_TALK, quiet, "print no warnings, no progress and no summary", .letter = 'q', .bits = IN_JOBS),
     MODE("help", GROUP_TALK, MODE_HELP, "print this text", .letter = 'h'),
-    MODE("version", GROUP_TALK, MODE_VERSION, "print the version and whether CUDA is built in", .letter = 'V'),
+    MODE("version", GROUP_TALK, MODE_VERSION, "print the version and what is built in", .letter = 'V'),
 
     MODE("list", GROUP_QUERY, MODE_LIST, "list the filters"),
     MODE("list-variants", GROUP_QUERY, MODE_LIST_VARIANTS, "list the variants"),

@@ -4,6 +4,7 @@
 #include "app/messages.h"
 #include "app/modes.h"
 #include "base/text.h"
+#include "base/vector/instruction_sets.h"
 #include "codec/codec.h"
 #include "kernels/device/device.h"
 #include "pipeline/pipeline.h"
@@ -188,6 +189,24 @@ static void list_codecs(const struct options *options)
     fputs(options->json ? json_end : "", stdout);
 }
 
+/* ---- Version ---- */
+
+/* What a report of a bug needs. */
+static void print_version(void)
+{
+    printf("gpuconv " GPUCONV_VERSION "\nbuilt %s CUDA\ncodecs:", pipeline_has_cuda ? "with" : "without");
+    size_t count;
+    const struct codec *table = codecs(&count);
+    for (const struct codec *codec = table; codec < table + count; codec++)
+        if (codec_is_built_in(codec))
+            printf(" %s", codec->name);
+    printf("\ninstruction sets here:");
+    const enum instruction_set *sets = instruction_sets(&count);
+    for (size_t i = 0; i < count; i++)
+        printf(" %s", instruction_set_name(sets[i]));
+    printf("\nGPU code: %s\n", pipeline_gpu_code);
+}
+
 /* ---- One filter ---- */
 
 static bool show_filters(const struct options *options, struct error *error)
@@ -297,7 +316,7 @@ int run_query(const struct options *options)
         done = print_help(options, &error);
         break;
     case MODE_VERSION:
-        printf("gpuconv " GPUCONV_VERSION "\nbuilt %s CUDA\n", pipeline_has_cuda ? "with" : "without");
+        print_version();
         break;
     default:
         fputs(usage_text(), stderr);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 const bool pipeline_has_cuda = true;
+const char pipeline_gpu_code[] = GPUCONV_GPU_CODE;
 
 /* ---- GPUs ---- */
 

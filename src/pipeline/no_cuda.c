@@ -4,6 +4,7 @@
 #include "pipeline/pipeline_internal.h"
 
 const bool pipeline_has_cuda = false;
+const char pipeline_gpu_code[] = "none";
 
 static bool no_cuda(struct error *error)
 {

@@ -100,6 +100,9 @@ struct pipeline {
 /* Was this program built with CUDA? */
 extern const bool pipeline_has_cuda;
 
+/* For which GPUs it has code, in the compiler's names: sm_90a is machine code, and compute_80 is PTX. */
+extern const char pipeline_gpu_code[];
+
 /* ---- GPUs ---- */
 
 /* May this machine have a GPU, and this program use it? It looks for the files of a driver, because to ask CUDA takes
