@@ -3,7 +3,10 @@
 """Build programs with the installed library: installed.py BUILD SOURCES GPUCONV CC...
 
 The library is installed in a temporary folder. pkg-config must find it there. Both examples are built with the shared
-and with the static library, and must do what gpuconv does. The header must suit C++, too."""
+and with the static library, and must do what gpuconv does. The header must suit C++, too.
+
+tests/library/oldest has the header of the first version with the soname libgpuconv.so.0, and never changes. Programs
+that were compiled with it must do the same with the library of today."""
 import os
 import pathlib
 import shutil
@@ -69,6 +72,7 @@ def main():
                  for kind, words in (("shared", []), ("static", ["--static"]))}
         archive = str(libraries / "libgpuconv.a")
         flags["static"] = [archive if word == "-lgpuconv" else word for word in flags["static"]]
+        flags["oldest header"] = ["-I", str(sources / "tests" / "library" / "oldest"), *flags["shared"]]
         flags["all static"] = ["-static", *flags["static"]]
         if "-ltiff" in flags["static"]:  # Debian's needs Lerc, which is C++
             flags["all static"].append("-lstdc++")
