@@ -37,28 +37,14 @@ folder=$(realpath "$3") sysroot=$(realpath "$3")/sysroot
 build=$folder/build
 cd "$(dirname "$0")/../.."
 
-# The libraries of install-packages and what they need, from the mirror that apt uses here, without a change to apt's
-# own folders.
+# The libraries of install-packages and what they need.
 unpack() {
-    local mirror name apt package libraries
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' |
-        head -n 1)
-    name=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    mkdir -p "$sysroot" "$folder/apt/lists/partial" "$folder/apt/archives/partial"
-    touch "$folder/apt/status"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $name main" >"$folder/apt/sources.list"
-    apt="apt-get -qq -o APT::Architecture=$debian -o APT::Architectures::=$debian -o Dir::State=$folder/apt
-        -o Dir::State::status=$folder/apt/status -o Dir::Cache=$folder/apt
-        -o Dir::Etc::sourcelist=$folder/apt/sources.list -o Dir::Etc::sourceparts=/dev/null"
+    local libraries
     libraries=$(sed -n "/^build=/,/'\$/p" install-packages | grep -o '[a-z0-9]*-dev')
-    $apt update
-    $apt install -y --download-only --no-install-recommends $libraries
-    for package in "$folder"/apt/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done
-    [ -e "$sysroot/lib" ] || ln -s usr/lib "$sysroot/lib" # Debian 13
-    # libm.so is a link to /lib/TRIPLET/libm.so.6, which this machine may lack; then libm.a would be taken.
-    find "$sysroot" -type l -lname '/*' -printf '%l\n%p\n' | while read -r target && read -r link; do
-        ln -sfn "$sysroot$target" "$link"
-    done
+    . packaging/apt.sh
+    foreign_apt "$debian" "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$folder/apt"
+    $foreign install -y --download-only --no-install-recommends $libraries
+    unpack_packages "$folder/apt" "$sysroot"
 }
 
 # pictures GPUCONV FOLDER: each kind of loop on PNG and JPEG, with several borders, depths and ways to write

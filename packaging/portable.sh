@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Build gpuconv for each Linux with glibc 2.28 or later: one wheel for all versions of Python, and an archive.
+#
+#     packaging/portable.sh x86_64|aarch64 FOLDER
+#
+# The files are made in FOLDER, which may exist; FOLDER/portable-ARCHITECTURE becomes new, and can be deleted later. It
+# runs on Debian 12 with cmake, nasm, unzip and zstd, downloads packages of Debian and the tools of packaging/tools.txt,
+# and changes nothing outside FOLDER. The C library that is linked is Debian 11's. The codecs' libraries are built from
+# Debian 12's sources, with its security fixes. They are static, so that nothing but glibc must be installed.
+#
+# With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for five generations, and PTX for
+# the others. A wheel with all of them would be larger than 15 MB.
+set -eu
+umask 022
+export LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-315532800}"
+case ${1-} in
+x86_64) debian=amd64 ;;
+aarch64) debian=arm64 ;;
+*) sed -n '4,6s/^# \?//p' "$0" >&2; exit 2 ;;
+esac
+cpu=$1 triplet=$1-linux-gnu
+mkdir -p "$2"
+folder=$(realpath "$2") work=$(realpath "$2")/portable-$1
+sysroot=$work/sysroot
+cd "$(dirname "$0")/.."
+. packaging/apt.sh
+version=$(sed -n "s/^  version: '\(.*\)',\$/\1/p" meson.build)
+# Paths are not in the files: not in debug information, not in the names that assert() prints.
+flags="--sysroot=$sysroot -O2 -fPIC -ffile-prefix-map=$work=. -fstack-protector-strong"
+
+download() { # glibc, the headers of what is loaded when it is used, and the sources of the libraries
+    foreign_apt $debian bullseye "$work/old"
+    (cd "$work/old/archives" && $foreign download libc6 libc6-dev libcrypt1 linux-libc-dev)
+    unpack_packages "$work/old" "$sysroot"
+    foreign_apt $debian bookworm "$work/apt" 'deb deb-src'
+    (cd "$work/apt/archives" && $foreign download libarchive-dev libstb-dev)
+    unpack_packages "$work/apt" "$sysroot"
+    # libarchive is not linked: its static libraries and what they need are left out.
+    sed -i '/^Requires\.private\|^Libs/d' "$sysroot/usr/lib/$triplet/pkgconfig/libarchive.pc"
+    mkdir "$work/sources"
+    (cd "$work/sources" && $foreign source --dsc-only libstb &&
+        $foreign source -y zlib libzstd libdeflate libjpeg-turbo libwebp tiff jansson libmd)
+    mkdir "$work/licences"
+    cp "$sysroot/usr/share/doc/libstb-dev/copyright" "$work/licences/stb.txt"
+    for source in "$work"/sources/*/; do
+        cp "$source/debian/copyright" "$work/licences/$(basename "${source%-*}").txt"
+    done
+}
+
+cmake_library() { # cmake_library NAME OPTIONS...; libtiff asks for a compiler for C++, and uses none
+    local name=$1
+    shift
+    cmake -S "$(echo "$work/sources/$name"-*/)" -B "$work/$name" \
+        -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$cpu" -DCMAKE_C_COMPILER="$triplet-gcc" \
+        -DCMAKE_CXX_COMPILER="$triplet-gcc" -DCMAKE_CXX_COMPILER_FORCED=ON \
+        -DCMAKE_SYSROOT="$sysroot" -DCMAKE_C_FLAGS="$flags" \
+        -DCMAKE_FIND_ROOT_PATH="$sysroot" -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY \
+        -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY \
+        -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+        -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR:STRING=lib "$@"
+    cmake --build "$work/$name" -j "$(nproc)"
+    DESTDIR=$sysroot cmake --install "$work/$name"
+}
+
+libraries() {
+    export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$sysroot
+    (cd "$work"/sources/zlib-*/ && CC="$triplet-gcc" CFLAGS=$flags ./configure --static --prefix=/usr &&
+        make -j "$(nproc)" libz.a && make install DESTDIR="$sysroot")
+    make -C "$work"/sources/libzstd-*/lib -j "$(nproc)" CC="$triplet-gcc" CFLAGS="$flags" PREFIX=/usr \
+        DESTDIR="$sysroot" ZSTD_LEGACY_SUPPORT=0 install-static install-includes install-pc
+    make -C "$work"/sources/libdeflate-*/ -j "$(nproc)" CC="$triplet-gcc" CFLAGS="$flags" PREFIX=/usr \
+        DESTDIR="$sysroot" DISABLE_SHARED=1 install
+    (cd "$work"/sources/libmd-*/ && ./configure --host="$triplet" CFLAGS="$flags" --prefix=/usr \
+        --disable-shared && make -j "$(nproc)" && make install DESTDIR="$sysroot")
+    cmake_library libjpeg-turbo -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF -DREQUIRE_SIMD=ON
+    cmake_library libwebp -DWEBP_BUILD_{ANIM_UTILS,CWEBP,DWEBP,GIF2WEBP,IMG2WEBP,VWEBP,WEBPINFO,WEBPMUX,EXTRAS}=OFF
+    cmake_library jansson -DJANSSON_BUILD_DOCS=OFF -DJANSSON_EXAMPLES=OFF -DJANSSON_WITHOUT_TESTS=ON
+    cmake_library tiff -Dtiff-{tools,tests,contrib,docs}=OFF -Dcxx=OFF -D{jbig,lerc,lzma,webp}=OFF
+    unset PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
+}
+
+# What is linked with libm takes the functions of old_glibc.c from there.
+old_glibc() {
+    local folder=/usr/lib/$triplet
+    # shellcheck disable=SC2086 # words
+    "$triplet-gcc" -c $flags -fno-builtin -Wall -Wextra -Werror packaging/old_glibc.c -o "$work/old_glibc.o"
+    "$triplet-gcc-ar" -rcsD "$sysroot$folder/libold_glibc.a" "$work/old_glibc.o"
+    rm "$sysroot$folder/libm.so" # a script or a link
+    echo "EXTERN(exp exp2 log log2 pow) INPUT($folder/libold_glibc.a /lib/$triplet/libm.so.6)" >"$sysroot$folder/libm.so"
+}
+
+# The wheel has the program, the library and the man page. auditwheel checks what they need, and names it after that.
+wheel() {
+    cat >"$work/constants.ini" <<END
+[constants]
+cpu = '$cpu'
+triplet = '$triplet'
+endian = 'little'
+sysroot = '$sysroot'
+END
+    local option options=(--cross-file "$work/constants.ini" --cross-file "$PWD/tests/cross/debian.ini"
+        --cross-file "$PWD/packaging/portable.ini" "-Dcuda=${CUDA-disabled}"
+        "-Dgpu_arch=${GPU_ARCH-75,80,90,100,120,ptx100}"
+        -D{jpeg,tiff,webp,jobs,tar}=enabled "-Dlicences=$work/licences" --strip)
+    python3 -m venv "$work/tools"
+    "$work/tools/bin/pip" install --quiet -r packaging/tools.txt
+    for option in "${options[@]}"; do set -- "$@" "-Csetup-args=$option"; done
+    export PATH=$work/tools/bin:$PATH
+    _PYTHON_HOST_PLATFORM=linux-$cpu pip wheel --no-deps --no-build-isolation -Cbuild-dir="$work/build" "$@" \
+        --wheel-dir "$work/wheel" .
+    python -m wheel tags --remove --python-tag py3 --abi-tag none "$work"/wheel/*.whl # it has no extension module
+    auditwheel repair --plat "manylinux_2_28_$cpu" --only-plat --wheel-dir "$folder" "$work"/wheel/*.whl
+}
+
+# The files of the wheel, as one folder that may lie anywhere: gpuconv finds its library beside it.
+archive() {
+    local name=gpuconv-$version-linux-$cpu
+    mkdir "$work/$name"
+    unzip -q "$folder/gpuconv-$version"-*_"$cpu".whl -d "$work/unpacked"
+    mv "$work"/unpacked/gpuconv/{gpuconv,libgpuconv.so.0} "$work"/unpacked/*.data/data/share "$work/$name"
+    cp -r LICENSE NEWS.md README.md completions src/library/gpuconv.h "$work/$name"
+    chmod 755 "$work/$name/gpuconv"
+    rm "$work/$name/completions/meson.build"
+    tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" |
+        zstd -19 -T1 -q --force -o "$folder/$name.tar.zst"
+    packaging/sbom.py "$work/build" --sources "$work/sources" "$folder/$name.tar.zst" "$folder"/gpuconv-*_"$cpu".whl \
+        >"$folder/$name.spdx.json"
+}
+
+rm -rf "$work"
+mkdir -p "$work"
+download
+old_glibc
+libraries
+wheel
+archive
