@@ -3,9 +3,9 @@
 """Find what was added in one place and forgotten in another: inventory.py GPUCONV ROOT.
 
 Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, the man page
-explains every option, its synopsis has every mode, the library's documents name every format, and the news and the
-Debian package have the program's version. The compiler and the other tests would not notice if one is missing from a
-list."""
+explains every option, its synopsis has every mode, the library's documents name every format, and the news, the Debian
+package and the citation have the program's version. The compiler and the other tests would not notice if one is missing
+from a list."""
 import json
 import pathlib
 import re
@@ -41,7 +41,8 @@ def missing(program, root):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
 
     version = first_words(program, "--version")[0][1]
-    for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+\)")):
+    for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+\)"),
+                         ("CITATION.cff", r"^version: (.*)")):
         said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
         if said != version:
             yield f"{name} begins with {said}, and meson.build has the version {version}"
