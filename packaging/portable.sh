@@ -6,18 +6,19 @@
 #     packaging/portable.sh x86_64|aarch64 FOLDER
 #
 # The files are made in FOLDER, which may exist; FOLDER/portable-ARCHITECTURE becomes new, and can be deleted later. It
-# runs on Debian 12 with cmake, nasm, unzip and zstd, downloads packages of Debian and the tools of packaging/tools.txt,
-# and changes nothing outside FOLDER. The C library that is linked is Debian 11's. The codecs' libraries are built from
-# Debian 12's sources, with its security fixes. They are static, so that nothing but glibc must be installed.
+# runs on Debian 12 with cmake, nasm, qemu-user, unzip and zstd, downloads packages of Debian and the tools of
+# packaging/tools.txt, and changes nothing outside FOLDER. The C library that is linked is Debian 11's. The codecs'
+# libraries are built from Debian 12's sources, with its security fixes. They are static, so that nothing but glibc must
+# be installed.
 #
 # With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for five generations, and PTX for
-# the others. A wheel with all of them would be larger than 15 MB.
+# the others. It is for x86_64 only: nvcc for another processor would need that processor's CUDA.
 set -eu
 umask 022
 export LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-315532800}"
 case ${1-} in
 x86_64) debian=amd64 ;;
-aarch64) debian=arm64 ;;
+aarch64) debian=arm64 CUDA=disabled ;;
 *) sed -n '4,6s/^# \?//p' "$0" >&2; exit 2 ;;
 esac
 cpu=$1 triplet=$1-linux-gnu
@@ -107,7 +108,7 @@ END
     python3 -m venv "$work/tools"
     "$work/tools/bin/pip" install --quiet -r packaging/tools.txt
     for option in "${options[@]}"; do set -- "$@" "-Csetup-args=$option"; done
-    export PATH=$work/tools/bin:$PATH
+    export PATH=$work/tools/bin:$PATH QEMU_LD_PREFIX=$sysroot # Meson runs one program
     _PYTHON_HOST_PLATFORM=linux-$cpu pip wheel --no-deps --no-build-isolation -Cbuild-dir="$work/build" "$@" \
         --wheel-dir "$work/wheel" .
     python -m wheel tags --remove --python-tag py3 --abi-tag none "$work"/wheel/*.whl # it has no extension module
