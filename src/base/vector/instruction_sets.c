@@ -5,6 +5,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#if defined(__aarch64__) && !defined(HWCAP2_I8MM)
+#define HWCAP2_I8MM (1 << 13) /* Linux's number, which the headers of glibc 2.31 do not have */
+#endif
+
 const char *instruction_set_name(enum instruction_set set)
 {
     static const char *const names[INSTRUCTION_SETS] = {
