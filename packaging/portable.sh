@@ -112,7 +112,8 @@ END
     _PYTHON_HOST_PLATFORM=linux-$cpu pip wheel --no-deps --no-build-isolation -Cbuild-dir="$work/build" "$@" \
         --wheel-dir "$work/wheel" .
     python -m wheel tags --remove --python-tag py3 --abi-tag none "$work"/wheel/*.whl # it has no extension module
-    auditwheel repair --plat "manylinux_2_28_$cpu" --only-plat --wheel-dir "$folder" "$work"/wheel/*.whl
+    auditwheel repair --only-plat --wheel-dir "$folder" "$work"/wheel/*.whl # it knows this name only for its own processor
+    [ -e "$folder/gpuconv-$version-py3-none-manylinux_2_28_$cpu.whl" ]
 }
 
 # The files of the wheel, as one folder that may lie anywhere: gpuconv finds its library beside it.
