@@ -104,7 +104,7 @@ END
     local option options=(--cross-file "$work/constants.ini" --cross-file "$PWD/tests/cross/debian.ini"
         --cross-file "$PWD/packaging/portable.ini" "-Dcuda=${CUDA-disabled}"
         "-Dgpu_arch=${GPU_ARCH-75,80,90,100,120,ptx100}"
-        -D{jpeg,tiff,webp,jobs,tar}=enabled "-Dlicences=$work/licences" --strip)
+        -D{jpeg,tiff,webp,jobs,tar}=enabled "-Dlicences=$work/licences")
     python3 -m venv "$work/tools"
     "$work/tools/bin/pip" install --quiet -r packaging/tools.txt
     for option in "${options[@]}"; do set -- "$@" "-Csetup-args=$option"; done
