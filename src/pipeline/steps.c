@@ -77,6 +77,11 @@ static struct row_span find_rows(const struct stage *stage, struct row_span span
 
 const struct step step_table[STEP_KINDS] = {
     [STEP_CONVOLVE] = {.has_border = true, .rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies},
-    [STEP_RESIZE] = {.resizes = true, .rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps},
+    [STEP_RESIZE] = {.resizes = true,
+                     .takes_pixels = true,
+                     .rows = 16,
+                     .reach = reach_axes,
+                     .needs = find_inputs,
+                     .need = need_taps},
     [STEP_MOVE] = {.resizes = true, .moves = true, .rows = 1, .reach = reach_rows, .needs = find_rows},
 };

@@ -23,10 +23,11 @@ struct stage {
 };
 
 struct step {
-    bool resizes;    /* the result is another image: it keeps none in its place, and has a plan of one size */
-    bool moves;      /* it changes no sample: neither alpha nor light matters */
-    bool has_border; /* it reads what stands outside the image */
-    int rows;        /* the CPU makes a multiple of so many rows at once */
+    bool resizes;      /* the result is another image: it keeps none in its place, and has a plan of one size */
+    bool moves;        /* it changes no sample: neither alpha nor light matters */
+    bool takes_pixels; /* the CPU's variant takes the channels of a pixel side by side, too: planes that are together */
+    bool has_border;   /* it reads what stands outside the image */
+    int rows;          /* the CPU makes a multiple of so many rows at once */
 
     /* Set how far STAGE, whose filter and shape are set, reaches for a result of WIDTH x HEIGHT. */
     void (*reach)(struct stage *stage, int width, int height, bool is_16_bit);

@@ -361,7 +361,7 @@ static bool view_pixels(const struct image *rows, enum sample sample, struct pla
            image_pixel_stride(rows) == (size_t)rows->channels * size;
 }
 
-/* Is a filter of another size all that is done to the image? Then no plane is needed: all channels are filtered alike,
+/* Is a filter that takes pixels all that is done to the image? Then no plane is needed: all channels are filtered alike,
  * and nothing converts a sample. FROM becomes the rows INPUT as planes, and TO those of PRODUCED. */
 static bool find_pixels(const struct filtering *filtering, const struct band_worker *worker, struct row_span input,
                         const struct image *produced, struct plane *from, struct plane *to)
@@ -369,7 +369,7 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
     const struct pipeline *pipeline = filtering->pipeline;
     const enum sample sample = pipeline->work.sample;
     struct image rows = stream_rows(&filtering->stream, input.first, input.last);
-    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].step->resizes || pipeline->linear != NULL ||
+    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].step->takes_pixels || pipeline->linear != NULL ||
         image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
         (alpha_multiplies(pipeline->effective_alpha) && image_has_alpha(produced)) ||
         !view_pixels(&rows, sample, from) || !view_pixels(produced, sample, to))
@@ -463,7 +463,7 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         .row_bytes = row_bytes(filtering),
         .multiple = multiple,
         .is_whole = is_whole,
-        .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].step->resizes &&
+        .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].step->takes_pixels &&
                    !image_has_alpha(shape),
     };
     stream_plan(&filtering->stream);
