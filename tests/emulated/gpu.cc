@@ -167,7 +167,7 @@ static void run_block(char *stacks)
         fibers[t] = {top, dim3(t % blockDim.x, t / blockDim.x, 0), false, 0, 0, &met_by_all, 0};
     }
     /* So that other blocks overtake some. */
-    const unsigned nap = gridDim.x * gridDim.y > 1 ? (unsigned)(random_next(&random_state) % naps) : ~0u;
+    const unsigned nap = gridDim.x * gridDim.y * gridDim.z > 1 ? (unsigned)(random_next(&random_state) % naps) : ~0u;
     for (unsigned left = thread_count, pass = 0; left > 0; pass++) {
         const struct order order(thread_count);
         if (pass == nap)
