@@ -77,7 +77,8 @@ def scaled(n, name):
 
 def check_sizes(runs):
     specs = ("thumbnail:40x", "thumbnail:x99", "thumbnail:70x70:exact:triangle", "thumbnail:12.5%:box", "thumbnail:30%:cubic",
-             "thumbnail:50%", "thumbnail:51%", "thumbnail:150%", "thumbnail:9000x", "thumbnail:1x1:exact")
+             "thumbnail:50%", "thumbnail:51%", "thumbnail:150%", "thumbnail:9000x", "thumbnail:1x1:exact",
+             "thumbnail:90x30:cover", "thumbnail:20x40:cover:box")
     seen = set()
     for number, kind in enumerate(KINDS):
         # parallel-jpeg takes 2^19 pixels and more
@@ -119,6 +120,9 @@ def check_orientation(runs):
         jpeg = runs.bytes_of(spec, "turned.jpg", "out.jpg")
         for tag, value in zip((0x100, 0x101), sides):
             assert struct.pack(">HHII", tag, 4, 1, value) in jpeg, (spec, tag)
+    jpeg = runs.bytes_of("thumbnail:50x,turn:90,crop:70x30", "turned.jpg", "out.jpg")
+    for tag, value in ((0x100, 70), (0x101, 30)):
+        assert struct.pack(">HHII", tag, 4, 1, value) in jpeg, tag
     write("plain.ppm", width, height, pixels)
     runs.all_ways("thumbnail:x50", "turned.jpg", runs.bytes_of("resize:80x50:exact", "plain.ppm", "out.pnm"),
                   "--no-orient")
@@ -129,14 +133,19 @@ def check_resizes(runs):
     with open("photo.jpg", "wb") as file:
         file.write(make_photo(400, 300, ("-sample", "2x2")))
     runs.run("identity", "photo.jpg", "photo.png")
-    for spec, name, *options in (("blur,thumbnail:20%", "photo.jpg"), ("thumbnail:20%", "photo.png"),
+    for spec, name, *options in (("blur,thumbnail:20%", "photo.jpg"), ("crop:50%,thumbnail:20%", "photo.jpg"),
+                                 ("turn:90,thumbnail:20%", "photo.jpg"), ("thumbnail:20%", "photo.png"),
                                  ("thumbnail:20%", "photo.jpg", "--linear"), ("thumbnail:20%", "photo.jpg", "--codec", "stb")):
         expected = runs.bytes_of(spec.replace("thumbnail", "resize"), name, "out.png", *options)
         assert runs.bytes_of(spec, name, "out.png", *options) == expected, (spec, options)
     scaled(2, "photo.jpg")
-    for more in (",sharpen", ",thumbnail:50%", ",unsharp:1:1"):
+    for more in (",sharpen", ",thumbnail:50%", ",unsharp:1:1", ",crop:50%", ",turn:90,sharpen", ",pad:90x99:#f80,mirror:y"):
         expected = runs.bytes_of("resize:80x60:exact" + more, "scaled.pnm", "out.pnm")
         runs.all_ways("thumbnail:20%" + more, "photo.jpg", expected)
+    expected = runs.bytes_of("resize:100x75:exact,crop:100x40:top", "scaled.pnm", "out.pnm")
+    runs.all_ways("thumbnail:100x40:cover,crop:100x40:top", "photo.jpg", expected)
+    runs.run("identity", "photo.jpg", "whole.pnm")
+    runs.all_ways("cover:100x40:top", "photo.jpg", runs.bytes_of("cover:100x40:top", "whole.pnm", "out.pnm"))
     expected = runs.bytes_of("resize:80x60:exact", "scaled.pnm", "out.pnm", "--depth", "16")
     runs.all_ways("thumbnail:20%", "photo.jpg", expected, "--depth", "16")
 

@@ -319,7 +319,9 @@ static void choose_setting(uint64_t *state, int number, const char *folder, stru
                                         "scharr",
                                         "resize:60%",
                                         "resize:25x31:exact:cubic",
-                                        "blur,resize:130%:mitchell,sharpen"};
+                                        "blur,resize:130%:mitchell,sharpen",
+                                        "turn:90",
+                                        "blur,crop:60%:top,sharpen,turn:270"};
     const int count = sizeof specs / sizeof *specs;
     struct gpuconv_error error;
     if (number % 3 == 2) {
