@@ -67,7 +67,7 @@ def make_folder(folder):
         (folder / name).mkdir(parents=True)
     for name in ("bin", "build"):
         (folder / name / "gpuconv").symlink_to(GPUCONV)
-    for name in ("variants", "jpeg"):
+    for name in ("variants", "jpeg", "png"):
         (folder / "build/tests" / name).symlink_to(BUILD / "tests" / name)
     (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "bin/curl").write_text("#!/bin/sh\ncat photo.png\n")
