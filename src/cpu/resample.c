@@ -184,7 +184,9 @@ static void choose_tiles(struct resample_tiling *tiling, int threads)
     tiling->tiles_x = (axis->to - 1) / tiling->tile_width + 1;
     const int planes = tiling->out->count / tiling->channels,
               wanted = TILES_EACH * threads / (tiling->tiles_x * planes);
-    tiling->tile_rows = threads > 1 && wanted > 0 ? (rows / wanted / lanes + 1) * lanes : threads > 1 ? lanes : rows;
+    tiling->tile_rows = rows;
+    if (threads > 1)
+        tiling->tile_rows = wanted > 0 ? (rows / wanted / lanes + 1) * lanes : lanes;
     tiling->tiles_y = (rows - 1) / tiling->tile_rows + 1;
 
     /* The inputs of a tile, with one before its first and one for each part of an input that a step may gain. */

@@ -202,13 +202,14 @@ INLINE void inverse_pass_4(shorts v[8], int shift, bool is_few)
 {
     const shorts none = repeat_short(0);
     const ints first[2] = {(ints)zip_first16(none, v[0]) >> 2, (ints)zip_last16(none, v[0]) >> 2};
-    ints even[2], even0[2], even1[2], odd0[2], odd1[2], more[2];
+    ints even[2], even0[2], even1[2], odd0[2], odd1[2];
     PRODUCTS(even, v[2], 15137, is_few ? none : v[6], -6270);
     SUM(even0, first, even);
     DIFFERENCE(even1, first, even);
     PRODUCTS(odd0, v[1], 20995, v[3], 7373);
     PRODUCTS(odd1, v[1], 8697, v[3], -17799);
     if (!is_few) {
+        ints more[2];
         PRODUCTS(more, v[5], -4926, v[7], -4176);
         SUM(odd0, odd0, more);
         PRODUCTS(more, v[5], 11893, v[7], -1730);
@@ -230,9 +231,10 @@ INLINE ints inverse_2(const shorts v[8], bool is_few)
 {
     static const int16_t row_factors[8] = {0, 29692, 0, -10426, 0, 6967, 0, -5906};
     const shorts none = repeat_short(0);
-    ints even[2] = {(ints)zip_first16(none, v[0]) >> 1, (ints)zip_last16(none, v[0]) >> 1}, odd[2], more[2];
+    ints even[2] = {(ints)zip_first16(none, v[0]) >> 1, (ints)zip_last16(none, v[0]) >> 1}, odd[2];
     PRODUCTS(odd, v[1], 29692, v[3], -10426);
     if (!is_few) {
+        ints more[2];
         PRODUCTS(more, v[5], 6967, v[7], -5906);
         SUM(odd, odd, more);
     }
