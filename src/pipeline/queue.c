@@ -35,7 +35,7 @@ void pipeline_close_device(struct device *device)
 
 bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *error)
 {
-    return pipeline->resources->shared != NULL || device_mark(pipeline->device, mark, error);
+    return pipeline->resources->shared != NULL || device_mark(pipeline->device, (int)mark, error);
 }
 
 /* ---- Layouts ---- */
