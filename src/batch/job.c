@@ -342,8 +342,7 @@ void job_worker_close(struct job_worker *worker)
         return;
     pipeline_close(&worker->pipeline);
     chain_release(worker->shrunk.chain);
-    chain_release(worker->whole);
-    worker->shrunk.chain = worker->whole = NULL;
+    worker->shrunk.chain = NULL;
     thread_pool_close(&worker->pool);
     budget_release(&worker->workers->budget, worker->kept);
     worker->kept = 0;

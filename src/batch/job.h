@@ -156,9 +156,10 @@ struct job_worker {
 
     struct thread_pool pool;
     struct pipeline pipeline;
-    struct recipe shrunk; /* a recipe whose chain is a copy of the chain `whole`, for a result of one size; they are */
-    struct filter_chain
-        *whole;            /* kept for the next image. NULL until there was a thumbnail that a decoder made smaller */
+    /* Its chain makes a result of one size, and is kept for the next image. NULL until there was a thumbnail that a
+     * decoder made smaller. */
+    struct recipe shrunk;
+
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */
     _Atomic(double) start; /* of the job, in clock_milliseconds */

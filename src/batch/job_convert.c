@@ -146,14 +146,11 @@ void job_release_buffers(struct job_worker *worker)
 static bool set_size(struct job_worker *worker, struct conversion *conversion, int width, int height)
 {
     struct filter_chain *whole = worker->recipe->chain, *chain = worker->shrunk.chain;
-    if (worker->whole != whole || chain->filters[0].resize.width != width ||
-        chain->filters[0].resize.height != height) {
+    if (chain == NULL || chain->whole != whole || chain->width != width || chain->height != height) {
         struct filter_chain *made = chain_of_size(whole, width, height, &conversion->result->error);
         if (made == NULL)
             return false;
-        chain_release(worker->whole);
         chain_release(chain);
-        worker->whole = chain_keep(whole);
         chain = made;
     }
     worker->shrunk = *worker->recipe;

@@ -26,11 +26,12 @@ void chain_release(struct filter_chain *chain)
 {
     if (chain == NULL || atomic_fetch_sub(&chain->references, 1) > 1)
         return;
+    chain_release(chain->whole);
     free((void *)chain->filters);
     free(chain);
 }
 
-struct filter_chain *chain_of_size(const struct filter_chain *chain, int width, int height, struct error *error)
+struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error)
 {
     struct filter *filters = malloc(2 * chain->count * sizeof *filters);
     if (filters == NULL) {
@@ -46,7 +47,19 @@ struct filter_chain *chain_of_size(const struct filter_chain *chain, int width, 
     }
     filters[0].resize = (struct resize){
         .kernel = filters[0].resize.kernel, .width = width, .height = height, .exact = true, .enlarges = true};
-    return chain_make(filters, chain->count, error);
+    struct filter_chain *made = chain_make(filters, chain->count, error);
+    if (made != NULL) {
+        made->whole = chain_keep(chain);
+        made->width = width;
+        made->height = height;
+    }
+    return made;
+}
+
+bool chain_equal(const struct filter_chain *a, const struct filter_chain *b)
+{
+    return a == b || (a != NULL && b != NULL && a->whole != NULL && a->whole == b->whole && a->width == b->width &&
+                      a->height == b->height);
 }
 
 /* Let GEOMETRY be of what FILTER makes. */

@@ -15,6 +15,10 @@ struct filter_chain {
     atomic_int references;
     size_t count;
     const struct filter *filters; /* one allocation, which also has each filter16 */
+
+    /* Of a chain that chain_of_size has made: what it was made of, with a reference, and the size. Otherwise NULL. */
+    struct filter_chain *whole;
+    int width, height;
 };
 
 /* Make a chain of COUNT FILTERS, which are one allocation. The chain owns them, and the caller has the first reference.
@@ -29,7 +33,10 @@ void chain_release(struct filter_chain *chain);
 
 /* A copy of CHAIN whose first filter changes any picture to WIDTH x HEIGHT, by the same kernel. The caller has the
  * first reference. NULL if there is too little memory. */
-struct filter_chain *chain_of_size(const struct filter_chain *chain, int width, int height, struct error *error);
+struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error);
+
+/* Do A and B have the same filters? They are the same chain, or were made of the same one for the same size. */
+bool chain_equal(const struct filter_chain *a, const struct filter_chain *b);
 
 /* What filters have made of a picture's geometry. */
 struct geometry {

@@ -5,8 +5,8 @@
 
 bool recipe_equal(const struct recipe *a, const struct recipe *b)
 {
-    return a->chain == b->chain && a->border == b->border && a->alpha == b->alpha && a->linear == b->linear &&
-           a->choice == b->choice && a->variant == b->variant;
+    return chain_equal(a->chain, b->chain) && a->border == b->border && a->alpha == b->alpha &&
+           a->linear == b->linear && a->choice == b->choice && a->variant == b->variant;
 }
 
 bool recipe_resize(const struct recipe *recipe, struct image *shape, struct error *error)

@@ -361,8 +361,8 @@ static bool view_pixels(const struct image *rows, enum sample sample, struct pla
            image_pixel_stride(rows) == (size_t)rows->channels * size;
 }
 
-/* Is a filter that takes pixels all that is done to the image? Then no plane is needed: all channels are filtered alike,
- * and nothing converts a sample. FROM becomes the rows INPUT as planes, and TO those of PRODUCED. */
+/* Is a filter that takes pixels all that is done to the image? Then no plane is needed: all channels are filtered
+ * alike, and nothing converts a sample. FROM becomes the rows INPUT as planes, and TO those of PRODUCED. */
 static bool find_pixels(const struct filtering *filtering, const struct band_worker *worker, struct row_span input,
                         const struct image *produced, struct plane *from, struct plane *to)
 {

@@ -4,10 +4,11 @@
 
 The bytes are those of a resize of what djpeg -scale makes, for each subsampling, with one thread and several, and
 through the GPU of STUB. Where no decoder may make the picture smaller, they are those of a resize. Skipped (exit
-status 77) without cjpeg and djpeg."""
+status 77) without cjpeg, djpeg and the codec libjpeg-turbo."""
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -183,6 +184,9 @@ def main():
         if shutil.which(tool) is None:
             skip(f"{tool} is not installed")
     program, stub = map(os.path.abspath, sys.argv[1:3])
+    codecs = subprocess.run([program, "--list-codecs"], capture_output=True, text=True, check=True).stdout
+    if re.search(r"^libjpeg-turbo .*\(not built in\)$", codecs, re.MULTILINE):
+        skip("libjpeg-turbo was not built in, and stb makes no JPEG smaller")
     random.seed(11)
     with temporary_folder():
         runs = Runs(program, stub)

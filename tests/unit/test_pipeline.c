@@ -103,6 +103,27 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
     }
 }
 
+/* The workers of a batch make a chain each for thumbnails of one size, and share a GPU's constant memory and plans. */
+static void test_chains_of_one_size_are_equal(void **state)
+{
+    (void)state;
+    struct filter *filter = malloc(sizeof *filter);
+    assert_non_null(filter);
+    assert_true(filter_find("thumbnail:40x", filter, NULL, NULL));
+    struct recipe recipes[4];
+    recipes[0] = (struct recipe){.chain = chain_make(filter, 1, NULL)};
+    for (int i = 1; i < 4; i++)
+        recipes[i] = (struct recipe){.chain = chain_of_size(recipes[0].chain, 40, i < 3 ? 30 : 31, NULL)};
+    assert_true(recipe_equal(&recipes[1], &recipes[2]));
+    assert_false(recipe_equal(&recipes[1], &recipes[3]));
+    assert_false(recipe_equal(&recipes[0], &recipes[1]));
+    assert_int_equal(atomic_load(&recipes[0].chain->references), 4);
+    for (int i = 3; i > 0; i--)
+        chain_release(recipes[i].chain);
+    assert_int_equal(atomic_load(&recipes[0].chain->references), 1);
+    chain_release(recipes[0].chain);
+}
+
 /* A pipeline keeps the plans of PLANNED_MAX recipes. It drops those of the one that was not used for the longest
  * time. */
 static void test_recipes_in_turn_need_no_new_plans(void **state)
@@ -179,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_image_like_the_last_needs_no_new_plans),
+        cmocka_unit_test(test_chains_of_one_size_are_equal),
         cmocka_unit_test(test_recipes_in_turn_need_no_new_plans),
         cmocka_unit_test(test_a_plan_is_prepared_once),
     };
