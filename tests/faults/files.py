@@ -279,15 +279,19 @@ def test_foreign_group(program):
 def test_changed(program):
     """A file that another program changes, replaces or removes while it is filtered in place is left as it is."""
     slow = [program, "-q", "--in-place", "--variant", "reference", "--threads", "1", SLOW]
+    write("a.png", picture(150, 80, 3))
+    start = time.monotonic()
+    run([*slow, "a.png"])
+    whole = time.monotonic() - start
     for how in ("changed", "replaced", "removed", "replaced behind a link"):
         link = how.endswith("link")
-        for attempt in range(1, 6):  # the change must come after the reading
+        for part in (0.5, 0.7, 0.3, 0.9, 0.6, 0.4, 0.8, 0.2) * 3:  # the change must come after the reading
             write("a.png", picture(150, 80, 3))
             if link and not os.path.islink("link.png"):
                 os.symlink("a.png", "link.png")
             process = subprocess.Popen([*slow, "link.png" if link else "a.png"], stdin=subprocess.DEVNULL,
                                        stderr=subprocess.PIPE, env=faults.environment())
-            time.sleep(0.1 * attempt)
+            time.sleep(whole * part)
             if how == "changed":
                 write("a.png", picture(151, 80, 3))
             elif how == "removed":
