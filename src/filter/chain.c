@@ -24,11 +24,12 @@ struct filter_chain *chain_keep(struct filter_chain *chain)
 
 void chain_release(struct filter_chain *chain)
 {
-    if (chain == NULL || atomic_fetch_sub(&chain->references, 1) > 1)
-        return;
-    chain_release(chain->whole);
-    free((void *)chain->filters);
-    free(chain);
+    while (chain != NULL && atomic_fetch_sub(&chain->references, 1) == 1) {
+        struct filter_chain *whole = chain->whole;
+        free((void *)chain->filters);
+        free(chain);
+        chain = whole;
+    }
 }
 
 struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error)
