@@ -146,7 +146,7 @@ void job_release_buffers(struct job_worker *worker)
 static bool set_size(struct job_worker *worker, struct conversion *conversion, int width, int height)
 {
     struct filter_chain *whole = worker->recipe->chain, *chain = worker->shrunk.chain;
-    if (chain == NULL || chain->whole != whole || chain->width != width || chain->height != height) {
+    if (!chain_is_of_size(chain, whole, width, height)) {
         struct filter_chain *made = chain_of_size(whole, width, height, &conversion->result->error);
         if (made == NULL)
             return false;

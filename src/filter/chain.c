@@ -49,18 +49,21 @@ struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int he
     filters[0].resize = (struct resize){
         .kernel = filters[0].resize.kernel, .width = width, .height = height, .exact = true, .enlarges = true};
     struct filter_chain *made = chain_make(filters, chain->count, error);
-    if (made != NULL) {
+    if (made != NULL)
         made->whole = chain_keep(chain);
-        made->width = width;
-        made->height = height;
-    }
     return made;
+}
+
+bool chain_is_of_size(const struct filter_chain *chain, const struct filter_chain *whole, int width, int height)
+{
+    return chain != NULL && chain->whole == whole && chain->filters[0].resize.width == width &&
+           chain->filters[0].resize.height == height;
 }
 
 bool chain_equal(const struct filter_chain *a, const struct filter_chain *b)
 {
-    return a == b || (a != NULL && b != NULL && a->whole != NULL && a->whole == b->whole && a->width == b->width &&
-                      a->height == b->height);
+    return a == b || (b != NULL && b->whole != NULL &&
+                      chain_is_of_size(a, b->whole, b->filters[0].resize.width, b->filters[0].resize.height));
 }
 
 /* Let GEOMETRY be of what FILTER makes. */

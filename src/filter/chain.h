@@ -16,9 +16,8 @@ struct filter_chain {
     size_t count;
     const struct filter *filters; /* one allocation, which also has each filter16 */
 
-    /* Of a chain that chain_of_size has made: what it was made of, with a reference, and the size. Otherwise NULL. */
+    /* If chain_of_size made this chain: the chain that it was made of, with a reference. Otherwise NULL. */
     struct filter_chain *whole;
-    int width, height;
 };
 
 /* Make a chain of COUNT FILTERS, which are one allocation. The chain owns them, and the caller has the first reference.
@@ -35,6 +34,9 @@ void chain_release(struct filter_chain *chain);
  * first reference. NULL if there is too little memory. */
 struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error);
 
+/* Is CHAIN what chain_of_size makes of WHOLE for that size? CHAIN may be NULL. */
+bool chain_is_of_size(const struct filter_chain *chain, const struct filter_chain *whole, int width, int height);
+
 /* Do A and B have the same filters? They are the same chain, or were made of the same one for the same size. */
 bool chain_equal(const struct filter_chain *a, const struct filter_chain *b);
 
@@ -47,8 +49,7 @@ struct geometry {
     bool is_not_enlarged;        /* a resize has left it as it is: filter_resize_stays */
 };
 
-/* Set GEOMETRY to that of the result for a picture of WIDTH x HEIGHT. Fails if a filter does not take such a picture.
- * */
+/* Set GEOMETRY to that of the result for a picture of WIDTH x HEIGHT. Fails if a filter does not take it. */
 bool chain_geometry(const struct filter_chain *chain, int width, int height, struct geometry *geometry,
                     struct error *error);
 
