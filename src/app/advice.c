@@ -20,7 +20,7 @@ void warn_filters(const struct options *options, const struct filter *filters, s
         if (!filter->two_pass && filter_tap_count(filter) == 0)
             print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
         const struct step *step = &step_table[filter->kind];
-        if (!step->has_border && !step->moves && options_given(options, OPTION(recipe.border)) &&
+        if (step->repeats_edge && options_given(options, OPTION(recipe.border)) &&
             options->recipe.border != BORDER_REPLICATE)
             print_warning(options, filter->name, ": repeats the edge of the picture, whatever --border says");
         if (times == 0)

@@ -372,7 +372,7 @@ enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct 
     const struct filter_chain *chain = filter_chain_of(filter);
     for (size_t i = 0; done && options != NULL && options->border != GPUCONV_REPLICATE && i < chain->count; i++) {
         const struct step *step = &step_table[chain->filters[i].kind];
-        if (!step->has_border && !step->moves)
+        if (step->repeats_edge)
             library_warn(error, "%s repeats the edge of the picture, whatever the border is", chain->filters[i].name);
     }
     return status;

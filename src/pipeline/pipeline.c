@@ -28,13 +28,13 @@ static bool check_named_variant(const struct recipe *recipe, enum sample sample,
 /* Black borders weigh alpha in another way, which needs other planes. */
 static bool check_resize(const struct recipe *recipe, struct error *error)
 {
-    bool has_border = false, has_sums = false;
+    bool has_border = false, repeats_edge = false;
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct step *step = &step_table[recipe->chain->filters[i].kind];
         has_border |= step->has_border;
-        has_sums |= step->resizes && !step->moves;
+        repeats_edge |= step->repeats_edge;
     }
-    return recipe->border != BORDER_ZERO || !has_border || !has_sums ||
+    return recipe->border != BORDER_ZERO || !has_border || !repeats_edge ||
            error_set(error, ERROR_USAGE,
                      "resize and another filter do not go together with the border zero; choose another border, or "
                      "resize in a run of its own");

@@ -78,6 +78,7 @@ static struct row_span find_rows(const struct stage *stage, struct row_span span
 const struct step step_table[STEP_KINDS] = {
     [STEP_CONVOLVE] = {.has_border = true, .rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies},
     [STEP_RESIZE] = {.resizes = true,
+                     .repeats_edge = true,
                      .takes_pixels = true,
                      .rows = 16,
                      .reach = reach_axes,

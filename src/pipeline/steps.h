@@ -24,6 +24,7 @@ struct stage {
 
 struct step {
     bool resizes;      /* the result is another image: it keeps none in its place, and has a plan of one size */
+    bool repeats_edge; /* it takes the edge of the picture for what stands outside, whatever the border is */
     bool moves;        /* it changes no sample: neither alpha nor light matters */
     bool takes_pixels; /* the CPU's variant takes the channels of a pixel side by side, too: planes that are together */
     bool has_border;   /* it reads what stands outside the image */
