@@ -102,7 +102,8 @@ static int choose_band(const struct stream *stream, int64_t cached)
                  multiple = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
     const int64_t wide =
         stream->is_wide ? smaller(WIDE_NEEDS * shared, height / (stream->threads > 1 ? 2 * stream->threads : 1)) : 0;
-    const size_t wanted = (size_t)(cached > shared ? (cached > wide ? cached : wide) : shared > wide ? shared : wide);
+    const int64_t least = wide > shared ? wide : shared;
+    const size_t wanted = (size_t)(cached > least ? cached : least);
     const int64_t rows = (int64_t)round_up(multiple > 1 ? round_up(wanted, multiple) : wanted, sink);
     assert(rows > 0); /* static analysers do not see it */
     return stream->is_whole ? height : smaller(rows, height);
