@@ -17,7 +17,7 @@
  *
  *     floor(-(s0 + 2^8 s1) / 2^(8 + n)) = floor((floor(-s0 / 2^8) - s1) / 2^n),
  *
- * so only bits that no result has are lost before the end of a pass. What it returns has 32 bits:
+ * so only bits that no result has are lost before the end of a pass. Its result has 32 bits:
  *
  *     columns  uint8_t, in units of 2^8: (1.275 * 255 * 2^6 + 2^13) * 2^(shift - 14) < 2^31, as shift is at most 30
  *              with 2^15 taps; uint16_t, in units of 2^16: (1.275 * 65535 * 2^6 + 2^21) * 2^(shift - 22) < 2^31 for a
@@ -327,8 +327,8 @@ static __device__ __forceinline__ bool find_item(int &row, int &number, int leng
     return row < rows;
 }
 
-/* Make GROUP blocks of outputs from block FIRST on, of which those before LAST exist, from the rows of sums at FROM,
- * whose first column is START. */
+/* Make up to GROUP blocks of outputs, from block FIRST on and before block LAST. The rows of sums are at FROM. Their
+ * first column is START. */
 template <int BYTES>
 static __device__ __forceinline__ void make_group(const struct resample_product &launch, int first, int last, int start,
                                                   int top, const unsigned char *from)

@@ -247,7 +247,7 @@ INLINE ints inverse_2(const shorts v[8], bool is_few)
         low[i] = low[i] >> 13;
         high[i] = high[i] >> 13;
     }
-    /* Of each row the sum of four products: in the first two lanes of a quad, the odd part of both rows. */
+    /* The odd part of a row is the sum of four products. The first two lanes of a quad get those of two rows. */
     const shorts a = (shorts)multiply_pairs(pack(low[0], low[1]), load_quad(row_factors));
     const shorts b = (shorts)multiply_pairs(pack(high[0], high[1]), load_quad(row_factors));
     const ints pairs = add((ints)zip_first32(a, b), (ints)zip_last32(a, b));

@@ -96,8 +96,8 @@ HOST_DEVICE static inline uint8_t jpeg_inverse_single(int dc, uint16_t quantiser
     return jpeg_inverse_sample((int32_t)(sum << 19) >> 22);
 }
 
-/* The inverse DCT of a block to SIDE x SIDE samples, 4, 2 or 1. DC replaces the first of COEFFICIENTS. Those of a row
- * are ACROSS apart, 1 or 8, and those of a column 8 / ACROSS; the quantisers likewise. */
+/* The inverse DCT of a block to SIDE x SIDE samples, 4, 2 or 1. DC replaces the first of COEFFICIENTS. The coefficients
+ * of a row are ACROSS apart, 1 or 8, and those of a column 8 / ACROSS. The quantisers lie likewise. */
 HOST_DEVICE static inline void jpeg_inverse_small(const int16_t *coefficients, const uint16_t *quantisers, int dc,
                                                   int across, int side, uint8_t *to, size_t stride)
 {

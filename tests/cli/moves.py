@@ -3,8 +3,8 @@
 """Filters that move samples, against NumPy: moves.py GPUCONV STUB.
 
 Pictures of 8 and 16 bits with all channels go through random chains of crops, pads, turns and mirrors, in bands of
-every size and through a GPU, of which STUB has one that computes on the CPU. With other filters between them, a chain
-makes the bytes of one run for each filter. Metadata say what the picture has become."""
+every size, and through the stub's GPU. With other filters between them, a chain makes the bytes of one run for each
+filter. Metadata say what the picture has become."""
 import json
 import os
 import random
@@ -173,8 +173,8 @@ def check_opaque(runs, stub):
 
 
 def check_bands(runs):
-    """A picture of many bands, of which some have no row of the picture, or need all of it. All rows are read: the last
-    ones may be damaged."""
+    """A picture of many bands. Some bands need no row of it, or all rows. All rows are read, because the last ones may
+    be damaged."""
     random.seed(52)
     array = random_picture(700, 3000, 3, 8)
     write(runs, "in.pam", array)

@@ -65,8 +65,8 @@ static void test_a_small_image_stays_on_the_cpu(void **state)
     pipeline_close(&pipeline);
 }
 
-/* A large image and filter go to the GPU if there is one, however many processors there are. Else the CPU takes them,
- * and that is no failure. (A GPU takes at most 2^30 samples.) */
+/* If there is a GPU, it takes a large image with a large filter, however many processors there are. Otherwise the CPU
+ * takes the image without an error. (A GPU takes at most 2^30 samples.) */
 static void test_a_large_image_goes_to_a_gpu(void **state)
 {
     (void)state;
