@@ -10,7 +10,7 @@ namespace
 {
 constexpr size_t alignment = 256;
 
-/* The beginning of the page-locked memory. The segments and the bytes follow, and one copy takes all to the device. */
+/* What comes before the segments and the bytes of a picture. One copy takes all to the device. */
 struct header {
     struct huffman_table tables[max_tables];
     uint16_t quantisers[JPEG_TABLES][JPEG_BLOCK]; /* column by column */
@@ -18,21 +18,31 @@ struct header {
 static_assert(sizeof(struct header) % 16 == 0, "quantisers and tables are read in words of 16 bytes");
 
 constexpr size_t padding = 64; /* after the data: the last walk reads up to 16 bytes of it */
+} // namespace
+
+struct loaded {
+    size_t header_at, firsts_at, starts_at, bytes_at; /* in the data */
+    size_t segments, size; /* of the scan: restart segments; bytes without stuffing and restart markers */
+    struct scan scan;      /* without addresses */
+    bool is_unsupported;   /* the CPU has to decode the file */
+};
+
+namespace
+{
 
 /* Fill TABLE, whose codes are those of a prefix code: jpeg_layout_for_reading has checked them. */
 void make_table(const struct jpeg_huffman *huffman, bool is_dc, struct huffman_table *table)
 {
     struct jpeg_code_order codes;
+    uint32_t place = 0, *entry = table->lookup;
     jpeg_order_codes(&codes, huffman);
     memset(table, 0, sizeof *table);
     table->is_dc = is_dc;
     memcpy(table->symbols, huffman->symbols, sizeof table->symbols);
-    for (uint32_t i = 0; i < 1u << look_bits; i++) {
-        int length;
-        const int symbol = jpeg_find_symbol(&codes, (uint64_t)i << (64 - look_bits), &length);
-        if (length <= look_bits)
-            table->lookup[i] = huffman_entry((uint32_t)symbol, (uint32_t)length, is_dc);
-    }
+    for (uint32_t length = 1; length <= look_bits; length++)
+        for (int i = 0; i < huffman->counts[length]; i++, place++)
+            for (int k = 1 << (look_bits - length); k > 0; k--)
+                *entry++ = huffman_entry(huffman->symbols[place], length, is_dc);
     for (int i = 0; i < longer_codes; i++) {
         table->limit[i] = codes.ends[look_bits + 1 + i];
         table->offset[i] = codes.offsets[look_bits + 1 + i];
@@ -63,42 +73,44 @@ void make_tables(const struct jpeg_layout *layout, struct huffman_table *tables,
 }
 
 /* Number the subsequences of all segments. Returns false if a segment is empty, or if there are too many bytes. */
-bool number_subsequences(const struct decoder *decoder, uint32_t *starts, uint32_t *firsts, struct scan *scan)
+bool number_subsequences(struct loaded *loaded, uint32_t *starts, uint32_t *firsts)
 {
     const uint32_t bytes = subsequence_bits / 8;
     uint32_t count = 0;
-    if (decoder->size >= size_t{1} << 28)
+    if (loaded->size >= size_t{1} << 28)
         return false;
-    starts[decoder->segments] = (uint32_t)decoder->size;
-    for (size_t i = 0; i < decoder->segments; i++) {
+    starts[loaded->segments] = (uint32_t)loaded->size;
+    for (size_t i = 0; i < loaded->segments; i++) {
         if (starts[i + 1] <= starts[i])
             return false;
         firsts[i] = count;
         count += (starts[i + 1] - starts[i] + bytes - 1) / bytes;
     }
-    firsts[decoder->segments] = count;
-    scan->segment_count = (uint32_t)decoder->segments;
-    scan->subsequences = count;
+    firsts[loaded->segments] = count;
+    loaded->scan.segment_count = (uint32_t)loaded->segments;
+    loaded->scan.subsequences = count;
     return true;
 }
 
-/* Describe the picture. Its component's samples are numbered from 0 on. Returns the bytes of all of them. */
-size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quantisers, struct jpeg_decode_launch *launch)
+/* libjpeg-turbo interpolates, but not across two samples or fewer, not to four times as many, and not in a picture of
+ * an eighth. */
+enum upsampling choose_upsampling(const struct jpeg_layout *layout)
+{
+    const struct jpeg_component *chroma = &layout->components[layout->component_count - 1];
+    const bool is_smooth = layout->side > 1, is_wide = is_smooth && chroma->width > 2;
+    if (chroma->across == 2 && chroma->down < 4 && is_wide)
+        return chroma->down == 2 ? BOTH : ACROSS;
+    return chroma->across == 1 && chroma->down == 2 && is_smooth ? DOWN : COPIED;
+}
+
+/* Describe the picture's components, but their samples. Returns the bytes of these, one after another. */
+size_t describe_components(const struct jpeg_layout *layout, struct picture *picture)
 {
     size_t bytes = 0;
     int first = 0;
-    memset(launch, 0, sizeof *launch);
-    launch->count = layout->component_count;
-    launch->width = layout->width;
-    launch->height = layout->height;
-    launch->is_smooth = layout->side > 1;
-    launch->mcus_across = (uint32_t)layout->mcus_across;
-    launch->mcu_blocks = (uint32_t)layout->mcu_blocks;
-    launch->segment_mcus = (uint32_t)layout->restart_interval;
-    launch->quantisers = quantisers;
     for (int i = 0; i < layout->component_count; i++) {
         const struct jpeg_component *from = &layout->components[i];
-        struct component *component = &launch->components[i];
+        struct component *component = &picture->components[i];
         component->samples = (uint8_t *)bytes;
         component->pitch = round_up(jpeg_plane_stride(from), 128);
         component->width = from->width;
@@ -118,6 +130,45 @@ size_t describe_picture(const struct jpeg_layout *layout, const uint16_t *quanti
     return bytes;
 }
 
+/* Number the tiles of the inverse DCT. */
+void number_tiles(struct picture *picture)
+{
+    for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
+        const struct component *component = &picture->components[i];
+        picture->tiles.first[i] = i < picture->count ? picture->transform_tiles : UINT32_MAX;
+        if (i >= picture->count || component->side < JPEG_SIDE)
+            continue;
+        picture->tiles.across[i] = blocks_of((size_t)component->blocks_across, tile_blocks);
+        picture->transform_tiles += picture->tiles.across[i] * (uint32_t)component->blocks_down;
+    }
+}
+
+/* Describe the picture of INPUT, but its memory. Returns the bytes of its components' samples. */
+size_t describe_picture(const struct jpeg_input *input, const struct loaded *loaded, struct picture *picture)
+{
+    const struct jpeg_layout *layout = input->layout;
+    memset(picture, 0, sizeof *picture);
+    if (loaded->is_unsupported)
+        return 0;
+    picture->scan = loaded->scan;
+    picture->pixels = input->samples;
+    picture->count = layout->component_count;
+    picture->width = layout->width;
+    picture->height = layout->height;
+    picture->upsampling = choose_upsampling(layout);
+    picture->luma_blocks = layout->components[0].horizontal * layout->components[0].vertical;
+    picture->mcus = (uint32_t)layout->mcus_across * (uint32_t)layout->mcus_down;
+    picture->mcus_across = (uint32_t)layout->mcus_across;
+    picture->mcu_blocks = (uint32_t)layout->mcu_blocks;
+    picture->segment_mcus = (uint32_t)layout->restart_interval;
+    const size_t bytes = describe_components(layout, picture);
+    number_tiles(picture);
+    picture->walk_blocks = blocks_of(picture->scan.subsequences, walk_threads);
+    picture->dc_tiles = blocks_of(picture->mcus, tile_mcus);
+    picture->colour_tiles = colour_tiles_across(layout->width) * blocks_of((size_t)layout->height, colour_height);
+    return bytes;
+}
+
 /* Give out parts of MEMORY one after another; where it is NULL, count only. */
 struct parts {
     uint8_t *memory;
@@ -131,124 +182,172 @@ struct parts {
     }
 };
 
-/* The arrays that must begin with 0 come first, before the states: damaged data need not reach all blocks. */
-void take_walk(struct parts *parts, const struct scan *scan, size_t mcus, struct walk *walk)
+/* Give out the memory of all pictures. The arrays that must begin with 0 come first: damaged data need not reach all
+ * blocks. Returns their bytes. */
+size_t take_walks(struct parts *parts, struct picture *pictures, size_t count)
 {
-    const size_t blocks = blocks_of(scan->subsequences, walk_threads);
-    parts->take(&walk->is_bad, 1);
-    parts->take(&walk->dc, scan->blocks);
-    parts->take(&walk->in, scan->subsequences);
-    parts->take(&walk->out, scan->subsequences);
-    parts->take(&walk->counts, scan->subsequences);
-    parts->take(&walk->blocks, scan->subsequences);
-    parts->take(&walk->totals, blocks);
-    parts->take(&walk->edges, blocks * walk_launches);
-    parts->take(&walk->dc_totals, blocks_of(mcus, tile_mcus));
+    uint32_t *is_bad;
+    parts->take(&is_bad, count);
+    for (size_t i = 0; i < count; i++) {
+        pictures[i].walk.is_bad = is_bad + i;
+        parts->take(&pictures[i].walk.dc, pictures[i].scan.blocks);
+    }
+    const size_t zeroed = parts->used;
+    for (size_t i = 0; i < count; i++) {
+        struct walk *walk = &pictures[i].walk;
+        const size_t subsequences = pictures[i].scan.subsequences, blocks = pictures[i].walk_blocks;
+        parts->take(&walk->in, subsequences);
+        parts->take(&walk->out, subsequences);
+        parts->take(&walk->counts, subsequences);
+        parts->take(&walk->blocks, subsequences);
+        parts->take(&walk->totals, blocks);
+        parts->take(&walk->edges, blocks * walk_launches);
+        parts->take(&walk->dc_totals, pictures[i].dc_tiles);
+    }
+    return zeroed;
 }
 
-/* Reserve the device's memory. */
-bool reserve(struct device_jpeg *jpeg, const struct scan *scan, size_t mcus, size_t upload, size_t samples,
-             struct walk *walk, struct error *error)
+/* Describe all pictures in the data. Returns the bytes of the components' samples, and in *BLOCKS the blocks of all. */
+size_t describe_all(struct decoder *decoder, size_t *blocks)
 {
-    struct decoder *decoder = &jpeg->decoder;
-    struct parts parts = {};
-    take_walk(&parts, scan, mcus, walk);
-    if (!device_reserve_more(jpeg->device, &decoder->upload, upload, error) ||
-        !device_reserve_more(jpeg->device, &decoder->work, parts.used, error) ||
-        !device_reserve_more(jpeg->device, &decoder->coefficients, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
-                             error) ||
-        !device_reserve_more(jpeg->device, &decoder->samples, samples, error))
-        return false;
-    parts.memory = decoder->work.bytes;
-    parts.used = 0;
-    take_walk(&parts, scan, mcus, walk);
-    walk->coefficients = (int16_t *)decoder->coefficients.bytes;
-    return true;
+    struct picture *pictures = (struct picture *)decoder->data.bytes;
+    size_t samples = 0;
+    *blocks = 0;
+    for (size_t i = 0; i < decoder->count; i++) {
+        const size_t bytes = describe_picture(&decoder->inputs[i], &decoder->loaded[i], &pictures[i]);
+        for (int k = 0; k < pictures[i].count; k++)
+            pictures[i].components[k].samples += samples; /* an offset, as yet */
+        samples += bytes;
+        *blocks += pictures[i].scan.blocks;
+    }
+    return samples;
 }
 
-/* Queue all stages. */
-bool queue(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct scan *scan, const struct walk *walk,
-           const struct jpeg_decode_launch *launch, size_t upload, uint8_t *pixels, struct error *error)
+/* Set the addresses on the device that the pictures in the data have. */
+void set_addresses(struct decoder *decoder)
+{
+    struct picture *pictures = (struct picture *)decoder->data.bytes;
+    int16_t *coefficients = (int16_t *)decoder->coefficients.bytes;
+    for (size_t i = 0; i < decoder->count; i++) {
+        struct picture *picture = &pictures[i];
+        const struct loaded *loaded = &decoder->loaded[i];
+        const uint8_t *data = decoder->upload.bytes;
+        const struct header *header = (const struct header *)(data + loaded->header_at);
+        picture->quantisers = header->quantisers[0];
+        picture->scan.tables = header->tables;
+        picture->scan.firsts = (const uint32_t *)(data + loaded->firsts_at);
+        picture->scan.starts = (const uint32_t *)(data + loaded->starts_at);
+        picture->scan.words = (const uint32_t *)(data + loaded->bytes_at);
+        picture->walk.coefficients = coefficients;
+        coefficients += (size_t)picture->scan.blocks * JPEG_BLOCK;
+        for (int k = 0; k < picture->count; k++)
+            picture->components[k].samples = decoder->samples.bytes + (size_t)picture->components[k].samples;
+    }
+}
+
+/* Queue all stages. WORK has as many bytes that begin with 0. */
+bool queue(struct device_jpeg *jpeg, const struct pictures *pictures, size_t zeroed, size_t coefficients,
+           struct error *error)
 {
     struct decoder *decoder = &jpeg->decoder;
-    const cudaStream_t stream = device_stream(jpeg->device);
-    const uint32_t mcus = scan->blocks / (uint32_t)layout->mcu_blocks;
-    return device_upload(jpeg->device, decoder->upload.bytes, decoder->data.bytes, upload, error) &&
-           device_fill(jpeg->device, walk->is_bad, 0, (size_t)((uint8_t *)walk->in - (uint8_t *)walk->is_bad), error) &&
-           device_fill(jpeg->device, walk->coefficients, 0, (size_t)scan->blocks * JPEG_BLOCK * sizeof(int16_t),
-                       error) &&
-           decode_walk(scan, walk, stream, error) && decode_sum_dc(walk, mcus, layout, stream, error) &&
-           decode_transform(launch, walk, stream, error) && decode_colour(launch, pixels, stream, error) &&
-           device_download(jpeg->device, decoder->result.bytes, walk->is_bad, sizeof *walk->is_bad, error);
+    struct device *device = jpeg->device;
+    const cudaStream_t stream = device_stream(device);
+    return device_upload(device, decoder->upload.bytes, decoder->data.bytes, decoder->size, error) &&
+           device_fill(device, decoder->work.bytes, 0, zeroed, error) &&
+           device_fill(device, decoder->coefficients.bytes, 0, coefficients, error) &&
+           decode_walk(pictures, stream, error) && decode_sum_dc(pictures, stream, error) &&
+           decode_transform(pictures, stream, error) && decode_colour(pictures, stream, error) &&
+           device_download(device, decoder->result.bytes, decoder->work.bytes, pictures->count * sizeof(uint32_t),
+                           error);
 }
 } // namespace
 
-bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
-                      struct error *error)
+bool device_jpeg_reserve(struct device_jpeg *jpeg, const struct jpeg_input *inputs, size_t count, struct error *error)
 {
     struct decoder *decoder = &jpeg->decoder;
-    const size_t segments = decoder->segments = jpeg_count_segments(layout, scan);
-    decoder->is_unsupported = segments == 0;
-    if (decoder->is_unsupported)
-        return true;
-    decoder->starts_at = sizeof(struct header) + (segments + 1) * sizeof(uint32_t);
-    decoder->bytes_at = round_up(decoder->starts_at + (segments + 1) * sizeof(uint32_t), 16);
-    if (!device_reserve_more(jpeg->device, &decoder->data, decoder->bytes_at + scan->size + padding, error))
-        return false;
-    uint8_t *bytes = decoder->data.bytes;
-    decoder->is_unsupported = !jpeg_copy_scan(scan, segments, bytes + decoder->bytes_at, &decoder->size,
-                                              (uint32_t *)(bytes + decoder->starts_at));
-    return true;
+    struct loaded *all = (struct loaded *)realloc(decoder->loaded, count * sizeof *all);
+    if (!all)
+        return error_no_memory(error, "%zu pictures", count);
+    decoder->loaded = all;
+    decoder->inputs = inputs;
+    decoder->count = count;
+    decoder->size = round_up(count * sizeof(struct picture), alignment);
+    for (size_t i = 0; i < count; i++) {
+        struct loaded *loaded = &all[i];
+        memset(loaded, 0, sizeof *loaded);
+        loaded->segments = jpeg_count_segments(inputs[i].layout, &inputs[i].scan);
+        loaded->is_unsupported = loaded->segments == 0;
+        if (loaded->is_unsupported)
+            continue;
+        loaded->header_at = decoder->size;
+        loaded->firsts_at = loaded->header_at + sizeof(struct header);
+        loaded->starts_at = loaded->firsts_at + (loaded->segments + 1) * sizeof(uint32_t);
+        loaded->bytes_at = round_up(loaded->starts_at + (loaded->segments + 1) * sizeof(uint32_t), 16);
+        decoder->size = round_up(loaded->bytes_at + inputs[i].scan.size + padding, alignment);
+    }
+    return device_reserve_more(jpeg->device, &decoder->data, decoder->size, error);
 }
 
-bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, uint8_t *samples,
-                        struct error *error)
+void device_jpeg_load(struct device_jpeg *jpeg, size_t index)
 {
     struct decoder *decoder = &jpeg->decoder;
-    if (decoder->is_unsupported)
-        return true;
-    uint8_t *bytes = decoder->data.bytes;
-    struct header *header = (struct header *)bytes;
+    struct loaded *loaded = &decoder->loaded[index];
+    const struct jpeg_input *input = &decoder->inputs[index];
+    const struct jpeg_layout *layout = input->layout;
+    uint8_t *data = decoder->data.bytes;
+    uint32_t *starts = (uint32_t *)(data + loaded->starts_at);
+    if (loaded->is_unsupported)
+        return;
+    loaded->is_unsupported =
+        !jpeg_copy_scan(&input->scan, loaded->segments, data + loaded->bytes_at, &loaded->size, starts) ||
+        !number_subsequences(loaded, starts, (uint32_t *)(data + loaded->firsts_at));
+    if (loaded->is_unsupported)
+        return;
+    struct header *header = (struct header *)(data + loaded->header_at);
+    struct scan *scan = &loaded->scan;
     const size_t mcus = (size_t)layout->mcus_across * (size_t)layout->mcus_down;
-    const size_t upload = decoder->bytes_at + decoder->size + padding;
-    struct scan scan = {};
-    scan.blocks = (uint32_t)(mcus * (size_t)layout->mcu_blocks);
-    scan.segment_blocks = layout->restart_interval == 0 || (size_t)layout->restart_interval > mcus
-                              ? scan.blocks
-                              : (uint32_t)(layout->restart_interval * layout->mcu_blocks);
-    make_tables(layout, header->tables, &scan);
-    decoder->is_unsupported = !number_subsequences(decoder, (uint32_t *)(bytes + decoder->starts_at),
-                                                   (uint32_t *)(bytes + sizeof *header), &scan);
-    if (decoder->is_unsupported)
-        return true;
-    scan.period = (uint32_t)jpeg_period(layout);
+    scan->blocks = (uint32_t)(mcus * (size_t)layout->mcu_blocks);
+    scan->segment_blocks = layout->restart_interval == 0 || (size_t)layout->restart_interval > mcus
+                               ? scan->blocks
+                               : (uint32_t)(layout->restart_interval * layout->mcu_blocks);
+    scan->period = (uint32_t)jpeg_period(layout);
+    make_tables(layout, header->tables, scan);
     for (int i = 0; i < JPEG_TABLES; i++)
         for (int j = 0; j < JPEG_BLOCK; j++)
             header->quantisers[i][j] = layout->tables.quantisers[i][j % JPEG_SIDE * JPEG_SIDE + j / JPEG_SIDE];
+}
 
-    struct walk walk = {};
-    struct jpeg_decode_launch launch;
-    const size_t sample_bytes = describe_picture(layout, NULL, &launch);
-    if (!device_reserve_more(jpeg->device, &decoder->result, sizeof *walk.is_bad, error) ||
-        !reserve(jpeg, &scan, mcus, upload, sample_bytes, &walk, error))
+bool device_jpeg_decode(struct device_jpeg *jpeg, struct error *error)
+{
+    struct decoder *decoder = &jpeg->decoder;
+    struct device *device = jpeg->device;
+    struct picture *host = (struct picture *)decoder->data.bytes;
+    size_t blocks;
+    const size_t count = decoder->count, samples = describe_all(decoder, &blocks);
+    const size_t coefficients = blocks * JPEG_BLOCK * sizeof(int16_t);
+    struct parts parts = {};
+    const size_t zeroed = take_walks(&parts, host, count);
+    if (!device_reserve_more(device, &decoder->result, count * sizeof(uint32_t), error) ||
+        !device_reserve_more(device, &decoder->upload, decoder->size, error) ||
+        !device_reserve_more(device, &decoder->work, parts.used, error) ||
+        !device_reserve_more(device, &decoder->coefficients, coefficients, error) ||
+        !device_reserve_more(device, &decoder->samples, samples, error))
         return false;
-    const uint8_t *on_device = decoder->upload.bytes;
-    for (int i = 0; i < launch.count; i++)
-        launch.components[i].samples = decoder->samples.bytes + (size_t)launch.components[i].samples;
-    launch.quantisers = ((const struct header *)on_device)->quantisers[0];
-    launch.is_bad = walk.is_bad;
-    scan.tables = ((const struct header *)on_device)->tables;
-    scan.firsts = (const uint32_t *)(on_device + sizeof *header);
-    scan.starts = (const uint32_t *)(on_device + decoder->starts_at);
-    scan.words = (const uint32_t *)(on_device + decoder->bytes_at);
-    return queue(jpeg, layout, &scan, &walk, &launch, upload, samples, error);
+    if (blocks == 0)
+        return true;
+    parts.memory = decoder->work.bytes;
+    parts.used = 0;
+    take_walks(&parts, host, count);
+    set_addresses(decoder);
+    const struct pictures pictures = {host, (const struct picture *)decoder->upload.bytes, count};
+    return queue(jpeg, &pictures, zeroed, coefficients, error);
 }
 
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error)
 {
-    *is_decoded = false;
-    if (!device_wait(jpeg->device, error))
-        return false;
-    *is_decoded = !jpeg->decoder.is_unsupported && *(const uint32_t *)jpeg->decoder.result.bytes == 0;
-    return true;
+    const struct decoder *decoder = &jpeg->decoder;
+    const bool done = device_wait(jpeg->device, error);
+    for (size_t i = 0; i < decoder->count; i++)
+        is_decoded[i] = done && !decoder->loaded[i].is_unsupported && ((const uint32_t *)decoder->result.bytes)[i] == 0;
+    return done;
 }

@@ -79,7 +79,7 @@ struct walk {
 
 constexpr int tile_mcus = 256; /* whose DC values one thread block sums up */
 
-static inline uint32_t blocks_of(size_t items, int size)
+static __host__ __device__ inline uint32_t blocks_of(size_t items, int size)
 {
     return (uint32_t)((items + (size_t)size - 1) / (size_t)size);
 }
@@ -97,31 +97,72 @@ struct component {
     int quantiser;
 };
 
-struct jpeg_decode_launch {
-    struct component components[JPEG_COMPONENTS_MAX];
-    int count;
-    int width, height;
-    bool is_smooth; /* upsampling may interpolate */
-    uint32_t mcus_across, mcu_blocks;
-    uint32_t segment_mcus;      /* 0 if there is one segment */
-    const uint16_t *quantisers; /* each column by column */
-    const uint32_t *is_bad;     /* of the walk */
+/* How chroma samples become as many as the pixels are. COPIED is for all factors. */
+enum upsampling { COPIED, ACROSS, DOWN, BOTH, UPSAMPLINGS };
+
+/* The tiles of each component, blocks side by side, are numbered one after another. */
+struct tiles {
+    uint32_t across[JPEG_COMPONENTS_MAX], first[JPEG_COMPONENTS_MAX + 1];
 };
 
-/* Queue the walks over the scan: coefficients, but DC as differences. (decode_scan.cu) */
-bool decode_walk(const struct scan *scan, const struct walk *walk, cudaStream_t stream, struct error *error);
+/* A picture on the device. The kernels get an array of them, and blockIdx.y is the number of the picture. Blocks of
+ * threads beyond those that a picture needs do nothing. */
+struct picture {
+    struct scan scan;
+    struct walk walk;
+    struct component components[JPEG_COMPONENTS_MAX];
+    struct tiles tiles; /* of components with whole blocks */
+    uint8_t *pixels;
+    const uint16_t *quantisers; /* each column by column */
+    int count;                  /* of components */
+    int width, height;
+    enum upsampling upsampling;
+    int luma_blocks; /* of an MCU */
+    uint32_t mcus, mcus_across, mcu_blocks;
+    uint32_t segment_mcus; /* 0 if there is one segment */
 
-/* The next stages do nothing if the walk has found bad data. */
+    /* Blocks of threads of the stages. All are 0 if the CPU has to decode the picture. */
+    uint32_t walk_blocks, dc_tiles, transform_tiles, colour_tiles;
+};
+
+/* Many pictures: how the host sees those that are queued together. */
+struct pictures {
+    const struct picture *host, *device;
+    size_t count;
+};
+
+/* The most blocks of threads that a picture needs: the largest MEMBER. */
+static inline uint32_t most_blocks(const struct pictures *pictures, uint32_t picture::*member)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < pictures->count; i++)
+        most = pictures->host[i].*member > most ? pictures->host[i].*member : most;
+    return most;
+}
+
+constexpr int transform_threads = 256, tile_blocks = transform_threads / JPEG_SIDE;
+constexpr int colour_width = 128, colour_height = 8; /* pixels of a block of threads */
+constexpr int colour_alignment =
+    16; /* pixels; as bytes, they are whole sectors of memory with 3 channels, and half ones with 1 */
+
+/* Tiles side by side: rows may begin up to COLOUR_ALIGNMENT - 1 pixels early. */
+static __host__ __device__ inline uint32_t colour_tiles_across(int width)
+{
+    return blocks_of((size_t)width + colour_alignment - 1, colour_width);
+}
+
+/* Queue the walks over the scans: coefficients, but DC as differences. (decode_scan.cu) */
+bool decode_walk(const struct pictures *pictures, cudaStream_t stream, struct error *error);
+
+/* The next stages do nothing for a picture in which the walk has found bad data. */
 
 /* Queue the sums of DC differences in each tile of MCUs, and before each tile. (decode_scan.cu) */
-bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_layout *layout, cudaStream_t stream,
-                   struct error *error);
+bool decode_sum_dc(const struct pictures *pictures, cudaStream_t stream, struct error *error);
 
 /* Queue the inverse DCT of all blocks, to as many samples as the components have. (decode_samples.cu) */
-bool decode_transform(const struct jpeg_decode_launch *launch, const struct walk *walk, cudaStream_t stream,
-                      struct error *error);
+bool decode_transform(const struct pictures *pictures, cudaStream_t stream, struct error *error);
 
-/* Queue the upsampling and the colours: the components' samples become PIXELS. (decode_samples.cu) */
-bool decode_colour(const struct jpeg_decode_launch *launch, uint8_t *pixels, cudaStream_t stream, struct error *error);
+/* Queue the upsampling and the colours: the components' samples become pixels. (decode_samples.cu) */
+bool decode_colour(const struct pictures *pictures, cudaStream_t stream, struct error *error);
 
 #endif

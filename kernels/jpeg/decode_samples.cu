@@ -14,13 +14,6 @@ constexpr int warp_size = 32;
 
 /* ---- The inverse DCT ---- */
 
-constexpr int transform_threads = 256, tile_blocks = transform_threads / JPEG_SIDE;
-
-/* The tiles of each component, tile_blocks blocks side by side, are numbered one after another. */
-struct tiles {
-    uint32_t across[JPEG_COMPONENTS_MAX], first[JPEG_COMPONENTS_MAX + 1];
-};
-
 __device__ __forceinline__ uint32_t pack(int low, int high)
 {
     return ((uint32_t)low & 0xffff) | (uint32_t)high << 16;
@@ -70,27 +63,28 @@ __device__ __forceinline__ void transpose(int value[JPEG_SIDE])
 }
 
 /* The number in the scan of the block at column X and row Y of COMPONENT, and its MCU. */
-__device__ __forceinline__ uint32_t block_at(const struct jpeg_decode_launch &launch, const struct component &component,
+__device__ __forceinline__ uint32_t block_at(const struct picture &picture, const struct component &component,
                                              uint32_t x, uint32_t y, uint32_t *mcu)
 {
     const uint32_t in_x = x & ((1u << component.horizontal) - 1), in_y = y & ((1u << component.vertical) - 1);
-    *mcu = (y >> component.vertical) * launch.mcus_across + (x >> component.horizontal);
-    return *mcu * launch.mcu_blocks + (uint32_t)component.first + (in_y << component.horizontal) + in_x;
+    *mcu = (y >> component.vertical) * picture.mcus_across + (x >> component.horizontal);
+    return *mcu * picture.mcu_blocks + (uint32_t)component.first + (in_y << component.horizontal) + in_x;
 }
 
 /* The DC value of BLOCK of the scan, in MCU. Sums of DC are from the scan's beginning on; each segment begins at 0. */
-__device__ __forceinline__ int dc_of(const struct jpeg_decode_launch &launch, const struct walk &walk, int index,
-                                     const struct component &component, uint32_t mcu, uint32_t block)
+__device__ __forceinline__ int dc_of(const struct picture &picture, int index, const struct component &component,
+                                     uint32_t mcu, uint32_t block)
 {
+    const struct walk &walk = picture.walk;
     const auto total = [&](uint32_t of) {
         const uint2 both = walk.dc_totals[of / tile_mcus];
         return index == 0 ? both.x : index == 1 ? both.x >> 16 : both.y;
     };
     uint32_t sum = (uint32_t)walk.dc[block] + total(mcu);
-    if (launch.segment_mcus != 0 && mcu >= launch.segment_mcus) {
-        const uint32_t last = mcu / launch.segment_mcus * launch.segment_mcus - 1;
+    if (picture.segment_mcus != 0 && mcu >= picture.segment_mcus) {
+        const uint32_t last = mcu / picture.segment_mcus * picture.segment_mcus - 1;
         const uint32_t blocks = 1u << (component.horizontal + component.vertical);
-        sum -= (uint32_t)walk.dc[last * launch.mcu_blocks + (uint32_t)component.first + blocks - 1] + total(last);
+        sum -= (uint32_t)walk.dc[last * picture.mcu_blocks + (uint32_t)component.first + blocks - 1] + total(last);
     }
     return (int16_t)sum;
 }
@@ -112,14 +106,15 @@ __device__ __forceinline__ bool load_column(const struct walk &walk, const uint1
     return (word[0] >> 16 | word[1] | word[2] | word[3]) != 0;
 }
 
-__global__ void __launch_bounds__(transform_threads)
-    transform(const __grid_constant__ struct jpeg_decode_launch launch, const __grid_constant__ struct walk walk,
-              const __grid_constant__ struct tiles tiles)
+__global__ void __launch_bounds__(transform_threads) transform(const struct picture *__restrict__ pictures)
 {
-    if (*launch.is_bad != 0)
+    const struct picture &picture = pictures[blockIdx.y];
+    const struct walk &walk = picture.walk;
+    const struct tiles &tiles = picture.tiles;
+    if (blockIdx.x >= picture.transform_tiles || *walk.is_bad != 0)
         return;
     const int index = blockIdx.x >= tiles.first[2] ? 2 : blockIdx.x >= tiles.first[1] ? 1 : 0;
-    const struct component &component = launch.components[index];
+    const struct component &component = picture.components[index];
     const uint32_t tile = blockIdx.x - tiles.first[index], tile_y = tile / tiles.across[index];
     const uint32_t x = (tile - tile_y * tiles.across[index]) * tile_blocks + threadIdx.x / JPEG_SIDE, y = tile_y;
     const unsigned t = threadIdx.x % JPEG_SIDE; /* the column, and then the row */
@@ -129,9 +124,9 @@ __global__ void __launch_bounds__(transform_threads)
     bool is_set = false;
     if (is_inside) {
         uint32_t mcu;
-        const uint32_t block = block_at(launch, component, x, y, &mcu);
-        const int dc = t == 0 ? dc_of(launch, walk, index, component, mcu, block) : 0;
-        is_set = load_column(walk, launch.quantisers + component.quantiser * JPEG_BLOCK, block, t, dc, value);
+        const uint32_t block = block_at(picture, component, x, y, &mcu);
+        const int dc = t == 0 ? dc_of(picture, index, component, mcu, block) : 0;
+        is_set = load_column(walk, picture.quantisers + component.quantiser * JPEG_BLOCK, block, t, dc, value);
     }
     const unsigned set = __ballot_sync(~0u, is_set) >> (threadIdx.x % warp_size - t);
     if ((set & 0xff) != 0) {
@@ -154,33 +149,41 @@ __global__ void __launch_bounds__(transform_threads)
         make_uint2(samples[0], samples[1]);
 }
 
+/* Blocks of threads for component INDEX, if its blocks have SIDE x SIDE samples; else 0. */
+__host__ __device__ inline uint32_t small_tiles(const struct picture &picture, int index, int side)
+{
+    const struct component &component = picture.components[index];
+    return picture.walk_blocks == 0 || index >= picture.count || component.side != side
+               ? 0
+               : blocks_of((size_t)component.blocks_across, transform_threads) * (uint32_t)component.blocks_down;
+}
+
 /* The same to SIDE x SIDE samples, 4, 2 or 1, of component INDEX: a thread a block. */
 template <int SIDE>
 __global__ void __launch_bounds__(transform_threads)
-    transform_small(const __grid_constant__ struct jpeg_decode_launch launch, const __grid_constant__ struct walk walk,
-                    int index)
+    transform_small(const struct picture *__restrict__ pictures, int index)
 {
-    const struct component &component = launch.components[index];
-    const uint32_t x = blockIdx.x * transform_threads + threadIdx.x, y = blockIdx.y;
-    if (*launch.is_bad != 0 || x >= (uint32_t)component.blocks_across)
+    const struct picture &picture = pictures[blockIdx.y];
+    const struct component &component = picture.components[index];
+    if (blockIdx.x >= small_tiles(picture, index, SIDE) || *picture.walk.is_bad != 0)
+        return;
+    const uint32_t across = blocks_of((size_t)component.blocks_across, transform_threads), y = blockIdx.x / across;
+    const uint32_t x = (blockIdx.x - y * across) * transform_threads + threadIdx.x;
+    if (x >= (uint32_t)component.blocks_across)
         return;
     uint32_t mcu;
-    const uint32_t block = block_at(launch, component, x, y, &mcu);
-    jpeg_inverse_small(walk.coefficients + (size_t)block * JPEG_BLOCK,
-                       launch.quantisers + component.quantiser * JPEG_BLOCK,
-                       dc_of(launch, walk, index, component, mcu, block), JPEG_SIDE, SIDE,
+    const uint32_t block = block_at(picture, component, x, y, &mcu);
+    jpeg_inverse_small(picture.walk.coefficients + (size_t)block * JPEG_BLOCK,
+                       picture.quantisers + component.quantiser * JPEG_BLOCK,
+                       dc_of(picture, index, component, mcu, block), JPEG_SIDE, SIDE,
                        component.samples + (size_t)y * SIDE * component.pitch + (size_t)x * SIDE, component.pitch);
 }
 
 /* ---- Upsampling and colours ---- */
 
-constexpr int threads_x = warp_size, threads_y = 8; /* a warp works on one row */
-constexpr int group = 4, tile_width = threads_x * group;
-constexpr int alignment =
-    16; /* pixels; as bytes, they are whole sectors of memory with 3 channels, and half ones with 1 */
-
-/* How chroma samples become as many as the pixels are. COPIED is for all factors. */
-enum upsampling { COPIED, ACROSS, DOWN, BOTH };
+constexpr int threads_x = warp_size, threads_y = colour_height; /* a warp works on one row */
+constexpr int group = 4;
+static_assert(threads_x * group == colour_width, "a thread makes a group of pixels");
 
 __device__ __forceinline__ unsigned sample_at(const struct component &component, int x, int y)
 {
@@ -221,28 +224,34 @@ __device__ __forceinline__ void exchange(uint32_t *shared, uint32_t word[3])
         word[k] = shared[t + threads_x * k];
 }
 
-/* A row is considered to start up to alignment - 1 pixels early, so that groups of 4 pixels are aligned words. */
+/* A row is considered to start up to colour_alignment - 1 pixels early, so that groups of 4 pixels are aligned words. */
 template <int CHANNELS, enum upsampling UPSAMPLING>
-__global__ void __launch_bounds__(threads_x *threads_y) colour(const __grid_constant__ struct jpeg_decode_launch launch,
-                                                               uint8_t *pixels, uint32_t tiles_across, int h, int v)
+__global__ void __launch_bounds__(threads_x *threads_y) colour(const struct picture *__restrict__ pictures)
 {
     __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
-    const int y = (int)(blockIdx.x / tiles_across) * threads_y + (int)threadIdx.y, t = (int)threadIdx.x;
-    const int tile_x = (int)(blockIdx.x % tiles_across) * tile_width;
-    if (*launch.is_bad != 0 || y >= launch.height) /* the whole warp */
+    const struct picture &picture = pictures[blockIdx.y];
+    if (blockIdx.x >= picture.colour_tiles || picture.count != CHANNELS || picture.upsampling != UPSAMPLING ||
+        *picture.walk.is_bad != 0)
         return;
-    const size_t row = (size_t)y * (size_t)launch.width;
-    const int warp_x = tile_x - (int)(row % alignment), x = warp_x + t * group;
+    const uint32_t tiles_across = colour_tiles_across(picture.width), tile_y = blockIdx.x / tiles_across;
+    const int y = (int)tile_y * threads_y + (int)threadIdx.y, t = (int)threadIdx.x;
+    const int tile_x = (int)(blockIdx.x - tile_y * tiles_across) * colour_width;
+    if (y >= picture.height) /* the whole warp */
+        return;
+    const int h = picture.components[CHANNELS - 1].across, v = picture.components[CHANNELS - 1].down;
+    uint8_t *const pixels = picture.pixels;
+    const size_t row = (size_t)y * (size_t)picture.width;
+    const int warp_x = tile_x - (int)(row % colour_alignment), x = warp_x + t * group;
     uint8_t bytes[group * CHANNELS];
 #pragma unroll
     for (int k = 0; k < group; k++) {
-        const int at = min(max(x + k, 0), launch.width - 1);
-        const unsigned luma = sample_at(launch.components[0], at, y);
+        const int at = min(max(x + k, 0), picture.width - 1);
+        const unsigned luma = sample_at(picture.components[0], at, y);
         if (CHANNELS == 1)
             bytes[k] = (uint8_t)luma;
         else
-            jpeg_colour((int)luma, (int)upsampled<UPSAMPLING>(launch.components[1], at, y, h, v),
-                        (int)upsampled<UPSAMPLING>(launch.components[2], at, y, h, v), bytes + k * CHANNELS);
+            jpeg_colour((int)luma, (int)upsampled<UPSAMPLING>(picture.components[1], at, y, h, v),
+                        (int)upsampled<UPSAMPLING>(picture.components[2], at, y, h, v), bytes + k * CHANNELS);
     }
     uint32_t word[CHANNELS];
 #pragma unroll
@@ -256,74 +265,66 @@ __global__ void __launch_bounds__(threads_x *threads_y) colour(const __grid_cons
     for (int k = 0; k < CHANNELS; k++) {
         const int index = t + threads_x * k,
                   from = warp_x + index / CHANNELS * group; /* the first pixel of its group */
-        if (from >= 0 && from + group <= launch.width)
+        if (from >= 0 && from + group <= picture.width)
             *(uint32_t *)(to + 4 * index) = word[k];
     }
-    if (x >= 0 && x + group <= launch.width)
+    if (x >= 0 && x + group <= picture.width)
         return;
 #pragma unroll
     for (int k = 0; k < group; k++)
-        if (x + k >= 0 && x + k < launch.width)
+        if (x + k >= 0 && x + k < picture.width)
 #pragma unroll
             for (int c = 0; c < CHANNELS; c++)
                 pixels[(row + (size_t)(x + k)) * CHANNELS + c] = bytes[k * CHANNELS + c];
 }
 
-using colour_kernel = void(struct jpeg_decode_launch launch, uint8_t *pixels, uint32_t tiles_across, int h, int v);
+using kernel = void(const struct picture *pictures);
 
-/* libjpeg-turbo interpolates, but not across two samples or fewer, not to four times as many, and not in a picture of
- * an eighth. */
-colour_kernel *choose_kernel(const struct jpeg_decode_launch *launch, int h, int v)
+/* Pictures of one component have the first kernel, and those of three have the others by their upsampling. */
+kernel *const colour_kernels[1 + UPSAMPLINGS] = {colour<1, COPIED>, colour<3, COPIED>, colour<3, ACROSS>,
+                                                 colour<3, DOWN>, colour<3, BOTH>};
+
+int number_colour_kernel(const struct picture *picture)
 {
-    if (launch->count == 1)
-        return colour<1, COPIED>;
-    const bool is_wide = launch->components[1].width > 2 && launch->is_smooth;
-    if (h == 1 && v == 1 && is_wide)
-        return colour<3, BOTH>;
-    if (h == 1 && v == 0 && is_wide)
-        return colour<3, ACROSS>;
-    if (h == 0 && v == 1 && launch->is_smooth)
-        return colour<3, DOWN>;
-    return colour<3, COPIED>;
+    return picture->count == 1 ? 0 : 1 + (int)picture->upsampling;
 }
 } // namespace
 
-bool decode_transform(const struct jpeg_decode_launch *launch, const struct walk *walk, cudaStream_t stream,
-                      struct error *error)
+bool decode_transform(const struct pictures *pictures, cudaStream_t stream, struct error *error)
 {
-    struct tiles tiles = {};
-    uint32_t count = 0;
-    for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
-        tiles.first[i] = i < launch->count ? count : UINT32_MAX;
-        if (i >= launch->count)
-            continue;
-        const struct component *component = &launch->components[i];
-        if (component->side < JPEG_SIDE) {
-            const dim3 grid(blocks_of((size_t)component->blocks_across, transform_threads),
-                            (uint32_t)component->blocks_down);
-            const auto kernel = component->side == 4   ? transform_small<4>
-                                : component->side == 2 ? transform_small<2>
-                                                       : transform_small<1>;
-            kernel<<<grid, transform_threads, 0, stream>>>(*launch, *walk, i);
-            CUDA_TRY(cudaGetLastError(), error);
-            continue;
+    const dim3 grid(most_blocks(pictures, &picture::transform_tiles), (uint32_t)pictures->count);
+    if (grid.x > 0)
+        transform<<<grid, transform_threads, 0, stream>>>(pictures->device);
+    for (int side = JPEG_SIDE / 2; side > 0; side /= 2)
+        for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
+            uint32_t tiles = 0;
+            for (size_t k = 0; k < pictures->count; k++) {
+                const uint32_t own = small_tiles(pictures->host[k], i, side);
+                tiles = own > tiles ? own : tiles;
+            }
+            const dim3 small(tiles, (uint32_t)pictures->count);
+            const auto kernel = side == 4 ? transform_small<4> : side == 2 ? transform_small<2> : transform_small<1>;
+            if (tiles > 0)
+                kernel<<<small, transform_threads, 0, stream>>>(pictures->device, i);
         }
-        tiles.across[i] = blocks_of((size_t)component->blocks_across, tile_blocks);
-        count += tiles.across[i] * (uint32_t)component->blocks_down;
-    }
-    if (count > 0)
-        transform<<<count, transform_threads, 0, stream>>>(*launch, *walk, tiles);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
-bool decode_colour(const struct jpeg_decode_launch *launch, uint8_t *pixels, cudaStream_t stream, struct error *error)
+bool decode_colour(const struct pictures *pictures, cudaStream_t stream, struct error *error)
 {
-    const int h = launch->components[launch->count - 1].across, v = launch->components[launch->count - 1].down;
-    const uint32_t tiles_across = blocks_of((size_t)launch->width + alignment - 1, tile_width);
-    const uint32_t tiles = tiles_across * blocks_of((size_t)launch->height, threads_y);
-    colour_kernel *const kernel = choose_kernel(launch, h, v);
-    kernel<<<tiles, dim3(threads_x, threads_y), 0, stream>>>(*launch, pixels, tiles_across, h, v);
+    uint32_t tiles[1 + UPSAMPLINGS] = {};
+    for (size_t i = 0; i < pictures->count; i++) {
+        const struct picture *picture = &pictures->host[i];
+        uint32_t *most = &tiles[number_colour_kernel(picture)];
+        *most = picture->colour_tiles > *most ? picture->colour_tiles : *most;
+    }
+    for (int i = 0; i < 1 + UPSAMPLINGS; i++) {
+        const dim3 grid(tiles[i], (uint32_t)pictures->count);
+        kernel *const kernel = colour_kernels[i];
+        if (tiles[i] > 0)
+            kernel<<<grid, dim3(threads_x, threads_y), 0, stream>>>(pictures->device);
+    }
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

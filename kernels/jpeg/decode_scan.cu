@@ -19,7 +19,7 @@
 namespace
 {
 constexpr int warp_size = 32;
-constexpr int sum_threads = 1024; /* of the one block that sums up totals */
+constexpr int most_sum_threads = 1024; /* of the one block that sums up totals */
 constexpr uint32_t entry_is_bad = 2 * entry_is_set;
 
 /* The place of each zigzag index in a block that is stored column by column. */
@@ -73,7 +73,7 @@ __device__ __forceinline__ uint2 shuffle_up(uint2 value, int by)
 template <typename Sum>
 __device__ __forceinline__ Sum sum_before(Sum value, Sum *total)
 {
-    __shared__ Sum warps[sum_threads / warp_size];
+    __shared__ Sum warps[most_sum_threads / warp_size];
     const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size;
     Sum sum = value;
 #pragma unroll
@@ -96,14 +96,14 @@ __device__ __forceinline__ Sum sum_before(Sum value, Sum *total)
     return add(before, subtract(sum, value));
 }
 
-/* Replace each of COUNT totals by the sum of those before it. There is one block of threads. */
+/* Replace each of COUNT totals by the sum of those before it, in one block of threads. */
 template <typename Sum>
-__global__ void __launch_bounds__(sum_threads) sum_totals(const uint32_t *is_bad, Sum *totals, uint32_t count)
+__device__ __forceinline__ void sum_totals(const uint32_t *is_bad, Sum *totals, uint32_t count)
 {
-    if (*is_bad != 0)
+    if (count == 0 || *is_bad != 0)
         return;
     Sum before = {};
-    for (uint32_t first = 0; first < count; first += sum_threads) {
+    for (uint32_t first = 0; first < count; first += blockDim.x) {
         const uint32_t i = first + threadIdx.x;
         Sum value = {}, all;
         if (i < count)
@@ -113,6 +113,24 @@ __global__ void __launch_bounds__(sum_threads) sum_totals(const uint32_t *is_bad
             totals[i] = add(before, sum);
         before = add(before, all);
     }
+}
+
+__global__ void __launch_bounds__(most_sum_threads) sum_walk_totals(const struct picture *__restrict__ pictures)
+{
+    const struct picture &picture = pictures[blockIdx.y];
+    sum_totals(picture.walk.is_bad, picture.walk.totals, picture.walk_blocks);
+}
+
+__global__ void __launch_bounds__(most_sum_threads) sum_dc_totals(const struct picture *__restrict__ pictures)
+{
+    const struct picture &picture = pictures[blockIdx.y];
+    sum_totals(picture.walk.is_bad, picture.walk.dc_totals, picture.dc_tiles);
+}
+
+/* Threads of the one block of a picture that sums up to COUNT totals. */
+uint32_t threads_for(uint32_t count)
+{
+    return count < most_sum_threads ? (count + warp_size - 1) / warp_size * warp_size : most_sum_threads;
 }
 
 /* ---- The walk ---- */
@@ -267,16 +285,20 @@ __device__ uint16_t count_blocks(const struct scan &scan, const struct walk_tabl
 
 /* Hand states on in a block of threads until they agree, and in launch 0, walk from guessed states before. Then number
  * the blocks. In later launches, only the states at the beginning of a thread block can be wrong. */
-__global__ void __launch_bounds__(walk_threads)
-    synchronise(const __grid_constant__ struct scan scan, const __grid_constant__ struct walk walk, int launch)
+__global__ void __launch_bounds__(walk_threads) synchronise(const struct picture *__restrict__ pictures, int launch)
 {
     extern __shared__ uint4 shared[];
     __shared__ uint32_t order[JPEG_MCU_BLOCKS_MAX];
     __shared__ uint16_t states[walk_threads + 1]; /* states[t] is at the beginning of subsequence t */
+    const struct picture &picture = pictures[blockIdx.y];
+    const struct scan &scan = picture.scan;
+    const struct walk &walk = picture.walk;
     const uint32_t t = threadIdx.x, number = blockIdx.x * walk_threads + t;
+    if (blockIdx.x >= picture.walk_blocks)
+        return;
     uint16_t *edge =
-        walk.edges + (size_t)launch * gridDim.x + blockIdx.x; /* its own; those of the last launch follow */
-    const uint16_t *last_edge = edge - gridDim.x;
+        walk.edges + (size_t)launch * picture.walk_blocks + blockIdx.x; /* its own; those of the last launch follow */
+    const uint16_t *last_edge = edge - picture.walk_blocks;
     const uint16_t before = launch > 0 && blockIdx.x > 0 ? last_edge[-1] : (uint16_t)0;
     if (launch > 0 && (blockIdx.x == 0 || before == walk.in[blockIdx.x * walk_threads])) { /* the whole block */
         if (t == 0)
@@ -346,7 +368,7 @@ __device__ bool write_blocks(const struct scan &scan, const struct walk &walk, c
     struct bits bits;
     bits.begin(scan.words, state.position);
     uint32_t order = tables.order[state.block], block = from;
-    int16_t *coefficients = walk.coefficients + (size_t)(first + block) * JPEG_BLOCK;
+    int16_t *coefficients = walk.coefficients + (size_t)(first + block) * JPEG_BLOCK, *const dc = walk.dc + first;
     while (bits.position < at.end) {
         const uint32_t window = bits.window(), entry = find_entry(tables, order, state.zigzag, window);
         const uint32_t length = entry & 31, size = entry >> 5 & 15, advance = entry >> 9 & 127;
@@ -356,7 +378,7 @@ __device__ bool write_blocks(const struct scan &scan, const struct walk &walk, c
         const int value = value_of(window, length - size, size);
         /* BLOCK is below COUNT here. With a size, the advance is at most 16, so ZIGZAG is at most JPEG_BLOCK. */
         if (state.zigzag == 0)
-            walk.dc[first + block] = (int16_t)value;
+            dc[block] = (int16_t)value;
         else if (size != 0)
             coefficients[place[zigzag - 1]] = (int16_t)value;
         bits.skip(length);
@@ -375,13 +397,17 @@ __device__ bool write_blocks(const struct scan &scan, const struct walk &walk, c
     return !at.is_last;
 }
 
-__global__ void __launch_bounds__(walk_threads)
-    write(const __grid_constant__ struct scan scan, const __grid_constant__ struct walk walk)
+__global__ void __launch_bounds__(walk_threads) write(const struct picture *__restrict__ pictures)
 {
     extern __shared__ uint4 shared[];
     __shared__ uint32_t order[JPEG_MCU_BLOCKS_MAX];
     __shared__ uint8_t place[JPEG_BLOCK];
+    const struct picture &picture = pictures[blockIdx.y];
+    const struct scan &scan = picture.scan;
+    const struct walk &walk = picture.walk;
     const uint32_t number = blockIdx.x * walk_threads + threadIdx.x;
+    if (blockIdx.x >= picture.walk_blocks)
+        return;
     const struct walk_tables tables = load_tables(scan, shared, order);
     if (threadIdx.x < JPEG_BLOCK)
         place[threadIdx.x] = columns.places[threadIdx.x];
@@ -404,14 +430,15 @@ __global__ void __launch_bounds__(walk_threads)
 /* ---- DC ---- */
 
 /* Replace the DC differences of a tile of MCUs by their sums from the tile's beginning on, which wrap as
- * libjpeg-turbo's 16 bits do. LUMA blocks of an MCU are the first component's; the others have one each. */
-__global__ void __launch_bounds__(tile_mcus)
-    sum_dc(const uint32_t *is_bad, int16_t *dc, uint2 *totals, uint32_t mcus, int luma_blocks, int mcu_blocks)
+ * libjpeg-turbo's 16 bits do. The first blocks of an MCU are luma; the other components have one each. */
+__global__ void __launch_bounds__(tile_mcus) sum_dc(const struct picture *__restrict__ pictures)
 {
-    if (*is_bad != 0)
+    const struct picture &picture = pictures[blockIdx.y];
+    if (blockIdx.x >= picture.dc_tiles || *picture.walk.is_bad != 0)
         return;
-    const uint32_t mcu = blockIdx.x * tile_mcus + threadIdx.x;
-    int16_t *blocks = dc + (size_t)mcu * mcu_blocks;
+    const uint32_t mcu = blockIdx.x * tile_mcus + threadIdx.x, mcus = picture.mcus;
+    const int luma_blocks = picture.luma_blocks, mcu_blocks = (int)picture.mcu_blocks;
+    int16_t *blocks = picture.walk.dc + (size_t)mcu * picture.mcu_blocks;
     uint32_t sum[JPEG_COMPONENTS_MAX] = {};
     int value[JPEG_MCU_BLOCKS_MAX];
 #pragma unroll
@@ -424,7 +451,7 @@ __global__ void __launch_bounds__(tile_mcus)
     uint2 total;
     const uint2 before = sum_before(make_uint2((sum[0] & 0xffff) | sum[1] << 16, sum[2] & 0xffff), &total);
     if (threadIdx.x == 0)
-        totals[blockIdx.x] = total;
+        picture.walk.dc_totals[blockIdx.x] = total;
     if (mcu >= mcus)
         return;
     uint32_t luma = before.x;
@@ -440,26 +467,33 @@ __global__ void __launch_bounds__(tile_mcus)
 }
 } // namespace
 
-bool decode_walk(const struct scan *scan, const struct walk *walk, cudaStream_t stream, struct error *error)
+bool decode_walk(const struct pictures *pictures, cudaStream_t stream, struct error *error)
 {
-    const uint32_t blocks = blocks_of(scan->subsequences, walk_threads);
-    const size_t shared = scan->table_count * sizeof(struct huffman_table);
+    const uint32_t blocks = most_blocks(pictures, &picture::walk_blocks);
+    size_t shared = 0;
+    for (size_t i = 0; i < pictures->count; i++) {
+        const size_t tables = pictures->host[i].scan.table_count * sizeof(struct huffman_table);
+        shared = tables > shared ? tables : shared;
+    }
+    const dim3 grid(blocks, (uint32_t)pictures->count);
+    const dim3 sums(1, (uint32_t)pictures->count);
+    const uint32_t sum_threads = threads_for(blocks);
     for (int launch = 0; launch < (blocks > 1 ? walk_launches : 1); launch++)
-        synchronise<<<blocks, walk_threads, shared, stream>>>(*scan, *walk, launch);
-    sum_totals<<<1, sum_threads, 0, stream>>>(walk->is_bad, walk->totals, blocks);
-    write<<<blocks, walk_threads, shared, stream>>>(*scan, *walk);
+        synchronise<<<grid, walk_threads, shared, stream>>>(pictures->device, launch);
+    sum_walk_totals<<<sums, sum_threads, 0, stream>>>(pictures->device);
+    write<<<grid, walk_threads, shared, stream>>>(pictures->device);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
-bool decode_sum_dc(const struct walk *walk, uint32_t mcus, const struct jpeg_layout *layout, cudaStream_t stream,
-                   struct error *error)
+bool decode_sum_dc(const struct pictures *pictures, cudaStream_t stream, struct error *error)
 {
-    const uint32_t tiles = blocks_of(mcus, tile_mcus);
-    const int luma_blocks = layout->components[0].horizontal * layout->components[0].vertical;
-    sum_dc<<<tiles, tile_mcus, 0, stream>>>(walk->is_bad, walk->dc, walk->dc_totals, mcus, luma_blocks,
-                                            layout->mcu_blocks);
-    sum_totals<<<1, sum_threads, 0, stream>>>(walk->is_bad, walk->dc_totals, tiles);
+    const uint32_t tiles = most_blocks(pictures, &picture::dc_tiles);
+    const dim3 grid(tiles, (uint32_t)pictures->count);
+    const dim3 sums(1, (uint32_t)pictures->count);
+    const uint32_t sum_threads = threads_for(tiles);
+    sum_dc<<<grid, tile_mcus, 0, stream>>>(pictures->device);
+    sum_dc_totals<<<sums, sum_threads, 0, stream>>>(pictures->device);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

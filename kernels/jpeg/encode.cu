@@ -33,8 +33,8 @@ struct tables {
     struct jpeg_divisor divisors[2][JPEG_BLOCK + 1]; /* in natural order; one more keeps the two in different banks */
 };
 
-/* What the kernel gets, by value. */
-struct jpeg_encode_launch {
+/* A picture on the device. The kernel gets an array of them, and blockIdx.y is the number of the picture. */
+struct encoding {
     const uint8_t *samples;
     size_t size; /* of the samples in bytes */
     int width, height, channels;
@@ -44,7 +44,7 @@ struct jpeg_encode_launch {
     const struct tables *tables;
     uint64_t *words; /* a ticket, then the sums of bits and of bytes FF: see prefix.cuh */
     uint8_t *scan;
-    size_t capacity; /* of the scan. A longer one is not written, only measured */
+    size_t capacity; /* of the scan. Of a longer one only the size is found */
     uint64_t *scan_size;
 };
 
@@ -68,13 +68,13 @@ static_assert(sizeof(struct tile) <= 48 * 1024, "static shared memory ends there
 /* ---- Load ---- */
 
 /* The pixels at columns x to x + 3 of row y, in the low bytes of a word each. Columns beyond the last repeat it. */
-__device__ __forceinline__ void load_pixels(const struct jpeg_encode_launch &launch, int y, int x, uint32_t (&pixel)[4])
+__device__ __forceinline__ void load_pixels(const struct encoding &picture, int y, int x, uint32_t (&pixel)[4])
 {
-    const int channels = launch.channels;
-    const size_t row = (size_t)y * (size_t)launch.width, from = (row + (size_t)x) * (size_t)channels;
+    const int channels = picture.channels;
+    const size_t row = (size_t)y * (size_t)picture.width, from = (row + (size_t)x) * (size_t)channels;
     const unsigned skip = (unsigned)from & 3;
-    if (x + 4 <= launch.width && from - skip + 4 * ((size_t)channels + 1) <= launch.size) {
-        const uint32_t *words = (const uint32_t *)(launch.samples + (from - skip));
+    if (x + 4 <= picture.width && from - skip + 4 * ((size_t)channels + 1) <= picture.size) {
+        const uint32_t *words = (const uint32_t *)(picture.samples + (from - skip));
         uint32_t word[5];
 #pragma unroll
         for (int k = 0; k < 5; k++)
@@ -93,7 +93,7 @@ __device__ __forceinline__ void load_pixels(const struct jpeg_encode_launch &lau
     }
 #pragma unroll 1
     for (int k = 0; k < 4; k++) {
-        const uint8_t *bytes = launch.samples + (row + (size_t)min(x + k, launch.width - 1)) * (size_t)channels;
+        const uint8_t *bytes = picture.samples + (row + (size_t)min(x + k, picture.width - 1)) * (size_t)channels;
         uint32_t value = bytes[0];
         if (channels >= 3)
             value |= (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16;
@@ -107,11 +107,11 @@ __device__ __forceinline__ void load_pixels(const struct jpeg_encode_launch &lau
 /* Load the MCUs whose corners are in the tile. A thread takes 4 pixels in V rows, and makes 4 / H samples of each
  * difference. Rows below the picture repeat the last one of each component, after it is reduced. */
 template <int H, int V, bool IS_COLOUR>
-__device__ __forceinline__ void load_mcus(const struct jpeg_encode_launch &launch, struct tile &tile)
+__device__ __forceinline__ void load_mcus(const struct encoding &picture, struct tile &tile)
 {
     constexpr int columns = 2 * H, luma = H * V, blocks = luma + (IS_COLOUR ? 2 : 0), mcus = threads / blocks;
     constexpr int shift = (H > 1) + (H > 2) + (V > 1);
-    const int last_group = (launch.height - 1) / V;
+    const int last_group = (picture.height - 1) / V;
     for (int i = (int)threadIdx.x; i < mcus * columns * JPEG_SIDE; i += threads) {
         const int column = i % columns, mcu = i / columns % mcus, row = i / (columns * mcus);
         const int2 corner = tile.corners[mcu];
@@ -121,7 +121,7 @@ __device__ __forceinline__ void load_mcus(const struct jpeg_encode_launch &launc
 #pragma unroll
         for (int v = 0; v < V; v++) {
             uint32_t pixel[4];
-            load_pixels(launch, min(shown * V + v, launch.height - 1), corner.x + 4 * column, pixel);
+            load_pixels(picture, min(shown * V + v, picture.height - 1), corner.x + 4 * column, pixel);
             luma_word[v] = 0;
 #pragma unroll
             for (int k = 0; k < 4; k++) {
@@ -154,34 +154,34 @@ __device__ __forceinline__ void load_mcus(const struct jpeg_encode_launch &launc
     }
 }
 
-__device__ __forceinline__ void load(const struct jpeg_encode_launch &launch, struct tile &tile)
+__device__ __forceinline__ void load(const struct encoding &picture, struct tile &tile)
 {
-    if (launch.components == 1)
-        load_mcus<1, 1, false>(launch, tile);
-    else if (launch.horizontal == 4)
-        launch.vertical == 2 ? load_mcus<4, 2, true>(launch, tile) : load_mcus<4, 1, true>(launch, tile);
-    else if (launch.horizontal == 2)
-        launch.vertical == 2 ? load_mcus<2, 2, true>(launch, tile) : load_mcus<2, 1, true>(launch, tile);
+    if (picture.components == 1)
+        load_mcus<1, 1, false>(picture, tile);
+    else if (picture.horizontal == 4)
+        picture.vertical == 2 ? load_mcus<4, 2, true>(picture, tile) : load_mcus<4, 1, true>(picture, tile);
+    else if (picture.horizontal == 2)
+        picture.vertical == 2 ? load_mcus<2, 2, true>(picture, tile) : load_mcus<2, 1, true>(picture, tile);
     else
-        launch.vertical == 2 ? load_mcus<1, 2, true>(launch, tile) : load_mcus<1, 1, true>(launch, tile);
+        picture.vertical == 2 ? load_mcus<1, 2, true>(picture, tile) : load_mcus<1, 1, true>(picture, tile);
 }
 
 /* ---- Blocks ---- */
 
 /* Luma blocks of MCU number NUMBER that have pixels in them, side by side and one above the other. The others are dummy
  * blocks: libjpeg gives them no AC, and the DC of the block before. */
-__device__ __forceinline__ int2 real_blocks(const struct jpeg_encode_launch &launch, int number)
+__device__ __forceinline__ int2 real_blocks(const struct encoding &picture, int number)
 {
-    const int column = number % launch.mcus_across, row = number / launch.mcus_across;
-    return make_int2(min(launch.horizontal, launch.luma_across - column * launch.horizontal),
-                     min(launch.vertical, launch.luma_down - row * launch.vertical));
+    const int column = number % picture.mcus_across, row = number / picture.mcus_across;
+    return make_int2(min(picture.horizontal, picture.luma_across - column * picture.horizontal),
+                     min(picture.vertical, picture.luma_down - row * picture.vertical));
 }
 
 /* The last real block of luma among blocks 0 to BLOCK of an MCU. */
-__device__ __forceinline__ int real_luma(const struct jpeg_encode_launch &launch, int2 real, int block)
+__device__ __forceinline__ int real_luma(const struct encoding &picture, int2 real, int block)
 {
-    const int x = block % launch.horizontal, y = block / launch.horizontal;
-    return y < real.y ? y * launch.horizontal + min(x, real.x - 1) : (real.y - 1) * launch.horizontal + real.x - 1;
+    const int x = block % picture.horizontal, y = block / picture.horizontal;
+    return y < real.y ? y * picture.horizontal + min(x, real.x - 1) : (real.y - 1) * picture.horizontal + real.x - 1;
 }
 
 /* Make the coefficients of the thread's block. Returns a bit for each AC that is not 0, by its place in zigzag
@@ -364,11 +364,11 @@ __device__ __forceinline__ void store_bytes(const struct tile &tile, struct rang
 }
 
 /* Store the tile's LENGTH bits, which all threads have put down. */
-__device__ __forceinline__ void store(const struct jpeg_encode_launch &launch, struct tile &tile, uint32_t length)
+__device__ __forceinline__ void store(const struct encoding &picture, struct tile &tile, uint32_t length)
 {
     const int warp = (int)threadIdx.x / 32, ticket = tile.ticket;
-    const bool is_last = ticket == launch.tiles - 1;
-    uint64_t *const bit_words = launch.words + 1, *const full_words = bit_words + launch.tiles;
+    const bool is_last = ticket == picture.tiles - 1;
+    uint64_t *const bit_words = picture.words + 1, *const full_words = bit_words + picture.tiles;
     if (warp == 0) {
         const uint32_t end = lead_bits + length, word = (end - 1) / 32;
         const uint32_t tail = __funnelshift_r(tile.bits[word], tile.bits[word - 1], 31 - (end - 1) % 32);
@@ -402,40 +402,43 @@ __device__ __forceinline__ void store(const struct jpeg_encode_launch &launch, s
     }
     __syncthreads();
     const uint64_t first = tile.before[0] / 8 + tile.before[1], end = first + bytes + full_whole;
-    if (end <= launch.capacity)
-        store_bytes(tile, range, shift, launch.scan + first + range.first + full_before);
+    if (end <= picture.capacity)
+        store_bytes(tile, range, shift, picture.scan + first + range.first + full_before);
     if (is_last && threadIdx.x == 0)
-        *launch.scan_size = end;
+        *picture.scan_size = end;
 }
 
 /* ---- The kernel ---- */
 
-__global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ struct jpeg_encode_launch launch)
+__global__ void __launch_bounds__(threads, 4) encode(const struct encoding *__restrict__ pictures)
 {
     __shared__ struct tile tile;
+    const struct encoding &picture = pictures[blockIdx.y];
     const int t = (int)threadIdx.x;
+    if (blockIdx.x >= (unsigned)picture.tiles)
+        return;
     if (t == 0)
-        tile.ticket = (int)atomicAdd((unsigned *)launch.words, 1u);
+        tile.ticket = (int)atomicAdd((unsigned *)picture.words, 1u);
     for (int i = t; i < (int)(sizeof tile.tables / 4); i += threads)
-        ((uint32_t *)&tile.tables)[i] = __ldg((const uint32_t *)launch.tables + i);
+        ((uint32_t *)&tile.tables)[i] = __ldg((const uint32_t *)picture.tables + i);
     __syncthreads();
 
     /* MCU 0 of the tile is the one before it. Beyond the ends of the scan, any will do. */
-    const int mcu_blocks = launch.mcu_blocks, luma = launch.horizontal * launch.vertical;
-    const int before = tile.ticket * launch.tile_mcus - 1;
-    if (t <= launch.tile_mcus) {
-        const int number = max(0, min(before + t, launch.mcus - 1));
-        tile.corners[t] = make_int2(number % launch.mcus_across * launch.horizontal * JPEG_SIDE,
-                                    number / launch.mcus_across * launch.vertical * JPEG_SIDE);
+    const int mcu_blocks = picture.mcu_blocks, luma = picture.horizontal * picture.vertical;
+    const int before = tile.ticket * picture.tile_mcus - 1;
+    if (t <= picture.tile_mcus) {
+        const int number = max(0, min(before + t, picture.mcus - 1));
+        tile.corners[t] = make_int2(number % picture.mcus_across * picture.horizontal * JPEG_SIDE,
+                                    number / picture.mcus_across * picture.vertical * JPEG_SIDE);
     }
     __syncthreads();
-    load(launch, tile);
+    load(picture, tile);
     __syncthreads();
 
     const int mcu = t / mcu_blocks, block = t % mcu_blocks, number = before + mcu, set = block >= luma;
-    const bool is_inside = mcu <= launch.tile_mcus && number >= 0 && number < launch.mcus;
-    const int2 real = is_inside ? real_blocks(launch, number) : make_int2(1, 1);
-    const bool is_real = is_inside && (set == 1 || real_luma(launch, real, block) == block);
+    const bool is_inside = mcu <= picture.tile_mcus && number >= 0 && number < picture.mcus;
+    const int2 real = is_inside ? real_blocks(picture, number) : make_int2(1, 1);
+    const bool is_real = is_inside && (set == 1 || real_luma(picture, real, block) == block);
     const uint64_t mask = is_real ? transform(tile, set) : 0;
     tile.dc[t] = is_real ? tile.coefficients[0][t] : 0;
     __syncthreads();
@@ -445,9 +448,9 @@ __global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ str
     if (is_real && mcu > 0) {
         int from = t - mcu_blocks; /* of chroma */
         if (set == 0 && block > 0)
-            from = t - block + real_luma(launch, real, block - 1);
+            from = t - block + real_luma(picture, real, block - 1);
         else if (set == 0 && number > 0)
-            from = t - mcu_blocks + real_luma(launch, real_blocks(launch, number - 1), luma - 1);
+            from = t - mcu_blocks + real_luma(picture, real_blocks(picture, number - 1), luma - 1);
         difference = tile.dc[t] - (number == 0 && (set == 1 || block == 0) ? 0 : tile.dc[from]);
     }
     const bool is_coded = is_inside && mcu > 0;
@@ -464,112 +467,188 @@ __global__ void __launch_bounds__(threads, 4) encode(const __grid_constant__ str
         put_block(tile, set, difference, mask, writer);
         writer.finish();
     }
-    if (t == 0 && tile.ticket == launch.tiles - 1) { /* ones up to the next byte */
+    if (t == 0 && tile.ticket == picture.tiles - 1) { /* ones up to the next byte */
         struct writer writer(tile.bits, lead_bits + length);
         writer.put((uint32_t)tail_bits << 16 | ((1 << tail_bits) - 1), 0, 0);
         writer.finish();
     }
     __syncthreads();
-    store(launch, tile, length);
+    store(picture, tile, length);
 }
 } // namespace
 
 /* ---- The host's part ---- */
 
-/* Upload the tables of LAYOUT, unless the device has them. */
-static bool upload_tables(struct device_jpeg *jpeg, const struct jpeg_layout *layout, struct error *error)
+static void make_tables(const struct jpeg_layout *layout, struct tables *tables)
 {
-    struct encoder *encoder = &jpeg->encoder;
-    struct tables tables;
-    memset(&tables, 0, sizeof tables);
+    memset(tables, 0, sizeof *tables);
     for (int i = 0; i < (layout->component_count == 1 ? 1 : 2); i++) {
         const struct jpeg_component *component = &layout->components[i];
-        jpeg_symbol_codes(&layout->tables.dc[component->dc], tables.dc[i], 16);
-        jpeg_symbol_codes(&layout->tables.ac[component->ac], tables.ac[i], 256);
+        jpeg_symbol_codes(&layout->tables.dc[component->dc], tables->dc[i], 16);
+        jpeg_symbol_codes(&layout->tables.ac[component->ac], tables->ac[i], 256);
         for (int k = 0; k < JPEG_BLOCK; k++)
-            tables.divisors[i][k] = jpeg_divisor_of(layout->tables.quantisers[component->quantiser][k]);
+            tables->divisors[i][k] = jpeg_divisor_of(layout->tables.quantisers[component->quantiser][k]);
     }
-    const bool is_first = encoder->tables_sent.size == 0;
-    if (!is_first && memcmp(encoder->tables_sent.bytes, &tables, sizeof tables) == 0)
-        return true;
-    if (!device_wait(jpeg->device, error) || /* for the last upload */
-        !device_reserve_more(jpeg->device, &encoder->tables, sizeof tables, error) ||
-        !device_reserve_more(jpeg->device, &encoder->tables_sent, sizeof tables, error))
-        return false;
-    memcpy(encoder->tables_sent.bytes, &tables, sizeof tables);
-    return device_upload(jpeg->device, encoder->tables.bytes, encoder->tables_sent.bytes, sizeof tables, error);
 }
 
-static struct jpeg_encode_launch picture_of(const struct encoder *encoder)
+/* Have both pictures the same tables? */
+static bool shares_tables(const struct jpeg_layout *a, const struct jpeg_layout *b)
 {
-    const struct jpeg_layout *layout = &encoder->layout;
-    const struct image *image = &encoder->image;
-    struct jpeg_encode_launch launch;
-    launch.samples = image->samples;
-    launch.size = image_bytes(image);
-    launch.width = image->width;
-    launch.height = image->height;
-    launch.channels = image->channels;
-    launch.components = layout->component_count;
-    launch.horizontal = layout->horizontal;
-    launch.vertical = layout->vertical;
-    launch.luma_across = (image->width + JPEG_SIDE - 1) / JPEG_SIDE;
-    launch.luma_down = (image->height + JPEG_SIDE - 1) / JPEG_SIDE;
-    launch.mcus_across = layout->mcus_across;
-    launch.mcus = layout->mcus_across * layout->mcus_down;
-    launch.mcu_blocks = layout->mcu_blocks;
-    launch.tile_mcus = threads / layout->mcu_blocks - 1;
-    launch.tiles = (launch.mcus + launch.tile_mcus - 1) / launch.tile_mcus;
-    launch.tables = (const struct tables *)encoder->tables.bytes;
-    launch.words = (uint64_t *)encoder->words.bytes;
-    launch.scan = encoder->scan.bytes;
-    launch.capacity = encoder->scan.size;
-    launch.scan_size = (uint64_t *)encoder->scan_size.bytes;
-    return launch;
+    return a->component_count == b->component_count && memcmp(&a->tables, &b->tables, sizeof a->tables) == 0;
 }
 
-/* Queue the encoding of the encoder's image to at least CAPACITY bytes. */
-static bool queue_encoding(struct device_jpeg *jpeg, size_t capacity, struct error *error)
+/* More than a byte a sample is more than photographs need at the highest quality. */
+static size_t expected_size(const struct jpeg_output *output)
+{
+    const struct image *image = &output->image;
+    const size_t samples = (size_t)image->width * (size_t)image->height * (size_t)output->layout->component_count;
+    return samples + samples / 8 + 4096;
+}
+
+/* Describe the picture of OUTPUT, but its memory. */
+static struct encoding describe(const struct jpeg_output *output)
+{
+    const struct jpeg_layout *layout = output->layout;
+    const struct image *image = &output->image;
+    struct encoding picture = {};
+    picture.samples = image->samples;
+    picture.size = image_bytes(image);
+    picture.width = image->width;
+    picture.height = image->height;
+    picture.channels = image->channels;
+    picture.components = layout->component_count;
+    picture.horizontal = layout->horizontal;
+    picture.vertical = layout->vertical;
+    picture.luma_across = (image->width + JPEG_SIDE - 1) / JPEG_SIDE;
+    picture.luma_down = (image->height + JPEG_SIDE - 1) / JPEG_SIDE;
+    picture.mcus_across = layout->mcus_across;
+    picture.mcus = layout->mcus_across * layout->mcus_down;
+    picture.mcu_blocks = layout->mcu_blocks;
+    picture.tile_mcus = threads / layout->mcu_blocks - 1;
+    picture.tiles = (picture.mcus + picture.tile_mcus - 1) / picture.tile_mcus;
+    return picture;
+}
+
+/* Words of 8 bytes that a picture needs: see struct encoding. */
+static size_t words_of(const struct encoding *picture)
+{
+    return 1 + 2 * (size_t)picture->tiles;
+}
+
+/* Describe the pictures in page-locked memory, and after them their tables, where these are not those of the picture
+ * before. Picture I gets the table TABLES[I]. Returns the number of tables. */
+static size_t describe_all(struct encoder *encoder)
+{
+    struct encoding *pictures = (struct encoding *)encoder->sent.bytes;
+    struct tables *tables = (struct tables *)(pictures + encoder->count);
+    size_t count = 0;
+    for (size_t i = 0; i < encoder->count; i++) {
+        const struct jpeg_layout *layout = encoder->outputs[i].layout;
+        if (i == 0 || !shares_tables(layout, encoder->outputs[i - 1].layout))
+            make_tables(layout, &tables[count++]);
+        pictures[i] = describe(&encoder->outputs[i]);
+        pictures[i].tables =
+            (const struct tables *)(encoder->pictures.bytes + encoder->count * sizeof *pictures) + count - 1;
+    }
+    return count;
+}
+
+/* Queue the encoding of the encoder's pictures, to as many bytes as CAPACITIES says of each. */
+static bool queue_encoding(struct device_jpeg *jpeg, struct error *error)
 {
     struct encoder *encoder = &jpeg->encoder;
-    if (!device_reserve_more(jpeg->device, &encoder->scan, capacity, error) ||
-        !device_reserve_more(jpeg->device, &encoder->scan_size, sizeof(uint64_t), error))
+    struct device *device = jpeg->device;
+    const size_t count = encoder->count, sent = count * (sizeof(struct encoding) + sizeof(struct tables));
+    if (!device_reserve_more(device, &encoder->sent, sent, error) ||
+        !device_reserve_more(device, &encoder->pictures, sent, error) ||
+        !device_reserve_more(device, &encoder->scan_sizes, count * sizeof(uint64_t), error))
         return false;
-    const size_t words = 1 + 2 * (size_t)picture_of(encoder).tiles;
-    if (!device_reserve_more(jpeg->device, &encoder->words, words * sizeof(uint64_t), error))
+    const size_t used = count * sizeof(struct encoding) + describe_all(encoder) * sizeof(struct tables);
+    struct encoding *pictures = (struct encoding *)encoder->sent.bytes;
+    size_t words = 0, bytes = 0;
+    uint32_t tiles = 0;
+    for (size_t i = 0; i < count; i++) {
+        words += words_of(&pictures[i]);
+        bytes += encoder->capacities[i];
+        tiles = (uint32_t)pictures[i].tiles > tiles ? (uint32_t)pictures[i].tiles : tiles;
+    }
+    if (!device_reserve_more(device, &encoder->words, words * sizeof(uint64_t), error) ||
+        !device_reserve_more(device, &encoder->scans, bytes, error))
         return false;
-    const struct jpeg_encode_launch launch = picture_of(encoder);
-    if (!device_fill(jpeg->device, launch.words, 0, words * sizeof(uint64_t), error))
+    uint64_t *word = (uint64_t *)encoder->words.bytes;
+    uint8_t *scan = encoder->scans.bytes;
+    for (size_t i = 0; i < count; i++) {
+        struct encoding *picture = &pictures[i];
+        picture->words = word;
+        picture->scan = scan;
+        picture->capacity = encoder->capacities[i];
+        picture->scan_size = (uint64_t *)encoder->scan_sizes.bytes + i;
+        word += words_of(picture);
+        scan += picture->capacity;
+    }
+    if (!device_upload(device, encoder->pictures.bytes, pictures, used, error) ||
+        !device_fill(device, encoder->words.bytes, 0, words * sizeof(uint64_t), error))
         return false;
-    encode<<<(unsigned)launch.tiles, threads, 0, device_stream(jpeg->device)>>>(launch);
+    const dim3 grid(tiles, (uint32_t)count);
+    encode<<<grid, threads, 0, device_stream(device)>>>((const struct encoding *)encoder->pictures.bytes);
     CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
-bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct image *image,
-                        struct error *error)
-{
-    jpeg->encoder.layout = *layout;
-    jpeg->encoder.image = *image;
-    /* More than a byte a sample is more than photographs need at the highest quality. */
-    const size_t samples = (size_t)image->width * (size_t)image->height * (size_t)layout->component_count;
-    const size_t capacity = samples + samples / 8 + 4096;
-    return upload_tables(jpeg, layout, error) && queue_encoding(jpeg, capacity, error);
-}
-
-bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error)
+bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_output *outputs, size_t count, struct error *error)
 {
     struct encoder *encoder = &jpeg->encoder;
-    const volatile uint64_t *scan_size = (const uint64_t *)encoder->scan_size.bytes;
+    size_t *capacities = (size_t *)realloc(encoder->capacities, count * sizeof *capacities);
+    if (!capacities)
+        return error_no_memory(error, "%zu pictures", count);
+    encoder->capacities = capacities;
+    encoder->outputs = outputs;
+    encoder->count = count;
+    for (size_t i = 0; i < count; i++)
+        capacities[i] = expected_size(&outputs[i]);
+    return queue_encoding(jpeg, error);
+}
+
+/* Wait for the encoder. *ARE_WHOLE is false if scans are longer than was reserved, because of noise: then capacities
+ * become their sizes. */
+static bool wait_for_sizes(struct device_jpeg *jpeg, bool *are_whole, struct error *error)
+{
+    struct encoder *encoder = &jpeg->encoder;
+    const uint64_t *sizes = (const uint64_t *)encoder->scan_sizes.bytes;
+    *are_whole = true;
     if (!device_wait(jpeg->device, error))
         return false;
-    *size = (size_t)*scan_size;
-    if (*size > encoder->scan.size && /* noise: the scan is larger than was reserved */
-        (!queue_encoding(jpeg, *size, error) || !device_wait(jpeg->device, error)))
+    for (size_t i = 0; i < encoder->count; i++)
+        if (sizes[i] > encoder->capacities[i]) {
+            encoder->capacities[i] = sizes[i];
+            *are_whole = false;
+        }
+    return true;
+}
+
+bool device_jpeg_encoded(struct device_jpeg *jpeg, struct jpeg_scan *scans, struct error *error)
+{
+    struct encoder *encoder = &jpeg->encoder;
+    const size_t count = encoder->count;
+    bool are_whole;
+    size_t bytes = 0;
+    if (!wait_for_sizes(jpeg, &are_whole, error) ||
+        (!are_whole && (!queue_encoding(jpeg, error) || !wait_for_sizes(jpeg, &are_whole, error))))
         return false;
-    if (!device_reserve_more(jpeg->device, &encoder->data, *size, error) ||
-        !device_download(jpeg->device, encoder->data.bytes, encoder->scan.bytes, *size, error))
+    for (size_t i = 0; i < count; i++) {
+        scans[i].size = (size_t)((const uint64_t *)encoder->scan_sizes.bytes)[i];
+        bytes += scans[i].size;
+    }
+    if (!device_reserve_more(jpeg->device, &encoder->data, bytes, error))
         return false;
-    *bytes = encoder->data.bytes;
+    uint8_t *to = encoder->data.bytes;
+    const uint8_t *from = encoder->scans.bytes;
+    for (size_t i = 0; i < count; i++) {
+        if (!device_download(jpeg->device, to, from, scans[i].size, error))
+            return false;
+        scans[i].bytes = to;
+        to += scans[i].size;
+        from += encoder->capacities[i];
+    }
     return device_wait(jpeg->device, error);
 }

@@ -13,7 +13,7 @@ bool device_jpeg_open(struct device *device, struct device_jpeg **opened, struct
     if (!jpeg)
         return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
     jpeg->device = device;
-    jpeg->encoder.tables_sent.is_locked = jpeg->encoder.scan_size.is_locked = jpeg->encoder.data.is_locked = true;
+    jpeg->encoder.sent.is_locked = jpeg->encoder.scan_sizes.is_locked = jpeg->encoder.data.is_locked = true;
     jpeg->decoder.data.is_locked = jpeg->decoder.result.is_locked = true;
     *opened = jpeg;
     return true;
@@ -25,11 +25,13 @@ void device_jpeg_close(struct device_jpeg *jpeg)
         return;
     struct encoder *encoder = &jpeg->encoder;
     struct decoder *decoder = &jpeg->decoder;
-    struct workspace *const buffers[] = {&encoder->tables, &encoder->tables_sent,  &encoder->words,
-                                         &encoder->scan,   &encoder->scan_size,    &encoder->data,
-                                         &decoder->data,   &decoder->result,       &decoder->upload,
-                                         &decoder->work,   &decoder->coefficients, &decoder->samples};
+    struct workspace *const buffers[] = {&encoder->sent,  &encoder->pictures,     &encoder->words,
+                                         &encoder->scans, &encoder->scan_sizes,   &encoder->data,
+                                         &decoder->data,  &decoder->result,       &decoder->upload,
+                                         &decoder->work,  &decoder->coefficients, &decoder->samples};
     for (struct workspace *buffer : buffers)
         device_release(jpeg->device, buffer);
+    free(decoder->loaded);
+    free(encoder->capacities);
     free(jpeg);
 }

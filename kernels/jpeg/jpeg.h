@@ -20,29 +20,45 @@ struct device_jpeg;
 bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error);
 void device_jpeg_close(struct device_jpeg *jpeg);
 
-/* Copy SCAN, of a picture of LAYOUT, to page-locked memory, once device_jpeg_decoded has returned for the scan
- * before. */
-bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
-                      struct error *error);
+/* A picture to decode. What it points to stays until device_jpeg_decoded has returned. */
+struct jpeg_input {
+    const struct jpeg_layout *layout;
+    struct jpeg_scan scan;
+    uint8_t *samples; /* in device memory, from device_jpeg_decode on: height x width pixels of 1 or 3 bytes,
+                         interleaved, aligned to 16 bytes */
+};
 
-/* Queue the upload of the loaded scan, which has LAYOUT, and its decoding to SAMPLES, on the device: height x width
- * pixels of 1 or 3 bytes, interleaved, aligned to 16 bytes. */
-bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, uint8_t *samples,
-                        struct error *error);
+/* How many pictures may be decoded or encoded at once: a dimension of CUDA's grids. */
+enum { DEVICE_JPEG_COUNT_MAX = 65535 };
 
-/* Wait for the decoder. *IS_DECODED is false if the data are damaged or unsupported, or did not synchronise in time:
- * the samples are then worthless, and the CPU has to decode the file. */
+/* Reserve page-locked memory for COUNT pictures, once device_jpeg_decoded has returned for those before. INPUTS stays
+ * until it returns for these. */
+bool device_jpeg_reserve(struct device_jpeg *jpeg, const struct jpeg_input *inputs, size_t count, struct error *error);
+
+/* Copy the scan of picture INDEX there. Several threads may load pictures at a time. */
+void device_jpeg_load(struct device_jpeg *jpeg, size_t index);
+
+/* Queue the upload of all pictures, which are loaded, and their decoding. Each stage is one launch for all of them. */
+bool device_jpeg_decode(struct device_jpeg *jpeg, struct error *error);
+
+/* Wait for the decoder. IS_DECODED, of each picture, is false if its data are damaged or unsupported, or did not
+ * synchronise in time: its samples are then worthless, and the CPU has to decode the file. */
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error);
 
-/* Queue the encoding of IMAGE, 8 bits and 1 to 4 channels in device memory, aligned to 16 bytes; alpha is dropped. The
- * samples stay as they are until device_jpeg_encoded returns. The tables of LAYOUT are set, the same ones for both
- * chroma components, and it has no restart intervals. It has 1 component for 1 or 2 channels, else 3. */
-bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct image *image,
-                        struct error *error);
+/* A picture to encode. The tables of its layout are set, the same ones for both chroma components, and it has no restart
+ * intervals. It has 1 component for 1 or 2 channels, else 3. */
+struct jpeg_output {
+    const struct jpeg_layout *layout;
+    struct image image; /* 8 bits and 1 to 4 channels in device memory, aligned to 16 bytes; alpha is dropped */
+};
 
-/* Wait for the encoder, and download the data of the scan, stuffed and padded, without markers. *BYTES is page-locked
- * and valid until the next call. Encodes again if the data are longer than expected. */
-bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error);
+/* Queue the encoding of COUNT pictures in one launch. OUTPUTS and the samples stay as they are until
+ * device_jpeg_encoded returns. */
+bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_output *outputs, size_t count, struct error *error);
+
+/* Wait for the encoder, and download the data of each scan to SCANS: stuffed and padded, without markers. They are
+ * page-locked and valid until the next call. Encodes again if data are longer than expected. */
+bool device_jpeg_encoded(struct device_jpeg *jpeg, struct jpeg_scan *scans, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -9,26 +9,30 @@
 #include "kernels/shared/conv.cuh"
 
 struct encoder {
-    struct jpeg_layout layout; /* what was queued last */
-    struct image image;
-    struct workspace tables;      /* codes and divisors */
-    struct workspace tables_sent; /* page-locked: what was uploaded there */
-    struct workspace words;       /* sums over tiles */
-    struct workspace scan;        /* the data of the scan */
-    struct workspace scan_size;   /* page-locked: how long they are, written by the kernel */
-    struct workspace data;        /* page-locked: the downloaded data */
+    const struct jpeg_output *outputs; /* what was queued last */
+    size_t *capacities;                /* bytes that the scan of each may have */
+    size_t count;
+    struct workspace sent;       /* page-locked: the pictures, and their codes and divisors */
+    struct workspace pictures;   /* the same on the device */
+    struct workspace words;      /* sums over tiles */
+    struct workspace scans;      /* the data of the scans */
+    struct workspace scan_sizes; /* page-locked: how long they are, written by the kernel */
+    struct workspace data;       /* page-locked: the downloaded data */
 };
 
+/* A picture between device_jpeg_reserve and device_jpeg_decoded. */
+struct loaded;
+
 struct decoder {
-    struct workspace data;         /* page-locked: tables, segments and the bytes of the scan */
-    struct workspace result;       /* page-locked: are the data bad? */
-    struct workspace upload;       /* the same on the device */
+    struct workspace data;         /* page-locked: the pictures; for each its tables, segments and bytes of the scan */
+    struct workspace result;       /* page-locked: are the data of each picture bad? */
+    struct workspace upload;       /* the same as the data, on the device */
     struct workspace work;         /* states, sums and DC values */
-    struct workspace coefficients; /* of all blocks in the order of the scan */
+    struct workspace coefficients; /* of all blocks in the order of the scans */
     struct workspace samples;      /* of all components */
-    size_t starts_at, bytes_at;    /* of segments and bytes in the data */
-    size_t segments, size;         /* of the scan: restart segments; bytes without stuffing and restart markers */
-    bool is_unsupported;           /* nothing is queued, because the CPU has to decode the file */
+    const struct jpeg_input *inputs;
+    struct loaded *loaded;
+    size_t count, size; /* of pictures; used bytes of the data */
 };
 
 struct device_jpeg {

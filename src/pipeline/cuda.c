@@ -169,8 +169,11 @@ static bool reserve_all(struct pipeline *pipeline, const struct end *in, const s
 static bool decode_scan(struct device_jpeg *jpeg, const struct end *in, uint8_t *samples, bool *is_decoded,
                         struct error *error)
 {
-    return device_jpeg_load(jpeg, &in->jpeg, &in->scan, error) && device_jpeg_decode(jpeg, &in->jpeg, samples, error) &&
-           device_jpeg_decoded(jpeg, is_decoded, error);
+    const struct jpeg_input input = {&in->jpeg, in->scan, samples};
+    if (!device_jpeg_reserve(jpeg, &input, 1, error))
+        return false;
+    device_jpeg_load(jpeg, 0);
+    return device_jpeg_decode(jpeg, error) && device_jpeg_decoded(jpeg, is_decoded, error);
 }
 
 static bool decode_stream(struct device_png *png, const struct end *in, uint8_t *samples, bool *is_decoded,
@@ -228,10 +231,16 @@ static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu,
     const struct image *image = &gpu->image, *encoded = &gpu->encoded;
     if (encoded->samples != image->samples && !device_orient(pipeline->device, image, 1, encoded, error))
         return false;
-    return out->kind == END_PNG ? device_png_encode(pipeline->png, encoded, error) &&
-                                      device_png_encoded(pipeline->png, &out->data, &out->size, &out->adler, error)
-                                : device_jpeg_encode(pipeline->jpeg, &out->jpeg, encoded, error) &&
-                                      device_jpeg_encoded(pipeline->jpeg, &out->data, &out->size, error);
+    if (out->kind == END_PNG)
+        return device_png_encode(pipeline->png, encoded, error) &&
+               device_png_encoded(pipeline->png, &out->data, &out->size, &out->adler, error);
+    const struct jpeg_output output = {&out->jpeg, *encoded};
+    struct jpeg_scan scan;
+    if (!device_jpeg_encode(pipeline->jpeg, &output, 1, error) || !device_jpeg_encoded(pipeline->jpeg, &scan, error))
+        return false;
+    out->data = scan.bytes;
+    out->size = scan.size;
+    return true;
 }
 
 /* ---- An image ---- */

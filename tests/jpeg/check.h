@@ -70,9 +70,9 @@ void check_encoder_beside(const struct check_options *options, struct place *pla
 void check_decoder(const struct check_options *options, struct place *place);
 void check_decoder_beside(const struct check_options *options, struct place *place);
 
-/* Load the scan of a file, to decode it 1/2^SHRINK as wide and high, and fill LAYOUT. Returns false if the file is not
+/* Find the scan of a file, to decode it 1/2^SHRINK as wide and high, and fill LAYOUT. Returns false if the file is not
  * for this decoder. */
-bool load_file(struct place *place, const uint8_t *file, size_t size, int shrink, struct jpeg_layout *layout);
+bool find_picture(const uint8_t *file, size_t size, int shrink, struct jpeg_layout *layout, struct jpeg_scan *scan);
 
 /* ---- decode_bench.c ---- */
 

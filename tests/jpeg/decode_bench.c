@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How fast the decoder is, in pixels a second, with several streams. Each has its own thread and a file. The compressed
- * bytes are in page-locked memory before; their upload counts. */
+ * How fast the decoder is, in pixels a second, with several streams. Each has its own thread, and decodes one file, or
+ * many at once. The compressed bytes are in page-locked memory before; their upload counts. */
 #include "check.h"
 
 #include "base/clock.h"
@@ -10,50 +10,74 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { IMAGES = 200, WARM_IMAGES = 10, STREAMS_MAX = 16 };
+enum { ROUNDS = 200, WARM_ROUNDS = 10, STREAMS_MAX = 16, TOGETHER_MAX = 512 };
 
 struct run {
     pthread_t thread;
     pthread_barrier_t *barrier;
-    const uint8_t *file;
-    size_t size;
-    double time, pixels; /* of all images; milliseconds */
-    float latency;       /* milliseconds of one image on the device */
+    uint8_t *const *files;
+    const size_t *sizes;
+    int count, first, together; /* files; that of this stream, and how many it decodes at once */
+    double time, pixels;        /* of all rounds; milliseconds */
+    float latency;              /* milliseconds of one round on the device */
     size_t handed_over;
 };
+
+/* Load the files of a round. Returns its pixels. */
+static double load(struct place *place, const struct run *run, struct jpeg_layout *layouts, struct jpeg_input *inputs)
+{
+    struct error error = {0};
+    size_t used = 0, pixels = 0;
+    for (int i = 0; i < run->together; i++) {
+        const int file = (run->first + i) % run->count;
+        if (!find_picture(run->files[file], run->sizes[file], 0, &layouts[i], &inputs[i].scan))
+            fail("a file is not for this decoder");
+        inputs[i].layout = &layouts[i];
+        const size_t own = (size_t)layouts[i].width * (size_t)layouts[i].height;
+        inputs[i].samples = (uint8_t *)used; /* an offset, as yet */
+        used += (own * (size_t)layouts[i].component_count + 15) / 16 * 16;
+        pixels += own;
+    }
+    reserve_samples(place, used);
+    must(device_jpeg_reserve(place->jpeg, inputs, (size_t)run->together, &error), &error);
+    for (int i = 0; i < run->together; i++) {
+        inputs[i].samples = place->samples.bytes + (size_t)inputs[i].samples;
+        device_jpeg_load(place->jpeg, (size_t)i);
+    }
+    return (double)pixels;
+}
 
 static void *run_stream(void *argument)
 {
     struct run *run = argument;
     struct error error = {0};
     struct place place;
-    struct jpeg_layout layout;
+    struct jpeg_layout *layouts = allocate((size_t)run->together * sizeof *layouts);
+    struct jpeg_input *inputs = allocate((size_t)run->together * sizeof *inputs);
+    bool is_decoded[TOGETHER_MAX];
     place_open(&place);
-    if (!load_file(&place, run->file, run->size, 0, &layout))
-        fail("a file is not for this decoder");
-    const size_t pixels = (size_t)layout.width * (size_t)layout.height;
-    reserve_samples(&place, pixels * (size_t)layout.component_count);
+    run->pixels = ROUNDS * load(&place, run, layouts, inputs);
     double begin = 0;
-    for (int i = 0; i < WARM_IMAGES + IMAGES; i++) {
-        bool is_decoded;
-        if (i == WARM_IMAGES) {
+    for (int i = 0; i < WARM_ROUNDS + ROUNDS; i++) {
+        if (i == WARM_ROUNDS) {
             pthread_barrier_wait(run->barrier);
             begin = clock_milliseconds();
         }
-        must(device_mark(place.device, 0, &error) &&
-                 device_jpeg_decode(place.jpeg, &layout, place.samples.bytes, &error) &&
-                 device_mark(place.device, 1, &error) && device_jpeg_decoded(place.jpeg, &is_decoded, &error),
+        must(device_mark(place.device, 0, &error) && device_jpeg_decode(place.jpeg, &error) &&
+                 device_mark(place.device, 1, &error) && device_jpeg_decoded(place.jpeg, is_decoded, &error),
              &error);
-        run->handed_over += !is_decoded;
+        for (int k = 0; k < run->together; k++)
+            run->handed_over += !is_decoded[k];
     }
     run->time = clock_milliseconds() - begin;
-    run->pixels = (double)pixels * IMAGES;
     must(device_elapsed(place.device, 0, 1, &run->latency, &error), &error);
     place_close(&place);
+    free(inputs);
+    free(layouts);
     return NULL;
 }
 
-static void bench_streams(uint8_t *const *files, const size_t *sizes, int count, int streams)
+static void bench_streams(uint8_t *const *files, const size_t *sizes, int count, int streams, int together)
 {
     struct run runs[STREAMS_MAX];
     pthread_barrier_t barrier;
@@ -61,7 +85,8 @@ static void bench_streams(uint8_t *const *files, const size_t *sizes, int count,
     double time = 0, pixels = 0;
     size_t handed_over = 0;
     for (int i = 0; i < streams; i++) {
-        runs[i] = (struct run){.barrier = &barrier, .file = files[i % count], .size = sizes[i % count]};
+        runs[i] = (struct run){
+            .barrier = &barrier, .files = files, .sizes = sizes, .count = count, .first = i, .together = together};
         if (pthread_create(&runs[i].thread, NULL, run_stream, &runs[i]) != 0)
             fail("no thread");
     }
@@ -72,8 +97,10 @@ static void bench_streams(uint8_t *const *files, const size_t *sizes, int count,
         handed_over += runs[i].handed_over;
     }
     pthread_barrier_destroy(&barrier);
-    printf("decode, %2d streams: %7.2f Gpixel/s; %.3f ms for a picture of the first; %zu handed over\n", streams,
-           pixels / time * 1e-6, (double)runs[0].latency, handed_over);
+    printf("decode, %2d streams, %3d at once: %7.2f Gpixel/s, %7.0f pictures/s; %.3f ms for those of the first; %zu "
+           "handed over\n",
+           streams, together, pixels / time * 1e-6, 1e3 * ROUNDS * streams * together / time, (double)runs[0].latency,
+           handed_over);
 }
 
 void bench_decoder(int count, char **names)
@@ -83,7 +110,10 @@ void bench_decoder(int count, char **names)
     for (int i = 0; i < count; i++)
         files[i] = read_bytes(names[i], &sizes[i]);
     for (int streams = 1; streams <= STREAMS_MAX; streams *= 4)
-        bench_streams(files, sizes, count, streams);
+        bench_streams(files, sizes, count, streams, 1);
+    for (int together = 8; together <= TOGETHER_MAX; together *= 8)
+        for (int streams = 1; streams <= 2; streams++)
+            bench_streams(files, sizes, count, streams, together);
     for (int i = 0; i < count; i++)
         free(files[i]);
     free(files);

@@ -17,77 +17,122 @@ enum { GUARD = 512, POISON = 0xa5 };
 
 enum outcome { DECLINED, HANDED_OVER, DECODED };
 
-bool load_file(struct place *place, const uint8_t *file, size_t size, int shrink, struct jpeg_layout *layout)
+enum { SHRINKS = 4, FILES_MAX = 8, PICTURES_MAX = SHRINKS * FILES_MAX };
+
+/* A picture of a file, 1/2^SHRINK as wide and high. */
+struct picture {
+    const uint8_t *file;
+    size_t size;
+    int shrink;
+    struct jpeg_layout layout;
+    enum outcome outcome;
+    size_t at, bytes; /* of its samples, among those of all */
+};
+
+bool find_picture(const uint8_t *file, size_t size, int shrink, struct jpeg_layout *layout, struct jpeg_scan *scan)
 {
-    struct error error = {0};
     struct codec_info info;
     if (!jpeg_check(file, size, "file", &info, NULL) || !jpeg_layout_for_reading(layout, &info.jpeg))
         return false;
     jpeg_layout_shrink(layout, shrink);
-    const struct jpeg_scan scan = {file + info.jpeg.scan, info.jpeg.scan_size};
-    must(device_jpeg_load(place->jpeg, layout, &scan, &error), &error);
+    *scan = (struct jpeg_scan){file + info.jpeg.scan, info.jpeg.scan_size};
     return true;
 }
 
-/* Decode a file, 1/2^SHRINK as wide and high. *DECODED are the pixels, with guards before and after; release them with
- * free. */
-static enum outcome decode(struct place *place, const uint8_t *file, size_t size, int shrink,
-                           struct jpeg_layout *layout, uint8_t **decoded)
+/* Decode COUNT pictures at once. Returns the samples of all, with guards around them; release them with free. */
+static uint8_t *decode(struct place *place, struct picture *pictures, size_t count)
 {
     struct error error = {0};
-    bool is_decoded;
-    *decoded = NULL;
-    if (!load_file(place, file, size, shrink, layout))
-        return DECLINED;
-    const size_t pixels = (size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count;
-    reserve_samples(place, pixels + 2 * GUARD);
-    uint8_t *samples = place->samples.bytes, *copy = *decoded = allocate(pixels + 2 * GUARD);
-    must(device_fill(place->device, samples, POISON, pixels + 2 * GUARD, &error), &error);
-    must(device_jpeg_decode(place->jpeg, layout, samples + GUARD, &error), &error);
-    must(device_jpeg_decoded(place->jpeg, &is_decoded, &error), &error);
-    must(device_download(place->device, copy, samples, pixels + 2 * GUARD, &error), &error);
+    struct jpeg_input inputs[PICTURES_MAX];
+    bool is_decoded[PICTURES_MAX];
+    size_t end = GUARD, known = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct picture *picture = &pictures[i];
+        const struct jpeg_layout *layout = &picture->layout;
+        if (!find_picture(picture->file, picture->size, picture->shrink, &picture->layout, &inputs[known].scan))
+            continue;
+        inputs[known++].layout = layout;
+        picture->outcome = HANDED_OVER;
+        picture->at = end;
+        picture->bytes = (size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count;
+        end += (picture->bytes / GUARD + 2) * GUARD;
+    }
+    uint8_t *copy = allocate(end);
+    if (known == 0)
+        return copy;
+    reserve_samples(place, end);
+    must(device_fill(place->device, place->samples.bytes, POISON, end, &error), &error);
+    must(device_jpeg_reserve(place->jpeg, inputs, known, &error), &error);
+    for (size_t i = 0, k = 0; i < count; i++)
+        if (pictures[i].outcome != DECLINED) {
+            inputs[k].samples = place->samples.bytes + pictures[i].at;
+            device_jpeg_load(place->jpeg, k++);
+        }
+    must(device_jpeg_decode(place->jpeg, &error), &error);
+    must(device_jpeg_decoded(place->jpeg, is_decoded, &error), &error);
+    must(device_download(place->device, copy, place->samples.bytes, end, &error), &error);
     must(device_wait(place->device, &error), &error);
-    for (size_t i = 0; i < pixels + 2 * GUARD; i++) /* nothing is made of bad data */
-        if (copy[i] != POISON && (!is_decoded || i < GUARD || i >= GUARD + pixels))
-            fail("%d x %d pixels: the decoder wrote %s", layout->width, layout->height,
-                 is_decoded ? "outside the image" : "an image that the CPU has to decode");
-    return is_decoded ? DECODED : HANDED_OVER;
+    for (size_t i = 0, k = 0; i < count; i++)
+        if (pictures[i].outcome != DECLINED && is_decoded[k++])
+            pictures[i].outcome = DECODED;
+    return copy;
 }
 
-/* Decode a file, and compare the pixels with those of libjpeg-turbo. */
-static enum outcome check_shrunk(struct place *place, const uint8_t *file, size_t size, int shrink, const char *what)
+/* Compare the pixels with those of libjpeg-turbo. */
+static void check_picture(const struct picture *picture, const uint8_t *samples, const char *what)
 {
-    struct jpeg_layout layout;
+    const struct jpeg_layout *layout = &picture->layout;
     int width = 0, height = 0, components = 0;
-    uint8_t *copy;
-    const enum outcome outcome = decode(place, file, size, shrink, &layout, &copy);
-    place->cases++;
-    if (outcome != DECODED) {
-        free(copy);
-        return outcome;
-    }
-    uint8_t *expected = decode_jpeg(file, size, shrink, &width, &height, &components);
+    uint8_t *expected = decode_jpeg(picture->file, picture->size, picture->shrink, &width, &height, &components);
     if (expected == NULL)
         fail("%s: libjpeg-turbo refuses what the GPU decodes", what);
-    if (width != layout.width || height != layout.height || components != layout.component_count)
+    if (width != layout->width || height != layout->height || components != layout->component_count)
         fail("%s: libjpeg-turbo decodes %d x %d pixels of %d bytes", what, width, height, components);
     const size_t row = (size_t)width * (size_t)components;
     for (size_t i = 0; i < row * (size_t)height; i++)
-        if (copy[GUARD + i] != expected[i])
-            fail("%s: at 1/%d, row %zu, column %zu, channel %zu is %d, not %d", what, 1 << shrink, i / row,
-                 i % row / (size_t)components, i % (size_t)components, copy[GUARD + i], expected[i]);
+        if (samples[i] != expected[i])
+            fail("%s: at 1/%d, row %zu, column %zu, channel %zu is %d, not %d", what, 1 << picture->shrink, i / row,
+                 i % row / (size_t)components, i % (size_t)components, samples[i], expected[i]);
     free(expected);
-    free(copy);
-    return DECODED;
 }
 
-/* The same, and at each smaller size. */
-static enum outcome check_file(struct place *place, const uint8_t *file, size_t size, const char *what)
+/* Decode COUNT files at once, each in all sizes. */
+static void check_files(struct place *place, uint8_t *const *files, const size_t *sizes, size_t count,
+                        enum outcome *outcomes, const char *what)
 {
-    const enum outcome outcome = check_shrunk(place, file, size, 0, what);
-    for (int shrink = 1; shrink <= 3; shrink++)
-        if (check_shrunk(place, file, size, shrink, what) != outcome)
-            fail("%s: at 1/%d, the outcome is another one", what, 1 << shrink);
+    struct picture pictures[PICTURES_MAX];
+    for (size_t i = 0; i < count * SHRINKS; i++)
+        pictures[i] = (struct picture){
+            .file = files[i / SHRINKS], .size = sizes[i / SHRINKS], .shrink = (int)(i % SHRINKS), .outcome = DECLINED};
+    uint8_t *samples = decode(place, pictures, count * SHRINKS);
+    size_t end = 0; /* of the picture before */
+    for (size_t i = 0; i < count * SHRINKS; i++) {
+        const struct picture *picture = &pictures[i];
+        place->cases++;
+        outcomes[i / SHRINKS] = picture->outcome;
+        if (picture->outcome != pictures[i - i % SHRINKS].outcome)
+            fail("%s: at 1/%d, the outcome is another one", what, 1 << picture->shrink);
+        if (picture->outcome == DECLINED)
+            continue;
+        /* Nothing is written outside, and nothing is made of bad data. */
+        const size_t from = picture->at + (picture->outcome == DECODED ? picture->bytes : 0);
+        for (; end < picture->at; end++)
+            if (samples[end] != POISON)
+                fail("%s: the decoder wrote before picture %zu", what, i);
+        for (end = from; end < picture->at + picture->bytes + GUARD; end++)
+            if (samples[end] != POISON)
+                fail("%s: the decoder wrote %s", what,
+                     picture->outcome == DECODED ? "outside the image" : "an image that the CPU has to decode");
+        if (picture->outcome == DECODED)
+            check_picture(picture, samples + picture->at, what);
+    }
+    free(samples);
+}
+
+static enum outcome check_file(struct place *place, uint8_t *file, size_t size, const char *what)
+{
+    enum outcome outcome;
+    check_files(place, &file, &size, 1, &outcome, what);
     return outcome;
 }
 
@@ -243,12 +288,20 @@ static void check_mutated(struct place *place, const struct check_options *optio
         char what[256];
         uint8_t *file = make_jpeg(&recipe, &size);
         describe(&recipe, what, sizeof what);
-        uint8_t *copy = allocate(size + INSERTED_MAX);
-        for (int j = 0; j < (options->quick ? 4 : 8); j++) {
-            memcpy(copy, file, size);
-            outcomes[check_file(place, copy, mutate(copy, size, state), what)]++;
+        const size_t count = options->quick ? 4 : FILES_MAX;
+        uint8_t *copies[FILES_MAX];
+        size_t sizes[FILES_MAX];
+        enum outcome found[FILES_MAX];
+        for (size_t j = 0; j < count; j++) {
+            copies[j] = allocate(size + INSERTED_MAX);
+            memcpy(copies[j], file, size);
+            sizes[j] = j == count / 2 ? size : mutate(copies[j], size, state); /* an intact one among damaged ones */
         }
-        free(copy);
+        check_files(place, copies, sizes, count, found, what);
+        for (size_t j = 0; j < count; j++) {
+            outcomes[found[j]] += j != count / 2;
+            free(copies[j]);
+        }
         free(file);
     }
     printf("damaged files: %zu declined, %zu handed over, %zu decoded\n", outcomes[DECLINED], outcomes[HANDED_OVER],

@@ -34,33 +34,72 @@ static void report(const struct encode_case *c, const struct reference *referenc
          size, reference->size, at);
 }
 
-static void check_case(struct place *place, const struct encode_case *c)
+enum { GROUP = 7, ALIGNMENT = 512 };
+
+/* Cases whose pictures are encoded at once. */
+struct group {
+    struct place *place;
+    int count;
+    struct encode_case cases[GROUP];
+};
+
+/* Encode the pictures of all cases at once, and compare. */
+static void check_group(struct group *group)
 {
     struct error error = {0};
-    uint64_t state = c->key;
-    struct image image = {.width = c->width, .height = c->height, .channels = c->channels, .bits = 8};
-    make_picture(&image, c->content, &state);
-    struct jpeg_layout layout;
-    struct reference reference;
-    reference_encode(&image, c->quality, c->horizontal, c->vertical, &layout, &reference);
+    struct place *place = group->place;
+    struct jpeg_layout layouts[GROUP];
+    struct reference references[GROUP];
+    struct jpeg_output outputs[GROUP];
+    struct jpeg_scan scans[GROUP];
+    size_t end = 0;
+    if (group->count == 0)
+        return;
+    for (int i = 0; i < group->count; i++) {
+        const struct encode_case *c = &group->cases[i];
+        uint64_t state = c->key;
+        struct image *image = &outputs[i].image;
+        *image = (struct image){.width = c->width, .height = c->height, .channels = c->channels, .bits = 8};
+        make_picture(image, c->content, &state);
+        reference_encode(image, c->quality, c->horizontal, c->vertical, &layouts[i], &references[i]);
+        outputs[i].layout = &layouts[i];
+        end = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + image_bytes(image);
+    }
+    reserve_samples(place, end); /* the last picture ends where the memory does */
+    size_t at = 0;
+    for (int i = 0; i < group->count; i++) {
+        struct image *image = &outputs[i].image;
+        const size_t size = image_bytes(image);
+        must(device_upload(place->device, place->samples.bytes + at, image->samples, size, &error) &&
+                 device_wait(place->device, &error),
+             &error);
+        free(image->samples);
+        image->samples = place->samples.bytes + at;
+        at += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    must(device_jpeg_encode(place->jpeg, outputs, (size_t)group->count, &error), &error);
+    must(device_jpeg_encoded(place->jpeg, scans, &error), &error);
+    for (int i = 0; i < group->count; i++) {
+        const struct reference *reference = &references[i];
+        if (scans[i].size != reference->size ||
+            memcmp(scans[i].bytes, reference->file + reference->first, reference->size) != 0)
+            report(&group->cases[i], reference, scans[i].bytes, scans[i].size);
+        free(reference->file);
+        place->cases++;
+    }
+    group->count = 0;
+}
 
-    reserve_samples(place, image_bytes(&image));
-    must(device_upload(place->device, place->samples.bytes, image.samples, image_bytes(&image), &error), &error);
-    struct image device_image = image;
-    device_image.samples = place->samples.bytes;
-    must(device_jpeg_encode(place->jpeg, &layout, &device_image, &error), &error);
-    const uint8_t *bytes;
-    size_t size;
-    must(device_jpeg_encoded(place->jpeg, &bytes, &size, &error), &error);
-    if (size != reference.size || memcmp(bytes, reference.file + reference.first, size) != 0)
-        report(c, &reference, bytes, size);
-    free(reference.file);
-    free(image.samples);
-    place->cases++;
+/* Check a case, together with others once there are some: call check_group at the end. */
+static void check_case(struct group *group, const struct encode_case *c)
+{
+    group->cases[group->count++] = *c;
+    if (group->count == GROUP || (size_t)c->width * (size_t)c->height > 1 << 20 || c->key % 4 == 0)
+        check_group(group);
 }
 
 /* A case of this size with all else random. Sampling is a row of SAMPLINGS. */
-static void check_size(struct place *place, int width, int height, int sampling, uint64_t *state)
+static void check_size(struct group *group, int width, int height, int sampling, uint64_t *state)
 {
     const struct encode_case c = {.width = width,
                                   .height = height,
@@ -70,11 +109,11 @@ static void check_size(struct place *place, int width, int height, int sampling,
                                   .quality = random_between(state, 1, 100),
                                   .content = (enum content)random_between(state, 0, CONTENTS - 1),
                                   .key = random_next(state)};
-    check_case(place, &c);
+    check_case(group, &c);
 }
 
 /* Every quality with every sampling and content. */
-static void check_qualities(const struct check_options *options, struct place *place, uint64_t *state)
+static void check_qualities(const struct check_options *options, struct group *group, uint64_t *state)
 {
     for (int quality = 1; quality <= 100; quality += options->quick ? 33 : 1)
         for (int sampling = 0; sampling < SAMPLINGS; sampling++)
@@ -87,31 +126,31 @@ static void check_qualities(const struct check_options *options, struct place *p
                                               .quality = quality,
                                               .content = (enum content)content,
                                               .key = random_next(state)};
-                check_case(place, &c);
+                check_case(group, &c);
             }
 }
 
-static void check_sizes(const struct check_options *options, struct place *place, uint64_t *state)
+static void check_sizes(const struct check_options *options, struct group *group, uint64_t *state)
 {
     const int thinned = options->quick ? 150 : 2;
     for (int sampling = 0; sampling < SAMPLINGS; sampling++)
         for (int width = 1; width <= 64; width++)
             for (int height = 1; height <= 64; height++)
                 if ((width <= 3 && height <= 3) || random_next(state) % (uint64_t)thinned == 0)
-                    check_size(place, width, height, sampling, state);
+                    check_size(group, width, height, sampling, state);
     for (int i = 0; i < (options->quick ? 12 : 1200); i++) /* around multiples of 16 */
-        check_size(place, 16 * random_between(state, 1, 40) + random_between(state, -1, 1),
+        check_size(group, 16 * random_between(state, 1, 40) + random_between(state, -1, 1),
                    16 * random_between(state, 1, 20) + random_between(state, -1, 1), i % SAMPLINGS, state);
 }
 
 /* Long rows and columns, and pictures of many tiles. Noise of the best quality is larger than the first buffer. */
-static void check_large(const struct check_options *options, struct place *place, uint64_t *state)
+static void check_large(const struct check_options *options, struct group *group, uint64_t *state)
 {
     static const int sizes[][2] = {{65500, 1}, {1, 65500}, {65500, 17}, {33, 65499}, {4000, 3000}, {3001, 2003}};
     const size_t count = options->quick ? 2 : sizeof sizes / sizeof sizes[0];
     for (size_t i = 0; i < count; i++)
         for (int sampling = 0; sampling < SAMPLINGS; sampling++)
-            check_size(place, sizes[i][0], sizes[i][1], sampling, state);
+            check_size(group, sizes[i][0], sizes[i][1], sampling, state);
     for (int sampling = 0; sampling < SAMPLINGS; sampling++)
         for (int content = NOISE; content <= EXTREMES; content++) {
             const struct encode_case c = {.width = options->quick ? 150 : 2111,
@@ -122,7 +161,7 @@ static void check_large(const struct check_options *options, struct place *place
                                           .quality = 100,
                                           .content = (enum content)content,
                                           .key = random_next(state) | 1};
-            check_case(place, &c);
+            check_case(group, &c);
         }
     if (options->huge)
         for (int sampling = 1; sampling < SAMPLINGS; sampling += 2) {
@@ -134,21 +173,25 @@ static void check_large(const struct check_options *options, struct place *place
                                           .quality = sampling == 1 ? 100 : 80,
                                           .content = PHOTO,
                                           .key = random_next(state)};
-            check_case(place, &c);
+            check_case(group, &c);
         }
 }
 
 void check_encoder(const struct check_options *options, struct place *place)
 {
     uint64_t state = options->seed;
-    check_qualities(options, place, &state);
-    check_sizes(options, place, &state);
-    check_large(options, place, &state);
+    struct group group = {.place = place};
+    check_qualities(options, &group, &state);
+    check_sizes(options, &group, &state);
+    check_large(options, &group, &state);
+    check_group(&group);
 }
 
 void check_encoder_beside(const struct check_options *options, struct place *place)
 {
     uint64_t state = options->seed;
+    struct group group = {.place = place};
     for (int i = 0; i < (options->quick ? 6 : 120); i++)
-        check_size(place, random_between(&state, 1, 900), random_between(&state, 1, 700), i % SAMPLINGS, &state);
+        check_size(&group, random_between(&state, 1, 900), random_between(&state, 1, 700), i % SAMPLINGS, &state);
+    check_group(&group);
 }

@@ -12,10 +12,14 @@
 #include <string.h>
 
 struct device_jpeg {
-    struct jpeg_scan loaded;
-    bool is_decoded;
-    struct jpeg_scan encoded;
-    uint8_t *file; /* around it */
+    const struct jpeg_input *inputs;
+    size_t count;
+    bool *is_decoded; /* of each */
+    size_t encoded_count;
+    struct encoded {
+        uint8_t *file;
+        struct jpeg_scan scan; /* in it */
+    } * encoded;
 };
 
 bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error)
@@ -25,20 +29,37 @@ bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct e
     return stub_works_jpeg(error);
 }
 
+static void forget_encoded(struct device_jpeg *jpeg)
+{
+    for (size_t i = 0; i < jpeg->encoded_count; i++)
+        free(jpeg->encoded[i].file);
+    free(jpeg->encoded);
+    jpeg->encoded = NULL;
+    jpeg->encoded_count = 0;
+}
+
 void device_jpeg_close(struct device_jpeg *jpeg)
 {
     if (jpeg == NULL)
         return;
-    free(jpeg->file);
+    free(jpeg->is_decoded);
+    forget_encoded(jpeg);
     free(jpeg);
 }
 
-bool device_jpeg_load(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct jpeg_scan *scan,
-                      struct error *error)
+bool device_jpeg_reserve(struct device_jpeg *jpeg, const struct jpeg_input *inputs, size_t count, struct error *error)
 {
-    (void)layout;
-    jpeg->loaded = *scan;
-    return stub_works_jpeg(error);
+    free(jpeg->is_decoded);
+    jpeg->inputs = inputs;
+    jpeg->count = count;
+    jpeg->is_decoded = calloc(count, sizeof *jpeg->is_decoded);
+    return (jpeg->is_decoded != NULL || error_no_memory(error, "pictures")) && stub_works_jpeg(error);
+}
+
+void device_jpeg_load(struct device_jpeg *jpeg, size_t index)
+{
+    (void)jpeg;
+    (void)index;
 }
 
 /* Is LAYOUT plain? Other files are left to the CPU. */
@@ -54,25 +75,32 @@ static bool is_plain(const struct jpeg_layout *layout)
     return is_small;
 }
 
-bool device_jpeg_decode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, uint8_t *samples,
-                        struct error *error)
+static bool decode(const struct jpeg_input *input)
 {
-    struct jpeg_index *index = is_plain(layout) ? jpeg_index_open(layout, &jpeg->loaded, NULL) : NULL;
+    const struct jpeg_layout *layout = input->layout;
+    struct jpeg_index *index = is_plain(layout) ? jpeg_index_open(layout, &input->scan, NULL) : NULL;
     uint8_t *planes = malloc(jpeg_planes_bytes(layout) * (size_t)layout->mcus_down);
-    jpeg->is_decoded = index != NULL && planes != NULL;
-    if (jpeg->is_decoded) {
+    const bool is_decoded = index != NULL && planes != NULL;
+    if (is_decoded) {
         const struct rows rows = {.data = planes};
         jpeg_decode_band(index, 0, layout->height, planes);
-        jpeg_convert_band(index, 0, layout->height, &rows, samples);
+        jpeg_convert_band(index, 0, layout->height, &rows, input->samples);
     }
     free(planes);
     jpeg_index_free(index);
+    return is_decoded;
+}
+
+bool device_jpeg_decode(struct device_jpeg *jpeg, struct error *error)
+{
+    for (size_t i = 0; i < jpeg->count; i++)
+        jpeg->is_decoded[i] = decode(&jpeg->inputs[i]);
     return stub_works_jpeg(error);
 }
 
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error)
 {
-    *is_decoded = jpeg->is_decoded;
+    memcpy(is_decoded, jpeg->is_decoded, jpeg->count * sizeof *is_decoded);
     return stub_works_jpeg(error);
 }
 
@@ -89,24 +117,36 @@ static int find_quality(const struct jpeg_layout *layout)
     return quality;
 }
 
-bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_layout *layout, const struct image *image,
-                        struct error *error)
+static bool encode(const struct jpeg_output *output, struct encoded *encoded, struct error *error)
 {
+    const struct jpeg_layout *layout = output->layout;
     const struct codec_settings settings = {.quality = find_quality(layout),
                                             .chroma_subsampling = {layout->horizontal, layout->vertical}};
     struct codec_info info;
     size_t size;
-    free(jpeg->file);
-    if (!codec_encode(image, format_of(FORMAT_JPEG), &settings, &jpeg->file, &size, error) ||
-        !codec_inspect(jpeg->file, size, "scan", NULL, &info, error))
+    if (!codec_encode(&output->image, format_of(FORMAT_JPEG), &settings, &encoded->file, &size, error) ||
+        !codec_inspect(encoded->file, size, "scan", NULL, &info, error))
         return false;
-    jpeg->encoded = (struct jpeg_scan){jpeg->file + info.jpeg.scan, info.jpeg.scan_size};
+    encoded->scan = (struct jpeg_scan){encoded->file + info.jpeg.scan, info.jpeg.scan_size};
+    return true;
+}
+
+bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_output *outputs, size_t count, struct error *error)
+{
+    forget_encoded(jpeg);
+    jpeg->encoded = calloc(count, sizeof *jpeg->encoded);
+    if (jpeg->encoded == NULL)
+        return error_no_memory(error, "pictures");
+    jpeg->encoded_count = count;
+    for (size_t i = 0; i < count; i++)
+        if (!encode(&outputs[i], &jpeg->encoded[i], error))
+            return false;
     return stub_works_jpeg(error);
 }
 
-bool device_jpeg_encoded(struct device_jpeg *jpeg, const uint8_t **bytes, size_t *size, struct error *error)
+bool device_jpeg_encoded(struct device_jpeg *jpeg, struct jpeg_scan *scans, struct error *error)
 {
-    *bytes = jpeg->encoded.bytes;
-    *size = jpeg->encoded.size;
+    for (size_t i = 0; i < jpeg->encoded_count; i++)
+        scans[i] = jpeg->encoded[i].scan;
     return stub_works_jpeg(error);
 }
