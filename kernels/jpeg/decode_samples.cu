@@ -224,19 +224,18 @@ __device__ __forceinline__ void exchange(uint32_t *shared, uint32_t word[3])
         word[k] = shared[t + threads_x * k];
 }
 
-/* A row is considered to start up to colour_alignment - 1 pixels early, so that groups of 4 pixels are aligned words. */
+/* A row is considered to start up to colour_alignment - 1 pixels early: then groups of 4 pixels are aligned words. */
 template <int CHANNELS, enum upsampling UPSAMPLING>
 __global__ void __launch_bounds__(threads_x *threads_y) colour(const struct picture *__restrict__ pictures)
 {
     __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
     const struct picture &picture = pictures[blockIdx.y];
-    if (blockIdx.x >= picture.colour_tiles || picture.count != CHANNELS || picture.upsampling != UPSAMPLING ||
-        *picture.walk.is_bad != 0)
+    if (picture.count != CHANNELS || picture.upsampling != UPSAMPLING || *picture.walk.is_bad != 0)
         return;
     const uint32_t tiles_across = colour_tiles_across(picture.width), tile_y = blockIdx.x / tiles_across;
     const int y = (int)tile_y * threads_y + (int)threadIdx.y, t = (int)threadIdx.x;
     const int tile_x = (int)(blockIdx.x - tile_y * tiles_across) * colour_width;
-    if (y >= picture.height) /* the whole warp */
+    if (y >= picture.height) /* the whole warp, or a block that this picture does not need */
         return;
     const int h = picture.components[CHANNELS - 1].across, v = picture.components[CHANNELS - 1].down;
     uint8_t *const pixels = picture.pixels;

@@ -45,7 +45,7 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, struct error *error);
  * synchronise in time: its samples are then worthless, and the CPU has to decode the file. */
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error);
 
-/* A picture to encode. The tables of its layout are set, the same ones for both chroma components, and it has no restart
+/* A picture to encode. The tables of its layout are set, the same ones for both chroma components. It has no restart
  * intervals. It has 1 component for 1 or 2 channels, else 3. */
 struct jpeg_output {
     const struct jpeg_layout *layout;
