@@ -334,19 +334,20 @@ bool device_jpeg_decode(struct device_jpeg *jpeg, struct error *error)
         !device_reserve_more(device, &decoder->samples, samples, error))
         return false;
     if (blocks == 0)
-        return true;
+        return device_mark(device, jpeg->mark, error);
     parts.memory = decoder->work.bytes;
     parts.used = 0;
     take_walks(&parts, host, count);
     set_addresses(decoder);
     const struct pictures pictures = {host, (const struct picture *)decoder->upload.bytes, count};
-    return queue(jpeg, &pictures, zeroed, coefficients, error);
+    return queue(jpeg, &pictures, zeroed, coefficients, error) && device_mark(device, jpeg->mark, error);
 }
 
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error)
 {
     const struct decoder *decoder = &jpeg->decoder;
-    const bool done = device_wait(jpeg->device, error);
+    float unused;
+    const bool done = device_elapsed(jpeg->device, jpeg->mark, jpeg->mark, &unused, error);
     for (size_t i = 0; i < decoder->count; i++)
         is_decoded[i] = done && !decoder->loaded[i].is_unsupported && ((const uint32_t *)decoder->result.bytes)[i] == 0;
     return done;

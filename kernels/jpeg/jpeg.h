@@ -16,16 +16,17 @@ extern "C" {
 /* Buffers on one device, and page-locked ones. They grow, and are kept from image to image. */
 struct device_jpeg;
 
-/* Release with device_jpeg_close, before the device; NULL is allowed there. */
-bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error);
+/* The decoder notes its end as MARK of the device. Release with device_jpeg_close, before the device; NULL is allowed
+ * there. */
+bool device_jpeg_open(struct device *device, int mark, struct device_jpeg **jpeg, struct error *error);
 void device_jpeg_close(struct device_jpeg *jpeg);
 
 /* A picture to decode. What it points to stays until device_jpeg_decoded has returned. */
 struct jpeg_input {
     const struct jpeg_layout *layout;
     struct jpeg_scan scan;
-    uint8_t *samples; /* in device memory, from device_jpeg_decode on: height x width pixels of 1 or 3 bytes,
-                         interleaved, aligned to 16 bytes */
+    uint8_t *samples; /* on the device, from device_jpeg_decode on: height x width pixels of 1 or 3 bytes, interleaved,
+                         aligned to 16 bytes */
 };
 
 /* How many pictures may be decoded or encoded at once: a dimension of CUDA's grids. */
@@ -41,8 +42,9 @@ void device_jpeg_load(struct device_jpeg *jpeg, size_t index);
 /* Queue the upload of all pictures, which are loaded, and their decoding. Each stage is one launch for all of them. */
 bool device_jpeg_decode(struct device_jpeg *jpeg, struct error *error);
 
-/* Wait for the decoder. IS_DECODED, of each picture, is false if its data are damaged or unsupported, or did not
- * synchronise in time: its samples are then worthless, and the CPU has to decode the file. */
+/* Wait for the decoder, and not for what was queued later. IS_DECODED, of each picture, is false if its data are
+ * damaged or unsupported, or did not synchronise in time: its samples are then worthless, and the CPU has to decode the
+ * file. */
 bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct error *error);
 
 /* A picture to encode. The tables of its layout are set, the same ones for both chroma components. It has no restart

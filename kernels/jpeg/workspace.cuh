@@ -37,6 +37,7 @@ struct decoder {
 
 struct device_jpeg {
     struct device *device;
+    int mark;
     struct encoder encoder;
     struct decoder decoder;
 };

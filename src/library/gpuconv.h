@@ -304,7 +304,9 @@ struct gpuconv_decode_options {
     int keep_orientation; /* 1 to leave the rows as they are in the file, 0 to turn the image upright, as EXIF says */
     const char *name;     /* of the file, for messages; or NULL */
     size_t max_pixels;    /* refuse a larger image; 0 for no limit but that of struct gpuconv_view */
-    int reserved[6];
+    void *stream; /* of gpuconv_decode_all, for views in device memory: the cudaStream_t; NULL is CUDA's legacy default
+                     stream */
+    int reserved[4];
 };
 
 /* Decode SIZE bytes of a PNG, JPEG, PNM, WebP or TIFF on the context's threads: the image that the command line would
@@ -326,7 +328,8 @@ struct gpuconv_encode_options {
     const struct gpuconv_image
         *metadata_of; /* write the metadata of this decoded image, made to fit the size; or NULL */
     int lossless;     /* 1: a WebP is lossless */
-    int reserved[5];
+    int reserved[3];
+    void *stream; /* of gpuconv_encode_all, as in struct gpuconv_decode_options */
 };
 
 /* Encode VIEW, one image of 8 or 16 bits on the host, on the context's threads: the bytes that the command line writes.
@@ -335,8 +338,43 @@ GPUCONV_API enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, 
                                                const struct gpuconv_encode_options *options, void **bytes, size_t *size,
                                                struct gpuconv_error *error);
 
-/* Release what gpuconv_encode or gpuconv_filter_text has made. NULL is allowed. */
+/* Release what gpuconv_encode, gpuconv_encode_all or gpuconv_filter_text has made. NULL is allowed. */
 GPUCONV_API void gpuconv_free(void *memory);
+
+/* ---- Many files ---- */
+
+/* These functions take COUNT files. A file that fails does not stop the others. ERRORS, which may be NULL, has one for
+ * each file, with its warnings. They return the status of the first file that failed, or GPUCONV_OK. OPTIONS may be
+ * NULL, and are those of all files. Views may be on the host, or in the memory of the context's GPU.
+ *
+ * On a GPU, baseline JPEGs are decoded and encoded there, many in one launch: many small files take little longer than
+ * one. So are PNGs that are not interlaced, one after the other. All other files (progressive, arithmetic, CMYK,
+ * interlaced, damaged, other formats) take the CPU, on the context's threads. The samples and the bytes are the same.
+ * The work is queued on the stream of OPTIONS, in its order. The calls return when it is done: only then it is known
+ * which files are damaged. Calls of one context take turns. */
+
+/* The bytes of a file. */
+struct gpuconv_bytes {
+    void *data; /* const where they are read */
+    size_t size;
+};
+
+/* Set INFOS to the formats of FILES, and to the shapes of the views that gpuconv_decode_all needs: upright, unless
+ * OPTIONS keep the orientation, and with the bits that OPTIONS ask for. Nothing is decoded. */
+GPUCONV_API enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const struct gpuconv_bytes *files,
+                                                    int count, const struct gpuconv_decode_options *options,
+                                                    struct gpuconv_file_info *infos, struct gpuconv_error *errors);
+
+/* Decode FILES to VIEWS of the caller's memory, one image each, without metadata. The name in OPTIONS is not used. */
+GPUCONV_API enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const struct gpuconv_bytes *files,
+                                                   int count, const struct gpuconv_decode_options *options,
+                                                   const struct gpuconv_view *views, struct gpuconv_error *errors);
+
+/* Encode VIEWS, one image of 8 or 16 bits each, as gpuconv_encode does. FILES become blocks of the library, or NULL
+ * after a failure. Release each with gpuconv_free. */
+GPUCONV_API enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *context, const struct gpuconv_view *views,
+                                                   int count, const struct gpuconv_encode_options *options,
+                                                   struct gpuconv_bytes *files, struct gpuconv_error *errors);
 
 /* ---- Compare ---- */
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "codec/codec.h"
 #include "filter/chain.h"
 #include "image/image.h"
 #include "library/gpuconv.h"
@@ -57,6 +58,32 @@ bool library_check_context(const struct gpuconv_context *context, struct error *
 
 /* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. */
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error);
+
+/* ---- picture.c, for files.c ---- */
+
+/* The type of samples of BITS. */
+enum gpuconv_type library_type_of(int bits);
+
+/* Check OPTIONS, and set SETTINGS to what they ask for, and *FORMAT. The pool is left to the caller. */
+bool library_decode_settings(const struct gpuconv_decode_options *options, struct codec_settings *settings,
+                             struct error *error);
+bool library_encode_settings(const struct gpuconv_encode_options *options, struct codec_settings *settings,
+                             const struct format **format, struct error *error);
+
+/* Inspect a file, whose bytes may be missing. */
+bool library_inspect(const void *bytes, size_t size, const char *name, const struct codec_settings *settings,
+                     struct codec_info *info, struct error *error);
+
+/* Put the metadata of LIKE into the file of IMAGE, which may have another size. */
+bool library_write_metadata(const struct gpuconv_image *like, const struct image *image, const struct format *format,
+                            uint8_t **bytes, size_t *size, uint64_t *dropped, struct error *error);
+
+/* Warn of what a file has besides its picture, of what an encoded VIEW has lost, and of metadata that are not carried
+ * over. */
+void library_warn_decoded(struct gpuconv_error *error, const char *name, const struct codec_info *info);
+void library_warn_encoded(struct gpuconv_error *error, const struct gpuconv_view *view, const struct format *format,
+                          const struct gpuconv_encode_options *options);
+void library_warn_dropped(struct gpuconv_error *error, const char *name, uint64_t dropped);
 
 /* ---- view.c ---- */
 

@@ -40,7 +40,7 @@ struct gpuconv_image *gpuconv_image_new(int width, int height, int channels, enu
     return LIBRARY_RESULT(image, &reason, error);
 }
 
-static enum gpuconv_type type_of_bits(int bits)
+enum gpuconv_type library_type_of(int bits)
 {
     return bits == 8 ? GPUCONV_UINT8 : bits == 16 ? GPUCONV_UINT16 : GPUCONV_FLOAT;
 }
@@ -49,7 +49,7 @@ struct gpuconv_view gpuconv_image_view(const struct gpuconv_image *image)
 {
     const struct image *decoded = &image->image;
     return gpuconv_interleaved(decoded->samples, decoded->width, decoded->height, decoded->channels,
-                               type_of_bits(decoded->bits));
+                               library_type_of(decoded->bits));
 }
 
 void gpuconv_image_free(struct gpuconv_image *image)
@@ -61,8 +61,7 @@ void gpuconv_image_free(struct gpuconv_image *image)
     free(image);
 }
 
-/* Warn of metadata that are not carried over. */
-static void warn_dropped(struct gpuconv_error *error, const char *name, uint64_t dropped)
+void library_warn_dropped(struct gpuconv_error *error, const char *name, uint64_t dropped)
 {
     char parts[512];
     if (dropped == 0)
@@ -73,9 +72,8 @@ static void warn_dropped(struct gpuconv_error *error, const char *name, uint64_t
 
 /* ---- Decode ---- */
 
-/* Inspect a file, whose bytes may be missing. */
-static bool inspect(const void *bytes, size_t size, const char *name, const struct codec_settings *settings,
-                    struct codec_info *info, struct error *error)
+bool library_inspect(const void *bytes, size_t size, const char *name, const struct codec_settings *settings,
+                     struct codec_info *info, struct error *error)
 {
     return (bytes != NULL || error_set(error, ERROR_USAGE, "there are no bytes of a file; give those of an image")) &&
            codec_inspect(bytes, size, name, settings, info, error) && codec_choose_reader(info, settings, name, error);
@@ -87,14 +85,14 @@ enum gpuconv_status gpuconv_inspect(const void *bytes, size_t size, struct gpuco
     const struct codec_settings settings = {0};
     struct error reason;
     struct codec_info found;
-    const bool done = inspect(bytes, size, "image", &settings, &found, &reason);
+    const bool done = library_inspect(bytes, size, "image", &settings, &found, &reason);
     *info = (struct gpuconv_file_info){0};
     if (done)
         *info = (struct gpuconv_file_info){.format = found.format->name,
                                            .width = found.width,
                                            .height = found.height,
                                            .channels = found.channels,
-                                           .type = type_of_bits(found.bits)};
+                                           .type = library_type_of(found.bits)};
     return library_status(done, &reason, error);
 }
 
@@ -109,23 +107,28 @@ static bool decode_file(const struct codec_input *input, bool keeps_orientation,
            (keeps_orientation || metadata_orient(&image->metadata, &image->image, &image->chroma_subsampling, error));
 }
 
+bool library_decode_settings(const struct gpuconv_decode_options *options, struct codec_settings *settings,
+                             struct error *error)
+{
+    *settings = (struct codec_settings){.bits = options->bits, .max_pixels = options->max_pixels};
+    if (options->bits != 0 && options->bits != 8 && options->bits != 16)
+        return error_set(error, ERROR_USAGE,
+                         "%d bits a sample were asked for; give 8 or 16, or 0 for those of the file", options->bits);
+    return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
+}
+
 static struct gpuconv_image *decode(struct gpuconv_context *context, const void *bytes, size_t size,
                                     const struct gpuconv_decode_options *options, struct codec_info *info,
                                     struct error *error)
 {
     const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
-    if (!library_check_context(context, error))
+    struct codec_settings settings;
+    if (!library_check_context(context, error) || !library_decode_settings(o, &settings, error))
         return NULL;
-    if (o->bits != 0 && o->bits != 8 && o->bits != 16) {
-        error_set(error, ERROR_USAGE, "%d bits a sample were asked for; give 8 or 16, or 0 for those of the file",
-                  o->bits);
-        return NULL;
-    }
-    struct codec_settings settings = {.bits = o->bits, .max_pixels = o->max_pixels, .pool = &context->pool};
+    settings.pool = &context->pool;
     const char *name = o->name != NULL ? o->name : "image";
     const struct codec_input input = {.bytes = bytes, .size = size, .name = name, .info = info, .settings = &settings};
-    if (!library_check_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, error) ||
-        !inspect(bytes, size, name, &settings, info, error))
+    if (!library_inspect(bytes, size, name, &settings, info, error))
         return NULL;
     struct gpuconv_image *image = calloc(1, sizeof *image);
     if (image == NULL) {
@@ -143,6 +146,17 @@ static struct gpuconv_image *decode(struct gpuconv_context *context, const void 
     return NULL;
 }
 
+void library_warn_decoded(struct gpuconv_error *error, const char *name, const struct codec_info *info)
+{
+    if (info->cmyk)
+        library_warn(error, "%s is CMYK, and becomes RGB", name);
+    if (info->other_content != 0) {
+        char names[OTHER_CONTENT_TEXT];
+        container_print_other_content(info->other_content, names);
+        library_warn(error, "%s also contains %s; only its first picture is used", name, names);
+    }
+}
+
 struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context, const void *bytes, size_t size,
                                      const struct gpuconv_decode_options *options, struct gpuconv_error *error)
 {
@@ -152,22 +166,15 @@ struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context, const void
     if (LIBRARY_RESULT(image, &reason, error) == NULL)
         return NULL;
     const char *name = options != NULL && options->name != NULL ? options->name : "image";
-    if (info.cmyk)
-        library_warn(error, "%s is CMYK, and becomes RGB", name);
-    if (info.other_content != 0) {
-        char names[OTHER_CONTENT_TEXT];
-        container_print_other_content(info.other_content, names);
-        library_warn(error, "%s also contains %s; only its first picture is used", name, names);
-    }
-    warn_dropped(error, name, image->metadata.dropped);
+    library_warn_decoded(error, name, &info);
+    library_warn_dropped(error, name, image->metadata.dropped);
     return image;
 }
 
 /* ---- Encode ---- */
 
-/* Check OPTIONS, and set SETTINGS and *FORMAT to what they ask for. */
-static bool find_settings(const struct gpuconv_encode_options *options, struct codec_settings *settings,
-                          const struct format **format, struct error *error)
+bool library_encode_settings(const struct gpuconv_encode_options *options, struct codec_settings *settings,
+                             const struct format **format, struct error *error)
 {
     const struct gpuconv_image *like = options->metadata_of;
     const uint32_t colour = options->has_background ? options->background : 0xffffff;
@@ -204,9 +211,8 @@ static bool find_settings(const struct gpuconv_encode_options *options, struct c
     return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
 }
 
-/* Put the metadata of LIKE into the file of IMAGE, which may have another size. */
-static bool write_metadata(const struct gpuconv_image *like, const struct image *image, const struct format *format,
-                           uint8_t **bytes, size_t *size, uint64_t *dropped, struct error *error)
+bool library_write_metadata(const struct gpuconv_image *like, const struct image *image, const struct format *format,
+                            uint8_t **bytes, size_t *size, uint64_t *dropped, struct error *error)
 {
     struct metadata metadata = like->metadata; /* these two parts say the size */
     metadata.exif = metadata.xmp = (struct blob){0};
@@ -234,7 +240,7 @@ static bool encode_image(const struct image *image, const struct gpuconv_image *
                          struct error *error)
 {
     if (codec_encode(image, format, settings, bytes, size, error) &&
-        (like == NULL || write_metadata(like, image, format, bytes, size, dropped, error)))
+        (like == NULL || library_write_metadata(like, image, format, bytes, size, dropped, error)))
         return true;
     free(*bytes);
     *bytes = NULL;
@@ -252,7 +258,7 @@ static bool encode(struct gpuconv_context *context, const struct gpuconv_view *v
     struct image image, copy;
     if (!library_check_context(context, error))
         return false;
-    if (!find_settings(o, &settings, to, error) || !view_take_image(view, "image", &image, &copy, error))
+    if (!library_encode_settings(o, &settings, to, error) || !view_take_image(view, "image", &image, &copy, error))
         return false;
     settings.pool = &context->pool;
     pthread_mutex_lock(&context->mutex);
@@ -260,6 +266,16 @@ static bool encode(struct gpuconv_context *context, const struct gpuconv_view *v
     pthread_mutex_unlock(&context->mutex);
     image_free(&copy);
     return done;
+}
+
+void library_warn_encoded(struct gpuconv_error *error, const struct gpuconv_view *view, const struct format *format,
+                          const struct gpuconv_encode_options *options)
+{
+    if (!format->holds_alpha && view->channels % 2 == 0 && (options == NULL || !options->has_background))
+        library_warn(error, "%s cannot store alpha; the image is put on white, unless you give a background",
+                     format->name);
+    if (view->type == GPUCONV_UINT16 && format->max_bits < 16)
+        library_warn(error, "%s holds %d bits per sample; the image's 16 are reduced", format->name, format->max_bits);
 }
 
 enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct gpuconv_view *view,
@@ -276,12 +292,8 @@ enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct
     const enum gpuconv_status status = library_status(done, &reason, error);
     if (!done)
         return status;
-    if (!format->holds_alpha && view->channels % 2 == 0 && (options == NULL || !options->has_background))
-        library_warn(error, "%s cannot store alpha; the image is put on white, unless you give a background",
-                     format->name);
-    if (view->type == GPUCONV_UINT16 && format->max_bits < 16)
-        library_warn(error, "%s holds %d bits per sample; the image's 16 are reduced", format->name, format->max_bits);
-    warn_dropped(error, format->name, dropped);
+    library_warn_encoded(error, view, format, options);
+    library_warn_dropped(error, format->name, dropped);
     return status;
 }
 

@@ -93,9 +93,11 @@ void pipeline_shrink(struct pipeline *pipeline)
         return;
     for (int i = 0; i < MEMORY_COUNT; i++)
         device_release(pipeline->device, &pipeline->memory[i]);
-    device_jpeg_close(pipeline->jpeg);
+    for (int i = 0; i < 2; i++) {
+        device_jpeg_close(pipeline->jpegs[i]);
+        pipeline->jpegs[i] = NULL;
+    }
     device_png_close(pipeline->png);
-    pipeline->jpeg = NULL;
     pipeline->png = NULL;
 }
 
@@ -105,8 +107,7 @@ static bool is_encoded(const struct end *end)
     return end->kind == END_JPEG || end->kind == END_PNG;
 }
 
-/* The shape of the image that the decoder makes: not yet upright, and with its own depth. */
-static struct image decoded_shape(const struct end *in)
+struct image gpu_decoded_shape(const struct end *in)
 {
     struct image decoded = *in->image;
     if (in->kind == END_JPEG) {
@@ -130,7 +131,7 @@ static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, cons
     const bool has_jpeg = in->kind == END_JPEG || out->kind == END_JPEG;
     const bool has_png = in->kind == END_PNG || out->kind == END_PNG;
     struct image *decoded = &gpu->decoded, *encoded = &gpu->encoded;
-    *decoded = decoded_shape(in);
+    *decoded = gpu_decoded_shape(in);
     *encoded = *out->image;
     decoded->samples = encoded->samples = gpu->image.samples;
     encoded->bits = out->kind == END_JPEG ? 8 : image->bits;
@@ -144,7 +145,8 @@ static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, cons
         decoded->samples = memory->bytes;
     if (is_reduced)
         encoded->samples = memory->bytes;
-    return (!has_jpeg || pipeline->jpeg != NULL || device_jpeg_open(pipeline->device, &pipeline->jpeg, error)) &&
+    return (!has_jpeg || pipeline->jpegs[0] != NULL ||
+            device_jpeg_open(pipeline->device, MARK_COUNT, &pipeline->jpegs[0], error)) &&
            (!has_png || pipeline->png != NULL || device_png_open(pipeline->device, &pipeline->png, error));
 }
 
@@ -176,8 +178,8 @@ static bool decode_scan(struct device_jpeg *jpeg, const struct end *in, uint8_t 
     return device_jpeg_decode(jpeg, error) && device_jpeg_decoded(jpeg, is_decoded, error);
 }
 
-static bool decode_stream(struct device_png *png, const struct end *in, uint8_t *samples, bool *is_decoded,
-                          struct error *error)
+bool gpu_decode_stream(struct device_png *png, const struct end *in, uint8_t *samples, bool *is_decoded,
+                       struct error *error)
 {
     uint8_t *data;
     if (!device_png_reserve(png, in->stream.size, &data, error))
@@ -192,8 +194,8 @@ static bool decode_image(struct pipeline *pipeline, const struct end *in, const 
 {
     const struct image *decoded = &gpu->decoded;
     bool is_decoded;
-    if (!(in->kind == END_PNG ? decode_stream(pipeline->png, in, decoded->samples, &is_decoded, error)
-                              : decode_scan(pipeline->jpeg, in, decoded->samples, &is_decoded, error)))
+    if (!(in->kind == END_PNG ? gpu_decode_stream(pipeline->png, in, decoded->samples, &is_decoded, error)
+                              : decode_scan(pipeline->jpegs[0], in, decoded->samples, &is_decoded, error)))
         return false;
     if (!is_decoded)
         *result = RUN_NEEDS_SAMPLES;
@@ -236,7 +238,8 @@ static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu,
                device_png_encoded(pipeline->png, &out->data, &out->size, &out->adler, error);
     const struct jpeg_output output = {&out->jpeg, *encoded};
     struct jpeg_scan scan;
-    if (!device_jpeg_encode(pipeline->jpeg, &output, 1, error) || !device_jpeg_encoded(pipeline->jpeg, &scan, error))
+    if (!device_jpeg_encode(pipeline->jpegs[0], &output, 1, error) ||
+        !device_jpeg_encoded(pipeline->jpegs[0], &scan, error))
         return false;
     out->data = scan.bytes;
     out->size = scan.size;

@@ -96,3 +96,17 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
     no_cuda(error);
     return RUN_FAILED;
 }
+
+bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                              struct error *error)
+{
+    (void)pipeline, (void)pictures, (void)count;
+    return no_cuda(error);
+}
+
+bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                              void (*wrap)(void *context, size_t index), void *context, struct error *error)
+{
+    (void)pipeline, (void)pictures, (void)count, (void)wrap, (void)context;
+    return no_cuda(error);
+}

@@ -89,9 +89,9 @@ struct pipeline {
     struct device *device; /* NULL on the CPU */
 
     struct workspace memory[MEMORY_COUNT];
-    unsigned device_serial;   /* of the tables of linear light there; 0 if there are none */
-    struct device_jpeg *jpeg; /* NULL until the GPU decodes or encodes a JPEG */
-    struct device_png *png;   /* NULL until the GPU decodes or encodes a PNG */
+    unsigned device_serial;       /* of the tables of linear light there; 0 if there are none */
+    struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
+    struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
 
     /* The device has the taps of these, beside constant memory, and they are of one filter. NULL if it has no such. */
     const struct planned *uploaded;
@@ -169,6 +169,26 @@ enum run_result pipeline_run(struct pipeline *pipeline, const struct end *in, st
  * alpha takes part. SIZE_MAX if they are too many to count. */
 size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct image *shape,
                             const struct row_source *source, const struct row_sink *sink);
+
+/* ---- Many files and device memory ---- */
+
+/* An image between its file and a view in the memory of a shared GPU. */
+struct gpu_picture {
+    struct end end;    /* END_JPEG or END_PNG, as for pipeline_run; or END_HOST: its image has samples without padding,
+                          of the size and the bits of the view */
+    struct image view; /* upright; it may have strides */
+    bool is_done;
+};
+
+/* Decode PICTURES to their views, queued on *resources->stream, and wait. Those that are not done afterwards are for
+ * the CPU: give them again, as END_HOST. */
+bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                              struct error *error);
+
+/* Encode PICTURES, from their views. Samples of 16 bits become a JPEG's 8. Call WRAP for each, on any thread of the
+ * pool, while the data at its end, or the samples of its end's image, are there. */
+bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                              void (*wrap)(void *context, size_t index), void *context, struct error *error);
 
 /* Open GPU INDEX for pipelines that share it, as resources->shared. Close it after the pipelines. */
 bool pipeline_open_device(int index, struct device **device, struct error *error);

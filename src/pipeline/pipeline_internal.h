@@ -43,7 +43,19 @@ void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t 
 enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error);
 
-/* ---- queue.c, for cuda.c ---- */
+/* ---- cuda.c, for pictures.c ---- */
+
+/* The shape of the image that the decoder of IN makes: not yet upright, and with its own depth. */
+struct image gpu_decoded_shape(const struct end *in);
+
+/* Decode the stream of a PNG to SAMPLES. *IS_DECODED is false if the CPU has to do it. */
+bool gpu_decode_stream(struct device_png *png, const struct end *in, uint8_t *samples, bool *is_decoded,
+                       struct error *error);
+
+/* ---- queue.c, for cuda.c and pictures.c ---- */
+
+/* Do the kernels for images take this one? */
+bool gpu_is_packed(const struct image *image);
 
 /* Marks on the device's stream: one at the end of each phase, MARK_BEGIN before the first, and MARK_LOCK once the lock
  * of constant memory is held. On a shared device nobody asks for times, and gpu_mark does nothing. */

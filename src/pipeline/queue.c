@@ -40,8 +40,7 @@ bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *err
 
 /* ---- Layouts ---- */
 
-/* Do the kernels for images take this one? */
-static bool is_packed(const struct image *image)
+bool gpu_is_packed(const struct image *image)
 {
     return image->bits <= 16 && (uintptr_t)image->samples % IMAGE_ALIGNMENT == 0 &&
            image_row_stride(image) == image_row_bytes(image) && image_pixel_stride(image) == image_pixel_bytes(image) &&
@@ -370,8 +369,8 @@ static bool split_channels(struct pipeline *pipeline, const struct image *in, co
     if (is_direct && is_planar(in, count))
         planes[0] = planes_of(in, &planes[0]);
     else
-        return is_packed(in) ? device_split(pipeline->device, in, ALPHA_FILTER, NULL, &planes[0], error)
-                             : device_copy_samples(pipeline->device, &from, &to, error);
+        return gpu_is_packed(in) ? device_split(pipeline->device, in, ALPHA_FILTER, NULL, &planes[0], error)
+                                 : device_copy_samples(pipeline->device, &from, &to, error);
     return true;
 }
 
@@ -387,7 +386,7 @@ static bool merge_channels(struct pipeline *pipeline, const struct image *in, co
     if (kept > 0 && in->samples != out->samples && !device_copy_samples(device, &kept_in, &kept_out, error))
         return false;
     return planes->data == (void *)out->samples ? true
-           : is_packed(out)                     ? device_merge(device, planes, ALPHA_FILTER, NULL, out, error)
+           : gpu_is_packed(out)                 ? device_merge(device, planes, ALPHA_FILTER, NULL, out, error)
                                                 : device_copy_samples(device, &from, &to, error);
 }
 
@@ -419,7 +418,7 @@ static bool copy_packed(struct pipeline *pipeline, const struct image *image, st
 static bool check_opaque(struct pipeline *pipeline, const struct image *image, bool *is_opaque, struct error *error)
 {
     struct image packed = *image;
-    return (is_packed(image) || copy_packed(pipeline, image, &packed, error)) &&
+    return (gpu_is_packed(image) || copy_packed(pipeline, image, &packed, error)) &&
            device_is_opaque(pipeline->device, &packed, is_opaque, error);
 }
 
@@ -427,7 +426,7 @@ static bool check_opaque(struct pipeline *pipeline, const struct image *image, b
 static bool choose_image(struct pipeline *pipeline, const struct image *out, struct gpu_image *gpu, struct error *error)
 {
     struct workspace *memory = &pipeline->memory[MEMORY_IMAGE];
-    const bool goes_to_out = is_packed(out) && image_bytes(out) >= gpu->largest;
+    const bool goes_to_out = gpu_is_packed(out) && image_bytes(out) >= gpu->largest;
     if (!goes_to_out && !device_reserve(pipeline->device, memory, gpu->largest, error))
         return false;
     gpu->image.samples = goes_to_out ? out->samples : memory->bytes;
@@ -446,7 +445,8 @@ enum run_result run_on_device(struct pipeline *pipeline, const struct image *in,
         return RUN_TRANSLUCENT;
     const bool converts =
         pipeline->linear != NULL || (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
-    const bool is_same = in->samples == out->samples && is_same_size(in, out) && is_packed(in) && is_packed(out);
+    const bool is_same =
+        in->samples == out->samples && is_same_size(in, out) && gpu_is_packed(in) && gpu_is_packed(out);
     const bool done = gpu_reserve(pipeline, in, &gpu, error) &&
                       (!overlap(in, out) || is_same || copy_packed(pipeline, in, &from, error)) &&
                       (!converts || choose_image(pipeline, out, &gpu, error)) &&

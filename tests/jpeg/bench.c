@@ -49,7 +49,7 @@ static void *run_stream(void *argument)
     struct device *device;
     struct device_jpeg *jpeg;
     const int count = stream->together;
-    must(device_open(0, &device, &error) && device_jpeg_open(device, &jpeg, &error), &error);
+    must(device_open(0, &device, &error) && device_jpeg_open(device, DECODED_MARK, &jpeg, &error), &error);
     struct jpeg_output *outputs = allocate((size_t)count * sizeof *outputs);
     struct workspace *samples = allocate((size_t)count * sizeof *samples);
     struct jpeg_scan scans[TOGETHER_MAX];

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { DECODED_MARK = 2 }; /* of the device; the benchmarks use those before */
+
 /* A stream of a thread, and its buffers. */
 struct place {
     struct device *device;

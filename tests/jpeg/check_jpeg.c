@@ -41,7 +41,7 @@ void place_open(struct place *place)
     struct error error = {0};
     *place = (struct place){0};
     must(device_open(0, &place->device, &error), &error);
-    must(device_jpeg_open(place->device, &place->jpeg, &error), &error);
+    must(device_jpeg_open(place->device, DECODED_MARK, &place->jpeg, &error), &error);
 }
 
 void place_close(struct place *place)

@@ -22,9 +22,9 @@ struct device_jpeg {
     } * encoded;
 };
 
-bool device_jpeg_open(struct device *device, struct device_jpeg **jpeg, struct error *error)
+bool device_jpeg_open(struct device *device, int mark, struct device_jpeg **jpeg, struct error *error)
 {
-    (void)device;
+    (void)device, (void)mark;
     *jpeg = calloc(1, sizeof **jpeg);
     return stub_works_jpeg(error);
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random calls of gpuconv_apply, each beside the command line: check_library GPUCONV CALLS [gpu]. The samples are
+ * Random calls of the library: check_library GPUCONV CALLS cpu|gpu FOLDER...
+ *
+ * gpuconv_apply is compared with the command line. The samples are
  * written as a PAM, which gpuconv filters. The library filters the same samples in views: interleaved, planar,
  * transposed, padded, cropped, at the end of a page, in place. The result must be the same bytes, and no other byte may
  * change. With `gpu`, contexts use a GPU, and most views are in its memory: managed memory, which the host sees too,
- * or, with the stub in place of a GPU, any. Each GPU has a thread of its own, and these run at the same time. */
+ * or, with the stub in place of a GPU, any. Each GPU has a thread of its own, and these run at the same time.
+ *
+ * The functions for many files are compared with those for one: encoded pictures, also turned, progressive and damaged
+ * ones, and the files in the folders, go from and to such views. */
 #include "base/random.h"
 #include "tests/lib/program.h"
 
@@ -25,6 +30,10 @@ enum {
     SIDE_MAX = 90,   /* most are smaller */
     ARENA = 1 << 22, /* bytes, with a page before and after it that nobody may touch */
     PATH = 256,
+    FILES = 8,            /* of a call */
+    SLOT = ARENA / FILES, /* for the view of each */
+    FOREIGN_MAX = 2048,
+    FILE_MAX = 1 << 16, /* files of the folders, and their bytes */
     GPUS_MAX = 8,
 };
 
@@ -198,8 +207,8 @@ static struct gpuconv_view place_planes(const struct picture *picture, uint8_t *
     return view;
 }
 
-/* Place a view like PICTURE in ARENA: its axes in any order, with gaps, at the end, the start or in between. */
-static struct gpuconv_view place_view(uint64_t *state, const struct picture *picture, uint8_t *arena)
+/* Place a view like PICTURE in the BYTES of ARENA: its axes in any order, with gaps, at either end or in between. */
+static struct gpuconv_view place_view(uint64_t *state, const struct picture *picture, uint8_t *arena, size_t bytes)
 {
     static const int orders[][3] = {{0, 1, 2}, {0, 1, 2}, {1, 2, 0}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {2, 0, 1}};
     const int *order = orders[random_between(state, 0, sizeof orders / sizeof *orders - 1)]; /* channel, column, row */
@@ -224,7 +233,7 @@ static struct gpuconv_view place_view(uint64_t *state, const struct picture *pic
     ptrdiff_t reach = size;
     for (int axis = 0; axis < 3; axis++)
         reach += counts[axis] > 1 ? (counts[axis] - 1) * strides[axis] : 0;
-    const ptrdiff_t rest = (ARENA - reach) / size;
+    const ptrdiff_t rest = ((ptrdiff_t)bytes - reach) / size;
     const int place = random_between(state, 0, 2);
     return (struct gpuconv_view){
         .data = arena + size * (place == 0   ? 0
@@ -398,8 +407,8 @@ static void check_call(uint64_t *state, const struct library *library, const str
         random_between(state, 0, 7) == 0 && picture->width == result->width && picture->height == result->height;
     const bool on_device = library->device_arenas[0] != NULL && random_between(state, 0, 5) > 0;
     uint8_t *const *arenas = on_device ? library->device_arenas : library->arenas;
-    struct gpuconv_view out = place_view(state, result, arenas[1]);
-    struct gpuconv_view in = in_place ? out : place_view(state, picture, arenas[0]), expected = out;
+    struct gpuconv_view out = place_view(state, result, arenas[1], ARENA);
+    struct gpuconv_view in = in_place ? out : place_view(state, picture, arenas[0], ARENA), expected = out;
     struct gpuconv_options options = setting->options;
     in.memory = out.memory = on_device ? GPUCONV_DEVICE : GPUCONV_HOST;
     if (on_device)
@@ -419,6 +428,198 @@ static void check_call(uint64_t *state, const struct library *library, const str
                : on_device ? "other bytes on the GPU"
                            : "other bytes",
                setting, picture);
+}
+
+/* ---- Many files ---- */
+
+/* The files of the folders. */
+static struct gpuconv_bytes foreign[FOREIGN_MAX];
+static int foreign_count;
+
+static void read_folder(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    if (entries == NULL)
+        fail("%s cannot be read", folder);
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL && foreign_count < FOREIGN_MAX;) {
+        char path[2 * PATH];
+        static uint8_t bytes[FILE_MAX];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        FILE *file = fopen(path, "rb");
+        const size_t size = file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0;
+        if (file != NULL)
+            fclose(file);
+        if (size == 0 || size == sizeof bytes)
+            continue;
+        struct gpuconv_bytes *kept = &foreign[foreign_count++];
+        *kept = (struct gpuconv_bytes){allocate(size), size};
+        memcpy(kept->data, bytes, size);
+    }
+    closedir(entries);
+}
+
+/* Say in a JPEG, after SOI, that it is turned. */
+static void turn_jpeg(struct gpuconv_bytes *file, int orientation)
+{
+    const uint8_t exif[] = {0xff,
+                            0xe1,
+                            0,
+                            34,
+                            'E',
+                            'x',
+                            'i',
+                            'f',
+                            0,
+                            0,
+                            'I',
+                            'I',
+                            42,
+                            0,
+                            8,
+                            0,
+                            0,
+                            0,
+                            1,
+                            0,
+                            0x12,
+                            1,
+                            3,
+                            0,
+                            1,
+                            0,
+                            0,
+                            0,
+                            (uint8_t)orientation,
+                            0,
+                            0,
+                            0,
+                            0,
+                            0,
+                            0,
+                            0};
+    uint8_t *bytes = allocate(file->size + sizeof exif);
+    memcpy(bytes, file->data, 2);
+    memcpy(bytes + 2, exif, sizeof exif);
+    memcpy(bytes + 2 + sizeof exif, (uint8_t *)file->data + 2, file->size - 2);
+    free(file->data);
+    *file = (struct gpuconv_bytes){bytes, file->size + sizeof exif};
+}
+
+/* Encode pictures at once, and one by one. FILES become what is written. */
+static void check_encode(uint64_t *state, const struct library *library, const struct picture *pictures,
+                         struct gpuconv_bytes *files)
+{
+    static const char *const formats[] = {"jpg", "jpg", "jpg", "png", "png", "pam", "tif"};
+    static const int subsamplings[] = {0, 444, 422, 420, 440, 411};
+    const char *format = formats[random_between(state, 0, sizeof formats / sizeof *formats - 1)];
+    struct gpuconv_encode_options options = {.format = format};
+    if (format[0] == 'j') {
+        options.quality = random_between(state, 0, 100);
+        options.subsampling = subsamplings[random_between(state, 0, 5)];
+        options.progressive = random_between(state, 0, 3) == 0;
+    } else if (format[0] == 'p' && random_between(state, 0, 3) == 0) {
+        options.compression = 3;
+    }
+    struct gpuconv_context *context = library->contexts[random_between(state, 0, 1)];
+    struct gpuconv_view views[FILES];
+    struct gpuconv_error *errors = allocate(FILES * sizeof *errors), error;
+    const bool has_device = library->device_arenas[0] != NULL;
+    options.stream = has_device ? library->streams[random_between(state, 0, 1)] : NULL;
+    for (int i = 0; i < FILES; i++) {
+        const bool on_device = has_device && random_between(state, 0, 5) > 0;
+        uint8_t *arena = on_device ? library->device_arenas[0] : library->arenas[0];
+        views[i] = place_view(state, &pictures[i], arena + i * SLOT, SLOT);
+        views[i].memory = on_device ? GPUCONV_DEVICE : GPUCONV_HOST;
+        fill_view(&pictures[i], pictures[i].samples, &views[i]);
+    }
+    gpuconv_encode_all(context, views, FILES, &options, files, errors);
+    for (int i = 0; i < FILES; i++) {
+        const struct picture *picture = &pictures[i];
+        const struct gpuconv_view view =
+            gpuconv_interleaved(picture->samples, picture->width, picture->height, picture->channels, picture->type);
+        struct gpuconv_bytes one;
+        gpuconv_encode(context, &view, &options, &one.data, &one.size, &error);
+        if (errors[i].status != error.status || strcmp(errors[i].message, error.message) != 0 ||
+            one.size != files[i].size || memcmp(one.data, files[i].data, one.size) != 0)
+            fail("encode %s: picture %d of %d x %d x %d, type %d, in %s: %zu bytes, not %zu; \"%s\", not \"%s\"",
+                 format, i, picture->width, picture->height, picture->channels, (int)picture->type,
+                 views[i].memory == GPUCONV_HOST ? "host" : "device", files[i].size, one.size, errors[i].message,
+                 error.message);
+        gpuconv_free(one.data);
+    }
+    free(errors);
+}
+
+/* Decode FILES at once, and one by one. */
+static void check_decode(uint64_t *state, const struct library *library, const struct gpuconv_bytes *files)
+{
+    struct gpuconv_decode_options options = {.bits = 8 * random_between(state, 0, 2),
+                                             .keep_orientation = random_between(state, 0, 3) == 0};
+    struct gpuconv_context *context = library->contexts[random_between(state, 0, 1)];
+    struct gpuconv_file_info infos[FILES];
+    struct gpuconv_error *errors = allocate(2 * FILES * sizeof *errors), *inspected = errors + FILES, error;
+    struct gpuconv_view views[FILES];
+    struct gpuconv_image *images[FILES];
+    const bool has_device = library->device_arenas[0] != NULL;
+    gpuconv_inspect_all(context, files, FILES, &options, infos, inspected);
+    for (int i = 0; i < FILES; i++) {
+        const bool on_device = has_device && random_between(state, 0, 5) > 0;
+        uint8_t *arena = (on_device ? library->device_arenas[0] : library->arenas[0]) + i * SLOT;
+        struct picture picture = {infos[i].width, infos[i].height, infos[i].channels, infos[i].type, NULL};
+        images[i] = gpuconv_decode(context, files[i].data, files[i].size, &options, &error);
+        if (inspected[i].status != GPUCONV_OK || 6 * picture_size(&picture) > SLOT / 2)
+            picture = (struct picture){1, 1, 1, GPUCONV_UINT8, NULL}; /* a wrong view, for a file that will fail */
+        views[i] = place_view(state, &picture, arena, SLOT);
+        views[i].memory = on_device ? GPUCONV_DEVICE : GPUCONV_HOST;
+        memset(arena, 0xa5, SLOT);
+    }
+    options.stream = has_device ? library->streams[random_between(state, 0, 1)] : NULL;
+    gpuconv_decode_all(context, files, FILES, &options, views, errors);
+    if (has_device)
+        wait_for_device();
+    for (int i = 0; i < FILES; i++) {
+        const struct gpuconv_view one = images[i] != NULL ? gpuconv_image_view(images[i]) : (struct gpuconv_view){0};
+        const bool is_wrong_view = images[i] != NULL && (one.width != views[i].width || one.height != views[i].height);
+        uint8_t *arena = (views[i].memory == GPUCONV_HOST ? library->arenas[0] : library->device_arenas[0]) + i * SLOT;
+        if ((errors[i].status == GPUCONV_OK) != (images[i] != NULL && !is_wrong_view))
+            fail("decode: file %d of %zu bytes: %s", i, files[i].size, errors[i].message);
+        if (errors[i].status == GPUCONV_OK) {
+            const struct picture picture = {one.width, one.height, one.channels, one.type, one.data};
+            struct gpuconv_view expected = views[i];
+            memset(library->arenas[2], 0xa5, SLOT);
+            expected.data = library->arenas[2] + ((uint8_t *)views[i].data - arena);
+            fill_view(&picture, one.data, &expected);
+            if (memcmp(arena, library->arenas[2], SLOT) != 0)
+                fail("decode: file %d of %zu bytes, %d x %d x %d, in %s: other samples", i, files[i].size, one.width,
+                     one.height, one.channels, views[i].memory == GPUCONV_HOST ? "host" : "device");
+        }
+        gpuconv_image_free(images[i]);
+    }
+    free(errors);
+}
+
+/* Encode some of PICTURES, damage some of the files, and decode them among those of the folders. */
+static void check_files(uint64_t *state, const struct library *library, const struct picture *pictures)
+{
+    struct gpuconv_bytes files[FILES];
+    check_encode(state, library, pictures + random_between(state, 0, IMAGES - FILES), files);
+    for (int i = 0; i < FILES; i++) {
+        const int change = random_between(state, 0, 5);
+        uint8_t *bytes = files[i].data;
+        if (bytes == NULL || (change == 0 && foreign_count > 0)) {
+            const struct gpuconv_bytes *other = &foreign[random_between(state, 0, foreign_count - 1)];
+            gpuconv_free(bytes);
+            files[i] = (struct gpuconv_bytes){allocate(other->size), other->size};
+            memcpy(files[i].data, other->data, other->size);
+        } else if (change == 1) {
+            bytes[random_next(state) % files[i].size] ^= (uint8_t)(1 << random_between(state, 0, 7));
+        } else if (change == 2 && bytes[0] == 0xff) {
+            turn_jpeg(&files[i], random_between(state, 2, 8));
+        }
+    }
+    check_decode(state, library, files);
+    for (int i = 0; i < FILES; i++)
+        gpuconv_free(files[i].data);
 }
 
 /* What a thread does. */
@@ -450,9 +651,12 @@ static void check_setting(uint64_t *state, const struct task *task, const struct
             fail("%s", error.message);
         read_picture(&result, path);
         check_call(state, library, &setting, &pictures[i], &result);
-        free(pictures[i].samples);
         free(result.samples);
     }
+    for (int i = 0; i < 2; i++)
+        check_files(state, library, pictures);
+    for (int i = 0; i < IMAGES; i++)
+        free(pictures[i].samples);
     gpuconv_filter_close(setting.filter);
 }
 
@@ -479,17 +683,20 @@ static void *run_task(void *context)
 
 int main(int count, char *arguments[])
 {
-    if (count < 3)
-        fail("usage: check_library GPUCONV CALLS [gpu]");
-    const int calls = atoi(arguments[2]), all = count > 3 ? gpuconv_gpus() : 1, gpus = all < GPUS_MAX ? all : GPUS_MAX;
+    if (count < 5)
+        fail("usage: check_library GPUCONV CALLS cpu|gpu FOLDER...");
+    const bool uses_gpu = strcmp(arguments[3], "gpu") == 0;
+    const int calls = atoi(arguments[2]), all = uses_gpu ? gpuconv_gpus() : 1, gpus = all < GPUS_MAX ? all : GPUS_MAX;
     if (gpus == 0) {
         printf("skipped: there is no GPU\n");
         return EXIT_SKIPPED;
     }
+    for (int i = 4; i < count; i++)
+        read_folder(arguments[i]);
     struct task tasks[GPUS_MAX];
     pthread_t threads[GPUS_MAX];
     for (int i = 0; i < gpus; i++) {
-        tasks[i] = (struct task){arguments[1], calls / gpus, count > 3, i};
+        tasks[i] = (struct task){arguments[1], calls / gpus, uses_gpu, i};
         if (pthread_create(&threads[i], NULL, run_task, &tasks[i]) != 0)
             fail("there is no thread");
     }

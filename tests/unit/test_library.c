@@ -839,7 +839,7 @@ static void test_bad_requests_for_files_are_refused(void **state)
         {.compression = 10},
         {.compression = -2},
         {.format = "jpg", .subsampling = 123},
-        {.reserved = {[4] = 1}},
+        {.reserved = {[2] = 1}},
         {.background = 1 << 24, .has_background = 1},
     };
     void *bytes;

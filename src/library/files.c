@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many files to views and back, on the host or on a GPU. What a GPU does not decode or encode, the CPU does: many files
+ * at a time, or one after another on all threads if there are few. */
+#include "codec/gpu_codec.h"
+#include "library/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A file, and the image that it becomes or that it is made of. */
+struct file {
+    struct gpuconv_bytes bytes;
+    struct codec_info info;
+    int orientation;   /* how to turn it upright */
+    struct image view; /* the caller's */
+    bool on_device;    /* it is in the memory of the GPU */
+    bool is_done;
+    struct image image; /* of the host: what the CPU has decoded, or will encode */
+    uint64_t dropped;   /* metadata that the format does not hold */
+    struct error error; /* unless it is OK */
+    bool has_failed;
+};
+
+/* A call. */
+struct list {
+    struct gpuconv_context *context;
+    struct file *files;
+    int count;
+    const struct gpuconv_view *views;
+    struct codec_settings settings;
+    bool keeps_orientation;
+    const struct gpuconv_image *like;
+    const struct format *format; /* to write */
+    struct gpu_picture *pictures;
+    struct file **of; /* the file of each picture */
+    int picture_count;
+    void *stream;
+};
+
+/* ---- Lists ---- */
+
+static bool open_list(struct list *list, struct gpuconv_context *context, int count, struct error *error)
+{
+    if (!library_check_context(context, error))
+        return false;
+    if (count < 0)
+        return error_set(error, ERROR_USAGE, "%d files were given; give 0 or more", count);
+    list->context = context;
+    list->count = count;
+    list->files = calloc((size_t)count + 1, sizeof *list->files);
+    list->pictures = calloc((size_t)count + 1, sizeof *list->pictures);
+    list->of = calloc((size_t)count + 1, sizeof *list->of);
+    return (list->files != NULL && list->pictures != NULL && list->of != NULL) ||
+           error_no_memory(error, "%d files", count);
+}
+
+static void close_list(struct list *list)
+{
+    for (int i = 0; list->files != NULL && i < list->count; i++)
+        image_free(&list->files[i].image);
+    free(list->files);
+    free(list->pictures);
+    free(list->of);
+}
+
+/* Let all files fail that have not failed before, and are not done. */
+static void fail_all(struct list *list, const struct error *reason)
+{
+    for (int i = 0; list->files != NULL && i < list->count; i++) {
+        struct file *file = &list->files[i];
+        if (file->has_failed || file->is_done)
+            continue;
+        file->has_failed = true;
+        file->error = *reason;
+    }
+}
+
+/* Run WORK for all files that are left, if it is a file's turn: several at a time, unless there are too few for all
+ * threads. Then each may use the pool. */
+static void for_each(struct list *list, void (*work)(void *list, int64_t index, int thread))
+{
+    struct thread_pool *pool = &list->context->pool;
+    int left = 0;
+    for (int i = 0; i < list->count; i++)
+        left += !list->files[i].has_failed && !list->files[i].is_done;
+    const bool is_many = left >= thread_pool_threads(pool);
+    list->settings.pool = is_many ? NULL : pool;
+    parallel_for(pool, is_many ? thread_pool_threads(pool) : 1, list->count, work, list);
+    list->settings.pool = NULL;
+}
+
+/* The status of each file, and that of the first failure. REASON is of a call that failed as a whole. */
+static enum gpuconv_status report(const struct list *list, int count, const struct error *reason,
+                                  struct gpuconv_error *errors)
+{
+    enum gpuconv_status first = GPUCONV_OK;
+    for (int i = 0; i < count; i++) {
+        const struct file *file = list->files != NULL ? &list->files[i] : NULL;
+        const bool done = reason == NULL && !file->has_failed;
+        const enum gpuconv_status status =
+            library_status(done, reason != NULL ? reason : &file->error, errors != NULL ? &errors[i] : NULL);
+        first = first == GPUCONV_OK ? status : first;
+    }
+    return count > 0 || reason == NULL ? first : library_status(false, reason, NULL);
+}
+
+/* ---- Inspect ---- */
+
+/* Find the file's orientation. Broken metadata are no failure of the picture, as in gpuconv_decode. */
+static bool find_orientation(const struct list *list, struct file *file)
+{
+    struct metadata metadata = {.max = METADATA_PART_MAX};
+    file->orientation = 1;
+    if (list->keeps_orientation)
+        return true;
+    if (!file->info.format->read_metadata(file->bytes.data, file->bytes.size, &metadata, &file->error))
+        return false;
+    file->orientation = metadata.orientation > 0 ? metadata.orientation : 1;
+    metadata_free(&metadata);
+    return true;
+}
+
+static struct image shape_of(const struct list *list, const struct file *file)
+{
+    const bool swaps = orientation_swaps(file->orientation);
+    const struct codec_info *info = &file->info;
+    return (struct image){.width = swaps ? info->height : info->width,
+                          .height = swaps ? info->width : info->height,
+                          .channels = info->channels,
+                          .bits = codec_bits(info, &list->settings)};
+}
+
+/* Check the view that is to receive the file, or to be encoded, and note it. */
+static bool take_view(const struct list *list, const struct gpuconv_view *view, struct file *file)
+{
+    struct images images;
+    struct error *error = &file->error;
+    if (!view_check(view, "view", &images, error))
+        return false;
+    if (images.count > 1 || view->type == GPUCONV_FLOAT)
+        return error_set(error, ERROR_USAGE, "the view must be one image of 8 or 16 bits; give a view for each image");
+    file->view = images.first;
+    file->on_device = view->memory == GPUCONV_DEVICE;
+    return !file->on_device || list->context->resources.shared != NULL ||
+           error_set(error, ERROR_USAGE,
+                     "a context on the CPU takes images on the host; open one with uses_gpu, or copy them");
+}
+
+static bool take_output(const struct list *list, const struct gpuconv_view *view, struct file *file)
+{
+    const struct image shape = shape_of(list, file);
+    const struct image *image = &file->view;
+    if (!take_view(list, view, file) || !view_check_apart(view, "view", &file->error))
+        return false;
+    return (image->width == shape.width && image->height == shape.height && image->channels == shape.channels &&
+            image->bits == shape.bits) ||
+           error_set(&file->error, ERROR_USAGE,
+                     "the file has %d x %d x %d samples of %d bits, and the view %d x %d x %d of %d; give what "
+                     "gpuconv_inspect_all says",
+                     shape.height, shape.width, shape.channels, shape.bits, image->height, image->width,
+                     image->channels, image->bits);
+}
+
+static void inspect_one(void *context, int64_t index, int thread)
+{
+    struct list *list = context;
+    struct file *file = &list->files[index];
+    (void)thread;
+    file->has_failed =
+        !library_inspect(file->bytes.data, file->bytes.size, "image", &list->settings, &file->info, &file->error) ||
+        !find_orientation(list, file) || (list->views != NULL && !take_output(list, &list->views[index], file));
+}
+
+/* Inspect all files, and check the views, unless they are NULL. */
+static bool inspect_all(struct list *list, struct gpuconv_context *context, const struct gpuconv_bytes *files,
+                        int count, const struct gpuconv_decode_options *options, struct error *error)
+{
+    const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
+    if (!library_decode_settings(o, &list->settings, error) || !open_list(list, context, count, error))
+        return false;
+    list->keeps_orientation = o->keep_orientation != 0;
+    list->stream = o->stream;
+    for (int i = 0; i < count; i++)
+        list->files[i].bytes = files[i];
+    for_each(list, inspect_one);
+    return true;
+}
+
+enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const struct gpuconv_bytes *files, int count,
+                                        const struct gpuconv_decode_options *options, struct gpuconv_file_info *infos,
+                                        struct gpuconv_error *errors)
+{
+    struct list list = {0};
+    struct error reason;
+    bool done = library_check_context(context, &reason);
+    if (done) {
+        pthread_mutex_lock(&context->mutex);
+        done = inspect_all(&list, context, files, count, options, &reason);
+        pthread_mutex_unlock(&context->mutex);
+    }
+    for (int i = 0; i < count; i++) {
+        infos[i] = (struct gpuconv_file_info){0};
+        if (!done || list.files[i].has_failed)
+            continue;
+        const struct image shape = shape_of(&list, &list.files[i]);
+        infos[i] = (struct gpuconv_file_info){.format = list.files[i].info.format->name,
+                                              .width = shape.width,
+                                              .height = shape.height,
+                                              .channels = shape.channels,
+                                              .type = library_type_of(shape.bits)};
+    }
+    const enum gpuconv_status status = report(&list, count, done ? NULL : &reason, errors);
+    close_list(&list);
+    return status;
+}
+
+/* ---- Decode ---- */
+
+/* What a codec gets. */
+static struct codec_input input_of(const struct file *file, const struct codec_settings *settings)
+{
+    return (struct codec_input){.bytes = file->bytes.data,
+                                .size = file->bytes.size,
+                                .name = "image",
+                                .info = &file->info,
+                                .settings = settings};
+}
+
+/* The next picture for the GPU: FILE's. It counts once list->picture_count does. */
+static struct gpu_picture *next_picture(struct list *list, struct file *file)
+{
+    struct gpu_picture *picture = &list->pictures[list->picture_count];
+    *picture = (struct gpu_picture){.view = file->view};
+    picture->end.image = &file->image;
+    picture->end.orientation = 1;
+    list->of[list->picture_count] = file;
+    return picture;
+}
+
+/* Decode to device memory what a GPU can decode. */
+static bool decode_on_gpu(struct list *list, struct error *error)
+{
+    for (int i = 0; i < list->count; i++) {
+        struct file *file = &list->files[i];
+        const struct codec_input input = input_of(file, &list->settings);
+        if (file->has_failed || !file->on_device)
+            continue;
+        struct end *end = &next_picture(list, file)->end;
+        end->image = &file->view;
+        end->orientation = file->orientation;
+        end->kind = codec_find_scan(&input, &end->jpeg, &end->scan) != NULL      ? END_JPEG
+                    : codec_find_stream(&input, &end->png, &end->stream) != NULL ? END_PNG
+                                                                                 : END_HOST;
+        list->picture_count += end->kind != END_HOST;
+    }
+    const bool done =
+        pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->picture_count, error);
+    for (int i = 0; done && i < list->picture_count; i++)
+        list->of[i]->is_done = list->pictures[i].is_done;
+    list->picture_count = 0;
+    return done;
+}
+
+static void decode_one(void *context, int64_t index, int thread)
+{
+    struct list *list = context;
+    struct file *file = &list->files[index];
+    struct codec_settings settings = list->settings;
+    const struct codec_input input = input_of(file, &settings);
+    (void)thread;
+    if (file->has_failed || file->is_done)
+        return;
+    settings.reader_extra = codec_reader_extra(&file->info, &settings);
+    file->has_failed = codec_read_picture(&input, &file->image, NULL, &file->error) == NULL ||
+                       !image_orient(&file->image, file->orientation, &file->error);
+    if (file->has_failed || file->on_device)
+        return;
+    image_copy(&file->image, &file->view);
+    image_free(&file->image);
+    file->is_done = true;
+}
+
+/* Upload to device memory what the CPU has decoded. */
+static bool upload_decoded(struct list *list, struct error *error)
+{
+    for (int i = 0; i < list->count; i++)
+        if (!list->files[i].has_failed && !list->files[i].is_done) {
+            next_picture(list, &list->files[i])->end.kind = END_HOST;
+            list->picture_count++;
+        }
+    return list->picture_count == 0 ||
+           pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->picture_count, error);
+}
+
+static bool has_device_views(const struct list *list)
+{
+    bool found = false;
+    for (int i = 0; i < list->count; i++)
+        found |= list->files[i].on_device && !list->files[i].has_failed;
+    return found;
+}
+
+enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const struct gpuconv_bytes *files, int count,
+                                       const struct gpuconv_decode_options *options, const struct gpuconv_view *views,
+                                       struct gpuconv_error *errors)
+{
+    struct list list = {.views = views};
+    struct error reason;
+    bool done = library_check_context(context, &reason);
+    if (done) {
+        pthread_mutex_lock(&context->mutex);
+        done = inspect_all(&list, context, files, count, options, &reason);
+        context->resources.stream = &list.stream;
+        struct error failure;
+        if (done && has_device_views(&list) && !decode_on_gpu(&list, &failure))
+            fail_all(&list, &failure);
+        if (done)
+            for_each(&list, decode_one);
+        if (done && !upload_decoded(&list, &failure))
+            fail_all(&list, &failure);
+        context->resources.stream = NULL;
+        pthread_mutex_unlock(&context->mutex);
+    }
+    const enum gpuconv_status status = report(&list, count, done ? NULL : &reason, errors);
+    for (int i = 0; done && errors != NULL && i < count; i++)
+        if (!list.files[i].has_failed)
+            library_warn_decoded(&errors[i], "image", &list.files[i].info);
+    close_list(&list);
+    return status;
+}
+
+/* ---- Encode ---- */
+
+/* Put the metadata into a file, if there are some, whose bytes are there if it is DONE. */
+static void finish_file(struct list *list, struct file *file, bool done, uint8_t *bytes, size_t size)
+{
+    file->is_done = done && (list->like == NULL || library_write_metadata(list->like, &file->view, list->format, &bytes,
+                                                                          &size, &file->dropped, &file->error));
+    file->has_failed = !file->is_done;
+    if (file->has_failed)
+        free(bytes);
+    else
+        file->bytes = (struct gpuconv_bytes){bytes, size};
+}
+
+/* Make the file of picture INDEX, which the GPU has encoded, or whose samples it has downloaded. */
+static void wrap_picture(void *context, size_t index)
+{
+    struct list *list = context;
+    struct file *file = list->of[index];
+    const struct end *end = &list->pictures[index].end;
+    struct codec_settings settings = list->settings;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    settings.pool = &list->context->pool;
+    const bool done =
+        end->kind == END_JPEG ? codec_wrap_scan(&end->jpeg, end->data, end->size, &bytes, &size, &file->error)
+        : end->kind == END_PNG
+            ? codec_wrap_stream(&file->view, end->data, end->size, end->adler, &bytes, &size, &file->error)
+            : codec_encode(&file->image, list->format, &settings, &bytes, &size, &file->error);
+    finish_file(list, file, done, bytes, size);
+}
+
+static void encode_on_gpu(struct list *list)
+{
+    struct error failure;
+    for (int i = 0; i < list->count; i++) {
+        struct file *file = &list->files[i];
+        const struct image *view = &file->view;
+        if (file->has_failed || !file->on_device)
+            continue;
+        struct end *end = &next_picture(list, file)->end;
+        end->kind = codec_plan_scan(list->format, view, &list->settings, &end->jpeg) != NULL ? END_JPEG
+                    : codec_plan_stream(list->format, &list->settings) != NULL               ? END_PNG
+                                                                                             : END_HOST;
+        file->has_failed = codec_find_writer(list->format, view, &list->settings, &file->error) == NULL ||
+                           (end->kind == END_HOST && !image_allocate(&file->image, view->width, view->height,
+                                                                     view->channels, view->bits, &file->error));
+        list->picture_count += !file->has_failed;
+    }
+    if (!pipeline_encode_pictures(&list->context->pipeline, list->pictures, (size_t)list->picture_count, wrap_picture,
+                                  list, &failure))
+        fail_all(list, &failure);
+}
+
+static void encode_one(void *context, int64_t index, int thread)
+{
+    struct list *list = context;
+    struct file *file = &list->files[index];
+    struct image image;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    (void)thread;
+    if (file->has_failed || file->is_done)
+        return;
+    const bool done = view_take_image(&list->views[index], "view", &image, &file->image, &file->error) &&
+                      codec_encode(&image, list->format, &list->settings, &bytes, &size, &file->error);
+    finish_file(list, file, done, bytes, size);
+}
+
+static bool encode_all(struct list *list, struct gpuconv_context *context, int count,
+                       const struct gpuconv_encode_options *options, struct error *error)
+{
+    if (!library_encode_settings(options, &list->settings, &list->format, error) ||
+        !open_list(list, context, count, error))
+        return false;
+    list->like = options->metadata_of;
+    list->stream = options->stream;
+    for (int i = 0; i < count; i++)
+        list->files[i].has_failed = !take_view(list, &list->views[i], &list->files[i]);
+    context->resources.stream = &list->stream;
+    if (has_device_views(list))
+        encode_on_gpu(list);
+    for_each(list, encode_one);
+    context->resources.stream = NULL;
+    return true;
+}
+
+enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *context, const struct gpuconv_view *views, int count,
+                                       const struct gpuconv_encode_options *options, struct gpuconv_bytes *files,
+                                       struct gpuconv_error *errors)
+{
+    const struct gpuconv_encode_options defaults = {0};
+    struct list list = {.views = views};
+    struct error reason;
+    options = options != NULL ? options : &defaults;
+    bool done = library_check_context(context, &reason);
+    if (done) {
+        pthread_mutex_lock(&context->mutex);
+        done = encode_all(&list, context, count, options, &reason);
+        pthread_mutex_unlock(&context->mutex);
+    }
+    const enum gpuconv_status status = report(&list, count, done ? NULL : &reason, errors);
+    for (int i = 0; i < count; i++) {
+        files[i] = done ? list.files[i].bytes : (struct gpuconv_bytes){0};
+        if (!done || errors == NULL || list.files[i].has_failed)
+            continue;
+        library_warn_encoded(&errors[i], &views[i], list.format, options);
+        library_warn_dropped(&errors[i], list.format->name, list.files[i].dropped);
+    }
+    close_list(&list);
+    return status;
+}
