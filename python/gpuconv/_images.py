@@ -7,11 +7,11 @@ import os
 import pathlib
 import secrets
 import shutil
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy
 
-from . import _arrays, _exif, _library
+from . import _arrays, _exif, _library, _lists
 from ._context import Context, chosen_context
 
 # The formats in which an option of encode() has an effect.
@@ -123,16 +123,8 @@ def view_of(image, name):
 
 # ---- Files ----
 
-def read(source: "str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview", *, bits: int = 0,
-         keep_orientation: bool = False, max_pixels: int = 0, context: Context | None = None) -> Image:
-    """Read a PNG, JPEG, PNM, WebP or TIFF, as the command line does.
-
-    source: a path, a file that is open for reading bytes, or the bytes of a file.
-    bits: of the samples, 8 or 16; 0 is as in the file.
-    keep_orientation: leave the rows as they are in the file; else the image is turned upright, as EXIF says.
-    max_pixels: refuse a larger image: the memory that a small file may ask for is in its head. 0 is no limit.
-
-    Raises ImageError for damaged and for unsupported files, OSError, MemoryError."""
+def _content_of(source):
+    """The bytes of SOURCE, and its name, if it has one."""
     name = None
     if isinstance(source, (str, os.PathLike)):
         name = _library.text(source, "the path")
@@ -144,13 +136,45 @@ def read(source: "str | os.PathLike[str] | BinaryIO | bytes | bytearray | memory
         if isinstance(source, str):
             raise TypeError("the file gives text; open it by open(path, 'rb')")
     try:
-        content = numpy.frombuffer(source, numpy.uint8)
+        return source if type(source) is bytes else numpy.frombuffer(source, numpy.uint8), name
     except (TypeError, ValueError, BufferError):
         raise TypeError(f"the source is {_library.shown(source)}; give a path, a file that is open for reading, or the "
                         "bytes of a file") from None
-    info, error = _library.FileInfo(), _library.Error()
-    options = _library.DecodeOptions(bits=bits, name=name, max_pixels=max_pixels,
+
+
+def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixels: int = 0, device: Any = None,
+         layout: Literal["hwc", "chw"] | None = None, context: Context | None = None) -> Any:
+    """Read a PNG, JPEG, PNM, WebP or TIFF, as the command line does; or many of them.
+
+    source: a path, a file that is open for reading bytes, or the bytes of a file; or a list of these, for a list of
+        results.
+    bits: of the samples, 8 or 16; 0 is as in the file.
+    keep_orientation: leave the rows as they are in the file; else the image is turned upright, as EXIF says.
+    max_pixels: refuse a larger image: the memory that a small file may ask for is in its head. 0 is no limit.
+    device: None gives an Image. "cuda" or "cuda:1" gives an array on that GPU, without metadata: of PyTorch if it is
+        imported, else of CuPy. The GPU decodes JPEGs and PNGs, many small ones at once, to the same samples. Those of a
+        list share memory.
+    layout: of arrays on a GPU: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W). Grey is (H, W).
+
+    On a GPU the work is queued on the stream on which PyTorch or CuPy queue theirs, and the call waits for it.
+
+    Raises ImageError for damaged and for unsupported files, of the first one in a list; OSError, MemoryError,
+    GpuError."""
+    is_list = isinstance(source, (list, tuple))
+    options = _library.DecodeOptions(bits=bits, max_pixels=max_pixels,
                                      keep_orientation=_library.flag(keep_orientation, "keep_orientation"))
+    if device is not None:
+        files = [_content_of(one) for one in (source if is_list else [source])]
+        arrays = _lists.decode(files, options, device, layout, context)
+        return arrays if is_list else arrays[0]
+    if layout is not None:
+        raise ValueError("a layout is for arrays on a GPU; give device='cuda', or leave layout out")
+    if is_list:
+        return [read(one, bits=bits, keep_orientation=keep_orientation, max_pixels=max_pixels, context=context)
+                for one in source]
+    content, options.name = _content_of(source)
+    content = numpy.frombuffer(content, numpy.uint8)
+    info, error = _library.FileInfo(), _library.Error()
     decoded = _Decoded(_library.decode(chosen_context(context), content.ctypes.data, content.size, options, error))
     error.warn()
     _library.inspect(content.ctypes.data, content.size, info, _library.Error())
@@ -159,10 +183,11 @@ def read(source: "str | os.PathLike[str] | BinaryIO | bytes | bytearray | memory
 
 def encode(image: Any, format: str = "png", *, metadata: Image | None = None, quality: int = 0, subsampling: int = 0,
            progressive: bool = False, lossless: bool = False, compression: int = 0, background: int | None = None,
-           context: Context | None = None) -> bytes:
+           layout: Literal["hwc", "chw"] | None = None, context: Context | None = None) -> Any:
     """The bytes of a file with an image: those that the command line writes.
 
-    image: an Image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16.
+    image: an Image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16; or such an array on a GPU, which
+        encodes JPEGs and PNGs, many small ones at once; or a list of these, for a list of results.
     format: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif".
     metadata: the Image whose metadata are written; None is IMAGE itself, if it is an Image.
     quality: of a JPEG or lossy WebP, 1 to 100; 0 is 90.
@@ -171,8 +196,17 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
     lossless: a WebP that keeps all samples.
     compression: of a PNG or TIFF, 1 to 9; 0 is 1; -1 is none.
     background: the colour below alpha, 0xRRGGBB, for formats without alpha; None is white.
+    layout: of arrays on a GPU: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
 
-    Raises ImageError if the format cannot hold the image, ValueError, TypeError, MemoryError."""
+    An array on a GPU is encoded on the stream on which PyTorch or CuPy queue theirs, and the call waits for it.
+
+    Raises ImageError if the format cannot hold the image, ValueError, TypeError, MemoryError, GpuError."""
+    is_list = isinstance(image, (list, tuple))
+    images = list(image) if is_list else [image]
+    if is_list and metadata is None and any(isinstance(one, Image) for one in images):  # each has its own
+        return [encode(one, format, quality=quality, subsampling=subsampling, progressive=progressive,
+                       lossless=lossless, compression=compression, background=background, layout=layout,
+                       context=context) for one in images]
     metadata = image if metadata is None and isinstance(image, Image) else metadata
     metadata_of = None if metadata is None else _library.expect(metadata, Image, "metadata")._decoded._as_parameter_
     suffix = _library.text(format, "the format")
@@ -184,6 +218,11 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
             raise ValueError(f"a file of the format {format!r} has no {option}; leave {option} out")
     settings = _library.EncodeOptions(**dict(options, format=suffix, background=background or 0,
                                              has_background=background is not None, metadata_of=metadata_of))
+    if is_list or _lists.is_on_device(image):
+        contents = _lists.encode(images, view_of, settings, layout, context)
+        return contents if is_list else contents[0]
+    if layout is not None:
+        raise ValueError("a layout is for arrays on a GPU, and the image is on the host; leave layout out")
     content, size, error = ctypes.c_void_p(), ctypes.c_size_t(), _library.Error()
     _library.encode(chosen_context(context), view_of(image, "image"), settings, content, size, error)
     try:
@@ -193,26 +232,45 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
         _library.free(content)
 
 
-def write(path: "str | os.PathLike[str] | BinaryIO", image: Any, format: str | None = None, **options: Any) -> None:
-    """Write an image to a file, as the command line does. The suffix of the path is the format: .png, .jpg, .jpeg,
-    .pgm, .ppm, .pnm, .pam, .webp, .tif or .tiff. A path without one, and a file that is open for writing bytes, need
-    FORMAT. The other arguments are those of encode().
+def write(path: Any, image: Any, format: str | None = None, **options: Any) -> None:
+    """Write an image to a file, as the command line does; or a list of images to a list of files. The suffix of the
+    path is the format: .png, .jpg, .jpeg, .pgm, .ppm, .pnm, .pam, .webp, .tif or .tiff. A path without one, and a file
+    that is open for writing bytes, need FORMAT. The other arguments are those of encode().
 
     Raises what encode() raises, and OSError. The file is never half-written: the new one takes its place at once."""
-    file: Any = path if hasattr(path, "write") else None
-    name = "" if file is not None else os.fsdecode(_library.text(path, "the path"))
+    if isinstance(path, (list, tuple)):
+        _write_list(list(path), image, format, options)
+    else:
+        _write_content(path, encode(image, _format_of(path, format), **options))
+
+
+def _format_of(path, format):
+    name = "" if hasattr(path, "write") else os.fsdecode(_library.text(path, "the path"))
     format = os.path.splitext(name)[1][1:] or None if format is None else format
     if format is None:
-        raise ValueError(f"{repr(name) if file is None else 'an open file'} has no suffix that says the format; give "
+        raise ValueError(f"{repr(name) if name else 'an open file'} has no suffix that says the format; give "
                          "format='png'")
-    content = encode(image, format, **options)
-    if file is not None:
+    return format
+
+
+def _write_list(paths, images, format, options):
+    if not isinstance(images, (list, tuple)) or len(images) != len(paths):
+        raise ValueError(f"there are {len(paths)} paths; give a list of as many images")
+    formats = [_format_of(path, format) for path in paths]
+    for one in dict.fromkeys(formats):  # those of a format at once
+        chosen = [index for index, other in enumerate(formats) if other == one]
+        for index, content in zip(chosen, encode([images[index] for index in chosen], one, **options)):
+            _write_content(paths[index], content)
+
+
+def _write_content(path, content):
+    if hasattr(path, "write"):
         try:
-            file.write(content)
+            path.write(content)
         except TypeError:
             raise TypeError("the file takes text; open it by open(path, 'wb')") from None
         return
-    target = pathlib.Path(os.path.realpath(name))  # a link stays a link
+    target = pathlib.Path(os.path.realpath(os.fsdecode(path)))  # a link stays a link
     exists = target.exists()
     if exists and not target.is_file():  # a pipe or a device
         target.write_bytes(content)

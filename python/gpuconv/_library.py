@@ -141,15 +141,19 @@ class FileInfo(ctypes.Structure):
                 ("reserved", c_int * 8)]
 
 
+class Bytes(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("size", c_size_t)]
+
+
 class DecodeOptions(Settings):
     _fields_ = [("bits", c_int), ("keep_orientation", c_int), ("name", c_char_p), ("max_pixels", c_size_t),
-                ("reserved", c_int * 6)]
+                ("stream", c_void_p), ("reserved", c_int * 4)]
 
 
 class EncodeOptions(Settings):
     _fields_ = [("format", c_char_p), ("quality", c_int), ("subsampling", c_int), ("progressive", c_int),
                 ("compression", c_int), ("background", c_uint32), ("has_background", c_int),
-                ("metadata_of", c_void_p), ("lossless", c_int), ("reserved", c_int * 5)]
+                ("metadata_of", c_void_p), ("lossless", c_int), ("reserved", c_int * 3), ("stream", c_void_p)]
 
 
 class Difference(ctypes.Structure):
@@ -183,10 +187,11 @@ def _check_pointer(pointer, _function, arguments):
 
 
 def _declare(name, result, *arguments):
-    """The function, which raises what its last argument, an Error, says."""
+    """The function, which raises what its last argument, an Error, says. Those for many files have many Errors, and
+    only return a status."""
     function = getattr(_library, name)
     function.restype, function.argtypes = result, arguments
-    if arguments and arguments[-1] is _ERROR:
+    if arguments and arguments[-1] is _ERROR and not name.endswith("_all"):
         function.errcheck = _check_status if result is c_int else _check_pointer
     return function
 
@@ -214,6 +219,12 @@ decode = _declare("gpuconv_decode", c_void_p, c_void_p, c_void_p, c_size_t, POIN
 encode = _declare("gpuconv_encode", c_int, c_void_p, _VIEW, POINTER(EncodeOptions), POINTER(c_void_p),
                   POINTER(c_size_t), _ERROR)
 free = _declare("gpuconv_free", None, c_void_p)
+inspect_all = _declare("gpuconv_inspect_all", c_int, c_void_p, POINTER(Bytes), c_int, POINTER(DecodeOptions),
+                       POINTER(FileInfo), _ERROR)
+decode_all = _declare("gpuconv_decode_all", c_int, c_void_p, POINTER(Bytes), c_int, POINTER(DecodeOptions), _VIEW,
+                      _ERROR)
+encode_all = _declare("gpuconv_encode_all", c_int, c_void_p, _VIEW, c_int, POINTER(EncodeOptions), POINTER(Bytes),
+                      _ERROR)
 image_metadata = _declare("gpuconv_image_metadata", c_void_p, c_void_p, c_char_p, POINTER(c_size_t))
 metadata_pack = _declare("gpuconv_metadata_pack", c_void_p, c_void_p, POINTER(c_size_t), _ERROR)
 metadata_unpack = _declare("gpuconv_metadata_unpack", c_void_p, c_void_p, c_size_t, _ERROR)

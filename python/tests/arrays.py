@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Arrays of other libraries: arrays.py ROOT torch|jax|cupy|stub.
 
-The result is an array of the same library, on the same device, with the samples that NumPy's arrays get. `stub` is for
+The result is an array of the same library, on the same device, with the samples that NumPy's arrays get. Files become
+arrays on a GPU with the samples of the CPU, and arrays become files with the same bytes. `stub` is for
 the library with the stub in place of a GPU, whose memory is that of the host."""
+import contextlib
 import pathlib
 import sys
 import types
+import warnings
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT, NAME = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import need_module, skip  # noqa: E402
+from harness import expect, need_module, skip, temporary_folder  # noqa: E402
 
 if NAME != "stub":
     need_module(NAME)
@@ -52,6 +55,51 @@ def check_output(from_numpy, to_numpy):
     assert numpy.array_equal(to_numpy(turned).transpose(1, 2, 0), expected)
 
 
+def files_of(folder):
+    """The intact files of a folder as Images, by their paths."""
+    images = {}
+    for path in sorted((ROOT / folder).iterdir()):
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                images[path] = gpuconv.read(path)
+        except gpuconv.ImageError:
+            pass
+    return images
+
+
+def check_files(to_numpy):
+    """Files to arrays on a GPU and back, many at once: those of other writers, large ones, and one that is damaged."""
+    images = files_of("tests/data/pngsuite") | {path: image for path, image in files_of("samples").items()}
+    paths, sources = list(images), [path.read_bytes() if number % 3 else path for number, path in enumerate(images)]
+    sources[-1] = numpy.fromfile(paths[-1], "uint8")
+    arrays = gpuconv.read(sources, device="cuda:0")
+    for path, image, array in zip(paths, images.values(), arrays):
+        assert numpy.array_equal(to_numpy(array), image.array), path
+        assert to_numpy(array).dtype == image.array.dtype
+    for path, array in zip(paths, gpuconv.read(paths, device="cuda", layout="chw", bits=8)):
+        expected = gpuconv.read(path, bits=8).array
+        assert numpy.array_equal(to_numpy(array), expected if expected.ndim == 2 else expected.transpose(2, 0, 1)), path
+    assert numpy.array_equal(to_numpy(gpuconv.read(paths[0], device="cuda")), images[paths[0]].array)
+    assert gpuconv.read([], device="cuda") == [] and gpuconv.encode([]) == []
+    for format, options in (("jpg", {"quality": 80}), ("jpg", {"subsampling": 444}), ("png", {}), ("pam", {})):
+        with warnings.catch_warnings(action="ignore"):  # alpha and 16 bits
+            made = gpuconv.encode(arrays, format, **options)
+            for path, image, content in zip(paths, images.values(), made):
+                assert content == gpuconv.encode(image.array, format, **options), (path, format)
+    mixed = [arrays[0], images[paths[1]].array]
+    assert gpuconv.encode(mixed) == [gpuconv.encode(one.array) for one in list(images.values())[:2]]
+    planar = gpuconv.read(ROOT / "samples/cat.png", device="cuda", layout="chw")
+    with temporary_folder():
+        gpuconv.write(["a.png", "b.jpg"], [planar, planar], layout="chw")
+        cat = gpuconv.read(ROOT / "samples/cat.png").array
+        assert numpy.array_equal(gpuconv.read("a.png"), cat)
+        assert pathlib.Path("b.jpg").read_bytes() == gpuconv.encode(cat, "jpg")
+    bad = ROOT / "tests/data/bad/truncated.jpg"
+    expect(gpuconv.ImageError, str(bad), gpuconv.read, [paths[0], bad], device="cuda")
+    expect(ValueError, "the device is 'cpu'", gpuconv.read, paths[0], device="cpu")
+    expect(ValueError, "give device='cuda'", gpuconv.read, paths[0], layout="chw")
+
+
 def check_torch():
     import torch
     check(torch.from_numpy, lambda tensor: tensor.numpy(),
@@ -66,8 +114,10 @@ def check_torch():
     if gpuconv.gpus() > 0 and torch.cuda.is_available():
         check(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy(), ("uint8", "float32"))
         check_output(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
+        check_files(lambda tensor: tensor.cpu().numpy())
         with torch.cuda.stream(torch.cuda.Stream()):
             check(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy(), ("uint8",))
+            check_files(lambda tensor: tensor.cpu().numpy())
 
 
 def check_jax():
@@ -82,8 +132,20 @@ def check_cupy():
         skip("there is no GPU")
     check(cupy.asarray, cupy.asnumpy)
     check_output(cupy.asarray, cupy.asnumpy)
+    check_files(cupy.asnumpy)
     with cupy.cuda.Stream(non_blocking=True):
         check(cupy.asarray, cupy.asnumpy)
+
+
+class Memory:
+    """Memory of CuPy on the stub's GPU."""
+
+    def __init__(self, buffer, offset=0):
+        self.buffer, self.offset = buffer, offset
+        self.ptr = buffer.ctypes.data + offset
+
+    def __add__(self, bytes):
+        return Memory(self.buffer, self.offset + bytes)
 
 
 class Stub:
@@ -113,14 +175,23 @@ class Stub:
         return Stub(self.array.transpose(*axes))
 
 
+class Device(contextlib.nullcontext):
+    id = 0
+
+
 def check_stub():
     assert gpuconv.gpus() > 0, "this is not the library with the stub"
     sys.modules["cupy"] = types.SimpleNamespace(
         empty_like=lambda image: Stub(numpy.empty_like(image.array)),
-        empty=lambda shape, dtype: Stub(numpy.empty(shape, dtype)))
+        empty=lambda shape, dtype: Stub(numpy.empty(shape, dtype)),
+        ndarray=lambda shape, dtype, memory, strides: Stub(numpy.ndarray(shape, dtype, memory.buffer, memory.offset,
+                                                                         strides)),
+        cuda=types.SimpleNamespace(alloc=lambda size: Memory(numpy.empty(size, "uint8")),
+                                   get_current_stream=lambda: types.SimpleNamespace(ptr=1), Device=Device))
     Stub.__module__ = "cupy"
     check(Stub, lambda stub: stub.array)
     check_output(Stub, lambda stub: stub.array)
+    check_files(lambda stub: stub.array)
     image = RANDOM.integers(0, 256, (40, 50, 3), "uint8")
     own = Stub(image)
     in_place = Stub(image.copy())

@@ -33,7 +33,7 @@ IMAGES = """None; 1; 1.5; 'photo.png'; b'photo'; object(); {}; {1}; print; []; [
 NUMBERS = "None; 'a'; 1.5; []; 2**70; -2**70; object(); numpy.zeros(3); b'1'"
 CALLS = {
     "gpuconv.filter(?, 'blur')": IMAGES,
-    "gpuconv.encode(?)": IMAGES + "; a.astype('float32'); a > 3; a[None]",
+    "gpuconv.encode(?)": IMAGES.replace("[]; ", "") + "; a.astype('float32'); a > 3; a[None]",
     "gpuconv.compare(a, ?)": "None; 1; b'x'; [[1, 2]]; object(); a.astype('int64'); a[0, 0]; 'bad.png'; 'text.txt'",
     "gpuconv.difference(a, ?)": "None; 1; a[1:]; a.astype('uint16'); a.astype('int64')",
     "gpuconv.filter(a, ?)": """None; 1; {}; {1}; b'blur'; object(); []; [[]]; [[1], [1, 2]]; [['a']]; [[None]];
@@ -68,12 +68,16 @@ CALLS = {
         '1', None; '1', 5""",
     "gpuconv.Filter('blur').size(?, 5)": NUMBERS + "; 0; -1",
     "gpuconv.Context(?)": NUMBERS + "; -1; 100000; gpu='a'; gpu=-1; gpu=1.5; gpu=2**40; gpu=999",
-    "gpuconv.read(?)": """None; 1; 1.5; []; {}; object(); b''; b'no image'; 'bad.png'; 'text.txt';
+    "gpuconv.read(?)": """None; 1; 1.5; [1]; {}; object(); b''; b'no image'; 'bad.png'; 'text.txt';
         io.StringIO('text'); a.T; 'a\\0b'""",
     "gpuconv.read('good.png', bits=?)": NUMBERS + "; 7; -8",
     "gpuconv.read('good.png', keep_orientation=?)": "None; 1; 'no'",
     "gpuconv.read('good.png', max_pixels=?)": NUMBERS + "; -1; 10",
     "gpuconv.read('good.png', context=?)": "1; 'cpu'",
+    "gpuconv.read('good.png', ?)": "device='cpu'; device=0; device='cuda:x'; layout='chw'; device='cuda', layout='nhw'",
+    "gpuconv.read(['good.png', ?])": "'bad.png'; None; 7",
+    "gpuconv.encode([a, ?])": "None; 1; a[0, 0]; a.astype(float)",
+    "gpuconv.write(['a.png', 'b.png'], ?)": "a; [a]; [a, None]; None",
     "gpuconv.encode(a, ?)": """None; 1; ''; 'gif'; '.png'; 'png\\0x'; 'png', quality=90; 'png', lossless=True;
         'jpg', compression=3;
         'png', subsampling=444; 'webp', progressive=True; 'png', background=0; 'jpg', progressive='no';
