@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Time lists of JPEGs to arrays on a GPU and back, beside peers: lists.py [--sizes 500x375x1024,3008x2000x64]
+[--equal 20000] [--commit ID] [--json FILE].
+
+The files are cut from samples/, enlarged, with a little noise, of quality 90 and 4:2:0. From their bytes in memory, all
+of a size become tensors, and these become files again, of the same quality and subsampling. Peers are torchvision (by
+nvJPEG), Pillow and OpenCV on all cores, with the upload, and nvImageCodec if it is installed. A rate is the median of
+some rounds. Beside it stands how many samples differ from Pillow's, and by how much.
+
+--equal makes so many small files of both formats, other sizes, qualities, subsamplings and modes, and counts those whose
+samples are not Pillow's. Needs PyTorch, NumPy, Pillow and OpenCV."""
+import argparse
+import io
+import os
+import pathlib
+import statistics
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import cv2
+import numpy
+import torch
+from PIL import Image
+
+import gpuconv
+from backends import describe_machine
+from batch_bench import NOISE, SAMPLES, save_json
+
+ROUNDS = 7
+CORES = len(os.sched_getaffinity(0))
+POOL = ThreadPoolExecutor(CORES)
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PICTURES = [numpy.asarray(Image.open(ROOT / "samples" / name).convert("RGB")) for name in SAMPLES]
+
+
+def picture(number, width, height):
+    """A part of a sample, enlarged, with noise."""
+    random, sample = numpy.random.default_rng(number), PICTURES[number % len(PICTURES)]
+    factor = max(width / sample.shape[1], height / sample.shape[0]) * random.uniform(1, 1.6)
+    large = cv2.resize(sample, None, fx=factor, fy=factor, interpolation=cv2.INTER_CUBIC)
+    y, x = random.integers(0, large.shape[0] - height + 1), random.integers(0, large.shape[1] - width + 1)
+    part = large[y:y + height, x:x + width]
+    return numpy.clip(part + random.normal(0, NOISE, part.shape), 0, 255).round().astype("uint8")
+
+
+def save(array, **options):
+    file = io.BytesIO()
+    Image.fromarray(array).save(file, **options)
+    return file.getvalue()
+
+
+def from_pillow(content):
+    return numpy.asarray(Image.open(io.BytesIO(content)))
+
+
+# ---- Rates ----
+
+def rate(call, count):
+    """Files a second, and the last result."""
+    times = []
+    for _ in range(ROUNDS + 2):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        result = call()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return count / statistics.median(times[2:]), result
+
+
+def decoders(contents):
+    """What decodes all CONTENTS to tensors on the GPU, by names; each gives (H, W, C), or (C, H, W)."""
+    import torchvision
+    tensors = [torch.frombuffer(bytearray(content), dtype=torch.uint8) for content in contents]
+
+    def upload(decode):
+        return [torch.from_numpy(array).cuda(non_blocking=True) for array in POOL.map(decode, contents)]
+
+    yield "gpuconv", lambda: gpuconv.read(contents, device="cuda")
+    yield "gpuconv, planar", lambda: gpuconv.read(contents, device="cuda", layout="chw")
+    yield "torchvision", lambda: torchvision.io.decode_jpeg(tensors, device="cuda")
+    yield "Pillow, all cores", lambda: upload(lambda content: numpy.array(Image.open(io.BytesIO(content))))
+    yield "OpenCV, all cores", lambda: upload(lambda content: cv2.cvtColor(cv2.imdecode(
+        numpy.frombuffer(content, numpy.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB))
+    try:
+        from nvidia import nvimgcodec
+    except ImportError:
+        return
+    decoder = nvimgcodec.Decoder()
+    yield "nvImageCodec", lambda: [torch.as_tensor(image, device="cuda") for image in decoder.decode(contents)]
+
+
+def encoders(tensors):
+    import torchvision
+    planar = [tensor.permute(2, 0, 1).contiguous() for tensor in tensors]
+    arrays = [tensor.cpu().numpy() for tensor in tensors]
+    yield "gpuconv", lambda: gpuconv.encode(tensors, "jpg", quality=90, subsampling=420)
+    yield "gpuconv, planar", lambda: gpuconv.encode(planar, "jpg", quality=90, subsampling=420, layout="chw")
+    yield "torchvision", lambda: torchvision.io.encode_jpeg(planar, quality=90)
+    yield "Pillow, all cores, without the download", lambda: list(POOL.map(
+        lambda array: save(array, format="jpeg", quality=90, subsampling=2), arrays))
+
+
+def differences(results, expected):
+    """The share of samples that differ from EXPECTED, and the largest difference."""
+    count = largest = total = 0
+    for result, want in zip(results, expected):
+        array = result.cpu().numpy()
+        array = array.transpose(1, 2, 0) if array.shape[0] == 3 else array
+        off = numpy.abs(array.astype("int16") - want)
+        count, total, largest = count + int((off > 0).sum()), total + off.size, max(largest, int(off.max()))
+    return count / total, largest
+
+
+def time_size(width, height, count):
+    contents = list(POOL.map(lambda number: save(picture(number, width, height), format="jpeg", quality=90,
+                                                 subsampling=2), range(min(count, 256))))
+    contents = [contents[number % len(contents)] for number in range(count)]
+    expected = [from_pillow(content) for content in contents[:64]]
+    rows = {}
+    print(f"{count} JPEGs of {width} x {height}, {sum(map(len, contents)) / count / 1e3:.0f} KB each")
+    for name, call in decoders(contents):
+        files, result = rate(call, count)
+        share, largest = differences(result, expected)
+        rows[f"decode, {name}"] = {"files": files, "differ": share, "largest": largest}
+        print(f"  decode, {name:40} {files:9.0f} files/s {files * width * height / 1e9:7.2f} Gpixel/s  "
+              f"{100 * share:5.2f}% of samples differ from Pillow's, by up to {largest}", flush=True)
+    tensors = gpuconv.read(contents, device="cuda")
+    for name, call in encoders(tensors):
+        files, result = rate(call, count)
+        rows[f"encode, {name}"] = {"files": files}
+        print(f"  encode, {name:40} {files:9.0f} files/s {files * width * height / 1e9:7.2f} Gpixel/s", flush=True)
+    return rows
+
+
+# ---- Equal samples ----
+
+def any_file(number):
+    """A small file by chance."""
+    random = numpy.random.default_rng(number)
+    array = picture(number, int(random.integers(1, 600)), int(random.integers(1, 500)))
+    mode = random.integers(0, 4)
+    array = array[:, :, 1] if mode == 0 else array
+    if random.integers(0, 4) > 0:
+        return save(array, format="jpeg", quality=int(random.integers(20, 100)), subsampling=int(random.integers(0, 3)),
+                    optimize=bool(random.integers(0, 2)), progressive=bool(random.integers(0, 8) == 0),
+                    restart_marker_rows=int(random.integers(0, 3)))
+    array = numpy.dstack([array, array[:, :, :1]]) if mode == 1 else array
+    return save(array, format="png", compress_level=int(random.integers(0, 7)))
+
+
+def count_equal(count):
+    contents = list(POOL.map(any_file, range(count)))
+    differ = 0
+    for first in range(0, count, 2000):
+        part = contents[first:first + 2000]
+        for content, array in zip(part, gpuconv.read(part, device="cuda")):
+            differ += not numpy.array_equal(array.cpu().numpy(), from_pillow(content))
+    print(f"{differ} of {count} small JPEGs and PNGs have other samples than Pillow's", flush=True)
+    return {"files": count, "differ": differ}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sizes", default="500x375x1024,3008x2000x64")
+    parser.add_argument("--equal", type=int, default=0)
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    result = {"machine": describe_machine(options.commit), "sizes": {}}
+    print(result["machine"])
+    for size in options.sizes.split(","):
+        result["sizes"][size] = time_size(*map(int, size.split("x")))
+    if options.equal:
+        result["equal"] = count_equal(options.equal)
+    if options.json:
+        save_json(options.json, result)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()
