@@ -40,12 +40,14 @@ struct list {
 
 /* ---- Lists ---- */
 
-static bool open_list(struct list *list, struct gpuconv_context *context, int count, struct error *error)
+/* GIVEN is the caller's array. */
+static bool open_list(struct list *list, struct gpuconv_context *context, const void *given, int count,
+                      struct error *error)
 {
-    if (!library_check_context(context, error))
-        return false;
     if (count < 0)
         return error_set(error, ERROR_USAGE, "%d files were given; give 0 or more", count);
+    if (given == NULL && count > 0)
+        return error_set(error, ERROR_USAGE, "there is no array of %d files or views; give one", count);
     list->context = context;
     list->count = count;
     list->files = calloc((size_t)count + 1, sizeof *list->files);
@@ -64,12 +66,12 @@ static void close_list(struct list *list)
     free(list->of);
 }
 
-/* Let all files fail that have not failed before, and are not done. */
-static void fail_all(struct list *list, const struct error *reason)
+/* Let all files fail that a GPU was to do, unless they are done. */
+static void fail_on_gpu(struct list *list, const struct error *reason)
 {
     for (int i = 0; list->files != NULL && i < list->count; i++) {
         struct file *file = &list->files[i];
-        if (file->has_failed || file->is_done)
+        if (!file->on_device || file->has_failed || file->is_done)
             continue;
         file->has_failed = true;
         file->error = *reason;
@@ -177,7 +179,7 @@ static bool inspect_all(struct list *list, struct gpuconv_context *context, cons
                         int count, const struct gpuconv_decode_options *options, struct error *error)
 {
     const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
-    if (!library_decode_settings(o, &list->settings, error) || !open_list(list, context, count, error))
+    if (!library_decode_settings(o, &list->settings, error) || !open_list(list, context, files, count, error))
         return false;
     list->keeps_orientation = o->keep_orientation != 0;
     list->stream = o->stream;
@@ -307,18 +309,19 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
 {
     struct list list = {.views = views};
     struct error reason;
-    bool done = library_check_context(context, &reason);
+    bool done = library_check_context(context, &reason) &&
+                (views != NULL || count <= 0 || error_set(&reason, ERROR_USAGE, "there are no views; give one a file"));
     if (done) {
         pthread_mutex_lock(&context->mutex);
         done = inspect_all(&list, context, files, count, options, &reason);
         context->resources.stream = &list.stream;
         struct error failure;
         if (done && has_device_views(&list) && !decode_on_gpu(&list, &failure))
-            fail_all(&list, &failure);
+            fail_on_gpu(&list, &failure);
         if (done)
             for_each(&list, decode_one);
         if (done && !upload_decoded(&list, &failure))
-            fail_all(&list, &failure);
+            fail_on_gpu(&list, &failure);
         context->resources.stream = NULL;
         pthread_mutex_unlock(&context->mutex);
     }
@@ -381,7 +384,7 @@ static void encode_on_gpu(struct list *list)
     }
     if (!pipeline_encode_pictures(&list->context->pipeline, list->pictures, (size_t)list->picture_count, wrap_picture,
                                   list, &failure))
-        fail_all(list, &failure);
+        fail_on_gpu(list, &failure);
 }
 
 static void encode_one(void *context, int64_t index, int thread)
@@ -403,7 +406,7 @@ static bool encode_all(struct list *list, struct gpuconv_context *context, int c
                        const struct gpuconv_encode_options *options, struct error *error)
 {
     if (!library_encode_settings(options, &list->settings, &list->format, error) ||
-        !open_list(list, context, count, error))
+        !open_list(list, context, list->views, count, error))
         return false;
     list->like = options->metadata_of;
     list->stream = options->stream;

@@ -243,6 +243,41 @@ static void test_a_failure_is_reported(void **state)
     }
 }
 
+/* A GPU that fails, or whose stream is captured, stops only the files that it was to do. */
+static void test_files_on_the_host_do_not_need_the_gpu(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, SIZE = WIDTH * HEIGHT * 3 };
+    static const enum gpuconv_status statuses[] = {GPUCONV_OK, GPUCONV_NO_GPU, GPUCONV_BAD_ARGUMENT};
+    struct gpuconv_view views[COUNT];
+    struct gpuconv_bytes files[COUNT];
+    struct gpuconv_error errors[COUNT], decoded[COUNT];
+    for (int number = 0; number < 3; number++) {
+        void *stream = number == 2 ? (void *)&stub_captured : NULL;
+        uint8_t *samples = (uint8_t *)out;
+        for (int i = 0; i < COUNT; i++)
+            views[i] = view_of(in, 3, GPUCONV_UINT8, i == 1 ? GPUCONV_HOST : GPUCONV_DEVICE);
+        if (number == 1)
+            setenv("GPUCONV_STUB_FAIL", "jpeg:1", 1);
+        gpuconv_encode_all(gpu, views, COUNT, &(struct gpuconv_encode_options){.format = "jpg", .stream = stream},
+                           files, errors);
+        for (int i = 0; i < COUNT; i++) {
+            assert_int_equal(errors[i].status, i == 1 ? GPUCONV_OK : statuses[number]);
+            assert_int_equal(files[i].data != NULL, errors[i].status == GPUCONV_OK);
+            views[i].data = samples + i * SIZE;
+        }
+        const struct gpuconv_bytes same[COUNT] = {files[1], files[1], files[1]};
+        memset(out, 0x77, sizeof out);
+        gpuconv_decode_all(gpu, same, COUNT, &(struct gpuconv_decode_options){.stream = stream}, views, decoded);
+        unsetenv("GPUCONV_STUB_FAIL");
+        for (int i = 0; i < COUNT; i++) {
+            assert_int_equal(decoded[i].status, errors[i].status);
+            assert_int_equal(memcmp(views[i].data, samples + SIZE, SIZE) == 0, errors[i].status == GPUCONV_OK);
+            gpuconv_free(files[i].data);
+        }
+    }
+}
+
 /* ---- Threads ---- */
 
 static void *use(void *context)
@@ -295,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_a_view_has_several_images),
         cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
         cmocka_unit_test(test_a_failure_is_reported),
+        cmocka_unit_test(test_files_on_the_host_do_not_need_the_gpu),
         cmocka_unit_test(test_threads_share_a_gpu),
         cmocka_unit_test(test_sizes_change),
         cmocka_unit_test(test_planes_may_overlap),

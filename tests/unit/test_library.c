@@ -863,6 +863,64 @@ static void test_bad_requests_for_files_are_refused(void **state)
     gpuconv_free(NULL);
 }
 
+/* A file that fails, or a view, does not stop the others, and each has its own sentence. */
+static void test_each_file_of_a_list_has_its_error(void **state)
+{
+    (void)state;
+    enum { COUNT = 4 };
+    struct gpuconv_view views[COUNT] = {view_of(in), view_of(in + 1), view_of(NULL), view_of(in)};
+    struct gpuconv_bytes files[COUNT];
+    struct gpuconv_file_info infos[COUNT];
+    struct gpuconv_error errors[COUNT];
+    assert_int_equal(gpuconv_encode_all(context, views, COUNT, NULL, files, errors), GPUCONV_BAD_ARGUMENT);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(errors[i].status, i == 2 ? GPUCONV_BAD_ARGUMENT : GPUCONV_OK);
+    assert_null(files[2].data);
+    files[2] = (struct gpuconv_bytes){"P5 1 1", 6};
+    assert_int_equal(gpuconv_inspect_all(context, files, COUNT, NULL, infos, NULL), GPUCONV_BAD_DATA);
+    assert_int_equal(infos[2].width, 0);
+    assert_int_equal(infos[3].height, HEIGHT);
+    memset(out, 0, sizeof out);
+    for (int i = 0; i < COUNT; i++)
+        views[i] = view_of(i == 3 ? expected : out);
+    views[0].memory = GPUCONV_DEVICE;
+    views[3].width--;
+    assert_int_equal(gpuconv_decode_all(context, files, COUNT, NULL, views, errors), GPUCONV_BAD_ARGUMENT);
+    static const char *const parts[COUNT] = {"a context on the CPU", "", "image", "29 x 37 x 3 samples of 8 bits"};
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(errors[i].status == GPUCONV_OK, i == 1);
+        if (strstr(errors[i].message, parts[i]) == NULL)
+            fail_msg("file %d: %s", i, errors[i].message);
+    }
+    assert_memory_equal(out, in + 1, SAMPLES);
+    files[2].data = NULL;
+    for (int i = 0; i < COUNT; i++)
+        gpuconv_free(files[i].data);
+}
+
+static void test_lists_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    struct gpuconv_view view = view_of(in);
+    struct gpuconv_bytes file = {"P5 1 1 255\nx", 12};
+    struct gpuconv_file_info info;
+    const struct gpuconv_decode_options bad = {.bits = 9};
+    assert_int_equal(gpuconv_inspect_all(context, NULL, 0, NULL, NULL, NULL), GPUCONV_OK);
+    assert_int_equal(gpuconv_decode_all(context, NULL, 0, NULL, NULL, NULL), GPUCONV_OK);
+    assert_int_equal(gpuconv_encode_all(context, NULL, 0, NULL, NULL, NULL), GPUCONV_OK);
+    for (int count = -1; count <= 1; count += 2) { /* an array is missing, or a negative number is given */
+        assert_int_equal(gpuconv_inspect_all(context, NULL, count, NULL, &info, NULL), GPUCONV_BAD_ARGUMENT);
+        assert_int_equal(gpuconv_decode_all(context, NULL, count, NULL, &view, &error), GPUCONV_BAD_ARGUMENT);
+        assert_int_equal(gpuconv_decode_all(context, &file, count, NULL, NULL, &error), GPUCONV_BAD_ARGUMENT);
+        assert_int_equal(gpuconv_encode_all(context, NULL, count, NULL, &file, &error), GPUCONV_BAD_ARGUMENT);
+    }
+    file = (struct gpuconv_bytes){NULL, 5};
+    assert_int_equal(gpuconv_inspect_all(context, &file, 1, NULL, &info, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_inspect_all(context, &file, 1, &bad, &info, &error), GPUCONV_BAD_ARGUMENT);
+    assert_non_null(strstr(error.message, "9 bits"));
+    assert_int_equal(gpuconv_inspect_all(NULL, &file, 1, NULL, &info, &error), GPUCONV_BAD_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -890,6 +948,8 @@ int main(void)
         cmocka_unit_test(test_options_say_what_may_differ),
         cmocka_unit_test(test_metadata_are_packed_and_losses_warned_of),
         cmocka_unit_test(test_bad_requests_for_files_are_refused),
+        cmocka_unit_test(test_each_file_of_a_list_has_its_error),
+        cmocka_unit_test(test_lists_that_make_no_sense_are_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
