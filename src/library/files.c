@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An image of more pixels is worth several threads. */
+enum { LARGE_PIXELS = 1 << 19 };
+
 /* A file, and the image that it becomes or that it is made of. */
 struct file {
     struct gpuconv_bytes bytes;
@@ -78,15 +81,20 @@ static void fail_on_gpu(struct list *list, const struct error *reason)
     }
 }
 
-/* Run WORK for all files that are left, if it is a file's turn: several at a time, unless there are too few for all
- * threads. Then each may use the pool. */
+/* Run WORK for all files: several at a time, unless those that are left are too few for all threads and one of them is
+ * large. Then each may use the pool. */
 static void for_each(struct list *list, void (*work)(void *list, int64_t index, int thread))
 {
     struct thread_pool *pool = &list->context->pool;
+    bool has_large = false;
     int left = 0;
-    for (int i = 0; i < list->count; i++)
-        left += !list->files[i].has_failed && !list->files[i].is_done;
-    const bool is_many = left >= thread_pool_threads(pool);
+    for (int i = 0; i < list->count; i++) {
+        const struct file *file = &list->files[i];
+        const bool is_left = !file->has_failed && !file->is_done;
+        left += is_left;
+        has_large |= is_left && (int64_t)file->view.width * file->view.height > LARGE_PIXELS;
+    }
+    const bool is_many = left >= thread_pool_threads(pool) || !has_large;
     list->settings.pool = is_many ? NULL : pool;
     parallel_for(pool, is_many ? thread_pool_threads(pool) : 1, list->count, work, list);
     list->settings.pool = NULL;
@@ -347,21 +355,20 @@ static void finish_file(struct list *list, struct file *file, bool done, uint8_t
         file->bytes = (struct gpuconv_bytes){bytes, size};
 }
 
-/* Make the file of picture INDEX, which the GPU has encoded, or whose samples it has downloaded. */
+/* Make the file of picture INDEX, which the GPU has encoded. If it has only downloaded the samples, encode_one does. */
 static void wrap_picture(void *context, size_t index)
 {
     struct list *list = context;
     struct file *file = list->of[index];
     const struct end *end = &list->pictures[index].end;
-    struct codec_settings settings = list->settings;
     uint8_t *bytes = NULL;
     size_t size = 0;
-    settings.pool = &list->context->pool;
+    if (end->kind == END_HOST)
+        return;
     const bool done =
-        end->kind == END_JPEG ? codec_wrap_scan(&end->jpeg, end->data, end->size, &bytes, &size, &file->error)
-        : end->kind == END_PNG
-            ? codec_wrap_stream(&file->view, end->data, end->size, end->adler, &bytes, &size, &file->error)
-            : codec_encode(&file->image, list->format, &settings, &bytes, &size, &file->error);
+        end->kind == END_JPEG
+            ? codec_wrap_scan(&end->jpeg, end->data, end->size, &bytes, &size, &file->error)
+            : codec_wrap_stream(&file->view, end->data, end->size, end->adler, &bytes, &size, &file->error);
     finish_file(list, file, done, bytes, size);
 }
 
@@ -391,15 +398,17 @@ static void encode_one(void *context, int64_t index, int thread)
 {
     struct list *list = context;
     struct file *file = &list->files[index];
-    struct image image;
+    struct image image = file->image;
     uint8_t *bytes = NULL;
     size_t size = 0;
     (void)thread;
     if (file->has_failed || file->is_done)
         return;
-    const bool done = view_take_image(&list->views[index], "view", &image, &file->image, &file->error) &&
-                      codec_encode(&image, list->format, &list->settings, &bytes, &size, &file->error);
+    const bool done =
+        (file->on_device || view_take_image(&list->views[index], "view", &image, &file->image, &file->error)) &&
+        codec_encode(&image, list->format, &list->settings, &bytes, &size, &file->error);
     finish_file(list, file, done, bytes, size);
+    image_free(&file->image);
 }
 
 static bool encode_all(struct list *list, struct gpuconv_context *context, int count,
