@@ -59,8 +59,8 @@ struct device {
     bool is_shared;    /* see device_open_shared */
 
     /* For device_enter. */
-    int previous;                   /* device of the calling thread */
-    cudaStream_t own_stream;        /* while `stream` is the caller's */
+    int previous; /* device of the calling thread */
+    cudaStream_t own_stream, callers_stream;
     cudaEvent_t idle;               /* the end of what was queued last; NULL until then */
     struct device_taps *keeping;    /* receives what a variant uploads; NULL if constant memory and the table do */
     const struct device_taps *taps; /* that the next launch reads; NULL if it reads the device's own */
@@ -516,7 +516,7 @@ static bool begin_on_stream(struct device *device, cudaStream_t stream, struct e
     else
         CUDA_TRY(cudaEventCreateWithFlags(&device->idle, cudaEventDisableTiming), error);
     device->own_stream = device->stream;
-    device->stream = stream;
+    device->stream = device->callers_stream = stream;
     return true;
 }
 
@@ -528,6 +528,29 @@ bool device_enter(struct device *device, void *const *stream, struct error *erro
         return true;
     cudaSetDevice(device->previous);
     return false;
+}
+
+/* Let TO wait for what is queued on FROM. */
+static bool follow(struct device *device, cudaStream_t from, cudaStream_t to, struct error *error)
+{
+    CUDA_TRY(cudaEventRecord(device->idle, from), error);
+    CUDA_TRY(cudaStreamWaitEvent(to, device->idle, 0), error);
+    return true;
+}
+
+bool device_fork(struct device *device, struct error *error)
+{
+    return follow(device, device->callers_stream, device->own_stream, error);
+}
+
+void device_use_stream(struct device *device, int number)
+{
+    device->stream = number == 0 ? device->callers_stream : device->own_stream;
+}
+
+bool device_join(struct device *device, struct error *error)
+{
+    return follow(device, device->own_stream, device->callers_stream, error);
 }
 
 bool device_leave(struct device *device, struct error *error)

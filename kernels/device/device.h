@@ -146,6 +146,13 @@ bool device_open_shared(int index, struct device **device, struct error *error);
  * not hold what orders the work. */
 bool device_enter(struct device *device, void *const *stream, struct error *error);
 
+/* Work on a caller's stream may go to two streams. Let the device's own stream, number 1, begin after what is queued on
+ * the caller's, number 0; choose where the next work is queued; and let what is queued on the caller's stream later
+ * begin after both. Fork and join while number 0 is chosen. Memory that is reserved on a stream is for that stream. */
+bool device_fork(struct device *device, struct error *error);
+void device_use_stream(struct device *device, int number);
+bool device_join(struct device *device, struct error *error);
+
 /* End this. The calling thread's current device is again what it was before device_enter. */
 bool device_leave(struct device *device, struct error *error);
 

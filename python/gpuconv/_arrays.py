@@ -75,12 +75,6 @@ def view_of(interface, memory, layout, name):
     return view
 
 
-def view_of_output(interface, memory, layout):
-    if interface["data"][1]:
-        raise ValueError("the output is read-only; give an array that can be written")
-    return view_of(interface, memory, layout, "output")
-
-
 @functools.lru_cache(maxsize=256)
 def _new_shape(shape, width, height, taps, layout):
     """The shape of what TAPS make of an array of SHAPE, with images of WIDTH x HEIGHT. None if it keeps its shape."""
@@ -231,25 +225,60 @@ def like_caller(array, image):
 
 # ---- On a GPU ----
 
+def _is_tensor(image):
+    """Is IMAGE a tensor of PyTorch? It says all about itself faster than its __cuda_array_interface__, which it makes
+    anew each time."""
+    torch = sys.modules.get("torch")
+    return torch is not None and type(image) is torch.Tensor
+
+
+def is_on_device(image):
+    if type(image) is numpy.ndarray:
+        return False
+    return image.is_cuda if _is_tensor(image) else hasattr(image, "__cuda_array_interface__")
+
+
+@functools.lru_cache(maxsize=16)
+def _typestr_of(dtype):
+    return numpy.dtype(str(dtype).removeprefix("torch.")).str
+
+
+def device_view(image, layout, name):
+    """The View of an array on a GPU. NAME is for messages."""
+    if not _is_tensor(image) or image.requires_grad:  # such a tensor refuses to be an array
+        interface = image.__cuda_array_interface__
+        if name == "output" and interface["data"][1]:
+            raise ValueError("the output is read-only; give an array that can be written")
+        return view_of(interface, DEVICE, layout, name)
+    try:
+        typestr = _typestr_of(image.dtype)
+    except TypeError:
+        raise TypeError(f"the {name} has samples of {image.dtype}; give uint8, uint16 or float32") from None
+    size = image.itemsize
+    view = View.from_buffer_copy(_geometry(typestr, tuple(image.shape), tuple([size * stride for stride in image.stride()]),
+                                           DEVICE, layout, name))
+    view.data = image.data_ptr()
+    return view
+
+
 def device_of(image):
     """The number of the GPU that has IMAGE."""
-    return image.__dlpack_device__()[1]
+    return image.device.index if _is_tensor(image) else image.__dlpack_device__()[1]
 
 
-def empty_on_device(image, interface, view, taps, layout):
-    """As empty_for, for an array IMAGE on a GPU."""
+def empty_on_device(image, view, taps, layout):
+    """A new array for what TAPS make of IMAGE, an array on a GPU, whose View is VIEW."""
     name = type(image).__module__.partition(".")[0]
     if name not in ("cupy", "torch"):
         raise TypeError(f"gpuconv makes no arrays of {name} on a GPU; give out=, an array of CuPy or PyTorch")
-    shape = _new_shape(tuple(interface["shape"]), view.width, view.height, taps, layout)
+    shape = _new_shape(tuple(image.shape), view.width, view.height, taps, layout)
     if shape is None:
         return sys.modules[name].empty_like(image)
     return image.new_empty(shape) if name == "torch" else sys.modules[name].empty(shape, image.dtype)
 
 
-def current_stream(image, interface):
+def current_stream(image):
     """The CUDA stream on which the caller's library queues its work now. CuPy says it in its interface."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(image, torch.Tensor):
-        return torch.cuda.current_stream(image.device).cuda_stream
-    return interface.get("stream")
+    if _is_tensor(image):
+        return sys.modules["torch"].cuda.current_stream(image.device).cuda_stream
+    return image.__cuda_array_interface__.get("stream")

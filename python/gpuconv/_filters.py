@@ -202,15 +202,14 @@ def filter_names() -> list[str]:
 
 # ---- Apply ----
 
-def _filter_on_device(image, interface, taps, options, layout, out, context):
-    view = _arrays.view_of(interface, _arrays.DEVICE, layout, "input")
-    result = _arrays.empty_on_device(image, interface, view, taps, layout) if out is None else out
-    result_interface = getattr(result, "__cuda_array_interface__", None)
-    if result_interface is None:
+def _filter_on_device(image, taps, options, layout, out, context):
+    view = _arrays.device_view(image, layout, "input")
+    result = _arrays.empty_on_device(image, view, taps, layout) if out is None else out
+    if not _arrays.is_on_device(result):
         raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
-    target = _arrays.view_of_output(result_interface, _arrays.DEVICE, layout)
+    target = _arrays.device_view(result, layout, "output")
     if options.stream is None:
-        options.stream = _arrays.current_stream(image, interface)
+        options.stream = _arrays.current_stream(image)
     _library.apply(chosen_context(context, _arrays.device_of(image)), taps, view, target, options, _library.Error())
     return result
 
@@ -263,9 +262,8 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
             raise ValueError(f"an Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
         options.curve_of = given._decoded._as_parameter_
     elif type(image) is not numpy.ndarray:
-        interface = getattr(image, "__cuda_array_interface__", None)  # once: PyTorch makes it anew each time
-        if interface is not None:
-            return _filter_on_device(image, interface, taps, options, layout, out, context)
+        if _arrays.is_on_device(image):
+            return _filter_on_device(image, taps, options, layout, out, context)
     if stream is not None:
         raise ValueError("a CUDA stream is for images on a GPU, and the image is on the host; leave stream out")
     array = given.array if is_image else _arrays.host_array(image, "input")

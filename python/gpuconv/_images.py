@@ -218,7 +218,7 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
             raise ValueError(f"a file of the format {format!r} has no {option}; leave {option} out")
     settings = _library.EncodeOptions(**dict(options, format=suffix, background=background or 0,
                                              has_background=background is not None, metadata_of=metadata_of))
-    if is_list or _lists.is_on_device(image):
+    if is_list or _arrays.is_on_device(image):
         contents = _lists.encode(images, view_of, settings, layout, context)
         return contents if is_list else contents[0]
     if layout is not None:

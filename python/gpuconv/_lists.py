@@ -154,25 +154,22 @@ def decode(sources, options, device, layout, context):
 
 # ---- Encode ----
 
-def is_on_device(image):
-    return hasattr(image, "__cuda_array_interface__")
-
-
 def encode(images, host_view, settings, layout, context):
     """The bytes of files with IMAGES: arrays on a GPU, or on the host, where HOST_VIEW(image, name) is a View."""
     _library.one_of({None: 0, "hwc": 0, "chw": 0}, layout, "layout")
     views, numbers, kept = (_library.View * len(images))(), set(), []
     for index, image in enumerate(images):
-        interface = getattr(image, "__cuda_array_interface__", None)
-        if interface is None:
+        if not _arrays.is_on_device(image):
             kept.append(host_view(image, "image"))
             views[index] = kept[-1]
             continue
-        numbers.add(_arrays.device_of(image))
-        views[index] = view = _arrays.view_of(interface, _arrays.DEVICE, layout, "image")
-        settings.stream = _arrays.current_stream(image, interface)
+        view = _arrays.device_view(image, layout, "image")
         if view.count > 1 or view.type == 2:
             raise ValueError("an image to encode is one image of uint8 or uint16; give a list, one for each file")
+        if not numbers:
+            settings.stream = _arrays.current_stream(image)
+        views[index] = view
+        numbers.add(_arrays.device_of(image))
     if len(numbers) > 1:
         raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give those of one GPU at a time")
     if not images:

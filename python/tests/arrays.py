@@ -165,6 +165,10 @@ class Stub:
     def dtype(self):
         return self.array.dtype
 
+    @property
+    def shape(self):
+        return self.array.shape
+
     def __dlpack_device__(self):
         return (2, 0)
 

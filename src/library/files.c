@@ -35,9 +35,8 @@ struct list {
     bool keeps_orientation;
     const struct gpuconv_image *like;
     const struct format *format; /* to write */
-    struct gpu_picture *pictures;
-    struct file **of; /* the file of each picture */
-    int picture_count;
+    const struct gpuconv_bytes *given;
+    struct gpu_picture *pictures; /* of the files whose views are on the GPU; the others are done */
     void *stream;
 };
 
@@ -55,9 +54,7 @@ static bool open_list(struct list *list, struct gpuconv_context *context, const 
     list->count = count;
     list->files = calloc((size_t)count + 1, sizeof *list->files);
     list->pictures = calloc((size_t)count + 1, sizeof *list->pictures);
-    list->of = calloc((size_t)count + 1, sizeof *list->of);
-    return (list->files != NULL && list->pictures != NULL && list->of != NULL) ||
-           error_no_memory(error, "%d files", count);
+    return (list->files != NULL && list->pictures != NULL) || error_no_memory(error, "%d files", count);
 }
 
 static void close_list(struct list *list)
@@ -66,7 +63,6 @@ static void close_list(struct list *list)
         image_free(&list->files[i].image);
     free(list->files);
     free(list->pictures);
-    free(list->of);
 }
 
 /* Let all files fail that a GPU was to do, unless they are done. */
@@ -172,17 +168,47 @@ static bool take_output(const struct list *list, const struct gpuconv_view *view
                      image->channels, image->bits);
 }
 
+/* What a codec gets. */
+static struct codec_input input_of(const struct file *file, const struct codec_settings *settings)
+{
+    return (struct codec_input){.bytes = file->bytes.data,
+                                .size = file->bytes.size,
+                                .name = "image",
+                                .info = &file->info,
+                                .settings = settings};
+}
+
+/* Note how a GPU decodes the file to device memory, if it can. */
+static void plan_decoding(const struct list *list, struct file *file, struct gpu_picture *picture)
+{
+    const struct codec_input input = input_of(file, &list->settings);
+    struct end *end = &picture->end;
+    picture->view = file->view;
+    end->image = &file->view;
+    end->orientation = file->orientation;
+    end->kind = codec_find_scan(&input, &end->jpeg, &end->scan) != NULL      ? END_JPEG
+                : codec_find_stream(&input, &end->png, &end->stream) != NULL ? END_PNG
+                                                                             : END_HOST;
+    picture->is_done = end->kind == END_HOST; /* it is for the CPU */
+}
+
 static void inspect_one(void *context, int64_t index, int thread)
 {
     struct list *list = context;
     struct file *file = &list->files[index];
+    struct gpu_picture *picture = &list->pictures[index];
     (void)thread;
+    file->bytes = list->given[index];
+    picture->is_done = true;
     file->has_failed =
         !library_inspect(file->bytes.data, file->bytes.size, "image", &list->settings, &file->info, &file->error) ||
         !find_orientation(list, file) || (list->views != NULL && !take_output(list, &list->views[index], file));
+    if (!file->has_failed && file->on_device)
+        plan_decoding(list, file, picture);
 }
 
-/* Inspect all files, and check the views, unless they are NULL. */
+/* Inspect all files, and check the views, unless they are NULL. The threads are the first to touch the memory of the
+ * files: the system then clears it for several at a time. */
 static bool inspect_all(struct list *list, struct gpuconv_context *context, const struct gpuconv_bytes *files,
                         int count, const struct gpuconv_decode_options *options, struct error *error)
 {
@@ -191,9 +217,8 @@ static bool inspect_all(struct list *list, struct gpuconv_context *context, cons
         return false;
     list->keeps_orientation = o->keep_orientation != 0;
     list->stream = o->stream;
-    for (int i = 0; i < count; i++)
-        list->files[i].bytes = files[i];
-    for_each(list, inspect_one);
+    list->given = files;
+    parallel_for(&context->pool, thread_pool_threads(&context->pool), count, inspect_one, list);
     return true;
 }
 
@@ -227,49 +252,17 @@ enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const s
 
 /* ---- Decode ---- */
 
-/* What a codec gets. */
-static struct codec_input input_of(const struct file *file, const struct codec_settings *settings)
-{
-    return (struct codec_input){.bytes = file->bytes.data,
-                                .size = file->bytes.size,
-                                .name = "image",
-                                .info = &file->info,
-                                .settings = settings};
-}
-
-/* The next picture for the GPU: FILE's. It counts once list->picture_count does. */
-static struct gpu_picture *next_picture(struct list *list, struct file *file)
-{
-    struct gpu_picture *picture = &list->pictures[list->picture_count];
-    *picture = (struct gpu_picture){.view = file->view};
-    picture->end.image = &file->image;
-    picture->end.orientation = 1;
-    list->of[list->picture_count] = file;
-    return picture;
-}
-
 /* Decode to device memory what a GPU can decode. */
 static bool decode_on_gpu(struct list *list, struct error *error)
 {
+    if (!pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->count, error))
+        return false;
     for (int i = 0; i < list->count; i++) {
         struct file *file = &list->files[i];
-        const struct codec_input input = input_of(file, &list->settings);
-        if (file->has_failed || !file->on_device)
-            continue;
-        struct end *end = &next_picture(list, file)->end;
-        end->image = &file->view;
-        end->orientation = file->orientation;
-        end->kind = codec_find_scan(&input, &end->jpeg, &end->scan) != NULL      ? END_JPEG
-                    : codec_find_stream(&input, &end->png, &end->stream) != NULL ? END_PNG
-                                                                                 : END_HOST;
-        list->picture_count += end->kind != END_HOST;
+        file->is_done =
+            file->on_device && !file->has_failed && list->pictures[i].end.kind != END_HOST && list->pictures[i].is_done;
     }
-    const bool done =
-        pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->picture_count, error);
-    for (int i = 0; done && i < list->picture_count; i++)
-        list->of[i]->is_done = list->pictures[i].is_done;
-    list->picture_count = 0;
-    return done;
+    return true;
 }
 
 static void decode_one(void *context, int64_t index, int thread)
@@ -294,13 +287,14 @@ static void decode_one(void *context, int64_t index, int thread)
 /* Upload to device memory what the CPU has decoded. */
 static bool upload_decoded(struct list *list, struct error *error)
 {
-    for (int i = 0; i < list->count; i++)
-        if (!list->files[i].has_failed && !list->files[i].is_done) {
-            next_picture(list, &list->files[i])->end.kind = END_HOST;
-            list->picture_count++;
-        }
-    return list->picture_count == 0 ||
-           pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->picture_count, error);
+    for (int i = 0; i < list->count; i++) {
+        struct file *file = &list->files[i];
+        struct gpu_picture *picture = &list->pictures[i];
+        picture->is_done = file->has_failed || file->is_done;
+        picture->end.kind = END_HOST;
+        picture->end.image = &file->image;
+    }
+    return pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->count, error);
 }
 
 static bool has_device_views(const struct list *list)
@@ -324,11 +318,12 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
         done = inspect_all(&list, context, files, count, options, &reason);
         context->resources.stream = &list.stream;
         struct error failure;
-        if (done && has_device_views(&list) && !decode_on_gpu(&list, &failure))
+        const bool on_gpu = done && has_device_views(&list);
+        if (on_gpu && !decode_on_gpu(&list, &failure))
             fail_on_gpu(&list, &failure);
         if (done)
             for_each(&list, decode_one);
-        if (done && !upload_decoded(&list, &failure))
+        if (on_gpu && !upload_decoded(&list, &failure))
             fail_on_gpu(&list, &failure);
         context->resources.stream = NULL;
         pthread_mutex_unlock(&context->mutex);
@@ -359,7 +354,7 @@ static void finish_file(struct list *list, struct file *file, bool done, uint8_t
 static void wrap_picture(void *context, size_t index)
 {
     struct list *list = context;
-    struct file *file = list->of[index];
+    struct file *file = &list->files[index];
     const struct end *end = &list->pictures[index].end;
     uint8_t *bytes = NULL;
     size_t size = 0;
@@ -372,26 +367,28 @@ static void wrap_picture(void *context, size_t index)
     finish_file(list, file, done, bytes, size);
 }
 
-static void encode_on_gpu(struct list *list)
+/* Check a view, and note how a GPU encodes it. */
+static void plan_encoding(void *context, int64_t index, int thread)
 {
-    struct error failure;
-    for (int i = 0; i < list->count; i++) {
-        struct file *file = &list->files[i];
-        const struct image *view = &file->view;
-        if (file->has_failed || !file->on_device)
-            continue;
-        struct end *end = &next_picture(list, file)->end;
-        end->kind = codec_plan_scan(list->format, view, &list->settings, &end->jpeg) != NULL ? END_JPEG
-                    : codec_plan_stream(list->format, &list->settings) != NULL               ? END_PNG
-                                                                                             : END_HOST;
-        file->has_failed = codec_find_writer(list->format, view, &list->settings, &file->error) == NULL ||
-                           (end->kind == END_HOST && !image_allocate(&file->image, view->width, view->height,
-                                                                     view->channels, view->bits, &file->error));
-        list->picture_count += !file->has_failed;
-    }
-    if (!pipeline_encode_pictures(&list->context->pipeline, list->pictures, (size_t)list->picture_count, wrap_picture,
-                                  list, &failure))
-        fail_on_gpu(list, &failure);
+    struct list *list = context;
+    struct file *file = &list->files[index];
+    struct gpu_picture *picture = &list->pictures[index];
+    struct end *end = &picture->end;
+    (void)thread;
+    file->has_failed = !take_view(list, &list->views[index], file);
+    picture->is_done = true;
+    if (file->has_failed || !file->on_device)
+        return;
+    const struct image *view = &file->view;
+    picture->view = *view;
+    end->image = &file->image;
+    end->kind = codec_plan_scan(list->format, view, &list->settings, &end->jpeg) != NULL ? END_JPEG
+                : codec_plan_stream(list->format, &list->settings) != NULL               ? END_PNG
+                                                                                         : END_HOST;
+    file->has_failed = codec_find_writer(list->format, view, &list->settings, &file->error) == NULL ||
+                       (end->kind == END_HOST && !image_allocate(&file->image, view->width, view->height,
+                                                                 view->channels, view->bits, &file->error));
+    picture->is_done = file->has_failed;
 }
 
 static void encode_one(void *context, int64_t index, int thread)
@@ -419,11 +416,12 @@ static bool encode_all(struct list *list, struct gpuconv_context *context, int c
         return false;
     list->like = options->metadata_of;
     list->stream = options->stream;
-    for (int i = 0; i < count; i++)
-        list->files[i].has_failed = !take_view(list, &list->views[i], &list->files[i]);
+    struct error failure;
+    parallel_for(&context->pool, thread_pool_threads(&context->pool), count, plan_encoding, list);
     context->resources.stream = &list->stream;
-    if (has_device_views(list))
-        encode_on_gpu(list);
+    if (has_device_views(list) &&
+        !pipeline_encode_pictures(&context->pipeline, list->pictures, (size_t)count, wrap_picture, list, &failure))
+        fail_on_gpu(list, &failure);
     for_each(list, encode_one);
     context->resources.stream = NULL;
     return true;

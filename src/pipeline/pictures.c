@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Many files to and from views in the memory of a shared GPU. JPEGs are decoded and encoded in groups: each stage is
- * one launch for a group. While a GPU decodes one group, the threads of the pool load the next one. */
+ * one launch for a group. Meanwhile the threads of the pool load the next group, or take the data of the last one. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/parallel.h"
@@ -77,9 +77,13 @@ static bool bring_to_view(struct pipeline *pipeline, const struct gpu_picture *p
 
 /* ---- Groups ---- */
 
-/* JPEGs on their way. */
+/* JPEGs on their way. Groups with even and with odd numbers have streams and memory of their own, so that a GPU works
+ * on two groups beside each other. */
 struct group {
+    struct pipeline *pipeline;
+    int number; /* 0 or 1 */
     struct device_jpeg *jpeg;
+    struct workspace *memory; /* for what is not directly in the views */
     struct gpu_picture **pictures;
     size_t count;
     struct jpeg_input *inputs;
@@ -88,7 +92,16 @@ struct group {
     bool *is_decoded;
 };
 
-/* The JPEGs among PICTURES, in their order. Release *JPEGS with free. */
+/* What is done with all groups, one after another. */
+struct task {
+    bool (*queue)(struct group *group, struct error *error);
+    bool (*finish)(struct group *group, const struct task *task, struct error *error); /* it waits */
+    struct gpu_picture *first;                                                         /* of the caller's */
+    void (*wrap)(void *context, size_t index);
+    void *context;
+};
+
+/* The JPEGs among PICTURES that are not done, in their order. Release *JPEGS with free. */
 static bool list_jpegs(struct gpu_picture *pictures, size_t count, struct gpu_picture ***jpegs, size_t *jpeg_count,
                        struct error *error)
 {
@@ -97,7 +110,7 @@ static bool list_jpegs(struct gpu_picture *pictures, size_t count, struct gpu_pi
     if (*jpegs == NULL)
         return error_no_memory(error, "%zu pictures", count);
     for (size_t i = 0; i < count; i++)
-        if (pictures[i].end.kind == END_JPEG)
+        if (!pictures[i].is_done && pictures[i].end.kind == END_JPEG)
             (*jpegs)[(*jpeg_count)++] = &pictures[i];
     return true;
 }
@@ -123,7 +136,10 @@ static bool open_group(struct pipeline *pipeline, int number, struct gpu_picture
     struct device_jpeg **jpeg = &pipeline->jpegs[number];
     if (*jpeg == NULL && !device_jpeg_open(pipeline->device, MARK_COUNT + number, jpeg, error))
         return false;
-    *group = (struct group){.jpeg = *jpeg,
+    *group = (struct group){.pipeline = pipeline,
+                            .number = number,
+                            .jpeg = *jpeg,
+                            .memory = &pipeline->memory[number == 0 ? MEMORY_DECODED : MEMORY_COPY],
                             .pictures = pictures,
                             .count = count,
                             .inputs = calloc(count, sizeof *group->inputs),
@@ -134,6 +150,15 @@ static bool open_group(struct pipeline *pipeline, int number, struct gpu_picture
            error_no_memory(error, "%zu pictures", count);
 }
 
+/* Finish a group, if there is one. */
+static bool finish_group(struct group *group, const struct task *task, struct error *error)
+{
+    if (group->count == 0)
+        return true;
+    device_use_stream(group->pipeline->device, group->number);
+    return task->finish(group, task, error);
+}
+
 static void free_group(struct group *group)
 {
     free(group->inputs);
@@ -141,6 +166,30 @@ static void free_group(struct group *group)
     free(group->scans);
     free(group->is_decoded);
     *group = (struct group){0};
+}
+
+/* Do WORK with all PICTURES. */
+static bool run_groups(struct pipeline *pipeline, struct gpu_picture **pictures, size_t count, const struct task *task,
+                       struct error *error)
+{
+    struct group groups[2] = {{0}};
+    int number = 0;
+    bool done = device_fork(pipeline->device, error);
+    for (size_t first = 0; done && first < count; number = !number) {
+        struct group *group = &groups[number];
+        const size_t size = group_size(pictures + first, count - first);
+        done = finish_group(group, task, error);
+        free_group(group);
+        device_use_stream(pipeline->device, number);
+        done = done && open_group(pipeline, number, pictures + first, size, group, error) && task->queue(group, error);
+        first += size;
+    }
+    for (int i = 0; i < 2; i++, number = !number) { /* the older one first */
+        done = done && finish_group(&groups[number], task, error);
+        free_group(&groups[number]);
+    }
+    device_use_stream(pipeline->device, 0);
+    return device_join(pipeline->device, done ? error : NULL) && done;
 }
 
 /* ---- Decode ---- */
@@ -153,21 +202,21 @@ static void load(void *context, int64_t index, int thread)
 }
 
 /* Load a group, and queue its decoding. */
-static bool queue_group(struct pipeline *pipeline, struct group *group, struct error *error)
+static bool queue_decoding(struct group *group, struct error *error)
 {
-    struct workspace *memory = &pipeline->memory[MEMORY_DECODED];
-    struct thread_pool *pool = pipeline->resources->pool;
+    struct device *device = group->pipeline->device;
+    struct thread_pool *pool = group->pipeline->resources->pool;
     size_t used = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct gpu_picture *picture = group->pictures[i];
         group->inputs[i] = (struct jpeg_input){.layout = &picture->end.jpeg, .scan = picture->end.scan};
         used += way_bytes(picture);
     }
-    if (!device_reserve(pipeline->device, memory, used, error) ||
+    if (!device_reserve(device, group->memory, used, error) ||
         !device_jpeg_reserve(group->jpeg, group->inputs, group->count, error))
         return false;
     parallel_for(pool, thread_pool_threads(pool), (int64_t)group->count, load, group);
-    uint8_t *way = memory->bytes;
+    uint8_t *way = group->memory->bytes;
     for (size_t i = 0; i < group->count; i++) {
         const struct gpu_picture *picture = group->pictures[i];
         group->inputs[i].samples = is_direct(picture) ? picture->view.samples : way;
@@ -175,35 +224,17 @@ static bool queue_group(struct pipeline *pipeline, struct group *group, struct e
     }
     bool done = device_jpeg_decode(group->jpeg, error);
     for (size_t i = 0; done && i < group->count; i++)
-        if (!is_direct(group->pictures[i]))
-            done = bring_to_view(pipeline, group->pictures[i], group->inputs[i].samples, error);
+        done = bring_to_view(group->pipeline, group->pictures[i], group->inputs[i].samples, error);
     return done;
 }
 
-/* Wait for a group, if there is one, and note which pictures are decoded. */
-static bool finish_group(struct group *group, struct error *error)
+/* Note which pictures are decoded. */
+static bool finish_decoding(struct group *group, const struct task *task, struct error *error)
 {
-    const bool done = group->count == 0 || device_jpeg_decoded(group->jpeg, group->is_decoded, error);
+    const bool done = device_jpeg_decoded(group->jpeg, group->is_decoded, error);
+    (void)task;
     for (size_t i = 0; done && i < group->count; i++)
         group->pictures[i]->is_done = group->is_decoded[i];
-    free_group(group);
-    return done;
-}
-
-static bool decode_jpegs(struct pipeline *pipeline, struct gpu_picture **pictures, size_t count, struct error *error)
-{
-    struct group groups[2] = {{0}};
-    bool done = true;
-    int number = 0;
-    for (size_t first = 0; done && first < count; number = !number) {
-        const size_t size = group_size(pictures + first, count - first);
-        done = finish_group(&groups[number], error) &&
-               open_group(pipeline, number, pictures + first, size, &groups[number], error) &&
-               queue_group(pipeline, &groups[number], error);
-        first += size;
-    }
-    for (int i = 0; i < 2; i++, number = !number) /* the older one first */
-        done = done ? finish_group(&groups[number], error) : (free_group(&groups[number]), false);
     return done;
 }
 
@@ -238,12 +269,13 @@ static bool upload(struct pipeline *pipeline, struct gpu_picture *picture, struc
 
 static bool decode_all(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count, struct error *error)
 {
+    const struct task task = {.queue = queue_decoding, .finish = finish_decoding};
     struct gpu_picture **jpegs;
     size_t jpeg_count;
-    bool done =
-        list_jpegs(pictures, count, &jpegs, &jpeg_count, error) && decode_jpegs(pipeline, jpegs, jpeg_count, error);
+    bool done = list_jpegs(pictures, count, &jpegs, &jpeg_count, error) &&
+                run_groups(pipeline, jpegs, jpeg_count, &task, error);
     for (size_t i = 0; done && i < count; i++)
-        if (pictures[i].end.kind != END_JPEG)
+        if (!pictures[i].is_done && pictures[i].end.kind != END_JPEG)
             done = pictures[i].end.kind == END_PNG ? decode_png(pipeline, &pictures[i], error)
                                                    : upload(pipeline, &pictures[i], error);
     free(jpegs);
@@ -279,70 +311,54 @@ static size_t way_back_bytes(const struct gpu_picture *picture, int bits)
     return gpu_is_packed(view) && view->bits == bits ? 0 : 2 * place_bytes(view);
 }
 
-/* What calls the caller's function for each picture of a group. */
+/* A group whose data are on the host. */
 struct wrapping {
-    struct gpu_picture *first;
-    struct gpu_picture **pictures;
-    void (*wrap)(void *context, size_t index);
-    void *context;
+    const struct group *group;
+    const struct task *task;
 };
 
 static void wrap_one(void *context, int64_t index, int thread)
 {
     const struct wrapping *wrapping = context;
+    const struct task *task = wrapping->task;
     (void)thread;
-    wrapping->wrap(wrapping->context, (size_t)(wrapping->pictures[index] - wrapping->first));
+    task->wrap(task->context, (size_t)(wrapping->group->pictures[index] - task->first));
 }
 
-static void wrap_all(struct pipeline *pipeline, struct wrapping *wrapping, size_t count)
+/* Queue the encoding of a group. */
+static bool queue_encoding(struct group *group, struct error *error)
 {
-    struct thread_pool *pool = pipeline->resources->pool;
-    parallel_for(pool, thread_pool_threads(pool), (int64_t)count, wrap_one, wrapping);
-}
-
-/* Encode a group. */
-static bool encode_group(struct pipeline *pipeline, struct group *group, struct error *error)
-{
-    struct workspace *memory = &pipeline->memory[MEMORY_DECODED];
     size_t used = 0;
     for (size_t i = 0; i < group->count; i++)
         used += way_back_bytes(group->pictures[i], 8);
-    if (!device_reserve(pipeline->device, memory, used, error))
+    if (!device_reserve(group->pipeline->device, group->memory, used, error))
         return false;
-    uint8_t *way = memory->bytes;
+    uint8_t *way = group->memory->bytes;
     for (size_t i = 0; i < group->count; i++) {
         struct jpeg_output *output = &group->outputs[i];
         output->layout = &group->pictures[i]->end.jpeg;
-        if (!bring_from_view(pipeline, group->pictures[i], 8, way, &output->image, error))
+        if (!bring_from_view(group->pipeline, group->pictures[i], 8, way, &output->image, error))
             return false;
         way += way_back_bytes(group->pictures[i], 8);
     }
-    if (!device_jpeg_encode(group->jpeg, group->outputs, group->count, error) ||
-        !device_jpeg_encoded(group->jpeg, group->scans, error))
-        return false;
-    for (size_t i = 0; i < group->count; i++) {
-        group->pictures[i]->end.data = group->scans[i].bytes;
-        group->pictures[i]->end.size = group->scans[i].size;
-        group->pictures[i]->is_done = true;
-    }
-    return true;
+    return device_jpeg_encode(group->jpeg, group->outputs, group->count, error);
 }
 
-static bool encode_jpegs(struct pipeline *pipeline, struct gpu_picture **pictures, size_t count,
-                         struct wrapping *wrapping, struct error *error)
+/* Download the data of a group, and let the caller take them. */
+static bool finish_encoding(struct group *group, const struct task *task, struct error *error)
 {
-    bool done = true;
-    for (size_t first = 0; done && first < count;) {
-        const size_t size = group_size(pictures + first, count - first);
-        struct group group = {0};
-        done = open_group(pipeline, 0, pictures + first, size, &group, error) && encode_group(pipeline, &group, error);
-        free_group(&group);
-        wrapping->pictures = pictures + first;
-        if (done)
-            wrap_all(pipeline, wrapping, size);
-        first += size;
+    struct thread_pool *pool = group->pipeline->resources->pool;
+    struct wrapping wrapping = {group, task};
+    if (!device_jpeg_encoded(group->jpeg, group->scans, error))
+        return false;
+    for (size_t i = 0; i < group->count; i++) {
+        struct end *end = &group->pictures[i]->end;
+        end->data = group->scans[i].bytes;
+        end->size = group->scans[i].size;
+        group->pictures[i]->is_done = true;
     }
-    return done;
+    parallel_for(pool, thread_pool_threads(pool), (int64_t)group->count, wrap_one, &wrapping);
+    return true;
 }
 
 /* Encode the stream of a PNG, or download the samples to the end's image. */
@@ -364,16 +380,16 @@ static bool encode_other(struct pipeline *pipeline, struct gpu_picture *picture,
            device_wait(pipeline->device, error);
 }
 
-static bool encode_all(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count, struct wrapping *wrapping,
+static bool encode_all(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count, const struct task *task,
                        struct error *error)
 {
     struct gpu_picture **jpegs;
     size_t jpeg_count;
-    bool done = list_jpegs(pictures, count, &jpegs, &jpeg_count, error) &&
-                encode_jpegs(pipeline, jpegs, jpeg_count, wrapping, error);
+    bool done =
+        list_jpegs(pictures, count, &jpegs, &jpeg_count, error) && run_groups(pipeline, jpegs, jpeg_count, task, error);
     for (size_t i = 0; done && i < count; i++)
-        if (pictures[i].end.kind != END_JPEG && (done = encode_other(pipeline, &pictures[i], error)))
-            wrapping->wrap(wrapping->context, i);
+        if (!pictures[i].is_done && (done = encode_other(pipeline, &pictures[i], error)))
+            task->wrap(task->context, i);
     free(jpegs);
     return device_wait(pipeline->device, done ? error : NULL) && done;
 }
@@ -392,9 +408,10 @@ bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pic
 bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               void (*wrap)(void *context, size_t index), void *context, struct error *error)
 {
-    struct wrapping wrapping = {.first = pictures, .wrap = wrap, .context = context};
+    const struct task task = {
+        .queue = queue_encoding, .finish = finish_encoding, .first = pictures, .wrap = wrap, .context = context};
     if (!device_enter(pipeline->device, pipeline->resources->stream, error))
         return false;
-    const bool done = encode_all(pipeline, pictures, count, &wrapping, error);
+    const bool done = encode_all(pipeline, pictures, count, &task, error);
     return device_leave(pipeline->device, done ? error : NULL) && done;
 }

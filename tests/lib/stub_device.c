@@ -346,6 +346,23 @@ bool device_enter(struct device *device, void *const *stream, struct error *erro
     return true;
 }
 
+bool device_fork(struct device *device, struct error *error)
+{
+    (void)device, (void)error;
+    return true;
+}
+
+void device_use_stream(struct device *device, int number)
+{
+    (void)device, (void)number;
+}
+
+bool device_join(struct device *device, struct error *error)
+{
+    (void)device, (void)error;
+    return true;
+}
+
 bool device_leave(struct device *device, struct error *error)
 {
     (void)error;
