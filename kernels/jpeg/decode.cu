@@ -152,6 +152,7 @@ size_t describe_picture(const struct jpeg_input *input, const struct loaded *loa
         return 0;
     picture->scan = loaded->scan;
     picture->pixels = input->samples;
+    picture->plane = input->plane;
     picture->count = layout->component_count;
     picture->width = layout->width;
     picture->height = layout->height;

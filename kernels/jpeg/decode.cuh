@@ -113,6 +113,7 @@ struct picture {
     struct component components[JPEG_COMPONENTS_MAX];
     struct tiles tiles; /* of components with whole blocks */
     uint8_t *pixels;
+    size_t plane;               /* as in struct jpeg_input */
     const uint16_t *quantisers; /* each column by column */
     int count;                  /* of components */
     int width, height;

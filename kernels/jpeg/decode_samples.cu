@@ -224,6 +224,24 @@ __device__ __forceinline__ void exchange(uint32_t *shared, uint32_t word[3])
         word[k] = shared[t + threads_x * k];
 }
 
+/* Store those pixels of a group whose numbers are at least FIRST and below END. */
+__device__ __forceinline__ void store_planes(const uint8_t bytes[group * 3], uint8_t *to, size_t plane, int first,
+                                             int end)
+{
+#pragma unroll
+    for (int c = 0; c < 3; c++, to += plane) {
+        if (first <= 0 && end >= group && (uintptr_t)to % group == 0) {
+            *(uint32_t *)to =
+                bytes[c] | (uint32_t)bytes[3 + c] << 8 | (uint32_t)bytes[6 + c] << 16 | (uint32_t)bytes[9 + c] << 24;
+            continue;
+        }
+#pragma unroll
+        for (int k = 0; k < group; k++)
+            if (k >= first && k < end)
+                to[k] = bytes[3 * k + c];
+    }
+}
+
 /* A row is considered to start up to colour_alignment - 1 pixels early: then groups of 4 pixels are aligned words. */
 template <int CHANNELS, enum upsampling UPSAMPLING>
 __global__ void __launch_bounds__(threads_x *threads_y) colour(const struct picture *__restrict__ pictures)
@@ -251,6 +269,10 @@ __global__ void __launch_bounds__(threads_x *threads_y) colour(const struct pict
         else
             jpeg_colour((int)luma, (int)upsampled<UPSAMPLING>(picture.components[1], at, y, h, v),
                         (int)upsampled<UPSAMPLING>(picture.components[2], at, y, h, v), bytes + k * CHANNELS);
+    }
+    if (CHANNELS == 3 && picture.plane != 0) {
+        store_planes(bytes, pixels + (ptrdiff_t)row + x, picture.plane, -x, picture.width - x);
+        return;
     }
     uint32_t word[CHANNELS];
 #pragma unroll

@@ -36,7 +36,8 @@ struct tables {
 /* A picture on the device. The kernel gets an array of them, and blockIdx.y is the number of the picture. */
 struct encoding {
     const uint8_t *samples;
-    size_t size; /* of the samples in bytes */
+    size_t size;  /* of the samples in bytes */
+    size_t plane; /* as in struct jpeg_output */
     int width, height, channels;
     int components, horizontal, vertical;
     int luma_across, luma_down; /* blocks with pixels in them */
@@ -67,12 +68,40 @@ static_assert(sizeof(struct tile) <= 48 * 1024, "static shared memory ends there
 
 /* ---- Load ---- */
 
+/* As load_pixels, for planes. FROM is the first sample, of the first one. */
+__device__ __forceinline__ void load_from_planes(const struct encoding &picture, const uint8_t *from, int x,
+                                                 uint32_t (&pixel)[4])
+{
+    const uint8_t *const end = picture.samples + picture.size;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        pixel[k] = 0;
+#pragma unroll
+    for (int c = 0; c < 3; c++, from += picture.plane) {
+        const unsigned skip = (unsigned)(uintptr_t)from & 3;
+        const uint32_t *words = (const uint32_t *)(from - skip);
+        uint32_t word = 0;
+        if (x + 4 <= picture.width && (const uint8_t *)words + 8 <= end)
+            word = __funnelshift_r(__ldg(words), skip != 0 ? __ldg(words + 1) : 0, 8 * skip);
+        else
+            for (int k = 0; k < 4; k++)
+                word |= (uint32_t)from[min(k, picture.width - 1 - x)] << 8 * k;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            pixel[k] |= (word >> 8 * k & 255) << 8 * c;
+    }
+}
+
 /* The pixels at columns x to x + 3 of row y, in the low bytes of a word each. Columns beyond the last repeat it. */
 __device__ __forceinline__ void load_pixels(const struct encoding &picture, int y, int x, uint32_t (&pixel)[4])
 {
     const int channels = picture.channels;
     const size_t row = (size_t)y * (size_t)picture.width, from = (row + (size_t)x) * (size_t)channels;
     const unsigned skip = (unsigned)from & 3;
+    if (picture.plane != 0) {
+        load_from_planes(picture, picture.samples + row + x, x, pixel);
+        return;
+    }
     if (x + 4 <= picture.width && from - skip + 4 * ((size_t)channels + 1) <= picture.size) {
         const uint32_t *words = (const uint32_t *)(picture.samples + (from - skip));
         uint32_t word[5];
@@ -512,7 +541,8 @@ static struct encoding describe(const struct jpeg_output *output)
     const struct image *image = &output->image;
     struct encoding picture = {};
     picture.samples = image->samples;
-    picture.size = image_bytes(image);
+    picture.size = output->plane != 0 ? 2 * output->plane + image_bytes(image) / 3 : image_bytes(image);
+    picture.plane = output->plane;
     picture.width = image->width;
     picture.height = image->height;
     picture.channels = image->channels;

@@ -25,8 +25,9 @@ void device_jpeg_close(struct device_jpeg *jpeg);
 struct jpeg_input {
     const struct jpeg_layout *layout;
     struct jpeg_scan scan;
-    uint8_t *samples; /* on the device, from device_jpeg_decode on: height x width pixels of 1 or 3 bytes, interleaved,
-                         aligned to 16 bytes */
+    uint8_t *samples; /* on the device, from device_jpeg_decode on: height x width pixels of 1 or 3 bytes, aligned to 16
+                         bytes */
+    size_t plane;     /* 0 if they are interleaved, else bytes from the samples of a component to those of the next */
 };
 
 /* How many pictures may be decoded or encoded at once: a dimension of CUDA's grids. */
@@ -52,6 +53,7 @@ bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct erro
 struct jpeg_output {
     const struct jpeg_layout *layout;
     struct image image; /* 8 bits and 1 to 4 channels in device memory, aligned to 16 bytes; alpha is dropped */
+    size_t plane;       /* as in struct jpeg_input; only for 3 channels */
 };
 
 /* Queue the encoding of COUNT pictures in one launch. OUTPUTS and the samples stay as they are until

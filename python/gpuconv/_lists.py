@@ -157,19 +157,16 @@ def decode(sources, options, device, layout, context):
 def encode(images, host_view, settings, layout, context):
     """The bytes of files with IMAGES: arrays on a GPU, or on the host, where HOST_VIEW(image, name) is a View."""
     _library.one_of({None: 0, "hwc": 0, "chw": 0}, layout, "layout")
-    views, numbers, kept = (_library.View * len(images))(), set(), []
-    for index, image in enumerate(images):
-        if not _arrays.is_on_device(image):
-            kept.append(host_view(image, "image"))
-            views[index] = kept[-1]
-            continue
-        view = _arrays.device_view(image, layout, "image")
-        if view.count > 1 or view.type == 2:
-            raise ValueError("an image to encode is one image of uint8 or uint16; give a list, one for each file")
-        if not numbers:
-            settings.stream = _arrays.current_stream(image)
-        views[index] = view
-        numbers.add(_arrays.device_of(image))
+    arrays = [image for image in images if _arrays.is_on_device(image)]
+    numbers = set(map(_arrays.device_of, arrays))
+    if arrays:
+        settings.stream = _arrays.current_stream(arrays[0])
+    if len(arrays) == len(images):
+        views = _arrays.device_views(images, layout, "image")
+    else:
+        kept = [_arrays.device_view(image, layout, "image") if _arrays.is_on_device(image) else
+                host_view(image, "image") for image in images]
+        views = (_library.View * len(images))(*kept)
     if len(numbers) > 1:
         raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give those of one GPU at a time")
     if not images:

@@ -171,7 +171,7 @@ static bool reserve_all(struct pipeline *pipeline, const struct end *in, const s
 static bool decode_scan(struct device_jpeg *jpeg, const struct end *in, uint8_t *samples, bool *is_decoded,
                         struct error *error)
 {
-    const struct jpeg_input input = {&in->jpeg, in->scan, samples};
+    const struct jpeg_input input = {.layout = &in->jpeg, .scan = in->scan, .samples = samples};
     if (!device_jpeg_reserve(jpeg, &input, 1, error))
         return false;
     device_jpeg_load(jpeg, 0);
@@ -236,7 +236,7 @@ static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu,
     if (out->kind == END_PNG)
         return device_png_encode(pipeline->png, encoded, error) &&
                device_png_encoded(pipeline->png, &out->data, &out->size, &out->adler, error);
-    const struct jpeg_output output = {&out->jpeg, *encoded};
+    const struct jpeg_output output = {.layout = &out->jpeg, .image = *encoded};
     struct jpeg_scan scan;
     if (!device_jpeg_encode(pipeline->jpegs[0], &output, 1, error) ||
         !device_jpeg_encoded(pipeline->jpegs[0], &scan, error))

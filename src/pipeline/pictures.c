@@ -43,10 +43,23 @@ static bool is_converted(const struct gpu_picture *picture)
     return picture->end.orientation > 1 || gpu_decoded_shape(&picture->end).bits != picture->view.bits;
 }
 
+/* If the view is planes that a JPEG is decoded to, and encoded from: bytes from one to the next; else 0. */
+static size_t jpeg_plane(const struct gpu_picture *picture)
+{
+    enum { JPEG_ALIGNMENT = 16 };
+    const struct image *view = &picture->view;
+    const bool is_planar = picture->end.kind == END_JPEG && !gpu_is_packed(view) && view->channels == 3 &&
+                           view->bits == 8 && (uintptr_t)view->samples % JPEG_ALIGNMENT == 0 &&
+                           (view->width == 1 || image_pixel_stride(view) == 1) &&
+                           (view->height == 1 || image_row_stride(view) == (size_t)view->width) &&
+                           image_channel_stride(view) >= (size_t)view->width * (size_t)view->height;
+    return is_planar ? image_channel_stride(view) : 0;
+}
+
 /* Can it be decoded right where it belongs? */
 static bool is_direct(const struct gpu_picture *picture)
 {
-    return gpu_is_packed(&picture->view) && !is_converted(picture);
+    return (gpu_is_packed(&picture->view) || jpeg_plane(picture) > 0) && !is_converted(picture);
 }
 
 /* Bytes that it needs on its way: as it is decoded, and once it is converted. */
@@ -220,6 +233,7 @@ static bool queue_decoding(struct group *group, struct error *error)
     for (size_t i = 0; i < group->count; i++) {
         const struct gpu_picture *picture = group->pictures[i];
         group->inputs[i].samples = is_direct(picture) ? picture->view.samples : way;
+        group->inputs[i].plane = is_direct(picture) ? jpeg_plane(picture) : 0;
         way += way_bytes(picture);
     }
     bool done = device_jpeg_decode(group->jpeg, error);
@@ -291,7 +305,7 @@ static bool bring_from_view(struct pipeline *pipeline, const struct gpu_picture 
 {
     const struct image *view = &picture->view;
     *image = packed_at(view, view->samples);
-    if (!gpu_is_packed(view)) {
+    if (!gpu_is_packed(view) && jpeg_plane(picture) == 0) {
         image->samples = way;
         if (!device_copy_samples(pipeline->device, view, image, error))
             return false;
@@ -308,7 +322,7 @@ static bool bring_from_view(struct pipeline *pipeline, const struct gpu_picture 
 static size_t way_back_bytes(const struct gpu_picture *picture, int bits)
 {
     const struct image *view = &picture->view;
-    return gpu_is_packed(view) && view->bits == bits ? 0 : 2 * place_bytes(view);
+    return (gpu_is_packed(view) || jpeg_plane(picture) > 0) && view->bits == bits ? 0 : 2 * place_bytes(view);
 }
 
 /* A group whose data are on the host. */
@@ -337,6 +351,7 @@ static bool queue_encoding(struct group *group, struct error *error)
     for (size_t i = 0; i < group->count; i++) {
         struct jpeg_output *output = &group->outputs[i];
         output->layout = &group->pictures[i]->end.jpeg;
+        output->plane = jpeg_plane(group->pictures[i]);
         if (!bring_from_view(group->pipeline, group->pictures[i], 8, way, &output->image, error))
             return false;
         way += way_back_bytes(group->pictures[i], 8);

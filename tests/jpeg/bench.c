@@ -60,7 +60,7 @@ static void *run_stream(void *argument)
         must(device_reserve(device, &samples[i], size, &error) &&
                  device_upload(device, samples[i].bytes, source->image.samples, size, &error),
              &error);
-        outputs[i] = (struct jpeg_output){&source->layout, source->image};
+        outputs[i] = (struct jpeg_output){.layout = &source->layout, .image = source->image};
         outputs[i].image.samples = samples[i].bytes;
         stream->pixels += (double)source->image.width * source->image.height * ROUNDS;
     }

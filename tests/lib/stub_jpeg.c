@@ -75,17 +75,44 @@ static bool is_plain(const struct jpeg_layout *layout)
     return is_small;
 }
 
+/* An interleaved image with the layout of the caller's planes. */
+static struct image planes_of(const struct image *image, uint8_t *samples, size_t plane)
+{
+    struct image planes = *image;
+    planes.samples = samples;
+    if (plane != 0) {
+        planes.row_stride = (size_t)image->width;
+        planes.pixel_stride = 1;
+        planes.channel_stride = plane;
+    }
+    return planes;
+}
+
+static void copy_planes(const struct jpeg_layout *layout, uint8_t *samples, const struct jpeg_input *input)
+{
+    const struct image from = {.width = layout->width,
+                               .height = layout->height,
+                               .channels = layout->component_count,
+                               .bits = 8,
+                               .samples = samples},
+                       to = planes_of(&from, input->samples, input->plane);
+    image_copy(&from, &to);
+}
+
 static bool decode(const struct jpeg_input *input)
 {
     const struct jpeg_layout *layout = input->layout;
     struct jpeg_index *index = is_plain(layout) ? jpeg_index_open(layout, &input->scan, NULL) : NULL;
     uint8_t *planes = malloc(jpeg_planes_bytes(layout) * (size_t)layout->mcus_down);
-    const bool is_decoded = index != NULL && planes != NULL;
+    uint8_t *samples = malloc((size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count);
+    const bool is_decoded = index != NULL && planes != NULL && samples != NULL;
     if (is_decoded) {
         const struct rows rows = {.data = planes};
         jpeg_decode_band(index, 0, layout->height, planes);
-        jpeg_convert_band(index, 0, layout->height, &rows, input->samples);
+        jpeg_convert_band(index, 0, layout->height, &rows, samples);
+        copy_planes(layout, samples, input);
     }
+    free(samples);
     free(planes);
     jpeg_index_free(index);
     return is_decoded;
@@ -122,10 +149,16 @@ static bool encode(const struct jpeg_output *output, struct encoded *encoded, st
     const struct jpeg_layout *layout = output->layout;
     const struct codec_settings settings = {.quality = find_quality(layout),
                                             .chroma_subsampling = {layout->horizontal, layout->vertical}};
+    const struct image *image = &output->image, planes = planes_of(image, image->samples, output->plane);
+    struct image packed;
     struct codec_info info;
     size_t size;
-    if (!codec_encode(&output->image, format_of(FORMAT_JPEG), &settings, &encoded->file, &size, error) ||
-        !codec_inspect(encoded->file, size, "scan", NULL, &info, error))
+    if (!image_allocate(&packed, image->width, image->height, image->channels, 8, error))
+        return false;
+    image_copy(&planes, &packed);
+    const bool done = codec_encode(&packed, format_of(FORMAT_JPEG), &settings, &encoded->file, &size, error);
+    image_free(&packed);
+    if (!done || !codec_inspect(encoded->file, size, "scan", NULL, &info, error))
         return false;
     encoded->scan = (struct jpeg_scan){encoded->file + info.jpeg.scan, info.jpeg.scan_size};
     return true;
