@@ -89,6 +89,8 @@ void gpu_close(struct pipeline *pipeline, bool is_last)
 
 void pipeline_shrink(struct pipeline *pipeline)
 {
+    free(pipeline->gathered);
+    pipeline->gathered = NULL;
     if (pipeline->device == NULL)
         return;
     for (int i = 0; i < MEMORY_COUNT; i++)
@@ -315,13 +317,14 @@ static bool add_device_times(struct pipeline *pipeline, const struct end *in, co
 static enum run_result run_packed(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
                                   struct error *error)
 {
-    struct device *device = pipeline->device;
     const struct resources *resources = pipeline->resources;
     struct image *image = in->image, *result = out->image;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
     struct gpu_image gpu = {0};
     enum run_result failure = RUN_FAILED;
     const bool decodes = is_encoded(in), encodes = is_encoded(out);
+    if (!gpu_open(pipeline, error))
+        return RUN_FAILED;
     *result = *image;
     result->samples = NULL;
     bool done = recipe_resize(pipeline->recipe, result, error) && reserve_all(pipeline, in, out, &gpu, error);
@@ -335,7 +338,7 @@ static enum run_result run_packed(struct pipeline *pipeline, const struct end *i
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
     done = done && queue_image(pipeline, in, out, &gpu, &failure, error) &&
-           (resources->shared != NULL || device_wait(device, error)) &&
+           (resources->shared != NULL || device_wait(pipeline->device, error)) &&
            (encodes || choose_memory(pipeline, in, result, &aside, error));
     if (done) {
         *is_intact = encodes || result->samples != image->samples;
@@ -343,7 +346,7 @@ static enum run_result run_packed(struct pipeline *pipeline, const struct end *i
     }
     /* The caller may free the image now: wait for what still reads it. */
     if (!done)
-        device_wait(device, NULL);
+        device_wait(pipeline->device, NULL);
     if (gpu.reads_taps)
         pthread_rwlock_unlock(&resources->constant_memory->lock);
     if (done && aside != NULL) {
@@ -385,6 +388,8 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
     struct device *device = pipeline->device;
     const struct resources *resources = pipeline->resources;
     *is_intact = in->kind != END_DEVICE;
+    if (in->kind == END_JPEG && out->kind == END_JPEG && gather_takes(pipeline))
+        return gather_run(pipeline, in, out, error);
     if (resources->shared == NULL)
         return run_packed(pipeline, in, out, is_intact, error);
     if (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in->image) && in->image->bits > 16) {

@@ -55,6 +55,12 @@ bool gpu_check(const struct resources *resources, struct error *error)
     return no_cuda(error);
 }
 
+bool gather_takes(const struct pipeline *pipeline)
+{
+    (void)pipeline;
+    return false;
+}
+
 bool gpu_open(struct pipeline *pipeline, struct error *error)
 {
     (void)pipeline;

@@ -251,7 +251,7 @@ static bool plan_for_gpu(struct pipeline *pipeline, struct error *error)
     if (!plans_make(pipeline, BACKEND_CUDA, error))
         return false;
     phases_end(pipeline->phases, PHASE_PLAN);
-    return gpu_open(pipeline, error);
+    return gather_takes(pipeline) || gpu_open(pipeline, error);
 }
 
 /* Let the CPU take over from the GPU, which failed for the reason in ERROR. */

@@ -46,6 +46,7 @@ struct pipeline_input {
     enum gpu_codec gpu_decodes; /* what a GPU can decode of the file */
     enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
     int shrink;                 /* its decoder halves both sides so many times */
+    bool is_upright;            /* the file has the rows in their order */
 };
 
 /* The plans of a recipe for samples of one kind, on one backend. */
@@ -92,6 +93,7 @@ struct pipeline {
     unsigned device_serial;       /* of the tables of linear light there; 0 if there are none */
     struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
+    uint8_t *gathered; /* the data of a scan that was encoded together with others; NULL if there were none */
 
     /* The device has the taps of these, beside constant memory, and they are of one filter. NULL if it has no such. */
     const struct planned *uploaded;

@@ -43,6 +43,18 @@ void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t 
 enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error);
 
+/* ---- gather.c, for cuda.c ---- */
+
+/* Does this planned image, a small JPEG of a batch, go to a GPU together with others? The pipeline then needs no GPU of
+ * its own. */
+bool gather_takes(const struct pipeline *pipeline);
+
+/* As run_on_gpu, for such an image. The pipeline keeps the data of the scan. */
+enum run_result gather_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error);
+
+/* Release what the pipelines of a GPU share for this. */
+void gather_close(struct gpu_start *start);
+
 /* ---- cuda.c, for pictures.c ---- */
 
 /* The shape of the image that the decoder of IN makes: not yet upright, and with its own depth. */

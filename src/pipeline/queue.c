@@ -35,7 +35,8 @@ void pipeline_close_device(struct device *device)
 
 bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *error)
 {
-    return pipeline->resources->shared != NULL || device_mark(pipeline->device, (int)mark, error);
+    return pipeline->phases == NULL || pipeline->resources->shared != NULL ||
+           device_mark(pipeline->device, (int)mark, error);
 }
 
 /* ---- Layouts ---- */
@@ -316,7 +317,9 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
     struct device *device = pipeline->device;
     struct constant_memory *memory = pipeline->resources->constant_memory;
     bool uploads = true;
-    if (memory != NULL) {
+    if (memory != NULL && gpu->reads_taps) {
+        uploads = false;
+    } else if (memory != NULL) {
         pthread_rwlock_rdlock(&memory->lock);
         uploads = !has_taps(pipeline);
         gpu->reads_taps = !uploads;

@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "kernels/device/device.h"
+#include "pipeline/pipeline_internal.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -117,6 +118,7 @@ void gpu_start_end(struct gpu_start *start)
 {
     if (!start->is_asked)
         return;
+    gather_close(start);
     gpu_start_release(start);
     if (start->is_running)
         pthread_join(start->thread, NULL);

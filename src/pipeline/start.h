@@ -43,8 +43,9 @@ struct gpu_start {
 
     /* For a batch. */
     struct constant_memory constant_memory;
-    atomic_flag is_awaited; /* a worker has waited for the start, or does */
-    atomic_flag is_warned;  /* its failure has been reported */
+    atomic_flag is_awaited;      /* a worker has waited for the start, or does */
+    atomic_flag is_warned;       /* its failure has been reported */
+    struct gathering *gathering; /* of small images; NULL until there are some: see gather.c */
 };
 
 /* Let the GPU start, unless it has begun to. Any thread may call this. If the system refuses a thread, the GPU starts

@@ -61,7 +61,7 @@ def packed(samples, bits):
     """Rows of bytes, of the samples of a picture or of a pass."""
     rows = samples.reshape(samples.shape[0], -1)
     if bits == 16:
-        return rows.astype(">u2").view(numpy.uint8)
+        return numpy.ascontiguousarray(rows, ">u2").view(numpy.uint8)
     if bits == 8:
         return rows.astype(numpy.uint8)
     ones = numpy.unpackbits(rows.astype(numpy.uint8)[..., None], axis=-1)[..., 8 - bits:]

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Small JPEGs of a batch, whose pixels take a GPU less time than their launches. Several workers hand in an image each,
+ * and wait. One of them takes all images that are there and alike, and runs them on an engine: one launch of each stage
+ * of the codecs is for all of them. It never waits for more. While an engine works, images for the next one arrive. */
+#include "pipeline/pipeline_internal.h"
+
+#include "base/clock.h"
+#include "base/round.h"
+#include "kernels/device/device.h"
+#include "kernels/jpeg/jpeg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Two engines fill a GPU with small images, and a third one loads and downloads meanwhile. */
+enum { ENGINES = 3, IMAGES_MAX = 64, PIXELS_MAX = 1 << 19, ALIGNMENT = 512 };
+
+/* An image that a worker has handed in. */
+struct request {
+    struct pipeline *pipeline; /* the worker's, which has planned it */
+    const struct end *in;
+    struct end *out;
+    bool is_taken, is_done;
+    enum run_result result;
+    struct error error;
+    struct request *next;
+};
+
+/* A pipeline for images of any worker, and its images. */
+struct engine {
+    struct pipeline pipeline;
+    struct resources resources;
+    struct phases phases;
+    bool is_busy;
+    struct request *requests[IMAGES_MAX];
+    size_t count;
+    struct jpeg_input inputs[IMAGES_MAX];
+    struct jpeg_output outputs[IMAGES_MAX];
+    struct jpeg_scan scans[IMAGES_MAX];
+    bool is_decoded[IMAGES_MAX];
+};
+
+/* What the workers of a GPU share. */
+struct gathering {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct request *first; /* of those that nobody has taken */
+    struct engine engines[ENGINES];
+};
+
+/* ---- Which images ---- */
+
+static bool is_small(const struct image *image)
+{
+    return (size_t)image->width * (size_t)image->height <= PIXELS_MAX;
+}
+
+bool gather_takes(const struct pipeline *pipeline)
+{
+    const struct resources *resources = pipeline->resources;
+    const struct pipeline_input *input = &pipeline->input;
+    struct image result = input->shape;
+    return resources->page_locked && resources->start != NULL && input->gpu_decodes == GPU_CODEC_JPEG &&
+           input->gpu_encodes == GPU_CODEC_JPEG && input->is_upright && input->shape.bits == 8 &&
+           pipeline->recipe->chain->count > 0 && pipeline->linear == NULL && is_small(&input->shape) &&
+           recipe_resize(pipeline->recipe, &result, NULL) && is_small(&result);
+}
+
+/* Can one engine take both at once? */
+static bool are_alike(const struct request *a, const struct request *b)
+{
+    const struct image *one = a->in->image, *other = b->in->image;
+    return one->width == other->width && one->height == other->height && one->channels == other->channels &&
+           recipe_equal(a->pipeline->recipe, b->pipeline->recipe);
+}
+
+/* ---- An engine ---- */
+
+/* Let the engine plan as the worker's pipeline has done. */
+static bool plan(struct engine *engine, const struct pipeline *like, struct error *error)
+{
+    struct pipeline *pipeline = &engine->pipeline;
+    pipeline->recipe = like->recipe;
+    pipeline->input = like->input;
+    pipeline->phases = &engine->phases;
+    pipeline->effective_alpha = like->effective_alpha;
+    pipeline->work = like->work;
+    phases_begin(&engine->phases);
+    return plans_make(pipeline, BACKEND_CUDA, error) && gpu_open(pipeline, error) &&
+           (pipeline->jpegs[0] != NULL || device_jpeg_open(pipeline->device, MARK_COUNT, &pipeline->jpegs[0], error));
+}
+
+/* Queue the decoding of all images to SAMPLES, SIZE bytes each. */
+static bool queue_decoding(struct engine *engine, uint8_t *samples, size_t size, struct error *error)
+{
+    struct device_jpeg *jpeg = engine->pipeline.jpegs[0];
+    for (size_t i = 0; i < engine->count; i++) {
+        const struct end *in = engine->requests[i]->in;
+        engine->inputs[i] = (struct jpeg_input){.layout = &in->jpeg, .scan = in->scan, .samples = samples + i * size};
+    }
+    if (!device_jpeg_reserve(jpeg, engine->inputs, engine->count, error))
+        return false;
+    for (size_t i = 0; i < engine->count; i++)
+        device_jpeg_load(jpeg, i);
+    return device_jpeg_decode(jpeg, error);
+}
+
+/* Queue the filters of all images. Their results take the places of the images. */
+static bool queue_filters(struct engine *engine, struct gpu_image *gpu, uint8_t *samples, size_t size,
+                          struct error *error)
+{
+    for (size_t i = 0; i < engine->count; i++) {
+        struct image from = *engine->requests[i]->in->image;
+        if (!gpu_reserve(&engine->pipeline, &from, gpu, error))
+            return false;
+        from.samples = gpu->image.samples = samples + i * size;
+        struct image to = from;
+        if (!recipe_resize(engine->pipeline.recipe, &to, error) ||
+            !gpu_queue(&engine->pipeline, &from, &to, gpu, error))
+            return false;
+        engine->outputs[i] = (struct jpeg_output){.layout = &engine->requests[i]->out->jpeg, .image = to};
+    }
+    return true;
+}
+
+/* Decode, filter and encode all images. */
+static bool run_images(struct engine *engine, struct gpu_image *gpu, struct error *error)
+{
+    struct pipeline *pipeline = &engine->pipeline;
+    struct device_jpeg *jpeg = pipeline->jpegs[0];
+    struct workspace *memory = &pipeline->memory[MEMORY_IMAGE];
+    if (!gpu_reserve(pipeline, engine->requests[0]->in->image, gpu, error))
+        return false;
+    const size_t size = round_up(gpu->largest, ALIGNMENT);
+    return device_reserve(pipeline->device, memory, engine->count * size, error) &&
+           device_mark(pipeline->device, MARK_BEGIN, error) && queue_decoding(engine, memory->bytes, size, error) &&
+           device_mark(pipeline->device, MARK_INPUT, error) && queue_filters(engine, gpu, memory->bytes, size, error) &&
+           device_mark(pipeline->device, MARK_MERGE, error) &&
+           device_jpeg_encode(jpeg, engine->outputs, engine->count, error) &&
+           device_jpeg_encoded(jpeg, engine->scans, error) && device_mark(pipeline->device, MARK_OUTPUT, error) &&
+           device_jpeg_decoded(jpeg, engine->is_decoded, error);
+}
+
+/* Give the worker of image INDEX a copy of the data of its scan. */
+static bool hand_out(struct engine *engine, size_t index, struct error *error)
+{
+    const struct jpeg_scan *scan = &engine->scans[index];
+    struct pipeline *pipeline = engine->requests[index]->pipeline;
+    struct end *out = engine->requests[index]->out;
+    uint8_t *data = realloc(pipeline->gathered, scan->size);
+    if (data == NULL)
+        return error_no_memory(error, "a scan of %zu bytes", scan->size);
+    memcpy(data, scan->bytes, scan->size);
+    pipeline->gathered = data;
+    out->data = data;
+    out->size = scan->size;
+    *out->image = engine->outputs[index].image;
+    out->image->samples = NULL;
+    return true;
+}
+
+/* Add an equal share of the time on the device to the phases of the worker. */
+static bool share_times(struct engine *engine, struct phases *phases, struct error *error)
+{
+    static const struct {
+        int from, to;
+        enum phase phase;
+    } spans[] = {{MARK_BEGIN, MARK_INPUT, PHASE_DECODE},
+                 {MARK_INPUT, MARK_MERGE, PHASE_CONVOLVE},
+                 {MARK_MERGE, MARK_OUTPUT, PHASE_ENCODE}};
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+        float milliseconds;
+        if (!device_elapsed(engine->pipeline.device, spans[i].from, spans[i].to, &milliseconds, error))
+            return false;
+        phases->milliseconds[spans[i].phase] += (double)milliseconds / (double)engine->count;
+    }
+    return true;
+}
+
+/* Run the images of an engine, and set the results of all requests. */
+static void run_engine(struct engine *engine)
+{
+    struct error error;
+    struct gpu_image gpu = {0};
+    struct pipeline *pipeline = &engine->pipeline;
+    bool done = plan(engine, engine->requests[0]->pipeline, &error);
+    pipeline->phases = NULL; /* the filters of single images are not timed */
+    done = done && run_images(engine, &gpu, &error);
+    if (!done && pipeline->device != NULL)
+        device_wait(pipeline->device, NULL);
+    if (gpu.reads_taps)
+        pthread_rwlock_unlock(&pipeline->resources->constant_memory->lock);
+    for (size_t i = 0; i < engine->count; i++) {
+        struct request *request = engine->requests[i];
+        request->result = RUN_FAILED;
+        request->error = error;
+        if (done && !engine->is_decoded[i])
+            request->result = RUN_NEEDS_SAMPLES;
+        else if (done && hand_out(engine, i, &request->error) &&
+                 share_times(engine, request->pipeline->phases, &request->error))
+            request->result = RUN_DONE;
+    }
+}
+
+/* ---- Requests ---- */
+
+/* Make what the workers of a GPU share, unless it is there. NULL if there is not enough memory. */
+static struct gathering *find_gathering(struct gpu_start *start)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    if (start->gathering == NULL) {
+        struct gathering *made = start->gathering = calloc(1, sizeof *made);
+        if (made != NULL) {
+            pthread_mutex_init(&made->mutex, NULL);
+            pthread_cond_init(&made->changed, NULL);
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    return start->gathering;
+}
+
+/* An engine that has nothing to do, or NULL. */
+static struct engine *find_engine(struct gathering *gathering, const struct resources *resources)
+{
+    for (struct engine *engine = gathering->engines; engine < gathering->engines + ENGINES; engine++) {
+        if (engine->is_busy)
+            continue;
+        if (engine->pipeline.resources == NULL) {
+            engine->resources = *resources;
+            engine->resources.pool = NULL; /* the worker's own */
+            engine->resources.batch = NULL;
+            pipeline_open(&engine->pipeline, &engine->resources);
+        }
+        return engine;
+    }
+    return NULL;
+}
+
+/* Let the engine take OWN and the others that are alike. */
+static void take_requests(struct gathering *gathering, struct engine *engine, struct request *own)
+{
+    engine->count = 0;
+    for (struct request **at = &gathering->first; *at != NULL;) {
+        struct request *request = *at;
+        const bool has_room = engine->count + (own->is_taken ? 0 : 1) < IMAGES_MAX;
+        if (request != own && (!has_room || !are_alike(request, own))) {
+            at = &request->next;
+            continue;
+        }
+        *at = request->next;
+        request->is_taken = true;
+        engine->requests[engine->count++] = request;
+    }
+}
+
+enum run_result gather_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+{
+    struct gathering *gathering = find_gathering(pipeline->resources->start);
+    struct request own = {.pipeline = pipeline, .in = in, .out = out};
+    if (gathering == NULL)
+        return error_no_memory(error, "the images of a GPU") ? RUN_DONE : RUN_FAILED;
+    pthread_mutex_lock(&gathering->mutex);
+    struct request **last = &gathering->first;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = &own;
+    while (!own.is_done) {
+        struct engine *engine = own.is_taken ? NULL : find_engine(gathering, pipeline->resources);
+        if (engine == NULL) {
+            pthread_cond_wait(&gathering->changed, &gathering->mutex);
+            continue;
+        }
+        take_requests(gathering, engine, &own);
+        engine->is_busy = true;
+        pthread_mutex_unlock(&gathering->mutex);
+        phases_end(pipeline->phases, PHASE_WAIT);
+        run_engine(engine);
+        pthread_mutex_lock(&gathering->mutex);
+        engine->is_busy = false;
+        for (size_t i = 0; i < engine->count; i++)
+            engine->requests[i]->is_done = true;
+        pthread_cond_broadcast(&gathering->changed);
+    }
+    pthread_mutex_unlock(&gathering->mutex);
+    pipeline->phases->last = clock_milliseconds();
+    if (own.result == RUN_FAILED)
+        *error = own.error;
+    return own.result;
+}
+
+void gather_close(struct gpu_start *start)
+{
+    struct gathering *gathering = start->gathering;
+    start->gathering = NULL;
+    if (gathering == NULL)
+        return;
+    for (struct engine *engine = gathering->engines; engine < gathering->engines + ENGINES; engine++)
+        if (engine->pipeline.resources != NULL)
+            pipeline_close(&engine->pipeline);
+    pthread_mutex_destroy(&gathering->mutex);
+    pthread_cond_destroy(&gathering->changed);
+    free(gathering);
+}
