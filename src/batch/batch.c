@@ -34,6 +34,7 @@ struct batch {
     struct outputs outputs;
     struct worker *list; /* the workers, by their numbers */
     int worker_count;    /* workers wanted */
+    int usual_count;     /* of these; the others only work while a GPU takes images of several workers at once */
     int threads;         /* of the CPU for one image; 0 for one on each processor */
 
     enum choice choice;               /* of the backend, for all images */
@@ -191,7 +192,7 @@ static void share_threads(struct worker *worker, const struct job *job)
     enum { THREAD_FILE_BYTES = 1 << 18 };
     struct batch *batch = worker->batch;
     const uint64_t useful = 1 + job->bytes / THREAD_FILE_BYTES;
-    const int share = batch->threads / workers_busy(&batch->workers);
+    const int busy = workers_busy(&batch->workers), share = busy < batch->threads ? batch->threads / busy : 1;
     if (batch->request->threads == 0)
         thread_pool_limit(&worker->job_worker.pool, useful < (uint64_t)share ? (int)useful : share);
 }
@@ -241,14 +242,41 @@ static bool take_job(void *context)
     return true;
 }
 
+/* May the worker take a job? One that is not usual waits until a GPU takes images of several workers at once, again
+ * after each job that was no such image. Sets *SEEN. */
+static bool may_take(struct worker *worker, int number, unsigned long *seen)
+{
+    struct batch_choice *choice = &worker->batch->batch_choice;
+    if (number < worker->batch->usual_count || worker->job_worker.pipeline.is_gathered)
+        return true;
+    pthread_mutex_lock(&choice->mutex);
+    while (choice->gathered == *seen && !choice->has_ended)
+        pthread_cond_wait(&choice->changed, &choice->mutex);
+    const bool may = !choice->has_ended;
+    *seen = choice->gathered;
+    pthread_mutex_unlock(&choice->mutex);
+    return may;
+}
+
+/* Let the workers that wait end. */
+static void note_end(struct batch *batch)
+{
+    struct batch_choice *choice = &batch->batch_choice;
+    pthread_mutex_lock(&choice->mutex);
+    choice->has_ended = true;
+    pthread_cond_broadcast(&choice->changed);
+    pthread_mutex_unlock(&choice->mutex);
+}
+
 /* Do jobs of the stream until it ends. A job that was taken too late is not done, and not reported. */
 static void do_stream(struct worker *worker, int number)
 {
     struct batch *batch = worker->batch;
     const struct job_source *source = batch->request->source;
+    unsigned long seen = 0;
     for (;;) {
         worker->taken = NULL;
-        if (!workers_take(&batch->workers, take_job, worker))
+        if (!may_take(worker, number, &seen) || !workers_take(&batch->workers, take_job, worker))
             break;
         share_threads(worker, worker->taken);
         do_job(worker, number, worker->taken);
@@ -267,16 +295,21 @@ static void do_jobs(void *context, int number)
 {
     struct batch *batch = context;
     struct worker *worker = &batch->list[number];
+    unsigned long seen = 0;
     size_t index;
     if (batch->request->source != NULL)
         do_stream(worker, number);
     else
-        while (workers_next(&batch->workers, &index))
+        while (may_take(worker, number, &seen) && workers_next(&batch->workers, &index))
             do_job(worker, number, &batch->request->jobs[index]);
+    note_end(batch);
     job_worker_close(&worker->job_worker);
 }
 
 /* ---- The whole ---- */
+
+/* Workers for each usual one, if a GPU may take their small images together. Most of them wait for the GPU. */
+enum { WAITING_FACTOR = 8 };
 
 /* Open worker INDEX, which is all zeros. */
 static void open_worker(struct batch *batch, int index)
@@ -314,24 +347,34 @@ static double estimate_work(void *context, size_t index)
     return (double)job->bytes * (format != NULL ? format->work_of_byte : 1);
 }
 
+static bool may_use_gpu(const struct batch_request *request)
+{
+    return request->gpu_count > 0 && request->recipe->choice != CHOICE_CPU && pipeline_may_have_gpu();
+}
+
 /* Choose the number of workers, and of threads for an image. With fewer images than processors, an image gets several
  * threads. */
 static void choose_worker_counts(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
     if (is_single(batch)) {
-        batch->worker_count = 1;
+        batch->usual_count = batch->worker_count = 1;
         batch->threads = request->threads > 0 ? request->threads : request->workers;
         return;
     }
     const int processors = parallel_processors(), wanted = request->workers > 0 ? request->workers : processors;
     const bool few = request->source == NULL && request->count < (size_t)wanted;
-    batch->worker_count = few ? (int)request->count : wanted;
+    batch->usual_count = batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
     if (request->source != NULL && request->threads == 0)
         batch->threads = wanted; /* at most: see share_threads */
+    if (!few && request->workers == 0 && may_use_gpu(request))
+        batch->worker_count = batch->worker_count < PARALLEL_THREADS_MAX / WAITING_FACTOR
+                                  ? WAITING_FACTOR * batch->worker_count
+                                  : PARALLEL_THREADS_MAX;
     batch->worker_count = workers_limit(batch->worker_count);
-    batch->batch_choice.takes_all = batch->worker_count >= processors;
+    batch->usual_count = batch->usual_count < batch->worker_count ? batch->usual_count : batch->worker_count;
+    batch->batch_choice.takes_all = batch->usual_count >= processors;
 }
 
 /* Prepare the choice of the backend. For a single image the pipeline chooses, which knows what a start costs. */
@@ -343,13 +386,14 @@ static void prepare_choice(struct batch *batch)
     choice->images = request->count;
     for (size_t i = 0; i < request->count; i++)
         choice->bytes += (double)request->jobs[i].bytes;
-    choice->workers = batch->worker_count;
+    choice->workers = batch->usual_count;
     choice->gpus = request->gpus;
     choice->gpu_count = request->gpu_count;
     choice->uses_gpus = batch->choice == CHOICE_CUDA;
     error_set(&choice->why, ERROR_NONE, "%s", batch->choice == CHOICE_AUTO ? "cpu" : "asked for");
     set_why(&batch->totals, choice->why.message);
     pthread_mutex_init(&choice->mutex, NULL);
+    pthread_cond_init(&choice->changed, NULL);
 }
 
 /* Prepare the places of results, if these are reported in order. */
@@ -382,7 +426,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     /* First of all: all threads inherit the blocked signals, CUDA's own too. */
     bool done = workers_open(&batch->workers, &workers, error);
     batch->totals.count = request->count;
-    batch->totals.workers = batch->worker_count;
+    batch->totals.workers = batch->usual_count;
     batch->totals.work = batch->workers.all_work;
     prepare_choice(batch);
     batch->list = calloc((size_t)batch->worker_count, sizeof *batch->list);
@@ -401,6 +445,7 @@ static void release_batch(struct batch *batch)
     outputs_close(&batch->outputs);
     workers_close(&batch->workers);
     pthread_mutex_destroy(&batch->batch_choice.mutex);
+    pthread_cond_destroy(&batch->batch_choice.changed);
     pthread_cond_destroy(&batch->reported);
     free(batch->results);
     free(batch->list);

@@ -255,6 +255,17 @@ static void take_requests(struct gathering *gathering, struct engine *engine, st
     }
 }
 
+/* Tell the batch, whose other workers may wait for this. */
+static void note_gathered(struct batch_choice *batch)
+{
+    if (batch == NULL)
+        return;
+    pthread_mutex_lock(&batch->mutex);
+    batch->gathered++;
+    pthread_cond_broadcast(&batch->changed);
+    pthread_mutex_unlock(&batch->mutex);
+}
+
 enum run_result gather_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
 {
     struct gathering *gathering = find_gathering(pipeline->resources->start);
@@ -276,6 +287,7 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
         engine->is_busy = true;
         pthread_mutex_unlock(&gathering->mutex);
         phases_end(pipeline->phases, PHASE_WAIT);
+        note_gathered(pipeline->resources->batch);
         run_engine(engine);
         pthread_mutex_lock(&gathering->mutex);
         engine->is_busy = false;
@@ -285,6 +297,7 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
     }
     pthread_mutex_unlock(&gathering->mutex);
     pipeline->phases->last = clock_milliseconds();
+    pipeline->is_gathered = own.result != RUN_FAILED;
     if (own.result == RUN_FAILED)
         *error = own.error;
     return own.result;

@@ -216,7 +216,7 @@ void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, con
     pipeline->recipe = recipe;
     pipeline->input = *input;
     pipeline->phases = phases;
-    pipeline->is_decoded = false;
+    pipeline->is_decoded = pipeline->is_gathered = false;
     choose_backend(pipeline, recipe_expected_alpha(recipe, false));
 }
 

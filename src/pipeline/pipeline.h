@@ -93,6 +93,7 @@ struct pipeline {
     unsigned device_serial;       /* of the tables of linear light there; 0 if there are none */
     struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
+    bool is_gathered;             /* the last image went to the GPU together with others, or could have */
     uint8_t *gathered; /* the data of a scan that was encoded together with others; NULL if there were none */
 
     /* The device has the taps of these, beside constant memory, and they are of one filter. NULL if it has no such. */

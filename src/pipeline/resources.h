@@ -20,7 +20,7 @@ struct thread_pool;
 struct batch_choice {
     size_t images;          /* of the batch; 0 for a stream, whose end nobody knows */
     double bytes;           /* of all their files */
-    int workers;            /* images at a time */
+    int workers;            /* images at a time on the CPU */
     bool takes_all;         /* the workers take all processors */
     struct gpu_start *gpus; /* for the workers, in turn */
     size_t gpu_count;       /* at least 1 */
@@ -30,6 +30,9 @@ struct batch_choice {
                        [GPU_CODECS]; /* by what a GPU can decode and encode; CHOICE_AUTO if not yet decided */
     bool uses_gpus;                  /* GPUs filter some kind of images, or all images */
     double lost;                     /* of a stream: the seconds that GPUs would have saved so far */
+    unsigned long gathered;          /* how often a GPU has taken images of several workers at once */
+    bool has_ended;                  /* there are no more jobs */
+    pthread_cond_t changed;          /* one of the last two */
     struct error why;                /* its message says why this backend does the work */
 };
 
