@@ -30,9 +30,9 @@ static double load(struct place *place, const struct run *run, struct jpeg_layou
     size_t used = 0, pixels = 0;
     for (int i = 0; i < run->together; i++) {
         const int file = (run->first + i) % run->count;
+        inputs[i] = (struct jpeg_input){.layout = &layouts[i]};
         if (!find_picture(run->files[file], run->sizes[file], 0, &layouts[i], &inputs[i].scan))
             fail("a file is not for this decoder");
-        inputs[i].layout = &layouts[i];
         const size_t own = (size_t)layouts[i].width * (size_t)layouts[i].height;
         inputs[i].samples = (uint8_t *)used; /* an offset, as yet */
         used += (own * (size_t)layouts[i].component_count + 15) / 16 * 16;
