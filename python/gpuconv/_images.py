@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Image files, and the comparison of images."""
+import concurrent.futures
 import ctypes
 import dataclasses
 import math
 import os
 import pathlib
+import queue
 import secrets
 import shutil
 from typing import Any, BinaryIO, Literal
@@ -123,16 +125,16 @@ def view_of(image, name):
 
 # ---- Files ----
 
-def _content_of(source):
-    """The bytes of SOURCE, and its name, if it has one."""
-    name = None
+def _content_of(source, name=None):
+    """The bytes of SOURCE, and its name, which is NAME if it has none."""
     if isinstance(source, (str, os.PathLike)):
-        name = _library.text(source, "the path")
+        name = os.fsdecode(_library.text(source, "the path"))
         with open(source, "rb") as file:
             source = file.read()
     elif hasattr(source, "read"):
         named = getattr(source, "name", None)  # a number, if it was opened by one
-        name, source = _library.text(named, "the path") if isinstance(named, (str, bytes)) else None, source.read()
+        name = os.fsdecode(_library.text(named, "the path")) if isinstance(named, (str, bytes)) else name
+        source = source.read()
         if isinstance(source, str):
             raise TypeError("the file gives text; open it by open(path, 'rb')")
     try:
@@ -163,22 +165,49 @@ def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixe
     is_list = isinstance(source, (list, tuple))
     options = _library.DecodeOptions(bits=bits, max_pixels=max_pixels,
                                      keep_orientation=_library.flag(keep_orientation, "keep_orientation"))
+    sources = [(one, f"file {index} of the list") for index, one in enumerate(source)] if is_list else [(source, None)]
     if device is not None:
-        files = [_content_of(one) for one in (source if is_list else [source])]
-        arrays = _lists.decode(files, options, device, layout, context)
+        arrays = _lists.decode([_content_of(*one) for one in sources], options, device, layout, context)
         return arrays if is_list else arrays[0]
     if layout is not None:
         raise ValueError("a layout is for arrays on a GPU; give device='cuda', or leave layout out")
-    if is_list:
-        return [read(one, bits=bits, keep_orientation=keep_orientation, max_pixels=max_pixels, context=context)
-                for one in source]
-    content, options.name = _content_of(source)
+    images = []
+    for decoded, format, error in _decode_all(sources, options, context):
+        error.warn()
+        images.append(Image(numpy.asarray(decoded), format, decoded))
+    return images if is_list else images[0]
+
+
+def _decode(source, options, context):
+    content, name = _content_of(*source)
     content = numpy.frombuffer(content, numpy.uint8)
     info, error = _library.FileInfo(), _library.Error()
-    decoded = _Decoded(_library.decode(chosen_context(context), content.ctypes.data, content.size, options, error))
-    error.warn()
+    options = type(options).from_buffer_copy(options)  # it has a name of its own
+    options.name = None if name is None else os.fsencode(name)
+    decoded = _Decoded(_library.decode(context, content.ctypes.data, content.size, options, error))
     _library.inspect(content.ctypes.data, content.size, info, _library.Error())
-    return Image(numpy.asarray(decoded), info.format.decode(), decoded)
+    return decoded, info.format.decode(), error
+
+
+def _decode_all(sources, options, context):
+    """Decode several at a time, with the threads of the processors between them. Calls of one CONTEXT take turns."""
+    processors = len(os.sched_getaffinity(0))
+    workers = min(processors, len(sources))
+    if context is not None or workers < 2:
+        return [_decode(source, options, chosen_context(context)) for source in sources]
+    contexts: queue.SimpleQueue[Context] = queue.SimpleQueue()
+    for _ in range(workers):
+        contexts.put(Context(threads=processors // workers))
+
+    def decode(source):
+        own = contexts.get()
+        try:
+            return _decode(source, options, own)
+        finally:
+            contexts.put(own)
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(decode, sources))
 
 
 def encode(image: Any, format: str = "png", *, metadata: Image | None = None, quality: int = 0, subsampling: int = 0,

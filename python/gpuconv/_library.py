@@ -106,13 +106,19 @@ _INTEGERS = c_int, c_size_t, c_uint32, c_uint64
 class Error(ctypes.Structure):
     _fields_ = [("status", c_int), ("message", c_char * 2044)]
 
-    def warn(self):
-        """Give the warnings of a call that has succeeded to the caller of this package."""
+    def text(self, name=None):
+        """The message. NAME is that of the file, which the functions for many files call "image"."""
+        lines = self.message.decode(errors="replace").split("\n")
+        return "\n".join(line if name is None else name + line[5:] if line.startswith(("image:", "image ")) else
+                         f"{name}: {line}" for line in lines)
+
+    def warn(self, name=None):
+        """Give the warnings of a call that has succeeded to the caller of this package. NAME is as for text()."""
         if self.message:
             frame, depth = sys._getframe(1), 2
             while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
                 frame, depth = frame.f_back, depth + 1
-            for line in self.message.decode(errors="replace").split("\n"):
+            for line in self.text(name).split("\n"):
                 warnings.warn(line, ImageWarning, depth)
 
 
@@ -177,7 +183,7 @@ EXCEPTIONS = {1: ValueError, 2: ImageError, 3: MemoryError, 4: GpuError}
 
 def _check_status(status, _function, arguments):
     if status != 0:
-        raise EXCEPTIONS[status](arguments[-1].message.decode(errors="replace"))
+        raise EXCEPTIONS[status](arguments[-1].text())
 
 
 def _check_pointer(pointer, _function, arguments):

@@ -3,7 +3,7 @@
 would take longer than the GPU."""
 import ctypes
 import importlib
-import os
+import re
 import sys
 
 import numpy
@@ -21,23 +21,19 @@ _VIEW = numpy.dtype(_library.View)
 # ---- Errors ----
 
 class _Errors:
-    """An Error for each file."""
+    """An Error for each file. A file without a name has None, or its place in the list."""
 
     def __init__(self, names):
         self.names, self.errors = names, (_library.Error * len(names))()
-
-    def _message(self, index):
-        name, message = self.names[index], self.errors[index].message.decode(errors="replace")
-        return message if name is None else f"{os.fsdecode(name)}: {message}"
 
     def check(self, status):
         """Raise the first error, or give the warnings of all."""
         if status != 0:
             first = next(index for index, error in enumerate(self.errors) if error.status != 0)
-            raise _library.EXCEPTIONS[self.errors[first].status](self._message(first))
+            raise _library.EXCEPTIONS[self.errors[first].status](self.errors[first].text(self.names[first]))
         starts = numpy.frombuffer(self.errors, numpy.uint8).reshape(len(self.names), -1)[:, _library.Error.message.offset]
         for index in starts.nonzero()[0]:
-            self.errors[index].warn()
+            self.errors[index].warn(self.names[index])
 
 
 # ---- Memory of the caller's library ----
@@ -52,22 +48,23 @@ class _Torch:
     def allocate(self, size):
         """SIZE bytes, and their address."""
         self.memory = self.torch.empty(size, dtype=self.torch.uint8, device=self.device)
-        self.wide = self.memory.view(self.torch.uint16)
         return self.memory.data_ptr()
 
     def array(self, shape, strides, size, offset):
-        memory = self.memory if size == 1 else self.wide
+        memory = self.memory if size == 1 else self.memory.view(self.torch.uint16)  # from PyTorch 2.3 on
         return self.torch.as_strided(memory, shape, strides, offset // size)
 
 
 class _CuPy:
     def __init__(self, cupy, device):
         self.cupy, (_, _, number) = cupy, str(device).partition(":")
-        self.number = int(number) if number else cupy.cuda.Device().id
-        self.stream = cupy.cuda.get_current_stream().ptr
+        self.device = cupy.cuda.Device(int(number)) if number else cupy.cuda.Device()
+        self.number = self.device.id
+        with self.device:  # each has a current stream
+            self.stream = cupy.cuda.get_current_stream().ptr
 
     def allocate(self, size):
-        with self.cupy.cuda.Device(self.number):
+        with self.device:
             self.memory = self.cupy.cuda.alloc(size)
         return self.memory.ptr
 
@@ -77,7 +74,7 @@ class _CuPy:
 
 def _memory(device):
     """The memory of the caller's library on DEVICE: of PyTorch if it is imported, else of CuPy."""
-    if str(device).partition(":")[0] != "cuda":
+    if not re.fullmatch("cuda(:[0-9]+)?", str(device)):
         raise ValueError(f"the device is {_library.shown(device)}; give 'cuda' or 'cuda:0', or None for the host")
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -126,7 +123,7 @@ def _lay_out(infos, planar):
 
 
 def decode(sources, options, device, layout, context):
-    """Decode SOURCES, each the bytes of a file and its name or None, to arrays on a GPU."""
+    """Decode SOURCES, each the bytes of a file and its name (_Errors), to arrays on a GPU."""
     planar = _library.one_of({None: False, "hwc": False, "chw": True}, layout, "layout")
     memory = _memory(device)
     if not sources:
@@ -171,7 +168,8 @@ def encode(images, host_view, settings, layout, context):
         raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give those of one GPU at a time")
     if not images:
         return []
-    errors, files = _Errors([None] * len(images)), (_library.Bytes * len(images))()
+    names = [f"image {index} of the list" for index in range(len(images))] if len(images) > 1 else [None]
+    errors, files = _Errors(names), (_library.Bytes * len(images))()
     context = chosen_context(context, *numbers)
     try:
         errors.check(_library.encode_all(context, views, len(images), settings, files, errors.errors))

@@ -5,7 +5,6 @@
 The result is an array of the same library, on the same device, with the samples that NumPy's arrays get. Files become
 arrays on a GPU with the samples of the CPU, and arrays become files with the same bytes. `stub` is for
 the library with the stub in place of a GPU, whose memory is that of the host."""
-import contextlib
 import pathlib
 import sys
 import types
@@ -95,7 +94,10 @@ def check_files(to_numpy):
         assert numpy.array_equal(gpuconv.read("a.png"), cat)
         assert pathlib.Path("b.jpg").read_bytes() == gpuconv.encode(cat, "jpg")
     bad = ROOT / "tests/data/bad/truncated.jpg"
-    expect(gpuconv.ImageError, str(bad), gpuconv.read, [paths[0], bad], device="cuda")
+    expect(gpuconv.ImageError, f"{bad}: the JPEG", gpuconv.read, [paths[0], bad], device="cuda")
+    expect(gpuconv.ImageError, "file 1 of the list: the JPEG", gpuconv.read, [paths[0], bad.read_bytes()],
+           device="cuda")
+    expect(ValueError, "the device is 'cuda:x'", gpuconv.read, paths[0], device="cuda:x")
     expect(ValueError, "the device is 'cpu'", gpuconv.read, paths[0], device="cpu")
     expect(ValueError, "give device='cuda'", gpuconv.read, paths[0], layout="chw")
 
@@ -179,8 +181,27 @@ class Stub:
         return Stub(self.array.transpose(*axes))
 
 
-class Device(contextlib.nullcontext):
-    id = 0
+class Device:
+    """A device of CuPy: that number 1 is current only in a with statement."""
+
+    current = 0
+
+    def __init__(self, number=0):
+        self.id = number
+
+    def __enter__(self):
+        Device.current = self.id
+
+    def __exit__(self, *_reason):
+        Device.current = 0
+
+
+def current_stream():
+    streams.append(Device.current)
+    return types.SimpleNamespace(ptr=1)
+
+
+streams: list = []  # the devices whose current stream was asked for
 
 
 def check_stub():
@@ -191,11 +212,12 @@ def check_stub():
         ndarray=lambda shape, dtype, memory, strides: Stub(numpy.ndarray(shape, dtype, memory.buffer, memory.offset,
                                                                          strides)),
         cuda=types.SimpleNamespace(alloc=lambda size: Memory(numpy.empty(size, "uint8")),
-                                   get_current_stream=lambda: types.SimpleNamespace(ptr=1), Device=Device))
+                                   get_current_stream=current_stream, Device=Device))
     Stub.__module__ = "cupy"
     check(Stub, lambda stub: stub.array)
     check_output(Stub, lambda stub: stub.array)
     check_files(lambda stub: stub.array)
+    assert gpuconv.read(ROOT / "samples/cat.png", device="cuda:1").array.shape and streams[-1] == 1
     image = RANDOM.integers(0, 256, (40, 50, 3), "uint8")
     own = Stub(image)
     in_place = Stub(image.copy())

@@ -17,7 +17,7 @@ from multiprocessing import get_context
 sys.dont_write_bytecode = True  # leave no files in the sources
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
-from harness import need_module, run, run_tests  # noqa: E402
+from harness import expect, need_module, run, run_tests  # noqa: E402
 
 need_module("numpy")
 import numpy  # noqa: E402
@@ -122,6 +122,24 @@ def test_copies():
 
 
 # ---- Warnings ----
+
+def test_lists():
+    """A list of files has the images, errors and warnings of each, in order."""
+    text = with_chunk(gpuconv.encode(IMAGE), b"tEXt", b"Comment\0" + 5000 * b"x")
+    pathlib.Path("list.png").write_bytes(text)
+    sources = [source for _ in range(3)
+               for source in (ROCKET, text, io.BytesIO(text), "list.png", gpuconv.encode(IMAGE, "ppm"))]
+    said, images = warned(gpuconv.read, sources)
+    for source, image in zip(sources, images):
+        alone = warned(gpuconv.read, io.BytesIO(text) if isinstance(source, io.BytesIO) else source)[1]
+        assert numpy.array_equal(image, alone) and (image.format, image.exif) == (alone.format, alone.exif)
+    assert [line.partition(": metadata")[0] for line in said[:3]] == ["file 1 of the list", "file 2 of the list",
+                                                                      "list.png"]
+    assert len(said) == 9
+    assert gpuconv.read([]) == [] and len(gpuconv.read([ROCKET], context=gpuconv.Context(threads=1))) == 1
+    expect(gpuconv.ImageError, "file 7 of the list: is not", gpuconv.read, [text] * 7 + [b"x", b"y"])
+    expect(FileNotFoundError, "absent.png", gpuconv.read, [text, "absent.png", b"x"])
+
 
 def command_warnings(*words):
     return run(PROGRAM, *words).stderr.count("warning: ")
