@@ -43,6 +43,12 @@ def check_folder(_left):
         same_file(f"sharp/{name}", f"expected-{name}")
 
 
+def check_list(_left):
+    for name in PHOTOS:
+        run(PROGRAM, "resize:200x150:exact", f"photos/{name}", "expected.jpg", "--quality", "80")
+        same_file(f"small-{pathlib.Path(name).stem}.jpg", "expected.jpg")
+
+
 def check_bytes(left):
     run(PROGRAM, "gaussian:8", "photo.jpg", "expected.jpg", "--quality", "80")
     assert left["answer"] == pathlib.Path("expected.jpg").read_bytes()

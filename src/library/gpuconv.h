@@ -345,7 +345,8 @@ GPUCONV_API void gpuconv_free(void *memory);
 
 /* These functions take COUNT files. A file that fails does not stop the others. ERRORS, which may be NULL, has one for
  * each file, with its warnings. They return the status of the first file that failed, or GPUCONV_OK. OPTIONS may be
- * NULL, and are those of all files. Views may be on the host, or in the memory of the context's GPU.
+ * NULL, and are those of all files. Views may be on the host, or in the memory of the context's GPU; those to decode to
+ * must not overlap.
  *
  * On a GPU, baseline JPEGs are decoded and encoded there, many in one launch: many small files take little longer than
  * one. So are PNGs that are not interlaced, one after the other. All other files (progressive, arithmetic, CMYK,
