@@ -143,12 +143,13 @@ static enum choice choose_for_kind(const struct pipeline *pipeline)
 }
 
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
- * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). Call with
- * batch->mutex held. */
+ * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). Images that come
+ * one at a time have all threads, and no others beside them. Call with batch->mutex held. */
 static enum choice choose_in_stream(const struct pipeline *pipeline)
 {
     struct batch_choice *batch = pipeline->resources->batch;
     struct total_work work = total_work(pipeline);
+    work.workers = work.workers > work.image.threads ? work.workers / work.image.threads : 1;
     work.images = 1;
     const struct backend_seconds one = expected_seconds(pipeline, &work);
     work.images = 2;

@@ -110,7 +110,8 @@ static double batch_cpu_seconds(const struct filter *filters, size_t count, cons
 {
     const double decode = codec_seconds(batch, batch->gpu_decodes, decoding).cpu / file_share(batch);
     const double encode = codec_seconds(batch, batch->gpu_encodes, encoding).cpu;
-    const int threads = batch->image.threads > 0 ? batch->image.threads : 1;
+    /* For a photo of 15 Mpixel, 16 threads of a codec are 4 to 6 times as fast as one, and 4 are 3 times as fast. */
+    const double threads = pow(batch->image.threads > 0 ? batch->image.threads : 1, 0.6);
     return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + (decode + encode) / threads) /
            batch->workers;
 }

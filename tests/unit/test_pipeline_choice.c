@@ -2,6 +2,7 @@
  *
  * The pipeline's choice of the backend, and its fallback to the CPU. */
 #include "base/error.h"
+#include "base/parallel.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "pipeline/pipeline.h"
@@ -181,10 +182,48 @@ static void test_a_named_variant_is_refused_before_and_with_the_image(void **sta
     pipeline_close(&pipeline);
 }
 
+/* A stream of photos. GPUs start when they would have saved as much as their start takes: soon if photos come one at a
+ * time, and have all threads; never for small images, or if nothing is decoded on them. */
+static void test_a_stream_learns(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    struct thread_pool pool;
+    struct gpu_start gpu = {.device = 1000000};
+    const struct {
+        int side, threads;
+        bool uses_gpus;
+    } cases[] = {{3900, 16, true}, {3900, 1, true}, {60, 16, false}};
+    find("blur", &filter);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct batch_choice choice = {.workers = 16, .gpus = &gpu, .gpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
+        const struct resources resources = {.pool = &pool, .batch = &choice, .start = &gpu};
+        const struct recipe recipe = {.chain = CHAIN(&filter, 1)};
+        const struct pipeline_input input = {.shape = shape(cases[i].side, cases[i].side, 8),
+                                             .gpu_decodes = GPU_CODEC_JPEG,
+                                             .gpu_encodes = GPU_CODEC_JPEG};
+        struct pipeline pipeline;
+        struct phases phases;
+        int images = 0;
+        phases_begin(&phases);
+        thread_pool_open(&pool, cases[i].threads);
+        pipeline_open(&pipeline, &resources);
+        for (; images < 1000 && !choice.uses_gpus; images++)
+            pipeline_choose(&pipeline, &recipe, &input, &phases);
+        assert_int_equal(choice.uses_gpus, cases[i].uses_gpus);
+        if (cases[i].uses_gpus)
+            assert_in_range(images, 2, 60);
+        pipeline_close(&pipeline);
+        thread_pool_close(&pool);
+    }
+    gpu_start_end(&gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_small_image_stays_on_the_cpu),
+        cmocka_unit_test(test_a_stream_learns),
         cmocka_unit_test(test_a_large_image_goes_to_a_gpu),
         cmocka_unit_test(test_a_recipe_overrules_the_choice),
         cmocka_unit_test(test_a_missing_gpu_is_an_error_where_it_was_asked_for),
