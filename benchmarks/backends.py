@@ -25,7 +25,7 @@ import time
 import batch_bench
 
 FILTERS = ("sharpen", "gaussian:3", "sobel", "disk:10", "gaussian:8", "gaussian:20")
-SIZES = {"3400x2264": 192, "1200x800": 800}  # files for 16 cores
+SIZES = {"3400x2264": 192, "1200x800": 800, "500x375": 16000}  # files for 16 cores
 PARTS = {"jpg": 1, "png": 3}  # a PNG takes the CPU about as long as three JPEGs: a third of the files
 DIFFERENT = len(batch_bench.SAMPLES)  # files; the others are copies
 
@@ -117,7 +117,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":", maxsplit=1)[0])
     parser.add_argument("program")
     parser.add_argument("--formats", default=",".join(PARTS))
-    parser.add_argument("--sizes", default=",".join(SIZES))
+    parser.add_argument("--sizes", default="3400x2264,1200x800")
     parser.add_argument("--cores", default="16,4,2")
     parser.add_argument("--filters", default=",".join(FILTERS))
     parser.add_argument("--gpus", default="1")

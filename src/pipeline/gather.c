@@ -22,6 +22,7 @@ struct request {
     const struct end *in;
     struct end *out;
     bool is_taken, is_done;
+    double share; /* of the time on the device, in milliseconds */
     enum run_result result;
     struct error error;
     struct request *next;
@@ -161,7 +162,7 @@ static bool hand_out(struct engine *engine, size_t index, struct error *error)
 }
 
 /* Add an equal share of the time on the device to the phases of the worker. */
-static bool share_times(struct engine *engine, struct phases *phases, struct error *error)
+static bool share_times(struct engine *engine, struct request *request, struct error *error)
 {
     static const struct {
         int from, to;
@@ -173,7 +174,9 @@ static bool share_times(struct engine *engine, struct phases *phases, struct err
         float milliseconds;
         if (!device_elapsed(engine->pipeline.device, spans[i].from, spans[i].to, &milliseconds, error))
             return false;
-        phases->milliseconds[spans[i].phase] += (double)milliseconds / (double)engine->count;
+        const double share = (double)milliseconds / (double)engine->count;
+        request->pipeline->phases->milliseconds[spans[i].phase] += share;
+        request->share += share;
     }
     return true;
 }
@@ -181,7 +184,7 @@ static bool share_times(struct engine *engine, struct phases *phases, struct err
 /* Run the images of an engine, and set the results of all requests. */
 static void run_engine(struct engine *engine)
 {
-    struct error error;
+    struct error error = {0};
     struct gpu_image gpu = {0};
     struct pipeline *pipeline = &engine->pipeline;
     bool done = plan(engine, engine->requests[0]->pipeline, &error);
@@ -197,8 +200,7 @@ static void run_engine(struct engine *engine)
         request->error = error;
         if (done && !engine->is_decoded[i])
             request->result = RUN_NEEDS_SAMPLES;
-        else if (done && hand_out(engine, i, &request->error) &&
-                 share_times(engine, request->pipeline->phases, &request->error))
+        else if (done && hand_out(engine, i, &request->error) && share_times(engine, request, &request->error))
             request->result = RUN_DONE;
     }
 }
@@ -286,7 +288,6 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
         take_requests(gathering, engine, &own);
         engine->is_busy = true;
         pthread_mutex_unlock(&gathering->mutex);
-        phases_end(pipeline->phases, PHASE_WAIT);
         note_gathered(pipeline->resources->batch);
         run_engine(engine);
         pthread_mutex_lock(&gathering->mutex);
@@ -296,7 +297,9 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
         pthread_cond_broadcast(&gathering->changed);
     }
     pthread_mutex_unlock(&gathering->mutex);
-    pipeline->phases->last = clock_milliseconds();
+    const double now = clock_milliseconds();
+    pipeline->phases->milliseconds[PHASE_WAIT] += now - pipeline->phases->last - own.share;
+    pipeline->phases->last = now;
     pipeline->is_gathered = own.result != RUN_FAILED;
     if (own.result == RUN_FAILED)
         *error = own.error;

@@ -6,7 +6,7 @@
 
 /* The phases of a run, in order. */
 enum phase {
-    PHASE_WAIT, /* for memory that other images hold, or for a GPU's constant memory */
+    PHASE_WAIT, /* for memory that other images hold, a GPU's constant memory, or images that a GPU takes together */
     PHASE_READ,
     PHASE_DECODE,
     PHASE_DRIVER, /* wait for the GPU's driver to start */
