@@ -202,16 +202,88 @@ def filter_names() -> list[str]:
 
 # ---- Apply ----
 
-def _filter_on_device(image, taps, options, layout, out, context):
-    view = _arrays.device_view(image, layout, "input")
-    result = _arrays.empty_on_device(image, view, taps, layout) if out is None else out
-    if not _arrays.is_on_device(result):
-        raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
-    target = _arrays.device_view(result, layout, "output")
-    if options.stream is None:
-        options.stream = _arrays.current_stream(image)
-    _library.apply(chosen_context(context, _arrays.device_of(image)), taps, view, target, options, _library.Error())
+def _apply(context, taps, view, target, options):
+    if options.linear and view.type == _arrays.FLOAT:
+        raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
+    error = _library.Error()
+    arguments = context, taps, view, target, options, error
+    if view.memory == _arrays.HOST and view.width * view.height * view.channels * view.count >= _LONG and \
+            is_main_thread():
+        run_interruptibly(options, functools.partial(_library.apply, *arguments))
+    else:
+        _library.apply(*arguments)
+    error.warn()
+
+
+def _filter_directly(image, view, taps, options, layout, out, context):
+    """Filter an array whose direct View is VIEW. None if OUT is on the host, and is no such array."""
+    result = _arrays.empty_like(image, view, taps, layout) if out is None else out
+    target = _arrays.direct_view(result, layout, "output")
+    if view.memory == _arrays.DEVICE:
+        if target is None or target.memory != view.memory:
+            raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
+        if options.stream is None:
+            options.stream = _arrays.current_stream(image)
+        context = chosen_context(context, _arrays.device_of(image))
+    elif target is None:
+        return None
+    _apply(chosen_context(context), taps, view, target, options)
     return result
+
+
+def _filter_list(images, source, out, options):
+    """A result for each image. Those of one kind and shape are filtered by one call, unless they would be copied on
+    another stream than that of the call."""
+    if any(isinstance(image, (list, tuple, int, float)) for image in images):
+        raise TypeError("a list is for images, and this one has lists or numbers; give numpy.array(...) for one image")
+    if out is not None:
+        if not isinstance(out, (list, tuple)) or len(out) != len(images):
+            raise ValueError(f"there are {len(images)} images; give a list of as many outputs")
+        for image, target in zip(images, out):
+            filter(image, source, out=target, **options)
+        return out
+    groups: dict[Any, list[int]] = {}
+    for index, image in enumerate(images):
+        kind = None if options["stream"] is not None else _arrays.kind_in_stack(image, options["layout"])
+        groups.setdefault(index if kind is None else kind, []).append(index)
+    results = [None] * len(images)
+    for first, *others in groups.values():
+        if others:
+            stack = _arrays.stack([images[index] for index in (first, *others)])
+            parts = filter(stack, source, **dict(options, layout="nhw" if stack.ndim == 3 else options["layout"]))
+        else:
+            parts = [filter(images[first], source, **options)]
+        for index, part in zip((first, *others), parts):
+            results[index] = part
+    return results
+
+
+def filter_now(image, source, border, alpha, linear, layout, out, context, stream):
+    """As filter(), of one array."""
+    taps = source if isinstance(source, Filter) else _filter_of(source)
+    if stream is not None:
+        stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
+    options = _library.Options(_library.one_of(BORDERS, border, "border"), _library.one_of(ALPHAS, alpha, "alpha"),
+                               _library.flag(linear, "linear"), stream=stream)
+    _library.one_of(_arrays.AXES, layout, "layout")
+    is_image = isinstance(image, Image)
+    if is_image:
+        if layout not in (None, "hwc"):
+            raise ValueError(f"an Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
+        options.curve_of = image._decoded._as_parameter_
+    array = image.array if is_image else image
+    view = _arrays.direct_view(array, layout, "input")
+    if stream is not None and (view is None or view.memory == _arrays.HOST):
+        raise ValueError("a CUDA stream is for images on a GPU, and the image is on the host; leave stream out")
+    result = None if view is None else _filter_directly(array, view, taps, options, layout, out, context)
+    if result is None:
+        context = chosen_context(context)
+        result = _arrays.filter_host(_arrays.host_array(array, "input"), layout, out, taps,
+                                     lambda view, target: _apply(context, taps, view, target, options))
+        result = result if is_image or out is not None else _arrays.like_caller(result, image)
+    if out is not None:
+        return out
+    return Image(result, image.format, image._decoded) if is_image else result
 
 
 def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
@@ -227,7 +299,8 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
         GPU, an array of CuPy or PyTorch, or of another library with __cuda_array_interface__ if OUT is given. It may be
         a part of an array, transposed or padded: it is not copied. Host arrays with strides of 0 or below are copied.
         float64, float16 and bool (0 and 1) are computed as float32; float16 is then rounded once, and the result for
-        bool must be 0 or 1.
+        bool must be 0 or 1. A list of these gives a list: images of one shape are filtered by one call on a GPU, and on
+        the host if they are small, and their results share memory.
     filter: a Filter, or a name for one, such as "gaussian:2", or taps, such as numpy.ones((3, 3)) / 9. A name is looked
         up once a process.
     border: what stands outside the image: "replicate" (aaa|abcd|ddd), "reflect" (cba|abcd|dcb), "reflect101"
@@ -236,9 +309,10 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
         "keep" (copy it) or "filter" (filter it as any other, also for four channels without alpha).
     linear: filter in linear light. For uint8 and uint16. The curve is that of an Image's file, else sRGB.
     layout: "hwc" for (H, W), (H, W, C) and (N, H, W, C); "chw" for (H, W), (C, H, W) and (N, C, H, W); "nhw" for a
-        stack (N, H, W). None is "hwc" with up to 4 channels. More than 4 are filtered as images of their own.
+        stack (N, H, W). None is "hwc" with up to 4 channels. More than 4 are filtered as images of their own; on a GPU,
+        several images of more than 4 need "chw", without padding.
     out: the array for the result, of the image's shape (but see Filter.size) and type. It may be the image itself,
-        unless it has N on a GPU.
+        unless it has N on a GPU. For a list of images it is a list.
     context: a Context; None is this thread's own.
     stream: for an image on a GPU, the address of the cudaStream_t. None is the one on which CuPy or PyTorch queue work
         at the moment; 1 is CUDA's legacy default stream.
@@ -249,39 +323,7 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
 
     Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,
     MemoryError."""
-    taps = filter if isinstance(filter, Filter) else _filter_of(filter)
-    if stream is not None:
-        stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
-    options = _library.Options(_library.one_of(BORDERS, border, "border"), _library.one_of(ALPHAS, alpha, "alpha"),
-                               _library.flag(linear, "linear"), stream=stream)
-    _library.one_of(_arrays.AXES, layout, "layout")
-    given: Any = image
-    is_image = isinstance(given, Image)
-    if is_image:
-        if layout not in (None, "hwc"):
-            raise ValueError(f"an Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
-        options.curve_of = given._decoded._as_parameter_
-    elif type(image) is not numpy.ndarray:
-        if _arrays.is_on_device(image):
-            return _filter_on_device(image, taps, options, layout, out, context)
-    if stream is not None:
-        raise ValueError("a CUDA stream is for images on a GPU, and the image is on the host; leave stream out")
-    array = given.array if is_image else _arrays.host_array(image, "input")
-    if linear and array.dtype.kind not in "ui":
-        raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
-    context, error = chosen_context(context), _library.Error()
-    is_long = array.size >= _LONG and is_main_thread()
-
-    def apply(view, target):
-        arguments = context, taps, view, target, options, error
-        if is_long:
-            run_interruptibly(options, functools.partial(_library.apply, *arguments))
-        else:
-            _library.apply(*arguments)
-
-    result = _arrays.filter_host(array, layout, out, taps, apply)
-    error.warn()
-    if out is not None:
-        return out
-    made: Any = Image(result, given.format, given._decoded) if is_image else _arrays.like_caller(result, image)
-    return made
+    if isinstance(image, (list, tuple)):
+        return _filter_list(image, filter, out, {"border": border, "alpha": alpha, "linear": linear, "layout": layout,
+                                                 "context": context, "stream": stream})
+    return filter_now(image, filter, border, alpha, linear, layout, out, context, stream)

@@ -161,7 +161,7 @@ def encode(images, host_view, settings, layout, context):
     if len(arrays) == len(images):
         views = _arrays.device_views(images, layout, "image")
     else:
-        kept = [_arrays.device_view(image, layout, "image") if _arrays.is_on_device(image) else
+        kept = [_arrays.direct_view(image, layout, "image") if _arrays.is_on_device(image) else
                 host_view(image, "image") for image in images]
         views = (_library.View * len(images))(*kept)
     if len(numbers) > 1:

@@ -39,6 +39,14 @@ def check(from_numpy, to_numpy, dtypes=("uint8", "uint16", "float32")):
                 assert numpy.allclose(to_numpy(result), expected, rtol=0, atol=1e-5 if dtype == "float32" else 0), \
                     (dtype, layout, shape, name)
                 assert numpy.array_equal(to_numpy(own), image)
+    maps = RANDOM.integers(0, 256, (2, 7, 24, 31), "uint8")  # of more than 4 channels, which are images of their own
+    for name in ("gaussian:2", "resize:60%"):
+        result = gpuconv.filter(from_numpy(maps), name, layout="chw")
+        assert numpy.array_equal(to_numpy(result), gpuconv.filter(maps, name, layout="chw"))
+        images = [maps[0, :3], maps[1, 2], maps[1, 1:4], maps[0, 4:].copy(), maps[1, 3]]
+        results = gpuconv.filter([from_numpy(image) for image in images], name, layout="chw")
+        assert all(numpy.array_equal(to_numpy(result), gpuconv.filter(image, name, layout="chw"))
+                   for image, result in zip(images, results))
 
 
 def check_output(from_numpy, to_numpy):
@@ -113,6 +121,17 @@ def check_torch():
         assert "detach" in str(error), error
     else:
         raise AssertionError("a tensor with a gradient was filtered")
+    batch = torch.from_numpy(RANDOM.integers(0, 256, (3, 3, 20, 30), "uint8"))
+    assert gpuconv._arrays.stack(list(batch)).data_ptr() == batch.data_ptr()
+    for uneven in (batch[[0, 2, 1]].unbind(), (batch[0], batch[2], batch[1]), (batch[0], batch[1], batch[1])):
+        assert torch.equal(torch.stack(gpuconv.filter(uneven, "blur", layout="chw")),
+                           gpuconv.filter(torch.stack(uneven), "blur", layout="chw"))
+    wide = torch.rand(2, 6, 20, 30).contiguous(memory_format=torch.channels_last)
+    assert torch.equal(gpuconv.filter(wide, "blur", layout="chw"),
+                       gpuconv.filter(wide.contiguous(), "blur", layout="chw"))
+    expect(TypeError, "samples of torch.bfloat16; give uint8", gpuconv.filter, torch.zeros(4, 4).bfloat16(), "blur")
+    array = numpy.zeros((20, 30), "uint8")  # an output of another library
+    assert gpuconv.filter(batch[0, 0], "blur", out=array) is array and array.any()
     if gpuconv.gpus() > 0 and torch.cuda.is_available():
         check(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy(), ("uint8", "float32"))
         check_output(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())

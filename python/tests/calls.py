@@ -242,7 +242,7 @@ def test_errors():
             (ValueError, "linear", (image.astype("float32"), "blur"), {"linear": True}),
             (TypeError, 'samples of int64; give image.astype("float32")', (image.astype("int64"), "blur"), {}),
             (TypeError, 'True and False alone; give image.astype("float32")', (image > 99, "blur"), {}),
-            (TypeError, "samples of int64", ([[1, 2]], "blur"), {})):
+            (TypeError, "samples of int64", (numpy.array([[1, 2]]), "blur"), {})):
         expect(kind, text, gpuconv.filter, *arguments, **options)
     expect(ValueError, "65536", gpuconv.Context, threads=65536)
     with gpuconv.Context() as context:

@@ -4,6 +4,7 @@
 import io
 import pathlib
 import sys
+import unittest.mock
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(sys.argv[1]).resolve()
@@ -102,6 +103,29 @@ def test_many_channels():
     for array in (stack, stack[:3], numpy.zeros((3, 24, 31), "uint8"), numpy.zeros((2, 3, 24, 31), "uint8")):
         expect(ValueError, "would be 31 channels; give layout='hwc' if it is, else 'chw' or 'nhw'", gpuconv.filter,
                array, "blur")
+
+
+def test_lists():
+    """A list gives a list. Small images of one shape are filtered by one call."""
+    grey = RANDOM.integers(0, 256, (24, 31), "uint8")
+    images = [IMAGE, grey, IMAGE[::-1], numpy.zeros((300, 300, 3), "uint8"), IMAGE / 255, 255 - grey, IMAGE.copy()]
+    calls = []
+    with unittest.mock.patch.object(gpuconv._filters, "_apply", lambda *arguments, own=gpuconv._filters._apply:
+                                    calls.append(arguments) or own(*arguments)):
+        results = gpuconv.filter(images, "resize:50%,blur")
+    assert len(calls) == 4 and max(call[2].count for call in calls) == 3, len(calls)
+    for image, result in zip(images, results):
+        assert same(result, gpuconv.filter(image, "resize:50%,blur"))
+    planes = [RANDOM.random((3, 24, 31), "float32") for _ in range(3)]
+    for one, result in zip(planes, gpuconv.filter(tuple(planes), "blur", layout="chw")):
+        assert same(result, gpuconv.filter(one, "blur", layout="chw"))
+    out = [numpy.zeros_like(image) for image in images]
+    assert gpuconv.filter(images, "sobel", out=out) is out
+    assert all(same(one, gpuconv.filter(image, "sobel")) for one, image in zip(out, images))
+    gpuconv.write("a.png", IMAGE)
+    photos = gpuconv.filter([gpuconv.read("a.png")] * 2, "blur")
+    assert photos[1].format == "PNG" and same(photos[1].array, gpuconv.filter(IMAGE, "blur"))
+    assert gpuconv.filter([], "blur") == []
 
 
 def test_memory_map():

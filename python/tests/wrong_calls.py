@@ -24,7 +24,7 @@ import gpuconv  # noqa: E402
 import gpuconv.testing  # noqa: E402
 
 # What can stand where an image can, in a folder with bad.png and text.txt. A is an image.
-IMAGES = """None; 1; 1.5; 'photo.png'; b'photo'; object(); {}; {1}; print; []; [[]]; [[1, 2]]; [[1], [1, 2]]; [['a']];
+IMAGES = """None; 1; 1.5; 'photo.png'; b'photo'; object(); {}; {1}; print; [[]]; [[1, 2]]; [[1], [1, 2]]; [['a']];
     [[None]]; a.astype('int64'); a.astype('int8'); a.astype('uint32'); a.astype('complex64'); a.astype('U5');
         a.astype(object);
     a.astype('datetime64[s]'); a[0, 0]; a[0, 0, 0]; a[:0]; a[None, None]; numpy.zeros((3, 20, 30), 'uint8');
@@ -32,8 +32,9 @@ IMAGES = """None; 1; 1.5; 'photo.png'; b'photo'; object(); {}; {1}; print; []; [
     numpy.zeros((4, 4), 'longdouble'); numpy.zeros(9, [('x', 'u1')]); pathlib.Path('photo.png')"""
 NUMBERS = "None; 'a'; 1.5; []; 2**70; -2**70; object(); numpy.zeros(3); b'1'"
 CALLS = {
-    "gpuconv.filter(?, 'blur')": IMAGES,
-    "gpuconv.encode(?)": IMAGES.replace("[]; ", "") + "; a.astype('float32'); a > 3; a[None]",
+    "gpuconv.filter(?, 'blur')": IMAGES + "; [a, None]; [a, [a]]; [1.5]",
+    "gpuconv.filter([a, a], 'blur', out=?)": "a; [a.copy()]; 1; [a.copy(), 1]; [a.copy(), a[1:].copy()]",
+    "gpuconv.encode(?)": IMAGES + "; a.astype('float32'); a > 3; a[None]",
     "gpuconv.compare(a, ?)": "None; 1; b'x'; [[1, 2]]; object(); a.astype('int64'); a[0, 0]; 'bad.png'; 'text.txt'",
     "gpuconv.difference(a, ?)": "None; 1; a[1:]; a.astype('uint16'); a.astype('int64')",
     "gpuconv.filter(a, ?)": """None; 1; {}; {1}; b'blur'; object(); []; [[]]; [[1], [1, 2]]; [['a']]; [[None]];
