@@ -5,6 +5,7 @@ import functools
 import json
 import operator
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +23,7 @@ Taps = Sequence[Sequence[Any]] | Sequence[Any] | numpy.ndarray
 _LONG = 1 << 20  # samples that take so long that Ctrl-C must be heard meanwhile; a thread's start takes 0.05 ms
 BORDERS = {"replicate": 0, "reflect": 1, "reflect101": 2, "wrap": 3, "zero": 4}  # enum gpuconv_border
 ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
+FLIPPED = "flipped\n"  # begins the key of a Filter that flip() has made
 
 
 # ---- Filters ----
@@ -99,20 +101,20 @@ class Filter:
         if isinstance(source, (str, os.PathLike)):
             if scale is not None or offset != 0 or anchor is not None or absolute:
                 raise TypeError("scale, offset, anchor and absolute are for taps; a named filter has its own")
-            name = os.fspath(source)
+            name = key = os.fsdecode(source)
             pointer = _library.filter_find(_library.text(source, "the filter"), error)
         else:
-            text = _text_of(source, scale, offset, anchor, absolute).encode()
-            name = "of taps"
-            pointer = _library.filter_parse(text, len(text), b"taps", error)
+            key, name = _text_of(source, scale, offset, anchor, absolute), "of taps"
+            pointer = _library.filter_parse(key.encode(), len(key), b"taps", error)
         remake = functools.partial(Filter, scale=scale, offset=offset, anchor=anchor, absolute=absolute)
-        self._take(pointer, name, (remake, (source,)))
+        self._take(pointer, name, key, (remake, (source,)))
         error.warn()
 
-    def _take(self, pointer, name, remake):
+    def _take(self, pointer, name, key, remake):
         self._object = _library.Object(pointer, _library.filter_close)
         self._as_parameter_ = self._object._as_parameter_
         self._name, self._remake = name, remake
+        self._key = key  # of_key() makes it again from that
         self._info = _library.FilterInfo()
         _library.filter_describe(self, self._info)
 
@@ -122,14 +124,15 @@ class Filter:
         parsed, content = cls.__new__(cls), _library.expect(text, str, "the text").encode()
         error = _library.Error()
         pointer = _library.filter_parse(content, len(content), _library.text(name, "the name"), error)
-        parsed._take(pointer, name, (Filter.parse, (text, name)))
+        parsed._take(pointer, name, text + "\n", (Filter.parse, (text, name)))
         error.warn()
         return parsed
 
     def flip(self) -> "Filter":
         """The filter with its taps turned by 180 degrees: the correlation with it is the convolution with this one."""
         flipped = Filter.__new__(Filter)
-        flipped._take(_library.filter_flip(self, _library.Error()), f"{self._name}, flipped", (Filter.flip, (self,)))
+        flipped._take(_library.filter_flip(self, _library.Error()), f"{self._name}, flipped", FLIPPED + self._key,
+                      (Filter.flip, (self,)))
         return flipped
 
     def __reduce__(self):
@@ -178,18 +181,17 @@ class Filter:
 
 
 @functools.lru_cache(maxsize=256)
-def _find(name):
-    return Filter(name)
+def of_key(key):
+    """The Filter of a key: of a name, or of text of taps."""
+    if isinstance(key, str) and key.startswith(FLIPPED):
+        return of_key(key.removeprefix(FLIPPED)).flip()
+    return Filter.parse(key, "taps") if isinstance(key, str) and "\n" in key else Filter(key)
 
 
-@functools.lru_cache(maxsize=256)
-def _parse(text):
-    return Filter.parse(text, "taps")
-
-
-def _filter_of(source):
+def filter_of(source):
     """The Filter of a name or of taps."""
-    return _find(source) if isinstance(source, (str, os.PathLike)) else _parse(_text_of(source))
+    return source if isinstance(source, Filter) else of_key(
+        source if isinstance(source, (str, os.PathLike)) else _text_of(source))
 
 
 def filter_names() -> list[str]:
@@ -231,6 +233,16 @@ def _filter_directly(image, view, taps, options, layout, out, context):
     return result
 
 
+def _operator_for(image):
+    """gpuconv.torch.filter, if IMAGE is a tensor that PyTorch follows: to compile a function, or for a gradient."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(image, torch.Tensor) or not hasattr(torch.library, "custom_op") or \
+            type(image) is torch.Tensor and not image.requires_grad and not torch.compiler.is_compiling():
+        return None
+    from .torch import filter
+    return filter
+
+
 def _filter_list(images, source, out, options):
     """A result for each image. Those of one kind and shape are filtered by one call, unless they would be copied on
     another stream than that of the call."""
@@ -244,7 +256,8 @@ def _filter_list(images, source, out, options):
         return out
     groups: dict[Any, list[int]] = {}
     for index, image in enumerate(images):
-        kind = None if options["stream"] is not None else _arrays.kind_in_stack(image, options["layout"])
+        is_alone = options["stream"] is not None or _operator_for(image) is not None
+        kind = None if is_alone else _arrays.kind_in_stack(image, options["layout"])
         groups.setdefault(index if kind is None else kind, []).append(index)
     results = [None] * len(images)
     for first, *others in groups.values():
@@ -259,8 +272,8 @@ def _filter_list(images, source, out, options):
 
 
 def filter_now(image, source, border, alpha, linear, layout, out, context, stream):
-    """As filter(), of one array."""
-    taps = source if isinstance(source, Filter) else _filter_of(source)
+    """As filter(), of one array, without PyTorch's operator."""
+    taps = filter_of(source)
     if stream is not None:
         stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
     options = _library.Options(_library.one_of(BORDERS, border, "border"), _library.one_of(ALPHAS, alpha, "alpha"),
@@ -321,9 +334,15 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done.
     Only if colours are multiplied by alpha, it waits until it knows whether the image is opaque.
 
+    From PyTorch 2.4 on, tensors of floats have a gradient, if the filter is linear and alpha is not premultiplied, and
+    torch.compile and torch.export keep the call in their graphs: as the operator gpuconv::filter.
+
     Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,
     MemoryError."""
     if isinstance(image, (list, tuple)):
         return _filter_list(image, filter, out, {"border": border, "alpha": alpha, "linear": linear, "layout": layout,
                                                  "context": context, "stream": stream})
+    operator = _operator_for(image)
+    if operator is not None:
+        return operator(image, filter, border, alpha, linear, layout, out, context, stream)
     return filter_now(image, filter, border, alpha, linear, layout, out, context, stream)

@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT / "tests/lib"))
 from harness import need_module, run, skip  # noqa: E402
 
 RECIPE = "pytest" if NAME == "xdist" else NAME
-for module in {RECIPE, NAME} & {"pytest", "xdist", "torch", "cupy", "dask", "ray"}:
+MODULES = "pytest", "xdist", "torch", "cupy", "dask", "ray"
+for module in {RECIPE, NAME, {"compile": "torch"}.get(NAME)} & {*MODULES}:
     need_module(module)
 need_module("numpy")
 import numpy  # noqa: E402
@@ -112,6 +113,12 @@ def check_torch(left):
     images = left["images"].numpy()
     expected = gpuconv.filter(images, "gaussian:1.5", border="reflect", layout="chw")
     assert numpy.array_equal(numpy.concatenate([batch.cpu().numpy() for batch in left["batches"]]), expected)
+
+
+def check_compile(left):
+    image = left["image"].detach().requires_grad_()
+    (image - gpuconv.filter(image, "gaussian:2", border="reflect", layout="chw")).square().mean().backward()
+    assert numpy.allclose(image.grad, left["image"].grad, rtol=0, atol=1e-8)
 
 
 def check_cupy(left):
