@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT / "tests/lib"))
 from harness import need_module, run, skip  # noqa: E402
 
 RECIPE = "pytest" if NAME == "xdist" else NAME
-MODULES = "pytest", "xdist", "torch", "cupy", "dask", "ray"
-for module in {RECIPE, NAME, {"compile": "torch"}.get(NAME)} & {*MODULES}:
+MODULES = "pytest", "xdist", "torch", "cupy", "jax", "dask", "ray"
+for module in {RECIPE, NAME, {"loader": "torch", "compile": "torch", "server": "torch"}.get(NAME)} & {*MODULES}:
     need_module(module)
 need_module("numpy")
 import numpy  # noqa: E402
@@ -115,14 +115,34 @@ def check_torch(left):
     assert numpy.array_equal(numpy.concatenate([batch.cpu().numpy() for batch in left["batches"]]), expected)
 
 
+def check_loader(left):
+    result = numpy.concatenate([batch.cpu().numpy() for batch in left["batches"]])
+    for name, planes in zip(sorted(PHOTOS), result, strict=True):
+        run(PROGRAM, "cover:224x224", f"photos/{name}", "expected.png")
+        assert (planes.transpose(1, 2, 0) == numpy.atleast_3d(gpuconv.read("expected.png"))).all(), name
+
+
 def check_compile(left):
     image = left["image"].detach().requires_grad_()
     (image - gpuconv.filter(image, "gaussian:2", border="reflect", layout="chw")).square().mean().backward()
     assert numpy.allclose(image.grad, left["image"].grad, rtol=0, atol=1e-8)
 
 
+def check_server(left):
+    run(PROGRAM, "--strip", "resize:320x320", "photo.jpg", "expected.jpg", "--quality", "80")
+    expected = gpuconv.read("expected.jpg")
+    assert len(left["answers"]) == 3 and all(gpuconv.compare(expected, gpuconv.read(one)) for one in left["answers"])
+
+
 def check_cupy(left):
+    assert numpy.array_equal(left["image"].get(), gpuconv.read("photo.jpg"))
     assert numpy.array_equal(left["edges"].get(), gpuconv.filter(left["image"].get(), "sobel"))
+
+
+def check_jax(left):
+    image = numpy.asarray(left["image"])
+    assert numpy.array_equal(numpy.asarray(left["edges"]), gpuconv.filter(image, "sobel"))
+    assert numpy.allclose(left["mean"], abs(image - gpuconv.filter(image, "gaussian:2")).mean())
 
 
 def check_dask(left):
