@@ -102,10 +102,9 @@ static enum gpuconv_status report(const struct list *list, int count, const stru
 {
     enum gpuconv_status first = GPUCONV_OK;
     for (int i = 0; i < count; i++) {
-        const struct file *file = list->files != NULL ? &list->files[i] : NULL;
-        const bool done = reason == NULL && !file->has_failed;
+        const bool done = reason == NULL && !list->files[i].has_failed;
         const enum gpuconv_status status =
-            library_status(done, reason != NULL ? reason : &file->error, errors != NULL ? &errors[i] : NULL);
+            library_status(done, reason != NULL ? reason : &list->files[i].error, errors != NULL ? &errors[i] : NULL);
         first = first == GPUCONV_OK ? status : first;
     }
     return count > 0 || reason == NULL ? first : library_status(false, reason, NULL);
