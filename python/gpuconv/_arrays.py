@@ -337,7 +337,7 @@ def kind_in_stack(image, layout):
             image.ndim not in ((2,) if layout == "nhw" else (2, 3)) or \
             math.prod(image.shape) > _STACKED[is_on_device(image)]:
         return None
-    return name, tuple(image.shape), image.dtype, getattr(image, "device", None)
+    return name, tuple(image.shape), image.dtype, str(getattr(image, "device", None))  # CuPy's has no hash
 
 
 def stack(images):

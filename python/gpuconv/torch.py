@@ -64,7 +64,7 @@ def filter(image, filter, border, alpha, linear, layout, out, context, stream):
     for values, key, name in (_filters.BORDERS, border, "border"), (_filters.ALPHAS, alpha, "alpha"), \
             (_arrays.AXES, layout, "layout"):
         _library.one_of(values, key, name)
-    key = filter if isinstance(filter, str) else _key_of(filter)
+    key = filter if isinstance(filter, str) else filter._key if isinstance(filter, _filters.Filter) else _key_of(filter)
     result = torch.ops.gpuconv.filter(image, key, border, alpha, _library.flag(linear, "linear"), layout)
     return result if out is None else out.copy_(result)
 
