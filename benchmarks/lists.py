@@ -8,8 +8,8 @@ of a size become tensors, and these become files again, of the same quality and 
 nvJPEG), Pillow and OpenCV on all cores, with the upload, and nvImageCodec if it is installed. A rate is the median of
 some rounds. Beside it stands how many samples differ from Pillow's, and by how much.
 
---equal makes so many small files of both formats, other sizes, qualities, subsamplings and modes, and counts those whose
-samples are not Pillow's. Needs PyTorch, NumPy, Pillow and OpenCV."""
+--equal makes so many small files of both formats, of other sizes, qualities, subsamplings and modes. It counts those
+whose samples are not Pillow's. Needs PyTorch, NumPy, Pillow and OpenCV."""
 import argparse
 import io
 import os

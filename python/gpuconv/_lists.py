@@ -31,8 +31,8 @@ class _Errors:
         if status != 0:
             first = next(index for index, error in enumerate(self.errors) if error.status != 0)
             raise _library.EXCEPTIONS[self.errors[first].status](self.errors[first].text(self.names[first]))
-        starts = numpy.frombuffer(self.errors, numpy.uint8).reshape(len(self.names), -1)[:, _library.Error.message.offset]
-        for index in starts.nonzero()[0]:
+        texts = numpy.frombuffer(self.errors, numpy.uint8).reshape(len(self.names), -1)
+        for index in texts[:, _library.Error.message.offset].nonzero()[0]:
             self.errors[index].warn(self.names[index])
 
 
@@ -133,12 +133,13 @@ def decode(sources, options, device, layout, context):
     count, context = len(kept), chosen_context(context, memory.number)
     options.stream = memory.stream
     infos, files = numpy.zeros(count, _INFO), _pointer(files, _library.Bytes)
-    errors.check(_library.inspect_all(context, files, count, options, _pointer(infos, _library.FileInfo), errors.errors))
+    pointer = _pointer(infos, _library.FileInfo)
+    errors.check(_library.inspect_all(context, files, count, options, pointer, errors.errors))
     views, sizes, total = _lay_out(infos, planar)
     offsets = views["data"].tolist()
     views["data"] += numpy.uint64(memory.allocate(total))
     errors.check(_library.decode_all(context, files, count, options, _pointer(views, _library.View), errors.errors))
-    rows, columns, channel_strides = (views[name] // sizes for name in ("row_stride", "column_stride", "channel_stride"))
+    rows, columns, channel_strides = (views[f"{name}_stride"] // sizes for name in ("row", "column", "channel"))
     arrays = []
     for height, width, channels, row, column, channel, size, offset in zip(*(part.tolist() for part in (
             infos["height"], infos["width"], infos["channels"], rows, columns, channel_strides, sizes)), offsets):
