@@ -30,7 +30,7 @@ static struct image packed_at(const struct image *image, uint8_t *samples)
                           .samples = samples};
 }
 
-/* Bytes that SHAPE takes in memory for several images. */
+/* Bytes of an image like SHAPE in memory that it shares with others. */
 static size_t place_bytes(const struct image *shape)
 {
     const struct image packed = packed_at(shape, NULL);
@@ -181,7 +181,7 @@ static void free_group(struct group *group)
     *group = (struct group){0};
 }
 
-/* Do WORK with all PICTURES. */
+/* Do TASK with all PICTURES. */
 static bool run_groups(struct pipeline *pipeline, struct gpu_picture **pictures, size_t count, const struct task *task,
                        struct error *error)
 {
