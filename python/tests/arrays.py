@@ -28,7 +28,8 @@ RANDOM = numpy.random.default_rng(2)
 def check(from_numpy, to_numpy, dtypes=("uint8", "uint16", "float32")):
     """Some calls, with arrays of the library that FROM_NUMPY makes."""
     for dtype in dtypes:
-        for layout, shape in (("hwc", (40, 50, 3)), ("chw", (3, 40, 50)), ("hwc", (40, 50)), ("chw", (2, 3, 40, 50))):
+        for layout, shape in (("hwc", (40, 50, 3)), ("chw", (3, 40, 50)), ("hwc", (40, 50)), ("chw", (2, 3, 40, 50)),
+                              ("hwc", (3, 41, 51, 3)), ("hwc", (2, 16, 20, 3))):
             image = (1000 * RANDOM.random(shape)).astype(dtype) / numpy.asarray(1000, dtype) \
                 if dtype == "float32" else RANDOM.integers(0, numpy.iinfo(dtype).max, shape, dtype)
             for name in ("gaussian:2", "sobel", "resize:60%,sharpen", "turn:90", "pad:61x50:#f80,crop:90%,mirror:y"):
@@ -57,6 +58,9 @@ def check_output(from_numpy, to_numpy):
     part = out[5:45, 5:55]
     assert gpuconv.filter(from_numpy(image), "blur", out=part) is part
     assert numpy.array_equal(to_numpy(out)[5:45, 5:55], expected) and int(to_numpy(out).sum()) == int(expected.sum())
+    images = RANDOM.integers(0, 256, (5, 16, 20, 3), "uint8")
+    many = gpuconv.filter(from_numpy(images)[::2], "blur", out=from_numpy(numpy.zeros((3, 16, 20, 3), "uint8")))
+    assert numpy.array_equal(to_numpy(many), gpuconv.filter(images[::2], "blur"))
     turned = gpuconv.filter(from_numpy(image).transpose(0, 2).transpose(1, 2), "blur", layout="chw") \
         if NAME == "torch" else gpuconv.filter(from_numpy(image).transpose(2, 0, 1), "blur", layout="chw")
     assert numpy.array_equal(to_numpy(turned).transpose(1, 2, 0), expected)

@@ -220,6 +220,19 @@ static bool join_channels(const struct images *images, struct image *joined)
     return images->stride == channels * joined->channel_stride;
 }
 
+/* Are the images interleaved, without padding, and each right after the one before? */
+static bool are_stacked(const struct images *images)
+{
+    enum { ALIGNMENT = 16 };
+    const struct image *first = &images->first;
+    struct image packed = *first;
+    packed.row_stride = packed.pixel_stride = packed.channel_stride = 0;
+    return first->channels > 1 && (uintptr_t)first->samples % ALIGNMENT == 0 &&
+           image_channel_stride(first) == image_channel_stride(&packed) &&
+           image_pixel_stride(first) == image_pixel_stride(&packed) &&
+           image_row_stride(first) == image_row_stride(&packed) && images->stride == image_bytes(&packed);
+}
+
 /* May a GPU filter all channels of all images by one launch, because they have nothing to do with each other? */
 static bool is_one_launch(const struct application *application, const struct images *images)
 {
@@ -253,10 +266,18 @@ static bool apply_to_images(const struct application *application, const struct 
         return error_set(error, ERROR_USAGE,
                          "several images on a GPU overlap their results; give other memory for the output");
     struct image joined, result;
-    if (is_one_launch(application, in) && join_channels(in, &joined) && join_channels(out, &result)) {
-        struct application all = *application;
-        all.recipe.alpha = ALPHA_FILTER; /* no channel is alpha, whatever their number */
+    struct application all = *application;
+    all.recipe.alpha = ALPHA_FILTER; /* no channel is alpha, whatever their number */
+    if (is_one_launch(application, in) && join_channels(in, &joined) && join_channels(out, &result))
         return apply_to_image(&all, &joined, &result, error);
+    if (is_one_launch(application, in) && in->first.bits <= 16 && are_stacked(in) && are_stacked(out)) {
+        struct pipeline *pipeline = &application->context->pipeline;
+        joined = in->first;
+        result = out->first;
+        pipeline->images = (int)in->count;
+        const bool is_filtered = apply_to_image(&all, &joined, &result, error);
+        pipeline->images = 1;
+        return is_filtered;
     }
     bool done = !overlaps || application->on_device || copy_images(&from, &block, error);
     for (size_t i = 0; done && i < from.count; i++) {

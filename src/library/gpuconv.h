@@ -252,9 +252,10 @@ struct gpuconv_options {
  * contexts are ordered only where both need constant memory. Where the stream is captured by a CUDA graph, the call
  * fails: a graph would not hold this order. Fastest are planes whose first sample is at a multiple of 512 bytes, and
  * whose strides of rows and channels are multiples of 128, and then interleaved images without padding at a multiple of
- * 16 bytes. Others are copied on the GPU. Several images are filtered at once if their planes have equal distances, and
- * neither alpha nor linear light takes part. Floats with alpha need GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. With
- * GPUCONV_PREMULTIPLY and alpha, the call waits until it knows whether the image is opaque. */
+ * 16 bytes. Others are copied on the GPU. Several images are filtered at once if their planes have equal distances, or
+ * if they are interleaved, of 8 or 16 bits, without padding and gaps; and if neither alpha nor linear light takes part.
+ * Floats with alpha need GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. With GPUCONV_PREMULTIPLY and alpha, the call waits
+ * until it knows whether the image is opaque. */
 GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
                                               const struct gpuconv_view *in, const struct gpuconv_view *out,
                                               const struct gpuconv_options *options, struct gpuconv_error *error);

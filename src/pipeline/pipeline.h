@@ -78,6 +78,8 @@ struct pipeline {
     bool is_decoded;             /* the GPU has the decoded image, which was not opaque as expected */
     const struct linear *linear; /* the tables, if the recipe asks for linear light, else NULL */
     struct work work;            /* what the variants were chosen for */
+    int images;                  /* END_DEVICE: so many interleaved images like it, each right after the one before, are
+                                    filtered at once, channel by channel; 0 is 1. The caller sets it */
     struct planned *planned;
     atomic_int progress_permille; /* thousandths of the image's rows that the CPU has filtered; -1 if unknown */
 

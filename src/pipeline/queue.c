@@ -114,6 +114,12 @@ static bool overlap(const struct image *a, const struct image *b)
     return first < second + bytes_of(b) && second < first + bytes_of(a);
 }
 
+/* How many images below each other are filtered at once. */
+static int images_of(const struct pipeline *pipeline)
+{
+    return pipeline->images > 1 ? pipeline->images : 1;
+}
+
 /* ---- Memory ---- */
 
 /* Let the device hold the tables of linear light. No other image uses those that are there. *ON_DEVICE becomes them, or
@@ -154,15 +160,35 @@ static bool keep_taps(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. */
+/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. Of several images, the planes of
+ * a channel follow each other without a gap, so that they are one tall plane, too. */
 static size_t lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
 {
     struct plane layout;
-    const size_t size =
-        device_plane_layout(pipeline->work.sample, image->width, image->height, pipeline->work.planes, 0, &layout);
+    const int count = pipeline->work.planes * images_of(pipeline);
+    size_t size = device_plane_layout(pipeline->work.sample, image->width, image->height, count, 0, &layout);
     layout.data = planes->data;
+    if (images_of(pipeline) > 1)
+        layout.plane_bytes = layout.row_bytes * (size_t)layout.height;
     *planes = layout;
     return size;
+}
+
+/* Several images below each other as one, and their planes. Those of one image stay as they are. */
+static struct image tall_image(const struct pipeline *pipeline, const struct image *image)
+{
+    struct image tall = *image;
+    tall.height *= images_of(pipeline);
+    return tall;
+}
+
+static struct plane tall_planes(const struct pipeline *pipeline, const struct plane *planes)
+{
+    struct plane tall = *planes;
+    tall.height *= images_of(pipeline);
+    tall.plane_bytes *= (size_t)images_of(pipeline);
+    tall.count /= images_of(pipeline);
+    return tall;
 }
 
 /* The bytes of the planes, and of the samples, of the largest image: the filters may change its size. */
@@ -254,7 +280,7 @@ static bool merge_after(struct pipeline *pipeline, size_t number, const struct p
 static bool copy_planes(const struct pipeline *pipeline, const struct plane *from, const struct plane *to,
                         struct error *error)
 {
-    const int count = pipeline->work.planes - from->count;
+    const int count = pipeline->work.planes * images_of(pipeline) - from->count;
     return count == 0 || device_copy(pipeline->device, plane_row(to, to->count, 0), plane_row(from, from->count, 0),
                                      (size_t)count * from->plane_bytes, error);
 }
@@ -274,7 +300,7 @@ static bool queue_filters(struct pipeline *pipeline, const struct image *image, 
         struct plane *from = &gpu->planes[*in], *to = &gpu->planes[!*in];
         if (i > 0 && merges && !merge_after(pipeline, i - 1, from, gpu, error))
             return false;
-        from->count = to->count = image_planes(image, alpha);
+        from->count = to->count = image_planes(image, alpha) * images_of(pipeline);
         if (i > 0 && merges && !device_split(device, &gpu->image, alpha, gpu->linear, from, error))
             return false;
         resize_image(pipeline, i, &gpu->image, to);
@@ -371,9 +397,13 @@ static bool split_channels(struct pipeline *pipeline, const struct image *in, co
         planes[1] = planes_of(out, &planes[1]);
     if (is_direct && is_planar(in, count))
         planes[0] = planes_of(in, &planes[0]);
-    else
-        return gpu_is_packed(in) ? device_split(pipeline->device, in, ALPHA_FILTER, NULL, &planes[0], error)
-                                 : device_copy_samples(pipeline->device, &from, &to, error);
+    else if (!gpu_is_packed(in))
+        return device_copy_samples(pipeline->device, &from, &to, error);
+    else {
+        const struct image all = tall_image(pipeline, in);
+        const struct plane tall = tall_planes(pipeline, &planes[0]);
+        return device_split(pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
+    }
     return true;
 }
 
@@ -384,12 +414,13 @@ static bool merge_channels(struct pipeline *pipeline, const struct image *in, co
     struct plane *planes = &gpu->planes[result];
     const int count = pipeline->work.planes, kept = in->channels - count;
     const struct image kept_in = channels_of(in, count, kept), kept_out = channels_of(out, count, kept);
-    planes->count = count; /* the last filter may have left alpha out */
-    const struct image from = image_of(planes), to = channels_of(out, 0, count);
+    planes->count = count * images_of(pipeline); /* the last filter may have left alpha out */
+    const struct image from = image_of(planes), to = channels_of(out, 0, count), all = tall_image(pipeline, out);
+    const struct plane tall = tall_planes(pipeline, planes);
     if (kept > 0 && in->samples != out->samples && !device_copy_samples(device, &kept_in, &kept_out, error))
         return false;
     return planes->data == (void *)out->samples ? true
-           : gpu_is_packed(out)                 ? device_merge(device, planes, ALPHA_FILTER, NULL, out, error)
+           : gpu_is_packed(out)                 ? device_merge(device, &tall, ALPHA_FILTER, NULL, &all, error)
                                                 : device_copy_samples(device, &from, &to, error);
 }
 
