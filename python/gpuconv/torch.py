@@ -97,7 +97,7 @@ def _fold(padded, dim, before, count, border):
     elif border == "wrap":
         index = index % period
     else:
-        index = torch.minimum(index % period, period - (border == "reflect") - index % period)
+        index = torch.minimum(index % period, period - int(border == "reflect") - index % period)
     return torch.zeros_like(padded.narrow(dim, 0, count)).index_add(dim, index, padded)
 
 
