@@ -244,7 +244,7 @@ RULES = [
     (r"meson test -C build --setup all", elsewhere(".ci/run", "--setup all"), False),
     (r"meson test -C build", elsewhere(".ci/functions", 'meson test -C "$1"'), False),
     (r"git clone URL gpuconv.*", elsewhere("tests/cli/notebook.py", '"git clone"'), False),
-    (r"benchmarks/(peers|png_peers|array_peers|backends|join|learn|scale)\.py|tests/gpu/soak\.py|tests/variants/choice\.py --update"
+    (r"benchmarks/(peers|png_peers|array_peers|backends|join|learn|scale|lists)\.py|tests/gpu/soak\.py|tests/variants/choice\.py --update"
      r"|tests/cluster/engines\.py", name_script, False),
     (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
     (r"(meson setup|ninja -C) build .*", set_up, False),
