@@ -1,0 +1,580 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The vectors of pixels-1.md: make_vectors.py GPUCONV checks that GPUCONV gives vectors.jsonl, and that two vectors or
+more reach each rule. With --update it writes the file; read the diff.
+
+Inputs are formulas, so the file is text alone. pixels-1-files.md explains it (chapter V)."""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent.parent / "tests" / "lib")]
+from write_png import chunk, png, unfiltered  # noqa: E402
+
+TYPES = {1: "GRAYSCALE", 2: "GRAYSCALE_ALPHA", 3: "RGB", 4: "RGB_ALPHA"}
+BUILT_IN = sorted(path.stem for path in (HERE.parent.parent / "filters").glob("*.txt"))
+GRADIENTS = ("sobel", "prewitt", "scharr")
+KERNELS = ("lanczos3", "lanczos2", "cubic", "mitchell", "triangle", "box")
+BORDERS = ("replicate", "reflect", "reflect101", "wrap", "zero")
+
+
+# ---- Pictures ----
+
+def number(seed, n):
+    """Number N of 32 bits."""
+    k = (2654435769 * seed + n) & 0xffffffff
+    k ^= k >> 16
+    k = k * 2146121005 & 0xffffffff
+    k ^= k >> 15
+    k = k * 2221713035 & 0xffffffff
+    return k ^ k >> 16
+
+
+def sample(picture, i):
+    width, height, channels, bits = (picture[key] for key in ("width", "height", "channels", "bits"))
+    highest, seed, kind = (1 << bits) - 1, picture["seed"], picture["kind"]
+    x, y, c = i // channels % width, i // channels // width, i % channels
+    r = number(seed, i)
+    if channels % 2 == 0 and c == channels - 1 and "alpha" in picture:
+        low = r >> 16
+        mixed = (0, highest, low % 256 * (highest // 255), low % 8 * (highest // 255))
+        return highest if picture["alpha"] == "opaque" else mixed[(r >> 8) % 4]
+    if kind == "noise":
+        return r >> (32 - bits)
+    if kind == "extremes":
+        return highest * (r >> 31)
+    if kind == "smooth":
+        return highest * (x * (3 + c) + y * (5 - c)) // (8 * (width + height)) + (r >> (37 - bits))
+    if kind == "blocks":
+        return number(seed, 4 * (y // 8 * -(-width // 8) + x // 8) + c) >> (32 - bits)
+    if kind == "tiles":
+        return number(seed, 4 * (16 * (y % 16) + x % 16) + c) >> (32 - bits)
+    if kind == "plain":
+        return number(seed, c) >> (32 - bits)
+    assert kind == "dots"
+    return highest if r < 1 << 27 else 0
+
+
+def samples(picture):
+    """Big-endian bytes."""
+    count = picture["width"] * picture["height"] * picture["channels"]
+    return struct.pack(f">{count}{'H' if picture['bits'] == 16 else 'B'}", *(sample(picture, i) for i in range(count)))
+
+
+def pam(picture):
+    shape = (picture["width"], picture["height"], picture["channels"])
+    return (f"P7\nWIDTH {shape[0]}\nHEIGHT {shape[1]}\nDEPTH {shape[2]}\nMAXVAL {(1 << picture['bits']) - 1}\n"
+            f"TUPLTYPE {TYPES[shape[2]]}\nENDHDR\n").encode() + samples(picture)
+
+
+def png_with_chunks(picture):
+    """A PNG that says an orientation, a gamma or a transfer."""
+    width, height, channels, bits = (picture[key] for key in ("width", "height", "channels", "bits"))
+    chunks = b""
+    if "cicp" in picture:
+        chunks += chunk(b"cICP", bytes((1, picture["cicp"], 0, 1)))
+    if "gamma" in picture:
+        chunks += chunk(b"gAMA", struct.pack(">I", picture["gamma"]))
+    if "orientation" in picture:
+        chunks += chunk(b"eXIf", b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, 0x112, 3, 1, picture["orientation"], 0, 0))
+    return png(width, height, channels, bits, unfiltered(samples(picture), width * channels * bits // 8), chunks=chunks)
+
+
+# ---- Cases ----
+
+CASES = []
+
+
+def picture(kind, width, height, channels=1, bits=8, alpha=None, **more):
+    made = {"kind": kind, "width": width, "height": height, "channels": channels, "bits": bits,
+            "seed": 1 + len(CASES) % 97}
+    return made | ({"alpha": alpha} if alpha else {}) | more
+
+
+def case(group, source, chain, rules="", texts=None, write=(), refused=False, **options):
+    """Add a case of GROUP. RULES are those that it is made for; others follow from the filters and the options."""
+    options = {key.replace("_", "-"): value for key, value in options.items()}
+    made = {"id": f"{group}-{sum(other['id'].startswith(group + '-') for other in CASES) + 1}",
+            "rules": rules.split(), "input": source, "filter": chain}
+    if texts:
+        made["texts"] = texts
+    if options:
+        made["options"] = options
+    if refused:
+        made["refused"] = True
+    else:
+        made["write"] = list(write)
+        made["rules"] += implied(made)
+    made["rules"] = sorted(set(made["rules"]), key=lambda rule: (ORDER.index(rule[0]), int(rule[1:])))
+    CASES.append(made)
+
+
+ORDER = "PNFTGCDRMALOJEZH"
+
+
+def of_filter(spec, bits):
+    """The rules that a filter of a chain reaches."""
+    word = spec.partition(":")[0]
+    correlation = f"C1 C2 C{4 if bits == 16 else 3}"
+    if word == "gaussian" or word == "unsharp" and ":" in spec:
+        return "G1 G2 G8 G9 G10 G15 D1 D2" + (" G11 D3 D4" if word == "unsharp" else "")
+    if word == "box" and ":" in spec:
+        return "G1 G7 " + ("D1 D2" if float(spec.split(":")[1]) > 63 else correlation)
+    if word in ("motion", "disk", "log"):
+        return f"G1 G5 G6 G15 {correlation} " + {"motion": "G3 G12", "disk": "G4 G13", "log": "G2 G8 G14"}[word]
+    if word in ("resize", "thumbnail"):
+        lanczos = " R6" if not any(other in spec for other in KERNELS[2:]) else ""
+        return "R1 R2 R4 R5 R7 R8 R9" + lanczos + (" R10" if word == "thumbnail" else "")
+    if word == "cover":
+        return "M2 M3 R1 R2 R4 R5 R7 R8 R9"
+    if word == "crop":
+        return "M7 " + ("M1" if "+" in spec else "M2")
+    if word in ("turn", "mirror"):
+        return "M6 M7"
+    if word == "pad":
+        return "M4 M5 M7"
+    return correlation + (" F8 T1 T3" if word in BUILT_IN else "") + (" C7" if word in GRADIENTS else "")
+
+
+def implied(made):
+    options, source = made.get("options", {}), made["input"]
+    chain = made["filter"].split(",")
+    linear = options.get("linear", False)
+    bits = 16 if linear else options.get("depth", source["bits"])
+    rules = " ".join(of_filter(spec, bits) for spec in chain).split()
+    rules += ["P1", "H1"] + ["H2"] * bool(made["write"]) + ["O3"] * (len(chain) > 1)
+    rules += ["T5"] * ("flip" in options) + ["T6"] * ("abs" in options) + ["P2", "P3"] * ("depth" in options)
+    rules += ["L1", "L2", "O4"] * linear + ["O1", "O2"] * ("orientation" in source)
+    if linear and "gamma" not in source and "cicp" not in source:
+        rules += ["L3"]
+    if "jpeg" in source:
+        rules += [f"J{i}" for i in range(1, 5)] + (["J5", "J6"] if source["channels"] == 3 else [])
+    if "jpeg" in made["write"]:
+        rules += [f"E{i}" for i in (1, 5, 6, 7, 8, 9)] + (["E2", "E3", "E4"] if source["channels"] > 2 else ["E3"])
+        rules += ["O6"] if source["channels"] % 2 == 0 or bits == 16 else []
+    if "png" in made["write"]:
+        stored = options.get("compression") == 0
+        rules += ["Z1", "Z2"] + (["Z4"] if stored else ["Z3"] + [f"Z{i}" for i in (5, 6, 7, 8, 9, 15, 16)])
+    return rules
+
+
+def parses(text, rules, bits=8, source=None, **options):
+    case("text", source or picture("noise", 11, 9, 1, bits), "t1", f"F2 {rules}", {"t1": text}, **options)
+
+
+def refuses(specs, **options):
+    """SPECS: by rules, what is refused."""
+    for rules, several in specs.items():
+        for spec in several.split():
+            case("refused", picture("noise", 10, 8), spec, rules, refused=True, **options)
+
+
+def texts():
+    for bits in (8, 16):
+        parses("1 2 1\n2 4 2\n1 2 1\n", "F4 T1", bits)
+        parses("title a title\nscale 16\n1 2 1\n2 4 2\n1 2 1\n", "F3 F4 T1 T3", bits)
+        parses("# comment\n\n , ;\n1/9 1/9 1/9 # more\n1/9 1/9 1/9\n1/9 1/9 1/9\n", "F4 N1 N3 T1", bits)
+        parses("0.5, 0.25, .25\n", "F4 N1 N2 T1", bits)
+        parses("1,2,1\n", "F4 T1", bits)
+        parses("1;2;1;\n", "F4 T1", bits)
+        parses("scale 3\noffset 1/3\n1 -2 2.5\n", "F3 N1 T1 C3", bits)
+        parses("scale 7\noffset -12.75\n1 3\n5 -2\n", "F3 F7 T1", bits)
+        parses("offset 128\nanchor 0 2\n-2 -1 0\n-1 1 1\n0 1 2\n", "F3 F7 T1", bits)
+        parses("anchor 3 0\n1 0 0 0\n0 0 0 2\n", "F7 T1", bits)
+        parses("abs\n-1 0 1\n-2 0 2\n-1 0 1\n", "F3 C5", bits)
+        parses("abs\nscale -2\noffset 3\n-1 0 1\n", "F3 C5 T1", bits)
+        parses("3.14159265358979 -2.71828182845904523 1e-3\n", "N2 T2", bits)
+        parses("scale 7.3\n1 2 3\n4 5 6.000000001\n", "N2 N3 T1 T2", bits)
+        parses("0.33333333333333333333 0.33333333333333333333 0.33333333333333333333\n", "N2 T2", bits)
+        parses("1/7 1/11 1/13 1/17 1/19 1/23 1/29 0.25\n", "N3 T1 T2", bits)
+        parses("0.1000000001 0.2000000003 0.1\n0.1 0.0999999999 0.1\n0.1 0.1 0.1\n", "T2", bits)
+        parses("1e3 -999\n", "N1 N2", bits)
+        parses("0.00000000000000000001 1\n", "N2 T2", bits)
+        parses("12345678901234567890e-19 -0.2\n", "N2 T2", bits)
+        parses("100000.5 -100000\n", "T1", bits)
+        parses("3 1 4 10\n1 2 1\n", "F6", bits)
+        parses("1 2 10 5\n1\n3\n", "F6", bits)
+        parses("3 3 16 7\n1 2 1\n2 4 2\n1 2 1\n", "F6 T1", bits)
+        parses("2 1\n1.5 -1\n1 1\n", "F4 F6", bits)
+        parses("\ufeffscale 2\r\n1 1\r\n", "F1", bits)
+        parses("1e20/1e20 2/4\n", "N2 N3", bits)
+        parses("offset 0.1234567890123456789012\n1 1 -1\n", "F3 N2 N4", bits)
+        for combine in ("magnitude", "max", "sum"):
+            rule = "C7" if combine == "magnitude" else "C6"
+            parses(f"combine {combine}\n1 0\n0 -1\n---\n0 1\n-1 0\n", f"F5 {rule}", bits)
+            parses(f"combine {combine}\nscale 3\noffset -4.3\n1 2 -1\n---\n0.5 -1 1/3\n", f"F5 {rule} T1", bits)
+            parses(f"combine {combine}\noffset 1/1234567\nscale 5.000000001\n1 2 -4\n---\n3 -1 0\n", f"F5 {rule} T2 T4",
+                   bits)
+            parses(f"combine {combine}\noffset 20.7182818284\n1 2 -1\n---\n0 -1 2\n", f"F5 {rule} T4", bits,
+                   picture("smooth", 12, 10, 1, bits))
+        parses("1 0 0\n", "T5", bits, flip=True)
+        parses("anchor 0 1\n1 2 3\n4 5 -9\n", "T5 F7", bits, flip=True)
+        parses("-1 0 1\n", "T6 C5", bits, **{"abs": True})
+        parses("combine max\n1 0\n0 -1\n---\n0 1\n-1 0\n", "T5 T6 C6", bits, flip=True, **{"abs": True})
+    refused = {
+        "F1": ("1 2\r3 4\r", "1 \x01 2\n"), "F2": ("# nothing\n",), "N1": ("1 x 2\n", "1 0x10\n", "nan 1\n", "1 2e\n"),
+        "N2": ("1 1e999\n",), "N3": ("1/0 1\n",), "T2": ("9000000 9000000\n", "scale 1e-9\n1\n"),
+        "F3": ("scale 0\n1\n", "scale 0,5\n1\n", "scale 2 3\n1\n", "offset 70000\n1\n", "scale 1\nscale 2\n1\n",
+               "1 2\nscale 3\n", "colour 3\n1\n", "anchor 0.5 0\n1 2 1\n", "title\n1\n", "combine mean\n1\n---\n1\n"),
+        "F4": ("", "1 2\n1 2 3\n", "1 2; 3 4\n", "0,5 1,25\n", "1,,1\n", ",1 2\n", "1 " * 127 + "1\n", "1\n" * 128),
+        "F5": ("1\n---\n1\n", "combine max\n1\n", "combine max\n1\n---\n1 2\n", "combine max\n1\n---\n1\n---\n1\n",
+               "combine max\nabs\n1\n---\n1\n"),
+        "F6": ("3 3 9\n1 1 1\n1 1 1\n1 1 1\n",), "F7": ("anchor 3 0\n1 2 1\n",)}
+    for rule, several in refused.items():
+        for text in several:
+            case("text-refused", picture("noise", 5, 4), "t1", rule, {"t1": text}, refused=True)
+
+
+def built_ins():
+    for i, name in enumerate(BUILT_IN):
+        case("built-in", picture("noise", 13, 10, 3 if i % 2 else 1, 16 if i % 3 == 0 else 8), name,
+             border=BORDERS[i % 5])
+    for name in ("sharpen", "emboss", "sobel"):
+        case("built-in", picture("extremes", 17, 11, 1), name)
+        case("built-in", picture("extremes", 9, 7, 3, 16), name)
+    refuses({"F8": "no-such-filter"})
+
+
+def borders():
+    text = {"t1": "scale 20\nanchor 4 0\n1 2 3 4 5\n-1 0 1 2 3\n"}
+    for border in BORDERS:
+        for width, height in ((1, 1), (2, 1), (3, 2), (7, 5)):
+            case("border", picture("noise", width, height), "t1", "C2", text, border=border)
+        case("border", picture("noise", 3, 2, 1, 16), "t1", "C2", text, border=border)
+        case("border", picture("noise", 5, 4), "gaussian:2", border=border)
+        case("border", picture("noise", 4, 3, 3, 16), "gaussian:3", border=border)
+        case("border", picture("noise", 6, 5), "box:70", border=border)
+        case("border", picture("noise", 6, 5), "unsharp:1.5:2", border=border)
+        case("border", picture("noise", 6, 5, 1, 16), "motion:9:20", border=border)
+
+
+def generated():
+    for bits in (8, 16):
+        for sigma in ("0.1", "0.2", "0.25", "0.3", "0.5", "0.8", "1", "1.41421356", "2.5", "4/3", "7", "12.5", "40",
+                      "170"):
+            case("gaussian", picture("noise" if len(sigma) < 3 else "extremes", 14, 9, 1, bits), f"gaussian:{sigma}")
+        for radius in ("0", "1", "3", "10", "20", "63", "64", "100", "850"):
+            case("box", picture("noise", 12, 9, 1, bits), f"box:{radius}")
+        for parameters in ("1:0", "2:0", "2:90", "5:45", "7.5:30", "9:-30", "15:123.456", "21:180", "30:-359", "60:77",
+                           "127:13"):
+            case("motion", picture("noise", 8, 7, 1, bits), f"motion:{parameters}")
+        for radius in ("0.3", "0.5", "0.7", "1", "1.5", "2.25", "4.5", "8", "15.5", "40"):
+            case("disk", picture("noise", 8, 7, 1, bits), f"disk:{radius}")
+        for sigma in ("0.2", "0.25", "0.5", "0.8", "1", "1.5", "2.6", "5"):
+            case("log", picture("noise", 9, 8, 1, bits), f"log:{sigma}")
+        for parameters in ("1:1", "0.7:0.6:2", "2:0.5:3", "0.1:3", "3:100", "1.5:1/3:0.5", "5:0.000001", "4:2.5:255",
+                           "0.5:7:1.7"):
+            case("unsharp", picture("noise", 12, 9, 3, bits), f"unsharp:{parameters}")
+        case("unsharp", picture("smooth", 14, 12, 3, bits), "unsharp:2:1.5:4")
+        case("unsharp", picture("smooth", 14, 12, 1, bits), "unsharp:2:1.5:4")
+    refuses({"G1": "gaussian:0 gaussian:171 gaussian gaussian:1:2 box:851 box:1.5 box:-1 motion:0.5:1 motion:128:0 "
+                   "motion:5 motion:5:361 disk:0 disk:64 log:0.1 log:16 unsharp:1 unsharp:1:101 unsharp:1:1:256",
+             "G1 N1": "gaussian:x", "O3": "blur,,edge"})
+
+
+def resizes():
+    sizes = ((20, 15, "7x5:exact"), (7, 5, "20x15:exact"), (16, 16, "8x8:exact"), (31, 17, "30x18:exact"),
+             (33, 3, "2x1:exact"))
+    for kernel in KERNELS:
+        for bits in (8, 16):
+            for width, height, size in sizes:
+                case("resize", picture("noise", width, height, 1, bits), f"resize:{size}:{kernel}")
+        case("resize", picture("extremes", 26, 14, 3), f"resize:11x9:exact:{kernel}")
+    sizes = {"50%": (20, 10), "33.3%": (21, 11), "250%": (9, 5), "10x10": (30, 20), "11x11": (20, 30), "12x": (30, 20),
+             "x7": (30, 20), "10x10:cover": (30, 20), "5x8:cover:cubic": (13, 40), "1/3%": (11, 40),
+             "12.123456789012345%": (40, 3), "1e1x:enlarge": (5, 4), "3x2:exact": (200, 2), "9x2:exact:mitchell": (3, 90),
+             "5x4:exact": (1, 1), "7x7:enlarge:lanczos2": (2, 2)}
+    for size, (width, height) in sizes.items():
+        case("resize", picture("noise", width, height, 3, 8 if width % 2 else 16), f"resize:{size}")
+    for spec in ("resize:20x20", "resize:x30:box", "thumbnail:9x"):
+        case("stays", picture("noise", 8, 6, 3), spec, "R3")
+    case("stays", picture("noise", 8, 6, 4, 8, "mixed"), "resize:20x20", "R3 A8")
+    for spec in ("thumbnail:5x5", "thumbnail:50%:box", "thumbnail:7x9:exact:triangle"):
+        case("thumbnail", picture("noise", 22, 17, 3), spec)
+    for border in ("wrap", "zero"):
+        case("resize", picture("noise", 15, 11), "resize:6x", "R9", border=border)
+    refuses({"R1": "resize resize: resize:x resize:0x5 resize:5x5:best resize:50%:cover resize:5x:exact resize:0.05% "
+                   "resize:5x5:exact:cover resize:5x5:box:cubic resize:-5x5 resize:1.5x2 resize:100001x5 resize:10001%"})
+
+
+def moves():
+    for spec in ("crop:3x2+4+1 crop:5x4 crop:4x3:left crop:4x3:bottom:right crop:50% crop:37%:top crop:100% pad:15x12 "
+                 "pad:16x11:black pad:14x10:#f80 pad:11x9:#12ab9F turn:90 turn:180 turn:270 mirror:x mirror:y cover:5x5 "
+                 "cover:4x9:top cover:20x6:box:right").split():
+        case("move", picture("noise", 10, 8, 3), spec)
+        case("move", picture("noise", 9, 7, 1, 16), spec.replace("11x9", "12x9"))
+    for spec in ("pad:12x11", "pad:12x11:white", "turn:90", "crop:4x4", "mirror:x"):
+        for channels in (2, 4):
+            case("move", picture("noise", 9, 8, channels, 8, "mixed"), spec)
+    case("move", picture("noise", 9, 8, 4, 8, "mixed"), "mirror:y", "M7", linear=True)
+    case("move", picture("noise", 9, 8, 3, 8), "crop:4x5", "M7", linear=True)
+    refuses({"M1": "crop:3x3+8+0 crop:3x3+0+7 crop:3x3+1", "M2": "crop:11x2 crop:3x crop:101% crop:3x3:left:right",
+             "M3": "cover:50% cover:4x4:exact", "M4": "pad:9x20 pad:20x7 pad:20x20:red pad:20x", "M6": "turn:45 mirror:z"})
+
+
+def alphas():
+    chains = {"blur": "A7", "gaussian:1.5": "A7", "sharpen": "A8", "unsharp:1:0.8:3": "A8", "edge": "A5", "sobel": "A5",
+              "emboss": "A5", "shift-left": "A4", "identity": "A4", "log:1": "A5", "resize:7x5:exact": "A8", "box:2": "A7",
+              "resize:5x9:exact:box": "A7", "resize:16x13:exact:triangle": "A7", "resize:16x13:exact:cubic": "A8",
+              "motion:5:20": "A7"}
+    for chain, rule in chains.items():
+        for bits in (8, 16):
+            over = rule if bits == 8 or rule in ("A4", "A5") else "A6"
+            case("alpha", picture("noise", 11, 8, 4, bits, "mixed"), chain, f"A4 {over}")
+        case("alpha", picture("noise", 9, 7, 2, 8, "mixed"), chain, f"A4 {rule}")
+        case("alpha", picture("noise", 9, 7, 4, 8, "opaque"), chain, "A3 A1")
+        case("alpha", picture("noise", 9, 7, 4, 8, "mixed"), chain, "A1", alpha="keep")
+        case("alpha", picture("noise", 9, 7, 2, 16 if rule == "A8" else 8, "mixed"), chain, "A2", alpha="filter")
+    for chain in ("blur", "sharpen", "shift-up", "identity", "sobel"):
+        case("alpha", picture("noise", 9, 7, 4, 8, "mixed"), chain, "A4 A5", border="zero")
+    case("alpha", picture("noise", 9, 7, 4, 8, "mixed"), "resize:4x", "A4 A8", border="zero")
+    case("alpha", picture("noise", 9, 7, 4, 8, "opaque"), "pad:13x11,blur", "A3 A7")
+    case("alpha", picture("noise", 9, 7, 4, 8, "opaque"), "pad:13x11:black,blur", "A3 A1")
+    refuses({"A9": "resize:4x,blur gaussian:1,resize:4x"}, border="zero")
+
+
+def lights():
+    for chain in ("identity", "blur", "sharpen", "gaussian:2", "unsharp:1:1:2", "edge", "sobel", "resize:6x5:exact",
+                  "resize:19x15:exact:mitchell", "emboss"):
+        case("linear", picture("noise", 12, 9, 3), chain, linear=True)
+        case("linear", picture("smooth", 9, 8, 1, 16), chain, linear=True)
+        case("linear", picture("noise", 9, 8, 4, 8, "mixed"), chain,
+             "A4 A6" if "edge" not in chain and "sobel" not in chain else "A5", linear=True)
+    for mode in ("keep", "filter"):
+        case("linear", picture("noise", 9, 8, 4, 8, "mixed"), "blur", "A1" if mode == "keep" else "A2", linear=True,
+             alpha=mode)
+        case("linear", picture("noise", 9, 8, 2, 8, "mixed"), "resize:5x4:exact", "A1" if mode == "keep" else "A2",
+             linear=True, alpha=mode)
+    for transfer in (1, 4, 5, 6, 7, 8, 13, 16, 18):
+        rules = "L5" if transfer >= 16 else "L4"
+        case("curve", picture("noise", 9, 8, 3, cicp=transfer), "blur", rules, linear=True)
+        case("curve", picture("noise", 9, 8, 1, 16, cicp=transfer), "gaussian:1", rules, linear=True)
+    for gamma in (45455, 55556, 100000, 30000):
+        case("curve", picture("noise", 9, 8, 3, gamma=gamma), "sharpen", "L4", linear=True)
+        case("curve", picture("noise", 9, 8, 3, gamma=gamma), "resize:4x4:exact", "L4", linear=True)
+    case("curve", picture("noise", 9, 8, 3, gamma=5000), "blur", "L3 L4", linear=True)
+    case("curve", picture("noise", 9, 8, 3, gamma=45455, cicp=1), "blur", "L4", linear=True)
+    case("curve", picture("noise", 9, 8, 1, 16, cicp=13), "blur", "L6", linear=True)
+    case("curve", picture("noise", 9, 8, 3, 8, cicp=13), "sharpen", "L6", linear=True)
+
+
+def orders():
+    for chain in ("blur,edge", "resize:50%,sharpen", "crop:9x9,turn:90", "gaussian:1,gaussian:1", "edge,resize:7x",
+                  "box:1,unsharp:1:1,mirror:x", "turn:270,blur,crop:50%", "identity,identity"):
+        case("chain", picture("noise", 13, 11, 3), chain)
+        case("chain", picture("noise", 13, 11, 1, 16), chain)
+        case("chain", picture("noise", 13, 11, 4, 8, "mixed"), chain, "O4 A4")
+    for chain in ("blur,log:1", "blur,edge,sharpen", "resize:7x,sobel"):
+        case("chain", picture("noise", 13, 11, 4, 8, "mixed"), chain, "O4 A5")
+        case("chain", picture("noise", 13, 11, 3), chain, linear=True)
+        case("chain", picture("noise", 13, 11, 4, 8, "mixed"), chain, "A1", alpha="keep")
+    for depth in (8, 16):
+        for bits in (8, 16):
+            for chain in ("identity", "gaussian:1.3", "emboss"):
+                case("depth", picture("noise", 9, 8, 3, bits), chain, depth=depth)
+    case("depth", picture("noise", 9, 8, 4, 16, "mixed"), "blur", "A7", depth=8)
+    case("depth", picture("noise", 9, 8, 4, 8, "mixed"), "sharpen", "A6", depth=16)
+    case("depth", picture("noise", 9, 8, 3, 8), "blur", depth=16, linear=True)
+    for orientation in range(1, 9):
+        case("orientation", picture("noise", 7, 5, 3, orientation=orientation), "identity", "M6")
+    case("orientation", picture("noise", 8, 5, 3, orientation=6), "resize:4x,mirror:x", "M6")
+    case("orientation", picture("noise", 8, 5, 3, orientation=8), "blur", no_orient=True)
+    case("orientation", picture("noise", 8, 5, 3, orientation=0), "blur")
+    for _ in range(2):
+        case("same", picture("noise", 63, 40, 3), "gaussian:2.2,sharpen", "O5")
+
+
+def jpegs():
+    for quality in (1, 10, 49, 50, 75, 90, 91, 100):
+        case("jpeg", picture("smooth", 21, 18, 3), "identity", write=["jpeg"], quality=quality)
+        case("jpeg", picture("noise", 11, 9, 1), "identity", write=["jpeg"], quality=quality)
+    for subsampling in (444, 422, 420, 440, 411):
+        for width, height in ((16, 16), (17, 9), (40, 31), (1, 1)):
+            case("jpeg", picture("smooth", width, height, 3), "identity", write=["jpeg"], subsampling=subsampling)
+        case("jpeg", picture("noise", 33, 18, 3), "identity", write=["jpeg"], subsampling=subsampling, quality=95)
+        case("jpeg", picture("extremes", 24, 25, 3), "blur", write=["jpeg"], subsampling=subsampling, quality=30)
+    for kind, channels in (("blocks", 3), ("plain", 3), ("dots", 1), ("blocks", 1)):
+        case("jpeg", picture(kind, 50, 37, channels), "identity", write=["jpeg"])
+    for channels, background in ((2, "white"), (2, "#f80"), (4, "black"), (4, "#123456"), (2, "#808080")):
+        case("jpeg", picture("noise", 17, 12, channels, 8, "mixed"), "identity", write=["jpeg"], background=background)
+    case("jpeg", picture("noise", 17, 12, 4, 16, "mixed"), "blur", write=["jpeg"])
+    case("jpeg", picture("noise", 17, 12, 3, 16), "blur", write=["jpeg"])
+    case("jpeg", picture("noise", 17, 12, 1, 8), "blur", write=["jpeg"], depth=16)
+    for subsampling in (444, 422, 420, 440, 411):
+        for width, height, quality in ((16, 16, 90), (19, 13, 60), (2, 3, 90), (5, 1, 80), (41, 34, 97)):
+            case("decode", picture("smooth", width, height, 3, jpeg={"quality": quality, "subsampling": subsampling}),
+                 "identity")
+        case("decode", picture("blocks", 30, 21, 3, jpeg={"quality": 85, "subsampling": subsampling}), "sharpen")
+    for quality in (20, 90, 100):
+        case("decode", picture("noise", 19, 21, 1, jpeg={"quality": quality, "subsampling": 444}), "identity")
+    case("decode", picture("smooth", 20, 15, 3, jpeg={"quality": 90, "subsampling": 420}), "blur", depth=16)
+    case("decode", picture("smooth", 20, 15, 3, jpeg={"quality": 90, "subsampling": 420}), "blur", linear=True)
+    for subsampling in (444, 422, 420, 440, 411):
+        for size, spec in ((61, "20x15"), (64, "10x10:triangle"), (50, "3x3:box")):
+            case("shrink", picture("smooth", size, size - 13, 3, jpeg={"quality": 90, "subsampling": subsampling}),
+                 f"thumbnail:{spec}", "J7 J8 J9 J10")
+    for spec in ("thumbnail:50%", "thumbnail:12.5%", "thumbnail:6x6,sharpen", "thumbnail:7x3:exact"):
+        case("shrink", picture("noise", 60, 53, 1, jpeg={"quality": 80, "subsampling": 444}), spec, "J7 J8 J9 J10")
+    case("shrink", picture("smooth", 61, 45, 3, jpeg={"quality": 90, "subsampling": 420}), "thumbnail:9x9", "R10",
+         linear=True)
+    case("shrink", picture("smooth", 61, 45, 3, jpeg={"quality": 90, "subsampling": 420}), "identity,thumbnail:9x9",
+         "R10")
+
+
+def pngs():
+    for kind in ("noise", "smooth", "blocks", "plain", "dots", "extremes"):
+        for channels, bits in ((1, 8), (3, 8), (4, 8), (2, 16), (3, 16)):
+            repeats = "" if kind in ("noise", "smooth") else "Z13 Z14"
+            case("png", picture(kind, 40, 30, channels, bits), "identity", repeats, write=["png"])
+        case("png", picture(kind, 100, 60, 1), "identity", "Z11 Z13 Z14", write=["png"])
+    for width, height in ((1, 1), (2, 1), (1, 9), (64, 1), (3, 50)):
+        case("png", picture("noise", width, height, 3), "identity", write=["png"])
+    case("png", picture("plain", 300, 4, 1), "identity", "Z13 Z14", write=["png"])
+    case("png", picture("plain", 3, 2, 1), "identity", "Z13", write=["png"])
+    for channels, bits in ((1, 8), (2, 8), (3, 8), (4, 8), (3, 16)):
+        case("png-repeats", picture("tiles", 70, 40, channels, bits), "identity", "Z10 Z11 Z12 Z13 Z14", write=["png"])
+    case("png-repeats", picture("tiles", 90, 33, 3), "blur", "Z10 Z11 Z12 Z13 Z14", write=["png"])
+    case("png-repeats", picture("noise", 20, 15, 3), "resize:80x60:exact:box", "Z10 Z11 Z12 Z13 Z14", write=["png"])
+    case("png-blocks", picture("blocks", 150, 160, 3), "identity", "Z5 Z12 Z13", write=["png"])
+    case("png-blocks", picture("smooth", 160, 140, 3), "identity", "Z5 Z12", write=["png"])
+    case("png-bands", picture("plain", 30, 20, 1), "resize:1100x500:exact:box", "Z2 Z5", write=["png"])
+    case("png-bands", picture("plain", 3, 2, 1), "resize:520x1050:exact:box", "Z2 Z5", write=["png"])
+    for channels, bits in ((1, 8), (3, 8), (4, 16), (2, 8)):
+        case("png-stored", picture("noise", 31, 20, channels, bits), "identity", write=["png"], compression=0)
+    case("png-stored", picture("smooth", 160, 140, 3), "identity", "Z4", write=["png"], compression=0)
+    for chain in ("sharpen", "gaussian:2", "crop:50%", "sobel"):
+        case("png", picture("smooth", 44, 33, 3), chain, write=["png"])
+
+
+def make_cases():
+    for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs):
+        make()
+
+
+# ---- Results ----
+
+def digest(data):
+    """H1 of a PAM as gpuconv writes it."""
+    head, _, body = data.partition(b"ENDHDR\n")
+    *shape, maxval = (int(re.search(rf"{word} (\d+)".encode(), head)[1]) for word in ("WIDTH", "HEIGHT", "DEPTH", "MAXVAL"))
+    return hashlib.sha256(struct.pack(">4I", *shape, maxval.bit_length()) + body).hexdigest()
+
+
+class Runner:
+    """Runs jobs in one process of PROGRAM, in a folder of its own."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+
+    def run(self, jobs):
+        """The answers to JOBS, by their ids."""
+        lines = "".join(json.dumps(job) + "\n" for job in jobs)
+        done = subprocess.run([self.program, "-q", "--jobs-from", "-"], input=lines, capture_output=True, text=True,
+                              cwd=self.folder)
+        answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+        assert len(answers) == len(jobs), done.stderr
+        return answers
+
+    def write_input(self, made):
+        """Write the input of a case. Returns its name, and the job that makes a JPEG of it or None."""
+        name, source = made["id"], made["input"]
+        if "orientation" in source or "gamma" in source or "cicp" in source:
+            (self.folder / f"{name}.in.png").write_bytes(png_with_chunks(source))
+            return f"{name}.in.png", None
+        (self.folder / f"{name}.in.pam").write_bytes(pam(source))
+        if "jpeg" not in source:
+            return f"{name}.in.pam", None
+        options = {key: str(value) for key, value in source["jpeg"].items()}
+        return f"{name}.in.jpg", {"id": name, "filter": "identity", "input": f"{name}.in.pam",
+                                  "output": f"{name}.in.jpg"} | options
+
+    def job(self, made, source, suffix):
+        only = {"jpg": ("quality", "subsampling", "background"), "png": ("compression",)}
+        left_out = {option for other, options in only.items() if other != suffix for option in options}
+        options = {key: value if value is True else str(value)
+                   for key, value in made.get("options", {}).items() if key not in left_out}
+        chain = made["filter"]
+        for name, text in made.get("texts", {}).items():
+            (self.folder / f"{made['id']}.{name}").write_bytes(text.encode())
+            chain = re.sub(rf"\b{name}\b", f"./{made['id']}.{name}", chain)
+        return {"id": f"{made['id']}.{suffix}", "filter": chain, "input": source,
+                "output": f"{made['id']}.{suffix}"} | options
+
+    def results(self, cases):
+        """CASES with their results."""
+        sources, first, second = {}, [], []
+        for made in cases:
+            sources[made["id"]], job = self.write_input(made)
+            first += [job] if job else []
+        self.run(first)
+        suffixes = {"png": "png", "jpeg": "jpg"}
+        for made in cases:
+            for suffix in ["pam"] + [suffixes[kind] for kind in made.get("write", ())]:
+                second.append(self.job(made, sources[made["id"]], suffix))
+        answers = self.run(second)
+        for made in cases:
+            result = {key: value for key, value in made.items() if key != "write"}
+            if made.get("refused"):
+                if answers[f"{made['id']}.pam"]["status"] != "failed":
+                    print(f"{made['id']} is not refused")
+            else:
+                for suffix in ["pam"] + [suffixes[kind] for kind in made["write"]]:
+                    if answers[f"{made['id']}.{suffix}"]["status"] != "done":
+                        print(made["id"], made["filter"], answers[f"{made['id']}.{suffix}"].get("error"))
+                        continue
+                result["samples"] = digest((self.folder / f"{made['id']}.pam").read_bytes())
+                for kind in made["write"]:
+                    data = (self.folder / f"{made['id']}.{suffixes[kind]}").read_bytes()
+                    result[kind] = hashlib.sha256(data).hexdigest()
+            yield result
+
+
+def check_rules(cases):
+    """Two cases or more reach each rule of the text, and name no others."""
+    text = "".join((HERE / name).read_text(encoding="utf-8") for name in ("pixels-1.md", "pixels-1-files.md"))
+    rules = re.findall(r"^- \*\*([A-Z]\d+)\.\*\*", text, re.M)
+    counts = {rule: 0 for rule in rules}
+    for made in cases:
+        for rule in made["rules"]:
+            counts[rule] += 1
+    few = [rule for rule in rules if counts[rule] < 2]
+    if few or len(counts) < len(rules):
+        sys.exit(f"fewer than two vectors reach {few}; {len(rules) - len(counts)} rules have a name twice")
+
+
+def has_jpeg(program):
+    """Other codecs than libjpeg-turbo and parallel-jpeg give other samples and bytes."""
+    return "parallel-jpeg" in subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def main():
+    program = os.path.abspath(sys.argv[-1])
+    make_cases()
+    check_rules(CASES)
+    jpeg = has_jpeg(program)
+    cases = [made for made in CASES if jpeg or "jpeg" not in (*made["input"], *made.get("write", ()))]
+    with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
+        lines = [json.dumps(result) for result in Runner(program, pathlib.Path(folder)).results(cases)]
+    file = HERE / "vectors.jsonl"
+    if "--update" in sys.argv:
+        assert len(cases) == len(CASES), "this gpuconv has no libjpeg-turbo"
+        file.write_text("\n".join(lines) + "\n", encoding="ascii")
+    expected = file.read_text(encoding="ascii").splitlines()
+    wrong = [line for line in lines if line not in expected]
+    for line in wrong[:10]:
+        print(f"not in vectors.jsonl: {line}")
+    print(f"{len(lines)} vectors, {len(wrong)} differ, {len(expected)} in the file")
+    return len(wrong) > 0 or len(CASES) != len(expected)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
