@@ -100,13 +100,12 @@ def picture(kind, width, height, channels=1, bits=8, alpha=None, **more):
     return made | ({"alpha": alpha} if alpha else {}) | more
 
 
-def case(group, source, chain, rules="", texts=None, write=(), refused=False, **options):
-    """Add a case of GROUP. RULES are those that it is made for; others follow from the filters and the options."""
+def case(group, source, chain, rules="", write=(), refused=False, text=None, **options):
+    """Add a case of GROUP, of the filters CHAIN or the one that TEXT says. RULES are those that it is made for; others
+    follow from the filters and the options."""
     options = {key.replace("_", "-"): value for key, value in options.items()}
     made = {"id": f"{group}-{sum(other['id'].startswith(group + '-') for other in CASES) + 1}",
-            "rules": rules.split(), "input": source, "filter": chain}
-    if texts:
-        made["texts"] = texts
+            "rules": rules.split(), "input": source} | ({"text": text} if text is not None else {"filter": chain})
     if options:
         made["options"] = options
     if refused:
@@ -147,7 +146,7 @@ def of_filter(spec, bits):
 
 def implied(made):
     options, source = made.get("options", {}), made["input"]
-    chain = made["filter"].split(",")
+    chain = made.get("filter", "").split(",")
     linear = options.get("linear", False)
     bits = 16 if linear else options.get("depth", source["bits"])
     rules = " ".join(of_filter(spec, bits) for spec in chain).split()
@@ -168,7 +167,7 @@ def implied(made):
 
 
 def parses(text, rules, bits=8, source=None, **options):
-    case("text", source or picture("noise", 11, 9, 1, bits), "t1", f"F2 {rules}", {"t1": text}, **options)
+    case("text", source or picture("noise", 11, 9, 1, bits), None, f"F2 {rules}", text=text, **options)
 
 
 def refuses(specs, **options):
@@ -231,7 +230,7 @@ def texts():
         "F6": ("3 3 9\n1 1 1\n1 1 1\n1 1 1\n",), "F7": ("anchor 3 0\n1 2 1\n",)}
     for rule, several in refused.items():
         for text in several:
-            case("text-refused", picture("noise", 5, 4), "t1", rule, {"t1": text}, refused=True)
+            case("text-refused", picture("noise", 5, 4), None, rule, text=text, refused=True)
 
 
 def built_ins():
@@ -245,11 +244,11 @@ def built_ins():
 
 
 def borders():
-    text = {"t1": "scale 20\nanchor 4 0\n1 2 3 4 5\n-1 0 1 2 3\n"}
+    text = "scale 20\nanchor 4 0\n1 2 3 4 5\n-1 0 1 2 3\n"
     for border in BORDERS:
         for width, height in ((1, 1), (2, 1), (3, 2), (7, 5)):
-            case("border", picture("noise", width, height), "t1", "C2", text, border=border)
-        case("border", picture("noise", 3, 2, 1, 16), "t1", "C2", text, border=border)
+            case("border", picture("noise", width, height), None, "C2", text=text, border=border)
+        case("border", picture("noise", 3, 2, 1, 16), None, "C2", text=text, border=border)
         case("border", picture("noise", 5, 4), "gaussian:2", border=border)
         case("border", picture("noise", 4, 3, 3, 16), "gaussian:3", border=border)
         case("border", picture("noise", 6, 5), "box:70", border=border)
@@ -502,11 +501,9 @@ class Runner:
         left_out = {option for other, options in only.items() if other != suffix for option in options}
         options = {key: value if value is True else str(value)
                    for key, value in made.get("options", {}).items() if key not in left_out}
-        chain = made["filter"]
-        for name, text in made.get("texts", {}).items():
-            (self.folder / f"{made['id']}.{name}").write_bytes(text.encode())
-            chain = re.sub(rf"\b{name}\b", f"./{made['id']}.{name}", chain)
-        return {"id": f"{made['id']}.{suffix}", "filter": chain, "input": source,
+        if "text" in made:
+            (self.folder / f"{made['id']}.txt").write_bytes(made["text"].encode())
+        return {"id": f"{made['id']}.{suffix}", "filter": made.get("filter", f"./{made['id']}.txt"), "input": source,
                 "output": f"{made['id']}.{suffix}"} | options
 
     def results(self, cases):
@@ -529,7 +526,7 @@ class Runner:
             else:
                 for suffix in ["pam"] + [suffixes[kind] for kind in made["write"]]:
                     if answers[f"{made['id']}.{suffix}"]["status"] != "done":
-                        print(made["id"], made["filter"], answers[f"{made['id']}.{suffix}"].get("error"))
+                        print(made["id"], answers[f"{made['id']}.{suffix}"].get("error"))
                         continue
                 result["samples"] = digest((self.folder / f"{made['id']}.pam").read_bytes())
                 for kind in made["write"]:
