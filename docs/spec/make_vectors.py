@@ -18,6 +18,7 @@ import zlib
 sys.dont_write_bytecode = True  # leave no files in the sources
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent / "tests" / "lib")]
+from harness import skip  # noqa: E402
 from write_png import chunk, png, unfiltered  # noqa: E402
 
 TYPES = {1: "GRAYSCALE", 2: "GRAYSCALE_ALPHA", 3: "RGB", 4: "RGB_ALPHA"}
@@ -555,6 +556,9 @@ def has_jpeg(program):
 
 def main():
     program = os.path.abspath(sys.argv[-1])
+    jobs = subprocess.run([program, "--jobs-from", "/dev/null"], capture_output=True, text=True)
+    if "built without" in jobs.stderr:
+        skip("this gpuconv has no --jobs-from")
     make_cases()
     check_rules(CASES)
     jpeg = has_jpeg(program)
