@@ -45,7 +45,7 @@ struct encoding {
     const struct tables *tables;
     uint64_t *words; /* a ticket, then the sums of bits and of bytes FF: see prefix.cuh */
     uint8_t *scan;
-    size_t capacity; /* of the scan. Of a longer one only the size is found */
+    size_t capacity; /* of the scan in bytes. If it is longer, the kernel finds only its size */
     uint64_t *scan_size;
 };
 

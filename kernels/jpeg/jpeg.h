@@ -21,7 +21,7 @@ struct device_jpeg;
 bool device_jpeg_open(struct device *device, int mark, struct device_jpeg **jpeg, struct error *error);
 void device_jpeg_close(struct device_jpeg *jpeg);
 
-/* A picture to decode. What it points to stays until device_jpeg_decoded has returned. */
+/* A picture to decode. Keep its layout and its scan until device_jpeg_decoded has returned. */
 struct jpeg_input {
     const struct jpeg_layout *layout;
     struct jpeg_scan scan;

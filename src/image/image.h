@@ -141,6 +141,13 @@ static inline struct image image_rows(const struct image *image, int first, int 
     return part;
 }
 
+/* An image at SAMPLES with the shape of IMAGE, without padding. */
+static inline struct image image_packed(const struct image *image, uint8_t *samples)
+{
+    const struct image packed = {image->width, image->height, image->channels, image->bits, samples, 0, 0, 0};
+    return packed;
+}
+
 /* The samples of an image of 16 bits. */
 static inline uint16_t *image_samples16(const struct image *image)
 {

@@ -243,14 +243,15 @@ static struct engine *find_engine(struct gathering *gathering, const struct reso
 /* Let the engine take OWN and the others that are alike. */
 static void take_requests(struct gathering *gathering, struct engine *engine, struct request *own)
 {
+    size_t room = IMAGES_MAX - 1; /* beside OWN */
     engine->count = 0;
     for (struct request **at = &gathering->first; *at != NULL;) {
         struct request *request = *at;
-        const bool has_room = engine->count + (own->is_taken ? 0 : 1) < IMAGES_MAX;
-        if (request != own && (!has_room || !are_alike(request, own))) {
+        if (request != own && (room == 0 || !are_alike(request, own))) {
             at = &request->next;
             continue;
         }
+        room -= request != own;
         *at = request->next;
         request->is_taken = true;
         engine->requests[engine->count++] = request;
@@ -272,8 +273,10 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
 {
     struct gathering *gathering = find_gathering(pipeline->resources->start);
     struct request own = {.pipeline = pipeline, .in = in, .out = out};
-    if (gathering == NULL)
-        return error_no_memory(error, "the images of a GPU") ? RUN_DONE : RUN_FAILED;
+    if (gathering == NULL) {
+        error_no_memory(error, "the images of a GPU");
+        return RUN_FAILED;
+    }
     pthread_mutex_lock(&gathering->mutex);
     struct request **last = &gathering->first;
     while (*last != NULL)

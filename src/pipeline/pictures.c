@@ -20,20 +20,10 @@ static_assert((int)GROUP_PICTURES <= (int)DEVICE_JPEG_COUNT_MAX, "a group is one
 
 /* ---- The way of a picture ---- */
 
-/* IMAGE without padding, at SAMPLES. */
-static struct image packed_at(const struct image *image, uint8_t *samples)
-{
-    return (struct image){.width = image->width,
-                          .height = image->height,
-                          .channels = image->channels,
-                          .bits = image->bits,
-                          .samples = samples};
-}
-
 /* Bytes of an image like SHAPE in memory that it shares with others. */
 static size_t place_bytes(const struct image *shape)
 {
-    const struct image packed = packed_at(shape, NULL);
+    const struct image packed = image_packed(shape, NULL);
     return round_up(image_bytes(&packed), ALIGNMENT);
 }
 
@@ -76,14 +66,14 @@ static size_t way_bytes(const struct gpu_picture *picture)
 static bool bring_to_view(struct pipeline *pipeline, const struct gpu_picture *picture, uint8_t *way,
                           struct error *error)
 {
-    const struct image shape = gpu_decoded_shape(&picture->end), decoded = packed_at(&shape, way);
+    const struct image shape = gpu_decoded_shape(&picture->end), decoded = image_packed(&shape, way);
     const struct image *view = &picture->view;
     if (is_direct(picture))
         return true;
     if (!is_converted(picture))
         return device_copy_samples(pipeline->device, &decoded, view, error);
     const bool is_packed = gpu_is_packed(view);
-    const struct image upright = packed_at(view, is_packed ? view->samples : way + place_bytes(&decoded));
+    const struct image upright = image_packed(view, is_packed ? view->samples : way + place_bytes(&decoded));
     return device_orient(pipeline->device, &decoded, picture->end.orientation, &upright, error) &&
            (is_packed || device_copy_samples(pipeline->device, &upright, view, error));
 }
@@ -105,7 +95,7 @@ struct group {
     bool *is_decoded;
 };
 
-/* What is done with all groups, one after another. */
+/* What to do with each group, one after another. */
 struct task {
     bool (*queue)(struct group *group, struct error *error);
     bool (*finish)(struct group *group, const struct task *task, struct error *error); /* it waits */
@@ -275,7 +265,7 @@ static bool upload(struct pipeline *pipeline, struct gpu_picture *picture, struc
     const bool is_packed = gpu_is_packed(view);
     if (!is_packed && !device_reserve(pipeline->device, memory, image_bytes(image), error))
         return false;
-    const struct image on_device = packed_at(image, is_packed ? view->samples : memory->bytes);
+    const struct image on_device = image_packed(image, is_packed ? view->samples : memory->bytes);
     picture->is_done = true;
     return device_upload(pipeline->device, on_device.samples, image->samples, image_bytes(image), error) &&
            (is_packed || device_copy_samples(pipeline->device, &on_device, view, error));
@@ -304,7 +294,7 @@ static bool bring_from_view(struct pipeline *pipeline, const struct gpu_picture 
                             struct image *image, struct error *error)
 {
     const struct image *view = &picture->view;
-    *image = packed_at(view, view->samples);
+    *image = image_packed(view, view->samples);
     if (!gpu_is_packed(view) && jpeg_plane(picture) == 0) {
         image->samples = way;
         if (!device_copy_samples(pipeline->device, view, image, error))

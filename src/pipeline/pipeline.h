@@ -185,12 +185,12 @@ struct gpu_picture {
     bool is_done;
 };
 
-/* Decode those of PICTURES that are not done to their views, queued on *resources->stream, and wait. Those that are not
- * done afterwards are for the CPU: give them again, as END_HOST. */
+/* Decode each picture that is not done to its view, queued on *resources->stream, and wait. A picture that is still not
+ * done afterwards is for the CPU: give it again, as END_HOST. */
 bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               struct error *error);
 
-/* Encode those of PICTURES that are not done, from their views. Samples of 16 bits become a JPEG's 8. Call WRAP for
+/* Encode each picture that is not done, from its view. Samples of 16 bits become a JPEG's 8. Call WRAP for
  * each, on any thread of the pool, while the data at its end, or the samples of its end's image, are there. */
 bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               void (*wrap)(void *context, size_t index), void *context, struct error *error);

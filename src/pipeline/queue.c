@@ -160,21 +160,21 @@ static bool keep_taps(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. Of several images, the planes of
- * a channel follow each other without a gap, so that they are one tall plane, too. */
+/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. If there are
+ * several images, the planes of a channel follow each other without a gap, so that they are one tall plane, too. */
 static size_t lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
 {
     struct plane layout;
-    const int count = pipeline->work.planes * images_of(pipeline);
-    size_t size = device_plane_layout(pipeline->work.sample, image->width, image->height, count, 0, &layout);
+    const int images = images_of(pipeline), count = pipeline->work.planes * images;
+    const size_t size = device_plane_layout(pipeline->work.sample, image->width, image->height, count, 0, &layout);
     layout.data = planes->data;
-    if (images_of(pipeline) > 1)
+    if (images > 1)
         layout.plane_bytes = layout.row_bytes * (size_t)layout.height;
     *planes = layout;
     return size;
 }
 
-/* Several images below each other as one, and their planes. Those of one image stay as they are. */
+/* Several images below each other as one tall image, and their planes as tall planes. One image stays as it is. */
 static struct image tall_image(const struct pipeline *pipeline, const struct image *image)
 {
     struct image tall = *image;
@@ -206,20 +206,10 @@ static void find_largest(const struct pipeline *pipeline, const struct image *im
     }
 }
 
-/* An image in MEMORY with a shape like LIKE, without padding. */
-static struct image packed_like(const struct image *like, void *memory)
-{
-    return (struct image){.width = like->width,
-                          .height = like->height,
-                          .channels = like->channels,
-                          .bits = like->bits,
-                          .samples = memory};
-}
-
 bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, struct error *error)
 {
     struct device *device = pipeline->device;
-    const struct image shape = packed_like(image, NULL);
+    const struct image shape = image_packed(image, NULL);
     size_t plane_bytes;
     find_largest(pipeline, &shape, &plane_bytes, &gpu->largest);
     gpu->image = shape;
@@ -395,16 +385,15 @@ static bool split_channels(struct pipeline *pipeline, const struct image *in, co
     const struct image from = channels_of(in, 0, count), to = image_of(&planes[0]);
     if (is_direct && is_planar(out, count))
         planes[1] = planes_of(out, &planes[1]);
-    if (is_direct && is_planar(in, count))
+    if (is_direct && is_planar(in, count)) {
         planes[0] = planes_of(in, &planes[0]);
-    else if (!gpu_is_packed(in))
-        return device_copy_samples(pipeline->device, &from, &to, error);
-    else {
-        const struct image all = tall_image(pipeline, in);
-        const struct plane tall = tall_planes(pipeline, &planes[0]);
-        return device_split(pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
+        return true;
     }
-    return true;
+    if (!gpu_is_packed(in))
+        return device_copy_samples(pipeline->device, &from, &to, error);
+    const struct image all = tall_image(pipeline, in);
+    const struct plane tall = tall_planes(pipeline, &planes[0]);
+    return device_split(pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
 }
 
 static bool merge_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
@@ -444,7 +433,7 @@ static bool copy_packed(struct pipeline *pipeline, const struct image *image, st
     struct workspace *memory = &pipeline->memory[MEMORY_COPY];
     if (!device_reserve(pipeline->device, memory, image_bytes(image), error))
         return false;
-    *copy = packed_like(image, memory->bytes);
+    *copy = image_packed(image, memory->bytes);
     return device_copy_samples(pipeline->device, image, copy, error);
 }
 
