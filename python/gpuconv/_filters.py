@@ -244,8 +244,8 @@ def _operator_for(image):
 
 
 def _filter_list(images, source, out, options):
-    """A result for each image. Those of one kind and shape are filtered by one call, unless they would be copied on
-    another stream than that of the call."""
+    """A result for each image. One call filters all images of one kind and shape, unless it would copy them on
+    another stream than its own."""
     if any(isinstance(image, (list, tuple, int, float)) for image in images):
         raise TypeError("a list is for images, and this one has lists or numbers; give numpy.array(...) for one image")
     if out is not None:

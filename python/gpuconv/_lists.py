@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Many files at once, to and from arrays on a GPU. What is done for each file is done by NumPy for all of them: Python
-would take longer than the GPU."""
+"""Many files at once, to and from arrays on a GPU. NumPy does what each file needs, for all files at once: a loop in
+Python would take longer than the GPU."""
 import ctypes
 import importlib
 import re

@@ -11,8 +11,8 @@ from . import _arrays, _filters, _library
 
 
 def _size_of(step, height, width):
-    """The height and the width of what the filter STEP makes of an image. Those that PyTorch does not know yet stay
-    unknown unless the filter has other steps than taps."""
+    """The height and the width of what the filter STEP makes of an image. A side that PyTorch does not know yet
+    stays unknown, unless the filter has other steps than taps."""
     taps = _filters.of_key(step)
     if all("sums" in one for one in taps.describe()):
         return height, width
