@@ -497,6 +497,8 @@ static void on_report(void *context, const struct job_result *result, enum job_e
 static int print_end(struct stream *stream, const struct batch_totals *totals, struct error *error)
 {
     int status = totals->may_retry > 0 ? STATUS_RETRY : totals->failed > 0 || stream->different > 0 ? STATUS_FAILED : 0;
+    if (stream->options->verbose)
+        print_choice(totals);
     if (!stream->options->quiet)
         print_summary(totals, "job", "their outputs exist");
     if (totals->failed > 0) {

@@ -3,6 +3,9 @@
  * The line of progress and the summary. */
 #include "app/progress.h"
 
+#include "app/messages.h"
+#include "base/text.h"
+
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -77,6 +80,12 @@ void progress_clear(struct progress *progress)
     if (progress->drawn)
         fputs("\r\033[K", stderr);
     progress->drawn = false;
+}
+
+void print_choice(const struct batch_totals *totals)
+{
+    if (totals->count > 0)
+        print_detail("backend", "%s; %d image%s at a time", totals->why, totals->workers, text_plural(totals->workers));
 }
 
 void print_summary(const struct batch_totals *totals, const char *unit, const char *why)

@@ -23,6 +23,9 @@ void progress_draw(struct progress *progress, const struct batch_totals *totals)
 /* Clear the line if it is drawn, so that something else can be printed. */
 void progress_clear(struct progress *progress);
 
+/* Print why a batch was done on this backend, a line of --verbose. */
+void print_choice(const struct batch_totals *totals);
+
 /* Print the summary, one line, with UNIT "file". WHY says why files were skipped. */
 void print_summary(const struct batch_totals *totals, const char *unit, const char *why);
 

@@ -244,8 +244,8 @@ static int print_totals(const struct output *output, const struct batch_totals *
     const int status = totals->may_retry > 0 ? STATUS_RETRY : totals->failed > 0 ? STATUS_FAILED : 0;
     if (options->pair) /* the error or the details are printed already */
         return error_join_status(totals->failed > 0 ? output->status : 0, output->report_status);
-    if (options->verbose && totals->count > 0)
-        print_detail("backend", "%s; %d image%s at a time", totals->why, totals->workers, text_plural(totals->workers));
+    if (options->verbose)
+        print_choice(totals);
     const bool sharded = options->shard.count > 1;
     if (!options->quiet && sharded)
         fprintf(stderr, "shard %d/%d on %s, listing %016" PRIx64 " of %zu file%s: ", options->shard.index + 1,

@@ -374,7 +374,7 @@ static void choose_worker_counts(struct batch *batch)
                                   : PARALLEL_THREADS_MAX;
     batch->worker_count = workers_limit(batch->worker_count);
     batch->usual_count = batch->usual_count < batch->worker_count ? batch->usual_count : batch->worker_count;
-    batch->batch_choice.takes_all = batch->usual_count >= processors;
+    batch->batch_choice.takes_all = request->source == NULL && batch->usual_count >= processors;
 }
 
 /* Prepare the choice of the backend. For a single image the pipeline chooses, which knows what a start costs. */

@@ -317,6 +317,7 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
         .gpu_encodes = gpu_codec_of(&conversion->out),
         .shrink = conversion->info.shrink,
         .is_upright = conversion->orientation <= 1,
+        .busy = workers_busy(worker->workers),
     };
     pipeline_choose(&worker->pipeline, conversion->recipe, &input, &conversion->result->phases);
 }

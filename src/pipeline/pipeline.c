@@ -143,31 +143,38 @@ static enum choice choose_for_kind(const struct pipeline *pipeline)
 }
 
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
- * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). Images that come
- * one at a time have all threads, and no others beside them. Call with batch->mutex held. */
-static enum choice choose_in_stream(const struct pipeline *pipeline)
+ * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). The images that are
+ * at work now share the CPU. Call with batch->mutex held. */
+static enum choice choose_in_stream(struct pipeline *pipeline)
 {
     struct batch_choice *batch = pipeline->resources->batch;
     struct total_work work = total_work(pipeline);
-    work.workers = work.workers > work.image.threads ? work.workers / work.image.threads : 1;
+    const int busy = pipeline->input.busy > 0 ? pipeline->input.busy : 1;
+    work.workers = busy < batch->workers ? busy : batch->workers;
     work.images = 1;
     const struct backend_seconds one = expected_seconds(pipeline, &work);
     work.images = 2;
     const struct backend_seconds two = expected_seconds(pipeline, &work);
-    const double saved = two.cpu - one.cpu - (two.cuda - one.cuda), start = one.cuda - (two.cuda - one.cuda);
-    if (saved <= 0)
-        return CHOICE_CPU;
-    batch->lost += saved;
-    if (!batch->uses_gpus && batch->lost < start)
-        return CHOICE_CPU;
-    for (size_t i = 0; !batch->uses_gpus && i < batch->gpu_count; i++)
-        gpu_start_begin(&batch->gpus[i]);
-    batch->uses_gpus = true;
-    return CHOICE_CUDA;
+    const double saved = fmax(0, two.cpu - one.cpu - (two.cuda - one.cuda)), start = 2 * one.cuda - two.cuda;
+    const bool has_started = atomic_load(&pipeline->resources->start->step) == GPU_CONTEXT;
+    if (!batch->uses_gpus) {
+        batch->lost += saved - pipeline->counted;
+        pipeline->counted = saved;
+        batch->uses_gpus = saved > 0 && (has_started || batch->lost >= start);
+        if (batch->uses_gpus && has_started)
+            error_set(&batch->why, ERROR_NONE, "a GPU has started for jobs that ask for it");
+        else
+            error_set(&batch->why, ERROR_NONE,
+                      "a GPU %swould have saved %.2f s, and its start is expected to take %.2f s",
+                      batch->uses_gpus ? "began to start when it " : "", batch->lost, start);
+        for (size_t i = 0; batch->uses_gpus && i < batch->gpu_count; i++)
+            gpu_start_begin(&batch->gpus[i]);
+    }
+    return batch->uses_gpus && saved > 0 ? CHOICE_CUDA : CHOICE_CPU;
 }
 
 /* Has the worker's GPU started, so that the CPU need not do its work? The start needs a processor. Where the workers
- * take all of them, one worker waits. */
+ * take all of them, one worker waits, but no job of a stream: somebody may wait for its answer. */
 static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
 {
     if (atomic_load(&start->step) == GPU_CONTEXT)
@@ -177,7 +184,7 @@ static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
 }
 
 /* Choose for one image of a batch. */
-static bool choose_in_batch(const struct pipeline *pipeline)
+static bool choose_in_batch(struct pipeline *pipeline)
 {
     const struct pipeline_input *input = &pipeline->input;
     struct batch_choice *batch = pipeline->resources->batch;
@@ -218,6 +225,7 @@ void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, con
     pipeline->input = *input;
     pipeline->phases = phases;
     pipeline->is_decoded = pipeline->is_gathered = false;
+    pipeline->counted = 0;
     choose_backend(pipeline, recipe_expected_alpha(recipe, false));
 }
 

@@ -47,6 +47,7 @@ struct pipeline_input {
     enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
     int shrink;                 /* its decoder halves both sides so many times */
     bool is_upright;            /* the file has the rows in their order */
+    int busy;                   /* images of a stream at work, with this one; 0 counts as 1 */
 };
 
 /* The plans of a recipe for samples of one kind, on one backend. */
@@ -74,6 +75,7 @@ struct pipeline {
     enum alpha effective_alpha; /* the recipe's, or ALPHA_KEEP where plain filters give the same bytes */
     enum backend backend;
     bool expects_opaque;         /* no pixel has been seen; they are filtered as if all were opaque, until one is not */
+    double counted;              /* its seconds in the batch's `lost` */
     atomic_bool translucent;     /* one is not */
     bool is_decoded;             /* the GPU has the decoded image, which was not opaque as expected */
     const struct linear *linear; /* the tables, if the recipe asks for linear light, else NULL */

@@ -6,7 +6,8 @@
  * With @GPU after it, only the calls of threads that opened that GPU last are counted, and fail.
  * CALL is driver, open, allocate, locked, upload, split, prepare, launch, merge, mark, wait, download, elapsed, jpeg,
  * png, or any, which counts all of these but driver. Each driver, open and reset appends a line to the file that
- * $GPUCONV_STUB_LOG names.
+ * $GPUCONV_STUB_LOG names. The first open waits, for a minute at most, until the file is there that $GPUCONV_STUB_START
+ * names.
  *
  * As with CUDA, all streams of a GPU share its constant memory. A stream that prepares a variant before another one has
  * waited for its own variant gets an error, and so does one whose launch finds the taps of another filter there. */
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { GPUS_MAX = 8, PLANE_ALIGNMENT = 512 };
 
@@ -140,10 +142,22 @@ int device_driver_version(void)
     return 0;
 }
 
+static void wait_for_start(void)
+{
+    static atomic_flag has_begun = ATOMIC_FLAG_INIT;
+    const char *path = getenv("GPUCONV_STUB_START");
+    const struct timespec millisecond = {.tv_nsec = 1000000};
+    if (path == NULL || atomic_flag_test_and_set(&has_begun))
+        return;
+    for (int waited = 0; waited < 60000 && access(path, F_OK) != 0; waited++)
+        nanosleep(&millisecond, NULL);
+}
+
 bool device_open(int index, struct device **device, struct error *error)
 {
     *device = NULL;
     log_call("open");
+    wait_for_start();
     opened = index;
     if (!works(CALL_OPEN, error))
         return false;

@@ -182,41 +182,53 @@ static void test_a_named_variant_is_refused_before_and_with_the_image(void **sta
     pipeline_close(&pipeline);
 }
 
-/* A stream of photos. GPUs start when they would have saved as much as their start takes: soon if photos come one at a
- * time, and have all threads; never for small images, or if nothing is decoded on them. */
+/* A stream of JPEGs. A GPU starts when it would have saved as much as its start takes: after a few photos, on one
+ * thread each or on all of them, after more smaller pictures, and never for tiny ones. It counts how many are at work,
+ * not how many could be. A start that a job has asked for is paid. */
 static void test_a_stream_learns(void **state)
 {
     (void)state;
     static struct filter filter;
     struct thread_pool pool;
-    struct gpu_start gpu = {.device = 1000000};
     const struct {
-        int side, threads;
-        bool uses_gpus;
-    } cases[] = {{3900, 16, true}, {3900, 1, true}, {60, 16, false}};
+        int side, channels, threads, busy, step;
+        int min, max; /* images until the start; 1000 for never */
+    } cases[] = {{3900, 3, 16, 1, GPU_NONE, 8, 20},   {3900, 3, 1, 16, GPU_NONE, 22, 45},
+                 {3900, 4, 1, 16, GPU_NONE, 22, 45},  {3900, 3, 1, 1, GPU_NONE, 2, 4},
+                 {1000, 3, 1, 1, GPU_NONE, 15, 40},   {300, 3, 1, 1, GPU_NONE, 200, 600},
+                 {60, 3, 1, 1, GPU_NONE, 1000, 1000}, {60, 3, 1, 16, GPU_CONTEXT, 1000, 1000},
+                 {3900, 3, 16, 1, GPU_CONTEXT, 1, 1}};
     find("blur", &filter);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gpu_start gpu = {.device = 1000000, .step = cases[i].step};
         struct batch_choice choice = {.workers = 16, .gpus = &gpu, .gpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
         const struct resources resources = {.pool = &pool, .batch = &choice, .start = &gpu};
-        const struct recipe recipe = {.chain = CHAIN(&filter, 1)};
-        const struct pipeline_input input = {.shape = shape(cases[i].side, cases[i].side, 8),
-                                             .gpu_decodes = GPU_CODEC_JPEG,
-                                             .gpu_encodes = GPU_CODEC_JPEG};
+        const struct recipe recipe = {.chain = CHAIN(&filter, 1), .alpha = ALPHA_PREMULTIPLY};
+        struct pipeline_input input = {.shape = shape(cases[i].side, cases[i].side, 8),
+                                       .gpu_decodes = GPU_CODEC_JPEG,
+                                       .gpu_encodes = GPU_CODEC_JPEG,
+                                       .busy = cases[i].busy};
         struct pipeline pipeline;
         struct phases phases;
+        struct error error;
         int images = 0;
+        input.shape.channels = cases[i].channels;
         phases_begin(&phases);
         thread_pool_open(&pool, cases[i].threads);
         pipeline_open(&pipeline, &resources);
-        for (; images < 1000 && !choice.uses_gpus; images++)
+        for (; images < 1000 && !choice.uses_gpus; images++) {
             pipeline_choose(&pipeline, &recipe, &input, &phases);
-        assert_int_equal(choice.uses_gpus, cases[i].uses_gpus);
-        if (cases[i].uses_gpus)
-            assert_in_range(images, 2, 60);
+            assert_true(
+                pipeline_plan(&pipeline, &input.shape, &error)); /* which chooses again if alpha may be opaque */
+        }
+        assert_in_range(images, cases[i].min, cases[i].max);
+        assert_non_null(strstr(choice.why.message, !choice.uses_gpus              ? "a GPU would have saved 0.00 s, "
+                                                   : cases[i].step == GPU_CONTEXT ? "a GPU has started for "
+                                                                                  : "a GPU began to start when it "));
         pipeline_close(&pipeline);
+        gpu_start_end(&gpu);
         thread_pool_close(&pool);
     }
-    gpu_start_end(&gpu);
 }
 
 int main(void)
