@@ -75,10 +75,47 @@ bool workers_next(struct workers *workers, size_t *job)
     return true;
 }
 
+/* A worker that waits until it may take a job. */
+struct taker {
+    pthread_cond_t called;
+    bool may_try;
+    struct taker *before; /* which came earlier */
+};
+
+/* Wait until nobody takes a job. The last that came is the next: caches still have its memory. So if jobs come one at a
+ * time, two workers do them all. One that has just done a job need not wait for another to wake up. */
+static void begin_taking(struct workers *workers)
+{
+    struct taker self = {.called = PTHREAD_COND_INITIALIZER};
+    pthread_mutex_lock(&workers->taking);
+    while (workers->is_taken) {
+        self.may_try = false;
+        self.before = workers->takers;
+        workers->takers = &self;
+        while (!self.may_try)
+            pthread_cond_wait(&self.called, &workers->taking);
+    }
+    workers->is_taken = true;
+    pthread_mutex_unlock(&workers->taking);
+}
+
+static void end_taking(struct workers *workers)
+{
+    pthread_mutex_lock(&workers->taking);
+    struct taker *next = workers->takers;
+    workers->is_taken = false;
+    if (next != NULL) {
+        workers->takers = next->before;
+        next->may_try = true;
+        pthread_cond_signal(&next->called);
+    }
+    pthread_mutex_unlock(&workers->taking);
+}
+
 /* A job counts as begun before the next one is taken, so that jobs begin in the order of the stream. */
 bool workers_take(struct workers *workers, bool (*take)(void *context), void *context)
 {
-    pthread_mutex_lock(&workers->taking);
+    begin_taking(workers);
     bool done = atomic_load(&workers->state) == STATE_RUN && !workers->has_ended;
     if (done && !take(context)) {
         workers->has_ended = true;
@@ -90,7 +127,7 @@ bool workers_take(struct workers *workers, bool (*take)(void *context), void *co
         if (!done)
             workers_end_job(workers);
     }
-    pthread_mutex_unlock(&workers->taking);
+    end_taking(workers);
     return done;
 }
 

@@ -46,8 +46,10 @@ struct workers {
     size_t *order;   /* the jobs as they begin */
     atomic_size_t next;
     atomic_int state;
-    pthread_mutex_t taking; /* held while a job is taken from a stream */
     bool has_ended;         /* the stream */
+    bool is_taken;          /* a worker takes a job from it, or waits for one to come */
+    struct taker *takers;   /* the last of those that wait to do this */
+    pthread_mutex_t taking; /* guards the last two */
     atomic_int busy;        /* workers that have a job of the stream */
     struct worker_thread *threads;
     int started;

@@ -331,6 +331,42 @@ static void test_no_signal_is_lost(void **state)
     pthread_sigmask(SIG_SETMASK, &record.workers.before, NULL);
 }
 
+/* ---- Streams ---- */
+
+/* Wait for the next job of a stream. */
+static bool take_slowly(void *context)
+{
+    struct record *record = context;
+    wait_milliseconds(5);
+    return record->begun++ < JOBS;
+}
+
+static void note_jobs_of_stream(void *context, int worker)
+{
+    struct record *record = context;
+    for (; workers_take(&record->workers, take_slowly, record); workers_end_job(&record->workers)) {
+        record->counts[worker]++;
+        wait_milliseconds(1); /* another one waits for the next job by then */
+    }
+}
+
+/* Jobs that come one at a time go to the same few workers, whose memory is still in the caches. */
+static void test_few_workers_do_jobs_that_come_one_at_a_time(void **state)
+{
+    (void)state;
+    static struct record record;
+    struct error error;
+    int jobs = 0, most = 0;
+    const struct workers_request request = {.workers = 8, .is_stream = true, .run = note_jobs_of_stream};
+    assert_true(run_jobs(&record, request, &error));
+    for (int i = 0; i < 8; i++) {
+        jobs += record.counts[i];
+        most = record.counts[i] > most ? record.counts[i] : most;
+    }
+    assert_int_equal(jobs, JOBS);
+    assert_in_range(most, JOBS / 4, JOBS); /* half of them if no other program delays the workers; in turn, an eighth */
+}
+
 /* ---- Memory ---- */
 
 struct memory_record {
@@ -457,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_a_signal_waits_for_a_report),
         cmocka_unit_test(test_progress_is_reported),
         cmocka_unit_test(test_no_signal_is_lost),
+        cmocka_unit_test(test_few_workers_do_jobs_that_come_one_at_a_time),
         cmocka_unit_test(test_jobs_wait_for_memory),
         cmocka_unit_test(test_memory_that_is_never_there),
         cmocka_unit_test(test_memory_beyond_the_default),
