@@ -41,10 +41,13 @@ struct batch {
     struct batch_choice batch_choice; /* for CHOICE_AUTO */
 
     /* For a stream in order: the results that wait for earlier ones. */
+    pthread_mutex_t ordering;
     struct job_result *results; /* `window` of them; a slot without a job is free */
     size_t window, next;        /* `next` is the number of the next to be reported */
+    bool is_reporting;          /* a worker reports it */
     pthread_cond_t reported;
 
+    atomic_size_t taken; /* jobs; all of a list */
     struct batch_totals totals;
     double start;
 };
@@ -94,42 +97,54 @@ static void report(void *context, const struct job_result *result, enum job_even
         return;
     if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->job_worker.resources.start->is_warned))
         return;
+    if (event == JOB_WRITTEN)
+        atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
+    if (event != JOB_GPU_FAILED && batch->results != NULL)     /* report_in_order does the rest */
+        return;
     pthread_mutex_lock(&batch->workers.reporting);
     if (event == JOB_PLANNED)
         set_why(&batch->totals, result->pipeline->why.message);
     if (event == JOB_WRITTEN)
-        atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
-    if (event == JOB_WRITTEN && batch->results == NULL)        /* else report_in_order does this, and the next */
         count_result(batch, result);
-    if (batch->results == NULL || event == JOB_GPU_FAILED)
-        batch->callbacks->report(batch->callbacks->context, result, event);
+    batch->callbacks->report(batch->callbacks->context, result, event);
     pthread_mutex_unlock(&batch->workers.reporting);
 }
 
-/* Keep the result of a job of a stream in order, and report all that are next. */
-static void report_in_order(struct batch *batch, size_t number, const struct job_result *result)
+/* Report the next result of a stream in order. */
+static void report_next(struct batch *batch, struct job_result *next)
 {
     const struct batch_callbacks *callbacks = batch->callbacks;
     const struct job_source *source = batch->request->source;
     pthread_mutex_lock(&batch->workers.reporting);
+    if (source->complete != NULL)
+        source->complete(source->context, next);
+    count_result(batch, next);
+    callbacks->report(callbacks->context, next, JOB_WRITTEN);
+    callbacks->report(callbacks->context, next, JOB_ENDED);
+    pthread_mutex_unlock(&batch->workers.reporting);
+    free(next->output);
+    source->release(source->context, (struct job *)next->job);
+}
+
+/* Keep the result of a job of a stream in order. Report all that are next, unless another worker does so: nobody waits
+ * meanwhile. */
+static void report_in_order(struct batch *batch, size_t number, const struct job_result *result)
+{
+    pthread_mutex_lock(&batch->ordering);
     batch->results[number % batch->window] = *result;
     batch->results[number % batch->window].pipeline = NULL; /* it goes on */
-    for (;;) {
+    while (!batch->is_reporting && batch->results[batch->next % batch->window].job != NULL) {
         struct job_result *next = &batch->results[batch->next % batch->window];
-        if (next->job == NULL)
-            break;
-        if (source->complete != NULL)
-            source->complete(source->context, next);
-        count_result(batch, next);
-        callbacks->report(callbacks->context, next, JOB_WRITTEN);
-        callbacks->report(callbacks->context, next, JOB_ENDED);
-        free(next->output);
-        source->release(source->context, (struct job *)next->job);
+        batch->is_reporting = true;
+        pthread_mutex_unlock(&batch->ordering);
+        report_next(batch, next);
+        pthread_mutex_lock(&batch->ordering);
+        batch->is_reporting = false;
         next->job = NULL;
         batch->next++;
+        pthread_cond_signal(&batch->reported);
     }
-    pthread_cond_broadcast(&batch->reported);
-    pthread_mutex_unlock(&batch->workers.reporting);
+    pthread_mutex_unlock(&batch->ordering);
 }
 
 /* Report the jobs that a signal interrupts. No other report can come any more. */
@@ -154,6 +169,7 @@ static void report_progress(void *context)
 {
     struct batch *batch = context;
     batch->totals.milliseconds = clock_milliseconds() - batch->start;
+    batch->totals.count = batch->taken;
     struct batch_totals totals = batch->totals;
     for (int i = 0; i < batch->worker_count; i++) {
         struct worker *worker = &batch->list[i];
@@ -229,16 +245,14 @@ static bool take_job(void *context)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
-    pthread_mutex_lock(&batch->workers.reporting);
-    while (batch->results != NULL && batch->totals.count - batch->next >= batch->window)
-        pthread_cond_wait(&batch->reported, &batch->workers.reporting);
-    pthread_mutex_unlock(&batch->workers.reporting);
+    pthread_mutex_lock(&batch->ordering);
+    while (batch->results != NULL && batch->taken - batch->next >= batch->window)
+        pthread_cond_wait(&batch->reported, &batch->ordering);
+    pthread_mutex_unlock(&batch->ordering);
     worker->taken = batch->request->source->next(batch->request->source->context);
     if (worker->taken == NULL)
         return false;
-    pthread_mutex_lock(&batch->workers.reporting);
-    worker->number = batch->totals.count++;
-    pthread_mutex_unlock(&batch->workers.reporting);
+    worker->number = batch->taken++;
     return true;
 }
 
@@ -284,9 +298,7 @@ static void do_stream(struct worker *worker, int number)
     }
     if (worker->taken == NULL)
         return;
-    pthread_mutex_lock(&batch->workers.reporting);
-    batch->totals.count--;
-    pthread_mutex_unlock(&batch->workers.reporting);
+    batch->taken--;
     source->release(source->context, worker->taken);
 }
 
@@ -425,7 +437,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     };
     /* First of all: all threads inherit the blocked signals, CUDA's own too. */
     bool done = workers_open(&batch->workers, &workers, error);
-    batch->totals.count = request->count;
+    batch->taken = request->count;
     batch->totals.workers = batch->usual_count;
     batch->totals.work = batch->workers.all_work;
     prepare_choice(batch);
@@ -446,6 +458,7 @@ static void release_batch(struct batch *batch)
     workers_close(&batch->workers);
     pthread_mutex_destroy(&batch->batch_choice.mutex);
     pthread_cond_destroy(&batch->batch_choice.changed);
+    pthread_mutex_destroy(&batch->ordering);
     pthread_cond_destroy(&batch->reported);
     free(batch->results);
     free(batch->list);
@@ -474,11 +487,13 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
     batch->request = request;
     batch->callbacks = callbacks;
     batch->start = clock_milliseconds();
+    pthread_mutex_init(&batch->ordering, NULL);
     pthread_cond_init(&batch->reported, NULL);
     bool done = prepare_batch(batch, error);
     for (size_t i = 0; done && batch->choice == CHOICE_CUDA && !is_single(batch) && i < request->gpu_count; i++)
         gpu_start_begin(&request->gpus[i]);
     done = done && workers_run(&batch->workers, error);
+    batch->totals.count = batch->taken;
     if (batch->workers.signal != 0) { /* workers still use the batch */
         if (!batch->workers.hangs) {
             report_interrupted(batch);
