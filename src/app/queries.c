@@ -194,7 +194,7 @@ static void list_codecs(const struct options *options)
 /* What a report of a bug needs. */
 static void print_version(void)
 {
-    printf("gpuconv " GPUCONV_VERSION "\nbuilt %s CUDA\ncodecs:", pipeline_has_cuda ? "with" : "without");
+    printf("gpuconv " GPUCONV_VERSION "\nsamples: " PIXELS_NAME "\nbuilt %s CUDA\ncodecs:", pipeline_has_cuda ? "with" : "without");
     size_t count;
     const struct codec *table = codecs(&count);
     for (const struct codec *codec = table; codec < table + count; codec++)

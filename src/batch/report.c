@@ -126,6 +126,7 @@ static void print_run(FILE *file, const struct report *report, const struct repo
     if (run->files > 0)
         fprintf(file, ",\"shard\":\"%d/%d\",\"files\":%zu,\"listing\":\"%016" PRIx64 "\"", run->shard.index + 1,
                 run->shard.count > 0 ? run->shard.count : 1, run->files, run->listing);
+    text_print_json_member(file, "pixels", PIXELS_NAME);
     text_print_json_member(file, "host", report->host);
 }
 

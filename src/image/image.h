@@ -17,6 +17,10 @@
 extern "C" {
 #endif
 
+/* The definition of all samples, and of the bytes of JPEG and PNG files: docs/spec/pixels-1.md. A change of any digest
+ * there makes another version. */
+#define PIXELS_NAME "gpuconv pixels 1"
+
 struct linear; /* image/linear.h */
 
 struct image {

@@ -76,6 +76,11 @@ bool library_check_context(const struct gpuconv_context *context, struct error *
            error_set(error, ERROR_USAGE, "the context belongs to the parent of this process; open one after fork");
 }
 
+const char *gpuconv_pixels(void)
+{
+    return PIXELS_NAME;
+}
+
 const char *gpuconv_version(void)
 {
     return GPUCONV_VERSION;

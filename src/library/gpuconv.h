@@ -70,6 +70,10 @@ struct gpuconv_error {
 /* The version of the library that runs: "1.2.3". The string is static. */
 GPUCONV_API const char *gpuconv_version(void);
 
+/* The definition of the samples and files that it makes: "gpuconv pixels 1" (docs/spec/pixels-1.md). Two libraries that
+ * say the same make the same samples of 8 and 16 bits, on every machine. The string is static. */
+GPUCONV_API const char *gpuconv_pixels(void);
+
 /* ---- Contexts ---- */
 
 /* Where the work is done, with the threads, and the memory and the plans that are kept from call to call. */

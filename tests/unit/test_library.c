@@ -154,6 +154,7 @@ static void test_contexts_that_cannot_be_are_refused(void **state)
     gpuconv_context_close(NULL);
     assert_true(gpuconv_gpus() >= 0);
     assert_string_equal(gpuconv_version(), GPUCONV_VERSION);
+    assert_string_equal(gpuconv_pixels(), "gpuconv pixels 1");
 }
 
 /* ---- Views ---- */
