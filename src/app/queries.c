@@ -32,14 +32,8 @@ bool find_filters(const struct options *options, const char *named, filter_finde
 {
     if (!filter_find_all(named, find, filters, count, error))
         return false;
-    for (size_t i = 0; i < *count; i++) {
-        struct filter *filter = &(*filters)[i];
-        if (options->flip)
-            filter_flip(filter);
-        /* Sums of two grids, or of two passes, are never negative. */
-        for (; filter != NULL; filter = filter->filter16)
-            filter->absolute |= options->absolute && filter_grids(filter) == 1 && !filter->two_pass;
-    }
+    for (size_t i = 0; i < *count; i++)
+        filter_set_options(&(*filters)[i], options->flip, options->absolute);
     return true;
 }
 
@@ -194,7 +188,8 @@ static void list_codecs(const struct options *options)
 /* What a report of a bug needs. */
 static void print_version(void)
 {
-    printf("gpuconv " GPUCONV_VERSION "\nsamples: " PIXELS_NAME "\nbuilt %s CUDA\ncodecs:", pipeline_has_cuda ? "with" : "without");
+    printf("gpuconv " GPUCONV_VERSION "\nsamples: " PIXELS_NAME "\nbuilt %s CUDA\ncodecs:",
+           pipeline_has_cuda ? "with" : "without");
     size_t count;
     const struct codec *table = codecs(&count);
     for (const struct codec *codec = table; codec < table + count; codec++)

@@ -235,6 +235,9 @@ bool filter_find_all(const char *argument, filter_finder *find, struct filter **
  * true convolution with the original. */
 void filter_flip(struct filter *filter);
 
+/* Do what --flip and --abs ask for, if they are given. Sums of two grids, or of two passes, are never negative. */
+void filter_set_options(struct filter *filter, bool flips, bool is_absolute);
+
 /* The names of all filters, built in or on the search path, sorted, each once. *NAMES is one allocation; release it
  * with free. */
 bool filter_names(char ***names, size_t *count, struct error *error);

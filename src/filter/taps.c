@@ -285,6 +285,14 @@ void filter_flip(struct filter *filter)
         flip(filter->filter16);
 }
 
+void filter_set_options(struct filter *filter, bool flips, bool is_absolute)
+{
+    if (flips)
+        filter_flip(filter);
+    for (; filter != NULL; filter = filter->filter16)
+        filter->absolute |= is_absolute && filter_grids(filter) == 1 && !filter->two_pass;
+}
+
 int filter_grids(const struct filter *filter)
 {
     return filter->combine == COMBINE_NONE ? 1 : 2;
