@@ -48,6 +48,8 @@ static int dispatch(const struct options *options)
         return run_jobs_from(options);
     case MODE_BENCH:
         return run_benchmark(options);
+    case MODE_CONFORMANCE:
+        return run_conformance(options);
     default:
         return run_query(options);
     }

@@ -110,9 +110,10 @@ static bool validate_uses(const struct options *options, struct error *error)
     if (options->mode != MODE_COMPARE && compare != NULL)
         return error_set(error, ERROR_USAGE, "--%s belongs to --compare; give both or neither", compare->name);
     if (options->mode == MODE_RUN && options->json)
-        return error_set(error, ERROR_USAGE,
-                         "--json prints the answer of --list, --list-variants, --list-codecs, --show, --devices, "
-                         "--compare, --digest or --bench; give one of them, or --report FILE to filter images");
+        return error_set(
+            error, ERROR_USAGE,
+            "--json prints the answer of --list, --list-variants, --list-codecs, --show, --devices, "
+            "--compare, --digest, --conformance or --bench; give one of them, or --report FILE to filter images");
     if (options->mode == MODE_COMPARE && options->list.output != NULL)
         return error_set(error, ERROR_USAGE,
                          "--output is for filters; the picture of the difference is the third name: gpuconv --compare "
@@ -461,6 +462,13 @@ static bool validate_paths(int count, const struct options *options, struct erro
                                       "curl -L URL | gpuconv FILTER - OUTPUT");
 }
 
+/* --conformance [FILE]. */
+static bool validate_conformance(int count, struct options *options, struct error *error)
+{
+    options->input = count > 0 ? options->operands[0] : NULL;
+    return count < 2 || error_set(error, ERROR_USAGE, "--conformance takes one FILE of vectors, not %d", count);
+}
+
 /* Assign the operands, and check that they and all options agree. */
 static bool validate(int count, struct options *options, struct error *error)
 {
@@ -475,6 +483,8 @@ static bool validate(int count, struct options *options, struct error *error)
         return validate_compare(count, options, error);
     case MODE_DIGEST:
         return validate_digest(count, options, error);
+    case MODE_CONFORMANCE:
+        return validate_conformance(count, options, error);
     case MODE_JOBS:
         return validate_jobs(count, options, error);
     default:

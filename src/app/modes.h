@@ -24,6 +24,9 @@ int run_jobs_from(const struct options *options);
 /* Check, then time, the variants (benchmark.c). */
 int run_benchmark(const struct options *options);
 
+/* Check this build on this machine against the definition of the samples (conformance.c). */
+int run_conformance(const struct options *options);
+
 /* Answer a question: --list, --show and the like (queries.c). */
 int run_query(const struct options *options);
 

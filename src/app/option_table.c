@@ -85,8 +85,8 @@ static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeo
     }
 
 const struct option option_table[] = {
-    VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, recipe.border, "how to extend the image past its edges",
-          .word = border_word, .meant = borders_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
+    VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, recipe.border, "outside", .word = border_word,
+          .meant = borders_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
     VALUE("alpha", "MODE", GROUP_FILTER, KIND_WORD, recipe.alpha, "how to treat transparency (default premultiply)",
           .word = alpha_word, .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
     FLAG("flip", GROUP_FILTER, flip, "rotate the taps by 180 degrees, for true convolution",
@@ -184,6 +184,7 @@ const struct option option_table[] = {
     MODE("compare", GROUP_QUERY, MODE_COMPARE, "compare images or folders; see --compare --help"),
     MODE("digest", GROUP_QUERY, MODE_DIGEST, "print digests of samples; see --digest --help"),
     MODE("bench", GROUP_QUERY, MODE_BENCH, "check and time every variant; see --bench --help"),
+    MODE("conformance", GROUP_QUERY, MODE_CONFORMANCE, "check this build on this machine; see the manual"),
     VALUE("jobs-from", "FILE", GROUP_QUERY, KIND_MODE_WITH_VALUE, jobs_from,
           "do the jobs in FILE; see --jobs-from - --help", .low = MODE_JOBS, .bits = IN_JOBS),
     FLAG("json", GROUP_QUERY, json, "print the answer as JSON", .bits = WRITES_TEXT),

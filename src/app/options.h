@@ -30,6 +30,7 @@ enum mode {
     MODE_LIST_BENCH_FILTERS,
     MODE_SHOW,
     MODE_BENCH,
+    MODE_CONFORMANCE,
     MODE_DEVICES,
     MODE_HELP,
     MODE_VERSION,
@@ -88,7 +89,7 @@ struct options {
     bool tar;                                /* MODE_RUN of one archive, from INPUT to OUTPUT */
     bool images_only, keep_failed;           /* with `tar` */
     bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
-    const char *input, *output;              /* of that image or archive */
+    const char *input, *output;              /* of that image or archive; MODE_CONFORMANCE: the vectors, or NULL */
     const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
     const char *check;                       /* MODE_DIGEST: a list of digests, or NULL to make one */
     const char *jobs_from;                   /* MODE_JOBS: the lines */

@@ -99,6 +99,22 @@ GPUCONV_API void gpuconv_context_close(struct gpuconv_context *context);
  * call starts CUDA, which takes up to 0.2 s. */
 GPUCONV_API int gpuconv_gpus(void);
 
+/* ---- Conformance ---- */
+
+/* What came of the test cases of the definition. */
+struct gpuconv_conformance {
+    int cases, mismatches;      /* trust the results if there are cases and no mismatches */
+    int ran_on_cpu, ran_on_gpu; /* where they really ran; filters that must be refused run nowhere */
+    char first[128];            /* the first mismatch; empty if there is none */
+    int reserved[8];
+};
+
+/* Run the test cases of gpuconv_pixels, which are built in, by the variants that are chosen automatically, on the CPU
+ * or on the GPU of OPTIONS, which may be NULL. It takes about a second. Mismatches are no failure of the call. Use it
+ * once on a new machine, or on a GPU of a new kind, before you rely on equal bytes. */
+GPUCONV_API enum gpuconv_status gpuconv_conformance(const struct gpuconv_context_options *options,
+                                                    struct gpuconv_conformance *found, struct gpuconv_error *error);
+
 /* ---- Filters ---- */
 
 /* One filter, or several that are applied in turn. It never changes. */

@@ -155,6 +155,9 @@ static void test_contexts_that_cannot_be_are_refused(void **state)
     assert_true(gpuconv_gpus() >= 0);
     assert_string_equal(gpuconv_version(), GPUCONV_VERSION);
     assert_string_equal(gpuconv_pixels(), "gpuconv pixels 1");
+    struct gpuconv_conformance found;
+    assert_int_equal(gpuconv_conformance(NULL, &found, NULL), GPUCONV_OK);
+    assert_true(found.cases > 900 && found.mismatches == 0 && found.ran_on_cpu > 800 && found.ran_on_gpu == 0);
 }
 
 /* ---- Views ---- */
