@@ -57,6 +57,12 @@ def sample(picture, i):
         return highest * (x * (3 + c) + y * (5 - c)) // (8 * (width + height)) + (r >> (37 - bits))
     if kind == "blocks":
         return number(seed, 4 * (y // 8 * -(-width // 8) + x // 8) + c) >> (32 - bits)
+    if kind in ("words", "rare"):
+        word, part = number(seed, i // 11) >> 26, number(seed, i // 11) >> 23 & 7
+        level = number(seed + 1, 11 * (word % 16) + i % 11)
+        if kind == "rare" and part > 1:
+            return r >> 24
+        return level >> 24 if level & 15 == 0 else level & 3
     if kind == "tiles":
         return number(seed, 4 * (16 * (y % 16) + x % 16) + c) >> (32 - bits)
     if kind == "plain":
@@ -97,7 +103,7 @@ CASES = []
 
 def picture(kind, width, height, channels=1, bits=8, alpha=None, **more):
     made = {"kind": kind, "width": width, "height": height, "channels": channels, "bits": bits,
-            "seed": 1 + len(CASES) % 97}
+            "seed": 0}
     return made | ({"opacity": alpha} if alpha else {}) | more
 
 
@@ -105,8 +111,10 @@ def case(group, source, chain, rules="", write=(), refused=False, text=None, **o
     """Add a case of GROUP, of the filters CHAIN or the one that TEXT says. RULES are those that it is made for; others
     follow from the filters and the options."""
     options = {key.replace("_", "-"): value for key, value in options.items()}
-    made = {"id": f"{group}-{sum(other['id'].startswith(group + '-') for other in CASES) + 1}",
-            "rules": rules.split(), "input": source} | ({"text": text} if text is not None else {"filter": chain})
+    name = f"{group}-{sum(other['id'].rpartition('-')[0] == group for other in CASES) + 1}"
+    source = source | {"seed": source["seed"] or zlib.crc32(name.encode()) % 65536}
+    made = {"id": name, "rules": rules.split(), "input": source}
+    made |= {"text": text} if text is not None else {"filter": chain}
     if options:
         made["options"] = options
     if refused:
@@ -442,6 +450,15 @@ def pngs():
     case("png", picture("plain", 3, 2, 1), "identity", "Z13", write=["png"])
     for channels, bits in ((1, 8), (2, 8), (3, 8), (4, 8), (3, 16)):
         case("png-repeats", picture("tiles", 70, 40, channels, bits), "identity", "Z10 Z11 Z12 Z13 Z14", write=["png"])
+    rules = "Z6 Z10 Z11 Z12 Z13 Z14"
+    for i in range(4):
+        case("png-repeats", picture("words", 61 + i, 40 + i % 2, 1 + i), "identity", rules, write=["png"])
+        case("png-repeats", picture("rare", 60 + i, 47, 1 + i), "identity", rules, write=["png"])
+    # Here a bound that is 1 off shows: that of Z12, and the block's beginning in Z13.
+    for kind, width, height, channels, seed in (("words", 43, 47, 1, 1040), ("rare", 48, 52, 2, 1045),
+                                                ("words", 57, 47, 2, 1017), ("words", 70, 37, 3, 1030)):
+        case("png-repeats", picture(kind, width, height, channels, seed=seed), "identity", rules, write=["png"])
+    case("png-repeats", picture("words", 150, 150, 3), "identity", "Z5 Z10 Z12 Z13", write=["png"])
     case("png-repeats", picture("tiles", 90, 33, 3), "blur", "Z10 Z11 Z12 Z13 Z14", write=["png"])
     case("png-repeats", picture("noise", 20, 15, 3), "resize:80x60:exact:box", "Z10 Z11 Z12 Z13 Z14", write=["png"])
     case("png-blocks", picture("blocks", 150, 160, 3), "identity", "Z5 Z12 Z13", write=["png"])

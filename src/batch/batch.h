@@ -40,8 +40,9 @@ struct batch_request {
     bool cpu_fallback;     /* the CPU takes over from a GPU that fails, even where a recipe asks for it */
     bool fail_fast;        /* begin no job after one has failed */
     struct report *report; /* no output may be this open file */
-    /* Do the jobs on the calling thread, the only worker, and leave the signals alone: a signal then ends the program at
-     * once, and the output is whole or missing. Not for a batch that must hear of every output, or with on_progress. */
+    /* Do the jobs on the calling thread, the only worker, and leave the signals alone: a signal then ends the program
+     * at once, and the output is whole or missing. Not for a batch that must hear of every output, or with
+     * on_progress. */
     bool on_this_thread;
 };
 

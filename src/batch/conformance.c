@@ -96,6 +96,13 @@ static uint32_t make_sample(const struct picture *p, uint32_t i)
         return white * (x * (3 + c) + y * (5 - c)) / (8 * (p->width + p->height)) + (r >> (shift + 5));
     if (strcmp(p->kind, "blocks") == 0)
         return make_number(p, 4 * (y / 8 * ((p->width + 7) / 8) + x / 8) + c) >> shift;
+    if (strcmp(p->kind, "words") == 0 || strcmp(p->kind, "rare") == 0) {
+        const struct picture other = {.seed = p->seed + 1};
+        const uint32_t word = make_number(p, i / 11), level = make_number(&other, 11 * (word >> 26 & 15) + i % 11);
+        if (strcmp(p->kind, "rare") == 0 && (word >> 23 & 7) > 1)
+            return r >> 24;
+        return (level & 15) == 0 ? level >> 24 : level & 3;
+    }
     if (strcmp(p->kind, "tiles") == 0)
         return make_number(p, 4 * (16 * (y % 16) + x % 16) + c) >> shift;
     if (strcmp(p->kind, "dots") == 0)
