@@ -426,6 +426,8 @@ def jpegs():
         case("decode", picture("noise", 19, 21, 1, file_quality=quality, file_subsampling=444), "identity")
     case("decode", picture("smooth", 20, 15, 3, file_quality=90, file_subsampling=420), "blur", depth=16)
     case("decode", picture("smooth", 20, 15, 3, file_quality=90, file_subsampling=420), "blur", linear=True)
+    for kind in ("noise", "extremes", "blocks"):  # all colours
+        case("decode", picture(kind, 48, 40, 3, file_quality=100, file_subsampling=444), "identity")
     for subsampling in (444, 422, 420, 440, 411):
         for size, spec in ((61, "20x15"), (64, "10x10:triangle"), (50, "3x3:box")):
             case("shrink", picture("smooth", size, size - 13, 3, file_quality=90, file_subsampling=subsampling),

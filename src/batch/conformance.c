@@ -286,13 +286,13 @@ static void release(void *context, struct job *job)
     free(part);
 }
 
-/* Are the bytes of JPEGs those of the definition, and their samples? */
-static bool has_jpeg(void)
+/* The codec that writes the definition's JPEGs; NULL if this build lacks it. */
+static const struct codec *find_jpeg_codec(void)
 {
     const struct image shape = {.width = 1, .height = 1, .channels = 3, .bits = 8};
     const struct codec_settings settings = {.quality = CODEC_QUALITY, .compression = CODEC_COMPRESSION};
     const struct codec *codec = codec_find_writer(format_find_by_path(".jpg"), &shape, &settings, NULL);
-    return codec != NULL && strcmp(codec->name, "parallel-jpeg") == 0;
+    return codec != NULL && strcmp(codec->name, "parallel-jpeg") == 0 ? codec : NULL;
 }
 
 /* Make the job of the part that the line has by NAME; files get SUFFIX. A filter that is refused is a case that is
@@ -319,6 +319,10 @@ static struct part *make_part(struct conformance *conformance, const struct line
     part->is_refused = !find_string(line, name, part->digest, sizeof part->digest);
     part->settings.digests = *suffix == '\0';
     set_options(line, &part->recipe, &part->settings);
+    /* libjpeg-turbo reads small JPEGs, unless the codec is named: so the reference goes with that, the others not. */
+    if (part->settings.digests && find(line, "file_quality") != NULL &&
+        (conformance->request->variant == NULL || !conformance->request->variant->is_reference))
+        part->settings.codec.codec = find_jpeg_codec();
     part->recipe.chain = make_chain(line, &refusal);
     part->recipe.choice = conformance->request->choice;
     part->recipe.variant = conformance->request->variant;
@@ -345,7 +349,7 @@ static struct job *take_next(void *context)
     static const char *const names[] = {"samples", "png", "jpeg"}, *const suffixes[] = {"", ".png", ".jpg"};
     struct conformance *conformance = context;
     struct line *left = &conformance->left;
-    const bool jpeg = has_jpeg();
+    const bool jpeg = find_jpeg_codec() != NULL;
     struct part *part = NULL;
     while (part == NULL && left->text < left->end && conformance->error.code == ERROR_NONE) {
         const char *newline = memchr(left->text, '\n', (size_t)(left->end - left->text));
