@@ -228,6 +228,15 @@ def texts():
         parses("anchor 0 1\n1 2 3\n4 5 -9\n", "T5 F7", bits, flip=True)
         parses("-1 0 1\n", "T6 C5", bits, **{"abs": True})
         parses("combine max\n1 0\n0 -1\n---\n0 1\n-1 0\n", "T5 T6 C6", bits, flip=True, **{"abs": True})
+    # Large taps leave no bits for the others, which are equally far from integers.
+    third, half = "0.33333333333333333333", "0.50000000000000000001"
+    for text in (f"4000000 {third} {third} {third} -4000000\n",
+                 f"anchor 1 0\n4000000 {third} {third} {third} -4000000\n",
+                 f"{half} 4000000 0 -4000000 {half}\n",
+                 f"{half} 4000000 {half}\n0 0 0\n{half} -4000000 {half}\n",
+                 f"4000000 -{third} 0\n-{third} -4000000 -{third}\n",
+                 f"anchor 0 1\n4000000 {half} {half}\n-4000000 {half} {half}\n"):
+        parses(text, "N2 T2", source=picture("dots", 24, 20))
     refused = {
         "F1": ("1 2\r3 4\r", "1 \x7f 2\n"), "F2": ("# nothing\n",), "N1": ("1 x 2\n", "1 0x10\n", "nan 1\n", "1 2e\n"),
         "N2": ("1 1e999\n",), "N3": ("1/0 1\n",), "T2": ("9000000 9000000\n", "scale 1e-9\n1\n"),

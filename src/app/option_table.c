@@ -85,8 +85,8 @@ static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeo
     }
 
 const struct option option_table[] = {
-    VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, recipe.border, "outside", .word = border_word,
-          .meant = borders_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
+    VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, recipe.border, "how to extend the image past its edges",
+          .word = border_word, .meant = borders_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
     VALUE("alpha", "MODE", GROUP_FILTER, KIND_WORD, recipe.alpha, "how to treat transparency (default premultiply)",
           .word = alpha_word, .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
     FLAG("flip", GROUP_FILTER, flip, "rotate the taps by 180 degrees, for true convolution",
