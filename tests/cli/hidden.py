@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Metadata that must not come into an output: hidden.py GPUCONV [--quick] [TEST...]. The tests hide pictures in
 metadata, as bytes and as texts of more than 1,000 bytes, and make compressed parts that inflate to very many bytes.
-Common metadata must come through. --quick hides pictures of one kind only, for sanitizers. Skipped (exit status 77)
+Common metadata must come through. --quick hides pictures of one kind only. Skipped (exit status 77)
 without Pillow or exiftool."""
 import base64
 import binascii

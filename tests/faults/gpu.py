@@ -64,11 +64,13 @@ def test_open_choice(program):
     check(run([program, "identity", "in.png", "in.pam"]).status == 0, "no PAM was written")
     check_open_choice(program, "in.png", "out/o.png", ("png:1", "png:6"))
     check_open_choice(program, "in.pam", "out/o.ppm", ("upload:1", "download:1"))
+    if not QUICK:  # 16 bits are twice the work
+        check_open_choice(program, "in.png", "out/o.png", ("launch:1!", "png:6!"), "--linear", "--depth", "16")
 
 
-def check_open_choice(program, source, output, ends):
+def check_open_choice(program, source, output, ends, *options):
     """ENDS are the failures of the first call and the last one that only these files need."""
-    command = ("--threads", "1", "log:15,log:15,log:15", source, output)
+    command = (*options, "--threads", "1", "log:15,log:15,log:15", source, output)
     _, want = attempt(program, "", "--backend", "cpu", *command)
     check(len(want) == 1, "--backend cpu wrote nothing")
     said = attempt(program, "", "-v", *command)[0].err
