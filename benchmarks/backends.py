@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Time batches on each backend: backends.py GPUCONV [--formats jpg,png] [--sizes 3400x2264,1200x800] [--cores 16,4,2]
-[--filters sharpen,gaussian:8] [--gpus 1,2] [--count N] [--runs 3] [--commit ID] [--json FILE].
+[--filters sharpen,gaussian:8] [--gpus 1,2] [--tar | --count N] [--runs 3] [--commit ID] [--json FILE].
 
 The model that chooses the backend of a batch (src/variants/choose.c) is calibrated by this. JPEGs and PNGs of two
 sizes, made by batch_bench.py's recipe (PNGs with compression level 6), go through filters from cheap to expensive with
 --backend cpu, cuda and auto, on some numbers of cores and GPUs. They are read and written in memory (--folder, default
 /dev/shm). The script prints images a second (the median of the runs), and how far auto is behind the better backend;
-with --json, it writes them, and plot.py draws them.
+with --json, it writes them, and plot.py draws them. With --tar, the files are in an archive, and so are the results.
 
 With --count, each batch has N files, only --backend cuda is timed, and a batch of an eighth of them, too: from both
 follow the time of start and end, and the rate without it. Processor time is that of all threads."""
@@ -19,6 +19,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
@@ -43,14 +44,15 @@ def make_folder(folder, kind, width, height, count):
 
 
 def run(program, cores, backend, gpus, name, files, output):
-    """Seconds, and seconds of processors."""
+    """Seconds, and seconds of processors. FILES are in the archive OUTPUT.in if it is there."""
     devices = [] if backend == "cpu" else ["--device", ",".join(map(str, range(gpus)))]
-    command = ["taskset", "-c", f"0-{cores - 1}", program, "-q", "--backend", backend, *devices, name, *files, "-o",
-               output]
+    archive = output + ".in"
+    paths = ["--tar", name, archive, output] if os.path.exists(archive) else [name, *files, "-o", output]
+    command = ["taskset", "-c", f"0-{cores - 1}", program, "-q", "--backend", backend, *devices, *paths]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(command, check=True)
     seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    shutil.rmtree(output)
+    shutil.rmtree(output) if os.path.isdir(output) else os.remove(output)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
@@ -105,9 +107,13 @@ def measure(options, folder, kind, size):
         files = sorted(os.path.join(source, file) for file in os.listdir(source))
         if not options.count:
             files = files[:max(DIFFERENT, SIZES[size] // PARTS[kind] * number // 16)]
+        if options.tar:
+            with tarfile.open(output + ".in", "w") as archive:
+                for file in files:
+                    archive.add(file, os.path.basename(file))
         for gpu in gpus:
             row = {"format": kind, "width": width, "height": height, "images": len(files), "cores": number, "gpus": gpu,
-                   "filter": name}
+                   "filter": name} | ({"tar": True} if options.tar else {})
             print(f"{kind}  {size:11} {len(files):5} {number:5} {gpu:5}  {name:11} ", end="")
             yield row | (separate_start if options.count else compare_backends)(options, row, files, output)
     shutil.rmtree(source)
@@ -121,6 +127,7 @@ def main():
     parser.add_argument("--cores", default="16,4,2")
     parser.add_argument("--filters", default=",".join(FILTERS))
     parser.add_argument("--gpus", default="1")
+    parser.add_argument("--tar", action="store_true")
     parser.add_argument("--count", type=int)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", default="/dev/shm")
