@@ -372,7 +372,7 @@ static bool encode_other(struct pipeline *pipeline, struct gpu_picture *picture,
     struct workspace *memory = &pipeline->memory[MEMORY_DECODED];
     struct end *end = &picture->end;
     struct image image;
-    if (pipeline->png == NULL && !device_png_open(pipeline->device, &pipeline->png, error))
+    if (end->kind == END_PNG && pipeline->png == NULL && !device_png_open(pipeline->device, &pipeline->png, error))
         return false;
     if (!device_reserve(pipeline->device, memory, way_back_bytes(picture, picture->view.bits), error) ||
         !bring_from_view(pipeline, picture, picture->view.bits, memory->bytes, &image, error))

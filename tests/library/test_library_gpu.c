@@ -278,6 +278,46 @@ static void test_files_on_the_host_do_not_need_the_gpu(void **state)
     }
 }
 
+/* The threads of the CPU are faster with small PNGs, so these do not need the GPU. */
+static void test_small_pngs_are_for_the_cpu(void **state)
+{
+    (void)state;
+    enum { SIDE = 512 };
+    static const struct {
+        int threads, count, encoded, decoded; /* the least pixels for a GPU */
+    } cases[] = {{1, 3, 1 << 15, 1 << 17}, {4, 1, 1 << 15, 1 << 17}, {4, 2, 1 << 16, 1 << 18}};
+    uint8_t *samples = calloc(SIDE, SIDE);
+    assert_non_null(samples);
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const int count = cases[i / 2].count, is_small = i % 2;
+        const struct gpuconv_context_options options = {.threads = cases[i / 2].threads, .uses_gpu = 1};
+        struct gpuconv_context *context = gpuconv_context_open(&options, &error);
+        struct gpuconv_view views[3];
+        struct gpuconv_bytes files[3];
+        for (int k = 0; k < count; k++) {
+            views[k] = gpuconv_interleaved(samples, SIDE, cases[i / 2].encoded / SIDE - is_small, 1, GPUCONV_UINT8);
+            views[k].memory = GPUCONV_DEVICE;
+        }
+        const struct gpuconv_encode_options png = {.format = "png"};
+        const enum gpuconv_status status = is_small ? GPUCONV_OK : GPUCONV_NO_GPU;
+        setenv("GPUCONV_STUB_FAIL", "png:1", 1);
+        assert_int_equal(gpuconv_encode_all(context, views, count, &png, files, NULL), status);
+        for (int k = 0; k < count; k++)
+            gpuconv_free(files[k].data);
+        unsetenv("GPUCONV_STUB_FAIL");
+        for (int k = 0; k < count; k++)
+            views[k].height = cases[i / 2].decoded / SIDE - is_small;
+        assert_int_equal(gpuconv_encode_all(context, views, count, &png, files, NULL), GPUCONV_OK);
+        setenv("GPUCONV_STUB_FAIL", "png:1", 1);
+        assert_int_equal(gpuconv_decode_all(context, files, count, NULL, views, NULL), status);
+        unsetenv("GPUCONV_STUB_FAIL");
+        for (int k = 0; k < count; k++)
+            gpuconv_free(files[k].data);
+        gpuconv_context_close(context);
+    }
+    free(samples);
+}
+
 /* ---- Threads ---- */
 
 static void *use(void *context)
@@ -331,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
         cmocka_unit_test(test_a_failure_is_reported),
         cmocka_unit_test(test_files_on_the_host_do_not_need_the_gpu),
+        cmocka_unit_test(test_small_pngs_are_for_the_cpu),
         cmocka_unit_test(test_threads_share_a_gpu),
         cmocka_unit_test(test_sizes_change),
         cmocka_unit_test(test_planes_may_overlap),
