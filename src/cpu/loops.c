@@ -22,6 +22,8 @@
 
 #include <string.h>
 
+enum { HAS_NARROW = HAS_BYTE_PAIRS && !HAS_FOURS };
+
 /* samples * taps + sums. */
 INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
 {
@@ -29,6 +31,12 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
     case ARITHMETIC_BYTES:
 #if HAS_FOURS
         return multiply_fours_add(sums, samples, taps);
+#else
+        break;
+#endif
+    case ARITHMETIC_NARROW:
+#if HAS_BYTE_PAIRS
+        return (ints)((shorts)sums + multiply_byte_pairs(samples, taps));
 #else
         break;
 #endif
@@ -52,7 +60,7 @@ INLINE size_t bytes_of(enum target target)
 /* The offset of vector V of a block from the first one, in bytes: see enum layout. */
 INLINE int vector_offset(enum arithmetic arithmetic, int v)
 {
-    return arithmetic == ARITHMETIC_BYTES   ? v
+    return arithmetic <= ARITHMETIC_NARROW  ? v
            : arithmetic == ARITHMETIC_WORDS ? v % 2 * 2 + v / 2 * VECTOR
                                             : v * VECTOR;
 }
@@ -80,6 +88,12 @@ INLINE ints pair_low(ints first, ints second)
     return pair(first, second) ^ (int32_t)0x80008000;
 }
 
+/* The vectors that hold the sums of a block while they are made. */
+INLINE int sum_vectors(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_NARROW ? 2 : 4;
+}
+
 /* The sums of a block. All loops over them are unrolled, so that every sum has a register of its own. */
 struct sums {
     ints of[GROUP][4];
@@ -96,12 +110,24 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
         ints taps[GROUP];
         FOR_UNROLLED (a, low, high + 1)
             taps[a] = repeat(column->taps[a].i);
-        FOR_UNROLLED (v, 0, 4) {
+        FOR_UNROLLED (v, 0, sum_vectors(arithmetic)) {
             const ints samples = load(at + vector_offset(arithmetic, v));
             FOR_UNROLLED (a, low, high + 1)
                 sums->of[a][v] = multiply_add(arithmetic, sums->of[a][v], samples, taps[a]);
         }
     } while (++column < end);
+}
+
+/* Sums of 16 bits become sums of 32 bits, in LAYOUT_FOURS. */
+INLINE void widen_sums(const struct pass *pass, struct sums *sums)
+{
+    const ints start = repeat((int32_t)((uint32_t)pass->start - (uint32_t)pass->narrow_start));
+    FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (v, 0, 2) {
+            const ints two = sums->of[a][v];
+            sums->of[a][v] = add(shift_left(two, 16) >> 16, start);
+            sums->of[a][v + 2] = add(two >> 16, start);
+        }
 }
 
 /* Compute the sums of the block from column X on: all steps of PASS. */
@@ -110,7 +136,9 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
 {
     const int part_bits = arithmetic == ARITHMETIC_BYTES ? 8 : 16;
     const struct step *end = pass->steps + pass->step_count;
-    const ints start = arithmetic == ARITHMETIC_FLOATS ? (ints){0} : repeat(pass->start);
+    const ints start = arithmetic == ARITHMETIC_FLOATS   ? (ints){0}
+                       : arithmetic == ARITHMETIC_NARROW ? (ints)repeat_short(pass->narrow_start)
+                                                         : repeat(pass->start);
     const struct column *column = pass->columns;
     FOR_UNROLLED (a, 0, GROUP)
         FOR_UNROLLED (v, 0, 4)
@@ -145,6 +173,8 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
         }
         column = column_end;
     }
+    if (arithmetic == ARITHMETIC_NARROW)
+        widen_sums(pass, sums);
 }
 
 /* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
@@ -216,7 +246,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     const enum target target = pass->target;
     const bool high_low = target == TARGET_HIGH_LOW || target == TARGET_PAIRS_HIGH_LOW;
     const size_t output_bytes = bytes_of(target);
-    const bool samples = arithmetic == ARITHMETIC_BYTES || arithmetic == ARITHMETIC_WORDS;
+    const bool samples = arithmetic <= ARITHMETIC_WORDS;
     const enum layout layout = samples ? sums_layout(arithmetic) : pass->layout;
     const struct finish finish =
         pass->finish; /* a copy, because a compiler must assume that a store may change the pass */
@@ -405,6 +435,10 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
     case ARITHMETIC_BYTES:
         if (HAS_FOURS)
             run_pass(pass, rows, width, past, outs, ARITHMETIC_BYTES);
+        break;
+    case ARITHMETIC_NARROW:
+        if (HAS_NARROW)
+            run_pass(pass, rows, width, past, outs, ARITHMETIC_NARROW);
         break;
     case ARITHMETIC_WORDS:
         if (HAS_PAIRS)
@@ -637,7 +671,7 @@ static void widen16(enum arithmetic arithmetic, enum sample_part part, const uin
 
 static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
 {
-    if (arithmetic == ARITHMETIC_BYTES)
+    if (arithmetic <= ARITHMETIC_NARROW)
         memcpy(to, from, (size_t)count);
     else if (arithmetic == ARITHMETIC_WORDS)
         WIDEN(int16_t, from[k])
@@ -652,6 +686,7 @@ const struct loops IN_SET(loops) = {
     .lanes = LANES,
     .column_group = COLUMN_GROUP,
     .bytes = HAS_FOURS,
+    .narrow = HAS_NARROW,
     .words = HAS_PAIRS,
     .run = run,
     .slide = slide,

@@ -23,6 +23,7 @@ enum {
 /* What a row of memory holds, and what one multiply-add does in a lane of 32 bits. A column is the item at one x. */
 enum arithmetic {
     ARITHMETIC_BYTES,  /* uint8_t samples; four neighbouring columns times four taps of int8_t */
+    ARITHMETIC_NARROW, /* uint8_t samples; in half a lane, two neighbouring columns times two taps of int8_t */
     ARITHMETIC_WORDS,  /* int16_t samples; two neighbouring columns times two taps of int16_t */
     ARITHMETIC_PAIRS,  /* int16_t sums of two rows in one lane; a column of two rows times two taps of int16_t */
     ARITHMETIC_FLOATS, /* float; one column times one tap */
@@ -32,7 +33,7 @@ enum arithmetic {
 /* Bytes from a column to the next. */
 static inline size_t column_bytes(enum arithmetic arithmetic)
 {
-    return arithmetic == ARITHMETIC_BYTES ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
+    return arithmetic <= ARITHMETIC_NARROW ? 1 : arithmetic == ARITHMETIC_WORDS ? 2 : 4;
 }
 
 /* What a pass makes of its sums. Rows of sums keep the order of the lanes in the block (enum layout). */
@@ -66,13 +67,13 @@ enum sample_part {
 enum layout {
     LAYOUT_STRAIGHT, /* vector v, lane l: column v L + l */
     LAYOUT_TWOS,     /* 2 l + v % 2 + v / 2 * 2 L: lanes of two columns, loaded at two places */
-    LAYOUT_FOURS,    /* 4 l + v: lanes of four columns, loaded at four places */
+    LAYOUT_FOURS,    /* 4 l + v: lanes of four columns, loaded at four places, or of halves, loaded at two */
 };
 
 /* The layout of the sums of samples. */
 static inline enum layout sums_layout(enum arithmetic arithmetic)
 {
-    return arithmetic == ARITHMETIC_BYTES   ? LAYOUT_FOURS
+    return arithmetic <= ARITHMETIC_NARROW  ? LAYOUT_FOURS
            : arithmetic == ARITHMETIC_WORDS ? LAYOUT_TWOS
                                             : LAYOUT_STRAIGHT;
 }
@@ -155,6 +156,7 @@ struct pass {
     int row_count;                /* rows of memory that one group of outputs reads */
     int step_count, column_count; /* in the order of execution */
     int32_t start;                /* the value that integer sums start with */
+    int16_t narrow_start;         /* the value that sums of ARITHMETIC_NARROW start with, so that 16 bits hold them */
     float offset;                 /* TARGET_F32: added to the sum */
     bool absolute;                /* TARGET_F32: take the absolute value first */
     struct finish finish;
@@ -221,6 +223,7 @@ struct loops {
     int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
     int column_group; /* rows of a group of a double_column */
     bool bytes;       /* it has ARITHMETIC_BYTES */
+    bool narrow;      /* it has ARITHMETIC_NARROW, and not the former */
     bool words;       /* it has ARITHMETIC_WORDS and ARITHMETIC_PAIRS */
 
     /* Apply PASS to ROWS, each from the first column of the first output, and write WIDTH outputs of each row of the

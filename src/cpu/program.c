@@ -2,8 +2,8 @@
  *
  * From taps to a program: choose the passes and the arithmetic, then write the taps as steps.
  *
- * A lane of 32 bits multiplies and adds 4 taps of int8_t, 2 taps of int16_t, or one float or int32_t. A tap that is too
- * large for its place is split into parts: signed digits in base 256 or 65536. The sum of the highest part is computed
+ * A lane of 32 bits multiplies and adds 4 taps of int8_t, 2 taps of int16_t, or one float or int32_t. Small taps of
+ * int8_t have sums of 16 bits: then each half of a lane multiplies and adds 2 of them. A tap that is too large for its place is split into parts: signed digits in base 256 or 65536. The sum of the highest part is computed
  * first and multiplied by the base before the next part is added. All of this is modulo 2^32; the whole sum fits in 32
  * bits, so it is exact. */
 #include "cpu/program.h"
@@ -15,9 +15,11 @@
 #include <stdlib.h>
 
 enum {
-    WINDOW_TAPS = 25, /* equal taps from which on running sums are faster than multiply-adds */
-    WINDOW_ROWS = 4,  /* of scratch: an entering row, a leaving row, and the column sums, twice as long */
+    WINDOW_TAPS = 25,  /* equal taps from which on running sums are faster than multiply-adds */
+    WINDOW_ROWS = 4,   /* of scratch: an entering row, a leaving row, and the column sums, twice as long */
+    NARROW_PAIR = 128, /* the largest size of the sum of two neighbouring taps for ARITHMETIC_NARROW */
 };
+static_assert(NARROW_PAIR * 255 <= INT16_MAX, "16 bits hold the products of two taps");
 
 /* The HEIGHT x WIDTH taps of a pass. */
 struct weights {
@@ -39,13 +41,13 @@ static int weights_parts(const struct weights *w, int bits)
 /* Neighbouring taps of a row in one lane. */
 static int lane_taps(enum arithmetic arithmetic)
 {
-    return arithmetic == ARITHMETIC_BYTES ? 4 : arithmetic == ARITHMETIC_WORDS ? 2 : 1;
+    return arithmetic == ARITHMETIC_BYTES ? 4 : arithmetic <= ARITHMETIC_WORDS ? 2 : 1;
 }
 
 /* The bits of a part of a tap, or 0 if taps are not split. */
 static int part_bits(enum arithmetic arithmetic)
 {
-    return arithmetic == ARITHMETIC_BYTES ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;
+    return arithmetic <= ARITHMETIC_NARROW ? 8 : arithmetic == ARITHMETIC_WORDS ? 16 : 0;
 }
 
 static void pass_free(struct pass *pass)
@@ -74,6 +76,10 @@ static union cell lane_cell(const struct pass *pass, const struct weights *w, in
         for (int k = 0; k < 4; k++)
             cell.bytes[k] = (int8_t)tap_part(weight_at(w, r - a, j + k), part, 8);
         break;
+    case ARITHMETIC_NARROW:
+        for (int k = 0; k < 4; k++)
+            cell.bytes[k] = (int8_t)weight_at(w, r - a, j + k % 2);
+        break;
     case ARITHMETIC_WORDS:
         for (int k = 0; k < 2; k++)
             cell.words[k] = (int16_t)tap_part(weight_at(w, r - a, j + k), part, 16);
@@ -95,7 +101,7 @@ static union cell lane_cell(const struct pass *pass, const struct weights *w, in
 /* Is there a tap in the lane's first column? */
 static bool starts_lane(enum arithmetic arithmetic, union cell cell)
 {
-    return arithmetic == ARITHMETIC_BYTES   ? cell.bytes[0] != 0
+    return arithmetic <= ARITHMETIC_NARROW  ? cell.bytes[0] != 0
            : arithmetic == ARITHMETIC_WORDS ? cell.words[0] != 0
                                             : cell.i != 0;
 }
@@ -131,6 +137,21 @@ static void add_step(struct pass *pass, const struct weights *w, int part, int r
             (struct step){.row = (int16_t)r, .columns = (int16_t)count, .range = (uint8_t)STEP_RANGE(low, high)};
 }
 
+/* Where 16 bits hold the sums of samples of uint8_t, *START is the value that they start with. They must hold the sum of
+ * two neighbouring taps, too, which saturates there. */
+static bool sums_fit_narrow(const struct weights *w, int16_t *start)
+{
+    int32_t negative = 0, positive = 0;
+    for (int k = 0; k < w->width * w->height; k++) {
+        const int32_t tap = w->taps[k], next = (k + 1) % w->width > 0 ? w->taps[k + 1] : 0;
+        if (tap < INT8_MIN || tap > INT8_MAX || tap + next < -NARROW_PAIR || tap + next > NARROW_PAIR)
+            return false;
+        *(tap < 0 ? &negative : &positive) += tap * 255;
+    }
+    *start = (int16_t)(INT16_MIN - negative);
+    return positive - negative <= UINT16_MAX;
+}
+
 /* Write all steps of the pass, from the highest part of the taps to the lowest. */
 static bool pass_fill(struct pass *pass, const struct weights *w)
 {
@@ -138,6 +159,8 @@ static bool pass_fill(struct pass *pass, const struct weights *w)
     const int unit = pass->arithmetic == ARITHMETIC_PAIRS ? 2 : 1;
     pass->row_count = (w->height + pass->group - 1 + unit - 1) / unit;
     const int parts = bits > 0 ? weights_parts(w, bits) : 1;
+    if (pass->arithmetic == ARITHMETIC_NARROW)
+        sums_fit_narrow(w, &pass->narrow_start);
     /* Each step has a column, or begins a part of the taps. */
     const size_t columns = (size_t)(parts * pass->row_count) * (size_t)w->width;
     pass->columns = malloc(columns * sizeof *pass->columns);
@@ -226,7 +249,8 @@ static void finish_make(const struct plan *plan, struct finish *finish)
 static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
 {
     const int bits = part_bits(arithmetic), lane = lane_taps(arithmetic);
-    return (double)w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
+    const double share = arithmetic == ARITHMETIC_NARROW ? 0.5 : 1; /* it does two vectors at once */
+    return share * w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
 }
 
 /* The arithmetic that takes fewer multiply-adds of samples for these taps. */
@@ -238,6 +262,9 @@ static enum arithmetic sample_arithmetic(const struct plan *plan, const struct p
     const enum arithmetic other = program->loops->words                        ? ARITHMETIC_WORDS
                                   : sums_fit_float(plan->filter, plan->sample) ? ARITHMETIC_FLOATS
                                                                                : ARITHMETIC_INTS;
+    int16_t start;
+    if (plan->sample == SAMPLE_U8 && program->loops->narrow && sums_fit_narrow(w, &start))
+        return ARITHMETIC_NARROW;
     if (plan->sample == SAMPLE_U16 || !program->loops->bytes || weights_parts(w, 8) > TAP_PARTS_MAX)
         return other;
     return pass_cost(ARITHMETIC_BYTES, w) <= pass_cost(other, w) ? ARITHMETIC_BYTES : other;

@@ -422,7 +422,7 @@ void tiles_choose(struct tiling *tiling, int threads)
     max = max < TILE_WIDTH_MIN ? TILE_WIDTH_MIN : max > TILE_WIDTH_MAX ? TILE_WIDTH_MAX : max;
     /* The narrow tiles at the left and the right border are not read in place. */
     const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
-    tiling->in_place = (tiling->plan->sample == SAMPLE_F32 || program->first->arithmetic == ARITHMETIC_BYTES) &&
+    tiling->in_place = (tiling->plan->sample == SAMPLE_F32 || program->first->arithmetic <= ARITHMETIC_NARROW) &&
                        width >= IN_PLACE_WIDTHS * narrow;
     const int edge = tiling->in_place ? narrow : 0;
     const int inner = width - 2 * edge;

@@ -9,8 +9,13 @@ static const struct extreme {
     int width, height;
     int64_t row, column; /* sums; if the column is 0, the taps are not separable and sum to ROW */
 } extremes[] = {
+    {1, 1, 127, 0},
+    {1, 1, 128, 0},
+    {2, 1, 128, 0},
+    {2, 1, 129, 0},
     {3, 3, 256, 0},
     {3, 3, 257, 0},
+    {3, 3, 258, 0},
     {5, 3, 32767, 0},
     {5, 3, 32768, 0},
     {4, 3, 65793, 0},

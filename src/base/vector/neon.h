@@ -10,6 +10,7 @@
 
 /* multiply_pairs takes three instructions for two products a lane, and a multiply-add of ints or floats one for one. */
 #define HAS_PAIRS 0
+#define HAS_BYTE_PAIRS 0
 #define HAS_SHUFFLE 1
 #ifdef __ARM_FEATURE_MATMUL_INT8
 #define HAS_FOURS 1

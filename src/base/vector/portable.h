@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define HAS_PAIRS 0
+#define HAS_BYTE_PAIRS 0
 #define HAS_FOURS 0
 #define HAS_SHUFFLE 0
 

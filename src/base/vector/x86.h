@@ -51,6 +51,7 @@ typedef __m128d raw_doubles;
 #else
 #define HAS_FOURS 0
 #endif
+#define HAS_BYTE_PAIRS (VECTOR > 16)
 
 #define BINARY(to, name, from, intrinsic)                                                                              \
     INLINE to name(from a, from b)                                                                                     \
@@ -77,6 +78,11 @@ BINARY(shorts, pack_shorts_unsigned, shorts, packus_epi16)
 
 /* a[2i] b[2i] + a[2i + 1] b[2i + 1] */
 BINARY(ints, multiply_pairs, shorts, madd_epi16)
+
+#if HAS_BYTE_PAIRS
+/* The same for uint8_t in A and int8_t in B, saturated to 16 bits. */
+BINARY(shorts, multiply_byte_pairs, ints, maddubs_epi16)
+#endif
 
 /* The high halves of products. */
 BINARY(shorts, multiply_high_shorts, shorts, mulhi_epi16)
