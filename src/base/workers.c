@@ -91,7 +91,7 @@ static void begin_taking(struct workers *workers)
     while (workers->is_taken) {
         self.may_try = false;
         self.before = workers->takers;
-        workers->takers = &self;
+        workers->takers = &self; // cppcheck-suppress autoVariables; end_taking takes it out before this returns
         while (!self.may_try)
             pthread_cond_wait(&self.called, &workers->taking);
     }

@@ -251,7 +251,7 @@ static void report(void *context, const struct job_result *job, enum job_event e
     struct conformance_result *result = conformance->result;
     const struct part *part = (const struct part *)job->job;
     const bool is_done = job->outcome == JOB_DONE, has_variant = conformance->request->variant != NULL;
-    char digest[SHA256_DIGEST_STRING_LENGTH];
+    char digest[SHA256_DIGEST_STRING_LENGTH] = "";
     if (event != JOB_ENDED)
         return;
     if (!is_done && !part->is_refused && has_variant && job->error.code == ERROR_USAGE) {

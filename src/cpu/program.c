@@ -3,9 +3,11 @@
  * From taps to a program: choose the passes and the arithmetic, then write the taps as steps.
  *
  * A lane of 32 bits multiplies and adds 4 taps of int8_t, 2 taps of int16_t, or one float or int32_t. Small taps of
- * int8_t have sums of 16 bits: then each half of a lane multiplies and adds 2 of them. A tap that is too large for its place is split into parts: signed digits in base 256 or 65536. The sum of the highest part is computed
- * first and multiplied by the base before the next part is added. All of this is modulo 2^32; the whole sum fits in 32
- * bits, so it is exact. */
+ * int8_t have sums of 16 bits: then each half of a lane multiplies and adds 2 of them.
+ *
+ * A tap that is too large for its place is split into parts: signed digits in base 256 or 65536. The sum of the highest
+ * part is computed first and multiplied by the base before the next part is added. All of this is modulo 2^32; the
+ * whole sum fits in 32 bits, so it is exact. */
 #include "cpu/program.h"
 
 #include "plan/parts.h"
@@ -137,8 +139,8 @@ static void add_step(struct pass *pass, const struct weights *w, int part, int r
             (struct step){.row = (int16_t)r, .columns = (int16_t)count, .range = (uint8_t)STEP_RANGE(low, high)};
 }
 
-/* Where 16 bits hold the sums of samples of uint8_t, *START is the value that they start with. They must hold the sum of
- * two neighbouring taps, too, which saturates there. */
+/* Do 16 bits hold the sums of samples of uint8_t that start with *START? They must hold the products of two
+ * neighbouring taps, too, whose sum saturates there. */
 static bool sums_fit_narrow(const struct weights *w, int16_t *start)
 {
     int32_t negative = 0, positive = 0;

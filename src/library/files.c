@@ -177,8 +177,8 @@ static struct codec_input input_of(const struct file *file, const struct codec_s
                                 .settings = settings};
 }
 
-/* A GPU decodes and encodes PNGs one after another. Small ones take it as long as a thread of the CPU takes for this many
- * pixels: one H200 1.5 to 3.4 ms and 0.6 ms. The threads of the CPU do several at a time. */
+/* A GPU decodes and encodes PNGs one after another. A small one takes it as long as a thread of the CPU takes for this
+ * many pixels: one H200 1.5 to 3.4 ms and 0.6 ms. The threads of the CPU do several at a time. */
 enum { DECODED_PNG_PIXELS = 1 << 17, ENCODED_PNG_PIXELS = 1 << 15 };
 
 /* Is a GPU faster with a PNG of this size than the threads of the CPU are? */

@@ -371,9 +371,9 @@ GPUCONV_API void gpuconv_free(void *memory);
  *
  * On a GPU, baseline JPEGs are decoded and encoded there, many in one launch: many small files take little longer than
  * one. So are PNGs that are not interlaced, one after the other, if they are so large that this is faster. All other
- * files (progressive, arithmetic, CMYK, interlaced, damaged, other formats) take the CPU, on the context's threads. The samples and the bytes are the same.
- * The work is queued on the stream of OPTIONS, in its order. The calls return when it is done: only then it is known
- * which files are damaged. Calls of one context take turns. */
+ * files (progressive, arithmetic, CMYK, interlaced, damaged, other formats) take the CPU, on the context's threads. The
+ * samples and the bytes are the same. The work is queued on the stream of OPTIONS, in its order. The calls return when
+ * it is done: only then it is known which files are damaged. Calls of one context take turns. */
 
 /* The bytes of a file. */
 struct gpuconv_bytes {

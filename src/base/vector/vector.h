@@ -12,7 +12,8 @@
  *
  * To add an instruction set: write a header with the words of neon.h, and include it below. Define HAS_PAIRS,
  * HAS_BYTE_PAIRS, HAS_FOURS and HAS_SHUFFLE there, which say whether the set has an instruction for multiply_pairs,
- * multiply_byte_pairs, multiply_fours_add and shuffle. Then add the set to instruction_sets.[ch], to src/base/meson.build and to the tables of its users. */
+ * multiply_byte_pairs, multiply_fours_add and shuffle. Then add the set to instruction_sets.[ch], to
+ * src/base/meson.build and to the tables of its users. */
 #ifndef GPUCONV_BASE_VECTOR_H
 #define GPUCONV_BASE_VECTOR_H
 
