@@ -386,7 +386,8 @@ static void choose_worker_counts(struct batch *batch)
                                   : PARALLEL_THREADS_MAX;
     batch->worker_count = workers_limit(batch->worker_count);
     batch->usual_count = batch->usual_count < batch->worker_count ? batch->usual_count : batch->worker_count;
-    batch->batch_choice.takes_all = request->source == NULL && batch->usual_count >= processors;
+    const bool is_endless = request->source != NULL && request->source->bytes == 0;
+    batch->batch_choice.takes_all = !is_endless && batch->usual_count >= processors;
 }
 
 /* Prepare the choice of the backend. For a single image the pipeline chooses, which knows what a start costs. */
@@ -396,6 +397,7 @@ static void prepare_choice(struct batch *batch)
     struct batch_choice *choice = &batch->batch_choice;
     batch->choice = request->recipe->choice;
     choice->images = request->count;
+    choice->bytes = request->source != NULL ? request->source->bytes : 0;
     for (size_t i = 0; i < request->count; i++)
         choice->bytes += (double)request->jobs[i].bytes;
     choice->workers = batch->usual_count;

@@ -24,6 +24,7 @@ struct job_source {
     void *context;
     bool in_order; /* report the jobs in their order, not as they finish */
     size_t window; /* in order: at most so many jobs have begun and are not reported; 0 for four for each worker */
+    double bytes;  /* of the files of all jobs; 0 if nobody knows */
 };
 
 struct batch_request {

@@ -391,6 +391,7 @@ bool members_open(struct members **opened, const struct members_request *request
     struct members *members = *opened = calloc(1, sizeof *members);
     struct memory_budget budget;
     sigset_t signals;
+    struct stat info;
     if (members == NULL)
         return error_no_memory(error, "an archive");
     members->workers = (size_t)(request->workers > 0 ? request->workers : parallel_processors());
@@ -407,7 +408,8 @@ bool members_open(struct members **opened, const struct members_request *request
                                   .release = release,
                                   .context = members,
                                   .in_order = true,
-                                  .window = members->workers * WINDOW_OF_WORKER};
+                                  .window = members->workers * WINDOW_OF_WORKER,
+                                  .bytes = file_find_input(request->input, &info) ? (double)info.st_size : 0};
     const bool done = file_output_open(&members->output, request->output, error) &&
                       tar_open(&members->tar, request->input, &members->output, error) &&
                       (getrandom(members->key, sizeof members->key, 0) == sizeof members->key ||

@@ -190,9 +190,10 @@ static bool choose_in_batch(struct pipeline *pipeline)
     struct batch_choice *batch = pipeline->resources->batch;
     pthread_mutex_lock(&batch->mutex);
     enum choice *choice = &batch->choices[input->gpu_decodes][input->gpu_encodes];
-    if (batch->images > 0 && *choice == CHOICE_AUTO)
+    const bool has_end = batch->images > 0 || batch->bytes > 0;
+    if (has_end && *choice == CHOICE_AUTO)
         *choice = choose_for_kind(pipeline);
-    const bool uses_gpu = (batch->images > 0 ? *choice : choose_in_stream(pipeline)) == CHOICE_CUDA;
+    const bool uses_gpu = (has_end ? *choice : choose_in_stream(pipeline)) == CHOICE_CUDA;
     pthread_mutex_unlock(&batch->mutex);
     return uses_gpu && is_ready(batch, pipeline->resources->start);
 }

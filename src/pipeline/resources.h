@@ -18,8 +18,8 @@ struct thread_pool;
 /* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
  * first six fields before the workers start. The others begin with 0; `mutex` guards them. */
 struct batch_choice {
-    size_t images;          /* of the batch; 0 for a stream, whose end nobody knows */
-    double bytes;           /* of all their files */
+    size_t images;          /* of the batch; 0 for a stream */
+    double bytes;           /* of all their files; 0 for a stream whose end nobody knows */
     int workers;            /* images at a time on the CPU */
     bool takes_all;         /* the workers of a list take all processors, and one may wait for a GPU */
     struct gpu_start *gpus; /* for the workers, in turn */
@@ -29,7 +29,7 @@ struct batch_choice {
     enum choice choices[GPU_CODECS]
                        [GPU_CODECS]; /* by what a GPU can decode and encode; CHOICE_AUTO if not yet decided */
     bool uses_gpus;                  /* GPUs filter some kind of images, or all images */
-    double lost;                     /* of a stream: the seconds that GPUs would have saved so far */
+    double lost;                     /* of such a stream: the seconds that GPUs would have saved so far */
     unsigned long gathered;          /* how often a GPU has taken images of several workers at once */
     bool has_ended;                  /* there are no more jobs */
     pthread_cond_t changed;          /* one of the last two */
