@@ -447,6 +447,8 @@ def jpegs():
          linear=True)
     case("shrink", picture("smooth", 61, 45, 3, file_quality=90, file_subsampling=420), "identity,thumbnail:9x9",
          "R10")
+    for subsampling, width, height in ((422, 3, 4), (422, 4, 4), (420, 4, 5), (420, 3, 4)):  # two columns of chroma
+        case("decode", picture("noise", width, height, 3, file_quality=95, file_subsampling=subsampling), "identity")
 
 
 def pngs():
@@ -479,6 +481,11 @@ def pngs():
     for channels, bits in ((1, 8), (3, 8), (4, 16), (2, 8)):
         case("png-stored", picture("noise", 31, 20, channels, bits), "identity", write=["png"], compression=0)
     case("png-stored", picture("smooth", 160, 140, 3), "identity", "Z4", write=["png"], compression=0)
+    case("png-stored", picture("smooth", 520, 345, 3), "identity", "Z2 Z4", write=["png"], compression=0)
+    case("png-places", picture("words", 64, 20, seed=5069), "identity", "Z8 Z9", write=["png"])
+    case("png-places", picture("words", 45, 5, 4, seed=53357), "identity", "Z9", write=["png"])
+    case("png-places", picture("dots", 32, 19, 3, seed=4577), "identity", "Z12", write=["png"])
+    case("png-places", picture("words", 97, 34, 1, 16, seed=3022), "identity", "Z15", write=["png"])
     for chain in ("sharpen", "gaussian:2", "crop:50%", "sobel"):
         case("png", picture("smooth", 44, 33, 3), chain, write=["png"])
 
