@@ -52,7 +52,10 @@ def run(program, cores, backend, gpus, name, files, output):
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(command, check=True)
     seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    shutil.rmtree(output) if os.path.isdir(output) else os.remove(output)
+    if os.path.isdir(output):
+        shutil.rmtree(output)
+    else:
+        os.remove(output)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

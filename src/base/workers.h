@@ -48,8 +48,8 @@ struct workers {
     atomic_int state;
     bool has_ended;         /* the stream */
     bool is_taken;          /* a worker takes a job from it, or waits for one to come */
-    struct taker *takers;   /* the last of those that wait to do this */
-    pthread_mutex_t taking; /* guards the last two */
+    struct taker *takers;   /* workers that wait until it is not; the last one that came is the first */
+    pthread_mutex_t taking; /* guards is_taken and takers */
     atomic_int busy;        /* workers that have a job of the stream */
     struct worker_thread *threads;
     int started;

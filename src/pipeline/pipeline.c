@@ -174,7 +174,7 @@ static enum choice choose_in_stream(struct pipeline *pipeline)
 }
 
 /* Has the worker's GPU started, so that the CPU need not do its work? The start needs a processor. Where the workers
- * take all of them, one worker waits, but no job of a stream: somebody may wait for its answer. */
+ * take all of them, one worker waits, but no job of an endless stream: somebody may wait for its answer. */
 static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
 {
     if (atomic_load(&start->step) == GPU_CONTEXT)

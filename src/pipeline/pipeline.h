@@ -192,8 +192,8 @@ struct gpu_picture {
 bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               struct error *error);
 
-/* Encode each picture that is not done, from its view. Samples of 16 bits become a JPEG's 8. Call WRAP for
- * each, on any thread of the pool, while the data at its end, or the samples of its end's image, are there. */
+/* Encode each picture that is not done, from its view. Samples of 16 bits become a JPEG's 8. Call WRAP for each, on any
+ * thread of the pool, while the data at its end, or the samples of its end's image, are there. */
 bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               void (*wrap)(void *context, size_t index), void *context, struct error *error);
 

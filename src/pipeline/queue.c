@@ -160,8 +160,8 @@ static bool keep_taps(struct pipeline *pipeline, struct error *error)
     return true;
 }
 
-/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. If there are
- * several images, the planes of a channel follow each other without a gap, so that they are one tall plane, too. */
+/* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. If there are several
+ * images, the planes of a channel follow each other without a gap, so that they are one tall plane, too. */
 static size_t lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
 {
     struct plane layout;

@@ -21,7 +21,7 @@ struct batch_choice {
     size_t images;          /* of the batch; 0 for a stream */
     double bytes;           /* of all their files; 0 for a stream whose end nobody knows */
     int workers;            /* images at a time on the CPU */
-    bool takes_all;         /* the workers of a list take all processors, and one may wait for a GPU */
+    bool takes_all;         /* the workers take all processors, and one may wait for a GPU: the batch has an end */
     struct gpu_start *gpus; /* for the workers, in turn */
     size_t gpu_count;       /* at least 1 */
 

@@ -86,8 +86,8 @@ struct codec_seconds {
  * load or download samples and to launch the filters takes half of 60 us (benchmarks/array_peers.py). */
 static const double codec_launches = 0.13e-3, copy_launches = 0.03e-3;
 
-/* Of the GPU itself, for a PNG, whose blocks depend on each other: one H200 decoded, filtered and encoded 2,534 of 500
- * x 375 a second in a batch (benchmarks/backends.py). */
+/* The GPU itself takes this time to decode or to encode a PNG, however small. In a batch, one H200 decoded, filtered
+ * and encoded 2,534 PNGs of 500 x 375 a second (benchmarks/backends.py). */
 static const double png_seconds = 0.17e-3;
 
 /* For a pixel of a JPEG and a sample of a PNG, in batches on 16 cores and an H200. */

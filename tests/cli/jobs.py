@@ -411,12 +411,12 @@ def is_fast():
 HEAVY = {"filter": "log:15,log:15,log:15", "input": "large.png", "output": "o.png"}
 
 
-def send_until(worker, is_enough, line=HEAVY):
-    """Send LINE and take its answer until IS_ENOUGH of the answer. All answers."""
+def send_until(worker, is_enough):
+    """Send a heavy line and take its answer until IS_ENOUGH of the answer. All answers."""
     answers = []
     while not answers or not is_enough(answers[-1]):
         assert len(answers) < 500, answers[-1]
-        worker.send({**line, "id": len(answers)})
+        worker.send({**HEAVY, "id": len(answers)})
         answers.append(worker.answer())
         assert answers[-1]["status"] == "done", answers
     return answers
@@ -460,11 +460,13 @@ def test_a_gpu_starts_beside_the_jobs():
 
 def test_tiny_images_start_no_gpu():
     picture("in.png")
+    tiny = {"filter": "blur", "input": "in.png", "output": "o.png"}
+    why = "backend   a GPU would have saved 0.00 s, and its start is expected to take 0.20 s; "
     os.environ["GPUCONV_STUB_LOG"] = "none.log"
     for arguments in (["-j1", "-v"], ["-j4", "-v"]):
-        answers, status, said = work([{"filter": "blur", "input": "in.png", "output": "o.png"}] * 200, *arguments, program=STUB)
+        answers, status, said = work([tiny] * 200, *arguments, program=STUB)
         assert status == 0 and all(answer["backend"] == "cpu" for answer in answers), answers
-        assert said.startswith("backend   a GPU would have saved 0.00 s, and its start is expected to take 0.20 s; "), said
+        assert said.startswith(why), said
         assert not os.path.exists("none.log")
     del os.environ["GPUCONV_STUB_LOG"]
 
