@@ -43,11 +43,15 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
         return;
     if (filter->two_pass) {
         passes_make(filter, sample, &plan->passes);
+        if (filter_is_box(filter)) { /* its sums are rounded once */
+            rounding_make(filter->pass_scale, plan->passes.half, false, &plan->rounding);
+            rounding16_make(filter->pass_scale, plan->passes.half, false, &plan->rounding16);
+        }
         return;
     }
     plan->float_exact = sums_fit_float(filter, SAMPLE_U8);
-    rounding_make(filter, &plan->rounding);
-    rounding16_make(filter, &plan->rounding16);
+    rounding_make(filter->scale, filter->bias, filter->absolute, &plan->rounding);
+    rounding16_make(filter->scale, filter->bias16, filter->absolute, &plan->rounding16);
     root16_make(filter, &plan->root16);
     plan->root_in_float = root_fits_float(filter, &plan->twice_bias);
     for (int i = 0; i < filter_grids(filter) * filter->width * filter->height; i++)

@@ -43,7 +43,7 @@ struct plan {
     struct rounding rounding;      /* for planes of uint8_t */
     struct rounding16 rounding16;  /* for planes of uint16_t; there |sums| are below 2^31 * 257 < 2^40 */
     struct root16 root16;          /* the same, for COMBINE_MAGNITUDE */
-    struct passes passes;          /* for filters in two passes, which use none of these three */
+    struct passes passes;          /* for filters in two passes; only boxes also use the first two */
     float offset;                  /* for planes of float: O / 255 */
     bool float_exact;              /* sums_fit_float for uint8_t */
     bool root_in_float;            /* root_fits_float, for COMBINE_MAGNITUDE */

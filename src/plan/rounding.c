@@ -24,16 +24,15 @@ static int64_t clamp64(int64_t value, int64_t low, int64_t high)
  * so the second term is below 1/D, and the floor is floor(t/D), exactly. m < 2^32, because D > 2^s. For D = 1 there is
  * no such s; there t <= 255 and (t + 1) (2^32 - 1) >> 32 = t. (Granlund and Montgomery, Division by invariant integers
  * using multiplication, 1994.) */
-void rounding_make(const struct filter *filter, struct rounding *rounding)
+void rounding_make(int64_t scale, int64_t bias, bool absolute, struct rounding *rounding)
 {
-    const int64_t scale = filter->scale;
-    *rounding = (struct rounding){.scale = filter->scale, .absolute = filter->absolute};
-    if (scale > 1 << 23) {
+    *rounding = (struct rounding){.scale = (int32_t)scale, .absolute = absolute};
+    if (scale > ROUNDING_SCALE) {
         rounding->wide = true;
-        rounding->bias = filter->bias;
+        rounding->bias = bias;
         return;
     }
-    const int64_t bias = clamp64(filter->bias, -INT32_MAX, 256 * scale - 1 + INT32_MAX);
+    bias = clamp64(bias, -INT32_MAX, 256 * scale - 1 + INT32_MAX);
     rounding->low = (int32_t)clamp64(-bias, INT32_MIN, INT32_MAX);
     rounding->high = (int32_t)clamp64(256 * scale - 1 - bias, INT32_MIN, INT32_MAX);
     if (scale == 1) {
@@ -61,13 +60,13 @@ void rounding_make(const struct filter *filter, struct rounding *rounding)
  *
  * |S| <= M = 2^40 and D <= 2^30. As for 8 bits, nothing changes when B is clamped to [-M - D, 65536 D + M], where |B| <
  * 2^47. So the left side is below 2^50. Truncation is floor from 0 on, and between -1 and 0 both ways give 0. */
-void rounding16_make(const struct filter *filter, struct rounding16 *rounding)
+void rounding16_make(int64_t scale, int64_t bias, bool absolute, struct rounding16 *rounding)
 {
-    const int64_t max = (int64_t)1 << 40, scale = filter->scale;
-    const int64_t bias = clamp64(filter->bias16, -max - scale, 65536 * scale + max);
+    const int64_t max = (int64_t)1 << 40;
+    bias = clamp64(bias, -max - scale, 65536 * scale + max);
     rounding->factor = 1.0 / (double)scale;
     rounding->term = ((double)bias + 0.5) * rounding->factor;
-    rounding->absolute = filter->absolute;
+    rounding->absolute = absolute;
 }
 
 /* Levels are computed in doubles. Where `is_exact` is set, 2^-33 is added, so that none is too low.

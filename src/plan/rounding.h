@@ -20,8 +20,9 @@ extern "C" {
  *
  *     S = |S| where absolute;  t = min(max(S, low), high) + bias;  out = t * multiplier >> 32 >> shift
  *
- * This equals clamp(floor((S + B) / D)) for every |S| < 2^31 and D <= 2^23 (proof: rounding_make). For a larger D
- * (`wide`), t is kept in 64 bits and divided. */
+ * This equals clamp(floor((S + B) / D)) for every |S| < 2^31 and D up to ROUNDING_SCALE (proof: rounding_make). For a
+ * larger D (`wide`), t is kept in 64 bits and divided. */
+#define ROUNDING_SCALE (1 << 23)
 struct rounding {
     int64_t bias; /* wide: B; else, modulo 2^32, the number that makes t start at 0 (at 1 where D is 1) */
     int32_t low, high;
@@ -56,9 +57,9 @@ struct root16 {
     bool is_exact;
 };
 
-/* Derive the numbers of a filter's rounding. plan_make calls all three. */
-void rounding_make(const struct filter *filter, struct rounding *rounding);
-void rounding16_make(const struct filter *filter, struct rounding16 *rounding);
+/* Derive the numbers of a filter's rounding, for D, B and abs. plan_make calls all three. */
+void rounding_make(int64_t scale, int64_t bias, bool absolute, struct rounding *rounding);
+void rounding16_make(int64_t scale, int64_t bias, bool absolute, struct rounding16 *rounding);
 void root16_make(const struct filter *filter, struct root16 *root);
 
 /* Do floats hold all sums of samples of SAMPLE, _U8 or _U16, exactly, in any order? Every partial sum is an integer of

@@ -72,11 +72,6 @@ static void test_borders_of_long_sides_do_not_overflow(void **state)
 
 /* ---- Rounding ---- */
 
-static struct filter with_numbers(int32_t scale, int64_t bias, bool absolute)
-{
-    return (struct filter){.width = 1, .height = 1, .scale = scale, .bias = bias, .absolute = absolute};
-}
-
 /* The rule as DESIGN has it: clamp(floor((|S| or S + B) / D)). */
 static int expected_level(int32_t scale, int64_t bias, bool absolute, int32_t sum)
 {
@@ -90,8 +85,7 @@ static void check_level(int32_t scale, int64_t bias, bool absolute, int64_t sum)
     if (sum < -INT32_MAX || sum > INT32_MAX)
         return;
     static struct rounding rounding;
-    const struct filter filter = with_numbers(scale, bias, absolute);
-    rounding_make(&filter, &rounding);
+    rounding_make(scale, bias, absolute, &rounding);
     const int level = rounding_apply(&rounding, (int32_t)sum);
     const int expected = expected_level(scale, bias, absolute, (int32_t)sum);
     if (level != expected)
@@ -152,8 +146,7 @@ static void test_16_bits_round_to_nearest_at_steps(void **state)
             -max,      max, 1};
         for (size_t b = 0; b < sizeof biases / sizeof biases[0]; b++) {
             static struct rounding16 rounding;
-            const struct filter filter = {.scale = scales[s], .bias16 = biases[b]};
-            rounding16_make(&filter, &rounding);
+            rounding16_make(scale, biases[b], false, &rounding);
             for (int64_t level = -1; level<65538; level += level> 600 && level < 65000 ? 311 : 1)
                 for (int64_t step = -1; step < 2; step++) {
                     const int64_t sum = level * scale - biases[b] + step, t = sum + biases[b];
