@@ -20,7 +20,7 @@
  * a sum may have any order, as long as the columns of the matrix of column taps have the same. The rows of the first
  * matrix, which are columns of the image, are ordered so that a lane ends with four outputs side by side.
  *
- * Numbers: a sample has 1 or 2 bytes, a tap PARTS, and m PLANES, all unsigned. The products of byte i of one and byte j
+ * Numbers: a sample has 1 or 2 bytes, a tap and m have 2 or 3, all unsigned. The products of byte i of one and byte j
  * of the other are added up in the sum of weight i + j, below 3 * 1728 * 255^2 < 2^31. The whole, sum(weight w) 256^w,
  * has up to 53 bits, but only its upper bits are needed. floor(floor(a / 256) + b) = floor((a + 256 b) / 256). So the
  * sums are joined from the lowest on, with a shift and an addition each, in 32 bits.
@@ -35,18 +35,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static constexpr int parts_max = 3;      /* bytes of a tap */
-static constexpr int width_max = 128;    /* columns of a strip */
-static constexpr int stages = 2;         /* of rows of samples; the block works on one of them */
-static constexpr int segment_max = 4;    /* blocks of 32 samples of a window that are loaded at a time */
-static constexpr int matrix_bytes = 512; /* 16 x 32: taps of a part for 16 outputs and 32 terms */
+static constexpr int parts_max = 3;     /* bytes of a tap, and of m: one more than a sample has */
+static constexpr int width_max = 128;   /* columns of a strip */
+static constexpr int stages = 2;        /* of rows of samples; the block works on one of them */
+static constexpr int segment_max = 4;   /* blocks of 32 samples of a window that are loaded at a time */
+static constexpr int threads_max = 512; /* of a block, of a kernel for any number of terms */
+static constexpr int groups_max = 8;
 static_assert((width_max - 16 + 32 * segment_max) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes per lane");
 
 /* The argument of the kernel. */
 struct blur_call {
     struct launch launch;
     struct passes passes;
-    const uint4 *row_taps, *column_taps; /* a matrix for each block of terms and part, 16 bytes per lane */
+    const uint32_t *taps;        /* of the row, then of the column: words or, unless `taps_in_shared`, matrices */
+    int row_words, column_words; /* of a part */
+    bool taps_in_shared;
     struct used_blocks row_used[parts_max], column_used[parts_max];
     int strip;            /* output rows of a tile */
     int columns, tiles_y; /* tiles side by side, and one below the other */
@@ -55,6 +58,7 @@ struct blur_call {
     int lead;                      /* samples from the first of a window to its first output */
     int row_blocks, column_blocks; /* of 32 terms in a window */
     int segment;                   /* of row_blocks that are loaded at a time */
+    int groups;                    /* of 32 rows, that are worked on at a time; a warp has 16 columns of one */
     int pitch;                     /* bytes from a row of samples to the next */
     int kernel_blocks;             /* BLOCKS of the kernel */
     int high;                      /* blocks of 16 rows that the outputs of 16 rows need */
@@ -97,6 +101,15 @@ static __device__ __noinline__ void load_outside(const unsigned char *plane, siz
     }
 }
 
+/* The bytes of a tap, and of m. */
+template <typename T>
+constexpr int parts_of = (int)sizeof(T) + 1;
+
+static int parts_of_sample(enum sample sample)
+{
+    return (int)sample_bytes(sample) + 1;
+}
+
 /* The largest number of blocks of a window with a kernel of its own. */
 template <typename T>
 constexpr int blocks_max = sizeof(T) == 2 ? 2 : 3;
@@ -105,20 +118,26 @@ constexpr int blocks_max = sizeof(T) == 2 ? 2 : 3;
 template <typename T>
 static __host__ __device__ constexpr int resident(int blocks)
 {
-    return blocks == 1 ? 3 : blocks == 2 && sizeof(T) == 1 ? 4 : 2;
+    return blocks == 0 ? 1 : blocks == 1 ? 3 : blocks == 2 && sizeof(T) == 1 ? 4 : 2;
+}
+
+/* The most threads of a block. */
+static __host__ __device__ constexpr int threads_of(int blocks)
+{
+    return blocks == 0 ? threads_max : 2 * width_max;
 }
 
 /* ---- Samples: from memory to the stages in shared memory ---- */
 
-/* Starts the copies of stages. A stage is `segment` blocks of the windows of some rows. A warp loads every `warps`-th
- * row, and a lane 16 bytes of it. */
+/* Starts the copies of stages. A stage is `segment` blocks of the windows of the rows of all groups. A warp loads every
+ * `warps`-th row, and a lane 16 bytes of it. */
 template <typename T, int BLOCKS>
 struct stage_loader {
     static constexpr int bytes = (int)sizeof(T);
 
     const struct blur_call &call;
     const struct tile &tile;
-    const int lane, warps;
+    const int lane, warps, rows;
     const uint32_t first, stage_bytes;
     int y, block = 0; /* of the next stage */
     const int end_y;
@@ -128,10 +147,10 @@ struct stage_loader {
     bool lane_inside, all_inside; /* the image's columns: the lane's unit, and all */
 
     __device__ __forceinline__ stage_loader(const struct blur_call &call_, const struct tile &tile_, uint32_t first_,
-                                            int steps, int warp)
-        : call(call_), tile(tile_), lane((int)threadIdx.x % 32), warps((int)blockDim.x / 32), first(first_),
-          stage_bytes((uint32_t)(step_rows * call.pitch)), y(tile.y - call.launch.anchor_y),
-          end_y(y + steps * step_rows),
+                                            int rows_, int steps, int warp)
+        : call(call_), tile(tile_), lane((int)threadIdx.x % 32), warps((int)blockDim.x / 32), rows(rows_),
+          first(first_), stage_bytes((uint32_t)(rows * call.pitch)), y(tile.y - call.launch.anchor_y),
+          end_y(y + steps * rows),
           from(tile.in + (y + warp) * (ptrdiff_t)call.launch.in_row + (tile.x - call.lead) * bytes + 16 * lane),
           lane_to(warp * call.pitch + 16 * lane), to(first)
     {
@@ -162,14 +181,14 @@ struct stage_loader {
     {
         const struct launch &launch = call.launch;
         if (y < end_y) {
-            const bool rows_inside = y >= 0 && y <= launch.height - step_rows;
+            const bool rows_inside = y >= 0 && y <= launch.height - rows;
             if (rows_inside && lane_inside) {
                 const ptrdiff_t next_from = warps * (ptrdiff_t)launch.in_row;
                 const uint32_t next_to = warps * call.pitch;
                 const unsigned char *lane_from = from + 32 * bytes * block;
                 uint32_t at = to + lane_to;
 #pragma unroll 1
-                for (int r = 0; r < step_rows; r += 2 * warps) {
+                for (int r = 0; r < rows; r += 2 * warps) {
                     copy_start<16, true>(at, lane_from);
                     copy_start<16, true>(at + next_to, lane_from + next_from);
                     lane_from += 2 * next_from;
@@ -177,8 +196,8 @@ struct stage_loader {
                 }
             }
             if (!rows_inside || !all_inside)
-                load_outside<T>(tile.in, launch.in_row, launch.width, launch.height, launch.border, y, step_rows, x,
-                                units, to, call.pitch);
+                load_outside<T>(tile.in, launch.in_row, launch.width, launch.height, launch.border, y, rows, x, units,
+                                to, call.pitch);
         }
         copy_commit();
         to = to == first + (stages - 1) * stage_bytes ? first : to + stage_bytes;
@@ -188,56 +207,73 @@ struct stage_loader {
             if (block > 0)
                 return;
         }
-        y += step_rows;
-        from += step_rows * (ptrdiff_t)launch.in_row;
+        y += rows;
+        from += rows * (ptrdiff_t)launch.in_row;
     }
 };
 
 /* BLOCKS of 32 terms in both windows, or 0 for any number. */
-template <typename T, int PARTS, int PLANES, bool UNSHARP, int BLOCKS>
-static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
+template <typename T, bool UNSHARP, int BLOCKS, bool SHARED>
+static __global__ void __launch_bounds__(threads_of(BLOCKS), resident<T>(BLOCKS))
     blur(const __grid_constant__ struct blur_call call)
 {
-    constexpr int bytes = (int)sizeof(T), row_weights = bytes + PARTS - 1, column_weights = PLANES + PARTS - 1;
-    const int column_blocks = BLOCKS > 0 ? BLOCKS : call.column_blocks;
+    constexpr int bytes = (int)sizeof(T), parts = parts_of<T>; /* of a sample, and of a tap and of m */
+    constexpr int row_weights = bytes + parts - 1, column_weights = 2 * parts - 1;
+    const int column_blocks = BLOCKS > 0 ? BLOCKS : call.column_blocks, groups = BLOCKS > 0 ? 1 : call.groups;
     extern __shared__ uint4 memory[];
     const struct launch &launch = call.launch;
     const int lane = (int)threadIdx.x % 32;
     /* One lane sends it to the others, so that the compiler sees that it is the same for a warp. */
     const int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0);
     const struct tile tile = find_tile(call, (int)blockIdx.x, call.tile_width, call.shift);
-    const int groups = (tile.rows + 15) / 16, steps = (groups + call.high) / 2;
+    const int rows = groups * step_rows, blocks = 2 * groups; /* of 16 rows, of a step */
+    const int end = (tile.rows + 15) / 16, steps = (end + call.high + blocks - 2) / blocks;
+    const int warps = call.tile_width / 16, down = groups == 1 ? 0 : warp / warps, across = warp - down * warps;
 
-    const uint32_t first_stage = shared_address(memory), stage_bytes = (uint32_t)(step_rows * call.pitch);
+    const uint32_t first_stage = shared_address(memory), stage_bytes = (uint32_t)(rows * call.pitch);
     const uint32_t ring = first_stage + stages * stage_bytes;
-    const uint32_t block_bytes = 16 * (uint32_t)call.tile_width;         /* of 16 rows, one byte of m */
-    const uint32_t ring_bytes = (uint32_t)(call.high + 1) * block_bytes; /* of one byte of m */
+    const uint32_t block_bytes = 16 * (uint32_t)call.tile_width;                  /* of 16 rows, one byte of m */
+    const uint32_t ring_bytes = (uint32_t)(call.high + blocks - 1) * block_bytes; /* of one byte of m */
 
-    stage_loader<T, BLOCKS> loader(call, tile, first_stage, steps, warp);
+    typename std::conditional<SHARED, word_taps<parts, true>, matrix_taps<parts>>::type row_taps;
+    typename std::conditional<SHARED, word_taps<parts, false>, matrix_taps<parts>>::type column_taps;
+    if constexpr (SHARED) {
+        const uint32_t words = ring + parts * ring_bytes;
+        for (int k = (int)threadIdx.x; k < parts * (call.row_words + call.column_words); k += (int)blockDim.x)
+            write_shared(words + 4 * k, call.taps[k]);
+        row_taps = {words + 4 * lane_word(lane, true, bytes == 2), 4 * (uint32_t)call.row_words};
+        column_taps = {words + 4 * (parts * call.row_words + lane_word(lane, false, true)),
+                       4 * (uint32_t)call.column_words};
+    } else {
+        row_taps = {(const uint4 *)call.taps + lane};
+        column_taps = {row_taps.at + parts * (BLOCKS > 0 ? BLOCKS : call.row_blocks) * 32};
+    }
+
+    stage_loader<T, BLOCKS> loader(call, tile, first_stage, rows, steps, warp);
 #pragma unroll 1
     for (int k = 0; k < stages - 1; k++)
         loader.load();
 
     /* To read samples, lane l gives the address of row l % 8 of matrix l / 8. For uint16_t, the four matrices are 32
      * samples of 8 rows; for uint8_t, 32 samples of 16 rows. */
-    const uint32_t first_from = first_stage + warp * 16 * bytes +
+    const uint32_t first_from = first_stage + down * step_rows * call.pitch + across * 16 * bytes +
                                 (bytes == 2 ? lane % 8 * call.pitch + lane / 8 * 16
                                             : (lane / 16 * 8 + lane % 8) * call.pitch + lane / 8 % 2 * 16);
     uint32_t from = first_from;
 
     /* In the ring, the matrices are 8 columns of a block and of the next, then the next 8 columns. */
-    const int column_group = warp / 2, row_group = warp % 2; /* of a warp's outputs: 32 columns of 16 rows */
+    const int column_group = across / 2, row_group = 2 * down + across % 2; /* of 32 columns, and of 16 rows */
     const uint32_t ring_lane = ring + (column_group * 32 + lane / 16 * 8 + lane % 8) * 16;
-    const uint32_t ring_to = ring + (warp * 16 + lane / 4) * 16 + lane % 4 * 4;
-    uint32_t write_at = 0;                 /* of the next block in the ring */
-    int group = 1 - call.high + row_group; /* the warp's next 16 rows of outputs */
+    const uint32_t ring_to = ring + (across * 16 + lane / 4) * 16 + lane % 4 * 4;
+    uint32_t write_at = 2 * down * block_bytes; /* of the next block in the ring */
+    int group = 1 - call.high + row_group;      /* the warp's next 16 rows of outputs */
     const bool odd = lane % 2 != 0;
     const int x = tile.x + column_group * 32 + lane % 4 * 4; /* of four outputs of the first chunk of columns */
     const int to_x = odd ? x + 12 : x;                       /* of eight */
     int out_y = 16 * group + lane / 4;                       /* and eight rows below that */
     unsigned char *to = tile.out + (tile.y + out_y) * (ptrdiff_t)launch.out_row + to_x * bytes;
-    /* Its first block in the ring, or the next one: block 1 - high is 2 modulo high + 1. */
-    uint32_t read_at = (2 + row_group + lane / 8 % 2) % (call.high + 1) * block_bytes;
+    /* Its first block in the ring, or the next one: block 1 - high is 2 * groups modulo the blocks of the ring. */
+    uint32_t read_at = (blocks + row_group + lane / 8 % 2) % (call.high + blocks - 1) * block_bytes;
 
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
@@ -246,17 +282,17 @@ static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
         for (int w = 0; w < row_weights; w++)
 #pragma unroll
             for (int k = 0; k < 4 * eights; k++)
-                row[w][k / 4].v[k % 4] = (int)row_start<PARTS>(call.passes, w);
-        const uint4 *taps_at = call.row_taps + lane;
+                row[w][k / 4].v[k % 4] = (int)row_start<parts>(call.passes, w);
+        auto row_at = row_taps;
         for (int k = 0; k < loader.row_blocks();) {
             copy_wait<stages - 2>();
             __syncthreads();
             loader.load();
-            const int end = min(k + loader.segment(), loader.row_blocks());
+            const int last = min(k + loader.segment(), loader.row_blocks());
 #pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
-            for (uint32_t at = from; k < end; k++, at += 32 * bytes, taps_at += PARTS * 32) {
-                uint32_t taps[PARTS][4], samples[bytes][eights][2];
-                load_taps(taps_at, taps);
+            for (uint32_t at = from; k < last; k++, at += 32 * bytes) {
+                uint32_t taps[parts][4], samples[bytes][eights][2];
+                row_at.load(taps);
                 read_samples(at, call.pitch, samples);
                 add_products<(BLOCKS > 0)>(row, taps, samples, call.row_used, k);
             }
@@ -264,12 +300,14 @@ static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
         }
 #pragma unroll
         for (int b = 0; b < eights / 2; b++) {
-            write_block<PARTS, PLANES>(call.passes, row, b, ring_to + write_at, ring_bytes);
+            write_block<parts>(call.passes, row, b, ring_to + write_at, ring_bytes);
             write_at = write_at + block_bytes == ring_bytes ? 0 : write_at + block_bytes;
         }
+        write_at += (blocks - 2) * block_bytes;
+        write_at -= write_at >= ring_bytes ? ring_bytes : 0;
         __syncthreads();
 
-        if (group >= 0 && group < groups) {
+        if (group >= 0 && group < end) {
             quads<T> out, in;
             if (UNSHARP)
                 load_quads<T>(launch, tile, x, out_y, in);
@@ -278,28 +316,28 @@ static __global__ void __launch_bounds__(2 * width_max, resident<T>(BLOCKS))
             for (int w = 0; w < column_weights; w++)
 #pragma unroll
                 for (int k = 0; k < 4 * eights; k++)
-                    column[w][k / 4].v[k % 4] = UNSHARP ? 0 : (int)column_start<PARTS>(call.passes, w);
+                    column[w][k / 4].v[k % 4] = UNSHARP ? 0 : (int)column_start<parts>(call.passes, w);
             uint32_t at = read_at;
-            const uint4 *taps_at = call.column_taps + lane;
+            auto column_at = column_taps;
 #pragma unroll(BLOCKS > 0 ? BLOCKS : 1)
-            for (int k = 0; k < column_blocks; k++, taps_at += PARTS * 32) {
-                uint32_t taps[PARTS][4], sums[PLANES][eights][2];
-                load_taps(taps_at, taps);
+            for (int k = 0; k < column_blocks; k++) {
+                uint32_t taps[parts][4], sums[parts][eights][2];
+                column_at.load(taps);
                 read_sums(ring_lane + at, ring_bytes, sums);
                 add_products<(BLOCKS > 0)>(column, taps, sums, call.column_used, k);
                 at += 2 * block_bytes;
                 at -= at >= ring_bytes ? ring_bytes : 0;
             }
-            const uint32_t marks = finish_quads<T, PARTS, UNSHARP>(call.passes, column, in, out);
+            const uint32_t marks = finish_quads<T, parts, UNSHARP>(call.passes, column, in, out);
             if (UNSHARP && call.marks != NULL)
                 store_marks(launch, marks, call.marks + (tile.y + out_y) * (ptrdiff_t)call.marks_row + x,
                             call.marks_row, tile.y + out_y, x);
             store_quads<T>(out, odd, to, launch.out_row, to_x >= 0 ? tile.rows - out_y : 0, launch.width - to_x);
         }
-        group += 2;
-        out_y += step_rows;
-        to += step_rows * (ptrdiff_t)launch.out_row;
-        read_at += 2 * block_bytes;
+        group += blocks;
+        out_y += rows;
+        to += rows * (ptrdiff_t)launch.out_row;
+        read_at += blocks * block_bytes;
         read_at -= read_at >= ring_bytes ? ring_bytes : 0;
     }
 }
@@ -324,24 +362,30 @@ static __global__ void __launch_bounds__(256)
 
 /* ---- The table of taps ---- */
 
-/* Write the matrices of VECTOR: for each block of 32 terms and each part, 16 bytes for each lane. The first output has
- * its first tap over term LEAD. If OF_ROWS, outputs are columns, in the order that makes four of a lane neighbours. If
- * PAIRED, terms are in pairs from both halves of 16. TO is all zeros. Returns the end of the matrices. */
-static uint32_t *fill_matrices(const int32_t *vector, int count, int factor, int parts, int blocks, int lead,
-                               bool of_rows, bool paired, uint32_t *to)
+/* Write COUNT words (see lane_word) for each part of VECTOR, whose first tap is over term LEAD for the first output. TO
+ * is all zeros. */
+static void fill_words(const int32_t *vector, int taps, int factor, int parts, int lead, bool paired, int count,
+                       uint32_t *to)
+{
+    for (int p = 0; p < parts; p++)
+        for (int word = 0; word < count; word++, to++)
+            for (int e = 0; e < 4; e++) {
+                const int at = word - 15 - lead + (paired ? e % 2 + 8 * (e / 2) : e);
+                if (at >= 0 && at < taps)
+                    *to |= ((uint32_t)(vector[at] * factor) >> 8 * p & 255) << 8 * e;
+            }
+}
+
+/* Write the matrices of such words: for each block of terms and each part, 16 bytes for each lane. Returns their
+ * end. */
+static uint32_t *fill_matrices(const uint32_t *words, int count, int parts, int blocks, bool of_rows, bool paired,
+                               uint32_t *to)
 {
     for (int b = 0; b < blocks; b++)
         for (int p = 0; p < parts; p++)
-            for (int word = 0; word < 128; word++, to++) {
-                const int lane = word / 4, t = lane % 4, m = lane / 4, below = word % 2;
-                const int output = of_rows ? m / 2 * 4 + 2 * below + m % 2 : m + 8 * below;
-                for (int e = 0; e < 4; e++) {
-                    const int term = 32 * b + word % 4 / 2 * 16 + (paired ? 2 * t + e % 2 + 8 * (e / 2) : 4 * t + e);
-                    const int at = term - lead - output;
-                    if (at >= 0 && at < count)
-                        *to |= ((uint32_t)(vector[at] * factor) >> 8 * p & 255) << 8 * e;
-                }
-            }
+            for (int k = 0; k < 4 * 32; k++)
+                *to++ = words[p * count + 32 * b + lane_word(k / 4, of_rows, paired) + k % 4 / 2 * 16 -
+                              k % 2 * below(of_rows)];
     return to;
 }
 
@@ -366,17 +410,17 @@ struct factors {
 };
 
 /* The numbers of a launch that follow from the filter and the sample type alone. */
-static struct factors arrange(const struct plan *plan, int *parts, struct blur_call *call)
+static struct factors arrange(const struct plan *plan, struct blur_call *call)
 {
     struct factors factors = {1, 1};
     const struct filter *f = plan->filter;
-    *parts = f->row_shift == 0 ? 1 : plan->sample == SAMPLE_U16 ? 3 : 2;
+    const int parts = parts_of_sample(plan->sample);
     call->passes = plan->passes;
-    for (; *parts == 3 && call->passes.row_shift < 16; factors.row *= 2) {
+    for (; parts == 3 && call->passes.row_shift < 16; factors.row *= 2) {
         call->passes.row_shift++;
         call->passes.row_half *= 2;
     }
-    for (; *parts == 2 && call->passes.scale_shift < 24; factors.column *= 2) {
+    for (; parts == 2 && call->passes.scale_shift < 24; factors.column *= 2) {
         call->passes.scale_shift++;
         call->passes.scale *= 2;
         call->passes.half *= 2;
@@ -387,109 +431,111 @@ static struct factors arrange(const struct plan *plan, int *parts, struct blur_c
     call->column_blocks = (f->height + 15 + 31) / 32;
     call->high = (f->height + 15 + 15) / 16;
     const int blocks = call->row_blocks > call->column_blocks ? call->row_blocks : call->column_blocks;
-    if (*parts > 1 && f->amount == 0 &&
-        blocks <= (plan->sample == SAMPLE_U16 ? blocks_max<uint16_t> : blocks_max<uint8_t>))
+    if (f->amount == 0 && blocks <= (plan->sample == SAMPLE_U16 ? blocks_max<uint16_t> : blocks_max<uint8_t>))
         call->row_blocks = call->column_blocks = call->kernel_blocks = blocks;
+    call->row_words = 32 * call->row_blocks + 16; /* see lane_word */
+    call->column_words = 32 * call->column_blocks + 16;
     const int segments = (call->row_blocks + segment_max - 1) / segment_max;
     call->segment = (call->row_blocks + segments - 1) / segments;
-    for (int p = 0; p < *parts; p++) {
+    for (int p = 0; p < parts; p++) {
         call->row_used[p] = find_used(f->row, f->width, factors.row, p, call->lead - f->anchor_x);
         call->column_used[p] = find_used(f->column, f->height, factors.column, p, 0);
     }
     return factors;
 }
 
-extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    const struct filter *f = plan->filter;
-    struct blur_call call = {};
-    int parts;
-    const struct factors factors = arrange(plan, &parts, &call);
-    const size_t bytes = (size_t)matrix_bytes * parts * (call.row_blocks + call.column_blocks);
-    uint32_t *table = (uint32_t *)calloc(1, bytes);
-    if (table == NULL)
-        return error_no_memory(error, "the taps of %s", f->name);
-    uint32_t *to = fill_matrices(f->row, f->width, factors.row, parts, call.row_blocks, call.lead - f->anchor_x, true,
-                                 plan->sample == SAMPLE_U16, table);
-    fill_matrices(f->column, f->height, factors.column, parts, call.column_blocks, 0, false, true, to);
-    const bool done = upload_table(device, table, bytes, error);
-    free(table);
-    return done;
-}
-
 /* ---- The launch ---- */
 
 typedef void blur_function(struct blur_call);
 
-template <typename T, int PARTS, int PLANES, bool UNSHARP>
-static blur_function *kernel_of_blocks(int blocks)
+template <typename T>
+static blur_function *kernel_of(const struct blur_call *call)
 {
+    const bool unsharp = call->passes.amount != 0;
     if constexpr (blocks_max<T> >= 3)
-        if (blocks == 3)
-            return blur<T, PARTS, PLANES, UNSHARP, 3>;
-    return blocks == 1   ? blur<T, PARTS, PLANES, UNSHARP, 1>
-           : blocks == 2 ? blur<T, PARTS, PLANES, UNSHARP, 2>
-                         : blur<T, PARTS, PLANES, UNSHARP, 0>;
+        if (call->kernel_blocks == 3)
+            return blur<T, false, 3, false>;
+    return call->kernel_blocks == 1   ? blur<T, false, 1, false>
+           : call->kernel_blocks == 2 ? blur<T, false, 2, false>
+           : call->taps_in_shared     ? (unsharp ? blur<T, true, 0, true> : blur<T, false, 0, true>)
+                                      : (unsharp ? blur<T, true, 0, false> : blur<T, false, 0, false>);
 }
 
-/* The kernel, and the bytes of its m. */
-static blur_function *choose_kernel(const struct plan *plan, const struct blur_call *call, int parts, int *planes)
-{
-    const bool is_16_bit = plan->sample == SAMPLE_U16, unsharp = plan->passes.amount != 0;
-    const int blocks = call->kernel_blocks;
-    *planes = (is_16_bit ? 3 : 2) + (parts == 1);
-    if (parts == 1)
-        return is_16_bit ? blur<uint16_t, 1, 4, false, 0> : blur<uint8_t, 1, 3, false, 0>;
-    return is_16_bit ? unsharp ? kernel_of_blocks<uint16_t, 3, 3, true>(blocks)
-                               : kernel_of_blocks<uint16_t, 3, 3, false>(blocks)
-           : unsharp ? kernel_of_blocks<uint8_t, 2, 2, true>(blocks)
-                     : kernel_of_blocks<uint8_t, 2, 2, false>(blocks);
-}
-
-/* Set the strip's width and the pitch. Returns the bytes of shared memory of a block. The rows of eight samples that a
- * warp reads at a time should be in all banks, so the pitch is an odd multiple of 16 bytes if PADDED. */
-static size_t set_width(struct blur_call *call, int width, bool padded, int planes, enum sample sample)
+/* The columns and groups of a tile, and what of the windows is loaded at a time. Returns the bytes of shared memory of
+ * a block. The rows of eight samples that a warp reads at a time should be in all banks, so the pitch is an odd multiple
+ * of 16 bytes if PADDED. */
+static size_t set_shape(struct blur_call *call, int width, int groups, int segment, bool padded, enum sample sample)
 {
     call->tile_width = width;
-    call->pitch = (width - 16 + 32 * call->segment) * (int)sample_bytes(sample);
+    call->groups = groups;
+    call->segment = segment;
+    call->pitch = (width - 16 + 32 * segment) * (int)sample_bytes(sample);
     call->pitch += padded && call->pitch / 16 % 2 == 0 ? 16 : 0;
-    return (size_t)(stages * step_rows * call->pitch) + (size_t)planes * (size_t)(call->high + 1) * 16 * (size_t)width;
+    const int ring = (call->high + 2 * groups - 1) * 16 * width, words = call->row_words + call->column_words;
+    return (size_t)(stages * groups * step_rows * call->pitch) +
+           (size_t)parts_of_sample(sample) *
+               ((size_t)ring + (call->taps_in_shared ? (size_t)words * sizeof(uint32_t) : 0));
 }
 
-/* Choose the widest strip with which two blocks fit on a multiprocessor, or else the narrowest. If that does not fit,
- * load less of the windows at a time. Returns the bytes of shared memory of a block. */
-static size_t choose_width(struct blur_call *call, int planes, enum sample sample, size_t block_shared)
+/* What choose_shape gives a kernel: the bytes of shared memory of a block, and the blocks of a multiprocessor. */
+struct shape {
+    size_t shared;
+    int blocks;
+};
+
+/* Choose the shape with which the most warps work on a multiprocessor, and of these the widest one. The taps are in
+ * shared memory unless twice as many warps fit without them. If nothing fits, the pitch is unpadded. */
+static struct shape choose_shape(struct blur_call *call, enum sample sample, size_t block_shared)
 {
-    size_t shared = 0;
-    for (int width = width_max; width >= 32; width /= 2) {
-        shared = set_width(call, width, true, planes, sample);
-        if (2 * (shared + 1024) <= block_shared + 1024) /* CUDA takes 1 KB of each block */
-            return shared;
+    const bool any = call->kernel_blocks == 0;
+    const int all = threads_of(call->kernel_blocks) * (sample == SAMPLE_U16 ? resident<uint16_t>(call->kernel_blocks)
+                                                                            : resident<uint8_t>(call->kernel_blocks));
+    const int segment = call->segment;
+    struct blur_call best = *call;
+    struct shape shape = {set_shape(&best, 32, 1, any ? 1 : segment, false, sample), 1};
+    int threads = 0; /* of a multiprocessor */
+    for (int in_shared = any; in_shared >= 0; in_shared--, threads = threads > 0 ? 2 * threads - 1 : 0) {
+        call->taps_in_shared = in_shared;
+        for (int width = width_max; width >= 32; width /= 2)
+            for (int groups = 1; groups <= (any ? groups_max : 1); groups *= 2)
+                for (int s = segment; s >= (any ? 1 : segment); s--) {
+                    const size_t shared = set_shape(call, width, groups, s, true, sample);
+                    const int by_memory = (int)((block_shared + 1024) / (shared + 1024)); /* CUDA takes 1 KB of each */
+                    const int by_threads = all / (2 * width * groups);
+                    const int blocks = by_memory < by_threads ? by_memory : by_threads;
+                    if (blocks * 2 * width * groups > threads) {
+                        threads = blocks * 2 * width * groups;
+                        shape = {shared, blocks};
+                        best = *call;
+                    }
+                }
     }
-    while (shared > block_shared && call->segment > 1) {
-        call->segment--;
-        shared = set_width(call, 32, true, planes, sample);
-    }
-    return shared > block_shared ? set_width(call, 32, false, planes, sample) : shared;
+    *call = best;
+    return shape;
 }
 
-/* Choose the rows of a strip with the least total time: the waves of the blocks that run at one time, times the rows of
- * a block and its halo. Blocks are not equally fast: those at the border take longer. So the blocks of a later wave
- * fill the gaps of the one before, and the number of waves need not be whole. */
-static void choose_strip(struct blur_call *call, const struct filter *f, const struct plane *in, double resident)
+extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct error *error)
 {
-    double best = 0;
-    call->columns = (in->width + call->shift + call->tile_width - 1) / call->tile_width;
-    for (int steps = 1; steps <= (in->height + step_rows - 1) / step_rows; steps += steps < 64 ? 1 : steps / 8) {
-        const int strip = steps * step_rows, tiles_y = (in->height + strip - 1) / strip;
-        const double waves = (double)call->columns * tiles_y * in->count / resident;
-        const double cost = (fmax(waves, 1) + 0.5) * (strip + f->height + step_rows);
-        if (best == 0 || cost < best) {
-            best = cost;
-            call->strip = strip;
-            call->tiles_y = tiles_y;
-        }
-    }
+    const struct filter *f = plan->filter;
+    const int parts = parts_of_sample(plan->sample);
+    const bool paired = plan->sample == SAMPLE_U16;
+    struct blur_call call = {};
+    const struct factors factors = arrange(plan, &call);
+    choose_shape(&call, plan->sample, device_get_info(device)->block_shared);
+    const size_t row_words = (size_t)(parts * call.row_words),
+                 all_words = row_words + (size_t)(parts * call.column_words);
+    const size_t matrices = 4 * 32 * (size_t)(parts * (call.row_blocks + call.column_blocks));
+    uint32_t *const words = (uint32_t *)calloc(all_words + matrices, sizeof *words);
+    if (words == NULL)
+        return error_no_memory(error, "the taps of %s", f->name);
+    fill_words(f->row, f->width, factors.row, parts, call.lead - f->anchor_x, paired, call.row_words, words);
+    fill_words(f->column, f->height, factors.column, parts, 0, true, call.column_words, words + row_words);
+    uint32_t *to = fill_matrices(words, call.row_words, parts, call.row_blocks, true, paired, words + all_words);
+    fill_matrices(words + row_words, call.column_words, parts, call.column_blocks, false, true, to);
+    const bool done = upload_table(device, call.taps_in_shared ? words : words + all_words,
+                                   (call.taps_in_shared ? all_words : matrices) * sizeof *words, error);
+    free(words);
+    return done;
 }
 
 extern "C" bool blur_launch(const struct plan *plan, struct device *device, const struct plane *in,
@@ -497,30 +543,26 @@ extern "C" bool blur_launch(const struct plan *plan, struct device *device, cons
 {
     const struct device_info *info = device_get_info(device);
     struct blur_call call = {};
-    int parts, planes;
-    arrange(plan, &parts, &call);
-    blur_function *kernel = choose_kernel(plan, &call, parts, &planes);
+    arrange(plan, &call);
     call.launch = make_launch(plan, in, out);
-    call.row_taps = (const uint4 *)device_table(device);
-    call.column_taps = call.row_taps + (size_t)parts * call.row_blocks * matrix_bytes / sizeof(uint4);
-    const size_t shared = choose_width(&call, planes, plan->sample, info->block_shared);
+    call.taps = (const uint32_t *)device_table(device);
+    const struct shape shape = choose_shape(&call, plan->sample, info->block_shared);
     const bool is_16_bit = plan->sample == SAMPLE_U16;
-    const int threads = 2 * call.tile_width, by_registers = (is_16_bit ? resident<uint16_t>(call.kernel_blocks)
-                                                                       : resident<uint8_t>(call.kernel_blocks)) *
-                                                            2 * width_max / threads;
-    const int by_memory = (int)(info->block_shared / shared);
-    choose_strip(&call, plan->filter, in,
-                 (double)info->multiprocessors * (by_memory < by_registers ? by_memory : by_registers));
+    blur_function *const kernel = is_16_bit ? kernel_of<uint16_t>(&call) : kernel_of<uint8_t>(&call);
+    const dim3 threads((unsigned)(2 * call.tile_width * call.groups));
+    call.columns = (in->width + call.shift + call.tile_width - 1) / call.tile_width;
+    choose_strip(&call, in, call.groups * step_rows, plan->filter->height + step_rows,
+                 (double)info->multiprocessors * shape.blocks);
     const int blocks = call.columns * call.tiles_y * in->count;
     if (plan->passes.threshold == 0)
-        return launch_blocks(kernel, call, blocks, dim3((unsigned)threads), shared, plan->filter->name, device, error);
+        return launch_blocks(kernel, call, blocks, threads, shape.shared, plan->filter->name, device, error);
 
     call.marks_row = ((size_t)in->width + 3) / 4 * 4;
     const size_t marks_bytes = call.marks_row * (size_t)in->height;
     const struct layout layout = {128, 8, dim3(256)};
     return device_scratch(device, marks_bytes, (void **)&call.marks, error) &&
            device_fill(device, call.marks, 0, marks_bytes, error) &&
-           launch_blocks(kernel, call, blocks, dim3((unsigned)threads), shared, plan->filter->name, device, error) &&
+           launch_blocks(kernel, call, blocks, threads, shape.shared, plan->filter->name, device, error) &&
            launch_kernel(is_16_bit ? keep_unmarked<uint16_t> : keep_unmarked<uint8_t>, call.launch, in->count, device,
                          layout, error, (const unsigned char *)call.marks, call.marks_row);
 }

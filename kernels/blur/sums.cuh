@@ -8,6 +8,8 @@
 #include "kernels/shared/products.cuh"
 #include "kernels/shared/tile.cuh"
 
+#include <type_traits>
+
 static constexpr int step_rows = 32;         /* rows of samples, and of outputs, that are worked on at a time */
 static constexpr int eights = step_rows / 8; /* groups of 8 rows, or of 8 columns */
 
@@ -35,17 +37,6 @@ static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, 
         return (sum[0] + (WEIGHTS == 2 ? sum[WEIGHTS - 1] << 8 : 0)) >> passes.row_shift;
 }
 
-/* The whole sum of a column. */
-template <int WEIGHTS>
-static __device__ __forceinline__ int64_t whole_sum(const uint32_t *sum)
-{
-    int64_t whole = sum[WEIGHTS - 1];
-#pragma unroll
-    for (int w = WEIGHTS - 2; w >= 0; w--)
-        whole = (whole << 8) + sum[w];
-    return whole;
-}
-
 /* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see
  * arrange), and that of uint16_t at least 2^28. A box adds its half at the end. */
 template <int PARTS>
@@ -60,11 +51,8 @@ static __device__ __forceinline__ uint32_t column_level(const struct passes &pas
     if constexpr (PARTS == 3)
         return ((((((sum[0] >> 8) + sum[1]) >> 8) + sum[2]) >> 8) + sum[3] + (sum[4] << 8)) >>
                (passes.scale_shift - 24);
-    else if constexpr (PARTS == 2)
+    else
         return sum[0] + (sum[1] << 8) + (sum[2] << 16);
-    /* A box, whose scale is no power of two: see rounding16_make, with S + B below 2^40. */
-    return (uint32_t)(((double)(whole_sum<WEIGHTS>(sum) + passes.half) + 0.5) / (double)passes.scale)
-           << (sizeof(T) == 1 ? 24 : 0);
 }
 
 /* How far a sample is above the blur of an unsharp mask: as passes_detail, from the column's sums. */
@@ -84,16 +72,53 @@ static __device__ __forceinline__ int unsharp_detail(const struct passes &passes
 
 /* ---- Products, and the rows of m between them ---- */
 
-/* Load what a lane has of the matrix of each part. */
-template <int PARTS>
-static __device__ __forceinline__ void load_taps(const uint4 *from, uint32_t (&taps)[PARTS][4])
+/* All matrices of a part of the taps are in one list of words: word w has the tap at offset w - 15 from an output to a
+ * term, and those of the lane's three next terms. A lane needs four words of each block of 32 terms: those of an output
+ * and of the one BELOW, and the same for the terms that are 16 further. The next block is 32 words further. Here is the
+ * first word. The outputs of a row are in an order that makes four of a lane neighbours, and terms may be PAIRED from
+ * both halves of 16. */
+static __host__ __device__ constexpr int lane_word(int lane, bool of_rows, bool paired)
 {
-#pragma unroll
-    for (int p = 0; p < PARTS; p++) {
-        const uint4 four = __ldg(from + p * 32);
-        taps[p][0] = four.x, taps[p][1] = four.y, taps[p][2] = four.z, taps[p][3] = four.w;
-    }
+    return 15 + (paired ? 2 : 4) * (lane % 4) - (of_rows ? lane / 8 * 4 + lane / 4 % 2 : lane / 4);
 }
+
+static __host__ __device__ constexpr int below(bool of_rows)
+{
+    return of_rows ? 2 : 8;
+}
+
+/* Loads what a lane has of the matrices of one block of terms after the other: from the words, in shared memory, or
+ * from the matrices, in device memory. */
+template <int PARTS, bool OF_ROWS>
+struct word_taps {
+    uint32_t at, part_bytes;
+
+    __device__ __forceinline__ void load(uint32_t (&taps)[PARTS][4])
+    {
+        constexpr int down = 4 * below(OF_ROWS);
+#pragma unroll
+        for (int p = 0; p < PARTS; p++) {
+            const uint32_t from = at + p * part_bytes;
+            taps[p][0] = read_shared(from), taps[p][1] = read_shared(from - down);
+            taps[p][2] = read_shared(from + 64), taps[p][3] = read_shared(from + 64 - down);
+        }
+        at += 32 * 4;
+    }
+};
+
+template <int PARTS>
+struct matrix_taps {
+    const uint4 *at;
+
+    __device__ __forceinline__ void load(uint32_t (&taps)[PARTS][4])
+    {
+#pragma unroll
+        for (int p = 0; p < PARTS; p++, at += 32) {
+            const uint4 four = __ldg(at);
+            taps[p][0] = four.x, taps[p][1] = four.y, taps[p][2] = four.z, taps[p][3] = four.w;
+        }
+    }
+};
 
 /* Add the products of PARTS parts of taps and COUNT bytes of 8 rows or columns each to the sums of their weights.
  * Unless ALL, the parts of the taps that are zero in block K are left out. */
@@ -138,11 +163,11 @@ static __device__ __forceinline__ void read_samples(uint32_t at, int pitch, uint
 }
 
 /* The bytes of 32 rows of 8 columns each from the ring's block AT and the next. */
-template <int PLANES>
-static __device__ __forceinline__ void read_sums(uint32_t at, uint32_t ring_bytes, uint32_t (&sums)[PLANES][eights][2])
+template <int PARTS>
+static __device__ __forceinline__ void read_sums(uint32_t at, uint32_t ring_bytes, uint32_t (&sums)[PARTS][eights][2])
 {
 #pragma unroll
-    for (int i = 0; i < PLANES; i++)
+    for (int i = 0; i < PARTS; i++)
 #pragma unroll
         for (int j = 0; j < eights; j += 2) {
             uint32_t word[4];
@@ -165,7 +190,7 @@ static __device__ __forceinline__ void take_sums(const matrix (&sum)[WEIGHTS][ei
 
 /* Write the bytes of m of a block of 16 rows to the ring: of column g and then of g + 8 the rows 2 t, 2 t + 1, 8 + 2 t
  * and 9 + 2 t. B is the block among those of ROW. */
-template <int PARTS, int PLANES, int WEIGHTS>
+template <int PARTS, int WEIGHTS>
 static __device__ __forceinline__ void write_block(const struct passes &passes, const matrix (&row)[WEIGHTS][eights],
                                                    int b, uint32_t to, uint32_t ring_bytes)
 {
@@ -179,11 +204,11 @@ static __device__ __forceinline__ void write_block(const struct passes &passes, 
             m[e] = row_sum<PARTS, WEIGHTS>(passes, sum);
         }
 #pragma unroll
-        for (int i = 0; i < PLANES; i += 2) {
+        for (int i = 0; i < PARTS; i += 2) {
             const uint32_t upper = __byte_perm(m[0], m[1], i == 0 ? 0x5140 : 0x7362);
             const uint32_t lower = __byte_perm(m[2], m[3], i == 0 ? 0x5140 : 0x7362);
             write_shared(to + h * 128 + i * ring_bytes, __byte_perm(upper, lower, 0x5410));
-            if (i + 1 < PLANES)
+            if (i + 1 < PARTS)
                 write_shared(to + h * 128 + (i + 1) * ring_bytes, __byte_perm(upper, lower, 0x7632));
         }
     }

@@ -37,6 +37,26 @@ static __device__ __forceinline__ struct tile find_tile(const Call &call, int in
                      (across - plane * call.tiles_y) * call.strip, call.strip);
 }
 
+/* Choose the rows of a strip, a multiple of STEP, with the least total time: the waves of the blocks that run at one
+ * time, RESIDENT, times the rows of a block and the HALO that it reads before them. Blocks are not equally fast: those
+ * at the border take longer. So the blocks of a later wave fill the gaps of the one before, and the number of waves
+ * need not be whole. */
+template <typename Call>
+static void choose_strip(Call *call, const struct plane *in, int step, int halo, double resident)
+{
+    double best = 0;
+    for (int steps = 1; steps <= (in->height + step - 1) / step; steps += steps < 64 ? 1 : steps / 8) {
+        const int strip = steps * step, tiles_y = (in->height + strip - 1) / strip;
+        const double waves = (double)call->columns * tiles_y * in->count / resident;
+        const double cost = ((waves > 1 ? waves : 1) + 0.5) * (strip + halo);
+        if (best == 0 || cost < best) {
+            best = cost;
+            call->strip = strip;
+            call->tiles_y = tiles_y;
+        }
+    }
+}
+
 /* Launch BLOCKS blocks of a kernel, each with SHARED bytes of shared memory. NAME is the filter's. */
 template <typename Call>
 static bool launch_blocks(void (*kernel)(Call), const Call &call, int blocks, dim3 block, size_t shared,

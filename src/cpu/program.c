@@ -646,17 +646,6 @@ static bool make_beyond_32_bits(const struct plan *plan, struct program *program
     return make_row_parts(plan, row, first) && make_double_column(plan, centre, column, last);
 }
 
-/* Is the filter the mean of a rectangle? */
-static bool is_wide_window(const struct filter *f)
-{
-    bool ones = f->row_shift == 0 && f->amount == 0;
-    for (int j = 0; j < f->width; j++)
-        ones &= f->row[j] == 1;
-    for (int i = 0; i < f->height; i++)
-        ones &= f->column[i] == 1;
-    return ones;
-}
-
 /* Running sums, of 64 bits along rows. With t = s + half of the scale D, floor(t / D) = floor((t + 1/2) / D), and
  * (t + 1/2) / D is at least 1 / 2D away from any integer. D is below 2^22, and t + 1/2 is exact. The computed value is
  * below 2^16, and its two roundings err by less than 2^-36. */
@@ -676,12 +665,12 @@ static bool make_wide_window(const struct plan *plan, struct program *program)
 static bool make_two_pass(const struct plan *plan, struct program *program)
 {
     const struct filter *f = plan->filter;
-    if (plan->sample != SAMPLE_F32 && is_wide_window(f))
+    if (plan->sample != SAMPLE_F32 && filter_is_box(f))
         return make_wide_window(plan, program);
     const struct weights row = {f->width, 1, f->row, ldexp(1, f->row_shift)};
     const struct weights column = {1, f->height, f->column, (double)f->pass_scale};
     program->joined_rows = f->amount != 0 ? 1 : 0;
-    if (plan->sample == SAMPLE_U8 && f->row_shift != 0)
+    if (plan->sample == SAMPLE_U8)
         return make_shifted(plan, program, &row, &column);
     if (plan->sample != SAMPLE_F32)
         return make_beyond_32_bits(plan, program, &row, &column);

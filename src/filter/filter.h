@@ -150,9 +150,9 @@ struct filter {
      *
      * No tap is negative, and pass_scale = sum(row) * sum(column) / 2^row_shift, so no output needs to be clamped. For
      * samples of uint8_t, each tap is below 2^15, each sum of a row below 2^31, each m below 2^19 and each s below
-     * 2^32; for uint16_t, below 2^22, 2^47, 2^27 and 2^53. If row_shift is not 0, each m is below 2^16 and 2^22, and
-     * pass_scale is a power of two: 2^23 or 2^24 for uint8_t, at least 2^27 for uint16_t. The row may be finer than the
-     * column, and then they differ.
+     * 2^32; for uint16_t, below 2^22, 2^47, 2^27 and 2^53. If row_shift is 0, the filter is a box, and all taps are 1
+     * (filter_is_box). Otherwise each m is below 2^16 and 2^22, and pass_scale is a power of two: 2^23 or 2^24 for
+     * uint8_t, at least 2^27 for uint16_t. The row may be finer than the column, and then they differ.
      *
      * An unsharp mask has an amount of A / 2^20 and a threshold of T / 2^8 levels. With e = 2^8 in - floor(2^8 s /
      * pass_scale + 1/2), out = clamp(floor(in + A e / 2^28 + 1/2)). But a pixel keeps its samples if |e| < T in all of
@@ -297,6 +297,9 @@ double filter_brightness(const struct filter *filter);
 
 /* Does the filter only move the picture, or leave it as it is? Then its only tap that is not zero equals the scale. */
 bool filter_is_shift(const struct filter *filter);
+
+/* Are all taps 1, of one grid, or of two passes whose row sums are not rounded? Then sums are those of a rectangle. */
+bool filter_is_box(const struct filter *filter);
 
 /* Is the filter square, of an odd size, with its anchor in the centre? */
 bool filter_is_centred_square(const struct filter *filter);

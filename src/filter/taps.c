@@ -343,6 +343,23 @@ bool filter_is_shift(const struct filter *filter)
            !filter->absolute;
 }
 
+static bool are_ones(const int32_t *taps, int count)
+{
+    int k = 0;
+    while (k < count && taps[k] == 1)
+        k++;
+    return k == count;
+}
+
+bool filter_is_box(const struct filter *filter)
+{
+    if (filter->kind != STEP_CONVOLVE || filter_grids(filter) != 1 || filter->amount != 0)
+        return false;
+    if (!filter->two_pass)
+        return are_ones(filter->taps, filter->width * filter->height);
+    return filter->row_shift == 0 && are_ones(filter->row, filter->width) && are_ones(filter->column, filter->height);
+}
+
 bool filter_is_centred_square(const struct filter *filter)
 {
     return filter->width == filter->height && filter->width % 2 == 1 && filter->anchor_x == filter->width / 2 &&

@@ -32,11 +32,11 @@ static double gpu_seconds(const struct work *work, double sample_seconds)
     return launch_seconds + work_samples(work) * fmax(sample_seconds, copy);
 }
 
-/* For uint16_t, 2^28 samples take WORD_SECONDS each. Fewer take longer: below some six million they are a single wave
+/* 2^28 samples take SAMPLE_SECONDS each. Fewer take longer: below some six million they are a single wave
  * of strips, and from there on the last wave takes up to STRIP more. */
-static double strip_seconds(const struct work *work, double word_seconds, double strip)
+static double strip_seconds(const struct work *work, double sample_seconds, double strip)
 {
-    return gpu_seconds(work, word_seconds - strip / (1 << 28)) + strip * fmin(1, work_samples(work) / 6e6);
+    return gpu_seconds(work, sample_seconds - strip / (1 << 28)) + strip * fmin(1, work_samples(work) / 6e6);
 }
 
 /* How the GPU sums samples of uint16_t: as a whole in floats, or as two halves in floats or in integers. */
@@ -153,9 +153,16 @@ double sparse_cost(const struct filter *filter, const struct work *work)
 double blur_cost(const struct filter *filter, const struct work *work)
 {
     const double blocks = (filter->width + 22 + 31) / 32 + (filter->height + 15 + 31) / 32; /* of 32 terms */
-    /* Above a few blocks, the matrices of taps no longer fit in L1, and strips are narrower. */
-    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.4e-12 + 0.1e-12 * blocks + 0.066e-12 * blocks * blocks
-                                                        : 0.9e-12 + 0.11e-12 * blocks + 0.026e-12 * blocks * blocks);
+    /* The more blocks, the more shared memory a column takes, and the fewer warps work. */
+    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.4e-12 + 0.25e-12 * blocks + 0.0175e-12 * blocks * blocks
+                                                        : 0.6e-12 + 0.35e-12 * blocks + 0.0028e-12 * blocks * blocks);
+}
+
+double running_sums_cost(const struct filter *filter, const struct work *work)
+{
+    const double side = (filter->width + filter->height) / 2.0; /* of halos */
+    return strip_seconds(work, work->sample == SAMPLE_U16 ? 2.1e-12 + 0.0063e-12 * side : 1.3e-12 + 0.005e-12 * side,
+                         50e-6);
 }
 
 double copy_cost(const struct filter *filter, const struct work *work)
@@ -281,7 +288,7 @@ static double cpu_passes_sample_seconds(const struct filter *filter, const struc
     const double taps = pass_taps(filter, s);
     if (sample == SAMPLE_F32)
         return 0.022e-9 * taps * instruction_set_factor() + 0.1e-9;
-    if (filter->row_shift == 0) /* running sums */
+    if (filter_is_box(filter)) /* running sums */
         return (0.25e-9 * instruction_set_factor() + 2e-9) * with_halo(s->columns, s->width) *
                with_halo(fmin(s->rows, s->height), s->height);
     if (sample == SAMPLE_U16)
@@ -296,7 +303,7 @@ double cpu_resample_cost(const struct filter *filter, const struct work *work)
 
 double cpu_cost(const struct filter *filter, const struct work *work)
 {
-    const bool slides = filter->two_pass && filter->row_shift == 0;
+    const bool slides = filter->two_pass && filter_is_box(filter);
     const struct shape s = shape_of(filter, work, slides);
     const double copies = s.is_narrow ? 0.8e-9 : 0; /* of narrow planes */
     if (filter->two_pass)

@@ -32,6 +32,7 @@ double separable_cost(const struct filter *filter, const struct work *work);
 double tensor_core_cost(const struct filter *filter, const struct work *work);
 double sparse_cost(const struct filter *filter, const struct work *work);
 double blur_cost(const struct filter *filter, const struct work *work);
+double running_sums_cost(const struct filter *filter, const struct work *work);
 double copy_cost(const struct filter *filter, const struct work *work);
 double resample_cost(const struct filter *filter, const struct work *work);
 double gradient_cost(const struct filter *filter, const struct work *work);

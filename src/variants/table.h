@@ -21,13 +21,14 @@ enum backend { BACKEND_CPU, BACKEND_CUDA };
 /* Which filters a variant accepts. */
 enum accepts {
     ACCEPTS_ALL,
-    ACCEPTS_ONE_GRID,   /* filters with one grid; the next three accept some of these */
-    ACCEPTS_RANK_1,     /* separable filters: a column times a row */
-    ACCEPTS_SHIFT,      /* filters that move the picture and change no sample, the identity included */
-    ACCEPTS_FEW_TAPS,   /* filters with at most SPARSE_MAX taps that are not zero */
-    ACCEPTS_TWO_GRIDS,  /* filters with two grids */
-    ACCEPTS_TWO_PASSES, /* filters in two passes, and no others */
-    ACCEPTS_NONE,       /* no convolutions: the variant changes the size */
+    ACCEPTS_ONE_GRID,  /* filters with one grid; the next three accept some of these */
+    ACCEPTS_RANK_1,    /* separable filters: a column times a row */
+    ACCEPTS_SHIFT,     /* filters that move the picture and change no sample, the identity included */
+    ACCEPTS_FEW_TAPS,  /* filters with at most SPARSE_MAX taps that are not zero */
+    ACCEPTS_TWO_GRIDS, /* filters with two grids */
+    ACCEPTS_BOXES,     /* filters whose taps are all 1 */
+    ACCEPTS_BLURS,     /* filters in two passes that are no boxes */
+    ACCEPTS_NONE,      /* no convolutions: the variant changes the size */
 };
 
 /* The arithmetic of most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float

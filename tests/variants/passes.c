@@ -13,8 +13,7 @@
 struct pass_shape {
     const char *spec; /* of filter_find; NULL if the taps are random, of these sizes */
     int width, height;
-    int row_bits, column_bits, row_shift; /* the taps of the row sum to 2^row_bits; row_shift 0: taps are 1 to STEPS */
-    int steps;
+    int row_bits, column_bits, row_shift; /* the taps of the row sum to 2^row_bits; row_shift 0: all taps are 1 */
     int anchor_x, anchor_y;
     bool is_16_bit; /* random taps for samples of uint16_t, else of uint8_t */
     double amount;
@@ -115,12 +114,12 @@ static const struct pass_shape pass_shapes[] = {
      .anchor_y = 0,
      .is_16_bit = true,
      .threshold = 0},
-    {.width = 129, .height = 129, .steps = 1, .anchor_x = 64, .anchor_y = 64},
-    {.width = 257, .height = 3, .steps = 1, .anchor_x = 0, .anchor_y = 2},
-    {.width = 3, .height = 259, .steps = 1, .anchor_x = 1, .anchor_y = 0},
-    {.width = 255, .height = 1, .steps = 1, .anchor_x = 254},
-    {.width = 1701, .height = 1701, .steps = 1, .anchor_x = 850, .anchor_y = 850},
-    {.width = 131, .height = 200, .steps = 5, .anchor_x = 5, .anchor_y = 190},
+    {.width = 129, .height = 129, .anchor_x = 64, .anchor_y = 64},
+    {.width = 257, .height = 3, .anchor_x = 0, .anchor_y = 2},
+    {.width = 3, .height = 259, .anchor_x = 1, .anchor_y = 0},
+    {.width = 255, .height = 1, .anchor_x = 254},
+    {.width = 1701, .height = 1701, .anchor_x = 850, .anchor_y = 850},
+    {.width = 131, .height = 200, .anchor_x = 5, .anchor_y = 190},
 };
 
 /* COUNT random taps from 0 to LIMIT with the sum 2^BITS. */
@@ -162,14 +161,11 @@ static void random_passes(const struct pass_shape *shape, uint64_t *state, struc
         filter->pass_scale = (int64_t)1 << (shape->row_bits + shape->column_bits - shape->row_shift);
         return;
     }
-    int64_t row = 0, column = 0;
     for (int k = 0; k < FILTER_PASS_MAX; k++) {
-        filter->row[k] = k < shape->width ? 1 + k % shape->steps : 0;
-        filter->column[k] = k < shape->height ? 1 + k % shape->steps : 0;
-        row += filter->row[k];
-        column += filter->column[k];
+        filter->row[k] = k < shape->width;
+        filter->column[k] = k < shape->height;
     }
-    filter->pass_scale = row * column;
+    filter->pass_scale = (int64_t)shape->width * shape->height;
 }
 
 static void make_passes(const struct pass_shape *shape, uint64_t *state, struct filter *filter, struct filter *filter16)
