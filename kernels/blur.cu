@@ -41,6 +41,7 @@ static constexpr int stages = 2;        /* of rows of samples; the block works o
 static constexpr int segment_max = 4;   /* blocks of 32 samples of a window that are loaded at a time */
 static constexpr int threads_max = 512; /* of a block, of a kernel for any number of terms */
 static constexpr int groups_max = 8;
+static constexpr int blocks_in_l1 = 8; /* so many blocks of terms have matrices that stay in L1 */
 static_assert((width_max - 16 + 32 * segment_max) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes per lane");
 
 /* The argument of the kernel. */
@@ -484,7 +485,7 @@ struct shape {
 };
 
 /* Choose the shape with which the most warps work on a multiprocessor, and of these the widest one. The taps are in
- * shared memory unless twice as many warps fit without them. If nothing fits, the pitch is unpadded. */
+ * shared memory unless they are few, or twice as many warps fit without them. If nothing fits, the pitch is unpadded. */
 static struct shape choose_shape(struct blur_call *call, enum sample sample, size_t block_shared)
 {
     const bool any = call->kernel_blocks == 0;
@@ -494,7 +495,8 @@ static struct shape choose_shape(struct blur_call *call, enum sample sample, siz
     struct blur_call best = *call;
     struct shape shape = {set_shape(&best, 32, 1, any ? 1 : segment, false, sample), 1};
     int threads = 0; /* of a multiprocessor */
-    for (int in_shared = any; in_shared >= 0; in_shared--, threads = threads > 0 ? 2 * threads - 1 : 0) {
+    for (int in_shared = any && call->row_blocks + call->column_blocks > blocks_in_l1; in_shared >= 0;
+         in_shared--, threads = threads > 0 ? 2 * threads - 1 : 0) {
         call->taps_in_shared = in_shared;
         for (int width = width_max; width >= 32; width /= 2)
             for (int groups = 1; groups <= (any ? groups_max : 1); groups *= 2)
