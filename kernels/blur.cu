@@ -42,7 +42,8 @@ static constexpr int segment_max = 4;   /* blocks of 32 samples of a window that
 static constexpr int threads_max = 512; /* of a block, of a kernel for any number of terms */
 static constexpr int groups_max = 8;
 static constexpr int blocks_in_l1 = 8; /* so many blocks of terms have matrices that stay in L1 */
-static_assert((width_max - 16 + 32 * segment_max) * 2 <= 32 * 16, "a warp loads a row at once, 16 bytes per lane");
+static_assert((width_max - 16 + 32 * segment_max) * 2 <= 64 * 16,
+              "the threads of the narrowest block load a row at once");
 
 /* The argument of the kernel. */
 struct blur_call {
@@ -61,6 +62,7 @@ struct blur_call {
     int segment;                   /* of row_blocks that are loaded at a time */
     int groups;                    /* of 32 rows, that are worked on at a time; a warp has 16 columns of one */
     int pitch;                     /* bytes from a row of samples to the next */
+    int row_log;                   /* the threads that load one row, 16 bytes each, are 2^row_log */
     int kernel_blocks;             /* BLOCKS of the kernel */
     int high;                      /* blocks of 16 rows that the outputs of 16 rows need */
     unsigned char *marks;          /* 1 for each pixel with detail in any plane; NULL if there is no threshold */
@@ -130,30 +132,31 @@ static __host__ __device__ constexpr int threads_of(int blocks)
 
 /* ---- Samples: from memory to the stages in shared memory ---- */
 
-/* Starts the copies of stages. A stage is `segment` blocks of the windows of the rows of all groups. A warp loads every
- * `warps`-th row, and a lane 16 bytes of it. */
+/* Starts the copies of stages. A stage is `segment` blocks of the windows of the rows of all groups. The block loads
+ * `step` rows at a time, and a thread 16 bytes of one. */
 template <typename T, int BLOCKS>
 struct stage_loader {
     static constexpr int bytes = (int)sizeof(T);
 
     const struct blur_call &call;
     const struct tile &tile;
-    const int lane, warps, rows;
+    const int column, step, rows;
     const uint32_t first, stage_bytes;
     int y, block = 0; /* of the next stage */
     const int end_y;
     const unsigned char *from;
-    uint32_t lane_to, to;
-    int x, units;                 /* of the next stage's rows */
-    bool lane_inside, all_inside; /* the image's columns: the lane's unit, and all */
+    uint32_t thread_to, to;
+    int x, units;               /* of the next stage's rows */
+    bool is_inside, all_inside; /* the image's columns: the thread's unit, and all */
 
     __device__ __forceinline__ stage_loader(const struct blur_call &call_, const struct tile &tile_, uint32_t first_,
-                                            int rows_, int steps, int warp)
-        : call(call_), tile(tile_), lane((int)threadIdx.x % 32), warps((int)blockDim.x / 32), rows(rows_),
-          first(first_), stage_bytes((uint32_t)(rows * call.pitch)), y(tile.y - call.launch.anchor_y),
-          end_y(y + steps * rows),
-          from(tile.in + (y + warp) * (ptrdiff_t)call.launch.in_row + (tile.x - call.lead) * bytes + 16 * lane),
-          lane_to(warp * call.pitch + 16 * lane), to(first)
+                                            int rows_, int steps)
+        : call(call_), tile(tile_), column((int)threadIdx.x & ((1 << call.row_log) - 1)),
+          step((int)blockDim.x >> call.row_log), rows(rows_), first(first_), stage_bytes((uint32_t)(rows * call.pitch)),
+          y(tile.y - call.launch.anchor_y), end_y(y + steps * rows),
+          from(tile.in + (y + ((int)threadIdx.x >> call.row_log)) * (ptrdiff_t)call.launch.in_row +
+               (tile.x - call.lead) * bytes + 16 * column),
+          thread_to(((int)threadIdx.x >> call.row_log) * call.pitch + 16 * column), to(first)
     {
         set_columns();
     }
@@ -172,8 +175,8 @@ struct stage_loader {
     {
         x = tile.x - call.lead + 32 * block;
         units = (call.tile_width - 16 + 32 * min(segment(), row_blocks() - block)) / unit<T>;
-        const int lane_x = x + lane * unit<T>;
-        lane_inside = lane < units && lane_x >= 0 && lane_x + unit<T> <= call.launch.width;
+        const int thread_x = x + column * unit<T>;
+        is_inside = column < units && thread_x >= 0 && thread_x + unit<T> <= call.launch.width;
         all_inside = x >= 0 && x + units * unit<T> <= call.launch.width;
     }
 
@@ -183,16 +186,16 @@ struct stage_loader {
         const struct launch &launch = call.launch;
         if (y < end_y) {
             const bool rows_inside = y >= 0 && y <= launch.height - rows;
-            if (rows_inside && lane_inside) {
-                const ptrdiff_t next_from = warps * (ptrdiff_t)launch.in_row;
-                const uint32_t next_to = warps * call.pitch;
-                const unsigned char *lane_from = from + 32 * bytes * block;
-                uint32_t at = to + lane_to;
+            if (rows_inside && is_inside) {
+                const ptrdiff_t next_from = step * (ptrdiff_t)launch.in_row;
+                const uint32_t next_to = step * call.pitch;
+                const unsigned char *thread_from = from + 32 * bytes * block;
+                uint32_t at = to + thread_to;
 #pragma unroll 1
-                for (int r = 0; r < rows; r += 2 * warps) {
-                    copy_start<16, true>(at, lane_from);
-                    copy_start<16, true>(at + next_to, lane_from + next_from);
-                    lane_from += 2 * next_from;
+                for (int r = 0; r < rows; r += 2 * step) {
+                    copy_start<16, true>(at, thread_from);
+                    copy_start<16, true>(at + next_to, thread_from + next_from);
+                    thread_from += 2 * next_from;
                     at += 2 * next_to;
                 }
             }
@@ -250,7 +253,7 @@ static __global__ void __launch_bounds__(threads_of(BLOCKS), resident<T>(BLOCKS)
         column_taps = {row_taps.at + parts * (BLOCKS > 0 ? BLOCKS : call.row_blocks) * 32};
     }
 
-    stage_loader<T, BLOCKS> loader(call, tile, first_stage, rows, steps, warp);
+    stage_loader<T, BLOCKS> loader(call, tile, first_stage, rows, steps);
 #pragma unroll 1
     for (int k = 0; k < stages - 1; k++)
         loader.load();
@@ -471,6 +474,9 @@ static size_t set_shape(struct blur_call *call, int width, int groups, int segme
     call->groups = groups;
     call->segment = segment;
     call->pitch = (width - 16 + 32 * segment) * (int)sample_bytes(sample);
+    call->row_log = 2; /* a thread has two rows or more: 8 << row_log >= width */
+    while (16 << call->row_log < call->pitch || 8 << call->row_log < width)
+        call->row_log++;
     call->pitch += padded && call->pitch / 16 % 2 == 0 ? 16 : 0;
     const int ring = (call->high + 2 * groups - 1) * 16 * width, words = call->row_words + call->column_words;
     return (size_t)(stages * groups * step_rows * call->pitch) +
