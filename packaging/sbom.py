@@ -103,7 +103,7 @@ def from_sources(folder, licences, texts):
 
 def installed(dependency, texts):
     """The package of this system that has the library of a dependency; without dpkg, what Meson knows of it."""
-    library = next(word for word in dependency["link_args"] if word.startswith(("/", "-l")))
+    library = next((word for word in dependency["link_args"] if word.startswith(("/", "-l"))), "/none")
     pattern = f"*/lib{library[2:]}.so" if library.startswith("-l") else "*" + os.path.realpath(library).removeprefix("/usr")
     try:
         owner = output("dpkg-query", "-S", pattern).splitlines()[0].rsplit(": ", 1)[0].split(", ")[0]
@@ -121,29 +121,34 @@ def contents(build, sources, texts):
         options = {option["name"]: option["value"] for option in build["buildoptions"]}
         for part in from_sources(sources, pathlib.Path(options["licences"]), texts):
             yield "CONTAINS", part
+    for version in nvcc_versions(build):
+        yield "CONTAINS", package("cudart", version, supplier="Organization: NVIDIA", licenseDeclared="NOASSERTION")
     for entry in build["dependencies"]:
-        if entry["name"] == "cudart_static":
-            yield "CONTAINS", package("cudart", nvcc_version(), supplier="Organization: NVIDIA",
-                                      licenseDeclared="NOASSERTION")
-        elif not sources and entry["name"] not in NOT_INSIDE and entry["version"] != "unknown":
+        if not sources and entry["name"] not in NOT_INSIDE and entry["version"] != "unknown":
             yield "CONTAINS" if entry["name"] in HEADERS_ONLY else "DYNAMIC_LINK", installed(entry, texts)
 
 
 # ---- What built it ----
 
 
-def nvcc_version():
-    return re.search(r"V([0-9.]+)", output("nvcc", "--version"))[1]
+def commands(build):
+    """What compiles, without ccache: the language and the words."""
+    return {(source["language"], tuple(word for word in source["compiler"] if os.path.basename(word) != "ccache"))
+            for target in build["targets"] for source in target["target_sources"] if source.get("compiler")}
+
+
+def nvcc_versions(build):
+    """The version of the nvcc that compiles the kernels, and of its runtime, if there is one. Meson does not list it."""
+    for nvcc in sorted({words[0] for _, words in commands(build) if os.path.basename(words[0]) == "nvcc"}):
+        yield re.search(r"V([0-9.]+)", output(nvcc, "--version"))[1]
 
 
 def tools(build):
-    compilers = {tuple(word for word in source["compiler"] if os.path.basename(word) != "ccache")
-                 for target in build["targets"] for source in target["target_sources"] if source.get("language") == "c"}
-    for command in sorted(compilers):
+    for command in sorted(words for language, words in commands(build) if language == "c"):
         yield package(os.path.basename(command[0]), output(*command, "--version").splitlines()[0])
     yield package("meson", output("meson", "--version").strip())
-    if any(entry["name"] == "cudart_static" for entry in build["dependencies"]):
-        yield package("nvcc", nvcc_version())
+    for version in nvcc_versions(build):
+        yield package("nvcc", version)
 
 
 def facts(folder, build):

@@ -90,6 +90,18 @@ def test_sources():
     assert words == "LicenseRef-bar-copyright" and texts == {words: "Do what you like.\n".strip()}, texts
 
 
+def test_kernels():
+    """Meson knows nvcc only as the command of a custom target."""
+    nvcc = pathlib.Path("nvcc").resolve()
+    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n", encoding="utf-8")
+    nvcc.chmod(0o755)
+    source = {"language": "unknown", "compiler": ["/usr/bin/ccache", str(nvcc), "-c"]}
+    build = {"dependencies": [], "targets": [{"target_sources": [source, source]}]}
+    (kind, runtime), = sbom.contents(build, None, {})
+    assert (kind, runtime["name"], runtime["versionInfo"]) == ("CONTAINS", "cudart", "13.0.88"), runtime
+    assert [tool["name"] for tool in sbom.tools(build)] == ["meson", "nvcc"]
+
+
 def test_faults():
     def plant(change):
         made = copy.deepcopy(SOUND)

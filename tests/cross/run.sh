@@ -5,10 +5,10 @@
 #
 #     tests/cross/run.sh aarch64|s390x GPUCONV FOLDER [--build]
 #
-# GPUCONV is this machine's program. The other one must write the same bytes. FOLDER becomes new. With --build, nothing
-# is tested, and a second call with the same FOLDER tests. The other architecture's libraries are unpacked there, so this
-# machine's packages stay as they are. The unit tests that take long under QEMU are left out: the batches and the vectors
-# of docs/spec take their ways.
+# GPUCONV is this machine's program. The other one must write the same bytes. FOLDER becomes new. With --build,
+# nothing is tested, and a second call with the same FOLDER tests. The other architecture's libraries are unpacked
+# there, so this machine's packages stay as they are. The unit tests that take long under QEMU are left out: the batches
+# and the vectors of docs/spec take their ways.
 #
 # Or run GPUCONV, which is in a build folder, as on an older x86-64 processor, with a part of the tests of that folder:
 #
