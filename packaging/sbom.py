@@ -124,7 +124,8 @@ def contents(build, sources, texts):
     for version in nvcc_versions(build):
         yield "CONTAINS", package("cudart", version, supplier="Organization: NVIDIA", licenseDeclared="NOASSERTION")
     for entry in build["dependencies"]:
-        if not sources and entry["name"] not in NOT_INSIDE and entry["version"] != "unknown":
+        internal = entry.get("type") == "internal"  # our own, which newer versions of Meson list under random names
+        if not sources and not internal and entry["name"] not in NOT_INSIDE and entry["version"] != "unknown":
             yield "CONTAINS" if entry["name"] in HEADERS_ONLY else "DYNAMIC_LINK", installed(entry, texts)
 
 
