@@ -91,7 +91,7 @@ def debian_package(name, version, address, copyright_file, texts, distribution="
 
 
 def from_sources(folder, licences, texts):
-    """The packages of Debian's sources in FOLDER, which are all linked statically. LICENCES has their copyright files."""
+    """The packages of Debian's sources in FOLDER, which are linked statically. LICENCES has their copyright files."""
     for path in sorted(folder.glob("*.dsc")):
         text = path.read_text(encoding="utf-8").split("\n\n", 1)[-1]  # without the head of the signature
         fields = email.parser.Parser().parsestr(text)
@@ -139,7 +139,7 @@ def commands(build):
 
 
 def nvcc_versions(build):
-    """The version of the nvcc that compiles the kernels, and of its runtime, if there is one. Meson does not list it."""
+    """The version of the nvcc that compiles the kernels, and of its runtime. Meson does not list it."""
     for nvcc in sorted({words[0] for _, words in commands(build) if os.path.basename(words[0]) == "nvcc"}):
         yield re.search(r"V([0-9.]+)", output(nvcc, "--version"))[1]
 
