@@ -4,9 +4,10 @@
 
 Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, the man page
 explains every option, its synopsis has every mode, the library's documents name every format, and the news, the Debian
-package and the citation have the program's version. The compiler and the other tests would not notice if one is missing
-from a list."""
+package and the citation have the program's version. The workflows of a hosted repository run programs that exist, and
+actions of one commit. The compiler and the other tests would not notice if one is missing from a list."""
 import json
+import os
 import pathlib
 import re
 import sys
@@ -46,6 +47,17 @@ def missing(program, root):
         said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
         if said != version:
             yield f"{name} begins with {said}, and meson.build has the version {version}"
+
+    for path in sorted((root / ".github/workflows").glob("*.yml")):
+        text = path.read_text(encoding="utf-8")
+        for action in re.findall(r"\buses: (.*)", text):
+            if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v[0-9.]+", action):
+                yield f"{path.name} takes {action}, and not one commit of an action"
+        if not re.search(r"^permissions:\n  contents: read$", text, re.M):
+            yield f"{path.name} does not begin with the right to read alone"
+        for script in re.findall(r"(?:run: |&& |^ +|' )((?:\./|\.ci/|packaging/)[a-z./-]+)", text, re.M):
+            if not os.access(root / script, os.X_OK):
+                yield f"{path.name} runs {script}, which is no program"
 
     helps = "".join(run(program, *words).stdout for words in (["--help"], ["--bench", "--help"], ["--compare", "--help"],
                                  ["--digest", "--help"], ["--jobs-from", "-", "--help"]))

@@ -3,11 +3,12 @@
 #
 # Build gpuconv for another processor with Debian's cross compiler, and test it under QEMU:
 #
-#     tests/cross/run.sh aarch64|s390x GPUCONV FOLDER
+#     tests/cross/run.sh aarch64|s390x GPUCONV FOLDER [--build]
 #
-# GPUCONV is this machine's program. The other one must write the same bytes. FOLDER becomes new. The other
-# architecture's libraries are unpacked there, so this machine's packages stay as they are. The unit tests that take
-# long under QEMU are left out: the batches and the vectors of docs/spec take their ways.
+# GPUCONV is this machine's program. The other one must write the same bytes. FOLDER becomes new. With --build,
+# nothing is tested, and a second call with the same FOLDER tests. The other architecture's libraries are unpacked
+# there, so this machine's packages stay as they are. The unit tests that take long under QEMU are left out: the batches
+# and the vectors of docs/spec take their ways.
 #
 # Or run GPUCONV, which is in a build folder, as on an older x86-64 processor, with a part of the tests of that folder:
 #
@@ -28,10 +29,10 @@ sse2 | avx2)
     emulator='qemu-x86_64 -cpu qemu64,-sse3' # what every x86-64 processor has
     [ "$1" = sse2 ] || # one of 2013, without what QEMU does not have and warns about
         emulator='qemu-x86_64 -cpu Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid' ;;
-*) echo 'usage: tests/cross/run.sh aarch64|s390x|sse2|avx2 GPUCONV FOLDER' >&2; exit 2 ;;
+*) echo 'usage: tests/cross/run.sh aarch64|s390x|sse2|avx2 GPUCONV FOLDER [--build | OPTIONS]' >&2; exit 2 ;;
 esac
 cpu=$1 triplet=$1-linux-gnu native=$(realpath "$2")
-mkdir "$3"
+[ -e "$3/built" ] || mkdir "$3"
 folder=$(realpath "$3") sysroot=$(realpath "$3")/sysroot
 build=$folder/build
 cd "$(dirname "$0")/../.."
@@ -96,10 +97,13 @@ triplet = '$triplet'
 endian = '$endian'
 sysroot = '$sysroot'
 END
-    export QEMU_LD_PREFIX=$sysroot
     meson setup "$build" --cross-file "$folder/constants.ini" --cross-file tests/cross/debian.ini -Dwerror=true \
         -Dcuda=disabled
     ninja -C "$build" gpuconv ${variants:+tests/variants/check_variants} $(printf 'tests/unit/test_%s ' $tests)
+    touch "$folder/built"
+}
+
+cross_test() {
     meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier 10 --suite unit $tests
     [ -z "$variants" ] || "qemu-$cpu" "$build/tests/variants/check_variants" $variants
 }
@@ -131,8 +135,14 @@ END
     meson test -C "$build" --print-errorlogs --timeout-multiplier 10 --wrapper "$folder/run/command" "$@"
 }
 
+case $cpu in
+aarch64 | s390x)
+    export QEMU_LD_PREFIX=$sysroot # Meson runs one program
+    [ -e "$folder/built" ] || cross_build
+    [ "${4-}" != --build ] || exit 0 ;;
+esac
 mkdir "$folder/run"
-pictures "$native" "$folder/native" & # while the packages are fetched
+pictures "$native" "$folder/native" &
 pictures=$!
 case $cpu in
 sse2 | avx2)
@@ -141,7 +151,7 @@ sse2 | avx2)
     emulated gpuconv
     build_tests "${@:4}" ;;
 *)
-    cross_build
+    cross_test
     emulated gpuconv ;;
 esac
 { "$folder/run/gpuconv" --conformance && tests/golden/golden.py "$folder/run/gpuconv" cpu; } & # one processor
