@@ -29,7 +29,7 @@ SHARDED = "--shard auto -r sharpen photos -o sharp --skip-existing --report shar
 # One image at a time, and slowly, so that there is a middle.
 SLOW = "gpuconv -j1 --variant reference --threads 1 --shard auto -r box:6 photos -o sharp --skip-existing --report sharp.jsonl"
 
-# In place of Apptainer, which Debian 12 lacks: it runs the command here, if the words before it are those of the example.
+# In place of Apptainer, which Debian 12 lacks: it runs the command here, if the words before it are the example's.
 APPTAINER = """[ "$1 $2 $3 $5 $7" = 'exec --nv --bind --pwd gpuconv.sif' ] && [ "$4" = "$6" ] && cd "$6" || exit 1
 shift 7
 exec "$@\""""
@@ -80,10 +80,11 @@ def pods(root):
     if {name: job[name] for name in policy if name != "template"} | {"template": policy["template"]} != policy:
         sys.exit("packaging/kubernetes.yaml has another policy than the manual")
     container = job["template"]["spec"]["containers"][0]
-    values = " ".join(f"{value['name']}={value['value']}" for value in container["env"])
     numbers = " ".join(map(str, range(job["completions"])))
-    return (f"for i in {numbers}; do JOB_COMPLETION_INDEX=$i {values} gpuconv {shlex.join(container['args'])} || "
-            "exit 1; done")
+    if container["env"] != [{"name": "GPUCONV_SHARDS", "value": str(job["completions"])}]:
+        sys.exit("packaging/kubernetes.yaml says another number of parts than of pods")
+    return (f"for i in {numbers}; do JOB_COMPLETION_INDEX=$i GPUCONV_SHARDS={job['completions']} gpuconv "
+            f"{shlex.join(container['args'])} || exit 1; done")
 
 
 class Place:
