@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jerror.h>
 #include <jpeglib.h>
+
+#include <jerror.h> /* after jpeglib.h, as in src/codec/libjpeg_turbo.c */
 
 static uint32_t next_random(uint32_t *seed)
 {
