@@ -41,7 +41,7 @@ def missing(program, root):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
 
     version = first_words(program, "--version")[0][1]
-    for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+\)"),
+    for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+~upstream\d+\)"),
                          ("CITATION.cff", r"^version: (.*)")):
         said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
         if said != version:
