@@ -3,7 +3,8 @@
 """README's two commands in every installed shell, in a path with a space: readme.py SOURCES.
 
 They run as root, as a user with sudo and as one without; where the packages are installed, are missing, and cannot be
-installed; on Debian, on Fedora, and on a system that ./install-packages does not know. The programs that they call are stand-ins that write down their names; ./install-packages is the real one.
+installed; on Debian, on Fedora, and on a system that ./install-packages does not know. The programs that they call are
+stand-ins that write down their names; ./install-packages is the real one.
 If the tests fail, their results are still printed, and decide the exit status."""
 import itertools
 import json
