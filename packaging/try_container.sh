@@ -32,6 +32,7 @@ program() { # program WORDS...: the entry point with them, in a folder of the ho
 }
 
 base
+rm -rf "$folder/photos"
 mkdir -p "$folder/context" "$folder/photos"
 ln -f "$folder"/gpuconv-*-linux-"$(uname -m)".tar.zst "$folder/context"
 buildah bud --build-arg BASE=localhost/gpuconv-base --build-arg BUILD=localhost/gpuconv-base \
