@@ -4,8 +4,8 @@
 
 Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, the man page
 explains every option, its synopsis has every mode, the library's documents name every format, and the news, the Debian
-package and the citation have the program's version. The workflows of a hosted repository run programs that exist, and
-actions of one commit. The compiler and the other tests would not notice if one is missing from a list."""
+package, the citation and the recipes have the program's version. The workflows of a hosted repository run programs that
+exist, and actions of one commit. The compiler and the other tests would not notice if one is missing from a list."""
 import json
 import os
 import pathlib
@@ -42,8 +42,11 @@ def missing(program, root):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
 
     version = first_words(program, "--version")[0][1]
-    for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+\)"),
-                         ("CITATION.cff", r"^version: (.*)")):
+    for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+~upstream\d+\)"),
+                         ("CITATION.cff", r"^version: (.*)"), ("packaging/recipes/PKGBUILD", r"^pkgver=(.*)"),
+                         ("packaging/recipes/default.nix", r'^  version = "(.*)";'),
+                         ("packaging/recipes/gpuconv.rb", r"/gpuconv-(.*)\.tar"),
+                         ("packaging/recipes/recipe.yaml", r"^  version: (\d.*)")):
         said = re.search(newest, (root / name).read_text(encoding="utf-8"), re.M)[1]
         if said != version:
             yield f"{name} begins with {said}, and meson.build has the version {version}"

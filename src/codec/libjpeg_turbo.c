@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jerror.h>
 #include <jpeglib.h>
+
+#include <jerror.h> /* after jpeglib.h, whose JPEG_LIB_VERSION the numbers of the messages depend on */
 
 enum {
     ROWS = 16,                /* passed to the library at once: the rows of the tallest blocks */

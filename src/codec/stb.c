@@ -10,8 +10,8 @@
 #include "codec/stb_read.h"
 #include "container/png.h"
 
-#include <stb_image.h>
-#include <stb_image_write.h>
+#include <stb/stb_image.h>
+#include <stb/stb_image_write.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -49,4 +49,4 @@ static void *grow(void *block, size_t old_size, size_t size)
  * symbol of a damaged Huffman code. */
 #define STBI_ASSERT(condition) ((void)0)
 
-#include <stb_image.h>
+#include <stb/stb_image.h>

@@ -39,4 +39,4 @@ static unsigned char *compress_zlib(unsigned char *data, int size, int *compress
 #define STBIW_ZLIB_COMPRESS compress_zlib
 #define STBIW_CRC32(data, size) libdeflate_crc32(0, data, (size_t)(size))
 
-#include <stb_image_write.h>
+#include <stb/stb_image_write.h>

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Batches on a cluster, with the real programs: cluster.py GPUCONV ROOT hand|slurm|openmpi|mpich|parallel.
+"""Batches on a cluster, with the real programs: cluster.py GPUCONV ROOT hand|kubernetes|slurm|openmpi|mpich|parallel.
 
 Runs the lines of README.md and docs/manual.md as they stand there, and what their readers meet next: arrays whose
-numbers do not begin at 0, jobs that are submitted from jobs, srun in a script, a requeue, a task that was killed. Each
-time the tree must hold the bytes of one unsharded run, and no file may have been done twice. Skipped (exit status 77)
-where the programs are not installed."""
+numbers do not begin at 0, jobs that are submitted from jobs, srun in a script, a requeue, a task that was killed, and
+the examples of packaging/, without their containers. Each time the tree must hold the bytes of one unsharded run, and
+no file may have been done twice. Skipped (exit status 77) where the programs are not installed."""
 import filecmp
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ sys.dont_write_bytecode = True  # leave no files in the sources
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 import slurm  # noqa: E402
-from harness import skip  # noqa: E402
+from harness import need_module, skip  # noqa: E402
 
 FILES = 20
 SECONDS = 120  # for one line
@@ -28,9 +29,14 @@ SHARDED = "--shard auto -r sharpen photos -o sharp --skip-existing --report shar
 # One image at a time, and slowly, so that there is a middle.
 SLOW = "gpuconv -j1 --variant reference --threads 1 --shard auto -r box:6 photos -o sharp --skip-existing --report sharp.jsonl"
 
+# In place of Apptainer, which Debian 12 lacks: it runs the command here, if the words before it are the example's.
+APPTAINER = """[ "$1 $2 $3 $5 $7" = 'exec --nv --bind --pwd gpuconv.sif' ] && [ "$4" = "$6" ] && cd "$6" || exit 1
+shift 7
+exec "$@\""""
 # The programs of each engine, under the names that the lines call them by, and the first words of its lines.
 ENGINES = {
     "hand": ({}, ("for",)),
+    "kubernetes": ({}, ()),
     "slurm": ({}, ("srun", "sbatch")),
     "openmpi": ({"mpirun": "mpirun.openmpi"}, ("mpirun",)),
     "mpich": ({"mpirun": "mpirun.mpich", "mpiexec.hydra": "mpiexec.hydra"}, ("mpirun",)),
@@ -63,6 +69,24 @@ def documented_check(root):
         return re.search(r"^<!-- jq -->\n```sh\n(.*?) sharp.jsonl\n```", file.read(), re.M | re.S).group(1)
 
 
+def pods(root):
+    """What the pods of packaging/kubernetes.yaml run, as one line. They have the policy of the manual."""
+    need_module("yaml")
+    import yaml
+    with open(os.path.join(root, "packaging/kubernetes.yaml"), encoding="utf-8") as file:
+        job = yaml.safe_load(file)["spec"]
+    with open(os.path.join(root, "docs/manual.md"), encoding="utf-8") as file:
+        policy = yaml.safe_load(re.search(r"^```yaml\n(spec:.*?)^```", file.read(), re.M | re.S).group(1))["spec"]
+    if {name: job[name] for name in policy if name != "template"} | {"template": policy["template"]} != policy:
+        sys.exit("packaging/kubernetes.yaml has another policy than the manual")
+    container = job["template"]["spec"]["containers"][0]
+    numbers = " ".join(map(str, range(job["completions"])))
+    if container["env"] != [{"name": "GPUCONV_SHARDS", "value": str(job["completions"])}]:
+        sys.exit("packaging/kubernetes.yaml says another number of parts than of pods")
+    return (f"for i in {numbers}; do JOB_COMPLETION_INDEX=$i GPUCONV_SHARDS={job['completions']} gpuconv "
+            f"{shlex.join(container['args'])} || exit 1; done")
+
+
 class Place:
     """A folder with photos, where lines run."""
 
@@ -75,8 +99,7 @@ class Place:
             os.mkdir(os.path.join(folder, name))
         os.symlink(os.path.abspath(program), os.path.join(tools, "gpuconv"))
         for name, target in links.items():  # hydra looks for its parts where it is called
-            with open(os.path.join(tools, name), "w", encoding="utf-8", opener=executable) as file:
-                file.write(f'#!/bin/sh\nexec {shutil.which(target)} "$@"\n')
+            self.write_tool(name, f'exec {shutil.which(target)} "$@"')
         for i in range(FILES):
             with open(os.path.join(folder, "photos", "deep" if i % 3 else "", f"{i}.png"), "wb") as file:
                 subprocess.run([sys.executable, os.path.join(HERE, "..", "cli", "png.py"), str(60 + 5 * i), "90", "3"],
@@ -89,6 +112,10 @@ class Place:
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def write_tool(self, name, script):
+        with open(self.path(f"bin/{name}"), "w", encoding="utf-8", opener=executable) as file:
+            file.write(f"#!/bin/sh\n{script}\n")
 
     def names(self, tree):
         return sorted(os.path.relpath(os.path.join(at, name), self.path(tree))
@@ -157,7 +184,7 @@ class Place:
         return self.check(line, self.run(line, **values))
 
 
-def test_slurm(place):
+def test_slurm(place, root):
     array = "sbatch --array={} --wrap 'gpuconv " + SHARDED + "'"
     for numbers in ("5", "3-24:7", "1-4%2", "0-2 -n 2"):
         place.test(array.format(numbers))
@@ -172,6 +199,8 @@ def test_slurm(place):
             sys.exit(f"sbatch {tasks} without srun: {said}")
     test_killed(place)
     test_requeued(place)
+    place.write_tool("apptainer", APPTAINER)
+    place.test("sbatch " + shlex.quote(os.path.abspath(os.path.join(root, "packaging/slurm.sh"))))
 
 
 def test_killed(place):
@@ -214,6 +243,8 @@ def main():
         lines = [line for line in documented_lines(root) if line.startswith(words)]
         if engine == "hand":
             lines = ["for i in 1 2 3; do gpuconv " + SHARDED.replace("auto", "$i/3") + " || exit 1; done"]
+        if engine == "kubernetes":
+            lines = [pods(root)]
         if engine == "mpich":
             lines += [line.replace("mpirun", "mpiexec.hydra") for line in lines]
         if engine != "slurm":
@@ -225,7 +256,7 @@ def main():
             place.values.update((name, values[name]) for name in ("SLURM_CONF", "SBATCH_WAIT"))
             for line in lines:
                 place.test(line)
-            test_slurm(place)
+            test_slurm(place, root)
 
 
 main()

@@ -31,8 +31,10 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=1,sched_min_interval=1,batch_sched_delay=1
 MpiDefault=none
 ReturnToService=2
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=8
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=8
+GresTypes=gpu
+NodeName=DEFAULT CPUs=8 RealMemory=16384 Gres=gpu:2
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]}
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]}
 PartitionName=main Nodes=n1,n2 Default=YES
 """
 
@@ -73,6 +75,8 @@ def cluster(folder):
                                user=pwd.getpwuid(os.geteuid()).pw_name))
     with open(os.path.join(folder, "cgroup.conf"), "w", encoding="utf-8") as file:
         file.write("CgroupPlugin=cgroup/v1\n")
+    with open(os.path.join(folder, "gres.conf"), "w", encoding="utf-8") as file:
+        file.write("Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n")  # in place of two GPUs
     values = dict(os.environ, PATH=PLACES, SLURM_CONF=os.path.join(folder, "slurm.conf"), SBATCH_WAIT="1")
     processes = []
 

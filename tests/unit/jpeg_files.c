@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jerror.h>
 #include <jpeglib.h>
+
+#include <jerror.h> /* after jpeglib.h, as in src/codec/libjpeg_turbo.c */
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -73,6 +74,9 @@ static void write_coefficients(struct jpeg_compress_struct *jpeg, const struct j
         arrays[c] = jpeg->mem->request_virt_barray((j_common_ptr)jpeg, JPOOL_IMAGE, TRUE, across, down,
                                                    (JDIMENSION)part->v_samp_factor);
     }
+#if JPEG_LIB_VERSION >= 70
+    jpeg_calc_jpeg_dimensions(jpeg); /* which jpeg_start_compress calls, and jpeg_write_coefficients expects */
+#endif
     jpeg_write_coefficients(jpeg, arrays);
     for (int c = 0; c < recipe->components; c++)
         for (JDIMENSION y = 0; y < jpeg->comp_info[c].height_in_blocks; y++) {

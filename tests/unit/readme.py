@@ -3,8 +3,10 @@
 """README's two commands in every installed shell, in a path with a space: readme.py SOURCES.
 
 They run as root, as a user with sudo and as one without; where the packages are installed, are missing, and cannot be
-installed. The programs that they call are stand-ins that write down their names; ./install-packages is the real one.
+installed; on Debian, on Fedora, and on a system that ./install-packages does not know. The programs that they call are
+stand-ins that write down their names; ./install-packages is the real one.
 If the tests fail, their results are still printed, and decide the exit status."""
+import itertools
 import json
 import os
 import re
@@ -14,8 +16,14 @@ import sys
 import tempfile
 
 PROGRAMS = {"run": ["meson", "ninja", "gpuconv"], "test": ["meson", "python3"]}
-USERS = {"root": [], "user with sudo": ["sudo"], "user without sudo": None}  # what stands before apt-get
-STATUSES = {"installed": 0, "missing": 2, "refused": 1}  # how often apt-get is called
+USERS = {"root": [], "user with sudo": ["sudo"], "user without sudo": None}  # what stands before the package manager
+STATUSES = ("installed", "missing", "refused")
+# The package manager, what asks for a package, its answer, a package, and how often the manager is called.
+SYSTEMS = {
+    "Debian": ("apt-get", "dpkg-query", "echo installed", "libstb-dev", {"installed": 0, "missing": 2, "refused": 1}),
+    "Fedora": ("dnf", "rpm", "exit 0", "stb_image-devel", {"installed": 0, "missing": 1, "refused": 1}),
+    "another system": ("pacman", "pacman-query", "exit 0", "libstb-dev", dict.fromkeys(STATUSES, 0)),
+}
 
 
 def write(path, text):
@@ -24,19 +32,21 @@ def write(path, text):
     os.chmod(path, 0o755)
 
 
-def run(script, shell, command, user, status, failing=()):
+def run(script, shell, command, user, status, system="Debian", failing=()):
     """Run COMMAND; FAILING programs exit with 1. Return the names of the programs that it called, and how it ended."""
+    manager, query, answer, *_ = SYSTEMS[system]
     with tempfile.TemporaryDirectory(prefix="a clone ") as folder:
         programs, log = os.path.join(folder, "bin"), os.path.join(folder, "log")
         os.makedirs(programs)
         os.makedirs(os.path.join(folder, "build"))
         os.symlink("/bin/sh", os.path.join(programs, "sh"))
         shutil.copy(script, folder)
-        for path in ("bin/meson", "bin/ninja", "bin/python3", "build/gpuconv", "bin/apt-get"):
-            result = 100 if path == "bin/apt-get" and status == "refused" else int(os.path.basename(path) in failing)
-            write(os.path.join(folder, path), f'echo {os.path.basename(path)} >>"{log}"\nexit {result}\n')
+        for path in ("bin/meson", "bin/ninja", "bin/python3", "build/gpuconv", f"bin/{manager}"):
+            name = os.path.basename(path)
+            result = 100 if name == manager and status == "refused" else int(name in failing)
+            write(os.path.join(folder, path), f'echo {name} >>"{log}"\nexit {result}\n')
         write(os.path.join(programs, "id"), f"echo {0 if user == 'root' else 1000}\n")
-        write(os.path.join(programs, "dpkg-query"), "echo install ok installed\n" if status == "installed" else "exit 1\n")
+        write(os.path.join(programs, query), f"{answer if status == 'installed' else 'exit 1'}\n")
         if user == "user with sudo":
             write(os.path.join(programs, "sudo"), f'echo sudo >>"{log}"\nexec "$@"\n')
         done = subprocess.run([shutil.which(shell), "-c", command], cwd=folder, env={"PATH": programs, "HOME": folder},
@@ -68,17 +78,18 @@ def main():
     for name, programs in PROGRAMS.items():
         command = re.search(f"^<!-- {name} -->\n```sh\n(.*)\n```$", text, re.M)[1]
         for shell in filter(shutil.which, ("sh", "bash", "zsh", "fish")):
-            for user, before in USERS.items():
-                for status, calls in STATUSES.items():
-                    expected = programs if before is None else [*before, "apt-get"] * calls + programs
-                    called, done = run(script, shell, command, user, status)
-                    says = status == "installed" or "libstb-dev" in done.stdout + done.stderr
-                    if called != expected or done.returncode != 0 or not says:
-                        print(f"{shell}, {name}, {user}, packages {status}: called {called}, expected {expected}; "
-                              f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
-                        bad = True
+            for system, user, status in itertools.product(SYSTEMS if shell == "sh" else ("Debian",), USERS, STATUSES):
+                manager, _, _, package, calls = SYSTEMS[system]
+                before = USERS[user]
+                expected = programs if before is None else [*before, manager] * calls[status] + programs
+                called, done = run(script, shell, command, user, status, system)
+                says = package in done.stdout + done.stderr or (status == "installed" and system != "another system")
+                if called != expected or done.returncode != 0 or not says:
+                    print(f"{shell}, {name}, {system}, {user}, packages {status}: called {called}, expected {expected}; "
+                          f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
+                    bad = True
             for failing in ([["meson"], ["meson", "python3"]] if name == "test" else []):
-                called, done = run(script, shell, command, "root", "installed", failing)
+                called, done = run(script, shell, command, "root", "installed", failing=failing)
                 if called != programs or done.returncode != len(failing) - 1:
                     print(f"{shell}, failing {failing}: called {called}, exit status {done.returncode}")
                     bad = True
