@@ -13,8 +13,9 @@
 #
 # OPTIMIZATION=0 builds sooner, for tests.
 #
-# With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for five generations, and PTX for
-# the others. It is for x86_64 only: nvcc for another processor would need that processor's CUDA.
+# With CUDA=enabled, GPU code for $GPU_ARCH is inside, which takes long: machine code for each generation that is used
+# with x86-64, and PTX for 11.0, whose processors are ARM64, and for what comes. Machine code for 11.0 would make the
+# files larger than 15 MB. It is for x86_64 only: nvcc for another processor would need that processor's CUDA.
 set -eu
 umask 022
 export LC_ALL=C.UTF-8 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH-315532800}"
@@ -32,6 +33,7 @@ cd "$(dirname "$0")/.."
 version=$(sed -n "s/^  version: '\(.*\)',\$/\1/p" meson.build)
 # Paths are not in the files: not in debug information, not in the names that assert() prints.
 flags="--sysroot=$sysroot -O${OPTIMIZATION-2} -fPIC -ffile-prefix-map=$work=. -fstack-protector-strong"
+flags="$flags -ffunction-sections -fdata-sections" # the linker leaves out functions that nobody calls
 
 download() { # glibc, the headers of what is loaded when it is used, and the sources of the libraries
     foreign_apt $debian bullseye "$work/old"
@@ -61,7 +63,7 @@ cmake_library() { # cmake_library NAME OPTIONS...; libtiff asks for a compiler f
         -DCMAKE_SYSROOT="$sysroot" -DCMAKE_C_FLAGS="$flags" \
         -DCMAKE_FIND_ROOT_PATH="$sysroot" -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY \
         -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY \
-        -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE="-O${OPTIMIZATION-3} -DNDEBUG" \
+        -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-DNDEBUG \
         -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
         -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR:STRING=lib "$@"
     cmake --build "$work/$name" -j "$(nproc)"
