@@ -6,7 +6,7 @@
 #     packaging/portable.sh x86_64|aarch64 FOLDER
 #
 # The files are made in FOLDER, which may exist; FOLDER/portable-ARCHITECTURE becomes new, and can be deleted later. It
-# runs on Debian 12 with cmake, nasm, qemu-user, unzip and zstd, downloads packages of Debian and the tools of
+# runs on Debian 12 with advancecomp, cmake, nasm, qemu-user, unzip and zstd, downloads packages of Debian and the tools of
 # packaging/tools.txt, and changes nothing outside FOLDER. The C library that is linked is Debian 11's. The codecs'
 # libraries are built from Debian 12's sources, with its security fixes. They are static, so that nothing but glibc must
 # be installed.
@@ -127,6 +127,7 @@ END
         echo "the wheel needs a glibc after 2.28: 'auditwheel show' says why; add the function to old_glibc.c" >&2
         exit 1
     fi
+    advzip -z -3 -q "$folder/gpuconv-$version-py3-none-manylinux_2_28_$cpu.whl" # the same files in less space
 }
 
 # The files of the wheel, as one folder that may lie anywhere: gpuconv finds its library beside it.
