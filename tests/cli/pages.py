@@ -231,7 +231,7 @@ RULES = [
     (r"docs/learn/count [\w-]+|cc -O3 -fopt-info-vec .*|nvcc .* -Xptxas -v .*", compile_program, False),
     (r"ncu .* \./words", profile_words, False),
     (r"make accept", elsewhere("tests/cli/recipes.py", '"make", "-s", "accept"'), False),
-    (r"pip install gpuconv-\*\.whl", elsewhere(".ci/functions", 'pip" install --quiet --no-deps "$name"'), False),
+    (r"pip install gpuconv-\*\.whl", elsewhere(".ci/functions", 'pip" install --quiet --no-deps "$work"'), False),
     (r"tar -xf gpuconv-.*", elsewhere("packaging/try.sh", "tar -xf gpuconv-*-linux-x86_64.tar.zst"), False),
     (r"podman .*|git archive HEAD \| podman build .*", elsewhere("packaging/try_container.sh", "buildah bud"), False),
     (r"meson install -C build", elsewhere(".ci/functions", "meson install -C"), False),

@@ -5,8 +5,9 @@
 The library is installed in a temporary folder. pkg-config must find it there. Both examples are built with the shared
 and with the static library, and must do what gpuconv does. The header must suit C++, too.
 
-tests/library/oldest has the header of the first version with the soname libgpuconv.so.0, and never changes. Programs
-that were compiled with it must do the same with the library of today."""
+tests/library/oldest has the first header with the soname libgpuconv.so.0, and a program that calls each of its
+functions. The program must do the same with the library of today, whether it is compiled with that header or with the
+one of today."""
 import os
 import pathlib
 import shutil
@@ -54,6 +55,17 @@ def check_examples(programs, folder, sources, gpuconv, environment):
         sys.exit(f"blur_part prints {line}")
 
 
+def check_oldest(compiler, folder, sources, flags, environment):
+    oldest, printed = sources / "tests" / "library" / "oldest", []
+    for includes in ([], ["-I", str(oldest)]):
+        program = str(folder / "oldest")
+        run(*compiler, "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(oldest / "program.c"), "-o", program,
+            *includes, *flags)
+        printed.append(run(program, env=environment).stdout)
+    if printed[0] != printed[1]:
+        sys.exit("a program prints, with the header of today and with the first one:\n" + "\n".join(printed))
+
+
 def main():
     build, sources, gpuconv = map(os.path.abspath, sys.argv[1:4])
     sources, compiler = pathlib.Path(sources), sys.argv[4:]
@@ -72,7 +84,6 @@ def main():
                  for kind, words in (("shared", []), ("static", ["--static"]))}
         archive = str(libraries / "libgpuconv.a")
         flags["static"] = [archive if word == "-lgpuconv" else word for word in flags["static"]]
-        flags["oldest header"] = ["-I", str(sources / "tests" / "library" / "oldest"), *flags["shared"]]
         flags["all static"] = ["-static", *flags["static"]]
         if "-ltiff" in flags["static"]:  # Debian's needs Lerc, which is C++
             flags["all static"].append("-lstdc++")
@@ -87,13 +98,14 @@ def main():
                     str(sources / "docs" / "examples" / f"{example}.c"), str(clash), "-o", str(programs[example]),
                     *words)
             check_examples(programs, folder, sources, gpuconv, environment)
+        check_oldest(compiler, folder, sources, flags["shared"], environment)
         header = list((folder / "root").rglob("gpuconv.h"))
         for language in ("c++", "c"):
             standard = "c++11" if language == "c++" else "c99"
             if language == "c" or shutil.which("g++") is not None:
                 run("g++" if language == "c++" else compiler[-1], "-x", language, f"-std={standard}", "-Wall",
                     "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", str(header[0]))
-    print("2 examples,", ", ".join(flags))
+    print("2 examples,", ", ".join(flags) + ", and a program with the oldest header")
 
 
 main()

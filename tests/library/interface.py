@@ -4,7 +4,10 @@
 
 It has the exported symbols, the declarations of the functions, the values of the enums, and the offset and the size of
 each member of the structs. A line that changes or goes breaks programs that are built already: the soname must change.
-New lines are fine: --update writes them. The man page names each function."""
+New lines are fine: --update writes them. The man page names each function.
+
+Whatever is in interface.txt, all that the first header with this soname has, oldest/gpuconv.h, must be as it was; only
+reserved members may shrink."""
 import pathlib
 import re
 import subprocess
@@ -22,7 +25,7 @@ def without_comments(text):
 def layouts(compiler, header, text):
     """A line for each enum value and each member, as the compiler lays them out."""
     prints = []
-    for name, body in re.findall(r"\nenum (\w+) \{(.*?)\n\};", text, re.S):
+    for name, body in re.findall(r"\nenum (\w+) \{(.*?)\};", text, re.S):
         for value in re.findall(r"\b(GPUCONV_\w+)", body):
             prints.append(f'printf("enum {name} {value} %d\\n", (int){value});')
     for name, body in re.findall(r"\nstruct (\w+) \{(.*?)\n\};", text, re.S):
@@ -40,14 +43,31 @@ def layouts(compiler, header, text):
         return run(str(program)).stdout.splitlines()
 
 
+def declarations_of(text):
+    return [" ".join(match.split()) for match in re.findall(r"\nGPUCONV_API ([^;]*);", text)]
+
+
+def names_of(declarations):
+    return sorted(re.search(r"(gpuconv_\w+)\(", line).group(1) for line in declarations)
+
+
+def check_oldest(compiler, found, declared):
+    header = pathlib.Path(__file__).resolve().with_name("oldest") / "gpuconv.h"
+    text = without_comments(header.read_text(encoding="utf-8"))
+    gone = [name for name in names_of(declarations_of(text)) if name not in declared]
+    gone += [line for line in layouts(compiler, header, text) if line not in found and " reserved at " not in line]
+    if gone:
+        sys.exit(f"programs that were built with {header} break, so the soname must change:\n" + "\n".join(gone))
+
+
 def main():
     update = "--update" in sys.argv
     *compiler, library, sources = [word for word in sys.argv[1:] if word != "--update"]
     sources = pathlib.Path(sources).resolve()
     header = sources / "src" / "library" / "gpuconv.h"
     text = without_comments(header.read_text(encoding="utf-8"))
-    declarations = [" ".join(match.split()) for match in re.findall(r"\nGPUCONV_API ([^;]*);", text)]
-    declared = sorted(re.search(r"(gpuconv_\w+)\(", line).group(1) for line in declarations)
+    declarations = declarations_of(text)
+    declared = names_of(declarations)
     symbols = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
     exported = sorted(line.split()[-1].split("@")[0] for line in symbols.splitlines() if " A " not in line)
     if exported != declared:
@@ -58,6 +78,7 @@ def main():
     if missing:
         sys.exit(f"docs/gpuconv.3 does not name {missing}")
     found = declarations + layouts(compiler, header, text)
+    check_oldest(compiler, found, declared)
     record = pathlib.Path(__file__).with_name("interface.txt")
     if update:
         record.write_text("\n".join(found) + "\n", encoding="utf-8")
