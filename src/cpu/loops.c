@@ -245,7 +245,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
 {
     const enum target target = pass->target;
     const bool high_low = target == TARGET_HIGH_LOW || target == TARGET_PAIRS_HIGH_LOW;
-    const size_t output_bytes = bytes_of(target);
+    const size_t output_bytes = bytes_of(target), ahead_bytes = pass->ahead_bytes;
     const bool samples = arithmetic <= ARITHMETIC_WORDS;
     const enum layout layout = samples ? sums_layout(arithmetic) : pass->layout;
     const struct finish finish =
@@ -255,6 +255,8 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
         to[a] = outs[a];
     for (; count > 0; x += BLOCK, count -= BLOCK) {
         struct sums sums;
+        for (int a = 0; a < GROUP && ahead_bytes > 0; a++)
+            __builtin_prefetch((const char *)rows[pass->row_count + a] + (size_t)x * ahead_bytes);
         sum_block(pass, rows, x, arithmetic, &sums);
         store_block(pass, &finish, &sums, past, arithmetic, layout, to);
         for (int a = 0; a < GROUP; a++)

@@ -154,6 +154,7 @@ struct pass {
     enum layout layout;
     int group;                    /* rows of outputs at once, as the loops have it */
     int row_count;                /* rows of memory that one group of outputs reads */
+    size_t ahead_bytes;           /* of a sample: after these rows, there is a group of rows of the plane to prefetch */
     int step_count, column_count; /* in the order of execution */
     int32_t start;                /* the value that integer sums start with */
     int16_t narrow_start;         /* the value that sums of ARITHMETIC_NARROW start with, so that 16 bits hold them */

@@ -708,8 +708,10 @@ struct program *program_make(const struct plan *plan, const struct loops *loops)
         return NULL;
     program->loops = loops;
     program->sum_parts = 1;
-    if (plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program))
+    if (plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program)) {
+        program->first->ahead_bytes = sample_bytes(plan->sample);
         return program;
+    }
     program_free(program);
     return NULL;
 }

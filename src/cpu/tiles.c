@@ -193,6 +193,13 @@ static void join_group(const struct tiling *tiling, const struct tile *tile, int
     }
 }
 
+/* The row of the plane at tile row ROW, clamped to the image: an address to prefetch. */
+static const void *row_ahead(const struct tiling *tiling, const struct tile *tile, int row)
+{
+    const int y = tile->y0 + row - tiling->plan->filter->anchor_y, last = tiling->in->height - 1;
+    return row_in_tile(tiling->in, tile, y < 0 ? 0 : y > last ? last : y);
+}
+
 static void convolve_at_once(const struct tiling *tiling, const struct tile *tile, char *scratch)
 {
     const struct program *program = tiling->program;
@@ -200,7 +207,7 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
     const int width = tile->x1 - tile->x0;
     char *first_sum = scratch + (size_t)(tiling->input_sets * tiling->input_rows) * tiling->input_bytes;
     char *spare = first_sum + (size_t)tiling->sum_rows * tiling->ring_bytes;
-    const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
+    const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + 2 * GROUP_MAX];
     void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
     group_sums(tiling, first_sum, sums);
     int loaded = 0;
@@ -215,6 +222,8 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
         for (int set = 0; set < tiling->input_sets; set++)
             for (int r = 0; r < pass->row_count; r++)
                 rows[set][r] = ring[set][(top + r) % tiling->input_rows];
+        for (int a = 0; a < pass->group; a++)
+            rows[0][pass->row_count + a] = rows[1][pass->row_count + a] = row_ahead(tiling, tile, loaded + a);
         group_outs(tiling, tile, y, spare, outs);
         if (program->joined_rows == 0) {
             program->loops->run(pass, rows[0], width, tiling->past_caches, outs);
@@ -258,6 +267,8 @@ static void convolve_in_passes(const struct tiling *tiling, const struct tile *t
             for (int a = 0; a < first->group; a++)
                 rows[a] = tile_row(tiling, program->sample_parts[0], tile, summed * unit + a,
                                    scratch + (size_t)a * tiling->input_bytes);
+            for (int a = 0; a < first->group; a++)
+                rows[first->group + a] = row_ahead(tiling, tile, summed * unit + first->group + a);
             for (int a = 0; a < first->group / unit; a++)
                 for (int part = 0; part < program->sum_parts; part++)
                     outs[part * first->group + a] =
@@ -276,13 +287,6 @@ static void convolve_in_passes(const struct tiling *tiling, const struct tile *t
         if (joined)
             join_group(tiling, tile, y, sums, outs);
     }
-}
-
-/* The row of the plane at tile row ROW, clamped to the image: an address to prefetch. */
-static const void *row_ahead(const struct tiling *tiling, const struct tile *tile, int row)
-{
-    const int y = tile->y0 + row - tiling->plan->filter->anchor_y, last = tiling->in->height - 1;
-    return row_in_tile(tiling->in, tile, y < 0 ? 0 : y > last ? last : y);
 }
 
 /* The first rows of a window, all but one, where the border repeats rows of the image: add each row once, times its
