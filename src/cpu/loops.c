@@ -18,6 +18,7 @@
  * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
  * 81 multiply-adds. */
 
+#include "cpu/fast_fir_loops.h"
 #include "cpu/outputs.h"
 
 #include <string.h>
@@ -55,14 +56,6 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 INLINE size_t bytes_of(enum target target)
 {
     return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : 4;
-}
-
-/* The offset of vector V of a block from the first one, in bytes: see enum layout. */
-INLINE int vector_offset(enum arithmetic arithmetic, int v)
-{
-    return arithmetic <= ARITHMETIC_NARROW  ? v
-           : arithmetic == ARITHMETIC_WORDS ? v % 2 * 2 + v / 2 * VECTOR
-                                            : v * VECTOR;
 }
 
 INLINE ints finish_float(float offset, bool absolute, ints c)
@@ -433,6 +426,11 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
         run_double_column(pass, rows, width, outs);
         return;
     }
+    if (pass->fir.taps != NULL) {
+        if (HAS_PAIRS)
+            run_fir(pass, rows, width, past, outs);
+        return;
+    }
     switch (pass->arithmetic) {
     case ARITHMETIC_BYTES:
         if (HAS_FOURS)
@@ -691,6 +689,7 @@ const struct loops IN_SET(loops) = {
     .narrow = HAS_NARROW,
     .words = HAS_PAIRS,
     .run = run,
+    .subtract = subtract_words,
     .slide = slide,
     .slide_times = slide_times,
     .slide_across = slide_across,

@@ -7,6 +7,7 @@
 #define GPUCONV_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
+#include "cpu/fast_fir.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -163,9 +164,10 @@ struct pass {
     struct finish finish;
     struct step *steps;
     struct column *columns;
-    /* If one of these has taps, it replaces the steps. The rows of sums are TARGET_INTS. */
+    /* If one of these has taps, it replaces the steps. The rows of sums of the first are TARGET_INTS. */
     struct row_parts row_parts;
     struct double_column double_column;
+    struct fast_fir fir; /* the rows are those of kind 0, then those of kind 1, and so on */
 };
 
 /* How the sums of two grids become outputs. The rows of sums come from two passes with the same arithmetic. */
@@ -231,6 +233,9 @@ struct loops {
      * group to OUTS. With PAST_CACHES, outputs are written past the caches; they then begin at multiples of a vector.
      * This holds for the functions below too. */
     void (*run)(const struct pass *pass, const void *const *rows, int width, bool past_caches, void *const *outs);
+
+    /* For a fast FIR: write the differences of COUNT words. */
+    void (*subtract)(const int16_t *from, const int16_t *other, int count, int16_t *to);
 
     /* For a window of equal taps: slide a row of column sums down. Add ENTERING, subtract LEAVING. */
     void (*slide)(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns);

@@ -31,6 +31,14 @@ static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of 
 /* For each I from FROM to END - 1: at most eight, all unrolled. */
 #define FOR_UNROLLED(i, from, end) UNROLLED for (int i = (from); i < (end); i++)
 
+/* The offset of vector V of a block from the first one, in bytes: see enum layout. */
+INLINE int vector_offset(enum arithmetic arithmetic, int v)
+{
+    return arithmetic <= ARITHMETIC_NARROW  ? v
+           : arithmetic == ARITHMETIC_WORDS ? v % 2 * 2 + v / 2 * VECTOR
+                                            : v * VECTOR;
+}
+
 INLINE void store_output(void *to, ints value, bool past)
 {
     if (past)

@@ -58,6 +58,7 @@ static void pass_free(struct pass *pass)
         return;
     free(pass->row_parts.taps);
     free(pass->double_column.taps);
+    free(pass->fir.taps);
     free(pass->columns);
     free(pass->steps);
     free(pass);
@@ -324,6 +325,18 @@ static void join16_make(const struct plan *plan, struct program *program, bool i
     program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
 }
 
+/* The levels of a fast FIR that takes less than one pass of W with ARITHMETIC, or 0. */
+static int levels_for(const struct plan *plan, const struct program *program, enum arithmetic arithmetic,
+                      const struct weights *w)
+{
+    if (plan->sample != SAMPLE_U8 || plan->filter->combine != COMBINE_NONE || !program->loops->words)
+        return 0;
+    /* Four rows of outputs share a load of samples, where a fast FIR lets two share it. */
+    const double share = program->loops->group == 4 ? 0.75 : 1;
+    return fir_levels(w->taps, w->width, w->height,
+                      share * fmin(pass_cost(arithmetic, w), filter_tap_count(plan->filter)));
+}
+
 /* Make one pass for each grid, over the same rows of samples. If 32 bits do not hold the sums of samples of uint16_t,
  * the pass reads their high and their low bytes in turn. Then derive how the sums are joined, if there are several. */
 static bool make_at_once(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
@@ -338,10 +351,12 @@ static bool make_at_once(const struct plan *plan, struct program *program, enum 
     for (int grid = 0; grid < grids; grid++) {
         const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height,
                                   plan->sample == SAMPLE_F32 ? f->scale : 1};
-        struct pass *pass = pass_make(program->loops, arithmetic,
-                                      joined ? sums_target(arithmetic, 1) : output_target(plan->sample), &w);
+        const int levels = levels_for(plan, program, arithmetic, &w);
+        struct pass *pass =
+            pass_make(program->loops, levels > 0 ? ARITHMETIC_WORDS : arithmetic,
+                      joined ? sums_target(arithmetic, 1) : output_target(plan->sample), levels > 0 ? NULL : &w);
         *(grid == 0 ? &program->last : &program->second) = pass;
-        if (pass == NULL)
+        if (pass == NULL || (levels > 0 && !fir_fill(pass, w.taps, w.width, w.height, levels)))
             return false;
         pass->start = part_start(program->sample_parts[0], &w);
         pass->offset = plan->offset;

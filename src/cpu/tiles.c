@@ -18,7 +18,7 @@ enum {
     TILE_HEIGHT_MAX = 256,    /* more if the filter has many halo rows */
     WINDOW_HEIGHT_MAX = 1024, /* the same for running sums, which take as long for halo rows as for others */
     TILES_A_THREAD = 4,       /* at least, so that threads end at about the same time */
-    OUTS_MAX = 8,             /* rows that a pass makes at once: of GROUP_MAX in two parts, or of COLUMN_GROUP_MAX */
+    OUTS_MAX = FIR_GROUP_MAX, /* rows that a pass makes at once: also GROUP_MAX in two parts, and COLUMN_GROUP_MAX */
     IN_PLACE_WIDTHS = 8,      /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
@@ -238,6 +238,38 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
     }
 }
 
+/* A fast FIR: rows of words, and their differences. Each kind of rows has a ring. A new row J completes the row
+ * J - KIND of each kind, because KIND is the sum of the distances of its differences. */
+static void convolve_fir(const struct tiling *tiling, const struct tile *tile, char *scratch)
+{
+    const struct program *program = tiling->program;
+    const struct pass *pass = program->first;
+    const int kinds = 1 << pass->fir.levels, count = pass->row_count, width = tile->x1 - tile->x0;
+    const void *rows[(1 << FIR_LEVELS_MAX) * (FILTER_MAX + 2 * FIR_GROUP_MAX)];
+    void *outs[OUTS_MAX];
+    int loaded = 0;
+#define FIR_ROW(kind, row) ((void *)(scratch + (size_t)((kind)*count + (row) % count) * tiling->input_bytes))
+    for (int y = tile->y0; y < tile->y1; y += pass->group) {
+        const int top = y - tile->y0;
+        for (; loaded < top + count; loaded++) {
+            tile_row(tiling, PART_ALL, tile, loaded, FIR_ROW(0, loaded));
+            for (int kind = 1; kind < kinds && kind <= loaded; kind++) {
+                const int less = kind & (kind - 1), row = loaded - kind; /* LESS lacks the nearest difference */
+                program->loops->subtract(FIR_ROW(less, row), FIR_ROW(less, loaded - less),
+                                         width + tiling->plan->filter->width - 1, FIR_ROW(kind, row));
+            }
+        }
+        for (int kind = 0; kind < kinds; kind++)
+            for (int r = 0; r < count; r++)
+                rows[kind * count + r] = FIR_ROW(kind, top + r);
+        for (int row = loaded; row < loaded + pass->group; row++)
+            for (int x = 0; x < width; x += SCRATCH_ALIGNMENT)
+                __builtin_prefetch((const char *)row_ahead(tiling, tile, row) + x);
+        group_outs(tiling, tile, y, scratch + (size_t)(kinds * count) * tiling->input_bytes, outs);
+        program->loops->run(pass, rows, width, tiling->past_caches, outs);
+    }
+}
+
 /* Image rows in one row of sums. */
 static int rows_in_one(enum target target)
 {
@@ -364,6 +396,8 @@ static void convolve_plane(const struct tiling *tiling, const struct tile *tile,
         convolve_shift(tiling, tile);
     else if (program->is_window || program->is_wide_window)
         convolve_window(tiling, tile, scratch);
+    else if (program->first->fir.taps != NULL)
+        convolve_fir(tiling, tile, scratch);
     else if (program->first == program->last)
         convolve_at_once(tiling, tile, scratch);
     else
@@ -415,7 +449,9 @@ void tiles_choose(struct tiling *tiling, int threads)
     const int width = tiling->in->width, height = tiling->last_row - tiling->first_row;
     /* The rows of sums that the first pass writes at once. */
     const int step = program->first->group / rows_in_one(program->first->target);
-    tiling->input_sets = passes ? 1 : program->sum_parts;
+    tiling->input_sets = program->first->fir.taps != NULL ? 1 << program->first->fir.levels
+                         : passes                         ? 1
+                                                          : program->sum_parts;
     tiling->input_rows = program->first->row_count;
     tiling->ring_rows = passes ? (int)round_up((size_t)program->last->row_count, (size_t)step) : 0;
     tiling->sum_rows = program->joined_rows * program->last->group;
@@ -443,7 +479,8 @@ void tiles_choose(struct tiling *tiling, int threads)
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
     if (height / wanted < tile_height)
         tile_height = (int)(height / wanted) > f->height ? (int)(height / wanted) : f->height;
-    tiling->tile_height = (int)round_up((size_t)tile_height, GROUP_MAX);
+    const int group = program->last->group > GROUP_MAX ? program->last->group : GROUP_MAX;
+    tiling->tile_height = (int)round_up((size_t)tile_height, (size_t)group);
     tiling->tiles_y = (height + tiling->tile_height - 1) / tiling->tile_height;
 
     const size_t reach = (size_t)(tiling->tile_width + f->width - 1 + ROW_SLACK);
