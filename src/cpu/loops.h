@@ -202,11 +202,10 @@ struct join16 {
 /* Rows of sums that are joined to one row of outputs, at most: two for each of two grids. */
 #define JOINED_ROWS_MAX 4
 
-/* A window of equal taps, with memory for PREFIX_CELLS(width + columns) sums. */
+/* A window of equal taps. */
 struct window {
     int columns;
     int32_t tap;
-    int32_t *prefixes;
 };
 
 /* A window of taps of 1, larger than the other, for samples of uint8_t or uint16_t: out = truncate((sum + term) *
@@ -217,9 +216,6 @@ struct wide_window {
     double term, factor;
     uint64_t *prefixes;
 };
-
-/* Sums for so many columns, with one vector before them, and after them one block for each of the two kinds. */
-#define PREFIX_CELLS(columns) ((columns) + 4 * BLOCK_MAX)
 
 /* One instruction set. */
 struct loops {
@@ -243,7 +239,7 @@ struct loops {
     /* Add ENTERING to the sums of a window so many TIMES. They are uint32_t for a wide window, else uint16_t. */
     void (*slide_times)(enum sample sample, const void *entering, int times, int count, bool is_wide, void *columns);
 
-    /* Slide the window along a row of column sums: WIDTH outputs, by the pass's FINISH. Meanwhile prefetch the samples
+    /* Slide the window along a row of column sums, before which there is a 0: WIDTH outputs, by the pass's FINISH. Meanwhile prefetch the samples
      * that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);

@@ -349,12 +349,11 @@ static void convolve_window(const struct tiling *tiling, const struct tile *tile
     const struct filter *f = tiling->plan->filter;
     const int width = tile->x1 - tile->x0, count = width + f->width - 1;
     char *entering = scratch, *leaving = entering + tiling->input_bytes;
-    void *columns = leaving + tiling->input_bytes;
-    void *prefixes = scratch + (size_t)tiling->input_rows * tiling->input_bytes;
-    const struct window window = {f->width, f->taps[0], prefixes};
+    void *columns = leaving + tiling->input_bytes + SCRATCH_ALIGNMENT;
+    const struct window window = {f->width, f->taps[0]};
     struct wide_window wide = program->wide_window;
-    wide.prefixes = prefixes;
-    memset(columns, 0, 2 * tiling->input_bytes);
+    wide.prefixes = (void *)(scratch + (size_t)tiling->input_rows * tiling->input_bytes);
+    memset(leaving + tiling->input_bytes, 0, 2 * tiling->input_bytes);
     memset(leaving, 0, tiling->input_bytes);
     int row = 0;
     if (tiling->in->height < f->height) {
@@ -487,9 +486,7 @@ void tiles_choose(struct tiling *tiling, int threads)
     tiling->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
     tiling->ring_bytes = (size_t)(tiling->tile_width + ROW_SLACK) * sizeof(union cell);
     if (program->is_window) {
-        tiling->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
-        tiling->ring_rows = 1;
-        tiling->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
+        tiling->input_bytes = round_up(reach + SCRATCH_ALIGNMENT, SCRATCH_ALIGNMENT);
     }
     if (program->is_wide_window) {
         tiling->input_bytes = round_up(reach * sizeof(uint32_t), SCRATCH_ALIGNMENT);
