@@ -81,10 +81,4 @@ static void run_fir(const struct pass *pass, const void *const *rows, int width,
         fence_past();
 }
 
-static void subtract_words(const int16_t *from, const int16_t *other, int count, int16_t *to)
-{
-    for (int k = 0; k < count; k++)
-        to[k] = (int16_t)(from[k] - other[k]);
-}
-
 #endif
