@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-enum { HAS_NARROW = HAS_BYTE_PAIRS && !HAS_FOURS };
+#define HAS_NARROW (HAS_BYTE_PAIRS && !HAS_FOURS)
 
 /* samples * taps + sums. */
 INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
@@ -124,6 +124,78 @@ INLINE void widen_sums(const struct pass *pass, struct sums *sums)
         }
 }
 
+/* Outputs of sums of 16 bits, the odd columns after the even ones. */
+#if HAS_NARROW
+INLINE ints join_bytes(shorts even, shorts odd)
+{
+    const shorts white = repeat_short(255);
+    return (ints)(smaller_ushorts(even, white) | (shorts)((ushorts)smaller_ushorts(odd, white) << 8));
+}
+
+INLINE shorts finish_shorts(const struct narrow_finish *n, shorts sums)
+{
+    sums = subtract_ushorts(sums, repeat_short(n->less));
+    if (n->multiplier == 0)
+        return sums;
+    return (shorts)((ushorts)multiply_high_ushorts(sums, repeat_short(n->multiplier)) >> n->shift);
+}
+#endif
+
+/* Store sums of 16 bits, if the target needs no more. The PAIRS have the start of these sums. */
+INLINE bool store_narrow(const struct pass *pass, const struct narrow_finish *narrow, const struct sums *sums,
+                         bool past, char *const *to)
+{
+#if HAS_NARROW
+    if (pass->target == TARGET_PAIRS) {
+        FOR_UNROLLED (p, 0, GROUP / 2)
+            FOR_UNROLLED (v, 0, 2) {
+                store(to[p] + v * VECTOR, pair(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
+                store(to[p] + (v + 2) * VECTOR, pair_high(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
+            }
+        return true;
+    }
+    if (!narrow->is_used)
+        return false;
+    FOR_UNROLLED (a, 0, GROUP)
+        store_output(
+            to[a],
+            join_bytes(finish_shorts(narrow, (shorts)sums->of[a][0]), finish_shorts(narrow, (shorts)sums->of[a][1])),
+            past);
+    return true;
+#else
+    (void)pass, (void)narrow, (void)sums, (void)past, (void)to;
+    return false;
+#endif
+}
+
+/* The steps of a pass over single rows, where all rows of the group have the same taps. */
+INLINE void sum_rows(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
+                     struct sums *sums)
+{
+    const struct column *column = pass->columns, *end = column + pass->steps->columns;
+    const char *from[GROUP];
+    FOR_UNROLLED (a, 0, GROUP)
+        from[a] = (const char *)rows[a] + (size_t)x * column_bytes(arithmetic);
+    do {
+        const ints taps = repeat(column->taps[0].i);
+        FOR_UNROLLED (a, 0, GROUP)
+            FOR_UNROLLED (v, 0, sum_vectors(arithmetic))
+                sums->of[a][v] = multiply_add(arithmetic, sums->of[a][v],
+                                              load(from[a] + column->offset + vector_offset(arithmetic, v)), taps);
+    } while (++column < end);
+}
+
+/* The steps of a pass over single columns. */
+INLINE void sum_columns(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
+                        struct sums *sums)
+{
+    const struct column *column = pass->columns;
+    const struct step *end = pass->steps + pass->step_count;
+    for (const struct step *step = pass->steps; step < end; step++, column++)
+        multiply_columns(sums, column, column + 1, (const char *)rows[step->row] + (size_t)x * column_bytes(arithmetic),
+                         arithmetic, 0, GROUP - 1);
+}
+
 /* Compute the sums of the block from column X on: all steps of PASS. */
 INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
                       struct sums *sums)
@@ -137,6 +209,14 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
     FOR_UNROLLED (a, 0, GROUP)
         FOR_UNROLLED (v, 0, 4)
             sums->of[a][v] = start;
+    if (pass->is_row) {
+        sum_rows(pass, rows, x, arithmetic, sums);
+        return;
+    }
+    if (arithmetic == ARITHMETIC_PAIRS) {
+        sum_columns(pass, rows, x, arithmetic, sums);
+        return;
+    }
     for (const struct step *step = pass->steps; step < end; step++) {
         const char *from = (const char *)rows[step->row] + (size_t)x * column_bytes(arithmetic);
         const struct column *column_end = column + step->columns;
@@ -167,8 +247,6 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
         }
         column = column_end;
     }
-    if (arithmetic == ARITHMETIC_NARROW)
-        widen_sums(pass, sums);
 }
 
 /* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
@@ -177,6 +255,11 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
 {
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     ints(*c)[4] = sums->of;
+    if (arithmetic == ARITHMETIC_NARROW) {
+        if (store_narrow(pass, &finish->narrow, sums, past, to))
+            return;
+        widen_sums(pass, sums);
+    }
     switch (pass->target) {
     case TARGET_U8:
         FOR_UNROLLED (a, 0, GROUP)
@@ -233,13 +316,19 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
     }
 }
 
+INLINE void prefetch_rows(const struct pass *pass, const void *const *rows, int x)
+{
+    for (int a = 0; a < GROUP && pass->ahead_bytes > 0; a++)
+        __builtin_prefetch((const char *)rows[pass->row_count + a] + (size_t)x * pass->ahead_bytes);
+}
+
 /* Do blocks from column X on, until COUNT outputs are done. */
 INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, int count, bool past, char *const *outs,
                        const enum arithmetic arithmetic)
 {
     const enum target target = pass->target;
     const bool high_low = target == TARGET_HIGH_LOW || target == TARGET_PAIRS_HIGH_LOW;
-    const size_t output_bytes = bytes_of(target), ahead_bytes = pass->ahead_bytes;
+    const size_t output_bytes = bytes_of(target);
     const bool samples = arithmetic <= ARITHMETIC_WORDS;
     const enum layout layout = samples ? sums_layout(arithmetic) : pass->layout;
     const struct finish finish =
@@ -249,8 +338,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
         to[a] = outs[a];
     for (; count > 0; x += BLOCK, count -= BLOCK) {
         struct sums sums;
-        for (int a = 0; a < GROUP && ahead_bytes > 0; a++)
-            __builtin_prefetch((const char *)rows[pass->row_count + a] + (size_t)x * ahead_bytes);
+        prefetch_rows(pass, rows, x);
         sum_block(pass, rows, x, arithmetic, &sums);
         store_block(pass, &finish, &sums, past, arithmetic, layout, to);
         for (int a = 0; a < GROUP; a++)
@@ -283,6 +371,45 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
         for (int a = 0; a < GROUP; a++)
             memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
 }
+
+/* ---- Roots of sums of 16 bits ---- */
+
+#if HAS_NARROW
+
+INLINE shorts roots(shorts a, shorts b, floats term)
+{
+    const shorts pairs[2] = {zip_first16(a, b), zip_last16(a, b)};
+    ints root[2];
+    FOR_UNROLLED (half, 0, 2)
+        root[half] = __builtin_convertvector(
+            square_root(__builtin_convertvector(multiply_pairs(pairs[half], pairs[half]), floats)) + term, ints);
+    return pack(root[0], root[1]);
+}
+
+static void run_roots(const struct pass *first, const struct pass *second, float term, const void *const *rows,
+                      int width, bool past, void *const *outs)
+{
+    for (int x = 0; x < width; x += BLOCK) {
+        struct sums sums[2];
+        const bool whole = width - x >= BLOCK;
+        prefetch_rows(first, rows, x);
+        sum_block(first, rows, x, ARITHMETIC_NARROW, &sums[0]);
+        sum_block(second, rows, x, ARITHMETIC_NARROW, &sums[1]);
+        FOR_UNROLLED (a, 0, GROUP) {
+            char rest[BLOCK] __attribute__((aligned(VECTOR))), *to = (char *)outs[a] + x;
+            shorts levels[2];
+            FOR_UNROLLED (v, 0, 2)
+                levels[v] = roots((shorts)sums[0].of[a][v], (shorts)sums[1].of[a][v], repeat_float(term));
+            store_output(whole ? to : rest, join_bytes(levels[0], levels[1]), past && whole);
+            if (!whole)
+                memcpy(to, rest, (size_t)(width - x));
+        }
+    }
+    if (past)
+        fence_past();
+}
+
+#endif
 
 /* ---- Filters in two passes, with sums beyond 32 bits ---- */
 
@@ -542,6 +669,9 @@ const struct loops IN_SET(loops) = {
     .narrow = HAS_NARROW,
     .words = HAS_PAIRS,
     .run = run,
+#if HAS_NARROW
+    .run_roots = run_roots,
+#endif
     .subtract = subtract_words,
     .slide = slide,
     .slide_times = slide_times,

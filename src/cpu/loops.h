@@ -97,7 +97,16 @@ enum finish_way {
     FINISH_UNSIGNED, /* S >> shift, where S is the sum modulo 2^32 */
 };
 
+/* How a sum of 16 bits becomes an output of uint8_t: S - LESS or 0, times MULTIPLIER >> 16 >> shift, or all of it if the
+ * MULTIPLIER is 0. */
+struct narrow_finish {
+    bool is_used;
+    uint16_t less, multiplier;
+    int shift;
+};
+
 struct finish {
+    struct narrow_finish narrow; /* if it is used, it takes the place of the way */
     enum finish_way way;
     bool absolute;
     int32_t bias, shift;
@@ -157,6 +166,7 @@ struct pass {
     int row_count;                /* rows of memory that one group of outputs reads */
     size_t ahead_bytes;           /* of a sample: after these rows, there is a group of rows of the plane to prefetch */
     int step_count, column_count; /* in the order of execution */
+    bool is_row;                  /* there is one row of taps, in one part: all steps have the columns of the first */
     int32_t start;                /* the value that integer sums start with */
     int16_t narrow_start;         /* the value that sums of ARITHMETIC_NARROW start with, so that 16 bits hold them */
     float offset;                 /* TARGET_F32: added to the sum */
@@ -229,6 +239,10 @@ struct loops {
      * group to OUTS. With PAST_CACHES, outputs are written past the caches; they then begin at multiples of a vector.
      * This holds for the functions below too. */
     void (*run)(const struct pass *pass, const void *const *rows, int width, bool past_caches, void *const *outs);
+
+    /* With ARITHMETIC_NARROW, for passes whose sums fit in int16_t: write truncate(sqrt(S1^2 + S2^2) + term), or 255. */
+    void (*run_roots)(const struct pass *first, const struct pass *second, float term, const void *const *rows,
+                      int width, bool past_caches, void *const *outs);
 
     /* For a fast FIR: write the differences of COUNT words. */
     void (*subtract)(const int16_t *from, const int16_t *other, int count, int16_t *to);

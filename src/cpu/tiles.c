@@ -225,10 +225,13 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
         for (int a = 0; a < pass->group; a++)
             rows[0][pass->row_count + a] = rows[1][pass->row_count + a] = row_ahead(tiling, tile, loaded + a);
         group_outs(tiling, tile, y, spare, outs);
-        if (program->joined_rows == 0) {
+        if (program->is_narrow_root)
+            program->loops->run_roots(pass, program->second, program->root_term, rows[0], width, tiling->past_caches,
+                                      outs);
+        else if (program->joined_rows == 0)
             program->loops->run(pass, rows[0], width, tiling->past_caches, outs);
+        if (program->joined_rows == 0)
             continue;
-        }
         for (int part = 0; part < program->sum_parts; part++) {
             program->loops->run(pass, rows[part], width, false, sums[part]);
             if (program->second != NULL)
