@@ -16,9 +16,10 @@
  * Each of them is a filter of every second row, so it is done in the same way, level by level. With L levels, a group
  * of 2^L rows of outputs takes 3^L products, each with every 2^L-th row: (3/4)^L of the multiply-adds.
  *
- * A product has two sets of levels, as bits: FREE, where it is Q, and ONES, where it is R. Its first row is ONES | FREE.
- * Its rows are differences in all levels but FREE, which is their kind: in level l, of rows that are 2^l apart. Its taps
- * are sums of the rows ONES | s of taps, for all subsets s of FREE, and it is a part of the outputs ONES | s. */
+ * A product has two sets of levels, as bits: FREE, where it is Q, and ONES, where it is R. Its first row of samples is
+ * ONES | FREE. Its rows are differences in all levels but FREE, which are their kind: in level l, of rows that are 2^l
+ * apart. Its taps are sums of the rows ONES | s of taps, for all subsets s of FREE. It is a part of the outputs
+ * ONES | s. */
 #ifndef GPUCONV_FAST_FIR_H
 #define GPUCONV_FAST_FIR_H
 
@@ -54,8 +55,8 @@ static inline int fir_next(struct fir_product *p, int step)
     return p->free < step;
 }
 
-/* The levels for which HEIGHT x WIDTH taps take the least, or 0 if ONCE is less: multiply-adds for one vector of outputs,
- * without a fast FIR. */
+/* The levels for which HEIGHT x WIDTH taps take the least, or 0 if ONCE is less: the multiply-adds for one vector of
+ * outputs without a fast FIR. */
 int fir_levels(const int32_t *taps, int width, int height, double once);
 
 /* Give the pass, of ARITHMETIC_WORDS, a fast FIR with these taps. Returns false if there is not enough memory. */

@@ -97,8 +97,8 @@ enum finish_way {
     FINISH_UNSIGNED, /* S >> shift, where S is the sum modulo 2^32 */
 };
 
-/* How a sum of 16 bits becomes an output of uint8_t: S - LESS or 0, times MULTIPLIER >> 16 >> shift, or all of it if the
- * MULTIPLIER is 0. */
+/* How a sum of 16 bits becomes an output of uint8_t: S - LESS or 0, times MULTIPLIER >> 16 >> shift. There is no
+ * multiplication if the MULTIPLIER is 0. */
 struct narrow_finish {
     bool is_used;
     uint16_t less, multiplier;
@@ -240,7 +240,8 @@ struct loops {
      * This holds for the functions below too. */
     void (*run)(const struct pass *pass, const void *const *rows, int width, bool past_caches, void *const *outs);
 
-    /* With ARITHMETIC_NARROW, for passes whose sums fit in int16_t: write truncate(sqrt(S1^2 + S2^2) + term), or 255. */
+    /* With ARITHMETIC_NARROW, where int16_t holds the sums of both passes: write truncate(sqrt(S1^2 + S2^2) + term), at
+     * most 255. */
     void (*run_roots)(const struct pass *first, const struct pass *second, float term, const void *const *rows,
                       int width, bool past_caches, void *const *outs);
 
@@ -253,8 +254,8 @@ struct loops {
     /* Add ENTERING to the sums of a window so many TIMES. They are uint32_t for a wide window, else uint16_t. */
     void (*slide_times)(enum sample sample, const void *entering, int times, int count, bool is_wide, void *columns);
 
-    /* Slide the window along a row of column sums, before which there is a 0: WIDTH outputs, by the pass's FINISH. Meanwhile prefetch the samples
-     * that enter at NEXT and leave at GONE. */
+    /* Slide the window along a row of column sums: WIDTH outputs, by the pass's FINISH. There is a 0 before the row.
+     * Meanwhile prefetch the samples that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 

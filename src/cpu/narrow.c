@@ -26,9 +26,9 @@ bool narrow_fits(const int32_t *taps, int count, int16_t *start)
     return max - min <= UINT16_MAX;
 }
 
-/* With t = S + B, the output is floor(t / D), clamped. The pass makes t + LESS, which uint16_t holds: LESS is 0, or makes
- * the least sum 0. Let M = (2^(16 + shift) + e) / D. Then floor(t M / 2^(16 + shift)) = floor(t / D) where
- * t e < 2^(16 + shift). For larger t than 256 D, it is enough that the result is above 255, which M is large enough for. */
+/* With t = S + B, the output is floor(t / D), clamped. The pass makes t + LESS, which uint16_t holds: LESS is 0, or it
+ * makes the least sum 0. Let M = (2^(16 + shift) + e) / D. Then floor(t M / 2^(16 + shift)) = floor(t / D) where
+ * t e < 2^(16 + shift). From t = 256 D on, any result above 255 will do, and a larger t has no smaller one. */
 void narrow_finish_make(const struct plan *plan, int count, struct pass *pass)
 {
     const struct filter *f = plan->filter;
