@@ -24,8 +24,6 @@
 
 #include <string.h>
 
-#define HAS_NARROW (HAS_BYTE_PAIRS && !HAS_FOURS)
-
 /* samples * taps + sums. */
 INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
 {
@@ -125,7 +123,7 @@ INLINE void widen_sums(const struct pass *pass, struct sums *sums)
 }
 
 /* Outputs of sums of 16 bits, the odd columns after the even ones. */
-#if HAS_NARROW
+#if HAS_BYTE_PAIRS
 INLINE ints join_bytes(shorts even, shorts odd)
 {
     const shorts white = repeat_short(255);
@@ -145,7 +143,7 @@ INLINE shorts finish_shorts(const struct narrow_finish *n, shorts sums)
 INLINE bool store_narrow(const struct pass *pass, const struct narrow_finish *narrow, const struct sums *sums,
                          bool past, char *const *to)
 {
-#if HAS_NARROW
+#if HAS_BYTE_PAIRS
     if (pass->target == TARGET_PAIRS) {
         FOR_UNROLLED (p, 0, GROUP / 2)
             FOR_UNROLLED (v, 0, 2) {
@@ -374,7 +372,7 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
 
 /* ---- Roots of sums of 16 bits ---- */
 
-#if HAS_NARROW
+#if HAS_BYTE_PAIRS
 
 INLINE shorts roots(shorts a, shorts b, floats term)
 {
@@ -565,7 +563,7 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
             run_pass(pass, rows, width, past, outs, ARITHMETIC_BYTES);
         break;
     case ARITHMETIC_NARROW:
-        if (HAS_NARROW)
+        if (HAS_BYTE_PAIRS)
             run_pass(pass, rows, width, past, outs, ARITHMETIC_NARROW);
         break;
     case ARITHMETIC_WORDS:
@@ -666,10 +664,10 @@ const struct loops IN_SET(loops) = {
     .lanes = LANES,
     .column_group = COLUMN_GROUP,
     .bytes = HAS_FOURS,
-    .narrow = HAS_NARROW,
+    .narrow = HAS_BYTE_PAIRS,
     .words = HAS_PAIRS,
     .run = run,
-#if HAS_NARROW
+#if HAS_BYTE_PAIRS
     .run_roots = run_roots,
 #endif
     .subtract = subtract_words,

@@ -232,7 +232,7 @@ struct loops {
     int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
     int column_group; /* rows of a group of a double_column */
     bool bytes;       /* it has ARITHMETIC_BYTES */
-    bool narrow;      /* it has ARITHMETIC_NARROW, and not the former */
+    bool narrow;      /* it has ARITHMETIC_NARROW */
     bool words;       /* it has ARITHMETIC_WORDS and ARITHMETIC_PAIRS */
 
     /* Apply PASS to ROWS, each from the first column of the first output, and write WIDTH outputs of each row of the

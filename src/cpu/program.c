@@ -252,7 +252,8 @@ static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
     return share * w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
 }
 
-/* The arithmetic that takes fewer multiply-adds of samples for these taps. */
+/* The arithmetic that takes fewer multiply-adds of samples for these taps. Where a multiply-add has four taps, sums of 16
+ * bits gain only if rows of sums or roots are made of them. */
 static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
                                          const struct weights *w)
 {
@@ -262,7 +263,11 @@ static enum arithmetic sample_arithmetic(const struct plan *plan, const struct p
                                   : sums_fit_float(plan->filter, plan->sample) ? ARITHMETIC_FLOATS
                                                                                : ARITHMETIC_INTS;
     int16_t start;
-    if (plan->sample == SAMPLE_U8 && program->loops->narrow && narrow_fits(w->taps, w->width * w->height, &start))
+    float term;
+    const bool prefers_narrow = !program->loops->bytes || w->height == 1 ||
+                                (plan->filter->combine == COMBINE_MAGNITUDE && narrow_root_fits(plan, &term));
+    if (plan->sample == SAMPLE_U8 && program->loops->narrow && prefers_narrow &&
+        narrow_fits(w->taps, w->width * w->height, &start))
         return ARITHMETIC_NARROW;
     if (plan->sample == SAMPLE_U16 || !program->loops->bytes || weights_parts(w, 8) > TAP_PARTS_MAX)
         return other;
