@@ -252,7 +252,7 @@ static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
     return share * w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
 }
 
-/* The arithmetic that takes fewer multiply-adds of samples for these taps. Where a multiply-add has four taps, sums of 16
+/* The arithmetic that takes fewer multiply-adds of samples for these taps. Where one of them has four taps, sums of 16
  * bits gain only if rows of sums or roots are made of them. */
 static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
                                          const struct weights *w)
