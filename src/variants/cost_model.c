@@ -217,9 +217,9 @@ double reference_cost(const struct filter *filter, const struct work *work)
     return work_samples(work) * (filter_multiply_adds(filter) + 10) * 1e-9 / threads_of(work);
 }
 
-/* How many times slower this machine's instruction set is than AVX-512 with VNNI. Only dense filters with taps of 8 bits
- * multiply four of them at once there. The factors of x86-64 are those of one core of an EPYC (Zen 5), which ran all of
- * the sets. Those of ARM64 are estimates. */
+/* How many times slower this machine's instruction set is than AVX-512 with VNNI. Only dense filters with taps of 8
+ * bits multiply four of them at once there. The factors of x86-64 are those of one core of an EPYC (Zen 5), which ran
+ * all of the sets. Those of ARM64 are estimates. */
 static double instruction_set_factor(bool multiplies_fours)
 {
     static const struct factors {
