@@ -80,6 +80,12 @@ INLINE ints pair_low(ints first, ints second)
     return pair(first, second) ^ (int32_t)0x80008000;
 }
 
+/* The rows of a group. */
+INLINE int group_of(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_NARROW ? NARROW_GROUP : GROUP;
+}
+
 /* The vectors that hold the sums of a block while they are made. */
 INLINE int sum_vectors(enum arithmetic arithmetic)
 {
@@ -88,7 +94,7 @@ INLINE int sum_vectors(enum arithmetic arithmetic)
 
 /* The sums of a block. All loops over them are unrolled, so that every sum has a register of its own. */
 struct sums {
-    ints of[GROUP][4];
+    ints of[GROUP_MAX][4];
 };
 
 /* The multiply-adds of a step with rows LOW to HIGH of the group: of its columns, from COLUMN up to END. */
@@ -99,7 +105,7 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
     TWICE
     do {
         const char *at = from + column->offset;
-        ints taps[GROUP];
+        ints taps[GROUP_MAX];
         FOR_UNROLLED (a, low, high + 1)
             taps[a] = repeat(column->taps[a].i);
         FOR_UNROLLED (v, 0, sum_vectors(arithmetic)) {
@@ -114,7 +120,7 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
 INLINE void widen_sums(const struct pass *pass, struct sums *sums)
 {
     const ints start = repeat((int32_t)((uint32_t)pass->start - (uint32_t)pass->narrow_start));
-    FOR_UNROLLED (a, 0, GROUP)
+    FOR_UNROLLED (a, 0, NARROW_GROUP)
         FOR_UNROLLED (v, 0, 2) {
             const ints two = sums->of[a][v];
             sums->of[a][v] = add(shift_left(two, 16) >> 16, start);
@@ -145,7 +151,7 @@ INLINE bool store_narrow(const struct pass *pass, const struct narrow_finish *na
 {
 #if HAS_BYTE_PAIRS
     if (pass->target == TARGET_PAIRS) {
-        FOR_UNROLLED (p, 0, GROUP / 2)
+        FOR_UNROLLED (p, 0, NARROW_GROUP / 2)
             FOR_UNROLLED (v, 0, 2) {
                 store(to[p] + v * VECTOR, pair(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
                 store(to[p] + (v + 2) * VECTOR, pair_high(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
@@ -154,7 +160,7 @@ INLINE bool store_narrow(const struct pass *pass, const struct narrow_finish *na
     }
     if (!narrow->is_used)
         return false;
-    FOR_UNROLLED (a, 0, GROUP)
+    FOR_UNROLLED (a, 0, NARROW_GROUP)
         store_output(
             to[a],
             join_bytes(finish_shorts(narrow, (shorts)sums->of[a][0]), finish_shorts(narrow, (shorts)sums->of[a][1])),
@@ -171,12 +177,12 @@ INLINE void sum_rows(const struct pass *pass, const void *const *rows, int x, co
                      struct sums *sums)
 {
     const struct column *column = pass->columns, *end = column + pass->steps->columns;
-    const char *from[GROUP];
-    FOR_UNROLLED (a, 0, GROUP)
+    const char *from[GROUP_MAX];
+    FOR_UNROLLED (a, 0, group_of(arithmetic))
         from[a] = (const char *)rows[a] + (size_t)x * column_bytes(arithmetic);
     do {
         const ints taps = repeat(column->taps[0].i);
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, sum_vectors(arithmetic))
                 sums->of[a][v] = multiply_add(arithmetic, sums->of[a][v],
                                               load(from[a] + column->offset + vector_offset(arithmetic, v)), taps);
@@ -191,7 +197,7 @@ INLINE void sum_columns(const struct pass *pass, const void *const *rows, int x,
     const struct step *end = pass->steps + pass->step_count;
     for (const struct step *step = pass->steps; step < end; step++, column++)
         multiply_columns(sums, column, column + 1, (const char *)rows[step->row] + (size_t)x * column_bytes(arithmetic),
-                         arithmetic, 0, GROUP - 1);
+                         arithmetic, 0, group_of(arithmetic) - 1);
 }
 
 /* Compute the sums of the block from column X on: all steps of PASS. */
@@ -204,7 +210,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
                        : arithmetic == ARITHMETIC_NARROW ? (ints)repeat_short(pass->narrow_start)
                                                          : repeat(pass->start);
     const struct column *column = pass->columns;
-    FOR_UNROLLED (a, 0, GROUP)
+    FOR_UNROLLED (a, 0, group_of(arithmetic))
         FOR_UNROLLED (v, 0, 4)
             sums->of[a][v] = start;
     if (pass->is_row) {
@@ -221,9 +227,9 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
         switch (step->range) {
 #define STEP(LOW, HIGH)                                                                                                \
     case STEP_RANGE(LOW, HIGH):                                                                                        \
-        if ((HIGH) >= (int)GROUP)                                                                                      \
+        if ((HIGH) >= group_of(arithmetic))                                                                            \
             __builtin_unreachable();                                                                                   \
-        multiply_columns(sums, column, column_end, from, arithmetic, LOW, (HIGH) < (int)GROUP ? (HIGH) : 0);           \
+        multiply_columns(sums, column, column_end, from, arithmetic, LOW, (HIGH) < group_of(arithmetic) ? (HIGH) : 0); \
         break;
             STEP(0, 0)
             STEP(0, 1)
@@ -236,7 +242,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
             STEP(2, 3)
             STEP(3, 3)
         case STEP_NEXT_PART:
-            FOR_UNROLLED (a, 0, GROUP)
+            FOR_UNROLLED (a, 0, group_of(arithmetic))
                 FOR_UNROLLED (v, 0, 4)
                     sums->of[a][v] = shift_left(sums->of[a][v], part_bits);
             break;
@@ -260,54 +266,54 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
     }
     switch (pass->target) {
     case TARGET_U8:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             finish_bytes(finish, is_float, c[a], layout, past, (uint8_t *)to[a]);
         break;
     case TARGET_U16:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             finish_words(finish, is_float, c[a], layout, past, (uint16_t *)(void *)to[a]);
         break;
     case TARGET_PAIRS:
-        FOR_UNROLLED (p, 0, GROUP / 2)
+        FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4)
                 store(to[p] + v * VECTOR, pair(c[2 * p][v], c[2 * p + 1][v]));
         break;
     case TARGET_HIGH_LOW:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4) {
                 store(to[a] + v * VECTOR, c[a][v] >> 16);
-                store(to[GROUP + a] + v * VECTOR, c[a][v] & 0xffff);
+                store(to[group_of(arithmetic) + a] + v * VECTOR, c[a][v] & 0xffff);
             }
         break;
     case TARGET_PAIRS_HIGH_LOW:
-        FOR_UNROLLED (p, 0, GROUP / 2)
+        FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4) {
                 store(to[p] + v * VECTOR, pair_high(c[2 * p][v], c[2 * p + 1][v]));
-                store(to[GROUP + p] + v * VECTOR, pair_low(c[2 * p][v], c[2 * p + 1][v]));
+                store(to[group_of(arithmetic) + p] + v * VECTOR, pair_low(c[2 * p][v], c[2 * p + 1][v]));
             }
         break;
     case TARGET_F32:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store_output(to[a] + v * VECTOR, finish_float(pass->offset, pass->absolute, c[a][v]), past);
         break;
     case TARGET_FLOATS:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store(to[a] + v * VECTOR, is_float ? c[a][v] : (ints) __builtin_convertvector(c[a][v], floats));
         break;
     case TARGET_INTS:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store(to[a] + v * VECTOR, c[a][v]);
         break;
     case TARGET_SHIFTED_INTS:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store(to[a] + v * VECTOR, c[a][v] >> finish->shift);
         break;
     case TARGET_SHIFTED_PAIRS:
-        FOR_UNROLLED (p, 0, GROUP / 2)
+        FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4)
                 store(to[p] + v * VECTOR, pair(c[2 * p][v] >> finish->shift, c[2 * p + 1][v] >> finish->shift));
         break;
@@ -316,7 +322,7 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
 
 INLINE void prefetch_rows(const struct pass *pass, const void *const *rows, int x)
 {
-    for (int a = 0; a < GROUP && pass->ahead_bytes > 0; a++)
+    for (int a = 0; a < pass->group && pass->ahead_bytes > 0; a++)
         __builtin_prefetch((const char *)rows[pass->row_count + a] + (size_t)x * pass->ahead_bytes);
 }
 
@@ -331,17 +337,17 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     const enum layout layout = samples ? sums_layout(arithmetic) : pass->layout;
     const struct finish finish =
         pass->finish; /* a copy, because a compiler must assume that a store may change the pass */
-    char *to[2 * GROUP];
-    for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
+    char *to[2 * GROUP_MAX];
+    for (int a = 0; a < (high_low ? 2 : 1) * group_of(arithmetic); a++)
         to[a] = outs[a];
     for (; count > 0; x += BLOCK, count -= BLOCK) {
         struct sums sums;
         prefetch_rows(pass, rows, x);
         sum_block(pass, rows, x, arithmetic, &sums);
         store_block(pass, &finish, &sums, past, arithmetic, layout, to);
-        for (int a = 0; a < GROUP; a++)
+        for (int a = 0; a < group_of(arithmetic); a++)
             to[a] += BLOCK * output_bytes;
-        for (int a = GROUP; high_low && a < 2 * GROUP; a++)
+        for (int a = group_of(arithmetic); high_low && a < 2 * group_of(arithmetic); a++)
             to[a] += BLOCK * output_bytes;
     }
 }
@@ -354,19 +360,19 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
     const bool high_low = pass->target == TARGET_HIGH_LOW || pass->target == TARGET_PAIRS_HIGH_LOW;
     const int whole = exact ? width / BLOCK * BLOCK : width;
     const size_t output_bytes = bytes_of(pass->target);
-    union cell rest[GROUP][BLOCK] __attribute__((aligned(VECTOR)));
-    char *to[2 * GROUP];
+    union cell rest[GROUP_MAX][BLOCK] __attribute__((aligned(VECTOR)));
+    char *to[2 * GROUP_MAX];
     int count;
     for (int x = 0; x < width; x += count) {
         count = x < whole ? whole : width - whole;
-        for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
+        for (int a = 0; a < (high_low ? 2 : 1) * group_of(arithmetic); a++)
             to[a] = x < whole ? outs[a] : (char *)rest[a];
         run_blocks(pass, rows, x, count, past, to, arithmetic);
     }
     if (past)
         fence_past();
     if (whole < width)
-        for (int a = 0; a < GROUP; a++)
+        for (int a = 0; a < group_of(arithmetic); a++)
             memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
 }
 
@@ -393,7 +399,7 @@ static void run_roots(const struct pass *first, const struct pass *second, float
         prefetch_rows(first, rows, x);
         sum_block(first, rows, x, ARITHMETIC_NARROW, &sums[0]);
         sum_block(second, rows, x, ARITHMETIC_NARROW, &sums[1]);
-        FOR_UNROLLED (a, 0, GROUP) {
+        FOR_UNROLLED (a, 0, NARROW_GROUP) {
             char rest[BLOCK] __attribute__((aligned(VECTOR))), *to = (char *)outs[a] + x;
             shorts levels[2];
             FOR_UNROLLED (v, 0, 2)
@@ -661,6 +667,7 @@ static void join(const struct join *from, const void *first, const void *second,
 
 const struct loops IN_SET(loops) = {
     .group = GROUP,
+    .narrow_group = NARROW_GROUP,
     .lanes = LANES,
     .column_group = COLUMN_GROUP,
     .bytes = HAS_FOURS,

@@ -230,6 +230,7 @@ struct wide_window {
 /* One instruction set. */
 struct loops {
     int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
+    int narrow_group; /* rows of a group with ARITHMETIC_NARROW */
     int column_group; /* rows of a group of a double_column */
     bool bytes;       /* it has ARITHMETIC_BYTES */
     bool narrow;      /* it has ARITHMETIC_NARROW */

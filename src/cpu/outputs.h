@@ -13,11 +13,13 @@
 enum {
     BLOCK = 4 * LANES,
     GROUP = VECTOR_REGISTERS == 32 ? 4 : 2,
+    NARROW_GROUP = 4,                    /* its sums take two registers a row */
     COLUMN_GROUP = VECTOR == 64 ? 8 : 4, /* its sums fill half of the vector registers */
 };
 
 static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have memory for one block after their end");
-static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
+static_assert((int)GROUP <= (int)GROUP_MAX && (int)NARROW_GROUP <= (int)GROUP_MAX,
+              "a column has taps for every row of a group");
 
 /* TWICE unrolls the loop that follows by two. UNROLLED unrolls all of it. */
 #ifdef __clang__

@@ -185,7 +185,7 @@ static struct pass *pass_make(const struct loops *loops, enum arithmetic arithme
         return NULL;
     pass->arithmetic = arithmetic;
     pass->target = target;
-    pass->group = loops->group;
+    pass->group = arithmetic == ARITHMETIC_NARROW ? loops->narrow_group : loops->group;
     if (w == NULL || pass_fill(pass, w))
         return pass;
     pass_free(pass);

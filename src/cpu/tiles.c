@@ -455,7 +455,10 @@ void tiles_choose(struct tiling *tiling, int threads)
                          : passes                         ? 1
                                                           : program->sum_parts;
     tiling->input_rows = program->first->row_count;
-    tiling->ring_rows = passes ? (int)round_up((size_t)program->last->row_count, (size_t)step) : 0;
+    /* The first pass may write the last of its rows when the second one has gone on by less than that. */
+    const int lag = step - program->last->group / rows_in_one(program->first->target);
+    tiling->ring_rows =
+        passes ? (int)round_up((size_t)(program->last->row_count + (lag > 0 ? lag : 0)), (size_t)step) : 0;
     tiling->sum_rows = program->joined_rows * program->last->group;
     const size_t sample = column_bytes(program->first->arithmetic);
     const size_t column = (size_t)(tiling->input_sets * tiling->input_rows) * sample +
