@@ -36,7 +36,7 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 #endif
     case ARITHMETIC_NARROW:
 #if HAS_BYTE_PAIRS
-        return (ints)((shorts)sums + multiply_byte_pairs(samples, taps));
+        return (ints)add_shorts((shorts)sums, multiply_byte_pairs(samples, taps));
 #else
         break;
 #endif
