@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time the CPU's convolution beside OpenCV's and libvips': peers_cpu.py BUILD [--runs N].
+"""Time the CPU's convolution beside OpenCV's and libvips': peers_cpu.py BUILD [--runs N] [--sets [--json FILE]].
 
 For each case and thread count, gpuconv --bench of BUILD (checked; the median of its launches in memory) and OpenCV
 (the median of N calls in memory, with one output buffer) run in turn, N times. The script prints the median of each.
 libvips' time is that of a whole process minus that of a process that only copies the image; this takes minutes, and
 --no-vips leaves it out. All get the same shape, thread count, machine and random samples. A smaller image shows how
 exact each peer is: the number of samples that differ from the variant `reference`, and by how much.
+
+With --sets, both libraries run by AVX2 and by AVX-512, in a process each. They filter a plane and an interleaved image
+of NumPy in turn, by one thread. The script prints the least processor time of N + 1 calls, and --json writes it. This
+works beside other programs, too. gpuconv is the Python package with the library of BUILD.
 
 Needs numpy and OpenCV (pip install opencv-python-headless). libvips is optional."""
 import argparse
@@ -17,10 +21,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import cv2
 import numpy
+
+import batch_bench
 
 WIDTH, HEIGHT, CHANNELS = 5120, 2880, 3
 SIDE = 4096  # of the float plane
@@ -81,6 +88,92 @@ def works(folder):
     return result
 
 
+# ---- Instruction sets ----
+
+SETS = {"AVX2": {"GPUCONV_CPU": "avx2", "OPENCV_CPU_DISABLE": "AVX512-SKX,AVX512-COMMON,AVX512F"}, "AVX-512": {}}
+
+
+def more_works(folder):
+    """Works that only --sets measures."""
+    def box(size):
+        return lambda a, out: cv2.blur(a, (size, size), dst=out, borderType=cv2.BORDER_REPLICATE)
+
+    def sobel(a, _out):
+        slopes = [cv2.Sobel(a, cv2.CV_32F, *axes, borderType=cv2.BORDER_REPLICATE) for axes in ((1, 0), (0, 1))]
+        return cv2.convertScaleAbs(cv2.magnitude(*slopes))
+
+    line = cv2.getGaussianKernel(9, 1.7)
+    result = [Work(f"box {size}", folder, filter_name=f"box:{size // 2}", peer=box(size)) for size in (3, 15)]
+    return result + [
+        Work("gaussian 9, sepFilter2D", folder, filter_name="gaussian9",
+             peer=lambda a, out: cv2.sepFilter2D(a, -1, line, line, dst=out, borderType=cv2.BORDER_REPLICATE)),
+        Work("gaussian:2, 17 taps", folder, filter_name="gaussian:2",
+             peer=lambda a, out: cv2.GaussianBlur(a, (17, 17), 2, dst=out, borderType=cv2.BORDER_REPLICATE)),
+        Work("sobel", folder, filter_name="sobel", peer=sobel)]
+
+
+def serve(library, folder):
+    """For each line with the index of a work and of an array, print the milliseconds of LIBRARY for it."""
+    image = numpy.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, CHANNELS), dtype=numpy.uint8)
+    arrays = [numpy.ascontiguousarray(image[:, :, 0]), image]
+    outs = [numpy.empty_like(array) for array in arrays]
+    every = works(folder) + more_works(folder)
+    cv2.setNumThreads(1)
+    if library == "gpuconv":
+        import gpuconv
+        context = gpuconv.Context(threads=1)
+    for line in sys.stdin:
+        work, array = (int(word) for word in line.split())
+        start = time.thread_time()
+        if library == "gpuconv":
+            gpuconv.filter(arrays[array], every[work].filter, out=outs[array], context=context)
+        else:
+            every[work].peer(arrays[array], outs[array])
+        print((time.thread_time() - start) * 1e3, flush=True)
+
+
+def start_server(build, library, extra, folder):
+    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    environment = dict(os.environ, PYTHONPATH=os.path.join(source, "python"),
+                       LD_LIBRARY_PATH=os.path.join(build, "src"), **extra)
+    return subprocess.Popen([sys.executable, __file__, build, "--serve", library, folder], env=environment, text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def compare_sets(arguments, folder):
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        processor = next(line.split(": ")[1].strip() for line in file if line.startswith("model name"))
+    keys = [(library, instructions) for instructions in SETS for library in ("gpuconv", "OpenCV")]
+    servers = {key: start_server(arguments.build, key[0], SETS[key[1]], folder) for key in keys}
+    rows = []
+    print("| work | " + " | ".join(f"gpuconv, {name} | OpenCV, {name} | ratio" for name in SETS) + " |")
+    print("| --- " * 7 + "|")
+    for index, work in enumerate(works(folder) + more_works(folder)):
+        for array, kind in enumerate(("plane", "RGB")):
+            least = {}
+            for _ in range(arguments.runs + 1):
+                for key, server in servers.items():
+                    print(index, array, file=server.stdin, flush=True)
+                    taken = float(server.stdout.readline())
+                    least[key] = min(least.get(key, taken), taken)
+            cells = []
+            for instructions in SETS:
+                ours, peer = least["gpuconv", instructions], least["OpenCV", instructions]
+                cells += [f"{ours:.1f}", f"{peer:.1f}", f"{peer / ours:.2f}"]
+            print(f"| {work.name}, {kind} | {' | '.join(cells)} |", flush=True)
+            rows.append({"work": work.name, "image": kind,
+                         "ms": {" ".join(key): round(least[key], 2) for key in keys}})
+    for server in servers.values():
+        server.stdin.close()
+        server.wait()
+    if arguments.json:
+        batch_bench.save_json(arguments.json, {
+            "date": time.strftime("%Y-%m-%d"), "processor": processor, "processors": os.cpu_count(), "threads": 1,
+            "commit": arguments.commit, "opencv": cv2.__version__, "calls": arguments.runs + 1, "rows": rows})
+
+
+# ---- All of them in turn ----
+
 def bench(build, work, size, planes, threads, sample):
     """Medians of gpuconv's convolution and of memcpy, in milliseconds."""
     command = [os.path.join(build, "gpuconv"), "--bench", "--backend", "cpu", "--variant", "cpu", "--json",
@@ -120,7 +213,21 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--no-vips", action="store_true")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--sets", action="store_true")
+    parser.add_argument("--json")
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.serve:
+        # In the main thread, gpuconv would filter in another one, whose time would not count.
+        thread = threading.Thread(target=serve, args=arguments.serve)
+        thread.start()
+        thread.join()
+        return
+    if arguments.sets:
+        with tempfile.TemporaryDirectory() as folder:
+            compare_sets(arguments, folder)
+        return
     print(f"OpenCV {cv2.__version__}; {arguments.runs} turns; {WIDTH} x {HEIGHT} x {CHANNELS}; "
           f"load before: {os.getloadavg()[0]:.2f}")
     image = numpy.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, CHANNELS), dtype=numpy.uint8)

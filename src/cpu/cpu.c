@@ -7,7 +7,8 @@
  * 2. The taps become a program for several rows of outputs at once, without the taps that are 0 (program.c). The inner
  *    loop walks the program once for a block of outputs, whose sums stay in vector registers (loops.c).
  * 3. One instruction multiplies and adds 2 or 4 taps in 32 bits, where the machine has it. Taps that do not fit in 16
- *    or 8 bits are split into parts.
+ *    or 8 bits are split into parts. Small sums have 16 bits (narrow.h), and large dense filters take fewer
+ *    multiply-adds than they have taps (fast_fir.h).
  * 4. A separable filter has two passes. The first applies the row to each input row and leaves its sums in a ring. The
  *    second applies the column to that ring. A filter in two passes has rounded rows of sums. For samples of 16 bits,
  *    its row pass splits taps into digits, and its column pass sums in doubles.

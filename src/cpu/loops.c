@@ -18,11 +18,11 @@
  * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
  * 81 multiply-adds. */
 
+#include "cpu/fast_fir_loops.h"
 #include "cpu/outputs.h"
+#include "cpu/plain_loops.h"
 
 #include <string.h>
-
-enum { HAS_NARROW = HAS_BYTE_PAIRS && !HAS_FOURS };
 
 /* samples * taps + sums. */
 INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
@@ -36,7 +36,7 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 #endif
     case ARITHMETIC_NARROW:
 #if HAS_BYTE_PAIRS
-        return (ints)((shorts)sums + multiply_byte_pairs(samples, taps));
+        return (ints)add_shorts((shorts)sums, multiply_byte_pairs(samples, taps));
 #else
         break;
 #endif
@@ -55,14 +55,6 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 INLINE size_t bytes_of(enum target target)
 {
     return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : 4;
-}
-
-/* The offset of vector V of a block from the first one, in bytes: see enum layout. */
-INLINE int vector_offset(enum arithmetic arithmetic, int v)
-{
-    return arithmetic <= ARITHMETIC_NARROW  ? v
-           : arithmetic == ARITHMETIC_WORDS ? v % 2 * 2 + v / 2 * VECTOR
-                                            : v * VECTOR;
 }
 
 INLINE ints finish_float(float offset, bool absolute, ints c)
@@ -88,6 +80,12 @@ INLINE ints pair_low(ints first, ints second)
     return pair(first, second) ^ (int32_t)0x80008000;
 }
 
+/* The rows of a group. */
+INLINE int group_of(enum arithmetic arithmetic)
+{
+    return arithmetic == ARITHMETIC_NARROW ? NARROW_GROUP : GROUP;
+}
+
 /* The vectors that hold the sums of a block while they are made. */
 INLINE int sum_vectors(enum arithmetic arithmetic)
 {
@@ -96,7 +94,7 @@ INLINE int sum_vectors(enum arithmetic arithmetic)
 
 /* The sums of a block. All loops over them are unrolled, so that every sum has a register of its own. */
 struct sums {
-    ints of[GROUP][4];
+    ints of[GROUP_MAX][4];
 };
 
 /* The multiply-adds of a step with rows LOW to HIGH of the group: of its columns, from COLUMN up to END. */
@@ -107,7 +105,7 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
     TWICE
     do {
         const char *at = from + column->offset;
-        ints taps[GROUP];
+        ints taps[GROUP_MAX];
         FOR_UNROLLED (a, low, high + 1)
             taps[a] = repeat(column->taps[a].i);
         FOR_UNROLLED (v, 0, sum_vectors(arithmetic)) {
@@ -122,12 +120,84 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
 INLINE void widen_sums(const struct pass *pass, struct sums *sums)
 {
     const ints start = repeat((int32_t)((uint32_t)pass->start - (uint32_t)pass->narrow_start));
-    FOR_UNROLLED (a, 0, GROUP)
+    FOR_UNROLLED (a, 0, NARROW_GROUP)
         FOR_UNROLLED (v, 0, 2) {
             const ints two = sums->of[a][v];
             sums->of[a][v] = add(shift_left(two, 16) >> 16, start);
             sums->of[a][v + 2] = add(two >> 16, start);
         }
+}
+
+/* Outputs of sums of 16 bits, the odd columns after the even ones. */
+#if HAS_BYTE_PAIRS
+INLINE ints join_bytes(shorts even, shorts odd)
+{
+    const shorts white = repeat_short(255);
+    return (ints)(smaller_ushorts(even, white) | (shorts)((ushorts)smaller_ushorts(odd, white) << 8));
+}
+
+INLINE shorts finish_shorts(const struct narrow_finish *n, shorts sums)
+{
+    sums = subtract_ushorts(sums, repeat_short(n->less));
+    if (n->multiplier == 0)
+        return sums;
+    return (shorts)((ushorts)multiply_high_ushorts(sums, repeat_short(n->multiplier)) >> n->shift);
+}
+#endif
+
+/* Store sums of 16 bits, if the target needs no more. The PAIRS have the start of these sums. */
+INLINE bool store_narrow(const struct pass *pass, const struct narrow_finish *narrow, const struct sums *sums,
+                         bool past, char *const *to)
+{
+#if HAS_BYTE_PAIRS
+    if (pass->target == TARGET_PAIRS) {
+        FOR_UNROLLED (p, 0, NARROW_GROUP / 2)
+            FOR_UNROLLED (v, 0, 2) {
+                store(to[p] + v * VECTOR, pair(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
+                store(to[p] + (v + 2) * VECTOR, pair_high(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
+            }
+        return true;
+    }
+    if (!narrow->is_used)
+        return false;
+    FOR_UNROLLED (a, 0, NARROW_GROUP)
+        store_output(
+            to[a],
+            join_bytes(finish_shorts(narrow, (shorts)sums->of[a][0]), finish_shorts(narrow, (shorts)sums->of[a][1])),
+            past);
+    return true;
+#else
+    (void)pass, (void)narrow, (void)sums, (void)past, (void)to;
+    return false;
+#endif
+}
+
+/* The steps of a pass over single rows, where all rows of the group have the same taps. */
+INLINE void sum_rows(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
+                     struct sums *sums)
+{
+    const struct column *column = pass->columns, *end = column + pass->steps->columns;
+    const char *from[GROUP_MAX];
+    FOR_UNROLLED (a, 0, group_of(arithmetic))
+        from[a] = (const char *)rows[a] + (size_t)x * column_bytes(arithmetic);
+    do {
+        const ints taps = repeat(column->taps[0].i);
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
+            FOR_UNROLLED (v, 0, sum_vectors(arithmetic))
+                sums->of[a][v] = multiply_add(arithmetic, sums->of[a][v],
+                                              load(from[a] + column->offset + vector_offset(arithmetic, v)), taps);
+    } while (++column < end);
+}
+
+/* The steps of a pass over single columns. */
+INLINE void sum_columns(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
+                        struct sums *sums)
+{
+    const struct column *column = pass->columns;
+    const struct step *end = pass->steps + pass->step_count;
+    for (const struct step *step = pass->steps; step < end; step++, column++)
+        multiply_columns(sums, column, column + 1, (const char *)rows[step->row] + (size_t)x * column_bytes(arithmetic),
+                         arithmetic, 0, group_of(arithmetic) - 1);
 }
 
 /* Compute the sums of the block from column X on: all steps of PASS. */
@@ -140,18 +210,26 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
                        : arithmetic == ARITHMETIC_NARROW ? (ints)repeat_short(pass->narrow_start)
                                                          : repeat(pass->start);
     const struct column *column = pass->columns;
-    FOR_UNROLLED (a, 0, GROUP)
+    FOR_UNROLLED (a, 0, group_of(arithmetic))
         FOR_UNROLLED (v, 0, 4)
             sums->of[a][v] = start;
+    if (pass->is_row) {
+        sum_rows(pass, rows, x, arithmetic, sums);
+        return;
+    }
+    if (arithmetic == ARITHMETIC_PAIRS) {
+        sum_columns(pass, rows, x, arithmetic, sums);
+        return;
+    }
     for (const struct step *step = pass->steps; step < end; step++) {
         const char *from = (const char *)rows[step->row] + (size_t)x * column_bytes(arithmetic);
         const struct column *column_end = column + step->columns;
         switch (step->range) {
 #define STEP(LOW, HIGH)                                                                                                \
     case STEP_RANGE(LOW, HIGH):                                                                                        \
-        if ((HIGH) >= (int)GROUP)                                                                                      \
+        if ((HIGH) >= group_of(arithmetic))                                                                            \
             __builtin_unreachable();                                                                                   \
-        multiply_columns(sums, column, column_end, from, arithmetic, LOW, (HIGH) < (int)GROUP ? (HIGH) : 0);           \
+        multiply_columns(sums, column, column_end, from, arithmetic, LOW, (HIGH) < group_of(arithmetic) ? (HIGH) : 0); \
         break;
             STEP(0, 0)
             STEP(0, 1)
@@ -164,7 +242,7 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
             STEP(2, 3)
             STEP(3, 3)
         case STEP_NEXT_PART:
-            FOR_UNROLLED (a, 0, GROUP)
+            FOR_UNROLLED (a, 0, group_of(arithmetic))
                 FOR_UNROLLED (v, 0, 4)
                     sums->of[a][v] = shift_left(sums->of[a][v], part_bits);
             break;
@@ -173,8 +251,6 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
         }
         column = column_end;
     }
-    if (arithmetic == ARITHMETIC_NARROW)
-        widen_sums(pass, sums);
 }
 
 /* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
@@ -183,60 +259,71 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
 {
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     ints(*c)[4] = sums->of;
+    if (arithmetic == ARITHMETIC_NARROW) {
+        if (store_narrow(pass, &finish->narrow, sums, past, to))
+            return;
+        widen_sums(pass, sums);
+    }
     switch (pass->target) {
     case TARGET_U8:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             finish_bytes(finish, is_float, c[a], layout, past, (uint8_t *)to[a]);
         break;
     case TARGET_U16:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             finish_words(finish, is_float, c[a], layout, past, (uint16_t *)(void *)to[a]);
         break;
     case TARGET_PAIRS:
-        FOR_UNROLLED (p, 0, GROUP / 2)
+        FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4)
                 store(to[p] + v * VECTOR, pair(c[2 * p][v], c[2 * p + 1][v]));
         break;
     case TARGET_HIGH_LOW:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4) {
                 store(to[a] + v * VECTOR, c[a][v] >> 16);
-                store(to[GROUP + a] + v * VECTOR, c[a][v] & 0xffff);
+                store(to[group_of(arithmetic) + a] + v * VECTOR, c[a][v] & 0xffff);
             }
         break;
     case TARGET_PAIRS_HIGH_LOW:
-        FOR_UNROLLED (p, 0, GROUP / 2)
+        FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4) {
                 store(to[p] + v * VECTOR, pair_high(c[2 * p][v], c[2 * p + 1][v]));
-                store(to[GROUP + p] + v * VECTOR, pair_low(c[2 * p][v], c[2 * p + 1][v]));
+                store(to[group_of(arithmetic) + p] + v * VECTOR, pair_low(c[2 * p][v], c[2 * p + 1][v]));
             }
         break;
     case TARGET_F32:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store_output(to[a] + v * VECTOR, finish_float(pass->offset, pass->absolute, c[a][v]), past);
         break;
     case TARGET_FLOATS:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store(to[a] + v * VECTOR, is_float ? c[a][v] : (ints) __builtin_convertvector(c[a][v], floats));
         break;
     case TARGET_INTS:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store(to[a] + v * VECTOR, c[a][v]);
         break;
     case TARGET_SHIFTED_INTS:
-        FOR_UNROLLED (a, 0, GROUP)
+        FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, 4)
                 store(to[a] + v * VECTOR, c[a][v] >> finish->shift);
         break;
     case TARGET_SHIFTED_PAIRS:
-        FOR_UNROLLED (p, 0, GROUP / 2)
+        FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4)
                 store(to[p] + v * VECTOR, pair(c[2 * p][v] >> finish->shift, c[2 * p + 1][v] >> finish->shift));
         break;
     }
+}
+
+INLINE void prefetch_rows(const struct pass *pass, const void *const *rows, int x)
+{
+    for (int a = 0; a < pass->group && pass->ahead_bytes > 0; a++)
+        __builtin_prefetch((const char *)rows[pass->row_count + a] + (size_t)x * pass->ahead_bytes);
 }
 
 /* Do blocks from column X on, until COUNT outputs are done. */
@@ -250,16 +337,17 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     const enum layout layout = samples ? sums_layout(arithmetic) : pass->layout;
     const struct finish finish =
         pass->finish; /* a copy, because a compiler must assume that a store may change the pass */
-    char *to[2 * GROUP];
-    for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
+    char *to[2 * GROUP_MAX];
+    for (int a = 0; a < (high_low ? 2 : 1) * group_of(arithmetic); a++)
         to[a] = outs[a];
     for (; count > 0; x += BLOCK, count -= BLOCK) {
         struct sums sums;
+        prefetch_rows(pass, rows, x);
         sum_block(pass, rows, x, arithmetic, &sums);
         store_block(pass, &finish, &sums, past, arithmetic, layout, to);
-        for (int a = 0; a < GROUP; a++)
+        for (int a = 0; a < group_of(arithmetic); a++)
             to[a] += BLOCK * output_bytes;
-        for (int a = GROUP; high_low && a < 2 * GROUP; a++)
+        for (int a = group_of(arithmetic); high_low && a < 2 * group_of(arithmetic); a++)
             to[a] += BLOCK * output_bytes;
     }
 }
@@ -272,21 +360,60 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
     const bool high_low = pass->target == TARGET_HIGH_LOW || pass->target == TARGET_PAIRS_HIGH_LOW;
     const int whole = exact ? width / BLOCK * BLOCK : width;
     const size_t output_bytes = bytes_of(pass->target);
-    union cell rest[GROUP][BLOCK] __attribute__((aligned(VECTOR)));
-    char *to[2 * GROUP];
+    union cell rest[GROUP_MAX][BLOCK] __attribute__((aligned(VECTOR)));
+    char *to[2 * GROUP_MAX];
     int count;
     for (int x = 0; x < width; x += count) {
         count = x < whole ? whole : width - whole;
-        for (int a = 0; a < (high_low ? 2 : 1) * GROUP; a++)
+        for (int a = 0; a < (high_low ? 2 : 1) * group_of(arithmetic); a++)
             to[a] = x < whole ? outs[a] : (char *)rest[a];
         run_blocks(pass, rows, x, count, past, to, arithmetic);
     }
     if (past)
         fence_past();
     if (whole < width)
-        for (int a = 0; a < GROUP; a++)
+        for (int a = 0; a < group_of(arithmetic); a++)
             memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
 }
+
+/* ---- Roots of sums of 16 bits ---- */
+
+#if HAS_BYTE_PAIRS
+
+INLINE shorts roots(shorts a, shorts b, floats term)
+{
+    const shorts pairs[2] = {zip_first16(a, b), zip_last16(a, b)};
+    ints root[2];
+    FOR_UNROLLED (half, 0, 2)
+        root[half] = __builtin_convertvector(
+            square_root(__builtin_convertvector(multiply_pairs(pairs[half], pairs[half]), floats)) + term, ints);
+    return pack(root[0], root[1]);
+}
+
+static void run_roots(const struct pass *first, const struct pass *second, float term, const void *const *rows,
+                      int width, bool past, void *const *outs)
+{
+    for (int x = 0; x < width; x += BLOCK) {
+        struct sums sums[2];
+        const bool whole = width - x >= BLOCK;
+        prefetch_rows(first, rows, x);
+        sum_block(first, rows, x, ARITHMETIC_NARROW, &sums[0]);
+        sum_block(second, rows, x, ARITHMETIC_NARROW, &sums[1]);
+        FOR_UNROLLED (a, 0, NARROW_GROUP) {
+            char rest[BLOCK] __attribute__((aligned(VECTOR))), *to = (char *)outs[a] + x;
+            shorts levels[2];
+            FOR_UNROLLED (v, 0, 2)
+                levels[v] = roots((shorts)sums[0].of[a][v], (shorts)sums[1].of[a][v], repeat_float(term));
+            store_output(whole ? to : rest, join_bytes(levels[0], levels[1]), past && whole);
+            if (!whole)
+                memcpy(to, rest, (size_t)(width - x));
+        }
+    }
+    if (past)
+        fence_past();
+}
+
+#endif
 
 /* ---- Filters in two passes, with sums beyond 32 bits ---- */
 
@@ -431,13 +558,18 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
         run_double_column(pass, rows, width, outs);
         return;
     }
+    if (pass->fir.taps != NULL) {
+        if (HAS_PAIRS)
+            run_fir(pass, rows, width, past, outs);
+        return;
+    }
     switch (pass->arithmetic) {
     case ARITHMETIC_BYTES:
         if (HAS_FOURS)
             run_pass(pass, rows, width, past, outs, ARITHMETIC_BYTES);
         break;
     case ARITHMETIC_NARROW:
-        if (HAS_NARROW)
+        if (HAS_BYTE_PAIRS)
             run_pass(pass, rows, width, past, outs, ARITHMETIC_NARROW);
         break;
     case ARITHMETIC_WORDS:
@@ -454,60 +586,6 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
     case ARITHMETIC_INTS:
         run_pass(pass, rows, width, past, outs, ARITHMETIC_INTS);
         break;
-    }
-}
-
-static void slide(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns)
-{
-    for (int k = 0; k < count; k++)
-        columns[k] = (uint16_t)(columns[k] + entering[k] - leaving[k]);
-}
-
-#define SLIDE_WIDE(type)                                                                                               \
-    for (int k = 0; k < count; k++)                                                                                    \
-        columns[k] += ((const type *)entering)[k];                                                                     \
-    for (int k = 0; k < count && leaving != NULL; k++)                                                                 \
-        columns[k] -= ((const type *)leaving)[k];
-
-static void slide_wide(enum sample sample, const void *entering, const void *leaving, int count, uint32_t *columns)
-{
-    if (sample == SAMPLE_U8) {
-        SLIDE_WIDE(uint8_t)
-    } else {
-        SLIDE_WIDE(uint16_t)
-    }
-}
-
-#define SLIDE_TIMES(type, sum)                                                                                         \
-    for (int k = 0; k < count; k++)                                                                                    \
-        ((sum *)columns)[k] = (sum)(((sum *)columns)[k] + (unsigned)times * ((const type *)entering)[k]);
-
-static void slide_times(enum sample sample, const void *entering, int times, int count, bool is_wide, void *columns)
-{
-    if (!is_wide)
-        SLIDE_TIMES(uint8_t, uint16_t)
-    else if (sample == SAMPLE_U8)
-        SLIDE_TIMES(uint8_t, uint32_t)
-    else
-        SLIDE_TIMES(uint16_t, uint32_t)
-}
-
-#define ACROSS_WIDE(type)                                                                                              \
-    for (int x = 0; x < width; x++)                                                                                    \
-        ((type *)out)[x] = (type)(int32_t)(((double)(int64_t)(end[x] - start[x]) + term) * factor);
-
-static void slide_across_wide(const struct wide_window *window, const uint32_t *columns, int width, void *out)
-{
-    const uint64_t *start = window->prefixes, *end = start + window->columns;
-    const double term = window->term, factor = window->factor;
-    uint64_t sum = 0;
-    window->prefixes[0] = 0;
-    for (int k = 0; k < width + window->columns - 1; k++)
-        window->prefixes[k + 1] = sum += columns[k];
-    if (window->sample == SAMPLE_U8) {
-        ACROSS_WIDE(uint8_t)
-    } else {
-        ACROSS_WIDE(uint16_t)
     }
 }
 
@@ -587,108 +665,19 @@ static void join(const struct join *from, const void *first, const void *second,
         fence_past();
 }
 
-/* The outputs of one sample type, as passes_unsharp: LEVEL is exact in doubles, because |A e| < 2^52 has 2^-28 as unit,
- * and the result is below 2^25. */
-#define UNSHARP(type, blur_type)                                                                                       \
-    for (int x = 0; x < width; x++) {                                                                                  \
-        const int32_t sample_x = ((const type *)in)[x];                                                                \
-        const int32_t e = (sample_x << UNSHARP_LEVEL_BITS) - ((const blur_type *)blurs)[x];                            \
-        const double level = e * amount + (sample_x + 0.5);                                                            \
-        const int32_t clamped = (int32_t)(level < 0 ? 0 : level > highest ? highest : level);                          \
-        ((type *)out)[x] = (type)clamped;                                                                              \
-    }
-
-static void unsharp(const struct passes *p, enum sample sample, const void *blurs, const void *in, int width, void *out)
-{
-    const double amount = p->amount / (double)(1 << (UNSHARP_AMOUNT_BITS + UNSHARP_LEVEL_BITS)), highest = p->highest;
-    if (sample == SAMPLE_U8) {
-        UNSHARP(uint8_t, uint16_t)
-    } else if (sample == SAMPLE_U16) {
-        UNSHARP(uint16_t, int32_t)
-    } else {
-        const float factor = (float)p->amount / (1 << UNSHARP_AMOUNT_BITS);
-        for (int x = 0; x < width; x++) {
-            const float value = ((const float *)in)[x];
-            ((float *)out)[x] = value + factor * (value - ((const float *)blurs)[x]);
-        }
-    }
-}
-
-/* Set the marks for samples of one type. The levels of a blur are multiples of 1 / UNIT. */
-#define MARK(type, blur_type, detail_type, unit, min)                                                                  \
-    for (int x = 0; x < width; x++) {                                                                                  \
-        const detail_type e = ((const type *)in)[x] * (unit) - ((const blur_type *)blurs)[x];                          \
-        marks[x] |= (e < 0 ? -e : e) >= (min);                                                                         \
-    }
-
-static void mark_detail(const struct passes *p, enum sample sample, const void *blurs, const void *in, int width,
-                        uint8_t *marks)
-{
-    const int32_t threshold = p->threshold;
-    if (sample == SAMPLE_U8)
-        MARK(uint8_t, uint16_t, int32_t, 1 << UNSHARP_LEVEL_BITS, threshold)
-    else if (sample == SAMPLE_U16)
-        MARK(uint16_t, int32_t, int32_t, 1 << UNSHARP_LEVEL_BITS, threshold)
-    else
-        MARK(float, float, float, 1, (float)threshold / (65535 << UNSHARP_LEVEL_BITS)) /* of the filter for 16 bits */
-}
-
-#define KEEP(type)                                                                                                     \
-    for (int x = 0; x < width; x++)                                                                                    \
-        ((type *)out)[x] = marks[x] ? ((type *)out)[x] : ((const type *)in)[x];
-
-static void keep_unmarked(enum sample sample, const uint8_t *marks, const void *in, int width, void *out)
-{
-    if (sample == SAMPLE_U8)
-        KEEP(uint8_t)
-    else if (sample == SAMPLE_U16)
-        KEEP(uint16_t)
-    else
-        KEEP(float)
-}
-
-/* Copy COUNT samples: VALUE says what of from[k]. */
-#define WIDEN(type, value)                                                                                             \
-    for (int k = 0; k < count; k++)                                                                                    \
-        ((type *)to)[k] = (type)(value);
-
-static void widen16(enum arithmetic arithmetic, enum sample_part part, const uint16_t *from, int count, void *to)
-{
-    const int shift = part == PART_HIGH ? 8 : 0, mask = part == PART_LOW ? 255 : 65535;
-    if (arithmetic == ARITHMETIC_WORDS && part == PART_ALL)
-        memcpy(to, from, (size_t)count * sizeof *from);
-    else if (arithmetic == ARITHMETIC_WORDS && part == PART_CENTRED)
-        WIDEN(uint16_t, from[k] ^ 0x8000)
-    else if (part == PART_CENTRED)
-        WIDEN(int32_t, from[k] - 32768)
-    else if (arithmetic == ARITHMETIC_WORDS)
-        WIDEN(uint16_t, from[k] >> shift & mask)
-    else if (arithmetic == ARITHMETIC_FLOATS)
-        WIDEN(float, from[k])
-    else
-        WIDEN(int32_t, from[k] >> shift & mask)
-}
-
-static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
-{
-    if (arithmetic <= ARITHMETIC_NARROW)
-        memcpy(to, from, (size_t)count);
-    else if (arithmetic == ARITHMETIC_WORDS)
-        WIDEN(int16_t, from[k])
-    else if (arithmetic == ARITHMETIC_FLOATS)
-        WIDEN(float, from[k])
-    else
-        WIDEN(int32_t, from[k])
-}
-
 const struct loops IN_SET(loops) = {
     .group = GROUP,
+    .narrow_group = NARROW_GROUP,
     .lanes = LANES,
     .column_group = COLUMN_GROUP,
     .bytes = HAS_FOURS,
-    .narrow = HAS_NARROW,
+    .narrow = HAS_BYTE_PAIRS,
     .words = HAS_PAIRS,
     .run = run,
+#if HAS_BYTE_PAIRS
+    .run_roots = run_roots,
+#endif
+    .subtract = subtract_words,
     .slide = slide,
     .slide_times = slide_times,
     .slide_across = slide_across,

@@ -7,6 +7,7 @@
 #define GPUCONV_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
+#include "cpu/fast_fir.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -96,7 +97,16 @@ enum finish_way {
     FINISH_UNSIGNED, /* S >> shift, where S is the sum modulo 2^32 */
 };
 
+/* How a sum of 16 bits becomes an output of uint8_t: S - LESS or 0, times MULTIPLIER >> 16 >> shift. There is no
+ * multiplication if the MULTIPLIER is 0. */
+struct narrow_finish {
+    bool is_used;
+    uint16_t less, multiplier;
+    int shift;
+};
+
 struct finish {
+    struct narrow_finish narrow; /* if it is used, it takes the place of the way */
     enum finish_way way;
     bool absolute;
     int32_t bias, shift;
@@ -154,7 +164,9 @@ struct pass {
     enum layout layout;
     int group;                    /* rows of outputs at once, as the loops have it */
     int row_count;                /* rows of memory that one group of outputs reads */
+    size_t ahead_bytes;           /* of a sample: after these rows, there is a group of rows of the plane to prefetch */
     int step_count, column_count; /* in the order of execution */
+    bool is_row;                  /* there is one row of taps, in one part: all steps have the columns of the first */
     int32_t start;                /* the value that integer sums start with */
     int16_t narrow_start;         /* the value that sums of ARITHMETIC_NARROW start with, so that 16 bits hold them */
     float offset;                 /* TARGET_F32: added to the sum */
@@ -162,9 +174,10 @@ struct pass {
     struct finish finish;
     struct step *steps;
     struct column *columns;
-    /* If one of these has taps, it replaces the steps. The rows of sums are TARGET_INTS. */
+    /* If one of these has taps, it replaces the steps. The rows of sums of the first are TARGET_INTS. */
     struct row_parts row_parts;
     struct double_column double_column;
+    struct fast_fir fir; /* the rows are those of kind 0, then those of kind 1, and so on */
 };
 
 /* How the sums of two grids become outputs. The rows of sums come from two passes with the same arithmetic. */
@@ -199,11 +212,10 @@ struct join16 {
 /* Rows of sums that are joined to one row of outputs, at most: two for each of two grids. */
 #define JOINED_ROWS_MAX 4
 
-/* A window of equal taps, with memory for PREFIX_CELLS(width + columns) sums. */
+/* A window of equal taps. */
 struct window {
     int columns;
     int32_t tap;
-    int32_t *prefixes;
 };
 
 /* A window of taps of 1, larger than the other, for samples of uint8_t or uint16_t: out = truncate((sum + term) *
@@ -215,15 +227,13 @@ struct wide_window {
     uint64_t *prefixes;
 };
 
-/* Sums for so many columns, with one vector before them, and after them one block for each of the two kinds. */
-#define PREFIX_CELLS(columns) ((columns) + 4 * BLOCK_MAX)
-
 /* One instruction set. */
 struct loops {
     int group, lanes; /* rows of a group; lanes of a vector. A block is four vectors */
+    int narrow_group; /* rows of a group with ARITHMETIC_NARROW */
     int column_group; /* rows of a group of a double_column */
     bool bytes;       /* it has ARITHMETIC_BYTES */
-    bool narrow;      /* it has ARITHMETIC_NARROW, and not the former */
+    bool narrow;      /* it has ARITHMETIC_NARROW */
     bool words;       /* it has ARITHMETIC_WORDS and ARITHMETIC_PAIRS */
 
     /* Apply PASS to ROWS, each from the first column of the first output, and write WIDTH outputs of each row of the
@@ -231,14 +241,22 @@ struct loops {
      * This holds for the functions below too. */
     void (*run)(const struct pass *pass, const void *const *rows, int width, bool past_caches, void *const *outs);
 
+    /* With ARITHMETIC_NARROW, where int16_t holds the sums of both passes: write truncate(sqrt(S1^2 + S2^2) + term), at
+     * most 255. */
+    void (*run_roots)(const struct pass *first, const struct pass *second, float term, const void *const *rows,
+                      int width, bool past_caches, void *const *outs);
+
+    /* For a fast FIR: write the differences of COUNT words. */
+    void (*subtract)(const int16_t *from, const int16_t *other, int count, int16_t *to);
+
     /* For a window of equal taps: slide a row of column sums down. Add ENTERING, subtract LEAVING. */
     void (*slide)(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns);
 
     /* Add ENTERING to the sums of a window so many TIMES. They are uint32_t for a wide window, else uint16_t. */
     void (*slide_times)(enum sample sample, const void *entering, int times, int count, bool is_wide, void *columns);
 
-    /* Slide the window along a row of column sums: WIDTH outputs, by the pass's FINISH. Meanwhile prefetch the samples
-     * that enter at NEXT and leave at GONE. */
+    /* Slide the window along a row of column sums: WIDTH outputs, by the pass's FINISH. There is a 0 before the row.
+     * Meanwhile prefetch the samples that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 

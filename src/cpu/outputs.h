@@ -13,11 +13,13 @@
 enum {
     BLOCK = 4 * LANES,
     GROUP = VECTOR_REGISTERS == 32 ? 4 : 2,
+    NARROW_GROUP = 4,                    /* its sums take two registers a row */
     COLUMN_GROUP = VECTOR == 64 ? 8 : 4, /* its sums fill half of the vector registers */
 };
 
 static_assert((int)BLOCK <= (int)BLOCK_MAX, "rows have memory for one block after their end");
-static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of a group");
+static_assert((int)GROUP <= (int)GROUP_MAX && (int)NARROW_GROUP <= (int)GROUP_MAX,
+              "a column has taps for every row of a group");
 
 /* TWICE unrolls the loop that follows by two. UNROLLED unrolls all of it. */
 #ifdef __clang__
@@ -30,6 +32,14 @@ static_assert((int)GROUP <= (int)GROUP_MAX, "a column has taps for every row of 
 
 /* For each I from FROM to END - 1: at most eight, all unrolled. */
 #define FOR_UNROLLED(i, from, end) UNROLLED for (int i = (from); i < (end); i++)
+
+/* The offset of vector V of a block from the first one, in bytes: see enum layout. */
+INLINE int vector_offset(enum arithmetic arithmetic, int v)
+{
+    return arithmetic <= ARITHMETIC_NARROW  ? v
+           : arithmetic == ARITHMETIC_WORDS ? v % 2 * 2 + v / 2 * VECTOR
+                                            : v * VECTOR;
+}
 
 INLINE void store_output(void *to, ints value, bool past)
 {
@@ -178,37 +188,34 @@ INLINE void finish_words(const struct finish *finish, bool is_float, const ints 
         finish_words_by(finish, FINISH_DOUBLE, is_float, sums, layout, past, to);
 }
 
-/* The window's sum at column x is P[x + window - 1] - P[x - 1], where P[k] is the sum of all columns up to k. It is
- * right modulo 2^32, even where P wraps. P of even columns and P of odd columns are apart, like the two loads of
- * LAYOUT_TWOS. */
+/* The window's sum at column x is the one at x - 1, plus the column that enters, minus the one that leaves. A lane has
+ * the sum of two such differences, so prefix sums give the windows of odd columns. Differences fit in 16 bits, because
+ * the sums of FILTER_MAX samples do. Sums are right modulo 2^32. Column -1 is 0. */
 static void slide_across(const struct pass *pass, const struct window *of, const uint16_t *columns, int width,
                          bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out)
 {
     const struct finish finish = pass->finish;
-    const int window = of->columns;
-    const int32_t tap = of->tap;
-    const int count = (width + window + BLOCK - 1) / (2 * LANES) + 1; /* vectors with two columns a lane */
-    int32_t *odd = of->prefixes + BLOCK_MAX, *even = odd + (size_t)count * LANES + BLOCK_MAX;
-    ints carry = {0};
-    odd[-1] = 0;
-    for (int k = 0; k < count; k++) {
-        __builtin_prefetch(next + (size_t)k * 2 * LANES);
-        __builtin_prefetch(gone + (size_t)k * 2 * LANES);
-        const ints two = load(columns + (size_t)k * 2 * LANES);
-        const ints sums = add(prefix_sums(multiply_pairs((shorts)two, repeat_short(1))), carry);
-        carry = repeat_last(sums);
-        store(odd + (size_t)k * LANES, sums);
-        store(even + (size_t)k * LANES, subtract(sums, second_shorts(two)));
-    }
-    const int32_t *even_to = window % 2 ? even + window / 2 : odd + window / 2 - 1;
-    const int32_t *odd_to = window % 2 ? odd + window / 2 : even + window / 2;
+    const uint16_t *entering = columns + of->columns - 1, *leaving = columns - 1;
+    const ints tap = repeat(of->tap);
+    int32_t first = 0;
+    for (int k = 0; k < of->columns - 1; k++)
+        first += columns[k];
+    ints carry = repeat(first);
     for (int x = 0; x < width; x += BLOCK) {
         ints c[4];
+        __builtin_prefetch(next + x);
+        __builtin_prefetch(gone + x);
         FOR_UNROLLED (half, 0, 2) {
-            const int l = x / 2 + half * LANES;
-            c[2 * half] = multiply(subtract(load(even_to + l), load(odd + l - 1)), repeat(tap));
-            c[2 * half + 1] = multiply(subtract(load(odd_to + l), load(even + l)), repeat(tap));
+            const int from = x + half * 2 * LANES;
+            const shorts two = subtract_shorts(load_shorts(entering + from), load_shorts(leaving + from));
+            const ints sums = prefix_sums(multiply_pairs(two, repeat_short(1))), odd = add(sums, carry);
+            carry = add(carry, repeat_last(sums));
+            c[2 * half] = subtract(odd, second_shorts((ints)two));
+            c[2 * half + 1] = odd;
         }
+        if (of->tap != 1)
+            FOR_UNROLLED (v, 0, 4)
+                c[v] = multiply(c[v], tap);
         uint8_t rest[BLOCK];
         const bool whole = width - x >= BLOCK;
         finish_bytes(&finish, false, c, LAYOUT_TWOS, past && whole, whole ? out + x : rest);

@@ -10,6 +10,7 @@
  * whole sum fits in 32 bits, so it is exact. */
 #include "cpu/program.h"
 
+#include "cpu/narrow.h"
 #include "plan/parts.h"
 
 #include <assert.h>
@@ -17,11 +18,9 @@
 #include <stdlib.h>
 
 enum {
-    WINDOW_TAPS = 25,  /* equal taps from which on running sums are faster than multiply-adds */
-    WINDOW_ROWS = 4,   /* of scratch: an entering row, a leaving row, and the column sums, twice as long */
-    NARROW_PAIR = 128, /* the largest size of the sum of two neighbouring taps for ARITHMETIC_NARROW */
+    WINDOW_TAPS = 25, /* equal taps from which on running sums are faster than multiply-adds */
+    WINDOW_ROWS = 4,  /* of scratch: an entering row, a leaving row, and the column sums, twice as long */
 };
-static_assert(NARROW_PAIR * 255 <= INT16_MAX, "16 bits hold the products of two taps");
 
 /* The HEIGHT x WIDTH taps of a pass. */
 struct weights {
@@ -58,6 +57,7 @@ static void pass_free(struct pass *pass)
         return;
     free(pass->row_parts.taps);
     free(pass->double_column.taps);
+    free(pass->fir.taps);
     free(pass->columns);
     free(pass->steps);
     free(pass);
@@ -108,6 +108,17 @@ static bool starts_lane(enum arithmetic arithmetic, union cell cell)
                                             : cell.i != 0;
 }
 
+/* Leave the second tap of each lane to the next column if a lane could saturate. */
+static bool split_narrow(struct column *column)
+{
+    bool splits = false;
+    for (int a = 0; a < GROUP_MAX; a++)
+        splits |= abs(column->taps[a].bytes[0] + column->taps[a].bytes[1]) > NARROW_PAIR;
+    for (int a = 0; a < GROUP_MAX && splits; a++)
+        column->taps[a].bytes[1] = column->taps[a].bytes[3] = 0;
+    return splits;
+}
+
 /* Add the step for memory row R and one part of the taps. Columns whose taps are 0 for every row of the group are left
  * out. */
 static void add_step(struct pass *pass, const struct weights *w, int part, int r)
@@ -132,26 +143,11 @@ static void add_step(struct pass *pass, const struct weights *w, int part, int r
         column->offset = j * (int32_t)column_bytes(pass->arithmetic);
         pass->column_count++;
         count++;
-        j += lane_taps(pass->arithmetic);
+        j += pass->arithmetic == ARITHMETIC_NARROW && split_narrow(column) ? 1 : lane_taps(pass->arithmetic);
     }
     if (count > 0)
         pass->steps[pass->step_count++] =
             (struct step){.row = (int16_t)r, .columns = (int16_t)count, .range = (uint8_t)STEP_RANGE(low, high)};
-}
-
-/* Do 16 bits hold the sums of samples of uint8_t that start with *START? They must hold the products of two
- * neighbouring taps, too, whose sum saturates there. */
-static bool sums_fit_narrow(const struct weights *w, int16_t *start)
-{
-    int32_t negative = 0, positive = 0;
-    for (int k = 0; k < w->width * w->height; k++) {
-        const int32_t tap = w->taps[k], next = (k + 1) % w->width > 0 ? w->taps[k + 1] : 0;
-        if (tap < INT8_MIN || tap > INT8_MAX || tap + next < -NARROW_PAIR || tap + next > NARROW_PAIR)
-            return false;
-        *(tap < 0 ? &negative : &positive) += tap * 255;
-    }
-    *start = (int16_t)(INT16_MIN - negative);
-    return positive - negative <= UINT16_MAX;
 }
 
 /* Write all steps of the pass, from the highest part of the taps to the lowest. */
@@ -162,7 +158,7 @@ static bool pass_fill(struct pass *pass, const struct weights *w)
     pass->row_count = (w->height + pass->group - 1 + unit - 1) / unit;
     const int parts = bits > 0 ? weights_parts(w, bits) : 1;
     if (pass->arithmetic == ARITHMETIC_NARROW)
-        sums_fit_narrow(w, &pass->narrow_start);
+        narrow_fits(w->taps, w->width * w->height, &pass->narrow_start);
     /* Each step has a column, or begins a part of the taps. */
     const size_t columns = (size_t)(parts * pass->row_count) * (size_t)w->width;
     pass->columns = malloc(columns * sizeof *pass->columns);
@@ -175,6 +171,7 @@ static bool pass_fill(struct pass *pass, const struct weights *w)
         for (int r = 0; r < pass->row_count; r++)
             add_step(pass, w, part, r);
     }
+    pass->is_row = w->height == 1 && parts == 1 && pass->arithmetic != ARITHMETIC_PAIRS && pass->step_count > 0;
     return true;
 }
 
@@ -188,7 +185,7 @@ static struct pass *pass_make(const struct loops *loops, enum arithmetic arithme
         return NULL;
     pass->arithmetic = arithmetic;
     pass->target = target;
-    pass->group = loops->group;
+    pass->group = arithmetic == ARITHMETIC_NARROW ? loops->narrow_group : loops->group;
     if (w == NULL || pass_fill(pass, w))
         return pass;
     pass_free(pass);
@@ -255,7 +252,8 @@ static double pass_cost(enum arithmetic arithmetic, const struct weights *w)
     return share * w->height * ((w->width + lane - 1) / lane) * (bits > 0 ? weights_parts(w, bits) : 1);
 }
 
-/* The arithmetic that takes fewer multiply-adds of samples for these taps. */
+/* The arithmetic that takes fewer multiply-adds of samples for these taps. Where one of them has four taps, sums of 16
+ * bits gain only if rows of sums or roots are made of them. */
 static enum arithmetic sample_arithmetic(const struct plan *plan, const struct program *program,
                                          const struct weights *w)
 {
@@ -265,7 +263,11 @@ static enum arithmetic sample_arithmetic(const struct plan *plan, const struct p
                                   : sums_fit_float(plan->filter, plan->sample) ? ARITHMETIC_FLOATS
                                                                                : ARITHMETIC_INTS;
     int16_t start;
-    if (plan->sample == SAMPLE_U8 && program->loops->narrow && sums_fit_narrow(w, &start))
+    float term;
+    const bool prefers_narrow = !program->loops->bytes || w->height == 1 ||
+                                (plan->filter->combine == COMBINE_MAGNITUDE && narrow_root_fits(plan, &term));
+    if (plan->sample == SAMPLE_U8 && program->loops->narrow && prefers_narrow &&
+        narrow_fits(w->taps, w->width * w->height, &start))
         return ARITHMETIC_NARROW;
     if (plan->sample == SAMPLE_U16 || !program->loops->bytes || weights_parts(w, 8) > TAP_PARTS_MAX)
         return other;
@@ -324,13 +326,27 @@ static void join16_make(const struct plan *plan, struct program *program, bool i
     program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
 }
 
+/* The levels of a fast FIR that takes less than one pass of W with ARITHMETIC, or 0. */
+static int levels_for(const struct plan *plan, const struct program *program, enum arithmetic arithmetic,
+                      const struct weights *w)
+{
+    if (plan->sample != SAMPLE_U8 || plan->filter->combine != COMBINE_NONE || !program->loops->words)
+        return 0;
+    /* Four rows of outputs share a load of samples, where a fast FIR lets two share it. */
+    const double share = program->loops->group == 4 ? 0.75 : 1;
+    return fir_levels(w->taps, w->width, w->height,
+                      share * fmin(pass_cost(arithmetic, w), filter_tap_count(plan->filter)));
+}
+
 /* Make one pass for each grid, over the same rows of samples. If 32 bits do not hold the sums of samples of uint16_t,
  * the pass reads their high and their low bytes in turn. Then derive how the sums are joined, if there are several. */
 static bool make_at_once(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
 {
     const struct filter *f = plan->filter;
     const int grids = filter_grids(f);
-    const bool joined = grids == 2 || program->sum_parts == 2;
+    program->is_narrow_root = arithmetic == ARITHMETIC_NARROW && f->combine == COMBINE_MAGNITUDE &&
+                              narrow_root_fits(plan, &program->root_term);
+    const bool joined = (grids == 2 && !program->is_narrow_root) || program->sum_parts == 2;
     if (program->sum_parts == 2) {
         program->sample_parts[0] = PART_HIGH;
         program->sample_parts[1] = PART_LOW;
@@ -338,15 +354,21 @@ static bool make_at_once(const struct plan *plan, struct program *program, enum 
     for (int grid = 0; grid < grids; grid++) {
         const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height,
                                   plan->sample == SAMPLE_F32 ? f->scale : 1};
-        struct pass *pass = pass_make(program->loops, arithmetic,
-                                      joined ? sums_target(arithmetic, 1) : output_target(plan->sample), &w);
+        const int levels = levels_for(plan, program, arithmetic, &w);
+        struct pass *pass =
+            pass_make(program->loops, levels > 0 ? ARITHMETIC_WORDS : arithmetic,
+                      joined ? sums_target(arithmetic, 1) : output_target(plan->sample), levels > 0 ? NULL : &w);
         *(grid == 0 ? &program->last : &program->second) = pass;
-        if (pass == NULL)
+        if (pass == NULL || (levels > 0 && !fir_fill(pass, w.taps, w.width, w.height, levels)))
             return false;
         pass->start = part_start(program->sample_parts[0], &w);
         pass->offset = plan->offset;
         pass->absolute = f->absolute;
         finish_make(plan, &pass->finish);
+        if (program->is_narrow_root)
+            pass->narrow_start = 0;
+        else if (arithmetic == ARITHMETIC_NARROW && !joined)
+            narrow_finish_make(plan, w.width * w.height, pass);
     }
     program->first = program->last;
     program->joined_rows = joined ? program->sum_parts * grids : 0;
@@ -439,6 +461,8 @@ static bool make_rank_1(const struct plan *plan, struct program *program, const 
         return false;
     struct pass *last = program->last;
     program->first->start = two->row_start;
+    assert(two->across != ARITHMETIC_NARROW || two->down != ARITHMETIC_PAIRS ||
+           program->first->start == program->first->narrow_start);
     last->start = two->column_start;
     last->layout = sums_layout(two->across);
     last->offset = plan->offset;
@@ -697,8 +721,10 @@ struct program *program_make(const struct plan *plan, const struct loops *loops)
         return NULL;
     program->loops = loops;
     program->sum_parts = 1;
-    if (plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program))
+    if (plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program)) {
+        program->first->ahead_bytes = sample_bytes(plan->sample);
         return program;
+    }
     program_free(program);
     return NULL;
 }

@@ -14,9 +14,11 @@ struct program {
     const struct loops *loops;
     struct pass *first, *last; /* the same pass if there is only one */
     struct pass *second; /* for a filter of two grids: the second grid, over the rows that `first` reads; else NULL */
-    int joined_rows;     /* SUM_PARTS for each grid, or the blur of an unsharp mask: rows of sums that are joined to one
+    bool is_narrow_root; /* samples of uint8_t: loops->run_roots joins the grids, with ROOT_TERM */
+    float root_term;
+    int joined_rows; /* SUM_PARTS for each grid, or the blur of an unsharp mask: rows of sums that are joined to one
                           * row of outputs; 0 if none are joined */
-    int sum_parts;       /* rows of one sum: 1, or 2 for samples of uint16_t whose sums 32 bits do not hold */
+    int sum_parts;   /* rows of one sum: 1, or 2 for samples of uint16_t whose sums 32 bits do not hold */
     enum sample_part sample_parts[2]; /* samples of uint16_t: what the first pass reads, for each part of the sum */
     bool is_root16;       /* samples of uint16_t: doubles do not give the magnitudes exactly (struct root16) */
     struct join join;     /* samples of uint8_t and float: of the two grids */

@@ -18,7 +18,7 @@ enum {
     TILE_HEIGHT_MAX = 256,    /* more if the filter has many halo rows */
     WINDOW_HEIGHT_MAX = 1024, /* the same for running sums, which take as long for halo rows as for others */
     TILES_A_THREAD = 4,       /* at least, so that threads end at about the same time */
-    OUTS_MAX = 8,             /* rows that a pass makes at once: of GROUP_MAX in two parts, or of COLUMN_GROUP_MAX */
+    OUTS_MAX = FIR_GROUP_MAX, /* rows that a pass makes at once: also GROUP_MAX in two parts, and COLUMN_GROUP_MAX */
     IN_PLACE_WIDTHS = 8,      /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
@@ -193,6 +193,13 @@ static void join_group(const struct tiling *tiling, const struct tile *tile, int
     }
 }
 
+/* The row of the plane at tile row ROW, clamped to the image: an address to prefetch. */
+static const void *row_ahead(const struct tiling *tiling, const struct tile *tile, int row)
+{
+    const int y = tile->y0 + row - tiling->plan->filter->anchor_y, last = tiling->in->height - 1;
+    return row_in_tile(tiling->in, tile, y < 0 ? 0 : y > last ? last : y);
+}
+
 static void convolve_at_once(const struct tiling *tiling, const struct tile *tile, char *scratch)
 {
     const struct program *program = tiling->program;
@@ -200,7 +207,7 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
     const int width = tile->x1 - tile->x0;
     char *first_sum = scratch + (size_t)(tiling->input_sets * tiling->input_rows) * tiling->input_bytes;
     char *spare = first_sum + (size_t)tiling->sum_rows * tiling->ring_bytes;
-    const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + GROUP_MAX];
+    const void *ring[2][FILTER_MAX + GROUP_MAX], *rows[2][FILTER_MAX + 2 * GROUP_MAX];
     void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
     group_sums(tiling, first_sum, sums);
     int loaded = 0;
@@ -215,17 +222,54 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
         for (int set = 0; set < tiling->input_sets; set++)
             for (int r = 0; r < pass->row_count; r++)
                 rows[set][r] = ring[set][(top + r) % tiling->input_rows];
+        for (int a = 0; a < pass->group; a++)
+            rows[0][pass->row_count + a] = rows[1][pass->row_count + a] = row_ahead(tiling, tile, loaded + a);
         group_outs(tiling, tile, y, spare, outs);
-        if (program->joined_rows == 0) {
+        if (program->is_narrow_root)
+            program->loops->run_roots(pass, program->second, program->root_term, rows[0], width, tiling->past_caches,
+                                      outs);
+        else if (program->joined_rows == 0)
             program->loops->run(pass, rows[0], width, tiling->past_caches, outs);
+        if (program->joined_rows == 0)
             continue;
-        }
         for (int part = 0; part < program->sum_parts; part++) {
             program->loops->run(pass, rows[part], width, false, sums[part]);
             if (program->second != NULL)
                 program->loops->run(program->second, rows[part], width, false, sums[program->sum_parts + part]);
         }
         join_group(tiling, tile, y, sums, outs);
+    }
+}
+
+/* A fast FIR: rows of words, and their differences. Each kind of rows has a ring. A new row J completes the row
+ * J - KIND of each kind, because KIND is the sum of the distances of its differences. */
+static void convolve_fir(const struct tiling *tiling, const struct tile *tile, char *scratch)
+{
+    const struct program *program = tiling->program;
+    const struct pass *pass = program->first;
+    const int kinds = 1 << pass->fir.levels, count = pass->row_count, width = tile->x1 - tile->x0;
+    const void *rows[(1 << FIR_LEVELS_MAX) * (FILTER_MAX + 2 * FIR_GROUP_MAX)];
+    void *outs[OUTS_MAX];
+    int loaded = 0;
+#define FIR_ROW(kind, row) ((void *)(scratch + (size_t)((kind)*count + (row) % count) * tiling->input_bytes))
+    for (int y = tile->y0; y < tile->y1; y += pass->group) {
+        const int top = y - tile->y0;
+        for (; loaded < top + count; loaded++) {
+            tile_row(tiling, PART_ALL, tile, loaded, FIR_ROW(0, loaded));
+            for (int kind = 1; kind < kinds && kind <= loaded; kind++) {
+                const int less = kind & (kind - 1), row = loaded - kind; /* LESS lacks the nearest difference */
+                program->loops->subtract(FIR_ROW(less, row), FIR_ROW(less, loaded - less),
+                                         width + tiling->plan->filter->width - 1, FIR_ROW(kind, row));
+            }
+        }
+        for (int kind = 0; kind < kinds; kind++)
+            for (int r = 0; r < count; r++)
+                rows[kind * count + r] = FIR_ROW(kind, top + r);
+        for (int row = loaded; row < loaded + pass->group; row++)
+            for (int x = 0; x < width; x += SCRATCH_ALIGNMENT)
+                __builtin_prefetch((const char *)row_ahead(tiling, tile, row) + x);
+        group_outs(tiling, tile, y, scratch + (size_t)(kinds * count) * tiling->input_bytes, outs);
+        program->loops->run(pass, rows, width, tiling->past_caches, outs);
     }
 }
 
@@ -258,6 +302,8 @@ static void convolve_in_passes(const struct tiling *tiling, const struct tile *t
             for (int a = 0; a < first->group; a++)
                 rows[a] = tile_row(tiling, program->sample_parts[0], tile, summed * unit + a,
                                    scratch + (size_t)a * tiling->input_bytes);
+            for (int a = 0; a < first->group; a++)
+                rows[first->group + a] = row_ahead(tiling, tile, summed * unit + first->group + a);
             for (int a = 0; a < first->group / unit; a++)
                 for (int part = 0; part < program->sum_parts; part++)
                     outs[part * first->group + a] =
@@ -276,13 +322,6 @@ static void convolve_in_passes(const struct tiling *tiling, const struct tile *t
         if (joined)
             join_group(tiling, tile, y, sums, outs);
     }
-}
-
-/* The row of the plane at tile row ROW, clamped to the image: an address to prefetch. */
-static const void *row_ahead(const struct tiling *tiling, const struct tile *tile, int row)
-{
-    const int y = tile->y0 + row - tiling->plan->filter->anchor_y, last = tiling->in->height - 1;
-    return row_in_tile(tiling->in, tile, y < 0 ? 0 : y > last ? last : y);
 }
 
 /* The first rows of a window, all but one, where the border repeats rows of the image: add each row once, times its
@@ -313,12 +352,11 @@ static void convolve_window(const struct tiling *tiling, const struct tile *tile
     const struct filter *f = tiling->plan->filter;
     const int width = tile->x1 - tile->x0, count = width + f->width - 1;
     char *entering = scratch, *leaving = entering + tiling->input_bytes;
-    void *columns = leaving + tiling->input_bytes;
-    void *prefixes = scratch + (size_t)tiling->input_rows * tiling->input_bytes;
-    const struct window window = {f->width, f->taps[0], prefixes};
+    void *columns = leaving + tiling->input_bytes + SCRATCH_ALIGNMENT;
+    const struct window window = {f->width, f->taps[0]};
     struct wide_window wide = program->wide_window;
-    wide.prefixes = prefixes;
-    memset(columns, 0, 2 * tiling->input_bytes);
+    wide.prefixes = (void *)(scratch + (size_t)tiling->input_rows * tiling->input_bytes);
+    memset(leaving + tiling->input_bytes, 0, 2 * tiling->input_bytes);
     memset(leaving, 0, tiling->input_bytes);
     int row = 0;
     if (tiling->in->height < f->height) {
@@ -360,6 +398,8 @@ static void convolve_plane(const struct tiling *tiling, const struct tile *tile,
         convolve_shift(tiling, tile);
     else if (program->is_window || program->is_wide_window)
         convolve_window(tiling, tile, scratch);
+    else if (program->first->fir.taps != NULL)
+        convolve_fir(tiling, tile, scratch);
     else if (program->first == program->last)
         convolve_at_once(tiling, tile, scratch);
     else
@@ -411,9 +451,14 @@ void tiles_choose(struct tiling *tiling, int threads)
     const int width = tiling->in->width, height = tiling->last_row - tiling->first_row;
     /* The rows of sums that the first pass writes at once. */
     const int step = program->first->group / rows_in_one(program->first->target);
-    tiling->input_sets = passes ? 1 : program->sum_parts;
+    tiling->input_sets = program->first->fir.taps != NULL ? 1 << program->first->fir.levels
+                         : passes                         ? 1
+                                                          : program->sum_parts;
     tiling->input_rows = program->first->row_count;
-    tiling->ring_rows = passes ? (int)round_up((size_t)program->last->row_count, (size_t)step) : 0;
+    /* The first pass may write the last of its rows when the second one has gone on by less than that. */
+    const int lag = step - program->last->group / rows_in_one(program->first->target);
+    tiling->ring_rows =
+        passes ? (int)round_up((size_t)(program->last->row_count + (lag > 0 ? lag : 0)), (size_t)step) : 0;
     tiling->sum_rows = program->joined_rows * program->last->group;
     const size_t sample = column_bytes(program->first->arithmetic);
     const size_t column = (size_t)(tiling->input_sets * tiling->input_rows) * sample +
@@ -439,16 +484,15 @@ void tiles_choose(struct tiling *tiling, int threads)
     const int64_t wanted = (threads > 1 ? (int64_t)TILES_A_THREAD * threads : 1) / columns + 1;
     if (height / wanted < tile_height)
         tile_height = (int)(height / wanted) > f->height ? (int)(height / wanted) : f->height;
-    tiling->tile_height = (int)round_up((size_t)tile_height, GROUP_MAX);
+    const int group = program->last->group > GROUP_MAX ? program->last->group : GROUP_MAX;
+    tiling->tile_height = (int)round_up((size_t)tile_height, (size_t)group);
     tiling->tiles_y = (height + tiling->tile_height - 1) / tiling->tile_height;
 
     const size_t reach = (size_t)(tiling->tile_width + f->width - 1 + ROW_SLACK);
     tiling->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
     tiling->ring_bytes = (size_t)(tiling->tile_width + ROW_SLACK) * sizeof(union cell);
     if (program->is_window) {
-        tiling->input_bytes = round_up(reach + 2 * BLOCK_MAX, SCRATCH_ALIGNMENT);
-        tiling->ring_rows = 1;
-        tiling->ring_bytes = round_up(PREFIX_CELLS(reach), BLOCK_MAX) * sizeof(int32_t);
+        tiling->input_bytes = round_up(reach + SCRATCH_ALIGNMENT, SCRATCH_ALIGNMENT);
     }
     if (program->is_wide_window) {
         tiling->input_bytes = round_up(reach * sizeof(uint32_t), SCRATCH_ALIGNMENT);

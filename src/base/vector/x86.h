@@ -82,6 +82,10 @@ BINARY(ints, multiply_pairs, shorts, madd_epi16)
 #if HAS_BYTE_PAIRS
 /* The same for uint8_t in A and int8_t in B, saturated to 16 bits. */
 BINARY(shorts, multiply_byte_pairs, ints, maddubs_epi16)
+
+/* Differences of uint16_t of at least 0. */
+BINARY(shorts, subtract_ushorts, shorts, subs_epu16)
+BINARY(shorts, smaller_ushorts, shorts, min_epu16)
 #endif
 
 /* The high halves of products. */
