@@ -466,8 +466,8 @@ static blur_function *kernel_of(const struct blur_call *call)
 }
 
 /* The columns and groups of a tile, and what of the windows is loaded at a time. Returns the bytes of shared memory of
- * a block. The rows of eight samples that a warp reads at a time should be in all banks, so the pitch is an odd multiple
- * of 16 bytes if PADDED. */
+ * a block. The rows of eight samples that a warp reads at a time should be in all banks, so the pitch is an odd
+ * multiple of 16 bytes if PADDED. */
 static size_t set_shape(struct blur_call *call, int width, int groups, int segment, bool padded, enum sample sample)
 {
     call->tile_width = width;
@@ -491,7 +491,8 @@ struct shape {
 };
 
 /* Choose the shape with which the most warps work on a multiprocessor, and of these the widest one. The taps are in
- * shared memory unless they are few, or twice as many warps fit without them. If nothing fits, the pitch is unpadded. */
+ * shared memory unless they are few, or twice as many warps fit without them. If nothing fits, the pitch is
+ * unpadded. */
 static struct shape choose_shape(struct blur_call *call, enum sample sample, size_t block_shared)
 {
     const bool any = call->kernel_blocks == 0;
