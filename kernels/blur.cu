@@ -41,7 +41,7 @@ static constexpr int stages = 2;        /* of rows of samples; the block works o
 static constexpr int segment_max = 4;   /* blocks of 32 samples of a window that are loaded at a time */
 static constexpr int threads_max = 512; /* of a block, of a kernel for any number of terms */
 static constexpr int groups_max = 8;
-static constexpr int blocks_in_l1 = 8; /* so many blocks of terms have matrices that stay in L1 */
+static constexpr int blocks_in_l1 = 8; /* of terms of uint8_t: so many have matrices that stay in L1 */
 static_assert((width_max - 16 + 32 * segment_max) * 2 <= 64 * 16,
               "the threads of the narrowest block load a row at once");
 
@@ -502,8 +502,8 @@ static struct shape choose_shape(struct blur_call *call, enum sample sample, siz
     struct blur_call best = *call;
     struct shape shape = {set_shape(&best, 32, 1, any ? 1 : segment, false, sample), 1};
     int threads = 0; /* of a multiprocessor */
-    for (int in_shared = any && call->row_blocks + call->column_blocks > blocks_in_l1; in_shared >= 0;
-         in_shared--, threads = threads > 0 ? 2 * threads - 1 : 0) {
+    const bool few = sample == SAMPLE_U8 && call->row_blocks + call->column_blocks <= blocks_in_l1;
+    for (int in_shared = any && !few; in_shared >= 0; in_shared--, threads = threads > 0 ? 2 * threads - 1 : 0) {
         call->taps_in_shared = in_shared;
         for (int width = width_max; width >= 32; width /= 2)
             for (int groups = 1; groups <= (any ? groups_max : 1); groups *= 2)
