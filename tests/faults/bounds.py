@@ -216,7 +216,7 @@ def test_tiff(program):
     start = peak([program, "--version"])[1]
     for name, data, most in claiming_tiffs():
         write("in.tif", data)
-        command = [program, "--quiet", "--threads", "1", "identity", "in.tif", "o.png"]
+        command = [program, "--quiet", "--backend", "cpu", "--threads", "1", "identity", "in.tif", "o.png"]
         check_need(start, command, name)
         need, memory = find_need(command)
         check(most is None or need <= most * MEBI, f"{name}: needs {need / MEBI:.1f} MiB")
