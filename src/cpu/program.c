@@ -721,7 +721,8 @@ struct program *program_make(const struct plan *plan, const struct loops *loops)
         return NULL;
     program->loops = loops;
     program->sum_parts = 1;
-    if (plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program)) {
+    const bool is_made = plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program);
+    if (is_made && program->first != NULL) {
         program->first->ahead_bytes = sample_bytes(plan->sample);
         return program;
     }
