@@ -34,13 +34,13 @@ void narrow_finish_make(const struct plan *plan, int count, struct pass *pass)
     const struct filter *f = plan->filter;
     int32_t min, max;
     sum_range(f->taps, count, &min, &max);
-    const int64_t least = min + (int64_t)f->bias, most = max + (int64_t)f->bias;
-    if (f->absolute || f->scale > UINT16_MAX || least < -UINT16_MAX || (least >= 0 && most > UINT16_MAX))
+    const int64_t least = min + (int64_t)f->bias, most = max + (int64_t)f->bias, top = UINT16_MAX;
+    if (f->absolute || f->scale > top || least < -top || (least >= 0 && most > top))
         return;
     const int64_t largest = most < 256 * (int64_t)f->scale ? most : 256 * (int64_t)f->scale;
     for (int shift = 0; shift < 16; shift++) {
         const int64_t unit = (int64_t)1 << (16 + shift), multiplier = (unit + f->scale - 1) / f->scale;
-        if (f->scale > 1 && (multiplier > UINT16_MAX || (multiplier * f->scale - unit) * largest >= unit))
+        if (f->scale > 1 && (multiplier > top || (multiplier * f->scale - unit) * largest >= unit))
             continue;
         pass->narrow_start = (int16_t)(least < 0 ? -min : f->bias);
         pass->finish.narrow = (struct narrow_finish){
