@@ -38,7 +38,7 @@ static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, 
 }
 
 /* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see
- * arrange), and that of uint16_t at least 2^28. A box adds its half at the end. */
+ * arrange), and that of uint16_t at least 2^28. */
 template <int PARTS>
 static __device__ __forceinline__ uint32_t column_start(const struct passes &passes, int weight)
 {
