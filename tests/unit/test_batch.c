@@ -214,9 +214,12 @@ static void test_as_they_finish(void **state)
     assert_int_equal(stream->report_count, JOBS);
     for (size_t i = 0; i < JOBS; i++)
         seen[stream->reported[i]] = true;
-    for (size_t i = 0; i < JOBS; i++)
+    bool overtaken = false;
+    for (size_t i = 0; i < JOBS; i++) {
         assert_true(seen[i]);
-    assert_true(stream->reported[0] != 0); /* the first job is slow */
+        overtaken |= i > 0 && stream->reported[i - 1] > stream->reported[i];
+    }
+    assert_true(overtaken); /* a slow job, by a later one: not each of them where other programs hold the processors */
     check_counts(stream, &totals);
     free(stream);
 }
