@@ -385,10 +385,10 @@ def test_made(program):
     os.mkdir("out")
     for name, output in (("o.png", ["o.png"]), ("out/a.png", ["-o", "out"])):
         for content in (b"other", read("want.png")):
-            for attempt in range(1, 6):  # it must come after the list is made
+            for attempt in range(1, 26):  # it must come after the list is made, and before the end
                 process = subprocess.Popen([*slow, *output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                            env=faults.environment())
-                time.sleep(0.1 * attempt)
+                time.sleep(0.02 * attempt)
                 write(name, content)
                 said = process.communicate()[1].decode()
                 if content != b"other" or "was written by another" in said:
