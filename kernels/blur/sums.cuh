@@ -34,7 +34,7 @@ static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, 
     if constexpr (PARTS == 3) /* row_shift is at least 16 */
         return ((((sum[0] >> 8) + sum[1]) >> 8) + sum[2] + (sum[3] << 8)) >> (passes.row_shift - 16);
     else
-        return (sum[0] + (WEIGHTS == 2 ? sum[WEIGHTS - 1] << 8 : 0)) >> passes.row_shift;
+        return (sum[0] + (sum[1] << 8)) >> passes.row_shift;
 }
 
 /* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see
@@ -42,7 +42,7 @@ static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, 
 template <int PARTS>
 static __device__ __forceinline__ uint32_t column_start(const struct passes &passes, int weight)
 {
-    return PARTS == 3 ? (weight == 3 ? (uint32_t)(passes.half >> 24) : 0) : PARTS == 2 && weight == 2 ? 1 << 7 : 0;
+    return PARTS == 3 ? (weight == 3 ? (uint32_t)(passes.half >> 24) : 0) : weight == 2 ? 1 << 7 : 0;
 }
 
 template <typename T, int PARTS, int WEIGHTS>
