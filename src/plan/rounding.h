@@ -16,13 +16,15 @@
 extern "C" {
 #endif
 
+/* The largest scale D for which a multiplication takes the place of the division. */
+#define ROUNDING_SCALE (1 << 23)
+
 /* How a sum S of taps times samples becomes a sample of uint8_t, without a division for each output:
  *
  *     S = |S| where absolute;  t = min(max(S, low), high) + bias;  out = t * multiplier >> 32 >> shift
  *
  * This equals clamp(floor((S + B) / D)) for every |S| < 2^31 and D up to ROUNDING_SCALE (proof: rounding_make). For a
  * larger D (`wide`), t is kept in 64 bits and divided. */
-#define ROUNDING_SCALE (1 << 23)
 struct rounding {
     int64_t bias; /* wide: B; else, modulo 2^32, the number that makes t start at 0 (at 1 where D is 1) */
     int32_t low, high;
