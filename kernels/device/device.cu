@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace
@@ -283,7 +284,8 @@ void device_release(struct device *device, struct workspace *workspace)
     if (!memory || device->is_abandoned)
         return;
     if (workspace->is_locked) {
-        cudaFreeHost(memory);
+        cudaHostUnregister(memory);
+        free(memory);
         return;
     }
     forget_textures(device);
@@ -301,15 +303,38 @@ void device_release(struct device *device, struct workspace *workspace)
         cudaSetDevice(previous);
 }
 
+/* Pages that exist are locked in a fifth of the time that cudaMallocHost takes, because that makes them while no other
+ * thread can use the driver; large ones in a seventh. (16 times 64 MiB by 16 threads, beside an H200: 507, 106, 69 ms.)
+ * No two blocks share a page: all are aligned to the largest one that a Linux system has by default. */
+static bool allocate_locked(void **memory, size_t size, struct error *error)
+{
+    constexpr size_t page = 64 << 10, large_page = 2 << 20, smallest_page = 4 << 10;
+    const size_t whole = round_up(size, size < large_page ? page : large_page);
+    *memory = aligned_alloc(size < large_page ? page : large_page, whole);
+    if (!*memory)
+        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
+    if (size >= large_page)
+        (void)madvise(*memory, whole, MADV_HUGEPAGE); /* the system may refuse */
+    for (size_t i = 0; i < whole; i += smallest_page)
+        ((volatile uint8_t *)*memory)[i] = 0;
+    const cudaError_t status = cudaHostRegister(*memory, whole, cudaHostRegisterDefault);
+    if (status == cudaSuccess)
+        return true;
+    free(*memory);
+    return cuda_failure(status, "cudaHostRegister", error);
+}
+
 static bool allocate(struct device *device, struct workspace *workspace, size_t size, struct error *error)
 {
     void *memory;
-    if (workspace->is_locked)
-        CUDA_TRY(cudaMallocHost(&memory, size), error);
-    else if (device->is_shared)
+    if (workspace->is_locked) {
+        if (!allocate_locked(&memory, size, error))
+            return false;
+    } else if (device->is_shared) {
         CUDA_TRY(cudaMallocAsync(&memory, size, device->stream), error);
-    else
+    } else {
         CUDA_TRY(cudaMalloc(&memory, size), error);
+    }
     workspace->bytes = (uint8_t *)memory;
     workspace->size = size;
     return true;
