@@ -10,9 +10,8 @@ namespace
 {
 constexpr size_t alignment = 256;
 
-/* What comes before the segments and the bytes of a picture. One copy takes all to the device. */
+/* What comes before the tables, the segments and the bytes of a picture. One copy takes all to the device. */
 struct header {
-    struct huffman_table tables[max_tables];
     uint16_t quantisers[JPEG_TABLES][JPEG_BLOCK]; /* column by column */
 };
 static_assert(sizeof(struct header) % 16 == 0, "quantisers and tables are read in words of 16 bytes");
@@ -21,54 +20,74 @@ constexpr size_t padding = 64; /* after the data: the last walk reads up to 16 b
 } // namespace
 
 struct loaded {
-    size_t header_at, firsts_at, starts_at, bytes_at; /* in the data */
-    size_t segments, size; /* of the scan: restart segments; bytes without stuffing and restart markers */
-    struct scan scan;      /* without addresses */
-    bool is_unsupported;   /* the CPU has to decode the file */
+    size_t header_at, tables_at, firsts_at, starts_at, bytes_at; /* in the data */
+    int tables[2][JPEG_TABLES]; /* the first entry of each table, of DC and of AC; -1 if no component uses it */
+    size_t segments, size;      /* of the scan: restart segments; bytes without stuffing and restart markers */
+    struct scan scan;           /* without addresses */
+    bool is_unsupported;        /* the CPU has to decode the file */
 };
 
 namespace
 {
 
+/* The first 16-bit words after the codes of at most look_bits bits, and after all. */
+struct code_ends {
+    uint32_t looked_up, all;
+};
+
+struct code_ends code_ends_of(const struct jpeg_huffman *huffman)
+{
+    struct code_ends ends = {0, 0};
+    for (uint32_t length = 1; length <= longest_code; length++) {
+        ends.all += (uint32_t)huffman->counts[length] << (longest_code - length);
+        if (length == look_bits)
+            ends.looked_up = ends.all;
+    }
+    return ends;
+}
+
 /* Fill TABLE, whose codes are those of a prefix code: jpeg_layout_for_reading has checked them. */
-void make_table(const struct jpeg_huffman *huffman, bool is_dc, struct huffman_table *table)
+void make_table(const struct jpeg_huffman *huffman, bool is_dc, uint16_t *table)
 {
-    struct jpeg_code_order codes;
-    uint32_t place = 0, *entry = table->lookup;
-    jpeg_order_codes(&codes, huffman);
-    memset(table, 0, sizeof *table);
-    table->is_dc = is_dc;
-    memcpy(table->symbols, huffman->symbols, sizeof table->symbols);
-    for (uint32_t length = 1; length <= look_bits; length++)
+    constexpr uint32_t first = 1 << look_bits, more = 1 << more_bits;
+    const struct code_ends ends = code_ends_of(huffman);
+    uint16_t *entry = table, *const last = table + first + round_up(ends.all - ends.looked_up, more);
+    uint32_t place = 0;
+    for (uint32_t length = 1; length <= longest_code; length++) {
         for (int i = 0; i < huffman->counts[length]; i++, place++)
-            for (int k = 1 << (look_bits - length); k > 0; k--)
+            for (int k = 1 << ((length <= look_bits ? look_bits : longest_code) - length); k > 0; k--)
                 *entry++ = huffman_entry(huffman->symbols[place], length, is_dc);
-    for (int i = 0; i < longer_codes; i++) {
-        table->limit[i] = codes.ends[look_bits + 1 + i];
-        table->offset[i] = codes.offsets[look_bits + 1 + i];
+        if (length == look_bits) {
+            for (uint16_t *more_at = table + first; more_at < last; more_at += more)
+                *entry++ = (uint16_t)((more_at - table) >> more_bits << 5);
+            while (entry < table + first)
+                *entry++ = (uint16_t)bad_entry;
+        }
     }
+    while (entry < last)
+        *entry++ = (uint16_t)bad_entry;
 }
 
-/* The number of table NUMBER among TABLES, where it is made at its first use. */
-uint8_t number_table(const struct jpeg_huffman *huffman, bool is_dc, int *number, struct huffman_table *tables,
-                     struct scan *scan)
+/* The first entry of table NUMBER, which gets a place at its first use. */
+uint16_t place_table(const struct jpeg_huffman *huffman, int *table, struct scan *scan)
 {
-    if (*number < 0) {
-        *number = (int)scan->table_count;
-        make_table(huffman, is_dc, &tables[scan->table_count++]);
+    if (*table < 0) {
+        const struct code_ends ends = code_ends_of(huffman);
+        *table = (int)scan->table_entries;
+        scan->table_entries += (1 << look_bits) + (uint32_t)round_up(ends.all - ends.looked_up, 1 << more_bits);
     }
-    return (uint8_t)*number;
+    return (uint16_t)*table;
 }
 
-/* Make the tables of all components, each once, and say which ones the blocks of an MCU use. */
-void make_tables(const struct jpeg_layout *layout, struct huffman_table *tables, struct scan *scan)
+/* Give places to the tables of all components, each once, and say which ones the blocks of an MCU use. */
+void place_tables(const struct jpeg_layout *layout, struct loaded *loaded)
 {
-    int numbers[2][JPEG_TABLES];
-    memset(numbers, -1, sizeof numbers);
+    struct scan *scan = &loaded->scan;
+    memset(loaded->tables, -1, sizeof loaded->tables);
     for (int i = 0; i < layout->mcu_blocks; i++) {
         const struct jpeg_component *from = &layout->components[layout->mcu_components[i]];
-        scan->dc[i] = number_table(&layout->tables.dc[from->dc], true, &numbers[0][from->dc], tables, scan);
-        scan->ac[i] = number_table(&layout->tables.ac[from->ac], false, &numbers[1][from->ac], tables, scan);
+        scan->dc[i] = place_table(&layout->tables.dc[from->dc], &loaded->tables[0][from->dc], scan);
+        scan->ac[i] = place_table(&layout->tables.ac[from->ac], &loaded->tables[1][from->ac], scan);
     }
 }
 
@@ -235,7 +254,7 @@ void set_addresses(struct decoder *decoder)
         const uint8_t *data = decoder->upload.bytes;
         const struct header *header = (const struct header *)(data + loaded->header_at);
         picture->quantisers = header->quantisers[0];
-        picture->scan.tables = header->tables;
+        picture->scan.tables = (const uint16_t *)(data + loaded->tables_at);
         picture->scan.firsts = (const uint32_t *)(data + loaded->firsts_at);
         picture->scan.starts = (const uint32_t *)(data + loaded->starts_at);
         picture->scan.words = (const uint32_t *)(data + loaded->bytes_at);
@@ -277,11 +296,13 @@ bool device_jpeg_reserve(struct device_jpeg *jpeg, const struct jpeg_input *inpu
         struct loaded *loaded = &all[i];
         memset(loaded, 0, sizeof *loaded);
         loaded->segments = jpeg_count_segments(inputs[i].layout, &inputs[i].scan);
-        loaded->is_unsupported = loaded->segments == 0;
+        place_tables(inputs[i].layout, loaded);
+        loaded->is_unsupported = loaded->segments == 0 || loaded->scan.table_entries > tables_max;
         if (loaded->is_unsupported)
             continue;
         loaded->header_at = decoder->size;
-        loaded->firsts_at = loaded->header_at + sizeof(struct header);
+        loaded->tables_at = loaded->header_at + sizeof(struct header);
+        loaded->firsts_at = loaded->tables_at + loaded->scan.table_entries * sizeof(uint16_t);
         loaded->starts_at = loaded->firsts_at + (loaded->segments + 1) * sizeof(uint32_t);
         loaded->bytes_at = round_up(loaded->starts_at + (loaded->segments + 1) * sizeof(uint32_t), 16);
         decoder->size = round_up(loaded->bytes_at + inputs[i].scan.size + padding, alignment);
@@ -312,7 +333,13 @@ void device_jpeg_load(struct device_jpeg *jpeg, size_t index)
                                ? scan->blocks
                                : (uint32_t)(layout->restart_interval * layout->mcu_blocks);
     scan->period = (uint32_t)jpeg_period(layout);
-    make_tables(layout, header->tables, scan);
+    uint16_t *tables = (uint16_t *)(data + loaded->tables_at);
+    for (int i = 0; i < JPEG_TABLES; i++) {
+        if (loaded->tables[0][i] >= 0)
+            make_table(&layout->tables.dc[i], true, tables + loaded->tables[0][i]);
+        if (loaded->tables[1][i] >= 0)
+            make_table(&layout->tables.ac[i], false, tables + loaded->tables[1][i]);
+    }
     for (int i = 0; i < JPEG_TABLES; i++)
         for (int j = 0; j < JPEG_BLOCK; j++)
             header->quantisers[i][j] = layout->tables.quantisers[i][j % JPEG_SIDE * JPEG_SIDE + j / JPEG_SIDE];

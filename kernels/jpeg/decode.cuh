@@ -25,43 +25,42 @@ static_assert(walk_threads % 32 == 0 && walk_threads >= JPEG_BLOCK, "a thread se
  * one, data that have not synchronised go to the CPU. */
 constexpr int walk_launches = 6;
 
-/* A Huffman table for decoding. Codes of up to look_bits bits are looked up by the next bits of the data; longer ones
- * are compared with the limits of each length. An entry says all about a symbol:
+/* A Huffman table for decoding: entries of 16 bits. The next look_bits bits of the data number one of the first; where
+ * they begin a longer code, that entry gives the place of 64 more, which the 6 bits after them number. An entry of a
+ * symbol says all about it:
  *
- *     bits 0-4    bits of the code and of the value after it, at most 31
+ *     bits 0-4    bits of the code and of the value after it, 1 to 31; 0 where the code is longer
  *     bits 5-8    bits of the value
  *     bits 9-15   places that the zigzag index advances: 1 for DC; run + 1 for AC; 64 for the end of a block
- *     bit 16      always set; an entry of 0 is a longer code */
-constexpr int look_bits = 10, longest_code = 16, longer_codes = longest_code - look_bits;
-constexpr uint32_t entry_is_set = 1u << 16, end_of_block = 64;
-struct huffman_table {
-    uint32_t lookup[1 << look_bits];
-    uint32_t limit[longer_codes]; /* 1 + the largest code of up to look_bits + 1, 2, ... bits, left-aligned in 16 */
-    int32_t offset[longer_codes]; /* the symbol of code c of that length is symbols[offset + c] */
-    uint8_t symbols[256];
-    uint32_t is_dc, filler[3];
-};
-static_assert(sizeof(struct huffman_table) % 16 == 0, "tables are copied in words of 16 bytes");
+ *
+ * and that of a longer code has the place, by 64, in bits 5-15. Codes of 11 bits or more take at most an eighth of all
+ * 16-bit words: 256 symbols of 2^5 words each. */
+constexpr int look_bits = 10, longest_code = 16, more_bits = longest_code - look_bits;
+constexpr uint32_t end_of_block = 64;
+constexpr uint32_t bad_entry = end_of_block << 9 | 1 << 5 | 1; /* no code: the end of a block, with a value */
+constexpr uint32_t table_entries_max = (1 << look_bits) + (1 << longest_code) / 8;
+static_assert(table_entries_max >> more_bits < 1 << 11, "the place of a longer code has 11 bits");
+
+/* The tables of a scan are in shared memory, which has 48 KiB. The CPU decodes a picture that needs more. */
+constexpr uint32_t tables_max = 46 * 1024 / sizeof(uint16_t);
 
 /* The entry of a symbol whose code has LENGTH bits. */
-static __host__ __device__ inline uint32_t huffman_entry(uint32_t symbol, uint32_t length, bool is_dc)
+static inline uint16_t huffman_entry(uint32_t symbol, uint32_t length, bool is_dc)
 {
     const uint32_t size = symbol & 15, run = symbol >> 4;
     const uint32_t advance = is_dc ? 1 : size != 0 || run == 15 ? run + 1 : end_of_block;
-    return entry_is_set | advance << 9 | size << 5 | (length + size);
+    return (uint16_t)(advance << 9 | size << 5 | (length + size));
 }
-
-constexpr int max_tables = 2 * JPEG_COMPONENTS_MAX;
 
 /* The data of a scan on the device. */
 struct scan {
-    const uint32_t *words;              /* the bytes, padded with at least 16 of any value */
-    const uint32_t *starts, *firsts;    /* of each segment: first byte, first subsequence; and the ends */
-    const struct huffman_table *tables; /* TABLE_COUNT of them */
-    uint32_t segment_count, subsequences, table_count; /* segments are restart intervals */
-    uint32_t segment_blocks, blocks;                   /* blocks of a segment, and of all */
-    uint32_t period;                                   /* the tables of the blocks of an MCU repeat after so many */
-    uint8_t dc[JPEG_MCU_BLOCKS_MAX], ac[JPEG_MCU_BLOCKS_MAX]; /* numbers of the tables of each block */
+    const uint32_t *words;           /* the bytes, padded with at least 16 of any value */
+    const uint32_t *starts, *firsts; /* of each segment: first byte, first subsequence; and the ends */
+    const uint16_t *tables;          /* one after another: TABLE_ENTRIES, a multiple of 64 */
+    uint32_t segment_count, subsequences, table_entries; /* segments are restart intervals */
+    uint32_t segment_blocks, blocks;                     /* blocks of a segment, and of all */
+    uint32_t period;                                     /* the tables of the blocks of an MCU repeat after so many */
+    uint16_t dc[JPEG_MCU_BLOCKS_MAX], ac[JPEG_MCU_BLOCKS_MAX]; /* the first entries of the tables of each block */
 };
 
 /* What the walks over the subsequences find, on the device. */

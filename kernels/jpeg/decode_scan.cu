@@ -20,7 +20,6 @@ namespace
 {
 constexpr int warp_size = 32;
 constexpr int most_sum_threads = 1024; /* of the one block that sums up totals */
-constexpr uint32_t entry_is_bad = 2 * entry_is_set;
 
 /* The place of each zigzag index in a block that is stored column by column. */
 struct column_order {
@@ -216,47 +215,31 @@ struct bits {
 
 /* The tables in shared memory. */
 struct walk_tables {
-    const uint32_t *words; /* all tables, one after another */
-    const uint32_t *order; /* for each block of the period, the first word of its tables: DC, and in the high half AC */
+    const uint16_t *entries; /* of all tables, one after another */
+    const uint32_t
+        *order; /* for each block of the period, the first entry of its tables: DC, and in the high half AC */
     uint32_t period;
 };
-
-constexpr uint32_t table_words = sizeof(struct huffman_table) / 4;
-
-/* The entry of a code that is longer than look_bits, or of none. */
-__device__ __noinline__ uint32_t find_longer(const uint32_t *words, uint32_t window)
-{
-    const struct huffman_table *table = (const struct huffman_table *)words;
-    const uint32_t next = window >> (32 - longest_code);
-    for (int i = 0; i < longer_codes; i++) {
-        if (next >= table->limit[i])
-            continue;
-        const uint32_t length = (uint32_t)(look_bits + 1 + i);
-        const uint32_t at = (uint32_t)table->offset[i] + (next >> (longest_code - length));
-        return huffman_entry(table->symbols[at % 256], length, table->is_dc != 0);
-    }
-    return entry_is_set | entry_is_bad | end_of_block << 9 | 1;
-}
 
 __device__ __forceinline__ uint32_t find_entry(const struct walk_tables &tables, uint32_t order, uint32_t zigzag,
                                                uint32_t window)
 {
-    const uint32_t *table = tables.words + (zigzag == 0 ? order & 0xffff : order >> 16);
+    const uint16_t *table = tables.entries + (zigzag == 0 ? order & 0xffff : order >> 16);
     const uint32_t entry = table[window >> (32 - look_bits)];
-    return entry != 0 ? entry : find_longer(table, window);
+    return (entry & 31) != 0 ? entry : table[(entry >> 5 << more_bits) + (window << look_bits >> (32 - more_bits))];
 }
 
 /* Copy the tables to shared memory, at SHARED and ORDER. The caller synchronises. */
 __device__ __forceinline__ struct walk_tables load_tables(const struct scan &scan, uint4 *shared, uint32_t *order)
 {
     const uint4 *from = (const uint4 *)scan.tables;
-    const uint32_t count = scan.table_count * (table_words / 4);
+    const uint32_t count = scan.table_entries / 8;
     for (uint32_t i = threadIdx.x; i < count; i += walk_threads)
         shared[i] = from[i];
     if (threadIdx.x == 0)
         for (int i = 0; i < JPEG_MCU_BLOCKS_MAX; i++)
-            order[i] = scan.dc[i] * table_words | scan.ac[i] * table_words << 16;
-    return {(const uint32_t *)shared, order, scan.period};
+            order[i] = scan.dc[i] | (uint32_t)scan.ac[i] << 16;
+    return {(const uint16_t *)shared, order, scan.period};
 }
 
 /* Walk from the state IN to the end of the subsequence. Returns the state there, and adds to *COUNT the blocks that
@@ -271,7 +254,7 @@ __device__ uint16_t count_blocks(const struct scan &scan, const struct walk_tabl
     while (bits.position < at.end) {
         const uint32_t entry = find_entry(tables, order, state.zigzag, bits.window());
         bits.skip(entry & 31);
-        state.zigzag += entry >> 9 & 127;
+        state.zigzag += entry >> 9;
         if (state.zigzag >= JPEG_BLOCK) {
             state.zigzag = 0;
             state.block = state.block + 1 == tables.period ? 0 : state.block + 1;
@@ -371,9 +354,9 @@ __device__ bool write_blocks(const struct scan &scan, const struct walk &walk, c
     int16_t *coefficients = walk.coefficients + (size_t)(first + block) * JPEG_BLOCK, *const dc = walk.dc + first;
     while (bits.position < at.end) {
         const uint32_t window = bits.window(), entry = find_entry(tables, order, state.zigzag, window);
-        const uint32_t length = entry & 31, size = entry >> 5 & 15, advance = entry >> 9 & 127;
+        const uint32_t length = entry & 31, size = entry >> 5 & 15, advance = entry >> 9;
         const uint32_t zigzag = state.zigzag + advance;
-        if ((entry & entry_is_bad) != 0 || (zigzag > JPEG_BLOCK && advance != end_of_block))
+        if (entry == bad_entry || (zigzag > JPEG_BLOCK && advance != end_of_block))
             return false;
         const int value = value_of(window, length - size, size);
         /* BLOCK is below COUNT here. With a size, the advance is at most 16, so ZIGZAG is at most JPEG_BLOCK. */
@@ -472,7 +455,7 @@ bool decode_walk(const struct pictures *pictures, cudaStream_t stream, struct er
     const uint32_t blocks = most_blocks(pictures, &picture::walk_blocks);
     size_t shared = 0;
     for (size_t i = 0; i < pictures->count; i++) {
-        const size_t tables = pictures->host[i].scan.table_count * sizeof(struct huffman_table);
+        const size_t tables = pictures->host[i].scan.table_entries * sizeof(uint16_t);
         shared = tables > shared ? tables : shared;
     }
     const dim3 grid(blocks, (uint32_t)pictures->count);
