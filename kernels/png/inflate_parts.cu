@@ -3,9 +3,9 @@
  * The GPU's half of src/png/inflate.c.
  * The symbols of a stream. A block of threads decodes a part of it. In a block with codes, each thread decodes a piece
  * of 1,024 bits, and does not know where the first symbol begins. It guesses. A decoder that begins at a wrong bit
- * nearly always falls into step with the right one after some symbols. So most guesses give the right end, where the
- * next piece begins. A thread whose beginning was wrong decodes again, until all are right. (Weissenberger and Schmidt,
- * "Massively Parallel Huffman Decoding on GPUs", 2018.)
+ * nearly always falls into step with the right one after some symbols. So the guess is where the symbols end that a
+ * thread decodes from the beginning of the piece before, and most guesses are right. A thread whose beginning was wrong
+ * decodes again, until all are right. (Weissenberger and Schmidt, "Massively Parallel Huffman Decoding on GPUs", 2018.)
  *
  * The first kernel counts bytes, so that all pieces have a place. The second one has a block of threads for each slice,
  * which decodes its pieces to symbols of 16 bits: a byte, or a marker for a byte of the 32 KiB before the slice. */
@@ -161,28 +161,19 @@ struct symbol {
     bool is_byte;
 };
 
-/* Find the symbol of the code that the lowest of BITS begin with. The code has more than *LENGTH bits; *LENGTH becomes
- * their number. Returns -1 if there is no such code. */
-__device__ __forceinline__ int find_symbol(const struct inflate_code &code, uint32_t bits, int *length)
-{
-    uint32_t value = 0;
-    for (int here = 1; here <= INFLATE_CODE_MAX; here++, bits >>= 1) {
-        value = value << 1 | (uint32_t)(bits & 1);
-        const uint32_t i = value - (uint32_t)code.first[here];
-        if (here <= *length || i >= code.count[here])
-            continue;
-        *length = here;
-        return code.list[code.index[here] + i];
-    }
-    return -1;
-}
-
-/* The entry of a code of more than KNOWN bits, or 0. */
+/* The entry of the code that the lowest of BITS begin with, if it has more than KNOWN bits and a symbol below LIMIT;
+ * else 0. */
 __device__ __noinline__ unsigned long_entry(const struct inflate_code &code, uint32_t bits, int known, int limit)
 {
-    int length = known;
-    const int symbol = find_symbol(code, bits, &length);
-    return symbol >= 0 && symbol < limit ? (unsigned)(symbol << 4 | length) : 0;
+    bits = __brev(bits);
+    for (int length = known + 1; length <= INFLATE_CODE_MAX; length++) {
+        const uint32_t i = (bits >> (32 - length)) - (uint32_t)code.first[length];
+        if (i >= code.count[length])
+            continue;
+        const int symbol = code.list[code.index[length] + i];
+        return symbol < limit ? (unsigned)(symbol << 4 | length) : 0;
+    }
+    return 0;
 }
 
 /* Take the next symbol from the stream. */
@@ -254,8 +245,12 @@ __device__ uint32_t measure_span(const struct inflate_launch &launch, const stru
                                  struct measuring &shared, struct span &span)
 {
     const uint32_t t = threadIdx.x, whole = (uint32_t)min((uint64_t)ends - 1, launch.bits - span.bit);
-    const uint32_t limit = min((t + 1) * piece_bits, whole);
-    uint32_t start = t * piece_bits, bytes = 0, all;
+    const uint32_t limit = min((t + 1) * piece_bits, whole), begin = t * piece_bits;
+    uint32_t start = begin, bytes = 0, all;
+    if (t > 0 && begin < whole) { /* guess */
+        start = count_piece(launch, codes, span.bit, begin - piece_bits, begin, &bytes);
+        start = start < ends ? start : begin;
+    }
     uint32_t end = start < whole ? count_piece(launch, codes, span.bit, start, limit, &bytes) : broken;
     shared.ends[t] = end;
     for (;;) {

@@ -121,14 +121,22 @@ struct code_lengths {
     int literals, distances;         /* counts */
 };
 
-/* Do the lengths of the third code, COUNT times 3 bits, use that code up? */
+/* Do the lengths of the third code, COUNT times 3 bits, use that code up? Of 2^PRECODE_MAX codes, one of length L takes
+ * 2^(PRECODE_MAX - L). Four lengths at a time choose bytes with these numbers. */
 static __device__ __forceinline__ bool is_precode_whole(uint64_t bits, int count)
 {
-    int unused = 1 << PRECODE_MAX;
-    for (int i = 0; i < count; i++, bits >>= 3)
-        unused -= (bits & 7) != 0 ? 1 << PRECODE_MAX >> (bits & 7) : 0;
-    return unused == 0;
+    constexpr uint32_t up_to_3 = 16u << 24 | 32 << 16 | 64 << 8, from_4 = 1u << 24 | 2 << 16 | 4 << 8 | 8;
+    uint32_t used = 0;
+    bits &= (1ull << 3 * count) - 1;
+#pragma unroll
+    for (int i = 0; i < (PRECODES + 3) / 4; i++, bits >>= 12) {
+        const uint32_t four = (uint32_t)bits;
+        const uint32_t nibbles = (four & 7) | (four & 0x38) << 1 | (four & 0x1c0) << 2 | (four & 0xe00) << 3;
+        used = __dp4a(__byte_perm(up_to_3, from_4, nibbles), 0x01010101u, used);
+    }
+    return used == 1 << PRECODE_MAX;
 }
+static_assert(PRECODE_MAX == 7, "the numbers are those of 7 bits");
 
 /* Read the lengths of the codes of a block, after its type at *BIT, by one thread. Returns false if they are wrong. */
 static __device__ bool read_lengths(const struct inflate_launch &launch, uint64_t *bit, struct code_lengths &codes)
