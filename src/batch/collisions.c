@@ -111,10 +111,11 @@ static bool check_outputs(const struct file_list *list, bool in_place, struct er
 
 /* ---- Outputs and inputs ---- */
 
-/* JOB writes the file that OTHER reads. That is right for one job in place. */
+/* JOB writes the file that OTHER reads, as it seems: a file that another program replaces may get the inode that one of
+ * the list had. It is right for one job in place. */
 static bool check_pair(const struct job *job, const struct job *other, bool in_place, struct error *error)
 {
-    if (other == job && in_place)
+    if ((other == job && in_place) || !file_same(other->input, job->output))
         return true;
     if (other == job)
         return error_set(error, ERROR_USAGE,
