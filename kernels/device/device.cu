@@ -260,9 +260,11 @@ void device_abandon(struct device *device)
     device->is_abandoned = true;
 }
 
-void device_expect_one_stream(void)
+void device_expect_streams(int count)
 {
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0);
+    char text[16];
+    snprintf(text, sizeof text, "%d", count);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", text, 0);
 }
 
 void device_reset(int index)

@@ -67,9 +67,9 @@ void device_close(struct device *device);
  * and device_close do nothing on the device: buffer by buffer, they would take longer than a batch of photos. */
 void device_abandon(struct device *device);
 
-/* Say, before any other call, that the process will have one stream. The driver then creates and releases a context in
- * half the time. Nothing changes if CUDA_DEVICE_MAX_CONNECTIONS is set. */
-void device_expect_one_stream(void);
+/* Say, before any other call, that COUNT streams, 1 to 32, will work beside each other. The driver makes and frees the
+ * context of one in half the time of that of eight. Nothing changes if CUDA_DEVICE_MAX_CONNECTIONS is set. */
+void device_expect_streams(int count);
 
 /* Release the context of device INDEX, which must not be open. */
 void device_reset(int index);

@@ -359,16 +359,29 @@ static int run_jobs(const struct options *options, const struct batch_request *r
 
 /* ---- GPUs ---- */
 
-/* Name the GPUs for the workers, the first one instead of --device all. Let that one start if it is asked for. */
-static void name_gpus(const struct options *options, const struct recipe *recipe, struct batch_request *batch)
+/* The bytes of all files of LIST. */
+static double bytes_of(const struct file_list *list)
 {
+    double bytes = 0;
+    for (size_t i = 0; i < list->count; i++)
+        bytes += (double)list->jobs[i].bytes;
+    return bytes;
+}
+
+/* Name the GPUs for the workers, the first one instead of --device all. BYTES are those of all files; 0 if they are not
+ * known. Let the first GPU start if it is asked for. */
+static void name_gpus(const struct options *options, const struct recipe *recipe, double bytes,
+                      struct batch_request *batch)
+{
+    const double many = 1.5e9; /* a GPU takes more than a second for them */
     const struct device_choice *choice = &options->devices;
     if (recipe->choice == CHOICE_CPU || !pipeline_has_cuda)
         return;
     batch->gpu_count = choice->count > 0 ? choice->count : 1;
     for (size_t i = 0; i < batch->gpu_count; i++)
         batch->gpus[i].device = choice->count > 0 ? choice->list[i] : 0;
-    batch->gpus[0].one_stream = options->pair;
+    for (size_t i = 0; i < DEVICES_MAX; i++)
+        batch->gpus[i].connections = options->pair ? 1 : bytes > 0 && bytes < many ? CONNECTIONS_FEW : CONNECTIONS_MANY;
     if (recipe->choice == CHOICE_CUDA)
         gpu_start_begin(&batch->gpus[0]);
 }
@@ -407,8 +420,8 @@ static bool check_gpus(const struct options *options, const struct recipe *recip
 bool find_gpus(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
                struct error *error)
 {
-    name_gpus(options, recipe, batch);
-    return is_single(options) || check_gpus(options, recipe, batch, error);
+    name_gpus(options, recipe, 0, batch);
+    return check_gpus(options, recipe, batch, error);
 }
 
 /* The report, the list of files and the files of the filters must not be images of the run, or each other. */
@@ -478,7 +491,7 @@ struct job_settings make_job_settings(const struct options *options)
     return settings;
 }
 
-/* Find the files to do, while the GPU starts. A batch checks first that its GPUs are there. A single image goes on
+/* Find the files to do, and let the GPU start. A batch checks first that its GPUs are there. A single image goes on
  * beside the start, and only after another failure asks whether its GPU is missing, which is then the error. */
 static bool find_work(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
                       struct warnings *warnings, struct file_list *list, struct error *error)
@@ -488,13 +501,11 @@ static bool find_work(const struct options *options, const struct recipe *recipe
         return error_no_memory(error, "the list of GPUs");
     if (!pipeline_check(recipe, error))
         return false;
-    if (!find_gpus(options, recipe, batch, error))
-        return false;
-    if (make_list(options, recipe->chain, warnings, list, error) &&
-        (options->list.output == NULL || file_make_folders(options->list.output, error)))
-        return true;
-    if (is_single(options) && !check_gpus(options, recipe, batch, &missing))
-        *error = missing;
+    const bool is_listed = make_list(options, recipe->chain, warnings, list, error);
+    name_gpus(options, recipe, bytes_of(list), batch);
+    if ((is_listed && is_single(options)) || check_gpus(options, recipe, batch, &missing))
+        return is_listed && (options->list.output == NULL || file_make_folders(options->list.output, error));
+    *error = missing;
     return false;
 }
 

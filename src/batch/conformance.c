@@ -376,7 +376,7 @@ static bool run(struct conformance *conformance, struct error *error)
     const struct job_settings settings = {.digests = true};
     const struct job_source source = {.next = take_next, .release = release, .context = conformance};
     const struct batch_callbacks callbacks = {.context = conformance, .report = report};
-    struct gpu_start gpu = {.device = conformance->request->device, .one_stream = true};
+    struct gpu_start gpu = {.device = conformance->request->device, .connections = 1};
     struct report no_report = {.descriptor = -1};
     struct batch_totals totals;
     const struct batch_request request = {

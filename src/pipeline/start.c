@@ -66,8 +66,7 @@ static void begin(struct gpu_start *start)
 {
     sigset_t all, before;
     start->is_asked = true;
-    if (start->one_stream)
-        device_expect_one_stream();
+    device_expect_streams(start->connections);
     pthread_mutex_init(&start->mutex, NULL);
     pthread_cond_init(&start->changed, NULL);
     open_constant_memory(&start->constant_memory);

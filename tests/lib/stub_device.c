@@ -175,8 +175,9 @@ void device_close(struct device *device)
     free(device);
 }
 
-void device_expect_one_stream(void)
+void device_expect_streams(int count)
 {
+    (void)count;
 }
 
 void device_reset(int index)
