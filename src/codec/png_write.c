@@ -43,7 +43,8 @@ struct thread_state {
 struct png_file {
     struct blob *blob;
     size_t chunk;   /* the offset of the last IDAT chunk, which is not closed */
-    uint32_t adler; /* of the bands in it */
+    uint32_t crc;   /* of it, as far as it is there */
+    uint32_t adler; /* of the bands in the file */
 };
 
 /* The state of a writer. */
@@ -173,6 +174,23 @@ enum {
     STREAM_AT = IDAT_AT + PNG_CHUNK_HEAD + ZLIB_HEAD, /* the offset of the first band */
 };
 
+/* Let an IDAT chunk begin at byte AT, with ZLIB_HEAD bytes or none. */
+static void begin_chunk(struct png_file *file, size_t at, size_t head)
+{
+    uint8_t *type = file->blob->bytes + at + 4;
+    memcpy(type, "IDAT", 4);
+    file->chunk = at;
+    file->crc = libdeflate_crc32(0, type, 4 + head);
+}
+
+/* End the IDAT chunk, which has SIZE bytes of data. */
+static void end_chunk(const struct png_file *file, size_t size)
+{
+    uint8_t *chunk = file->blob->bytes + file->chunk;
+    put_big32(chunk, (uint32_t)size);
+    put_big32(chunk + PNG_CHUNK_HEAD + size, file->crc);
+}
+
 /* Begin FILE with signature, IHDR, and the head of IDAT and of its stream. Returns false if there is not enough
  * memory. */
 static bool png_file_begin(struct png_file *file, const struct image *shape)
@@ -191,27 +209,34 @@ static bool png_file_begin(struct png_file *file, const struct image *shape)
     png_chunk_close(chunk, "IHDR", PNG_HEADER_DATA);
     out[STREAM_AT - 2] = 0x78; /* deflate with a window of 32 KB */
     out[STREAM_AT - 1] = 0x01; /* fast compression; with it, the two bytes are a multiple of 31 */
-    file->chunk = IDAT_AT;
+    begin_chunk(file, IDAT_AT, ZLIB_HEAD);
     return true;
 }
 
-/* Append SIZE bytes to the data of the last IDAT chunk, and begin further ones where it is full. Returns false if there
- * is not enough memory. */
+/* Append SIZE bytes to the data of the last IDAT chunk, and begin further ones where it is full. Copied bytes are still
+ * in a cache when its checksum is taken. Returns false if there is not enough memory. */
 static bool append_data(struct png_file *file, const uint8_t *bytes, size_t size)
 {
+    enum { COPIED = 1 << 17 };
     while (size > 0) {
         const size_t used = file->blob->size - file->chunk - PNG_CHUNK_HEAD, left = CHUNK_MAX - used;
         const size_t step = size < left ? size : left;
-        if (!blob_append(file->blob, bytes, step))
+        uint8_t *to = blob_extend(file->blob, step);
+        if (to == NULL)
             return false;
+        for (size_t at = 0; at < step; at += COPIED) {
+            const size_t count = step - at < COPIED ? step - at : COPIED;
+            memcpy(to + at, bytes + at, count);
+            file->crc = libdeflate_crc32(file->crc, to + at, count);
+        }
         bytes += step;
         size -= step;
         if (size == 0)
             break;
         if (blob_extend(file->blob, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
             return false;
-        png_chunk_close(file->blob->bytes + file->chunk, "IDAT", CHUNK_MAX);
-        file->chunk += PNG_CHUNK_OVERHEAD + (size_t)CHUNK_MAX;
+        end_chunk(file, CHUNK_MAX);
+        begin_chunk(file, file->chunk + PNG_CHUNK_OVERHEAD + CHUNK_MAX, 0);
     }
     return true;
 }
@@ -224,8 +249,8 @@ static bool png_file_end(struct png_file *file)
     put_big32(adler, file->adler);
     if (!append_data(file, adler, ZLIB_TAIL) || blob_extend(blob, 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) == NULL)
         return false;
-    const size_t data = blob->size - 2 * PNG_CHUNK_OVERHEAD - file->chunk;
-    png_chunk_close(png_chunk_close(blob->bytes + file->chunk, "IDAT", data), "IEND", 0);
+    end_chunk(file, blob->size - 2 * PNG_CHUNK_OVERHEAD - file->chunk);
+    png_chunk_close(blob->bytes + blob->size - PNG_CHUNK_OVERHEAD, "IEND", 0);
     return true;
 }
 
@@ -257,7 +282,7 @@ static bool compress_again(struct encoding *encoding)
              : 0;
     if (used > 0) { /* it is smaller */
         encoding->file.blob->size = STREAM_AT;
-        encoding->file.chunk = IDAT_AT;
+        begin_chunk(&encoding->file, IDAT_AT, ZLIB_HEAD);
         done = append_data(&encoding->file, again, used);
     }
     if (compressor != NULL)
