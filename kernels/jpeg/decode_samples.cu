@@ -190,24 +190,37 @@ __device__ __forceinline__ unsigned sample_at(const struct component &component,
     return component.samples[(size_t)y * component.pitch + (size_t)x];
 }
 
-/* The sample of a component at a pixel. H and V are log2 of the factors by which it has fewer samples. */
+/* The samples of a component at a group of pixels, from X on. H and V are log2 of the factors by which it has fewer
+ * samples. Pixels beside the picture get any. */
 template <enum upsampling UPSAMPLING>
-__device__ __forceinline__ unsigned upsampled(const struct component &component, int x, int y, int h, int v)
+__device__ __forceinline__ void upsample(const struct component &component, int x, int y, int h, int v,
+                                         unsigned out[group])
 {
-    if (UPSAMPLING == COPIED)
-        return sample_at(component, x >> h, y >> v);
-    const int odd_x = x & 1, odd_y = y & 1;
-    const int near_x = UPSAMPLING == DOWN ? x : x / 2, near_y = UPSAMPLING == ACROSS ? y : y / 2;
-    const int far_x = min(max(near_x - 1 + 2 * odd_x, 0), component.width - 1);
+    const int odd_y = y & 1, near_y = UPSAMPLING == ACROSS ? y : y >> (UPSAMPLING == COPIED ? v : 1);
     const int far_y = min(max(near_y - 1 + 2 * odd_y, 0), component.height - 1);
-    const unsigned near = sample_at(component, near_x, near_y);
-    if (UPSAMPLING == ACROSS)
-        return jpeg_upsample(near, sample_at(component, far_x, near_y), (unsigned)odd_x);
-    if (UPSAMPLING == DOWN)
-        return jpeg_upsample(near, sample_at(component, near_x, far_y), (unsigned)odd_y);
-    return jpeg_upsample_sums(3 * near + sample_at(component, near_x, far_y),
-                              3 * sample_at(component, far_x, near_y) + sample_at(component, far_x, far_y),
-                              (unsigned)odd_x);
+    unsigned columns[group]; /* if there are half as many, from the one to the left of the first pixel on, or at it */
+#pragma unroll
+    for (int k = 0; k < group; k++) {
+        const int place = UPSAMPLING == ACROSS || UPSAMPLING == BOTH ? ((x - 1) >> 1) + k
+                          : UPSAMPLING == COPIED                     ? max(x + k, 0) >> h
+                                                                     : x + k;
+        const int at = min(max(place, 0), component.width - 1);
+        columns[k] = sample_at(component, at, near_y);
+        if (UPSAMPLING == DOWN)
+            columns[k] = jpeg_upsample(columns[k], sample_at(component, at, far_y), (unsigned)odd_y);
+        if (UPSAMPLING == BOTH)
+            columns[k] = 3 * columns[k] + sample_at(component, at, far_y);
+    }
+    const auto pixel_at = [&](int near, int far, unsigned odd_x) {
+        return UPSAMPLING == BOTH ? jpeg_upsample_sums(columns[near], columns[far], odd_x)
+                                  : jpeg_upsample(columns[near], columns[far], odd_x);
+    };
+    const bool is_odd = (x & 1) != 0; /* in all groups of a row */
+#pragma unroll
+    for (int k = 0; k < group; k++)
+        out[k] = UPSAMPLING == COPIED || UPSAMPLING == DOWN ? columns[k]
+                 : is_odd                                   ? pixel_at((k + 1) / 2, k / 2 + 1 - k % 2, (k + 1) % 2u)
+                                                            : pixel_at(1 + k / 2, k / 2 + k % 2 * 2, k % 2u);
 }
 
 /* The words of a warp with three channels. Thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t +
@@ -260,15 +273,18 @@ __global__ void __launch_bounds__(threads_x *threads_y) colour(const struct pict
     const size_t row = (size_t)y * (size_t)picture.width;
     const int warp_x = tile_x - (int)(row % colour_alignment), x = warp_x + t * group;
     uint8_t bytes[group * CHANNELS];
+    unsigned chroma[2][group];
+    if (CHANNELS > 1) {
+        upsample<UPSAMPLING>(picture.components[1], x, y, h, v, chroma[0]);
+        upsample<UPSAMPLING>(picture.components[CHANNELS - 1], x, y, h, v, chroma[1]);
+    }
 #pragma unroll
     for (int k = 0; k < group; k++) {
-        const int at = min(max(x + k, 0), picture.width - 1);
-        const unsigned luma = sample_at(picture.components[0], at, y);
+        const unsigned luma = sample_at(picture.components[0], min(max(x + k, 0), picture.width - 1), y);
         if (CHANNELS == 1)
             bytes[k] = (uint8_t)luma;
         else
-            jpeg_colour((int)luma, (int)upsampled<UPSAMPLING>(picture.components[1], at, y, h, v),
-                        (int)upsampled<UPSAMPLING>(picture.components[2], at, y, h, v), bytes + k * CHANNELS);
+            jpeg_colour((int)luma, (int)chroma[0][k], (int)chroma[1][k], bytes + k * CHANNELS);
     }
     if (CHANNELS == 3 && picture.plane != 0) {
         store_planes(bytes, pixels + (ptrdiff_t)row + x, picture.plane, -x, picture.width - x);
