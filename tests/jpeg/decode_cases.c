@@ -339,6 +339,27 @@ static void check_short_segments(struct place *place)
     free(file);
 }
 
+/* Tables of long codes, of which shared memory has room for two, and not for three. */
+static void check_long_tables(struct place *place)
+{
+    for (int tables = 1; tables <= 3; tables++) {
+        const struct jpeg_recipe recipe = {.width = 90,
+                                           .height = 70,
+                                           .components = 3,
+                                           .quality = 90,
+                                           .noise = 100,
+                                           .horizontal = 1,
+                                           .vertical = 1,
+                                           .long_tables = tables};
+        size_t size;
+        uint8_t *file = make_jpeg(&recipe, &size);
+        const enum outcome outcome = check_file(place, file, size, "long codes");
+        if (outcome != (tables < 3 ? DECODED : HANDED_OVER))
+            fail("%d tables of long codes: outcome %d", tables, (int)outcome);
+        free(file);
+    }
+}
+
 /* Intact files that are for the CPU. */
 static void check_declined(struct place *place, uint64_t *state)
 {
@@ -372,6 +393,7 @@ void check_decoder(const struct check_options *options, struct place *place)
     check_sizes(place, options, &state);
     check_large(place, options, &state);
     check_short_segments(place);
+    check_long_tables(place);
     check_declined(place, &state);
     check_mutated(place, options, &state);
 }

@@ -2,6 +2,7 @@
 #include "tests/lib/codec_check.h"
 
 #include "kernels/device/device.h"
+#include "pipeline/start.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -86,6 +87,7 @@ int codec_check_main(const struct codec_check *check, int argc, char **argv)
         return EXIT_SKIPPED;
     }
     if (is_bench) {
+        device_expect_streams(CONNECTIONS_MANY);
         check->bench(argc - 2, argv + 2);
         return 0;
     }

@@ -87,6 +87,19 @@ static void write_coefficients(struct jpeg_compress_struct *jpeg, const struct j
         }
 }
 
+/* Let table NUMBER of AC have 256 symbols, in an order of its own. All their codes have 11 bits, but the last. */
+static void set_long_table(struct jpeg_compress_struct *jpeg, int number)
+{
+    JHUFF_TBL **table = &jpeg->ac_huff_tbl_ptrs[number];
+    if (*table == NULL)
+        *table = jpeg_alloc_huff_table((j_common_ptr)jpeg);
+    memset((*table)->bits, 0, sizeof(*table)->bits);
+    (*table)->bits[11] = 255;
+    (*table)->bits[12] = 1;
+    for (int i = 0; i < 256; i++)
+        (*table)->huffval[i] = (UINT8)(i + number);
+}
+
 uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
 {
     struct jpeg_compress_struct jpeg;
@@ -116,6 +129,10 @@ uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
     }
     for (int i = 1; i < recipe->components && recipe->shares_tables; i++)
         jpeg.comp_info[i].quant_tbl_no = jpeg.comp_info[i].dc_tbl_no = jpeg.comp_info[i].ac_tbl_no = 0;
+    for (int i = 0; i < recipe->components && recipe->long_tables > 0; i++)
+        jpeg.comp_info[i].ac_tbl_no = i < recipe->long_tables ? i : recipe->long_tables - 1;
+    for (int i = 0; i < recipe->long_tables; i++)
+        set_long_table(&jpeg, i);
     jpeg.restart_interval = (unsigned)recipe->restart_mcus;
     jpeg.restart_in_rows = recipe->restart_rows;
     jpeg.optimize_coding = recipe->is_optimised;

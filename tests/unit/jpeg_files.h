@@ -17,8 +17,9 @@ struct jpeg_recipe {
     int restart_mcus, restart_rows; /* one of them, or none */
     bool is_optimised;              /* its own Huffman tables */
     bool shares_tables;             /* all components use the same tables */
-    bool is_ycck;                   /* 4 components are stored as YCCK */
-    bool is_arithmetic;             /* arithmetic codes */
+    int long_tables;    /* if above 0, components have so many tables of AC whose codes have 11 bits or more */
+    bool is_ycck;       /* 4 components are stored as YCCK */
+    bool is_arithmetic; /* arithmetic codes */
     bool is_progressive;
     int noise;    /* of the picture: 0, flat areas, to 255, noise alone */
     bool is_flat; /* all pixels are the same, instead */
