@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tensor-core: the work of src/cpu/ on the GPU, for any filter: planes of uint8_t and uint16_t by the integer matrix
- * units, exactly.
+ * units, exactly, and planes of float by those of halves, with no larger error than sums of float have.
  *
  * The sum over a row of taps is a product with a band matrix. For outputs 0 to 7, side by side, and taps a to i:
  *
@@ -20,7 +20,7 @@
  * of -128 to 127 (plan/parts.h): q = q0 + 256 q1 + 256^2 q2 + 256^3 q3. Sums of parts may wrap; the whole, modulo 2^32,
  * does not. Samples of uint16_t are cut into their bytes.
  *
- * There are five kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, 81 of them useful, and one read
+ * There are six kernels. A 9 x 9 filter in a window of 16 does 144 multiply-adds, 81 of them useful, and one read
  * of shared memory for 128 samples. So memory is the bound:
  *
  *     tensor-walk.cuh    small filters: taps and rows in registers
@@ -28,17 +28,19 @@
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
  *     tensor-16.cuh      samples of uint16_t
+ *     tensor-float.cuh   large filters on samples of float, on compute capability 8.0, 9.0 and 10.0
  *
  * Which of them exist depends on the loaded code, not on the chip. Code for 7.5 that runs on 9.0 has neither
- * tensor_passes nor tensor_wide.
+ * tensor_passes nor tensor_wide nor tensor_float.
  *
  * Loads: each sample once from memory, except for the halo of a strip. Up to 9 x 9, the arithmetic is far below the
  * units' rate, so the cost of rounding matters: one multiplication and half a clamping conversion per output
  * (tensor_make_quick).
  *
- * Limits: none. */
+ * Limits: none. But register-tiled does what is too large for shared memory, and floats without tensor_float. */
 #include "kernels/tensor-core/arrange.h"
 #include "kernels/tensor-core/tensor-16.cuh"
+#include "kernels/tensor-core/tensor-float.cuh"
 #include "kernels/tensor-core/tensor-group.cuh"
 #include "kernels/tensor-core/tensor-passes.cuh"
 #include "kernels/tensor-core/tensor-walk.cuh"
@@ -53,7 +55,11 @@ static_assert(FILTER_MAX_SUM < 127ll << 24, "four parts of int8 hold every tap")
 static void arrange(const struct plan *plan, const struct device *device, struct tensor_arrangement *a)
 {
     const struct device_info *info = device_get_info(device);
-    if (plan->sample == SAMPLE_U16)
+    /* On 8.6, 8.9 and 12.0, with 99 KB a block, most chips sum products of halves in float at half the rate only. */
+    const bool has_float = info->code_capability >= 80 && info->block_shared > (size_t)99 * 1024;
+    if (plan->sample == SAMPLE_F32)
+        tensor_arrange_float(plan->filter, has_float ? info->block_shared : 0, a);
+    else if (plan->sample == SAMPLE_U16)
         tensor_arrange_16(plan->filter, a);
     else
         tensor_arrange(plan->filter, info->code_capability >= 80, info->code_has_wgmma, a);
@@ -195,7 +201,27 @@ static uint32_t *fill_group(const struct filter *f, const struct tensor_arrangem
     return to;
 }
 
-static size_t table_bytes(const struct tensor_arrangement *a)
+/* Cells of q / 512, so that each q is a half's size; the unit of these; then q / D for sums of float. */
+static uint32_t *fill_float(const struct filter *f, const struct tensor_arrangement *a, uint32_t *to)
+{
+    auto tap = [&](int i, int j) {
+        return i < 0 || i >= f->height || j < 0 || j >= f->width ? 0 : (float)f->taps[i * f->width + j] / 512;
+    };
+    for (int k = 0; k < a->height / 2 * a->blocks * 32; k++, to += 4) {
+        /* The lane has terms 2 t and 2 t + 1 of both rows, for output n: row n / 2, column n % 2. */
+        const int t = k % 4, n = k % 32 / 4, block = k / 32;
+        const int i = block / a->blocks * 2 - n / 2, j = block % a->blocks * 8 + 2 * t - n % 2;
+        for (int row = 0; row < 2; row++)
+            split_pair(tap(i + row, j), tap(i + row, j + 1), to[row], to[2 + row]);
+    }
+    for (int k = -1; k < f->width * f->height; k++, to++) {
+        const float plain = (float)((k < 0 ? 512 : f->taps[k]) / (double)f->scale);
+        memcpy(to, &plain, sizeof plain);
+    }
+    return to;
+}
+
+static size_t table_bytes(const struct filter *f, const struct tensor_arrangement *a)
 {
     switch (a->kernel) {
     case TENSOR_WALK: /* and the bias four times */
@@ -204,14 +230,16 @@ static size_t table_bytes(const struct tensor_arrangement *a)
         return ((size_t)2 * a->parts * pass_words(a->window) * 32 + 5) * 4;
     case TENSOR_WIDE:
         return (size_t)a->parts * a->terms * term_bytes;
+    case TENSOR_FLOAT:
+        return (size_t)4 * (a->height / 2 * a->blocks * 32 * 4 + 1 + f->width * f->height);
     default: /* and the words that the last step fetches ahead */
         return ((size_t)a->parts * a->blocks * a->height + 2) * (2 * a->full + a->packed) * 32 * 4;
     }
 }
 
-/* Is there not enough shared memory for one warp's ring? Compute capability 7.5 has 64 KB, where samples of
- * uint16_t take about 110 x 110 taps at most. Then register-tiled filters, with the same bytes. */
-static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a);
+/* Is there no kernel, or not enough shared memory for one warp's ring? Compute capability 7.5 has 64 KB, where samples
+ * of uint16_t take about 110 x 110 taps at most. Then register-tiled filters, with the same bytes. */
+static bool is_for_registers(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a);
 
 extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device, struct error *error);
 extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,
@@ -221,19 +249,21 @@ extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, st
 {
     struct tensor_arrangement a;
     arrange(plan, device, &a);
-    if (is_too_large(plan, device, &a))
+    if (is_for_registers(plan, device, &a))
         return register_tiled_prepare(plan, device, error);
-    uint32_t *table = (uint32_t *)calloc(1, table_bytes(&a)), *to = table;
+    uint32_t *table = (uint32_t *)calloc(1, table_bytes(plan->filter, &a)), *to = table;
     if (!table)
         return error_no_memory(error, "the taps of %s", plan->filter->name);
     if (a.kernel == TENSOR_PASSES)
         fill_passes(plan->filter, &a, to);
+    else if (a.kernel == TENSOR_FLOAT)
+        fill_float(plan->filter, &a, to);
     else
         for (int part = a.parts - 1; part >= 0; part--)
             to = a.kernel == TENSOR_WALK   ? fill_walk(plan->filter, &a, part, to)
                  : a.kernel == TENSOR_WIDE ? fill_wide(plan->filter, &a, part, to)
                                            : fill_group(plan->filter, &a, part, to);
-    const bool done = upload_table(device, table, table_bytes(&a), error);
+    const bool done = upload_table(device, table, table_bytes(plan->filter, &a), error);
     free(table);
     return done;
 }
@@ -248,6 +278,15 @@ static tensor_function *walk_of_height(int height)
         if (height < LARGEST)
             return walk_of_height<PARTS, LEVEL, LARGEST - 2>(height);
     return tensor_walk<LARGEST, PARTS, LEVEL>;
+}
+
+template <int LARGEST = float_blocks>
+static tensor_function *float_kernel(int blocks)
+{
+    if constexpr (LARGEST > 1)
+        if (blocks < LARGEST)
+            return float_kernel<LARGEST - 1>(blocks);
+    return tensor_float<LARGEST>;
 }
 
 template <int LEVEL>
@@ -288,6 +327,8 @@ static tensor_function *tensor_kernel(const struct tensor_arrangement *a)
 {
     if (a->kernel == TENSOR_PASSES)
         return a->window == 2 ? passes_of_level<2>(a) : passes_of_level<3>(a);
+    if (a->kernel == TENSOR_FLOAT)
+        return float_kernel(a->blocks);
     if (a->kernel != TENSOR_GROUP && a->kernel != TENSOR_16)
         return a->level == LEVEL_ABSOLUTE ? quick_kernel<LEVEL_ABSOLUTE>(a)
                : a->level == LEVEL_SCALE  ? quick_kernel<LEVEL_SCALE>(a)
@@ -341,6 +382,10 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     }
     tensor->blocks = a->blocks;
     tensor->steps = a->height / 2;
+    if (a->kernel == TENSOR_FLOAT) {
+        struct shape shape = {float_columns, float_rows, 0, 1, 1, 1, 1, 2, dim3(float_threads), a->shared};
+        return shape;
+    }
     /* The stages under a group's rows, with its window; and two that are being loaded. */
     const bool is_16_bit = a->kernel == TENSOR_16;
     const int rows = is_16_bit ? rows16 : group, window = a->blocks * (16 * a->full + 8 * a->packed);
@@ -366,11 +411,11 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     return shape;
 }
 
-static bool is_too_large(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)
+static bool is_for_registers(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)
 {
     struct tensor_launch tensor;
-    return a->kernel == TENSOR_16 &&
-           choose_shape(plan, device, a, &tensor).shared > device_get_info(device)->block_shared;
+    return a->kernel == TENSOR_NONE || (a->kernel == TENSOR_16 && choose_shape(plan, device, a, &tensor).shared >
+                                                                      device_get_info(device)->block_shared);
 }
 
 /* Choose the strip with the least total time: the waves of resident tiles, times the time of a tile. From four waves on
@@ -416,7 +461,7 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
 {
     struct tensor_arrangement a;
     arrange(plan, device, &a);
-    if (is_too_large(plan, device, &a))
+    if (is_for_registers(plan, device, &a))
         return register_tiled_launch(plan, device, in, out, error);
     struct tensor_launch tensor;
     memset(&tensor, 0, sizeof tensor);
@@ -433,6 +478,10 @@ extern "C" bool tensor_core_launch(const struct plan *plan, struct device *devic
     choose_strip(shape, device, in, &tensor);
     if (a.kernel == TENSOR_PASSES)
         shorten_last_strips(shape, device, in, &tensor);
-    return launch_blocks(tensor_kernel(&a), tensor, (tensor.tiles + shape.tiles_a_block - 1) / shape.tiles_a_block,
-                         shape.block, shape.shared, plan->filter->name, device, error);
+    tensor_function *const kernel = tensor_kernel(&a);
+    if (a.kernel == TENSOR_FLOAT) /* two blocks of a multiprocessor need nearly all of what L1 could have */
+        CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100),
+                 error);
+    return launch_blocks(kernel, tensor, (tensor.tiles + shape.tiles_a_block - 1) / shape.tiles_a_block, shape.block,
+                         shape.shared, plan->filter->name, device, error);
 }

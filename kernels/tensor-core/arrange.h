@@ -55,10 +55,19 @@ CONSTANT_FUNCTION int wide_stage(int units)
     return wide_rows * wide_groups(units);
 }
 
+static const int float_columns = 128, float_rows = 64; /* outputs of a tile of tensor_float */
+static const int float_blocks = 8;                     /* of 8 columns of taps, in the widest filter */
+
+/* Cells of 2 x 2 samples in a tile of tensor_float, for STEPS pairs of rows of taps. */
+CONSTANT_FUNCTION int float_cells(int blocks, int steps)
+{
+    return (float_rows / 2 - 2 + steps) * (float_columns / 2 + 4 * blocks);
+}
+
 /* ---- The arrangement ---- */
 
-/* The kernel, named as its file tensor-NAME.cuh. */
-enum tensor_kernel { TENSOR_WALK, TENSOR_PASSES, TENSOR_WIDE, TENSOR_GROUP, TENSOR_16 };
+/* The kernel, named as its file tensor-NAME.cuh. NONE: register-tiled applies the filter. */
+enum tensor_kernel { TENSOR_NONE, TENSOR_WALK, TENSOR_PASSES, TENSOR_WIDE, TENSOR_GROUP, TENSOR_16, TENSOR_FLOAT };
 
 /* How quick sums become levels, before they are clamped. With the first three, sums include the bias from the start. */
 enum tensor_level {
@@ -72,8 +81,9 @@ enum tensor_level {
 struct tensor_arrangement {
     enum tensor_kernel kernel;
     int lead;   /* samples from the first of a window to its first output */
-    int height; /* WALK: the filter's, made odd; GROUP, 16: rows of taps, in pairs, one lower for odd outputs */
-    int full, packed, blocks; /* GROUP, 16 */
+    int height; /* WALK: the filter's, made odd; GROUP, 16, FLOAT: rows of taps, in pairs, for a matrix's outputs */
+    int full, packed, blocks; /* GROUP, 16; FLOAT: blocks alone */
+    size_t shared;            /* FLOAT: bytes of shared memory */
     int units, terms;         /* WIDE: windows of units times 16 samples; products of a part */
     int window, planes;       /* PASSES: blocks of 16 taps in a window; bytes of row sums */
     bool unsigned_taps;       /* PASSES */
@@ -239,6 +249,19 @@ static inline void tensor_arrange_16(const struct filter *f, struct tensor_arran
     a->quick = f->absolute_sum * 65535 / f->scale < 1 << 30; /* and 257 |O| < 2^25 */
     tensor_arrange_group(f, tensor_window_words(f, a->lead, chunk), a);
     a->kernel = TENSOR_16;
+}
+
+/* Arrange a grid of taps for samples of float, if SHARED bytes suffice and the bound of the error is not above that of
+ * sums of float. */
+static inline void tensor_arrange_float(const struct filter *f, size_t shared, struct tensor_arrangement *a)
+{
+    memset(a, 0, sizeof *a);
+    const int blocks = (f->width + 8) / 8, steps = (f->height + 4) / 2;
+    a->blocks = blocks;
+    a->height = 2 * steps;
+    a->shared = (size_t)(float_cells(blocks, steps) + 32 * blocks * steps) * 16 + (size_t)64; /* and 8 ranges */
+    if (blocks <= float_blocks && a->shared <= shared && 26 + 36 * blocks + steps <= f->width * f->height)
+        a->kernel = TENSOR_FLOAT;
 }
 
 /* Arrange a filter for the loaded code. HAS_PASSES: it has the kernel tensor_passes (compute capability 8.0 and later).

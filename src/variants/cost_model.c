@@ -124,6 +124,13 @@ double tensor_core_cost(const struct filter *filter, const struct work *work)
 {
     struct tensor_arrangement a;
     const double words = (filter->width + 11) / 4;
+    if (work->sample == SAMPLE_F32) {
+        tensor_arrange_float(filter, (size_t)wide_shared_max, &a);
+        if (a.kernel == TENSOR_NONE)
+            return register_tiled_cost(filter, work);
+        const bool two_blocks = a.shared <= (size_t)113 * 1024; /* of a multiprocessor, which has 228 KB */
+        return gpu_seconds(work, (two_blocks ? 1 : 1.4) * (5e-12 + 0.23e-12 * a.blocks * (a.height / 2)));
+    }
     if (work->sample == SAMPLE_U16) {
         tensor_arrange_16(filter, &a);
         return strip_seconds(work, 0.94e-12 + (0.41e-12 + 0.0166e-12 * words * filter->height) * a.parts, 8e-6);

@@ -102,10 +102,10 @@ static const struct variant table[] = {
     },
     {
         .name = "tensor-core",
-        .summary = "banded int8 matrix products on the tensor cores",
+        .summary = "banded matrix products on the tensor cores",
         .accepts = ACCEPTS_ONE_GRID,
         .unit = UNIT_TENSOR,
-        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16, tensor_core_cost, tensor_core),
+        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, tensor_core_cost, tensor_core),
     },
     {
         .name = "blur",

@@ -352,6 +352,48 @@ static void test_arrangements_of_tensor_core(void **state)
     assert_int_equal(arranged(11, 11, 1, (1 << 22) + 1).kernel, TENSOR_GROUP);
 }
 
+/* Which filters the sums of halves suit, with SHARED KB of shared memory. */
+static enum tensor_kernel arranged_for_float(int width, int height, size_t shared)
+{
+    static struct filter filter;
+    struct tensor_arrangement arrangement;
+    filter.width = width;
+    filter.height = height;
+    tensor_arrange_float(&filter, shared * 1024, &arrangement);
+    return arrangement.kernel;
+}
+
+static void test_arrangements_for_float(void **state)
+{
+    (void)state;
+    assert_int_equal(arranged_for_float(9, 9, 227), TENSOR_NONE); /* 26 + 36 * 2 + 6 > 81 */
+    assert_int_equal(arranged_for_float(11, 11, 227), TENSOR_FLOAT);
+    assert_int_equal(arranged_for_float(31, 5, 227), TENSOR_NONE);
+    assert_int_equal(arranged_for_float(31, 6, 227), TENSOR_FLOAT);
+    assert_int_equal(arranged_for_float(31, 31, 92), TENSOR_NONE);
+    assert_int_equal(arranged_for_float(31, 31, 93), TENSOR_FLOAT); /* 94976 bytes and 64 */
+    assert_int_equal(arranged_for_float(63, 63, 227), TENSOR_FLOAT);
+    assert_int_equal(arranged_for_float(64, 20, 227), TENSOR_NONE);
+    assert_int_equal(arranged_for_float(63, 65, 227), TENSOR_NONE);
+    assert_int_equal(arranged_for_float(31, 31, 0), TENSOR_NONE);
+}
+
+/* Dense filters on floats go to the tensor cores where these are faster. */
+static void test_choice_for_float(void **state)
+{
+    (void)state;
+    static struct filter filter;
+    const struct work work = {.width = 4096, .height = 4096, .planes = 1, .sample = SAMPLE_F32};
+    for (int side = 9; side <= 127; side += 2) {
+        filter = (struct filter){.width = side, .height = side, .anchor_x = side / 2, .anchor_y = side / 2, .scale = 1};
+        for (int k = 0; k < side * side; k++)
+            filter.taps[k] = k + 1;
+        filter.absolute_sum = (int64_t)side * side * (side * side + 1) / 2;
+        assert_string_equal(variant_choose(&filter, BACKEND_CUDA, &work)->name,
+                            side >= 17 && side <= 63 ? "tensor-core" : "register-tiled");
+    }
+}
+
 static void test_variant_names(void **state)
 {
     (void)state;
@@ -381,6 +423,8 @@ int main(void)
         cmocka_unit_test(test_model_knows_which_planes_are_turned),
         cmocka_unit_test(test_one_row_is_the_reference),
         cmocka_unit_test(test_arrangements_of_tensor_core),
+        cmocka_unit_test(test_arrangements_for_float),
+        cmocka_unit_test(test_choice_for_float),
         cmocka_unit_test(test_variant_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
