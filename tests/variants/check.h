@@ -148,6 +148,7 @@ struct test_case {
     int out_width, out_height; /* 0 if the filter keeps the size */
     uint64_t number;           /* the poison and the padding of the rows change with it */
     bool is_telling;           /* the expected image must be neither constant nor saturated */
+    const double *magnitudes;  /* sum|t x| for each output, which then bounds its error; or NULL */
     char what[256];            /* for messages */
     /* Set by case_open. */
     unsigned char poison;
@@ -166,6 +167,7 @@ void case_close(struct test_case *c);
 /* ---- The other files, named as their functions ---- */
 
 void check_extremes(struct checker *checker);
+void check_floats(struct checker *checker);
 void check_passes(struct checker *checker);
 void check_properties(struct checker *checker);
 void check_resizes(struct checker *checker);

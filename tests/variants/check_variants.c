@@ -174,6 +174,7 @@ int main(int argc, char **argv)
         print_instruction_sets();
     check_all(&checker);
     check_extremes(&checker);
+    check_floats(&checker);
     check_passes(&checker);
     check_properties(&checker);
     check_resizes(&checker);
