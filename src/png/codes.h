@@ -155,11 +155,15 @@ static inline void assign_bits(const unsigned *lengths, int limit, int symbols, 
         next[length] = first;
         first = (first + lengths[length]) << 1;
     }
-    for (int i = 0; i < symbols; i++) {
-        const unsigned length = codes[i].length;
-        unsigned code = length > 0 ? next[length]++ : 0;
-        for (unsigned bit = 0; bit < length; bit++, code >>= 1)
-            codes[i].bits = (uint16_t)(2u * codes[i].bits | (code & 1));
+    for (int i = 0; i < symbols; i++) /* a length of 0 leaves no bits */
+        codes[i].bits = (uint16_t)next[codes[i].length]++;
+    for (int i = 0; i < symbols; i++) { /* in the other order */
+        unsigned bits = codes[i].bits;
+        bits = (bits >> 1 & 0x5555) | (bits & 0x5555) << 1;
+        bits = (bits >> 2 & 0x3333) | (bits & 0x3333) << 2;
+        bits = (bits >> 4 & 0x0f0f) | (bits & 0x0f0f) << 4;
+        bits = (bits >> 8 & 0x00ff) | (bits & 0x00ff) << 8;
+        codes[i].bits = (uint16_t)(bits >> (16 - codes[i].length));
     }
 }
 
@@ -298,7 +302,8 @@ static inline HOST_DEVICE void deflate_set_tables(struct deflate_tables *tables,
 {
     for (unsigned i = first; i < DEFLATE_LITERALS; i += step)
         tables->literals[i] = table_entry(codes->litlens[i], 0, 0);
-    for (unsigned length = first; length <= DEFLATE_LENGTH_MAX; length += step) {
+    const unsigned lengths = codes->litlen_count > DEFLATE_LENGTH_FIRST ? DEFLATE_LENGTH_MAX + 1 : 0;
+    for (unsigned length = first; length < lengths; length += step) {
         const unsigned symbol = length < DEFLATE_LENGTH_MIN ? 0 : deflate_length_symbol(length);
         const unsigned extra = deflate_length_extra(symbol);
         tables->lengths[length] = table_entry(codes->litlens[DEFLATE_LENGTH_FIRST + symbol],

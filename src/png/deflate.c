@@ -25,8 +25,14 @@ struct deflate_workspace *deflate_workspace_new(void)
     if (set == SET_VNNI && !__builtin_cpu_supports("avx512vbmi2")) /* the first processors with VNNI */
         set = SET_AVX512;
 #endif
-    if (workspace != NULL)
-        workspace->loops = all[set];
+    if (workspace == NULL)
+        return NULL;
+    workspace->loops = all[set];
+    for (unsigned bits = 0; bits < 256; bits++) {
+        workspace->orders[bits] = 0;
+        for (unsigned left = bits, at = 0; left != 0; left &= left - 1, at += 8)
+            workspace->orders[bits] |= (uint64_t)__builtin_ctz(left) << at;
+    }
     return workspace;
 }
 
@@ -61,7 +67,7 @@ size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, s
         if (deflate_make_codes(&workspace->uses, &codes) < 8 * (uint64_t)(end - start)) {
             deflate_write_description(&codes, final, &out);
             deflate_set_tables(&workspace->tables, &codes, 0, 1);
-            workspace->loops->write(workspace, bytes + start, &out);
+            workspace->loops->write(workspace, bytes + start, end - start, &out);
         } else {
             write_stored(bytes + start, end - start, final, &out);
         }

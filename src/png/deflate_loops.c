@@ -165,14 +165,26 @@ static void choose_hashed(struct deflate_workspace *workspace, const uint8_t *bl
 
 /* ---- Prices ---- */
 
-/* Copy those of DEFLATE_WORD bytes whose bits are set, to OUT, which has room for all. Returns their number. */
-INLINE size_t gather(const uint8_t *bytes, uint64_t bits, uint8_t *out)
+/* Copy those of DEFLATE_WORD bytes whose bits are set, to OUT, which has room for all. Returns their number. If
+ * IS_WHOLE, all bytes can be read. */
+INLINE size_t gather(const struct deflate_workspace *workspace, const uint8_t *bytes, uint64_t bits, bool is_whole,
+                     uint8_t *out)
 {
+    (void)workspace, (void)is_whole; /* few sets need them */
 #ifdef __AVX512VBMI2__
     store(out, (ints)_mm512_maskz_compress_epi8(bits, _mm512_maskz_loadu_epi8(bits, bytes)));
 #else
     if (~bits == 0)
         memcpy(out, bytes, DEFLATE_WORD);
+#ifdef __AVX2__
+    else if (is_whole && __builtin_popcountll(bits) > 12)
+        for (unsigned i = 0; i < DEFLATE_WORD; i += 8) {
+            const uint64_t eight = bits >> i & 255;
+            const __m128i order = _mm_loadl_epi64((const void *)&workspace->orders[eight]);
+            _mm_storel_epi64((void *)out, _mm_shuffle_epi8(_mm_loadl_epi64((const void *)(bytes + i)), order));
+            out += __builtin_popcountll(eight);
+        }
+#endif
     else
         for (uint64_t left = bits; left != 0; left &= left - 1)
             *out++ = bytes[__builtin_ctzll(left)];
@@ -180,9 +192,9 @@ INLINE size_t gather(const uint8_t *bytes, uint64_t bits, uint8_t *out)
     return (size_t)__builtin_popcountll(bits);
 }
 
-/* Add BY to the uses of the bytes whose bits are set, for each of them. Eight tables are used in turn, so that equal
+/* Add BY to the uses of the bytes that are `counted`, for each of them. Eight tables are used in turn, so that equal
  * neighbours need not wait for each other. */
-static void count_bytes(const uint8_t *block, size_t words, const uint64_t *bits, uint32_t by, uint32_t *uses)
+static void count_bytes(struct deflate_workspace *workspace, const uint8_t *block, size_t words, uint32_t by)
 {
     enum { WORDS = 32, TOGETHER = 8 };
     uint16_t counts[TOGETHER][DEFLATE_LITERALS] = {{0}};
@@ -191,7 +203,8 @@ static void count_bytes(const uint8_t *block, size_t words, const uint64_t *bits
     for (size_t first = 0; first < words; first += WORDS) {
         size_t size = 0, at = 0;
         for (size_t word = first; word < words && word < first + WORDS; word++)
-            size += gather(block + word * DEFLATE_WORD, bits[word], gathered + size);
+            size += gather(workspace, block + word * DEFLATE_WORD, workspace->counted[word], word + 1 < words,
+                           gathered + size);
         for (; at + TOGETHER <= size; at += TOGETHER) {
             const uint64_t bytes = little64(gathered + at);
             for (unsigned k = 0; k < TOGETHER; k++)
@@ -202,7 +215,7 @@ static void count_bytes(const uint8_t *block, size_t words, const uint64_t *bits
     }
     for (int k = 0; k < TOGETHER; k++)
         for (int i = 0; i < DEFLATE_LITERALS; i++)
-            uses[i] += by * counts[k][i];
+            workspace->uses.litlens[i] += by * counts[k][i];
 }
 
 /* What the literals of a block cost, those of long runs left out. */
@@ -397,7 +410,7 @@ static void split(struct deflate_workspace *workspace, const uint8_t *block, siz
     for (size_t word = 0; word < words; word++)
         workspace->counted[word] = ~workspace->uncounted[word];
     workspace->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
-    count_bytes(block, words, workspace->counted, 1, workspace->uses.litlens);
+    count_bytes(workspace, block, words, 1);
     const struct literals literals = price_literals(workspace);
     find_runs(workspace, words, deflate_least_run(literals.lowest), workspace->runs);
     for (size_t word = 0; word < words; word++)
@@ -415,114 +428,166 @@ static void split(struct deflate_workspace *workspace, const uint8_t *block, siz
     /* The literals in long runs were not counted, and the bytes of repetitions were. */
     for (size_t word = 0; word < words; word++)
         workspace->counted[word] = workspace->uncounted[word] & ~workspace->sequenced[word];
-    count_bytes(block, words, workspace->counted, 1, workspace->uses.litlens);
+    count_bytes(workspace, block, words, 1);
     for (size_t word = 0; word < words; word++)
         workspace->counted[word] = workspace->sequenced[word] & ~workspace->uncounted[word];
-    count_bytes(block, words, workspace->counted, UINT32_MAX, workspace->uses.litlens);
+    count_bytes(workspace, block, words, UINT32_MAX);
 }
 
 /* ---- Bits ---- */
 
+enum { TOGETHER = VECTOR > 16 ? VECTOR : DEFLATE_WORD }; /* literals */
+
+#if VECTOR > 16 /* where each lane can be shifted by its own number of bits */
+
+enum { TOGETHER_MIN = 4 }; /* from so many on, vectors are faster */
+
+typedef uint64_t ulongs __attribute__((vector_size(VECTOR)));
+
+INLINE bool are_below(uchars values, int limit)
+{
+    return equal_uchars(smaller_uchars(values, (uint8_t)(limit - 1) - (uchars){0}), values) == ~0ull >> (64 - VECTOR);
+}
+
+/* Bytes of the codes of all literals, from CODES_FIRST on: bits 0 to 7, and bits 8 to 11 with the length above them. */
+struct byte_codes {
+    raw low[DEFLATE_LITERALS / VECTOR], high[DEFLATE_LITERALS / VECTOR];
+    uint8_t used[2 * VECTOR]; /* ones, then zeros */
+};
+
+/* Look up the bytes of the codes of COUNT literals, with zeros for the others. Returns false if they must be written
+ * one by one. */
 #ifdef __AVX512VBMI2__
 
-enum { TOGETHER_MIN = 16 }; /* from so many literals on, vectors are faster */
+enum { CODES_FIRST = 0 };
 
-/* Bytes of the codes of all literals: bits 0 to 7, and bits 8 to 11 with the length above them. */
-struct byte_codes {
-    raw low[4], high[4];
-};
+INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, size_t count, uchars *low, uchars *high)
+{
+    const __mmask64 used = ~0ull >> (DEFLATE_WORD - count);
+    *low = (uchars)look_up(codes->low, (raw)literals, used);
+    *high = (uchars)look_up(codes->high, (raw)literals, used);
+    return true;
+}
+
+#else
+
+enum { CODES_FIRST = -32, CODES_NEAR = 64 }; /* nearly all literals are small differences */
+
+INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, size_t count, uchars *low, uchars *high)
+{
+    const uchars used = load_uchars(codes->used + VECTOR - count), places = (literals & used) - (uint8_t)CODES_FIRST;
+    if (!are_below(places, CODES_NEAR))
+        return false;
+    *low = *high = (uchars){0};
+    for (int i = 0; i < CODES_NEAR; i += QUAD) {
+        const shorts index = (shorts)add_uchars(places - (uint8_t)i, 0x70 - (uchars){0}); /* others exceed 127 */
+        *low |= (uchars)shuffle(load_quad((const uint8_t *)codes->low + i), index);
+        *high |= (uchars)shuffle(load_quad((const uint8_t *)codes->high + i), index);
+    }
+    *low &= used;
+    *high &= used;
+    return true;
+}
+
+#endif
 
 static struct byte_codes split_codes(const uint32_t *literals)
 {
     uint8_t bytes[2][DEFLATE_LITERALS];
     struct byte_codes codes;
     for (int i = 0; i < DEFLATE_LITERALS; i++) {
-        bytes[0][i] = (uint8_t)(literals[i] >> 8);
-        bytes[1][i] = (uint8_t)(literals[i] >> 16 | literals[i] << 4);
+        const uint32_t code = literals[(CODES_FIRST + i) & 255];
+        bytes[0][i] = (uint8_t)(code >> 8);
+        bytes[1][i] = (uint8_t)(code >> 16 | code << 4);
     }
     memcpy(codes.low, bytes[0], sizeof codes.low);
     memcpy(codes.high, bytes[1], sizeof codes.high);
+    memset(codes.used, 255, VECTOR);
+    memset(codes.used + VECTOR, 0, VECTOR);
     return codes;
 }
 
-/* Write COUNT literals, at most 64. The codes of two are joined, then those of four: at most 48 bits. */
-INLINE void write_together(const struct byte_codes *codes, const uint8_t *literals, size_t count,
+INLINE ulongs even_lanes(uints value)
+{
+    return (ulongs)odd_lanes((ints)value, (ints){0});
+}
+
+/* Write COUNT of VECTOR literals. The codes of two are joined, then those of four: at most 48 bits. Returns false if
+ * they must be written one by one. */
+INLINE bool write_together(const struct byte_codes *codes, const uint8_t *literals, size_t count,
                            struct deflate_writer *out)
 {
-    const __mmask64 used = ~0ull >> (DEFLATE_WORD - count);
-    const raw bytes = _mm512_maskz_loadu_epi8(used, literals);
-    const raw low = look_up(codes->low, bytes, used), high = look_up(codes->high, bytes, used);
-    const ints half = repeat(0xffff), shorts_low = repeat(0x000f000f);
+    ushorts low, high;
+    if (!look_up_codes(codes, load_uchars(literals), count, (uchars *)&low, (uchars *)&high))
+        return false;
     /* Two literals in 16 bits each, with their lengths. */
-    const uints first = ((uints)low & 0x00ff00ff) | ((uints)high & 0x000f000f) << 8;
-    const uints last = (uints)(_mm512_srli_epi16(low, 8)) | ((uints)high & 0x0f000f00);
-    const uints first_length = ((uints)high >> 4) & (uints)shorts_low,
-                last_length = ((uints)high >> 12) & (uints)shorts_low;
+    const ushorts first_high = high << 8;
+    const uints first = (uints)(low << 8 >> 8) | (uints)(first_high & 0x0f00);
+    const uints last = (uints)(low >> 8) | (uints)(high & 0x0f00);
+    const uints first_length = (uints)(first_high >> 12), last_length = (uints)(high >> 12);
     const uints lengths = first_length + last_length;
     /* Two literals in 32 bits: those of the lower 16 bits, and of the upper ones. */
-    const raw lower = (raw)((first & (uints)half) |
-                            (uints)_mm512_sllv_epi32((raw)(last & (uints)half), (raw)(first_length & (uints)half)));
-    const raw upper = (raw)(first >> 16 | (uints)_mm512_sllv_epi32((raw)(last >> 16), (raw)(first_length >> 16)));
-    const uints shift = lengths & (uints)half, all = shift + (lengths >> 16);
+    const uints lower = (first & 0xffff) | (last & 0xffff) << (first_length & 0xffff);
+    const uints upper = first >> 16 | last >> 16 << (first_length >> 16);
+    const uints shift = lengths & 0xffff, counts = shift + (lengths >> 16);
     /* Four literals in 64 bits: those of the lower 32 bits, and of the upper ones. */
-    const raw word = _mm512_set1_epi64(UINT32_MAX), counts = (raw)all;
-    const raw first_count = _mm512_and_si512(counts, word), last_count = _mm512_srli_epi64(counts, 32);
-    const raw first_four =
-        _mm512_or_si512(_mm512_and_si512(lower, word),
-                        _mm512_sllv_epi64(_mm512_and_si512(upper, word), _mm512_and_si512((raw)shift, word)));
-    const raw last_four =
-        _mm512_or_si512(_mm512_srli_epi64(lower, 32),
-                        _mm512_sllv_epi64(_mm512_srli_epi64(upper, 32), _mm512_srli_epi64((raw)shift, 32)));
-    const raw both = _mm512_add_epi64(first_count, last_count);
-    uint64_t values[2][8], bits[2][8];
-    if (_mm512_cmpgt_epi64_mask(both, _mm512_set1_epi64(64 - 8)) == 0) { /* eight literals fit with those that wait */
-        _mm512_storeu_si512(values[0], _mm512_or_si512(first_four, _mm512_sllv_epi64(last_four, first_count)));
-        _mm512_storeu_si512(bits[0], both);
-        for (size_t i = 0; i < 8; i++) {
+    const ulongs first_four = even_lanes(lower) | even_lanes(upper) << even_lanes(shift);
+    const ulongs last_four = (ulongs)lower >> 32 | (ulongs)upper >> 32 << ((ulongs)shift >> 32);
+    const ulongs first_count = even_lanes(counts), last_count = (ulongs)counts >> 32, both = first_count + last_count;
+    uint64_t values[2][VECTOR / 8], bits[2][VECTOR / 8];
+    if (are_below((uchars)both, 64 - 7)) { /* eight literals fit with those that wait */
+        store(values[0], (ints)(first_four | last_four << first_count));
+        store(bits[0], (ints)both);
+        for (size_t i = 0; i < VECTOR / 8; i++) {
             deflate_put(out, values[0][i], (unsigned)bits[0][i]);
             deflate_flush(out);
         }
-        return;
+        return true;
     }
-    _mm512_storeu_si512(values[0], first_four);
-    _mm512_storeu_si512(values[1], last_four);
-    _mm512_storeu_si512(bits[0], first_count);
-    _mm512_storeu_si512(bits[1], last_count);
-    for (size_t i = 0; i < 16; i++) {
+    store(values[0], (ints)first_four);
+    store(values[1], (ints)last_four);
+    store(bits[0], (ints)first_count);
+    store(bits[1], (ints)last_count);
+    for (size_t i = 0; i < VECTOR / 4; i++) {
         deflate_put(out, values[i % 2][i / 2], (unsigned)bits[i % 2][i / 2]);
         deflate_flush(out);
     }
+    return true;
 }
 
 #endif
 
-static void write(const struct deflate_workspace *workspace, const uint8_t *block, struct deflate_writer *to)
+static void write(const struct deflate_workspace *workspace, const uint8_t *block, size_t size,
+                  struct deflate_writer *to)
 {
     const uint32_t *literals = workspace->tables.literals;
+    const uint8_t *end = block + size;
     struct deflate_writer out = *to;
-#ifdef __AVX512VBMI2__
+    (void)end;
+#if VECTOR > 16
     const struct byte_codes codes = split_codes(literals);
 #endif
     for (size_t i = 0; i < workspace->count; i++) {
         const struct deflate_sequence *s = &workspace->sequences[i];
-        size_t at = 0;
-#ifdef __AVX512VBMI2__
-        for (size_t part; s->literals - at >= TOGETHER_MIN; at += part) {
-            part = s->literals - at < DEFLATE_WORD ? s->literals - at : DEFLATE_WORD;
-            write_together(&codes, block + at, part, &out);
-        }
+        for (size_t at = 0, stop; at < s->literals; at = stop) {
+            stop = s->literals - at < TOGETHER ? s->literals : at + TOGETHER;
+#if VECTOR > 16
+            if (stop - at >= TOGETHER_MIN && end - block - (ptrdiff_t)at >= VECTOR &&
+                write_together(&codes, block + at, stop - at, &out))
+                continue;
 #endif
-        for (; at + 4 <= s->literals; at += 4) {
-            const uint32_t a = literals[block[at]], b = literals[block[at + 1]];
-            const uint32_t c = literals[block[at + 2]], d = literals[block[at + 3]];
-            const uint64_t first = a >> 8 | (uint64_t)(b >> 8) << (a & 255), last = c >> 8 | (uint64_t)(d >> 8)
-                                                                                                 << (c & 255);
-            deflate_put(&out, first | last << ((a + b) & 255), (a + b + c + d) & 255);
+            for (; at + 4 <= stop; at += 4) {
+                const uint32_t a = literals[block[at]], b = literals[block[at + 1]];
+                const uint32_t c = literals[block[at + 2]], d = literals[block[at + 3]];
+                const uint64_t first = a >> 8 | (uint64_t)(b >> 8) << (a & 255);
+                const uint64_t last = c >> 8 | (uint64_t)(d >> 8) << (c & 255);
+                deflate_put(&out, first | last << ((a + b) & 255), (a + b + c + d) & 255);
+                deflate_flush(&out);
+            }
+            for (; at < stop; at++)
+                deflate_put_code(&out, literals[block[at]]);
             deflate_flush(&out);
         }
-        for (; at < s->literals; at++)
-            deflate_put_code(&out, literals[block[at]]);
-        deflate_flush(&out);
         block += (size_t)s->literals + s->length;
         if (s->length == 0)
             continue;

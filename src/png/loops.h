@@ -34,6 +34,7 @@ typedef uint64_t deflate_bits[DEFLATE_WORDS + 2];
 /* The scratch memory of a thread. It keeps nothing from one block to the next. */
 struct deflate_workspace {
     const struct png_loops *loops;
+    uint64_t orders[256]; /* the numbers of the bits that a byte has set, from 0 on, in a byte each */
 
     /* The bytes that equal the byte before, and those that equal the byte one pixel before. */
     deflate_bits same[2];
@@ -60,8 +61,9 @@ struct png_loops {
      * block. */
     void (*split)(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel);
 
-    /* Write the symbols of the block. */
-    void (*write)(const struct deflate_workspace *workspace, const uint8_t *block, struct deflate_writer *out);
+    /* Write the symbols of the block of SIZE bytes. */
+    void (*write)(const struct deflate_workspace *workspace, const uint8_t *block, size_t size,
+                  struct deflate_writer *out);
 
     /* See png_filter. */
     void (*filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
