@@ -223,7 +223,7 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
     subsampling: of a JPEG: 444, 422, 420, 440 or 411; 0 is as in the file of the metadata, or by the quality.
     progressive: a JPEG in several scans.
     lossless: a WebP that keeps all samples.
-    compression: of a PNG or TIFF, 1 to 9; 0 is 1; -1 is none.
+    compression: of a PNG or TIFF, 1 to 9; 0 is 1; -1 is none; -2 is the fast level of a PNG.
     background: the colour below alpha, 0xRRGGBB, for formats without alpha; None is white.
     layout: of arrays on a GPU: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
 

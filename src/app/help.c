@@ -47,7 +47,7 @@ static void describe_default(const struct option *o, char *text, size_t size)
 {
     const void *field = (const char *)&option_defaults + o->field;
     text[0] = '\0';
-    if ((o->kind == KIND_NUMBER || o->kind == KIND_QUALITY) && *(const int *)field >= o->low)
+    if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
         snprintf(text, size, " (default %d)", *(const int *)field);
 }
 

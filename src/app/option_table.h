@@ -29,10 +29,9 @@ enum group {
 enum kind {
     KIND_FLAG,            /* no value; a bool becomes true */
     KIND_MODE,            /* no value; an int becomes `low` */
-    KIND_NUMBER,          /* an int from low to high */
+    KIND_NUMBER,          /* an int from low to high, or the keyword for low - 1 */
     KIND_DECIMAL,         /* a number from 0 to high, but not 0, with up to six decimals; an int of millionths */
     KIND_WORD,            /* one of the words; an int or an enum */
-    KIND_QUALITY,         /* an int from low to high, or "keep" for CODEC_QUALITY_KEEP */
     KIND_BITS,            /* one of the words, which are numbers; an int */
     KIND_SUBSAMPLING,     /* likewise, with or without colons; 0 for the first word */
     KIND_COLOUR,          /* white, black, #RGB or #RRGGBB; three bytes */
@@ -84,6 +83,7 @@ struct option {
     enum kind kind;
     size_t field; /* its offset in struct options */
     int low, high;
+    const char *keyword;            /* KIND_NUMBER: or NULL */
     const char *(*word)(int value); /* the word for a value; NULL beyond the last */
     const char *const (*meant)[2];  /* KIND_WORD: words of other programs, and ours; NULL ends them */
 };

@@ -32,15 +32,16 @@ static bool parse_format(const struct option *o, const char *value, const struct
 static bool parse_number(const struct option *o, const char *value, int *field, struct error *error)
 {
     const char *end = value;
-    if (o->kind == KIND_QUALITY && strcmp(value, "keep") == 0) {
-        *field = CODEC_QUALITY_KEEP;
+    static_assert(CODEC_QUALITY_KEEP == 0 && CODEC_COMPRESSION_FAST == -1, "one less than the lows of 1 and 0");
+    if (o->keyword != NULL && strcmp(value, o->keyword) == 0) {
+        *field = o->low - 1;
         return true;
     }
     const bool has_default = *(const int *)((const char *)&option_defaults + o->field) >= o->low; /* else it is all */
     if (text_read_number(&end, o->low, o->high, field) && *end == '\0')
         return true;
-    return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d%s, not \"%s\"%s", o->name, o->low, o->high,
-                     o->kind == KIND_QUALITY ? ", or keep" : "", value,
+    return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d%s%s, not \"%s\"%s", o->name, o->low,
+                     o->high, o->keyword != NULL ? ", or " : "", o->keyword != NULL ? o->keyword : "", value,
                      has_default ? "" : "; leave it out to use all processors");
 }
 
@@ -230,7 +231,6 @@ static bool set_field(const struct option *o, const char *value, struct options 
     case KIND_MODE:
         return set_mode(options, o->low, error);
     case KIND_NUMBER:
-    case KIND_QUALITY:
         return parse_number(o, value, field, error);
     case KIND_DECIMAL:
         return parse_decimal(o, value, field, error);

@@ -244,7 +244,7 @@ bool suggest_no_value(const struct option *o, bool is_letter, const char *value,
 {
     char text[128] = "", typed[64];
     for (const struct option *other = option_table; is_number(value) && other < option_table + option_count; other++)
-        if ((other->kind == KIND_NUMBER || other->kind == KIND_QUALITY) && other->name[0] == o->name[0])
+        if (other->kind == KIND_NUMBER && other->name[0] == o->name[0])
             snprintf(text, sizeof text, "; did you mean --%s %.16s?", other->name, value);
     if (is_letter)
         snprintf(typed, sizeof typed, "-%c is --%s and", o->letter, o->name);

@@ -361,8 +361,9 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
         return NULL;
     }
     if (best->takes_compression && !codec->takes_compression && settings->compression != CODEC_COMPRESSION) {
-        error_set(error, ERROR_USAGE, "the codec %s has no --compression %d; leave it out, or give --codec %s",
-                  codec->name, settings->compression, best->name);
+        error_set(error, ERROR_USAGE,
+                  "the codec %s has one compression only; leave --compression out, or give --codec %s", codec->name,
+                  best->name);
         return NULL;
     }
     if (!holds_shape(codec, shape)) {

@@ -32,7 +32,7 @@ struct codec_settings {
     const struct jpeg_headers *quantisers; /* of this JPEG, instead of those of its quality; or NULL */
     bool progressive;                      /* a JPEG in several scans */
     unsigned jpeg_options;                 /* bits of enum jpeg_option that a JPEG's codec must have */
-    int compression;                       /* of a PNG, 0 (none) to 9 */
+    int compression;                       /* of a PNG, 0 (none) to 9, or CODEC_COMPRESSION_FAST */
     uint8_t background[3];                 /* red, green and blue, below the image if a format holds no alpha */
     struct thread_pool *pool;              /* or NULL, for the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* of a JPEG; if it is 0, 0, its quality decides */
@@ -47,6 +47,9 @@ struct codec_settings {
 
 /* The standard settings. */
 enum { CODEC_COMPRESSION = 1, CODEC_QUALITY = 90 };
+
+/* As a compression: the fast level of a PNG. It is 1 for a TIFF. */
+enum { CODEC_COMPRESSION_FAST = -1 };
 
 /* As a quality: the quantisers of the input. Nothing encodes with it. */
 enum { CODEC_QUALITY_KEEP = 0 };

@@ -516,7 +516,8 @@ static bool set_fields(void *context)
     enum { UNASSOCIATED = 2, DIFFERENCES = 2 };
     const struct image *shape = &writer->shape;
     const uint16_t extra = UNASSOCIATED;
-    const int level = writer->settings->compression;
+    const int level =
+        writer->settings->compression == CODEC_COMPRESSION_FAST ? CODEC_COMPRESSION : writer->settings->compression;
     return TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)shape->width) &&
            TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)shape->height) &&
            TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, shape->bits) &&

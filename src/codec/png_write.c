@@ -90,7 +90,7 @@ static struct thread_state *thread_state_new(const struct encoding *encoding)
         return NULL;
     uint8_t *bytes = (uint8_t *)(state + 1);
     *state = (struct thread_state){
-        .workspace = deflate_workspace_new(),
+        .workspace = deflate_workspace_new(encoding->level == CODEC_COMPRESSION_FAST),
         .rows = {bytes + PNG_PIXEL_MAX, bytes + padded + PNG_PIXEL_MAX},
         .filtered = bytes + 2 * padded,
     };
@@ -143,7 +143,7 @@ static bool encode_band(struct encoding *encoding, struct thread_state *state, i
     uint8_t *filtered =
         encoding->filtered != NULL ? encoding->filtered + (size_t)index * band_bytes(encoding) : state->filtered;
     struct band *band = &encoding->results[index];
-    uint8_t *out = malloc(deflate_bound(size));
+    uint8_t *out = malloc(deflate_bound(size) + (encoding->level == CODEC_COMPRESSION_FAST ? DEFLATE_FAST_EXTRA : 0));
     if (out == NULL)
         return false;
     filter_rows(encoding, state, index == 0, rows, filtered);
@@ -308,8 +308,8 @@ static bool encoding_open(struct encoding *encoding, int threads)
  * stream and libdeflate's compressor are in memory, too. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
-    /* The first is a thread's compressor, and what deflate_bound adds. */
-    enum { OTHER = 480 << 10, LIBDEFLATE = 1 << 20 };
+    /* The first is a thread's compressor, and what deflate_bound and DEFLATE_FAST_EXTRA add. */
+    enum { OTHER = 512 << 10, LIBDEFLATE = 1 << 20 };
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < PNG_BAND_BYTES ? PNG_BAND_BYTES : row, band = rows < max ? rows : max;
     const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;

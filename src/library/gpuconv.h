@@ -342,7 +342,7 @@ struct gpuconv_encode_options {
     int quality;        /* of a JPEG or lossy WebP, 1 to 100; 0 is 90 */
     int subsampling;    /* of a JPEG: 444, 422, 420, 440 or 411; 0 for that of the file of METADATA_OF, or by quality */
     int progressive;    /* 1: a JPEG in several scans */
-    int compression;    /* of a PNG or TIFF, 1 to 9; 0 is 1, and -1 is none */
+    int compression;    /* of a PNG or TIFF, 1 to 9; 0 is 1, -1 is none, and -2 the fast level of a PNG */
     uint32_t background; /* the colour below alpha, 0xRRGGBB, where the format has no alpha and HAS_BACKGROUND is 1;
                             else white */
     int has_background;

@@ -187,7 +187,8 @@ bool library_encode_settings(const struct gpuconv_encode_options *options, struc
         .jpeg_options = (options->subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
                         (options->progressive ? JPEG_OPTION_PROGRESSIVE : 0u),
     };
-    settings->compression = settings->compression < 0 ? 0 : settings->compression;
+    if (options->compression < 0) /* -1 is none, and -2 is fast */
+        settings->compression = options->compression == -1 ? 0 : CODEC_COMPRESSION_FAST;
     *format = format_find_by_suffix(options->format != NULL ? options->format : "png");
     if (*format == NULL) {
         char suffixes[256];
@@ -195,10 +196,10 @@ bool library_encode_settings(const struct gpuconv_encode_options *options, struc
         return error_set(error, ERROR_USAGE, "there is no format \"%s\"; give one of %s, without the dot",
                          options->format, suffixes);
     }
-    if (options->quality < 0 || options->quality > 100 || options->compression < -1 || options->compression > 9 ||
+    if (options->quality < 0 || options->quality > 100 || options->compression < -2 || options->compression > 9 ||
         colour > 0xffffff)
         return error_set(error, ERROR_USAGE,
-                         "the quality is %d, the compression %d and the background 0x%x; give 1 to 100, -1 to 9, and "
+                         "the quality is %d, the compression %d and the background 0x%x; give 1 to 100, -2 to 9, and "
                          "0xRRGGBB",
                          options->quality, options->compression, (unsigned)colour);
     if (like != NULL)

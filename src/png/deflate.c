@@ -15,7 +15,7 @@ size_t deflate_bound(size_t size)
     return size + (size / DEFLATE_BLOCK + 1) * (stored + 1) + BLOCK_SLACK;
 }
 
-struct deflate_workspace *deflate_workspace_new(void)
+struct deflate_workspace *deflate_workspace_new(bool is_fast)
 {
     static const struct png_loops *const all[INSTRUCTION_SETS] = LOOPS_BY_SET(png_loops, avx512, vnni, neon);
     enum instruction_set set;
@@ -28,6 +28,7 @@ struct deflate_workspace *deflate_workspace_new(void)
     if (workspace == NULL)
         return NULL;
     workspace->loops = all[set];
+    workspace->is_fast = is_fast;
     for (unsigned bits = 0; bits < 256; bits++) {
         workspace->orders[bits] = 0;
         for (unsigned left = bits, at = 0; left != 0; left &= left - 1, at += 8)
@@ -39,7 +40,7 @@ struct deflate_workspace *deflate_workspace_new(void)
 void png_filter(const struct deflate_workspace *workspace, const uint8_t *row, const uint8_t *above, size_t size,
                 size_t pixel, uint8_t *out)
 {
-    workspace->loops->filter(row, above, size, pixel, out);
+    workspace->loops->filter(row, above, size, pixel, workspace->is_fast, out);
 }
 
 /* ---- Blocks ---- */
@@ -61,14 +62,19 @@ size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, s
     struct deflate_writer out = {.next = to};
     for (size_t start = 0, end; start < size; start = end) {
         struct deflate_codes codes;
+        const struct deflate_writer begin = out;
         end = size - start < DEFLATE_BLOCK ? size : start + DEFLATE_BLOCK;
         const bool final = last && end == size;
         workspace->loops->split(workspace, bytes + start, end - start, start, pixel);
-        if (deflate_make_codes(&workspace->uses, &codes) < 8 * (uint64_t)(end - start)) {
+        bool is_stored = deflate_make_codes(&workspace->uses, &codes) >= 8 * (uint64_t)(end - start);
+        if (!is_stored) {
             deflate_write_description(&codes, final, &out);
             deflate_set_tables(&workspace->tables, &codes, 0, 1);
             workspace->loops->write(workspace, bytes + start, end - start, &out);
-        } else {
+            is_stored = (size_t)(out.next - begin.next) > end - start; /* the fast level estimates */
+        }
+        if (is_stored) {
+            out = begin;
             write_stored(bytes + start, end - start, final, &out);
         }
     }

@@ -57,29 +57,50 @@ static void set_bits(uint64_t *bits, size_t from, size_t to)
     }
 }
 
-/* Set `starts`, the places from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. */
-static void find_runs(struct deflate_workspace *workspace, size_t words, unsigned least, uint64_t *runs)
+/* Keep the bits of LOW that are also set STEP bits later. HIGH has the bits after it. */
+INLINE void keep_before(uint64_t *low, uint64_t *high, unsigned step)
 {
-    const unsigned rest = least - DEFLATE_LEAST; /* 0 to 4 */
+    *low &= *low >> step | *high << (DEFLATE_WORD - step);
+    *high &= *high >> step;
+}
+
+/* Set the bits of HIGH that are set STEP bits earlier, too. LOW has the bits before it. */
+INLINE void set_after(uint64_t *low, uint64_t *high, unsigned step)
+{
+    *high |= *high << step | *low >> (DEFLATE_WORD - step);
+    *low |= *low << step;
+}
+
+/* Set `starts`, the places from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. LEAST is
+ * 4 to 8, or FAST_RUN. */
+INLINE void find_runs(struct deflate_workspace *workspace, size_t words, unsigned least, uint64_t *runs)
+{
+    const unsigned whole = least == FAST_RUN ? FAST_RUN : DEFLATE_LEAST, rest = least - whole; /* 0 to 4 */
     uint64_t *starts = workspace->starts;
     for (size_t word = 0; word < words; word++) {
         starts[word] = 0;
         for (int i = 0; i < 2; i++) {
             uint64_t low = workspace->same[i][word], high = workspace->same[i][word + 1];
-            low &= low >> 1 | high << 63;
-            high &= high >> 1;
-            low &= low >> 2 | high << 62;
-            high &= high >> 2;
+            keep_before(&low, &high, 1);
+            keep_before(&low, &high, 2);
+            if (whole == FAST_RUN) {
+                keep_before(&low, &high, 4);
+                keep_before(&low, &high, 8);
+                keep_before(&low, &high, 16);
+            }
             starts[word] |= low & (low >> rest | high << 1 << (63 - rest));
         }
     }
     starts[words] = 0;
     for (size_t word = 0; word < words; word++) {
         uint64_t high = starts[word], low = word > 0 ? starts[word - 1] : 0;
-        high |= high << 1 | low >> 63;
-        low |= low << 1;
-        high |= high << 2 | low >> 62;
-        low |= low << 2;
+        set_after(&low, &high, 1);
+        set_after(&low, &high, 2);
+        if (whole == FAST_RUN) {
+            set_after(&low, &high, 4);
+            set_after(&low, &high, 8);
+            set_after(&low, &high, 16);
+        }
         runs[word] = high | high << rest | low >> 1 >> (63 - rest);
     }
 }
@@ -104,15 +125,17 @@ static void mark_places(struct deflate_workspace *workspace, const uint8_t *bloc
         const size_t place = before + at + i;
         same[0] = same[0] << 1 | (place > 0 && byte[0] == byte[-1]);
         same[1] = same[1] << 1 | (pixel > 1 && place >= pixel && byte[0] == *(byte - pixel));
-        sampled = sampled << 1 | (at + i + DEFLATE_HASHED <= size && deflate_is_sampled(byte));
+        sampled = sampled << 1 | (workspace->is_fast ? deflate_is_rare(*byte)
+                                                     : at + i + DEFLATE_HASHED <= size && deflate_is_sampled(byte));
     }
     workspace->same[0][at / DEFLATE_WORD] = same[0];
     workspace->same[1][at / DEFLATE_WORD] = same[1];
     workspace->sampled[at / DEFLATE_WORD] = sampled;
 }
 
-/* Set the bit sets `same` and `sampled`. */
-static void mark(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel)
+/* Set the bit sets `same` and `sampled`. On the fast level, `sampled` has the bytes with rare values. */
+INLINE void mark(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel,
+                 bool is_fast)
 {
     size_t at = 0;
     for (; at < size; at += DEFLATE_WORD) {
@@ -127,7 +150,12 @@ static void mark(struct deflate_workspace *workspace, const uint8_t *block, size
             const uchars here = load_uchars(bytes);
             same[0] |= equal_uchars(here, load_uchars(bytes - 1)) << i;
             same[1] |= equal_uchars(here, load_uchars(bytes - pixel)) << i;
-            sampled |= equal_uchars(mix_uchars(bytes) & SAMPLE_BITS, SAMPLE_VALUE - (uchars){0}) << i;
+            if (is_fast)
+                sampled |=
+                    equal_uchars(larger_uchars(here + FAST_NEAR / 2, FAST_NEAR - (uchars){0}), here + FAST_NEAR / 2)
+                    << i;
+            else
+                sampled |= equal_uchars(mix_uchars(bytes) & SAMPLE_BITS, SAMPLE_VALUE - (uchars){0}) << i;
         }
         workspace->same[0][at / DEFLATE_WORD] = same[0];
         workspace->same[1][at / DEFLATE_WORD] = pixel > 1 ? same[1] : 0;
@@ -401,10 +429,40 @@ static void find_sequences(struct deflate_workspace *workspace, const uint8_t *b
     workspace->sequences[workspace->count++] = (struct deflate_sequence){(uint16_t)(size - workspace->literal), 0, 0};
 }
 
+/* Split a block by the rules of the fast level. */
+static void split_fast(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before,
+                       size_t pixel)
+{
+    const size_t words = (size - 1) / DEFLATE_WORD + 1;
+    uint8_t uses[DEFLATE_LITERALS] = {0};
+    size_t rare = 0;
+    mark(workspace, block, size, before, pixel, true);
+    find_runs(workspace, words, FAST_RUN, workspace->runs);
+    memset(&workspace->uses, 0, sizeof workspace->uses);
+    for (size_t word = 0; word < words; word++) {
+        workspace->counted[word] = word % FAST_WORDS == 0 ? ~workspace->runs[word] : 0;
+        rare += (size_t)__builtin_popcountll(workspace->sampled[word]);
+    }
+    workspace->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
+    count_bytes(workspace, block, words, FAST_WORDS - 1);
+    for (size_t word = 0; word < words && rare <= FAST_RARE; word++)
+        for (uint64_t left = workspace->sampled[word]; left != 0; left &= left - 1)
+            uses[block[word * DEFLATE_WORD + (size_t)__builtin_ctzll(left)]] = 1;
+    for (unsigned i = 0; i < DEFLATE_LITERALS; i++)
+        workspace->uses.litlens[i] += rare > FAST_RARE || !deflate_is_rare((uint8_t)i) || uses[i];
+    workspace->candidate_count = 0;
+    find_sequences(workspace, block, size, pixel);
+    workspace->uses.litlens[DEFLATE_END] = 1;
+}
+
 static void split(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel)
 {
     const size_t words = (size - 1) / DEFLATE_WORD + 1;
-    mark(workspace, block, size, before, pixel);
+    if (workspace->is_fast) {
+        split_fast(workspace, block, size, before, pixel);
+        return;
+    }
+    mark(workspace, block, size, before, pixel, false);
     find_runs(workspace, words, DEFLATE_LONG_RUN, workspace->uncounted);
     memset(&workspace->uses, 0, sizeof workspace->uses);
     for (size_t word = 0; word < words; word++)
@@ -603,6 +661,7 @@ static void write(const struct deflate_workspace *workspace, const uint8_t *bloc
     *to = out;
 }
 
-void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
+void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, bool is_fast,
+                        uint8_t *out);
 
 const struct png_loops IN_SET(png_loops) = {split, write, IN_SET(png_filter)};

@@ -62,16 +62,21 @@ INLINE void filter_row(int filter, const uint8_t *row, const uint8_t *above, siz
     memcpy(out + i, &last, size - i);
 }
 
-void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
+void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, bool is_fast,
+                        uint8_t *out);
 
-void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out)
+void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, bool is_fast, uint8_t *out)
 {
     ints sums[PNG_FILTERS] = {{0}};
     uint32_t totals[PNG_FILTERS] = {0};
     size_t i = 0;
-    for (; i + VECTOR <= size; i += VECTOR)
+    while (i + VECTOR <= size) {
         add_differences(sums, load_uchars(row + i), load_uchars(row + i - pixel), load_uchars(above + i),
                         load_uchars(above + i - pixel));
+        i += VECTOR;
+        i += is_fast && i % PNG_FAST_BYTES == 0 ? PNG_FAST_BYTES : 0;
+    }
+    i = i < size ? i : size;
     const struct rest rest = load_rest(row + i, above + i, size - i, pixel);
     add_differences(sums, load_uchars(rest.row), load_uchars(rest.left), load_uchars(rest.above),
                     load_uchars(rest.corner));

@@ -34,6 +34,7 @@ typedef uint64_t deflate_bits[DEFLATE_WORDS + 2];
 /* The scratch memory of a thread. It keeps nothing from one block to the next. */
 struct deflate_workspace {
     const struct png_loops *loops;
+    bool is_fast;         /* the fast level */
     uint64_t orders[256]; /* the numbers of the bits that a byte has set, from 0 on, in a byte each */
 
     /* The bytes that equal the byte before, and those that equal the byte one pixel before. */
@@ -66,7 +67,7 @@ struct png_loops {
                   struct deflate_writer *out);
 
     /* See png_filter. */
-    void (*filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out);
+    void (*filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, bool is_fast, uint8_t *out);
 };
 
 extern const struct png_loops png_loops_portable;

@@ -108,15 +108,18 @@ extern "C" {
 /* The scratch memory of a thread, about 450 KB. It keeps nothing from one band to the next. */
 struct deflate_workspace;
 
-/* Release the workspace with free. It is NULL if there is not enough memory. */
-struct deflate_workspace *deflate_workspace_new(void);
+/* A workspace for the standard or the fast level. Release it with free. It is NULL if there is not enough memory. */
+struct deflate_workspace *deflate_workspace_new(bool is_fast);
 
 /* An upper bound of the compressed size of a band of SIZE bytes. */
 size_t deflate_bound(size_t size);
 
-/* Compress a band of 1 byte to 1 GiB to OUT, which has room for deflate_bound(SIZE) bytes. Returns the compressed
- * size. The data end at a whole byte, so that the next band can follow; the LAST band ends the stream. The result
- * depends only on the band. */
+/* Before the fast level stores a block, it may have written so many bytes more: 12 bits a byte, and the codes. */
+enum { DEFLATE_FAST_EXTRA = 36 << 10 };
+
+/* Compress a band of 1 byte to 1 GiB to OUT, which has room for deflate_bound(SIZE) bytes, and DEFLATE_FAST_EXTRA more
+ * on the fast level. Returns the compressed size. The data end at a whole byte, so that the next band can follow; the
+ * LAST band ends the stream. The result depends only on the band. */
 size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t pixel, bool last,
                     uint8_t *out);
 
@@ -137,6 +140,9 @@ enum { PNG_NONE, PNG_SUB, PNG_UP, PNG_AVERAGE, PNG_PAETH, PNG_FILTERS };
 /* For the choice of a filter, larger differences count as much: the code of a rare byte is hardly longer than others.
  * Limits of 7, 15 and 20 make most files smaller yet, but some larger than no limit does. */
 enum { PNG_DIFFERENCE_MAX = 31 };
+
+/* On the fast level only every other group of so many bytes counts for the choice, the first group included. */
+enum { PNG_FAST_BYTES = 64 };
 
 enum { PNG_ROWS = 8 }; /* that are undone at once, which is faster than one by one */
 

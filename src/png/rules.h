@@ -42,6 +42,12 @@
  * 9. Codes. Each block has its own: codes.h says how their lengths follow from the counts of the symbols. A block
  *    that would be as large as its bytes is stored instead.
  *
+ * The fast level has steps 1, 4, 8 and 9 only. A run has at least 32 bytes, and a block has no other repetitions. The
+ * codes follow from a sample: of each 512 bytes of a block, those of the first 64 that are not in runs count 7 times.
+ * In addition, each value from -32 to 31 and each other value of the block counts once. If the block has more than
+ * 4,096 bytes with other values, all 256 values count once. The distance and the length of each part of a run count
+ * once. A block that becomes larger is stored, too. The GPU does not write this level.
+ *
  * The CPU and the GPU share the functions of this file, but kernels/png/split.cu chooses places four at a time. */
 #ifndef GPUCONV_PNG_RULES_H
 #define GPUCONV_PNG_RULES_H
@@ -75,6 +81,11 @@ enum {
     SAMPLE_VALUE = 13,
     QUARTER_BITS = 3,
     QUARTER_VALUE = SAMPLE_VALUE & QUARTER_BITS,
+    /* The fast level. */
+    FAST_RUN = 32,       /* bytes of the shortest run */
+    FAST_WORDS = 8,      /* one word in so many is counted */
+    FAST_NEAR = 64,      /* values around 0; the others are rare */
+    FAST_RARE = 1 << 12, /* rare bytes; with more, all values have codes */
 };
 
 /* ---- Places ---- */
@@ -106,6 +117,12 @@ static inline bool deflate_is_hashed(const uint8_t *bytes)
 static inline HOST_DEVICE uint32_t deflate_hash(uint64_t value)
 {
     return (uint32_t)((value * 0x9e3779b97f4a7c15u) >> (64 - DEFLATE_HASH_BITS)); /* 2^64 over the golden ratio */
+}
+
+/* Is the value rare in filtered rows? */
+static inline bool deflate_is_rare(uint8_t value)
+{
+    return (uint8_t)(value + FAST_NEAR / 2) >= FAST_NEAR;
 }
 
 /* ---- Prices, in 1/16 bit ---- */

@@ -518,7 +518,7 @@ static void check_encode(uint64_t *state, const struct library *library, const s
         options.subsampling = subsamplings[random_between(state, 0, 5)];
         options.progressive = random_between(state, 0, 3) == 0;
     } else if (format[0] == 'p' && random_between(state, 0, 3) == 0) {
-        options.compression = 3;
+        options.compression = random_between(state, 0, 1) ? 3 : -2;
     }
     struct gpuconv_context *context = library->contexts[random_between(state, 0, 1)];
     struct gpuconv_view views[FILES];

@@ -111,6 +111,7 @@ static const struct way {
 } ways[] = {
     {0, {.quality = 90, .compression = 1}},
     {FORMAT_QUALITY, {.quality = 100, .compression = 1}},
+    {FORMAT_COMPRESSION, {.quality = 90, .compression = CODEC_COMPRESSION_FAST}},
     {FORMAT_COMPRESSION, {.quality = 90, .compression = 0}},
     {FORMAT_COMPRESSION, {.quality = 90, .compression = 6}},
     {FORMAT_COMPRESSION, {.quality = 90, .compression = 9}},

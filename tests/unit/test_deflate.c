@@ -63,28 +63,29 @@ static void fill(uint8_t *bytes, size_t size, enum kind kind, uint32_t seed)
     }
 }
 
+enum level { STORED, STANDARD, FAST, LEVELS };
+
 /* Compress in bands, and inflate. Guard bytes after each band's bound must not change. */
-static size_t check(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t band, size_t pixel,
-                    bool store)
+static size_t check(enum level level, const uint8_t *bytes, size_t size, size_t band, size_t pixel)
 {
     const size_t bands = (size - 1) / band + 1, capacity = bands * deflate_bound(band) + 1;
-    uint8_t *out = malloc(capacity), *guarded = malloc(deflate_bound(band) + 8), *back = malloc(size);
+    const size_t room = deflate_bound(band) + (level == FAST ? DEFLATE_FAST_EXTRA : 0), guards = 8;
+    uint8_t *out = malloc(capacity), *guarded = malloc(room + guards), *back = malloc(size);
+    struct deflate_workspace *workspace = deflate_workspace_new(level == FAST);
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     size_t used = 0, consumed, given;
-    assert_non_null(out);
-    assert_non_null(guarded);
-    assert_non_null(back);
+    assert_true(out != NULL && guarded != NULL && back != NULL && workspace != NULL);
     for (size_t at = 0; at < size; at += band) {
         const size_t part = size - at < band ? size - at : band;
         uint8_t *copy = malloc(part); /* of its own size, so that a sanitizer sees a read past its end */
         assert_non_null(copy);
         memcpy(copy, bytes + at, part);
-        memset(guarded, 0xa5, deflate_bound(band) + 8);
+        memset(guarded, 0xa5, room + guards);
         const bool last = at + part == size;
-        const size_t made = store ? deflate_store(copy, part, last, guarded)
-                                  : deflate_band(workspace, copy, part, pixel, last, guarded);
+        const size_t made = level == STORED ? deflate_store(copy, part, last, guarded)
+                                            : deflate_band(workspace, copy, part, pixel, last, guarded);
         assert_true(made > 0 && made <= deflate_bound(part));
-        for (size_t i = deflate_bound(part); i < deflate_bound(band) + 8; i++)
+        for (size_t i = room - deflate_bound(band) + deflate_bound(part); i < room + guards; i++)
             assert_int_equal(guarded[i], 0xa5);
         memcpy(out + used, guarded, made);
         used += made;
@@ -100,77 +101,82 @@ static size_t check(struct deflate_workspace *workspace, const uint8_t *bytes, s
     free(out);
     free(guarded);
     free(back);
+    free(workspace);
     return used;
 }
 
 static void test_every_kind_of_data_inflates_to_itself(void **state)
 {
     static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 300000};
-    struct deflate_workspace *workspace = deflate_workspace_new();
     uint8_t *bytes = malloc(300000);
     (void)state;
-    assert_non_null(workspace);
     assert_non_null(bytes);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (enum kind kind = ZEROS; kind < KINDS; kind++) {
             fill(bytes, sizes[s], kind, (uint32_t)(s * KINDS + kind));
-            check(workspace, bytes, sizes[s], sizes[s], 1, false);
-            check(workspace, bytes, sizes[s], sizes[s] / 3 + 1, 1 + s % 8, false);
-            check(workspace, bytes, sizes[s], sizes[s] / 2 + 1, 1, true);
+            for (enum level level = STANDARD; level < LEVELS; level++) {
+                check(level, bytes, sizes[s], sizes[s], 1);
+                check(level, bytes, sizes[s], sizes[s] / 3 + 1, 1 + s % 8);
+            }
+            check(STORED, bytes, sizes[s], sizes[s] / 2 + 1, 1);
         }
     free(bytes);
-    free(workspace);
 }
 
 static void test_random_data_inflates_to_itself(void **state)
 {
-    struct deflate_workspace *workspace = deflate_workspace_new();
     uint8_t *bytes = malloc(20000);
     uint32_t random = 1;
     (void)state;
-    assert_non_null(workspace);
     assert_non_null(bytes);
     for (int i = 0; i < 600; i++) {
         const size_t size = next_random(&random) % (i % 3 == 0 ? 20000 : 400) + 1;
         fill(bytes, size, (enum kind)(next_random(&random) % KINDS), random);
-        check(workspace, bytes, size, next_random(&random) % size + 1, next_random(&random) % 8 + 1, false);
+        check(i % 2 ? FAST : STANDARD, bytes, size, next_random(&random) % size + 1, next_random(&random) % 8 + 1);
     }
     free(bytes);
-    free(workspace);
 }
 
 /* Compressed data take the entropy and the description of the codes, and repetitions take nearly nothing. */
-static void test_sizes_are_close_to_the_entropy(void **state)
+static void check_sizes(enum level level)
 {
     enum { SIZE = 262144 };
-    struct deflate_workspace *workspace = deflate_workspace_new();
+    const double excess = level == FAST ? 1.05 : 1.02; /* the fast level has codes for all small values */
     uint8_t *bytes = malloc(SIZE);
-    (void)state;
-    assert_non_null(workspace);
     assert_non_null(bytes);
     fill(bytes, SIZE, ZEROS, 1);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), 1, SIZE / 200);
+    assert_in_range(check(level, bytes, SIZE, SIZE, 1), 1, SIZE / 200);
     fill(bytes, SIZE, NOISE, 2);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), SIZE, SIZE + 64); /* stored */
+    assert_in_range(check(level, bytes, SIZE, SIZE, 1), SIZE, SIZE + 64); /* stored */
     fill(bytes, SIZE, FEW_VALUES, 3);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), SIZE / 8,
-                    SIZE / 4 * 1.02); /* 2 bits: the end of a block is a fourth symbol */
+    assert_in_range(check(level, bytes, SIZE, SIZE, 1), SIZE / 8,
+                    SIZE / 4 * excess); /* 2 bits: the end of a block is a fourth symbol */
     fill(bytes, SIZE, SKEWED, 4);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), SIZE / 4, SIZE / 4 * 1.02); /* 2 bits */
+    assert_in_range(check(level, bytes, SIZE, SIZE, 1), SIZE / 4, SIZE / 4 * excess); /* 2 bits */
     fill(bytes, SIZE, RUNS, 5);
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), 1, SIZE / 40);
+    assert_in_range(check(level, bytes, SIZE, SIZE, 1), 1, SIZE / 40);
+    if (level == FAST) {
+        free(bytes);
+        return;
+    }
     fill(bytes, 16000, NOISE, 6); /* noise that repeats, but not beyond a block of 65,472 bytes */
     for (size_t i = 16000; i < SIZE; i++)
         bytes[i] = bytes[i - 16000];
-    assert_in_range(check(workspace, bytes, SIZE, SIZE, 1, false), 66000, 67000);
+    assert_in_range(check(level, bytes, SIZE, SIZE, 1), 66000, 67000);
     free(bytes);
-    free(workspace);
+}
+
+static void test_sizes_are_close_to_the_entropy(void **state)
+{
+    (void)state;
+    check_sizes(STANDARD);
+    check_sizes(FAST);
 }
 
 /* Compress data of every kind with the instruction set that $GPUCONV_CPU asks for, and filter a row of it. */
-static size_t make_bytes(uint8_t *bytes, size_t size, enum kind kind, size_t pixel, uint8_t *out)
+static size_t make_bytes(uint8_t *bytes, size_t size, enum kind kind, size_t pixel, bool is_fast, uint8_t *out)
 {
-    struct deflate_workspace *workspace = deflate_workspace_new();
+    struct deflate_workspace *workspace = deflate_workspace_new(is_fast);
     uint8_t rows[2][1000 + PNG_PIXEL_MAX] = {{0}};
     assert_non_null(workspace);
     fill(bytes, size, kind, (uint32_t)(kind + pixel));
@@ -184,24 +190,25 @@ static size_t make_bytes(uint8_t *bytes, size_t size, enum kind kind, size_t pix
 
 static void test_all_instruction_sets_make_the_same_bytes(void **state)
 {
-    enum { SIZE = 150000, ROOM = SIZE + 2000 };
+    enum { SIZE = 150000, ROOM = SIZE + 2000 + DEFLATE_FAST_EXTRA };
     size_t count;
     const enum instruction_set *sets = instruction_sets(&count);
     uint8_t *bytes = malloc(SIZE), *expected = malloc(ROOM), *out = malloc(ROOM);
     (void)state;
     assert_true(bytes != NULL && expected != NULL && out != NULL);
     for (enum kind kind = ZEROS; kind < KINDS; kind++)
-        for (size_t pixel = 1; pixel <= PNG_PIXEL_MAX; pixel++) {
-            size_t size = 0;
-            for (size_t i = 0; i < count; i++) {
-                setenv("GPUCONV_CPU", instruction_set_name(sets[i]), 1);
-                const size_t made = make_bytes(bytes, SIZE, kind, pixel, i == 0 ? expected : out);
-                if (i == 0)
-                    size = made;
-                assert_int_equal(made, size);
-                assert_memory_equal(i == 0 ? expected : out, expected, size);
+        for (size_t pixel = 1; pixel <= PNG_PIXEL_MAX; pixel++)
+            for (int is_fast = 0; is_fast < 2; is_fast++) {
+                size_t size = 0;
+                for (size_t i = 0; i < count; i++) {
+                    setenv("GPUCONV_CPU", instruction_set_name(sets[i]), 1);
+                    const size_t made = make_bytes(bytes, SIZE, kind, pixel, is_fast, i == 0 ? expected : out);
+                    if (i == 0)
+                        size = made;
+                    assert_int_equal(made, size);
+                    assert_memory_equal(i == 0 ? expected : out, expected, size);
+                }
             }
-        }
     unsetenv("GPUCONV_CPU");
     free(bytes);
     free(expected);

@@ -830,6 +830,25 @@ static void test_metadata_are_packed_and_losses_warned_of(void **state)
     }
 }
 
+/* The numbers of gpuconv.h, from the most effort to the least, make larger files. */
+static void test_compressions_of_a_png_have_their_sizes(void **state)
+{
+    static const int levels[] = {1, 0, -2, -1};
+    const struct gpuconv_view view = gpuconv_interleaved(in, 64, 64, 1, GPUCONV_UINT8);
+    size_t sizes[4];
+    (void)state;
+    for (int i = 0; i < 64 * 64; i++)
+        in[i] = (uint8_t)(i / 64 * (i / 64) + i % 64); /* runs of the same difference, shorter than 32 bytes */
+    for (int i = 0; i < 4; i++) {
+        const struct gpuconv_encode_options options = {.compression = levels[i]};
+        void *bytes;
+        assert_int_equal(gpuconv_encode(context, &view, &options, &bytes, &sizes[i], &error), GPUCONV_OK);
+        gpuconv_free(bytes);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_true(sizes[1] < sizes[2] && sizes[2] < sizes[3]);
+}
+
 static void test_bad_requests_for_files_are_refused(void **state)
 {
     (void)state;
@@ -841,7 +860,7 @@ static void test_bad_requests_for_files_are_refused(void **state)
         {.format = "jpg", .quality = 101},
         {.quality = -1},
         {.compression = 10},
-        {.compression = -2},
+        {.compression = -3},
         {.format = "jpg", .subsampling = 123},
         {.reserved = {[2] = 1}},
         {.background = 1 << 24, .has_background = 1},
@@ -951,6 +970,7 @@ int main(void)
         cmocka_unit_test(test_differences_are_found),
         cmocka_unit_test(test_options_say_what_may_differ),
         cmocka_unit_test(test_metadata_are_packed_and_losses_warned_of),
+        cmocka_unit_test(test_compressions_of_a_png_have_their_sizes),
         cmocka_unit_test(test_bad_requests_for_files_are_refused),
         cmocka_unit_test(test_each_file_of_a_list_has_its_error),
         cmocka_unit_test(test_lists_that_make_no_sense_are_refused),

@@ -46,7 +46,7 @@ static void test_filtering_agrees_with_the_standard(void **state)
     static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 5, 16, 43, 111};
     uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1];
     uint8_t *above = rows[0] + PNG_PIXEL_MAX, *row = rows[1] + PNG_PIXEL_MAX;
-    struct deflate_workspace *work = deflate_workspace_new();
+    struct deflate_workspace *work = deflate_workspace_new(false);
     unsigned chosen = 0; /* a bit for each filter */
     (void)state;
     assert_non_null(work);
