@@ -129,7 +129,7 @@ double tensor_core_cost(const struct filter *filter, const struct work *work)
         if (a.kernel == TENSOR_NONE)
             return register_tiled_cost(filter, work);
         const bool two_blocks = a.shared <= (size_t)113 * 1024; /* of a multiprocessor, which has 228 KB */
-        return gpu_seconds(work, (two_blocks ? 1 : 1.4) * (5e-12 + 0.23e-12 * a.blocks * (a.height / 2)));
+        return gpu_seconds(work, (two_blocks ? 1 : 1.25) * (3.8e-12 + 0.25e-12 * a.blocks * (a.height / 2)));
     }
     if (work->sample == SAMPLE_U16) {
         tensor_arrange_16(filter, &a);

@@ -390,7 +390,7 @@ static void test_choice_for_float(void **state)
             filter.taps[k] = k + 1;
         filter.absolute_sum = (int64_t)side * side * (side * side + 1) / 2;
         assert_string_equal(variant_choose(&filter, BACKEND_CUDA, &work)->name,
-                            side >= 17 && side <= 63 ? "tensor-core" : "register-tiled");
+                            side >= 15 && side <= 63 ? "tensor-core" : "register-tiled");
     }
 }
 
