@@ -177,10 +177,11 @@ enum {
 /* Let an IDAT chunk begin at byte AT, with ZLIB_HEAD bytes or none. */
 static void begin_chunk(struct png_file *file, size_t at, size_t head)
 {
-    uint8_t *type = file->blob->bytes + at + 4;
-    memcpy(type, "IDAT", 4);
+    static const uint8_t type[] = {'I', 'D', 'A', 'T'};
+    uint8_t *chunk = file->blob->bytes + at;
+    memcpy(chunk + sizeof(uint32_t), type, sizeof type);
     file->chunk = at;
-    file->crc = libdeflate_crc32(0, type, 4 + head);
+    file->crc = libdeflate_crc32(0, chunk + sizeof(uint32_t), sizeof type + head);
 }
 
 /* End the IDAT chunk, which has SIZE bytes of data. */
