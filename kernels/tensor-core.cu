@@ -28,7 +28,7 @@
  *     tensor-wide.cuh    other larger ones on compute capability 9.0: both operands in shared memory
  *     tensor-group.cuh   all others, and other chips
  *     tensor-16.cuh      samples of uint16_t
- *     tensor-float.cuh   large filters on samples of float, on compute capability 8.0, 9.0 and 10.0
+ *     tensor-float.cuh   large filters on samples of float, on compute capability 9.0
  *
  * Which of them exist depends on the loaded code, not on the chip. Code for 7.5 that runs on 9.0 has neither
  * tensor_passes nor tensor_wide nor tensor_float.
@@ -55,10 +55,8 @@ static_assert(FILTER_MAX_SUM < 127ll << 24, "four parts of int8 hold every tap")
 static void arrange(const struct plan *plan, const struct device *device, struct tensor_arrangement *a)
 {
     const struct device_info *info = device_get_info(device);
-    /* On 8.6, 8.9 and 12.0, with 99 KB a block, most chips sum products of halves in float at half the rate only. */
-    const bool has_float = info->code_capability >= 80 && info->block_shared > (size_t)99 * 1024;
     if (plan->sample == SAMPLE_F32)
-        tensor_arrange_float(plan->filter, has_float ? info->block_shared : 0, a);
+        tensor_arrange_float(plan->filter, info->code_capability == 90 ? info->block_shared : 0, a);
     else if (plan->sample == SAMPLE_U16)
         tensor_arrange_16(plan->filter, a);
     else
@@ -283,7 +281,7 @@ static tensor_function *walk_of_height(int height)
 template <int LARGEST = float_blocks>
 static tensor_function *float_kernel(int blocks)
 {
-    if constexpr (LARGEST > 1)
+    if constexpr (LARGEST > float_blocks_min)
         if (blocks < LARGEST)
             return float_kernel<LARGEST - 1>(blocks);
     return tensor_float<LARGEST>;

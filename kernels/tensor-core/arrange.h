@@ -55,8 +55,8 @@ CONSTANT_FUNCTION int wide_stage(int units)
     return wide_rows * wide_groups(units);
 }
 
-static const int float_columns = 128, float_rows = 64; /* outputs of a tile of tensor_float */
-static const int float_blocks = 8;                     /* of 8 columns of taps, in the widest filter */
+static const int float_columns = 128, float_rows = 64;   /* outputs of a tile of tensor_float */
+static const int float_blocks_min = 3, float_blocks = 5; /* of 8 columns of taps */
 
 /* Cells of 2 x 2 samples in a tile of tensor_float, for STEPS pairs of rows of taps. */
 CONSTANT_FUNCTION int float_cells(int blocks, int steps)
@@ -251,8 +251,8 @@ static inline void tensor_arrange_16(const struct filter *f, struct tensor_arran
     a->kernel = TENSOR_16;
 }
 
-/* Arrange a grid of taps for samples of float, if SHARED bytes suffice and the bound of the error is not above that of
- * sums of float. */
+/* Arrange a grid of taps for samples of float, if it has 16 to 39 columns, SHARED bytes suffice, and the bound of the
+ * error is not above that of sums of float. Each number of blocks is a kernel of its own, of 15 KB in a package. */
 static inline void tensor_arrange_float(const struct filter *f, size_t shared, struct tensor_arrangement *a)
 {
     memset(a, 0, sizeof *a);
@@ -260,7 +260,8 @@ static inline void tensor_arrange_float(const struct filter *f, size_t shared, s
     a->blocks = blocks;
     a->height = 2 * steps;
     a->shared = (size_t)(float_cells(blocks, steps) + 32 * blocks * steps) * 16 + (size_t)64; /* and 8 ranges */
-    if (blocks <= float_blocks && a->shared <= shared && 26 + 36 * blocks + steps <= f->width * f->height)
+    if (blocks >= float_blocks_min && blocks <= float_blocks && a->shared <= shared &&
+        26 + 36 * blocks + steps <= f->width * f->height)
         a->kernel = TENSOR_FLOAT;
 }
 

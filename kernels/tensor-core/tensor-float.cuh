@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel of tensor-core for large dense filters and samples of float, from compute capability 8.0 on. A float is
- * cut into two halves of 11 bits, x = high + low / 2^11. So a product is three, with sums of float:
+ * The kernel of tensor-core for large dense filters and samples of float, for compute capability 9.0: elsewhere it was
+ * not measured. A float is cut into two halves of 11 bits, x = high + low / 2^11. So a product is three, with sums of
+ * float:
  *
  *     t x = high high + (high low + low high) / 2^11 + what is left out: low low / 2^22
  *
@@ -56,7 +57,7 @@ static __host__ __device__ __forceinline__ void split_pair(float x, float y, uin
 /* Add the products of 16 windows, LEFT and RIGHT, by TAPS. */
 static __device__ __forceinline__ void multiply_halves(float (&d)[4], uint2 left, uint2 right, uint2 taps)
 {
-#if __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ == 900
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
                  "{%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
@@ -64,12 +65,12 @@ static __device__ __forceinline__ void multiply_halves(float (&d)[4], uint2 left
 #endif
 }
 
-/* BLOCKS blocks of 8 columns of taps. Up to 5, the registers hold two thread blocks. */
+/* BLOCKS blocks of 8 columns of taps. The registers hold two thread blocks. */
 template <int BLOCKS>
-static __global__ void __launch_bounds__(float_threads, BLOCKS <= 5 ? 2 : 1)
+static __global__ void __launch_bounds__(float_threads, 2)
     tensor_float(const __grid_constant__ struct tensor_launch tensor)
 {
-#if __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ == 900
     constexpr int words = float_columns / 2 + 4 * BLOCKS; /* cells of a row */
     extern __shared__ uint4 memory[];
     const int count = float_cells(BLOCKS, tensor.steps), tap_count = tensor.steps * BLOCKS * 32;

@@ -366,15 +366,16 @@ static enum tensor_kernel arranged_for_float(int width, int height, size_t share
 static void test_arrangements_for_float(void **state)
 {
     (void)state;
-    assert_int_equal(arranged_for_float(9, 9, 227), TENSOR_NONE); /* 26 + 36 * 2 + 6 > 81 */
-    assert_int_equal(arranged_for_float(11, 11, 227), TENSOR_FLOAT);
+    assert_int_equal(arranged_for_float(15, 15, 227), TENSOR_NONE);
+    assert_int_equal(arranged_for_float(16, 8, 227), TENSOR_NONE); /* 26 + 36 * 3 + 6 > 128 */
+    assert_int_equal(arranged_for_float(16, 9, 227), TENSOR_FLOAT);
     assert_int_equal(arranged_for_float(31, 5, 227), TENSOR_NONE);
     assert_int_equal(arranged_for_float(31, 6, 227), TENSOR_FLOAT);
     assert_int_equal(arranged_for_float(31, 31, 92), TENSOR_NONE);
     assert_int_equal(arranged_for_float(31, 31, 93), TENSOR_FLOAT); /* 94976 bytes and 64 */
-    assert_int_equal(arranged_for_float(63, 63, 227), TENSOR_FLOAT);
-    assert_int_equal(arranged_for_float(64, 20, 227), TENSOR_NONE);
-    assert_int_equal(arranged_for_float(63, 65, 227), TENSOR_NONE);
+    assert_int_equal(arranged_for_float(39, 39, 227), TENSOR_FLOAT);
+    assert_int_equal(arranged_for_float(40, 20, 227), TENSOR_NONE);
+    assert_int_equal(arranged_for_float(39, 127, 227), TENSOR_NONE);
     assert_int_equal(arranged_for_float(31, 31, 0), TENSOR_NONE);
 }
 
@@ -390,7 +391,7 @@ static void test_choice_for_float(void **state)
             filter.taps[k] = k + 1;
         filter.absolute_sum = (int64_t)side * side * (side * side + 1) / 2;
         assert_string_equal(variant_choose(&filter, BACKEND_CUDA, &work)->name,
-                            side >= 15 && side <= 63 ? "tensor-core" : "register-tiled");
+                            side >= 17 && side <= 39 ? "tensor-core" : "register-tiled");
     }
 }
 
