@@ -82,7 +82,7 @@ static struct bench_difference compare_by_magnitude(const struct test_case *c)
         const double error = fabs(expected - actual) / (c->magnitudes[k] + ldexp(1, -149) / unit);
         if (isfinite(expected) ? error <= allowed : !isfinite(actual)) {
             squares += isfinite(expected) ? error * error : 0;
-            finite += isfinite(expected);
+            finite += isfinite(expected) != 0;
         } else if (found.wrong++ == 0) {
             found.first = k;
         }
