@@ -10,7 +10,7 @@ namespace
 {
 constexpr size_t alignment = 256;
 
-/* What comes before the tables, the segments and the bytes of a picture. One copy takes all to the device. */
+/* What comes before the tables of a picture; then come its segments and bytes. One copy takes all to the device. */
 struct header {
     uint16_t quantisers[JPEG_TABLES][JPEG_BLOCK]; /* column by column */
 };
@@ -20,7 +20,7 @@ constexpr size_t padding = 64; /* after the data: the last walk reads up to 16 b
 } // namespace
 
 struct loaded {
-    size_t header_at, tables_at, firsts_at, starts_at, bytes_at; /* in the data */
+    size_t header_at, firsts_at, starts_at, bytes_at; /* in the data */
     int tables[2][JPEG_TABLES]; /* the first entry of each table, of DC and of AC; -1 if no component uses it */
     size_t segments, size;      /* of the scan: restart segments; bytes without stuffing and restart markers */
     struct scan scan;           /* without addresses */
@@ -30,28 +30,19 @@ struct loaded {
 namespace
 {
 
-/* The first 16-bit words after the codes of at most look_bits bits, and after all. */
-struct code_ends {
-    uint32_t looked_up, all;
-};
-
-struct code_ends code_ends_of(const struct jpeg_huffman *huffman)
+/* The entries of HUFFMAN's table for longer codes: one for each 16-bit word that begins with such a code. */
+size_t longer_entries(const struct jpeg_huffman *huffman)
 {
-    struct code_ends ends = {0, 0};
-    for (uint32_t length = 1; length <= longest_code; length++) {
-        ends.all += (uint32_t)huffman->counts[length] << (longest_code - length);
-        if (length == look_bits)
-            ends.looked_up = ends.all;
-    }
-    return ends;
+    struct jpeg_code_order codes;
+    jpeg_order_codes(&codes, huffman);
+    return round_up(codes.ends[longest_code] - codes.ends[look_bits], 1 << more_bits);
 }
 
 /* Fill TABLE, whose codes are those of a prefix code: jpeg_layout_for_reading has checked them. */
 void make_table(const struct jpeg_huffman *huffman, bool is_dc, uint16_t *table)
 {
     constexpr uint32_t first = 1 << look_bits, more = 1 << more_bits;
-    const struct code_ends ends = code_ends_of(huffman);
-    uint16_t *entry = table, *const last = table + first + round_up(ends.all - ends.looked_up, more);
+    uint16_t *entry = table, *const last = table + first + longer_entries(huffman);
     uint32_t place = 0;
     for (uint32_t length = 1; length <= longest_code; length++) {
         for (int i = 0; i < huffman->counts[length]; i++, place++)
@@ -72,9 +63,8 @@ void make_table(const struct jpeg_huffman *huffman, bool is_dc, uint16_t *table)
 uint16_t place_table(const struct jpeg_huffman *huffman, int *table, struct scan *scan)
 {
     if (*table < 0) {
-        const struct code_ends ends = code_ends_of(huffman);
         *table = (int)scan->table_entries;
-        scan->table_entries += (1 << look_bits) + (uint32_t)round_up(ends.all - ends.looked_up, 1 << more_bits);
+        scan->table_entries += (1 << look_bits) + (uint32_t)longer_entries(huffman);
     }
     return (uint16_t)*table;
 }
@@ -254,7 +244,7 @@ void set_addresses(struct decoder *decoder)
         const uint8_t *data = decoder->upload.bytes;
         const struct header *header = (const struct header *)(data + loaded->header_at);
         picture->quantisers = header->quantisers[0];
-        picture->scan.tables = (const uint16_t *)(data + loaded->tables_at);
+        picture->scan.tables = (const uint16_t *)(header + 1);
         picture->scan.firsts = (const uint32_t *)(data + loaded->firsts_at);
         picture->scan.starts = (const uint32_t *)(data + loaded->starts_at);
         picture->scan.words = (const uint32_t *)(data + loaded->bytes_at);
@@ -301,8 +291,7 @@ bool device_jpeg_reserve(struct device_jpeg *jpeg, const struct jpeg_input *inpu
         if (loaded->is_unsupported)
             continue;
         loaded->header_at = decoder->size;
-        loaded->tables_at = loaded->header_at + sizeof(struct header);
-        loaded->firsts_at = loaded->tables_at + loaded->scan.table_entries * sizeof(uint16_t);
+        loaded->firsts_at = loaded->header_at + sizeof(struct header) + loaded->scan.table_entries * sizeof(uint16_t);
         loaded->starts_at = loaded->firsts_at + (loaded->segments + 1) * sizeof(uint32_t);
         loaded->bytes_at = round_up(loaded->starts_at + (loaded->segments + 1) * sizeof(uint32_t), 16);
         decoder->size = round_up(loaded->bytes_at + inputs[i].scan.size + padding, alignment);
@@ -333,7 +322,7 @@ void device_jpeg_load(struct device_jpeg *jpeg, size_t index)
                                ? scan->blocks
                                : (uint32_t)(layout->restart_interval * layout->mcu_blocks);
     scan->period = (uint32_t)jpeg_period(layout);
-    uint16_t *tables = (uint16_t *)(data + loaded->tables_at);
+    uint16_t *tables = (uint16_t *)(header + 1);
     for (int i = 0; i < JPEG_TABLES; i++) {
         if (loaded->tables[0][i] >= 0)
             make_table(&layout->tables.dc[i], true, tables + loaded->tables[0][i]);
