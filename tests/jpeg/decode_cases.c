@@ -153,18 +153,27 @@ static void describe(const struct jpeg_recipe *recipe, char *text, size_t size)
              recipe->is_flat, recipe->seed, recipe->coefficients);
 }
 
-static void check_recipe(struct place *place, const struct jpeg_recipe *recipe)
+enum { WHAT = 256 };
+
+/* Check the file of RECIPE, and describe it as WHAT. */
+static enum outcome outcome_of(struct place *place, const struct jpeg_recipe *recipe, char what[WHAT])
 {
-    char what[256];
     size_t size;
     uint8_t *file = make_jpeg(recipe, &size);
-    describe(recipe, what, sizeof what);
+    describe(recipe, what, WHAT);
     const enum outcome outcome = check_file(place, file, size, what);
+    free(file);
+    return outcome;
+}
+
+static void check_recipe(struct place *place, const struct jpeg_recipe *recipe)
+{
+    char what[WHAT];
+    const enum outcome outcome = outcome_of(place, recipe, what);
     /* Values of random coefficients are as long as codes of their own tables: such data may not synchronise. */
     const bool may_hand_over = recipe->coefficients > 0 && recipe->is_optimised;
     if (outcome == DECLINED || (outcome == HANDED_OVER && !may_hand_over))
         fail("%s: %s", what, outcome == DECLINED ? "declined" : "handed over to the CPU");
-    free(file);
 }
 
 /* Sampling factors of luma; the last is grey. */
@@ -339,7 +348,7 @@ static void check_short_segments(struct place *place)
     free(file);
 }
 
-/* Tables of long codes, of which shared memory has room for two, and not for three. */
+/* Shared memory has room for two tables of long codes, and not for three. */
 static void check_long_tables(struct place *place)
 {
     for (int tables = 1; tables <= 3; tables++) {
@@ -351,12 +360,10 @@ static void check_long_tables(struct place *place)
                                            .horizontal = 1,
                                            .vertical = 1,
                                            .long_tables = tables};
-        size_t size;
-        uint8_t *file = make_jpeg(&recipe, &size);
-        const enum outcome outcome = check_file(place, file, size, "long codes");
+        char what[WHAT];
+        const enum outcome outcome = outcome_of(place, &recipe, what);
         if (outcome != (tables < 3 ? DECODED : HANDED_OVER))
-            fail("%d tables of long codes: outcome %d", tables, (int)outcome);
-        free(file);
+            fail("%s: outcome %d with %d tables of long codes", what, (int)outcome, tables);
     }
 }
 
@@ -377,13 +384,9 @@ static void check_declined(struct place *place, uint64_t *state)
         recipe.is_progressive = i == OTHERS;
         recipe.is_arithmetic = i == OTHERS + 1;
         recipe.is_ycck = i == OTHERS + 3;
-        char what[256];
-        size_t size;
-        uint8_t *file = make_jpeg(&recipe, &size);
-        describe(&recipe, what, sizeof what);
-        if (check_file(place, file, size, what) != DECLINED)
+        char what[WHAT];
+        if (outcome_of(place, &recipe, what) != DECLINED)
             fail("%s: is not declined", what);
-        free(file);
     }
 }
 
