@@ -25,16 +25,16 @@ static_assert(walk_threads % 32 == 0 && walk_threads >= JPEG_BLOCK, "a thread se
  * one, data that have not synchronised go to the CPU. */
 constexpr int walk_launches = 6;
 
-/* A Huffman table for decoding: entries of 16 bits. The next look_bits bits of the data number one of the first; where
- * they begin a longer code, that entry gives the place of 64 more, which the 6 bits after them number. An entry of a
- * symbol says all about it:
+/* A Huffman table for decoding has entries of 16 bits. The next look_bits bits of the data are the number of an entry.
+ * If they begin a longer code, the entry has the place of 64 more entries, and the next 6 bits are the number of one of
+ * these. The entry of a symbol says all about it:
  *
  *     bits 0-4    bits of the code and of the value after it, 1 to 31; 0 where the code is longer
  *     bits 5-8    bits of the value
  *     bits 9-15   places that the zigzag index advances: 1 for DC; run + 1 for AC; 64 for the end of a block
  *
- * and that of a longer code has the place, by 64, in bits 5-15. Codes of 11 bits or more take at most an eighth of all
- * 16-bit words: 256 symbols of 2^5 words each. */
+ * The entry of a longer code has that place, divided by 64, in bits 5-15. Codes of 11 bits or more take at most an
+ * eighth of all 16-bit words: 256 symbols of 2^5 words each. */
 constexpr int look_bits = 10, longest_code = 16, more_bits = longest_code - look_bits;
 constexpr uint32_t end_of_block = 64;
 constexpr uint32_t bad_entry = end_of_block << 9 | 1 << 5 | 1; /* no code: the end of a block, with a value */

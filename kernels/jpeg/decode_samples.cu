@@ -198,7 +198,7 @@ __device__ __forceinline__ void upsample(const struct component &component, int 
 {
     const int odd_y = y & 1, near_y = UPSAMPLING == ACROSS ? y : y >> (UPSAMPLING == COPIED ? v : 1);
     const int far_y = min(max(near_y - 1 + 2 * odd_y, 0), component.height - 1);
-    unsigned columns[group]; /* if there are half as many, from the one to the left of the first pixel on, or at it */
+    unsigned columns[group]; /* with ACROSS and BOTH, the first one is that of X if X is odd, else the one before */
 #pragma unroll
     for (int k = 0; k < group; k++) {
         const int place = UPSAMPLING == ACROSS || UPSAMPLING == BOTH ? ((x - 1) >> 1) + k

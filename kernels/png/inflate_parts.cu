@@ -3,8 +3,8 @@
  * The GPU's half of src/png/inflate.c.
  * The symbols of a stream. A block of threads decodes a part of it. In a block with codes, each thread decodes a piece
  * of 1,024 bits, and does not know where the first symbol begins. It guesses. A decoder that begins at a wrong bit
- * nearly always falls into step with the right one after some symbols. So the guess is where the symbols end that a
- * thread decodes from the beginning of the piece before, and most guesses are right. A thread whose beginning was wrong
+ * nearly always falls into step with the right one after some symbols. So a thread first decodes the piece before its
+ * own, and guesses that its first symbol begins where that ends. Most guesses are right. A thread whose guess was wrong
  * decodes again, until all are right. (Weissenberger and Schmidt, "Massively Parallel Huffman Decoding on GPUs", 2018.)
  *
  * The first kernel counts bytes, so that all pieces have a place. The second one has a block of threads for each slice,

@@ -26,9 +26,9 @@ struct constant_memory {
     enum sample sample;
 };
 
-/* How many streams of a process reach a GPU beside each other. Each takes 25 ms of the start and end of a context, so
- * 4 suffice for about a second's work, and one for a single image. (375 JPEGs of 7.7 Mpixel beside an H200 took 0.62,
- * 0.48 and 0.55 s with 1, 4 and 8, and 3,000 took 2.96, 1.57 and 1.30 s.) */
+/* How many streams of a process use a GPU at the same time. A connection adds 25 ms to the start and end of a context.
+ * So work of about a second gets 4, and a single image gets 1. (375 JPEGs of 7.7 Mpixel beside an H200 took 0.62, 0.48
+ * and 0.55 s with 1, 4 and 8, and 3,000 took 2.96, 1.57 and 1.30 s.) */
 enum { CONNECTIONS_FEW = 4, CONNECTIONS_MANY = 8 };
 
 /* The caller sets the first two fields and leaves the others 0. */

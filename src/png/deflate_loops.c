@@ -57,14 +57,14 @@ static void set_bits(uint64_t *bits, size_t from, size_t to)
     }
 }
 
-/* Keep the bits of LOW that are also set STEP bits later. HIGH has the bits after it. */
+/* Keep each bit if the bit STEP places later is set, too. HIGH has the bits after LOW. */
 INLINE void keep_before(uint64_t *low, uint64_t *high, unsigned step)
 {
     *low &= *low >> step | *high << (DEFLATE_WORD - step);
     *high &= *high >> step;
 }
 
-/* Set the bits of HIGH that are set STEP bits earlier, too. LOW has the bits before it. */
+/* For each set bit, set the bit STEP places later. HIGH has the bits after LOW. */
 INLINE void set_after(uint64_t *low, uint64_t *high, unsigned step)
 {
     *high |= *high << step | *low >> (DEFLATE_WORD - step);

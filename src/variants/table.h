@@ -32,7 +32,7 @@ enum accepts {
 };
 
 /* The arithmetic of most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float
- * samples use UNIT_FMA, and with UNIT_TENSOR products of halves. */
+ * samples use UNIT_FMA; those of a variant with UNIT_TENSOR are products of halves. */
 enum unit {
     UNIT_FMA,    /* multiply-adds of float or int32_t */
     UNIT_DP4A,   /* products of four pairs of bytes */
