@@ -302,8 +302,10 @@ static inline HOST_DEVICE void deflate_set_tables(struct deflate_tables *tables,
 {
     for (unsigned i = first; i < DEFLATE_LITERALS; i += step)
         tables->literals[i] = table_entry(codes->litlens[i], 0, 0);
-    const unsigned lengths = codes->litlen_count > DEFLATE_LENGTH_FIRST ? DEFLATE_LENGTH_MAX + 1 : 0;
-    for (unsigned length = first; length < lengths; length += step) {
+    for (unsigned length = first; length <= DEFLATE_LENGTH_MAX; length += step) {
+        tables->lengths[length] = 0;
+        if (codes->litlen_count <= DEFLATE_LENGTH_FIRST)
+            continue; /* the block has no repetition */
         const unsigned symbol = length < DEFLATE_LENGTH_MIN ? 0 : deflate_length_symbol(length);
         const unsigned extra = deflate_length_extra(symbol);
         tables->lengths[length] = table_entry(codes->litlens[DEFLATE_LENGTH_FIRST + symbol],
