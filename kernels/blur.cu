@@ -28,8 +28,10 @@
  * gaussian:8 of 16 bits has 81 taps, so its windows have 96 samples: 6 * 96 and 9 * 96 multiply-adds of bytes per
  * output. Loads: each sample once from memory; the halos of strips come from L2.
  *
+ * On compute capability 9.0, wide filters have a kernel of their own (blur/transposed.cuh).
+ *
  * Limits: filters in two passes whose ring fits in a block's shared memory. */
-#include "kernels/blur/sums.cuh"
+#include "kernels/blur/transposed.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +43,8 @@ static constexpr int stages = 2;        /* of rows of samples; the block works o
 static constexpr int segment_max = 4;   /* blocks of 32 samples of a window that are loaded at a time */
 static constexpr int threads_max = 512; /* of a block, of a kernel for any number of terms */
 static constexpr int groups_max = 8;
-static constexpr int blocks_in_l1 = 8; /* of terms of uint8_t: so many have matrices that stay in L1 */
+static constexpr int transposed_taps = 2 * 88; /* of both passes: from there on, transposed.cuh is faster */
+static constexpr int blocks_in_l1 = 8;         /* of terms of uint8_t: so many have matrices that stay in L1 */
 static_assert((width_max - 16 + 32 * segment_max) * 2 <= 64 * 16,
               "the threads of the narrowest block load a row at once");
 
@@ -103,10 +106,6 @@ static __device__ __noinline__ void load_outside(const unsigned char *plane, siz
         write_shared(to + r * pitch + 4 * w, four);
     }
 }
-
-/* The bytes of a tap, and of m. */
-template <typename T>
-constexpr int parts_of = (int)sizeof(T) + 1;
 
 static int parts_of_sample(enum sample sample)
 {
@@ -523,6 +522,13 @@ static struct shape choose_shape(struct blur_call *call, enum sample sample, siz
     return shape;
 }
 
+/* Are both passes done one after the other (transposed.cuh)? */
+static bool is_transposed(const struct plan *plan, struct device *device)
+{
+    const struct filter *f = plan->filter;
+    return device_get_info(device)->code_has_wgmma && f->width + f->height >= transposed_taps;
+}
+
 extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     const struct filter *f = plan->filter;
@@ -530,6 +536,20 @@ extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct er
     const bool paired = plan->sample == SAMPLE_U16;
     struct blur_call call = {};
     const struct factors factors = arrange(plan, &call);
+    if (is_transposed(plan, device)) {
+        const struct window across = find_window(f->width, f->anchor_x, (int)sample_bytes(plan->sample));
+        const struct window down = find_window(f->height, f->anchor_y, 1);
+        const size_t bytes = 128 * (size_t)(parts * (across.blocks + down.blocks));
+        unsigned char *const blocks = (unsigned char *)malloc(bytes);
+        if (blocks == NULL)
+            return error_no_memory(error, "the taps of %s", f->name);
+        unsigned char *const to =
+            fill_blocks(f->row, f->width, factors.row, parts, across, f->anchor_x, paired, blocks);
+        fill_blocks(f->column, f->height, factors.column, parts, down, f->anchor_y, false, to);
+        const bool done = upload_table(device, blocks, bytes, error);
+        free(blocks);
+        return done;
+    }
     choose_shape(&call, plan->sample, device_get_info(device)->block_shared);
     const size_t row_words = (size_t)(parts * call.row_words),
                  all_words = row_words + (size_t)(parts * call.column_words);
@@ -547,31 +567,46 @@ extern "C" bool blur_prepare(struct plan *plan, struct device *device, struct er
     return done;
 }
 
+/* The fused kernel, for tiles of all planes. */
+static bool launch_fused(const struct plan *plan, struct blur_call *call, const struct plane *in, struct device *device,
+                         struct error *error)
+{
+    const struct device_info *info = device_get_info(device);
+    call->taps = (const uint32_t *)device_table(device);
+    const struct shape shape = choose_shape(call, plan->sample, info->block_shared);
+    blur_function *const kernel = plan->sample == SAMPLE_U16 ? kernel_of<uint16_t>(call) : kernel_of<uint8_t>(call);
+    call->columns = (in->width + call->shift + call->tile_width - 1) / call->tile_width;
+    choose_strip(call, in, call->groups * step_rows, plan->filter->height + step_rows,
+                 (double)info->multiprocessors * shape.blocks);
+    return launch_blocks(kernel, *call, call->columns * call->tiles_y * in->count,
+                         dim3((unsigned)(2 * call->tile_width * call->groups)), shape.shared, plan->filter->name,
+                         device, error);
+}
+
 extern "C" bool blur_launch(const struct plan *plan, struct device *device, const struct plane *in,
                             const struct plane *out, struct error *error)
 {
-    const struct device_info *info = device_get_info(device);
     struct blur_call call = {};
     arrange(plan, &call);
     call.launch = make_launch(plan, in, out);
-    call.taps = (const uint32_t *)device_table(device);
-    const struct shape shape = choose_shape(&call, plan->sample, info->block_shared);
+    call.marks_row = plan->passes.threshold > 0 ? ((size_t)in->width + 3) / 4 * 4 : 0;
     const bool is_16_bit = plan->sample == SAMPLE_U16;
-    blur_function *const kernel = is_16_bit ? kernel_of<uint16_t>(&call) : kernel_of<uint8_t>(&call);
-    const dim3 threads((unsigned)(2 * call.tile_width * call.groups));
-    call.columns = (in->width + call.shift + call.tile_width - 1) / call.tile_width;
-    choose_strip(&call, in, call.groups * step_rows, plan->filter->height + step_rows,
-                 (double)info->multiprocessors * shape.blocks);
-    const int blocks = call.columns * call.tiles_y * in->count;
-    if (plan->passes.threshold == 0)
-        return launch_blocks(kernel, call, blocks, threads, shape.shared, plan->filter->name, device, error);
-
-    call.marks_row = ((size_t)in->width + 3) / 4 * 4;
-    const size_t marks_bytes = call.marks_row * (size_t)in->height;
+    if (is_transposed(plan, device)) {
+        const bool unsharp = plan->passes.amount != 0;
+        auto *const run = is_16_bit ? (unsharp ? launch_transposed<uint16_t, true> : launch_transposed<uint16_t, false>)
+                                    : (unsharp ? launch_transposed<uint8_t, true> : launch_transposed<uint8_t, false>);
+        if (!run(plan, call.passes, in, out, call.marks_row, &call.marks, device, error))
+            return false;
+    } else {
+        const size_t marks_bytes = call.marks_row * (size_t)in->height;
+        if (marks_bytes > 0 && !(device_scratch(device, marks_bytes, (void **)&call.marks, error) &&
+                                 device_fill(device, call.marks, 0, marks_bytes, error)))
+            return false;
+        if (!launch_fused(plan, &call, in, device, error))
+            return false;
+    }
     const struct layout layout = {128, 8, dim3(256)};
-    return device_scratch(device, marks_bytes, (void **)&call.marks, error) &&
-           device_fill(device, call.marks, 0, marks_bytes, error) &&
-           launch_blocks(kernel, call, blocks, threads, shape.shared, plan->filter->name, device, error) &&
+    return call.marks == NULL ||
            launch_kernel(is_16_bit ? keep_unmarked<uint16_t> : keep_unmarked<uint8_t>, call.launch, in->count, device,
                          layout, error, (const unsigned char *)call.marks, call.marks_row);
 }

@@ -13,6 +13,10 @@
 static constexpr int step_rows = 32;         /* rows of samples, and of outputs, that are worked on at a time */
 static constexpr int eights = step_rows / 8; /* groups of 8 rows, or of 8 columns */
 
+/* The bytes of a tap, and of m. */
+template <typename T>
+constexpr int parts_of = (int)sizeof(T) + 1;
+
 /* The COUNT blocks of 32 terms from FIRST on. In the others, a part of the taps is all zero. */
 struct used_blocks {
     int first, count;
