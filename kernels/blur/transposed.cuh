@@ -25,11 +25,11 @@
 #include "kernels/blur/sums.cuh"
 #include "kernels/shared/warpgroup.cuh"
 
-static constexpr int part_side = 64;      /* rows, columns and terms that are worked on at a time */
-static constexpr int pass_slots = 8;      /* of the ring */
-static constexpr int pass_ahead = 4;      /* stages whose copies run */
-static constexpr int barrier_bytes = 256; /* more than they have: racecheck takes a barrier to be longer than it is */
-static constexpr int row_padding = 16;    /* bytes between rows in shared memory, so that eight rows are in all banks */
+static constexpr int part_side = 64; /* rows, columns and terms that are worked on at a time */
+static constexpr int pass_slots = 8; /* of the ring */
+static constexpr int pass_ahead = 4; /* stages whose copies run */
+static constexpr int barrier_bytes = 2 * 8 * pass_slots;
+static constexpr int row_padding = 16; /* bytes between rows in shared memory, so that eight rows are in all banks */
 static constexpr size_t sums_bytes = 256 << 20; /* of m, about: as many columns are worked on at a time */
 
 /* Warpgroups of a block that multiply. The registers allow so many. */
@@ -149,10 +149,11 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
     const uint32_t ring = turned + of::groups * part_side * of::out_pitch;
     const int my_stages = (call.slabs + 1) / 2, stages = my_stages + of::groups - 1;
 
-    if (thread < pass_slots) {
-        barrier_make(full + 8 * thread, 128);
-        barrier_make(empty + 8 * thread, 128 * of::groups);
-    }
+    if (thread == 0)
+        for (int k = 0; k < pass_slots; k++) {
+            barrier_make(full + 8 * k, 128);
+            barrier_make(empty + 8 * k, 128 * of::groups);
+        }
     for (int k = thread; k < parts * call.part_blocks * 8; k += of::threads)
         copy_start<16, true>(taps + 16 * k, call.taps + 16 * k);
     copy_commit();
