@@ -6,7 +6,7 @@
  *     an input row, from memory      its row sums              added to the sums of fh output rows
  *     [....][iiii][....]  -- row -->  [ssss]  -- column -->     [oooo] += column[i] * [ssss]
  *
- * For odd sizes from 3 to 31 (uint16_t: to 15) with the anchor in the centre, a warp walks down a strip (strip.cuh)
+ * For odd sizes from 3 to 31 (uint8_t, which tensor-core takes faster, and uint16_t: to 15) with the anchor in the centre, a warp walks down a strip (strip.cuh)
  * with all of that in registers. Multiply-adds per output: fw + fh, times (s + fh - 1) / s for the halo rows of a strip
  * of s rows. For 9 x 9 in strips of 16, these are 27 instead of 81. Loads: a warp copies each row once to its ring in
  * shared memory, and a lane reads 1 + 2 ceil((fw - 1) / 8) quads of it for 4 outputs. The row sums never leave the
@@ -240,7 +240,7 @@ static __global__ void __launch_bounds__(general_threads_x<Sum> *general_threads
 }
 
 /* The kernel for a square filter of SIZE taps, or NULL. */
-template <typename T, typename Sum, int SIZE = sizeof(T) == 2 ? 15 : 31>
+template <typename T, typename Sum, int SIZE = sizeof(T) == 4 ? 31 : 15>
 static walk_kernel *separable_of_size(int size, bool quick)
 {
     if (size == SIZE)

@@ -96,13 +96,13 @@ double register_tiled_cost(const struct filter *filter, const struct work *work)
 double separable_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter->width + filter->height;
-    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 && filter->width <= 31;
+    const bool walks = filter_is_centred_square(filter) && filter->width >= 3 &&
+                       filter->width <= (work->sample == SAMPLE_F32 ? 31 : 15);
     if (work->sample == SAMPLE_U16)
         return strip_seconds(work, separable_words(filter), 36e-6);
     if (work->sample == SAMPLE_F32)
         return gpu_seconds(work,
                            walks ? fmax(1.1 * float_sample, 1e-12 + 0.043e-12 * taps) : 2.45e-12 + 0.0862e-12 * taps);
-    /* Above 15 taps, the sums occupy more and more registers. */
     return gpu_seconds(work,
                        walks ? 0.6e-12 + 0.04e-12 * taps + 0.00086e-12 * taps * taps : 2.3e-12 + 0.103e-12 * taps);
 }
