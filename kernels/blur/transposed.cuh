@@ -17,8 +17,8 @@
  * A warpgroup loads stages of 64 terms of 64 rows into a ring. Two or three more read them, for 64 columns each. They
  * do not wait for each other, so one rounds and stores while the others multiply.
  *
- * gaussian:170 of 16 bits has 1021 taps, so its windows have 1120 samples: 15 * 1120 multiply-adds of bytes per output,
- * 4.8 ms for 16384 x 16384 at the chip's rate of 4096 per cycle and multiprocessor. */
+ * gaussian:170 of 16 bits has 1701 taps, so its windows have 1792 samples: 15 * 1792 multiply-adds of bytes per output,
+ * or 13.3 million cycles for 16384 x 16384, at 4096 per cycle on each of 132 multiprocessors. */
 #ifndef GPUCONV_BLUR_TRANSPOSED_CUH
 #define GPUCONV_BLUR_TRANSPOSED_CUH
 
@@ -43,7 +43,7 @@ static constexpr int load_registers = 40;
 template <typename T>
 constexpr int multiply_registers = (65536 / 128 - load_registers) / groups_of<T> / 8 * 8;
 
-/* A matrix in device memory: rows of bytes, COUNT times, in up to three parts. */
+/* Matrices of bytes in device memory: of each plane, a part for each byte of a value. */
 struct matrices {
     unsigned char *first;
     size_t row, part, plane; /* bytes from one to the next */
@@ -104,6 +104,19 @@ static __device__ __forceinline__ int read_sample(uint32_t from)
     return (int)sample;
 }
 
+/* What a pass works on: in the first one, samples of T become m; in the second one, the bytes of m become samples. */
+template <typename T, bool FIRST>
+struct pass_of {
+    static constexpr int groups = groups_of<T>, threads = pass_threads<T>;
+    static constexpr int parts = parts_of<T>, bytes = FIRST ? (int)sizeof(T) : parts, weights = bytes + parts - 1;
+    static constexpr bool paired = FIRST && sizeof(T) == 2; /* both bytes of a sample are side by side */
+    static constexpr int planes = paired ? 1 : bytes, in_bytes = paired ? 2 : 1; /* of a stage, and of its values */
+    static constexpr int pitch = part_side * in_bytes + row_padding, plane = part_side * pitch, stage = planes * plane;
+    static constexpr int out_bytes = FIRST ? 1 : (int)sizeof(T), out_parts = FIRST ? parts : 1;
+    static constexpr int out_pitch = part_side * out_bytes + row_padding;
+    static constexpr int fixed = barrier_bytes + groups * part_side * out_pitch + pass_slots * stage;
+};
+
 #if __CUDA_ARCH_FEAT_SM90_ALL
 /* Start d += samples * taps. */
 static __device__ __forceinline__ void pass_product(int (&d)[32], const uint32_t (&a)[4], uint64_t taps)
@@ -118,20 +131,64 @@ static __device__ __forceinline__ void pass_product(int (&d)[32], const uint32_t
                    "+r"(d[30]), "+r"(d[31])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(taps));
 }
-#endif
 
-/* What a pass works on: in the first one, samples of T become m; in the second one, the bytes of m become samples. */
-template <typename T, bool FIRST>
-struct pass_of {
-    static constexpr int groups = groups_of<T>, threads = pass_threads<T>;
-    static constexpr int parts = parts_of<T>, bytes = FIRST ? (int)sizeof(T) : parts, weights = bytes + parts - 1;
-    static constexpr bool paired = FIRST && sizeof(T) == 2; /* both bytes of a sample are side by side */
-    static constexpr int planes = paired ? 1 : bytes, in_bytes = paired ? 2 : 1; /* of a stage, and of its values */
-    static constexpr int pitch = part_side * in_bytes + row_padding, plane = part_side * pitch, stage = planes * plane;
-    static constexpr int out_bytes = FIRST ? 1 : (int)sizeof(T), out_parts = FIRST ? parts : 1;
-    static constexpr int out_pitch = part_side * out_bytes + row_padding;
-    static constexpr int fixed = barrier_bytes + groups * part_side * out_pitch + pass_slots * stage;
+/* Where a tile is: its first row, and its number among those side by side. */
+struct place {
+    int plane, row, across;
 };
+
+static __device__ __forceinline__ struct place find_place(const struct pass_call &call, int tile)
+{
+    const int below = tile / call.across, plane = below / call.down;
+    return {plane, (below - plane * call.down) * part_side, tile - below * call.across};
+}
+
+/* Load STAGES stages of each of the block's tiles to the ring, by a warpgroup. */
+template <typename T, bool FIRST>
+static __device__ __forceinline__ void load_stages(const struct pass_call &call, int stages, uint32_t ring,
+                                                   uint32_t full, uint32_t empty)
+{
+    using of = pass_of<T, FIRST>;
+    constexpr int units = part_side * of::in_bytes / 16, step = 128 / units; /* of a row; rows at a time */
+    const int unit = (int)threadIdx.x % units, y = (int)threadIdx.x % 128 / units;
+    int pending = 0;
+    struct ring_slot at = {0, 0}, arriving = {0, 0};
+    auto arrive = [&]() {
+        barrier_arrive(full + 8 * arriving.slot);
+        arriving.advance(pass_slots);
+    };
+    for (int tile = (int)blockIdx.x; tile < call.tiles; tile += (int)gridDim.x) {
+        const struct place place = find_place(call, tile);
+        const int last = call.rows - 1 - place.row; /* the rows below repeat it */
+        int x = call.first + place.across * part_side * of::groups - call.lead;
+        for (int s = 0; s < stages; s++, x += part_side) {
+            const bool inside = x >= 0 && x + part_side <= call.length;
+            const struct matrices &in = inside ? call.in : call.edges;
+            const int column = inside ? x : x < 0 ? x + call.lead : call.left + x - call.right_x;
+            const unsigned char *const from =
+                in.first + place.plane * in.plane + place.row * in.row + column * of::in_bytes + 16 * unit;
+            const uint32_t to = ring + at.slot * of::stage + 16 * unit;
+            barrier_wait(empty + 8 * at.slot, at.parity ^ 1);
+#pragma unroll
+            for (int p = 0; p < of::planes; p++)
+#pragma unroll
+                for (int k = 0; k < part_side; k += step) {
+                    const int row = k + y, slot = row / 16 * 16 + row % 2 * 8 + row % 16 / 2;
+                    copy_start<16, true>(to + p * of::plane + slot * of::pitch,
+                                         from + p * in.part + min(row, last) * in.row);
+                }
+            copy_commit();
+            at.advance(pass_slots);
+            copy_wait<pass_ahead>();
+            if (++pending > pass_ahead)
+                arrive();
+        }
+    }
+    copy_wait<0>();
+    for (pending = min(pending, pass_ahead); pending > 0; pending--)
+        arrive();
+}
+#endif
 
 /* A pass. Row y of a stage is at 8 (y % 2) + y / 2 of its 16, so that a lane has two neighbours of each column. */
 template <typename T, bool FIRST, bool UNSHARP>
@@ -161,47 +218,9 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
 
-    struct ring_slot at = {0, 0};
     if (warpgroup == of::groups) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(load_registers));
-        constexpr int units = part_side * of::in_bytes / 16, step = 128 / units; /* of a row; rows at a time */
-        const int unit = thread % units, y = thread % 128 / units;
-        int pending = 0;
-        struct ring_slot arriving = {0, 0};
-        auto arrive = [&]() {
-            barrier_arrive(full + 8 * arriving.slot);
-            arriving.advance(pass_slots);
-        };
-        for (int tile = (int)blockIdx.x; tile < call.tiles; tile += (int)gridDim.x) {
-            const int below = tile / call.across, across = tile - below * call.across, plane = below / call.down;
-            const int first_y = (below - plane * call.down) * part_side, last = call.rows - 1 - first_y;
-            int x = call.first + across * part_side * of::groups - call.lead;
-            for (int s = 0; s < stages; s++, x += part_side) {
-                const bool inside = x >= 0 && x + part_side <= call.length;
-                const struct matrices &in = inside ? call.in : call.edges;
-                const int column = inside ? x : x < 0 ? x + call.lead : call.left + x - call.right_x;
-                const unsigned char *const from =
-                    in.first + plane * in.plane + first_y * in.row + column * of::in_bytes + 16 * unit;
-                const uint32_t to = ring + at.slot * of::stage + 16 * unit;
-                barrier_wait(empty + 8 * at.slot, at.parity ^ 1);
-#pragma unroll
-                for (int p = 0; p < of::planes; p++)
-#pragma unroll
-                    for (int k = 0; k < part_side; k += step) {
-                        const int row = k + y, slot = row / 16 * 16 + row % 2 * 8 + row % 16 / 2;
-                        copy_start<16, true>(to + p * of::plane + slot * of::pitch,
-                                             from + p * in.part + min(row, last) * in.row);
-                    }
-                copy_commit();
-                at.advance(pass_slots);
-                copy_wait<pass_ahead>();
-                if (++pending > pass_ahead)
-                    arrive();
-            }
-        }
-        copy_wait<0>();
-        for (pending = min(pending, pass_ahead); pending > 0; pending--)
-            arrive();
+        load_stages<T, FIRST>(call, stages, ring, full, empty);
         return;
     }
 
@@ -239,6 +258,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
     };
+    struct ring_slot at = {0, 0};
     const uint32_t my_turned = turned + warpgroup * part_side * of::out_pitch;
     const uint32_t turned_to = my_turned + (part_side - 1 - 2 * t) * of::out_pitch + (16 * warp + 2 * g) * out_bytes;
     constexpr int units = part_side * out_bytes / 16, unit_values = 16 / out_bytes; /* of a transposed row */
@@ -273,9 +293,9 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
             at.advance(pass_slots);
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        const int below = tile / call.across, across = tile - below * call.across, plane = below / call.down;
-        const int x = (below - plane * call.down) * part_side; /* of the transposed matrix */
-        const int y = call.first + (across * of::groups + warpgroup) * part_side;
+        const struct place place = find_place(call, tile);
+        const int plane = place.plane, x = place.row; /* of the transposed matrix */
+        const int y = call.first + (place.across * of::groups + warpgroup) * part_side;
         /* Each thread has some units of the transposed rows. */
         auto each_unit = [&](const struct matrices &out, auto take) {
 #pragma unroll
@@ -363,12 +383,12 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
 
 /* ---- The launch ---- */
 
-/* The numbers of one pass: VECTOR of TAPS taps, one over a row's sample ANCHOR terms before the output, for input of
- * IN_BYTES a value. */
+/* The window of a pass: see struct pass_call. */
 struct window {
-    int lead, slabs, blocks; /* blocks of 128 bytes of a part of the taps */
+    int lead, slabs, blocks; /* the last of 128 bytes, for a part of the taps */
 };
 
+/* Output x has TAPS taps, the first one for sample x - ANCHOR. Samples, or parts of m, have IN_BYTES. */
 static constexpr struct window find_window(int taps, int anchor, int in_bytes)
 {
     const int unit = 16 / in_bytes, lead = (anchor + unit - 1) / unit * unit; /* copies are aligned to 16 bytes */
@@ -453,8 +473,7 @@ static bool launch_pass(struct pass_call *call, int count, const char *name, str
                          dim3(of::threads), (size_t)pass_shared<T, FIRST>(call->part_blocks), name, device, error);
 }
 
-/* Queue both passes, for as many columns at a time as m has room for. If
- * MARKS_ROW > 0, set *MARKS to what blur sets there. */
+/* Queue both passes, for as many columns at a time as m has room for. If MARKS_ROW > 0, set *MARKS to the marks. */
 template <typename T, bool UNSHARP>
 static bool launch_transposed(const struct plan *plan, const struct passes &passes, const struct plane *in,
                               const struct plane *out, size_t marks_row, unsigned char **marks, struct device *device,
