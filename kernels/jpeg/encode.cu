@@ -667,17 +667,18 @@ bool device_jpeg_encoded(struct device_jpeg *jpeg, struct jpeg_scan *scans, stru
         return false;
     for (size_t i = 0; i < count; i++) {
         scans[i].size = (size_t)((const uint64_t *)encoder->scan_sizes.bytes)[i];
-        bytes += scans[i].size;
+        bytes += scans[i].size + 2 * encoder->outputs[i].margin;
     }
     if (!device_reserve_more(jpeg->device, &encoder->data, bytes, error))
         return false;
     uint8_t *to = encoder->data.bytes;
     const uint8_t *from = encoder->scans.bytes;
     for (size_t i = 0; i < count; i++) {
+        to += encoder->outputs[i].margin;
         if (!device_download(jpeg->device, to, from, scans[i].size, error))
             return false;
         scans[i].bytes = to;
-        to += scans[i].size;
+        to += scans[i].size + encoder->outputs[i].margin;
         from += encoder->capacities[i];
     }
     return device_wait(jpeg->device, error);

@@ -54,6 +54,7 @@ struct jpeg_output {
     const struct jpeg_layout *layout;
     struct image image; /* 8 bits and 1 to 4 channels in device memory, aligned to 16 bytes; alpha is dropped */
     size_t plane;       /* as in struct jpeg_input; only for 3 channels */
+    size_t margin;      /* bytes before the downloaded data and after them, for the caller */
 };
 
 /* Queue the encoding of COUNT pictures in one launch. OUTPUTS and the samples stay as they are until

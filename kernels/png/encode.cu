@@ -449,7 +449,7 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
     return true;
 }
 
-bool device_png_encoded(struct device_png *png, const uint8_t **bytes, size_t *size, uint32_t *adler,
+bool device_png_encoded(struct device_png *png, size_t margin, uint8_t **bytes, size_t *size, uint32_t *adler,
                         struct error *error)
 {
     struct png_encoder *encoder = &png->encoder;
@@ -458,9 +458,8 @@ bool device_png_encoded(struct device_png *png, const uint8_t **bytes, size_t *s
     const volatile struct result *result = (const volatile struct result *)encoder->result.bytes;
     *size = (size_t)result->size;
     *adler = result->adler;
-    if (!device_reserve_more(png->device, &encoder->data, *size, error) ||
-        !device_download(png->device, encoder->data.bytes, encoder->stream.bytes, *size, error))
+    if (!device_reserve_more(png->device, &encoder->data, *size + 2 * margin, error))
         return false;
-    *bytes = encoder->data.bytes;
-    return device_wait(png->device, error);
+    *bytes = encoder->data.bytes + margin;
+    return device_download(png->device, *bytes, encoder->stream.bytes, *size, error) && device_wait(png->device, error);
 }

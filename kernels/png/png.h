@@ -38,8 +38,9 @@ bool device_png_decoded(struct device_png *png, bool *is_decoded, struct error *
 bool device_png_encode(struct device_png *png, const struct image *image, struct error *error);
 
 /* Wait for the encoder, and download the deflate data of all bands, without the head and the checksum of zlib. *BYTES
- * is page-locked and valid until the next call. *ADLER is the Adler-32 of the filtered rows. */
-bool device_png_encoded(struct device_png *png, const uint8_t **bytes, size_t *size, uint32_t *adler,
+ * is page-locked and valid until the next call; so are MARGIN bytes before the data and after it, for the caller.
+ * *ADLER is the Adler-32 of the filtered rows. */
+bool device_png_encoded(struct device_png *png, size_t margin, uint8_t **bytes, size_t *size, uint32_t *adler,
                         struct error *error);
 
 #ifdef __cplusplus

@@ -80,7 +80,7 @@ enum { THREAD_BYTES = 1 << 19 };
 /* A stream needs the file, what the codecs say, bands, and its output. That is expected to be as large as the file;
  * more is reserved when it grows. A whole image needs codec_whole_need, and the file counts twice, because a decoder
  * may copy it. For a GPU the pipeline keeps the samples, the data of the file, and as much again as the samples for the
- * stream of a PNG that the GPU encodes.
+ * stream of a PNG that the GPU encodes, with its metadata before it and as much after it.
  *
  * Metadata stay in memory while all these steps run, in a buffer of up to twice their size. Written, they have at most
  * twice their size, as hexadecimal digits: as a chunk and among all chunks, while the latter's buffer grows. */
@@ -99,7 +99,7 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     struct job_memory need = {
         .image =
             size + 4 * metadata + threads * THREAD_BYTES + (conversion->recipe->linear ? sizeof(struct linear) : 0),
-        .kept = is_cpu_only(worker) ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size,
+        .kept = is_cpu_only(worker) ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size + 2 * metadata,
     };
     if (surely_streams(worker, conversion, encoder)) {
         const size_t largest = codec_file_bound(&produced, format, &conversion->codec);
@@ -374,6 +374,19 @@ static bool decode_unless_gpu(struct job_worker *worker, struct conversion *conv
     return gpu_decodes || conversion->image.samples != NULL || decode_image(conversion);
 }
 
+/* Make the head of a file that a GPU will encode, with the metadata. */
+static bool begin_output(struct conversion *conversion)
+{
+    struct end *out = &conversion->out;
+    struct job_result *result = conversion->result;
+    const bool done = codec_begin_file(&conversion->produced, out->kind == END_JPEG ? &out->jpeg : NULL, &out->head,
+                                       &result->error) &&
+                      result->output_format->write_metadata(&conversion->metadata, &out->head.bytes, &out->head.size,
+                                                            &result->dropped_on_write, &result->error);
+    phases_end(&result->phases, PHASE_ENCODE);
+    return done;
+}
+
 /* Filter the image as a whole. On a GPU, decode and encode it there, too, where that is possible. */
 static enum run_result filter_image(struct job_worker *worker, struct conversion *conversion)
 {
@@ -383,6 +396,8 @@ static enum run_result filter_image(struct job_worker *worker, struct conversion
         return RUN_FAILED;
     if (pipeline->backend != BACKEND_CUDA)
         out->kind = END_HOST;
+    else if (out->kind != END_HOST && out->head.size == 0 && !begin_output(conversion))
+        return RUN_FAILED;
     conversion->filtered.samples = NULL;
     atomic_store(&worker->step, JOB_STEP_FILTER);
     const enum run_result result = pipeline_run(pipeline, in, out, &conversion->result->error);
@@ -412,34 +427,42 @@ static bool close_output(struct conversion *conversion, size_t size)
     return done;
 }
 
-/* Put a file around what a GPU has encoded. */
-static bool wrap_output(struct conversion *conversion, size_t *size)
+/* Complete the file that a GPU has encoded, where it is. It is copied if it must outlive the pipeline's next image, or
+ * the GPU. */
+static bool end_output(const struct job_worker *worker, struct conversion *conversion)
 {
     const struct end *out = &conversion->out;
-    struct error *error = &conversion->result->error;
-    return out->kind == END_JPEG ? codec_wrap_scan(&out->jpeg, out->data, out->size, &conversion->output, size, error)
-                                 : codec_wrap_stream(&conversion->filtered, out->data, out->size, out->adler,
-                                                     &conversion->output, size, error);
+    struct job_result *result = conversion->result;
+    struct blob copy = {0};
+    result->encoder = conversion->gpu_encoder;
+    result->output_bytes = out->size;
+    conversion->output =
+        codec_end_file(&out->head, out->data, &result->output_bytes, out->kind == END_PNG ? &out->adler : NULL);
+    conversion->is_borrowed = worker->resources.page_locked && !conversion->job->in_memory;
+    if (!conversion->is_borrowed) {
+        blob_append(&copy, conversion->output, result->output_bytes);
+        conversion->output = copy.bytes;
+    }
+    phases_end(&result->phases, PHASE_ENCODE);
+    return conversion->output != NULL || error_no_memory(&result->error, "a file of %zu bytes", result->output_bytes);
 }
 
 /* Encode the filtered image, unless a GPU has done that. */
 static bool encode_image(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
-    struct error *error = &result->error;
     size_t size = 0;
     const bool is_encoded = conversion->out.kind != END_HOST;
     atomic_store(&worker->step, JOB_STEP_ENCODE);
-    if (is_encoded)
-        result->encoder = conversion->gpu_encoder;
-    bool done = !is_encoded || wrap_output(conversion, &size);
+    if (is_encoded && !end_output(worker, conversion))
+        return false;
     if (!worker->resources.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
         job_release_buffers(worker);
     }
-    done = done && (is_encoded || codec_encode(&conversion->filtered, result->output_format, &conversion->codec,
-                                               &conversion->output, &size, error));
-    return done && close_output(conversion, size);
+    return is_encoded || (codec_encode(&conversion->filtered, result->output_format, &conversion->codec,
+                                       &conversion->output, &size, &result->error) &&
+                          close_output(conversion, size));
 }
 
 /* ---- Streaming ---- */
@@ -563,5 +586,7 @@ void job_free(struct conversion *conversion)
     drop_input(conversion);
     image_free(&conversion->image);
     metadata_free(&conversion->metadata);
-    free(conversion->output);
+    blob_free(&conversion->out.head);
+    if (!conversion->is_borrowed)
+        free(conversion->output);
 }

@@ -45,6 +45,7 @@ struct conversion {
     /* The output. */
     struct image filtered; /* the same samples as the image's, or the pipeline's own */
     uint8_t *output;       /* result->output_bytes of them */
+    bool is_borrowed;      /* they are in page-locked memory of the pipeline, which keeps them until its next image */
 };
 
 /* Upper bounds of host memory in bytes. */

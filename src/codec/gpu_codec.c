@@ -60,16 +60,19 @@ const struct codec *codec_plan_stream(const struct format *format, const struct 
     return settings->compression == CODEC_COMPRESSION ? find_codec(FORMAT_PNG, format, settings) : NULL;
 }
 
-bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size_t size, uint8_t **bytes,
-                     size_t *file_size, struct error *error)
+bool codec_begin_file(const struct image *shape, const struct jpeg_layout *layout, struct blob *head,
+                      struct error *error)
 {
-    struct blob file = {0};
-    bool done = jpeg_append_headers(&file, layout);
-    *file_size = file.size + size + JPEG_SOI_BYTES; /* EOI has as many */
-    done = done && blob_append(&file, data, size) && jpeg_append_end(&file);
-    *bytes = file.bytes;
-    if (done)
-        return true;
-    blob_free(&file);
-    return error_no_memory(error, "a JPEG of %zu bytes", *file_size);
+    return (layout != NULL ? jpeg_append_headers(head, layout) : png_begin_stream(shape, head)) || report_memory(error);
+}
+
+uint8_t *codec_end_file(const struct blob *head, uint8_t *data, size_t *size, const uint32_t *adler)
+{
+    uint8_t *file = memcpy(data - head->size, head->bytes, head->size), *end = data + *size + JPEG_SOI_BYTES;
+    if (adler != NULL)
+        end = png_end_stream(data, *size, *adler);
+    else
+        put_big16(data + *size, 0xff00 | JPEG_MARKER_EOI);
+    *size = (size_t)(end - file);
+    return file;
 }

@@ -28,13 +28,14 @@ const struct codec *codec_plan_scan(const struct format *format, const struct im
  * file, or if it has no stream. */
 const struct codec *codec_plan_stream(const struct format *format, const struct codec_settings *settings);
 
-/* Make a file of SIZE bytes of data of a scan. Release *BYTES with free. */
-bool codec_wrap_scan(const struct jpeg_layout *layout, const uint8_t *data, size_t size, uint8_t **bytes,
-                     size_t *file_size, struct error *error);
+/* Append to HEAD what is in a file before the data of a scan of LAYOUT, or, if that is NULL, before the deflate data of
+ * an image of SHAPE. Metadata may be put into it. */
+bool codec_begin_file(const struct image *shape, const struct jpeg_layout *layout, struct blob *head,
+                      struct error *error);
 
-/* Make a file of SIZE bytes of deflate data: all bands of an image of SHAPE. ADLER is the checksum of its filtered
- * rows. Release *BYTES with free. */
-bool codec_wrap_stream(const struct image *shape, const uint8_t *data, size_t size, uint32_t adler, uint8_t **bytes,
-                       size_t *file_size, struct error *error);
+/* Put HEAD before the *SIZE bytes at DATA, and the end of the file after them. There, as many bytes as HEAD has must be
+ * free. ADLER is the checksum of the filtered rows, and NULL for a scan. Returns the file, which has *SIZE bytes
+ * then. */
+uint8_t *codec_end_file(const struct blob *head, uint8_t *data, size_t *size, const uint32_t *adler);
 
 #endif

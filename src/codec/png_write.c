@@ -255,17 +255,23 @@ static bool png_file_end(struct png_file *file)
     return true;
 }
 
-bool codec_wrap_stream(const struct image *shape, const uint8_t *data, size_t size, uint32_t adler, uint8_t **bytes,
-                       size_t *file_size, struct error *error)
+bool png_begin_stream(const struct image *shape, struct blob *head)
 {
-    struct blob blob = {0};
-    struct png_file file = {.blob = &blob, .adler = adler};
-    const bool done = png_file_begin(&file, shape) && append_data(&file, data, size) && png_file_end(&file);
-    if (!done)
-        blob_free(&blob);
-    *bytes = blob.bytes;
-    *file_size = blob.size;
-    return done || report_memory(error);
+    return png_file_begin(&(struct png_file){.blob = head}, shape);
+}
+
+/* The rest of a full chunk moves by what is between two chunks. */
+uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler)
+{
+    uint8_t *chunk = data - ZLIB_HEAD - PNG_CHUNK_HEAD;
+    put_big32(data + size, adler);
+    for (size_t left = ZLIB_HEAD + size + ZLIB_TAIL, step; left > 0; left -= step) {
+        step = left < CHUNK_MAX ? left : CHUNK_MAX;
+        uint8_t *end = chunk + PNG_CHUNK_HEAD + step;
+        memmove(end + PNG_CHUNK_OVERHEAD, end, left - step);
+        chunk = png_chunk_close(chunk, "IDAT", step);
+    }
+    return png_chunk_close(chunk, "IEND", 0);
 }
 
 /* ---- The writer ---- */

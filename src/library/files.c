@@ -61,6 +61,8 @@ static void close_list(struct list *list)
 {
     for (int i = 0; list->files != NULL && i < list->count; i++)
         image_free(&list->files[i].image);
+    for (int i = 0; list->pictures != NULL && i < list->count; i++)
+        blob_free(&list->pictures[i].end.head);
     free(list->files);
     free(list->pictures);
 }
@@ -350,16 +352,22 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
 
 /* ---- Encode ---- */
 
-/* Put the metadata into a file, if there are some, whose bytes are there if it is DONE. */
-static void finish_file(struct list *list, struct file *file, bool done, uint8_t *bytes, size_t size)
+/* Put the metadata into a file, if there are some. */
+static bool write_metadata(const struct list *list, struct file *file, uint8_t **bytes, size_t *size)
 {
-    file->is_done = done && (list->like == NULL || library_write_metadata(list->like, &file->view, list->format, &bytes,
-                                                                          &size, &file->dropped, &file->error));
-    file->has_failed = !file->is_done;
-    if (file->has_failed)
-        free(bytes);
-    else
+    return list->like == NULL ||
+           library_write_metadata(list->like, &file->view, list->format, bytes, size, &file->dropped, &file->error);
+}
+
+/* Give the file its bytes, if it is DONE. */
+static void finish_file(struct file *file, bool done, uint8_t *bytes, size_t size)
+{
+    file->is_done = done;
+    file->has_failed = !done;
+    if (done)
         file->bytes = (struct gpuconv_bytes){bytes, size};
+    else
+        free(bytes);
 }
 
 /* Make the file of picture INDEX, which the GPU has encoded. If it has only downloaded the samples, encode_one does. */
@@ -368,15 +376,13 @@ static void wrap_picture(void *context, size_t index)
     struct list *list = context;
     struct file *file = &list->files[index];
     const struct end *end = &list->pictures[index].end;
-    uint8_t *bytes = NULL;
-    size_t size = 0;
+    struct blob copy = {0};
+    size_t size = end->size;
     if (end->kind == END_HOST)
         return;
-    const bool done =
-        end->kind == END_JPEG
-            ? codec_wrap_scan(&end->jpeg, end->data, end->size, &bytes, &size, &file->error)
-            : codec_wrap_stream(&file->view, end->data, end->size, end->adler, &bytes, &size, &file->error);
-    finish_file(list, file, done, bytes, size);
+    const uint8_t *bytes = codec_end_file(&end->head, end->data, &size, end->kind == END_PNG ? &end->adler : NULL);
+    const bool done = blob_append(&copy, bytes, size) || error_no_memory(&file->error, "a file of %zu bytes", size);
+    finish_file(file, done, copy.bytes, copy.size);
 }
 
 /* Check a view, and note how a GPU encodes it. */
@@ -401,6 +407,10 @@ static void plan_encoding(void *context, int64_t index, int thread)
     file->has_failed = codec_find_writer(list->format, view, &list->settings, &file->error) == NULL ||
                        (end->kind == END_HOST && !image_allocate(&file->image, view->width, view->height,
                                                                  view->channels, view->bits, &file->error));
+    if (!file->has_failed && end->kind != END_HOST)
+        file->has_failed =
+            !codec_begin_file(view, end->kind == END_JPEG ? &end->jpeg : NULL, &end->head, &file->error) ||
+            !write_metadata(list, file, &end->head.bytes, &end->head.size);
     picture->is_done = file->has_failed;
 }
 
@@ -416,8 +426,9 @@ static void encode_one(void *context, int64_t index, int thread)
         return;
     const bool done =
         (file->on_device || view_take_image(&list->views[index], "view", &image, &file->image, &file->error)) &&
-        codec_encode(&image, list->format, &list->settings, &bytes, &size, &file->error);
-    finish_file(list, file, done, bytes, size);
+        codec_encode(&image, list->format, &list->settings, &bytes, &size, &file->error) &&
+        write_metadata(list, file, &bytes, &size);
+    finish_file(file, done, bytes, size);
     image_free(&file->image);
 }
 

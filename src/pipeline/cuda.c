@@ -237,13 +237,13 @@ static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu,
         return false;
     if (out->kind == END_PNG)
         return device_png_encode(pipeline->png, encoded, error) &&
-               device_png_encoded(pipeline->png, &out->data, &out->size, &out->adler, error);
-    const struct jpeg_output output = {.layout = &out->jpeg, .image = *encoded};
+               device_png_encoded(pipeline->png, out->head.size, &out->data, &out->size, &out->adler, error);
+    const struct jpeg_output output = {.layout = &out->jpeg, .image = *encoded, .margin = out->head.size};
     struct jpeg_scan scan;
     if (!device_jpeg_encode(pipeline->jpegs[0], &output, 1, error) ||
         !device_jpeg_encoded(pipeline->jpegs[0], &scan, error))
         return false;
-    out->data = scan.bytes;
+    out->data = (uint8_t *)scan.bytes;
     out->size = scan.size;
     return true;
 }

@@ -4,6 +4,7 @@
 #ifndef GPUCONV_END_H
 #define GPUCONV_END_H
 
+#include "base/bytes.h"
 #include "container/png.h"
 #include "image/image.h"
 #include "image/rows.h"
@@ -31,10 +32,11 @@ struct end {
     struct jpeg_scan scan;
     struct png_layout png; /* END_PNG as an input, and the next, too */
     struct png_stream stream;
-    int orientation; /* how to turn an image upright that the GPU has decoded, as for image_orient */
+    int orientation;  /* how to turn an image upright that the GPU has decoded, as for image_orient */
+    struct blob head; /* of the file of an output that the GPU encodes: what is before the data; or empty */
 
-    /* What pipeline_run makes of an output that the GPU encodes. */
-    const uint8_t *data; /* the scan or the stream, valid until the next call */
+    /* What pipeline_run makes of such an output. Before the data and after them, as many bytes as in HEAD are free. */
+    uint8_t *data; /* the scan or the stream, valid until the next call */
     size_t size;
     uint32_t adler; /* the checksum of a PNG's filtered rows */
 };

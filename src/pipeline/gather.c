@@ -149,12 +149,11 @@ static bool hand_out(struct engine *engine, size_t index, struct error *error)
     const struct jpeg_scan *scan = &engine->scans[index];
     struct pipeline *pipeline = engine->requests[index]->pipeline;
     struct end *out = engine->requests[index]->out;
-    uint8_t *data = realloc(pipeline->gathered, scan->size);
+    uint8_t *data = realloc(pipeline->gathered, scan->size + 2 * out->head.size);
     if (data == NULL)
         return error_no_memory(error, "a scan of %zu bytes", scan->size);
-    memcpy(data, scan->bytes, scan->size);
     pipeline->gathered = data;
-    out->data = data;
+    out->data = memcpy(data + out->head.size, scan->bytes, scan->size);
     out->size = scan->size;
     *out->image = engine->outputs[index].image;
     out->image->samples = NULL;

@@ -342,6 +342,7 @@ static bool queue_encoding(struct group *group, struct error *error)
         struct jpeg_output *output = &group->outputs[i];
         output->layout = &group->pictures[i]->end.jpeg;
         output->plane = jpeg_plane(group->pictures[i]);
+        output->margin = group->pictures[i]->end.head.size;
         if (!bring_from_view(group->pipeline, group->pictures[i], 8, way, &output->image, error))
             return false;
         way += way_back_bytes(group->pictures[i], 8);
@@ -358,7 +359,7 @@ static bool finish_encoding(struct group *group, const struct task *task, struct
         return false;
     for (size_t i = 0; i < group->count; i++) {
         struct end *end = &group->pictures[i]->end;
-        end->data = group->scans[i].bytes;
+        end->data = (uint8_t *)group->scans[i].bytes;
         end->size = group->scans[i].size;
         group->pictures[i]->is_done = true;
     }
@@ -380,7 +381,7 @@ static bool encode_other(struct pipeline *pipeline, struct gpu_picture *picture,
     picture->is_done = true;
     if (end->kind == END_PNG)
         return device_png_encode(pipeline->png, &image, error) &&
-               device_png_encoded(pipeline->png, &end->data, &end->size, &end->adler, error);
+               device_png_encoded(pipeline->png, end->head.size, &end->data, &end->size, &end->adler, error);
     return device_download(pipeline->device, end->image->samples, image.samples, image_bytes(&image), error) &&
            device_wait(pipeline->device, error);
 }

@@ -76,6 +76,7 @@ static void check_group(struct group *group)
         reference_encode(image, c->quality, c->horizontal, c->vertical, &layouts[i], &references[i]);
         outputs[i].layout = &layouts[i];
         outputs[i].plane = c->channels == 3 && c->key % 3 == 0 ? (size_t)c->width * (size_t)c->height : 0;
+        outputs[i].margin = (size_t)(GROUP - i); /* the next has less */
         make_planes(image, outputs[i].plane);
         end = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + image_bytes(image);
     }
@@ -93,6 +94,11 @@ static void check_group(struct group *group)
     }
     must(device_jpeg_encode(place->jpeg, outputs, (size_t)group->count, &error), &error);
     must(device_jpeg_encoded(place->jpeg, scans, &error), &error);
+    for (int i = 0; i < group->count; i++) { /* the margins may be written */
+        uint8_t *bytes = (uint8_t *)scans[i].bytes;
+        memset(bytes - outputs[i].margin, 0, outputs[i].margin);
+        memset(bytes + scans[i].size, 0, outputs[i].margin);
+    }
     for (int i = 0; i < group->count; i++) {
         const struct reference *reference = &references[i];
         if (scans[i].size != reference->size ||

@@ -18,8 +18,8 @@ struct device_jpeg {
     bool *is_decoded; /* of each */
     size_t encoded_count;
     struct encoded {
-        uint8_t *file;
-        struct jpeg_scan scan; /* in it */
+        uint8_t *data;
+        struct jpeg_scan scan; /* in it, with the margins */
     } * encoded;
 };
 
@@ -33,7 +33,7 @@ bool device_jpeg_open(struct device *device, int mark, struct device_jpeg **jpeg
 static void forget_encoded(struct device_jpeg *jpeg)
 {
     for (size_t i = 0; i < jpeg->encoded_count; i++)
-        free(jpeg->encoded[i].file);
+        free(jpeg->encoded[i].data);
     free(jpeg->encoded);
     jpeg->encoded = NULL;
     jpeg->encoded_count = 0;
@@ -153,16 +153,23 @@ static bool encode(const struct jpeg_output *output, struct encoded *encoded, st
     const struct image *image = &output->image, planes = planes_of(image, image->samples, output->plane);
     struct image packed;
     struct codec_info info;
+    uint8_t *file = NULL;
     size_t size;
     if (!image_allocate(&packed, image->width, image->height, image->channels, 8, error))
         return false;
     image_copy(&planes, &packed);
-    const bool done = codec_encode(&packed, format_of(FORMAT_JPEG), &settings, &encoded->file, &size, error);
+    bool done = codec_encode(&packed, format_of(FORMAT_JPEG), &settings, &file, &size, error) &&
+                codec_inspect(file, size, "scan", NULL, &info, error);
     image_free(&packed);
-    if (!done || !codec_inspect(encoded->file, size, "scan", NULL, &info, error))
-        return false;
-    encoded->scan = (struct jpeg_scan){encoded->file + info.jpeg.scan, info.jpeg.scan_size};
-    return true;
+    if (done) {
+        encoded->data = malloc(info.jpeg.scan_size + 2 * output->margin);
+        done = encoded->data != NULL || error_no_memory(error, "a scan");
+    }
+    if (done)
+        encoded->scan = (struct jpeg_scan){
+            memcpy(encoded->data + output->margin, file + info.jpeg.scan, info.jpeg.scan_size), info.jpeg.scan_size};
+    free(file);
+    return done;
 }
 
 /* Add to the file $GPUCONV_STUB_GROUPS how many pictures are encoded at once. */

@@ -17,6 +17,7 @@ struct device_png {
     bool is_decoded;
     uint8_t *file;
     struct png_chunk data; /* in the file; a small one has only one IDAT chunk */
+    uint8_t *downloaded;
 };
 
 bool device_png_open(struct device *device, struct device_png **png, struct error *error)
@@ -32,6 +33,7 @@ void device_png_close(struct device_png *png)
         return;
     free(png->loaded);
     free(png->file);
+    free(png->downloaded);
     free(png);
 }
 
@@ -101,11 +103,16 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
     return stub_works_png(error);
 }
 
-bool device_png_encoded(struct device_png *png, const uint8_t **bytes, size_t *size, uint32_t *adler,
+bool device_png_encoded(struct device_png *png, size_t margin, uint8_t **bytes, size_t *size, uint32_t *adler,
                         struct error *error)
 {
-    *bytes = png->data.data + ZLIB_HEAD;
+    const uint8_t *data = png->data.data + ZLIB_HEAD;
     *size = png->data.size - ZLIB_HEAD - ZLIB_TAIL;
-    *adler = big32(*bytes + *size);
+    *adler = big32(data + *size);
+    free(png->downloaded);
+    png->downloaded = malloc(*size + 2 * margin);
+    if (png->downloaded == NULL)
+        return error_no_memory(error, "a stream");
+    *bytes = memcpy(png->downloaded + margin, data, *size);
     return stub_works_png(error);
 }

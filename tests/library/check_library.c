@@ -505,6 +505,21 @@ static void turn_jpeg(struct gpuconv_bytes *file, int orientation)
     *file = (struct gpuconv_bytes){bytes, file->size + sizeof exif};
 }
 
+/* An image whose EXIF says that it is turned. */
+static struct gpuconv_image *image_with_metadata(struct gpuconv_context *context)
+{
+    uint8_t pixel = 0;
+    struct gpuconv_error error;
+    struct gpuconv_bytes file;
+    const struct gpuconv_view view = gpuconv_interleaved(&pixel, 1, 1, 1, GPUCONV_UINT8);
+    gpuconv_encode(context, &view, &(struct gpuconv_encode_options){.format = "jpg"}, &file.data, &file.size, &error);
+    turn_jpeg(&file, 6);
+    struct gpuconv_image *image =
+        gpuconv_decode(context, file.data, file.size, &(struct gpuconv_decode_options){.keep_orientation = 1}, &error);
+    free(file.data);
+    return image;
+}
+
 /* Encode pictures at once, and one by one. FILES become what is written. */
 static void check_encode(uint64_t *state, const struct library *library, const struct picture *pictures,
                          struct gpuconv_bytes *files)
@@ -525,6 +540,8 @@ static void check_encode(uint64_t *state, const struct library *library, const s
     struct gpuconv_error *errors = allocate(FILES * sizeof *errors), error;
     const bool has_device = library->device_arenas[0] != NULL;
     options.stream = has_device ? library->streams[random_between(state, 0, 1)] : NULL;
+    struct gpuconv_image *like = random_between(state, 0, 1) ? image_with_metadata(context) : NULL;
+    options.metadata_of = like;
     for (int i = 0; i < FILES; i++) {
         const bool on_device = has_device && random_between(state, 0, 5) > 0;
         uint8_t *arena = on_device ? library->device_arenas[0] : library->arenas[0];
@@ -547,6 +564,7 @@ static void check_encode(uint64_t *state, const struct library *library, const s
                  error.message);
         gpuconv_free(one.data);
     }
+    gpuconv_image_free(like);
     free(errors);
 }
 

@@ -72,11 +72,11 @@ static void load_source(const char *name, struct source *source)
 static void encode(struct picture *picture, bool has_copy)
 {
     struct error error = {0};
-    const uint8_t *bytes;
+    uint8_t *bytes;
     size_t size;
     uint32_t adler;
     must(device_png_encode(picture->png, &picture->image, &error) &&
-             (has_copy ? device_png_encoded(picture->png, &bytes, &size, &adler, &error)
+             (has_copy ? device_png_encoded(picture->png, 0, &bytes, &size, &adler, &error)
                        : device_wait(picture->device, &error)),
          &error);
 }

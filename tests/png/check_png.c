@@ -94,12 +94,11 @@ static void place_close(struct place *place)
  * checksum, and IEND. */
 static void check_picture(struct place *place, const struct image *image, const char *name)
 {
-    enum { STREAM_AT = 8 + 25 + 8 + 2, TAIL = 4 + 4 + 12 };
+    enum { STREAM_AT = 8 + 25 + 8 + 2, TAIL = 4 + 4 + 12, MARGIN = 100 };
     const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
     struct image on_device = *image;
     struct error error = {0};
-    const uint8_t *stream;
-    uint8_t *file;
+    uint8_t *stream = NULL, *file;
     size_t file_size, size = 0;
     uint32_t adler = 0;
     must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &file_size, &error), &error);
@@ -109,9 +108,11 @@ static void check_picture(struct place *place, const struct image *image, const 
          &error);
     on_device.samples = samples.bytes;
     must(device_png_encode(place->png, &on_device, &error) &&
-             device_png_encoded(place->png, &stream, &size, &adler, &error),
+             device_png_encoded(place->png, MARGIN, &stream, &size, &adler, &error),
          &error);
     device_release(place->device, &samples);
+    memset(stream - MARGIN, 0, MARGIN); /* it may be written */
+    memset(stream + size, 0, MARGIN);
     const size_t expected = file_size - STREAM_AT - TAIL;
     size_t same = 0;
     while (same < size && same < expected && stream[same] == file[STREAM_AT + same])

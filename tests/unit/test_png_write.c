@@ -81,20 +81,27 @@ static void test_a_file_around_a_stream_is_as_written(void **state)
     for (int i = 0; i < 8; i++) {
         struct image image = make_image(700, 300, i / 2 + 1, i % 2 ? 16 : 8, true);
         const struct codec_settings settings = settings_of(NULL);
-        uint8_t *want, *bytes;
-        size_t want_size, size;
+        struct blob head = {0}, data = {0};
+        uint8_t *want;
+        size_t want_size;
         struct png_chunk chunk;
         assert_true(codec_encode(&image, PNG, &settings, &want, &want_size, NULL));
         struct png_walk walk = png_walk_begin(want, want_size);
         do
             assert_int_equal(png_walk_next(&walk, &chunk), PNG_STEP_CHUNK);
         while (!png_chunk_is(&chunk, "IDAT"));
-        const size_t data = chunk.size - ZLIB_HEAD - ZLIB_TAIL;
+        size_t size = chunk.size - ZLIB_HEAD - ZLIB_TAIL;
         const uint8_t *stream = chunk.data + ZLIB_HEAD;
-        assert_true(codec_wrap_stream(&image, stream, data, big32(stream + data), &bytes, &size, NULL));
+        const uint32_t adler = big32(stream + size);
+        assert_true(codec_begin_file(&image, NULL, &head, NULL));
+        assert_non_null(blob_extend(&data, head.size));
+        assert_true(blob_append(&data, stream, size));
+        assert_non_null(blob_extend(&data, head.size));
+        const uint8_t *bytes = codec_end_file(&head, data.bytes + head.size, &size, &adler);
         assert_int_equal(size, want_size);
         assert_memory_equal(bytes, want, size);
-        free(bytes);
+        blob_free(&head);
+        blob_free(&data);
         free(want);
         image_free(&image);
     }
