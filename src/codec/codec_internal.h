@@ -30,9 +30,12 @@ static inline bool report_memory(struct error *error)
  * and that their checksum is right. */
 bool png_check_rows(const struct codec_input *input, struct error *error);
 
-/* codec_begin_file and codec_end_file of a PNG; the second returns the end of the file. */
-bool png_begin_stream(const struct image *shape, struct blob *head);
-uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler);
+/* Append to FILE what is before the deflate data of a PNG of SHAPE. */
+bool png_begin_stream(const struct image *shape, struct blob *file);
+
+/* Complete the file around SIZE bytes at DATA. After them, PNG_CHUNK_OVERHEAD bytes must be free for each chunk, and as
+ * many more. CRC is of the type of IDAT, the head of the stream and the data, or NULL. Returns the end of the file. */
+uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler, const uint32_t *crc);
 
 /* codec_file_bound of a JPEG. */
 static inline size_t jpeg_file_bound(const struct image *shape, const struct codec_settings *settings)

@@ -70,7 +70,7 @@ uint8_t *codec_end_file(const struct blob *head, uint8_t *data, size_t *size, co
 {
     uint8_t *file = memcpy(data - head->size, head->bytes, head->size), *end = data + *size + JPEG_SOI_BYTES;
     if (adler != NULL)
-        end = png_end_stream(data, *size, *adler);
+        end = png_end_stream(data, *size, *adler, NULL);
     else
         put_big16(data + *size, 0xff00 | JPEG_MARKER_EOI);
     *size = (size_t)(end - file);

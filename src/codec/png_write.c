@@ -39,14 +39,6 @@ struct thread_state {
     uint8_t *filtered;
 };
 
-/* A file, as far as it is written. */
-struct png_file {
-    struct blob *blob;
-    size_t chunk;   /* the offset of the last IDAT chunk, which is not closed */
-    uint32_t crc;   /* of it, as far as it is there */
-    uint32_t adler; /* of the bands in the file */
-};
-
 /* The state of a writer. */
 struct encoding {
     struct image shape;
@@ -57,7 +49,9 @@ struct encoding {
     struct band *results;
     struct thread_state **threads;
     int thread_count;
-    struct png_file file;
+    struct blob *file; /* the bands that are written, and what is before them */
+    uint32_t crc;      /* of an IDAT chunk of these bands */
+    uint32_t adler;    /* of them */
 };
 
 /* The bytes of a full band before compression, with one byte in front of each row. */
@@ -169,109 +163,69 @@ static uint32_t join_adler(uint32_t first, uint32_t second, size_t size)
     return (uint32_t)(sums << 16 | sum);
 }
 
-enum {
-    IDAT_AT = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA,
-    STREAM_AT = IDAT_AT + PNG_CHUNK_HEAD + ZLIB_HEAD, /* the offset of the first band */
-};
+/* The offset of the first band. */
+enum { STREAM_AT = PNG_SIGNATURE + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA + PNG_CHUNK_HEAD + ZLIB_HEAD };
 
-/* Let an IDAT chunk begin at byte AT, with ZLIB_HEAD bytes or none. */
-static void begin_chunk(struct png_file *file, size_t at, size_t head)
-{
-    static const uint8_t type[] = {'I', 'D', 'A', 'T'};
-    uint8_t *chunk = file->blob->bytes + at;
-    memcpy(chunk + sizeof(uint32_t), type, sizeof type);
-    file->chunk = at;
-    file->crc = libdeflate_crc32(0, chunk + sizeof(uint32_t), sizeof type + head);
-}
-
-/* End the IDAT chunk, which has SIZE bytes of data. */
-static void end_chunk(const struct png_file *file, size_t size)
-{
-    uint8_t *chunk = file->blob->bytes + file->chunk;
-    put_big32(chunk, (uint32_t)size);
-    put_big32(chunk + PNG_CHUNK_HEAD + size, file->crc);
-}
-
-/* Begin FILE with signature, IHDR, and the head of IDAT and of its stream. Returns false if there is not enough
- * memory. */
-static bool png_file_begin(struct png_file *file, const struct image *shape)
+bool png_begin_stream(const struct image *shape, struct blob *file)
 {
     static const uint8_t colours[] = {[1] = 0, PNG_ALPHA, PNG_COLOUR, PNG_COLOUR | PNG_ALPHA};
-    uint8_t *out = blob_extend(file->blob, STREAM_AT);
-    if (out == NULL)
-        return false;
-    uint8_t *chunk = out + PNG_SIGNATURE, *data = chunk + PNG_CHUNK_HEAD;
-    memcpy(out, png_signature, PNG_SIGNATURE);
-    memset(data, 0, PNG_HEADER_DATA);
-    put_big32(data, (uint32_t)shape->width);
-    put_big32(data + 4, (uint32_t)shape->height);
-    data[8] = (uint8_t)shape->bits;
-    data[9] = colours[shape->channels];
-    png_chunk_close(chunk, "IHDR", PNG_HEADER_DATA);
-    out[STREAM_AT - 2] = 0x78; /* deflate with a window of 32 KB */
-    out[STREAM_AT - 1] = 0x01; /* fast compression; with it, the two bytes are a multiple of 31 */
-    begin_chunk(file, IDAT_AT, ZLIB_HEAD);
-    return true;
+    /* The head of IDAT, and deflate with a window of 32 KB and fast compression: both bytes are a multiple of 31. */
+    static const uint8_t head[PNG_CHUNK_HEAD + ZLIB_HEAD] = {[4] = 'I', 'D', 'A', 'T', 0x78, 0x01};
+    uint8_t header[PNG_HEADER_DATA] = {[8] = (uint8_t)shape->bits, colours[shape->channels]};
+    put_big32(header, (uint32_t)shape->width);
+    put_big32(header + 4, (uint32_t)shape->height);
+    return blob_append(file, png_signature, PNG_SIGNATURE) && png_chunk_append(file, "IHDR", header, sizeof header) &&
+           blob_append(file, head, sizeof head);
 }
 
-/* Append SIZE bytes to the data of the last IDAT chunk, and begin further ones where it is full. Copied bytes are still
- * in a cache when its checksum is taken. Returns false if there is not enough memory. */
-static bool append_data(struct png_file *file, const uint8_t *bytes, size_t size)
+/* What does not fit into a chunk moves by what is between two chunks. */
+uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler, const uint32_t *crc)
 {
-    enum { COPIED = 1 << 17 };
-    while (size > 0) {
-        const size_t used = file->blob->size - file->chunk - PNG_CHUNK_HEAD, left = CHUNK_MAX - used;
-        const size_t step = size < left ? size : left;
-        uint8_t *to = blob_extend(file->blob, step);
-        if (to == NULL)
-            return false;
-        for (size_t at = 0; at < step; at += COPIED) {
-            const size_t count = step - at < COPIED ? step - at : COPIED;
-            memcpy(to + at, bytes + at, count);
-            file->crc = libdeflate_crc32(file->crc, to + at, count);
-        }
-        bytes += step;
-        size -= step;
-        if (size == 0)
-            break;
-        if (blob_extend(file->blob, PNG_CHUNK_OVERHEAD) == NULL) /* a CRC, and the head of the next chunk */
-            return false;
-        end_chunk(file, CHUNK_MAX);
-        begin_chunk(file, file->chunk + PNG_CHUNK_OVERHEAD + CHUNK_MAX, 0);
+    uint8_t *chunk = data - ZLIB_HEAD - PNG_CHUNK_HEAD, *tail = data + size;
+    size_t left = ZLIB_HEAD + size + ZLIB_TAIL;
+    put_big32(tail, adler);
+    if (crc != NULL && left <= CHUNK_MAX) {
+        put_big32(chunk, (uint32_t)left);
+        put_big32(tail + ZLIB_TAIL, libdeflate_crc32(*crc, tail, ZLIB_TAIL));
+        return png_chunk_close(tail + ZLIB_TAIL + sizeof *crc, "IEND", 0);
     }
-    return true;
-}
-
-/* End FILE. Returns false if there is not enough memory. */
-static bool png_file_end(struct png_file *file)
-{
-    struct blob *blob = file->blob;
-    uint8_t adler[ZLIB_TAIL];
-    put_big32(adler, file->adler);
-    if (!append_data(file, adler, ZLIB_TAIL) || blob_extend(blob, 2 * PNG_CHUNK_OVERHEAD - PNG_CHUNK_HEAD) == NULL)
-        return false;
-    end_chunk(file, blob->size - 2 * PNG_CHUNK_OVERHEAD - file->chunk);
-    png_chunk_close(blob->bytes + blob->size - PNG_CHUNK_OVERHEAD, "IEND", 0);
-    return true;
-}
-
-bool png_begin_stream(const struct image *shape, struct blob *head)
-{
-    return png_file_begin(&(struct png_file){.blob = head}, shape);
-}
-
-/* The rest of a full chunk moves by what is between two chunks. */
-uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler)
-{
-    uint8_t *chunk = data - ZLIB_HEAD - PNG_CHUNK_HEAD;
-    put_big32(data + size, adler);
-    for (size_t left = ZLIB_HEAD + size + ZLIB_TAIL, step; left > 0; left -= step) {
+    for (size_t step; left > 0; left -= step) {
         step = left < CHUNK_MAX ? left : CHUNK_MAX;
         uint8_t *end = chunk + PNG_CHUNK_HEAD + step;
         memmove(end + PNG_CHUNK_OVERHEAD, end, left - step);
         chunk = png_chunk_close(chunk, "IDAT", step);
     }
     return png_chunk_close(chunk, "IEND", 0);
+}
+
+/* Forget the bands in the file. */
+static void begin_data(struct encoding *encoding)
+{
+    enum { BEFORE = 4 + ZLIB_HEAD }; /* what the CRC is also of: the type, and the head of the stream */
+    encoding->file->size = STREAM_AT;
+    encoding->crc = libdeflate_crc32(0, encoding->file->bytes + STREAM_AT - BEFORE, BEFORE);
+}
+
+/* Append SIZE bytes of bands. These are still in a cache when their checksum is taken. Returns false if there is not
+ * enough memory. */
+static bool append_data(struct encoding *encoding, const uint8_t *bytes, size_t size)
+{
+    if (!blob_append(encoding->file, bytes, size))
+        return false;
+    encoding->crc = libdeflate_crc32(encoding->crc, encoding->file->bytes + encoding->file->size - size, size);
+    return true;
+}
+
+/* End the file. Returns false if there is not enough memory. */
+static bool end_data(struct encoding *encoding)
+{
+    struct blob *file = encoding->file;
+    const size_t size = file->size - STREAM_AT, chunks = size / CHUNK_MAX + 3; /* at most, with IEND */
+    if (blob_extend(file, chunks * PNG_CHUNK_OVERHEAD) == NULL)
+        return false;
+    const uint8_t *end = png_end_stream(file->bytes + STREAM_AT, size, encoding->adler, &encoding->crc);
+    file->size = (size_t)(end - file->bytes);
+    return true;
 }
 
 /* ---- The writer ---- */
@@ -281,16 +235,15 @@ uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler)
 static bool compress_again(struct encoding *encoding)
 {
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(encoding->level);
-    const size_t size = encoding->file.blob->size - STREAM_AT;
+    const size_t size = encoding->file->size - STREAM_AT;
     uint8_t *again = malloc(size);
     bool done = compressor != NULL && again != NULL;
     const size_t used =
         done ? libdeflate_deflate_compress(compressor, encoding->filtered, filtered_bytes(encoding), again, size - 1)
              : 0;
     if (used > 0) { /* it is smaller */
-        encoding->file.blob->size = STREAM_AT;
-        begin_chunk(&encoding->file, IDAT_AT, ZLIB_HEAD);
-        done = append_data(&encoding->file, again, used);
+        begin_data(encoding);
+        done = append_data(encoding, again, used);
     }
     if (compressor != NULL)
         libdeflate_free_compressor(compressor);
@@ -306,9 +259,12 @@ static bool encoding_open(struct encoding *encoding, int threads)
     encoding->thread_count = encoding->threads != NULL ? threads : 0;
     if (encoding->level >= LIBDEFLATE_LEVEL)
         encoding->filtered = malloc(filtered_bytes(encoding));
-    return encoding->results != NULL && encoding->threads != NULL &&
-           (encoding->level < LIBDEFLATE_LEVEL || encoding->filtered != NULL) &&
-           png_file_begin(&encoding->file, &encoding->shape);
+    const bool done = encoding->results != NULL && encoding->threads != NULL &&
+                      (encoding->level < LIBDEFLATE_LEVEL || encoding->filtered != NULL) &&
+                      png_begin_stream(&encoding->shape, encoding->file);
+    if (done)
+        begin_data(encoding);
+    return done;
 }
 
 /* A thread has the rows of a band, as filtered and as compressed. From LIBDEFLATE_LEVEL on, all filtered rows, a second
@@ -348,15 +304,15 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     for (int y = first; y < first + rows->height; y += encoding->band_rows) {
         const int left = encoding->shape.height - y;
         struct band *band = &encoding->results[y / encoding->band_rows];
-        if (!append_data(&encoding->file, band->bytes, band->size))
+        if (!append_data(encoding, band->bytes, band->size))
             return report_memory(error);
         free(band->bytes);
         band->bytes = NULL;
-        encoding->file.adler =
-            join_adler(encoding->file.adler, band->adler,
+        encoding->adler =
+            join_adler(encoding->adler, band->adler,
                        (size_t)(left < encoding->band_rows ? left : encoding->band_rows) * (encoding->row_bytes + 1));
     }
-    writer->written = encoding->file.blob->size;
+    writer->written = encoding->file->size;
     return true;
 }
 
@@ -369,7 +325,8 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
                                   .pixel = pixel,
                                   .row_bytes = row_bytes,
                                   .level = writer->settings->compression,
-                                  .file = {.blob = &writer->file, .adler = 1}};
+                                  .file = &writer->file,
+                                  .adler = 1};
     encoding->band_rows = png_band_rows(row_bytes, shape->height);
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
     writer->sink.multiple = encoding->band_rows;
@@ -383,8 +340,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
 static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
     struct encoding *encoding = writer->state;
-    return ((encoding->filtered == NULL || compress_again(encoding)) && png_file_end(&encoding->file)) ||
-           report_memory(error);
+    return ((encoding->filtered == NULL || compress_again(encoding)) && end_data(encoding)) || report_memory(error);
 }
 
 static void writer_close(struct codec_writer *writer)
