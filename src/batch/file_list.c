@@ -41,14 +41,14 @@ struct folder {
     char *parent; /* NULL if it is read */
 };
 
-/* Builds a list of jobs or a tree. */
+/* Builds a list of jobs. */
 struct list_builder {
     const struct list_request *request;
+    bool is_tree;
     /* Add the file at PATH. RELATIVE is the end of it, below the folder that the user named. STATUS is NULL for a file
      * or folder that cannot be read, for the reason in errno. */
     bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *status);
     struct file_list *list;
-    struct file_tree *tree;
     struct stat output; /* of the output folder; for a tree, of the folder that must not be in it */
     bool output_exists;
     struct others others;
@@ -104,10 +104,10 @@ static struct job *add_job(struct list_builder *builder)
     return &list->jobs[list->count++];
 }
 
-/* The end of PATH that equals RELATIVE. PATH is a copy of a path that ends in RELATIVE. */
+/* The end of PATH that equals RELATIVE, or all if that is empty. PATH is a copy of a path that ends in RELATIVE. */
 static const char *find_name(const char *path, const char *relative)
 {
-    return path + (strlen(path) - strlen(relative));
+    return relative[0] != '\0' ? path + (strlen(path) - strlen(relative)) : path;
 }
 
 /* Add an input that cannot be filtered, for a REASON that ends in DETAIL. Only its own job fails. */
@@ -131,6 +131,22 @@ static bool add_unreadable(struct list_builder *builder, const char *path, const
     return true;
 }
 
+/* list_builder's `add` for a list without outputs. */
+static bool add_input_only(struct list_builder *builder, const char *path, const char *relative,
+                           const struct stat *status)
+{
+    if (status == NULL)
+        return add_unreadable(builder, path, relative);
+    struct job *job = add_job(builder);
+    if (job == NULL || (job->input = strdup(path)) == NULL)
+        return error_no_memory(builder->error, "the list of files");
+    job->name = find_name(job->input, relative);
+    job->bytes = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
+    job->device = status->st_dev;
+    job->inode = status->st_ino;
+    return true;
+}
+
 /* list_builder's `add` for a list of jobs. */
 static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
 {
@@ -148,37 +164,12 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     if (request->in_place && request->format != NULL && named != NULL && named != request->format)
         return error_about(error, ERROR_USAGE, path,
                            "--in-place keeps the name, whose suffix is not one of --format's; leave one out");
-    struct job *job = add_job(builder);
-    if (job == NULL)
-        return error_no_memory(error, "the list of files");
-    *job = (struct job){
-        .input = strdup(path),
-        .output = request->in_place ? strdup(path) : file_list_output_path(request, relative),
-        .bytes = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0,
-        .format = request->format != NULL ? request->format : named,
-        .device = status->st_dev,
-        .inode = status->st_ino,
-    };
-    if (job->input == NULL || job->output == NULL)
-        return error_no_memory(error, "the list of files");
-    job->name = find_name(job->input, relative);
-    return true;
-}
-
-/* list_builder's `add` for a list without outputs. */
-static bool add_input_only(struct list_builder *builder, const char *path, const char *relative,
-                           const struct stat *status)
-{
-    if (status == NULL)
-        return add_unreadable(builder, path, relative);
-    struct job *job = add_job(builder);
-    if (job == NULL || (job->input = strdup(path)) == NULL)
-        return error_no_memory(builder->error, "the list of files");
-    job->name = find_name(job->input, relative);
-    job->bytes = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
-    job->device = status->st_dev;
-    job->inode = status->st_ino;
-    return true;
+    if (!add_input_only(builder, path, relative, status))
+        return false;
+    struct job *job = &builder->list->jobs[builder->list->count - 1];
+    job->output = request->in_place ? strdup(path) : file_list_output_path(request, relative);
+    job->format = request->format != NULL ? request->format : named;
+    return job->output != NULL || error_no_memory(error, "the list of files");
 }
 
 bool file_list_add(struct file_list *list, const char *path, struct error *error)
@@ -187,25 +178,6 @@ bool file_list_add(struct file_list *list, const char *path, struct error *error
     struct stat status = {0};
     const bool is_known = file_is_standard(path) || stat(path, &status) == 0;
     return add_input_only(&builder, path, last_part(path), is_known ? &status : NULL);
-}
-
-/* list_builder's `add` for a tree. */
-static bool add_to_tree(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
-{
-    const char *reason = strerror(errno);
-    const bool passes = error_may_retry(error_of_errno(errno, ERROR_WORK, ERROR_READ));
-    struct file_tree *tree = builder->tree;
-    struct listed_file *larger = array_grow(tree->files, tree->count, sizeof *larger);
-    if (larger == NULL)
-        return error_no_memory(builder->error, "the list of files");
-    tree->files = larger;
-    struct listed_file *file = &tree->files[tree->count++];
-    *file = (struct listed_file){.path = strdup(path), .problem_passes = passes};
-    if (file->path == NULL || (status == NULL && asprintf(&file->problem, "cannot be read: %s", reason) < 0))
-        return error_no_memory(builder->error, "the list of files");
-    file->name = relative[0] != '\0' ? find_name(file->path, relative) : file->path;
-    file->bytes = status != NULL && S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
-    return true;
 }
 
 /* ---- What is left out ---- */
@@ -247,7 +219,7 @@ static void warn_folders(const struct list_builder *builder, enum folder_use use
     } rows[] = {{"folder", "folders", "-r takes", ""},
                 {"link to a folder", "links to folders", "name", ", too"},
                 {"link to a folder", "links to folders", "compare", " separately"}};
-    const int row = use == FOLDER_LEFT_OUT ? 0 : builder->tree == NULL ? 1 : 2;
+    const int row = use == FOLDER_LEFT_OUT ? 0 : !builder->is_tree ? 1 : 2;
     const char *parent = NULL; /* the first one by name */
     char text[5000];           /* a path has at most 4096 bytes */
     size_t count = 0;
@@ -335,7 +307,7 @@ static void warn_left_out(struct list_builder *builder)
         qsort(builder->folders, builder->folder_count, sizeof *builder->folders, compare_folders);
     warn_folders(builder, FOLDER_LEFT_OUT);
     warn_folders(builder, FOLDER_LINK);
-    if (builder->tree == NULL)
+    if (!builder->is_tree)
         warn_others(builder->request, &builder->others);
 }
 
@@ -361,7 +333,7 @@ static bool add_subfolder(struct list_builder *builder, const char *path, const 
     if (!is_output(builder, status))
         return is_read ? note_folder(builder, status, FOLDER_READ, NULL) && add_folder(builder, path, relative)
                        : note_folder(builder, status, is_link ? FOLDER_LINK : FOLDER_LEFT_OUT, parent);
-    if (is_read && builder->tree != NULL)
+    if (is_read && builder->is_tree)
         return error_set(builder->error, ERROR_USAGE,
                          "%s is also the other folder, whose images it would be compared with; give two separate "
                          "folders",
@@ -519,6 +491,23 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
     return done && collisions_check(list, request->in_place, error);
 }
 
+bool file_list_make_tree(const char *folder, const char *other, list_warner *warn, void *context,
+                         struct file_list *list, struct error *error)
+{
+    const struct list_request request = {.recursive = true, .warn = warn, .context = context};
+    struct list_builder builder = {
+        .request = &request, .is_tree = true, .add = add_input_only, .list = list, .error = error};
+    *list = (struct file_list){0};
+    builder.output_exists = stat(other, &builder.output) == 0;
+    const bool done = add_folder(&builder, folder, "");
+    if (done)
+        warn_left_out(&builder);
+    free_folders(&builder);
+    if (done && list->count > 0)
+        qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
+    return done;
+}
+
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
                          struct error *error)
 {
@@ -538,19 +527,16 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
         return error_set(error, ERROR_USAGE,
                          "%s is the same file as %s; name another OUTPUT, or give --in-place to replace INPUT",
                          file_output_name(output), file_input_name(input));
-    struct job *job = add_job(&builder);
-    if (job == NULL)
-        return error_no_memory(error, "the list of files");
-    *job = (struct job){.input = strdup(input), .output = strdup(output), .format = format};
-    if (job->input == NULL || job->output == NULL)
-        return error_no_memory(error, "the list of files");
-    job->name = last_part(job->input);
     /* If the input is missing, reading it reports the error. */
-    if ((file_is_standard(input) ? fstat(STDIN_FILENO, &status) : stat(input, &status)) == 0) {
-        job->bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
-        job->device = status.st_dev;
-        job->inode = status.st_ino;
-    }
+    if ((file_is_standard(input) ? fstat(STDIN_FILENO, &status) : stat(input, &status)) != 0)
+        status = (struct stat){0};
+    if (!add_input_only(&builder, input, last_part(input), &status))
+        return false;
+    struct job *job = &list->jobs[0];
+    job->format = format;
+    job->output = strdup(output);
+    if (job->output == NULL)
+        return error_no_memory(error, "the list of files");
     if (file_find_output(output, &status)) {
         job->output_device = status.st_dev;
         job->output_inode = status.st_ino;
@@ -604,37 +590,4 @@ void file_list_free(struct file_list *list)
         free_job(&list->jobs[i]);
     free(list->jobs);
     *list = (struct file_list){0};
-}
-
-/* ---- Trees ---- */
-
-static int compare_files(const void *a, const void *b)
-{
-    return strcmp(((const struct listed_file *)a)->name, ((const struct listed_file *)b)->name);
-}
-
-bool file_tree_make(const char *folder, const char *other, list_warner *warn, void *context, struct file_tree *tree,
-                    struct error *error)
-{
-    const struct list_request request = {.recursive = true, .warn = warn, .context = context};
-    struct list_builder builder = {.request = &request, .add = add_to_tree, .tree = tree, .error = error};
-    *tree = (struct file_tree){0};
-    builder.output_exists = stat(other, &builder.output) == 0;
-    const bool done = add_folder(&builder, folder, "");
-    if (done)
-        warn_left_out(&builder);
-    free_folders(&builder);
-    if (done && tree->count > 0)
-        qsort(tree->files, tree->count, sizeof *tree->files, compare_files);
-    return done;
-}
-
-void file_tree_free(struct file_tree *tree)
-{
-    for (size_t i = 0; i < tree->count; i++) {
-        free(tree->files[i].path);
-        free(tree->files[i].problem);
-    }
-    free(tree->files);
-    *tree = (struct file_tree){0};
 }

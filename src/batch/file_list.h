@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Make a list of jobs from the names of files and folders. Each job has one input and one output. No two jobs write the
- * same file, and none writes a file that another reads. Or list the files of a folder as a tree, without outputs. No
- * image is opened. */
+ * same file, and none writes a file that another reads. No image is opened. */
 #ifndef GPUCONV_FILE_LIST_H
 #define GPUCONV_FILE_LIST_H
 
@@ -20,20 +19,6 @@ struct file_list {
     size_t count;
     size_t listed;    /* jobs of all shards */
     uint64_t listing; /* a fingerprint of their names and sizes, in any order */
-};
-
-/* A file in a folder, or in a folder inside it. */
-struct listed_file {
-    char *path;
-    const char *name;    /* the part of the path below the folder; for the unreadable folder itself, the whole path */
-    char *problem;       /* NULL, or the sentence that says why this file or folder cannot be read */
-    bool problem_passes; /* it may be gone later */
-    uint64_t bytes;      /* 0 if it is no regular file */
-};
-
-struct file_tree {
-    struct listed_file *files; /* sorted by name */
-    size_t count;
 };
 
 /* Called for what is left out: a warning, NAME directly followed by TEXT. */
@@ -64,6 +49,11 @@ char *file_list_output_path(const struct list_request *request, const char *rela
 /* Fill LIST with jobs that have no output, one for each image that the inputs of REQUEST name, in their order. */
 bool file_list_make_inputs(const struct list_request *request, struct file_list *list, struct error *error);
 
+/* The same for the images in a folder and in the folders inside it, by their names below it. Fails if the folder OTHER
+ * is among these, which may be so through a bind mount. WARN hears of links to folders. */
+bool file_list_make_tree(const char *folder, const char *other, list_warner *warn, void *context,
+                         struct file_list *list, struct error *error);
+
 /* Add a job that has no output, for the file at PATH; "-" is standard input. */
 bool file_list_add(struct file_list *list, const char *path, struct error *error);
 
@@ -86,14 +76,5 @@ bool file_list_check_codec(const struct file_list *list, const struct codec_sett
 
 /* Release the list, which becomes empty. */
 void file_list_free(struct file_list *list);
-
-/* Fill TREE with the images in a folder and in the folders inside it. Fails if the folder OTHER is among these, which
- * may be so through a bind mount. WARN hears of links to folders. Release TREE with file_tree_free, also after a
- * failure. */
-bool file_tree_make(const char *folder, const char *other, list_warner *warn, void *context, struct file_tree *tree,
-                    struct error *error);
-
-/* Release the tree, which becomes empty. A path that another owner took is NULL. */
-void file_tree_free(struct file_tree *tree);
 
 #endif

@@ -20,30 +20,29 @@ static bool no_memory(struct error *error)
 /* ---- Rows ---- */
 
 /* Let SIDE take the path of FILE. */
-static void take_file(struct row_file *side, struct listed_file *file)
+static void take_file(struct row_file *side, struct job *file)
 {
     side->relative = file->name;
-    side->path = file->path;
+    side->path = file->input;
     side->bytes = file->bytes;
-    file->path = NULL;
+    file->input = NULL;
 }
 
 /* Add the row of an expected and an actual file. One of them may be NULL. */
-static bool add_pair(struct compare_rows *rows, struct listed_file *expected, struct listed_file *actual,
-                     struct error *error)
+static bool add_pair(struct compare_rows *rows, struct job *expected, struct job *actual, struct error *error)
 {
     struct compare_row *row = rows_add(rows);
     if (row == NULL)
         return no_memory(error);
     row->kind = actual == NULL ? ROW_MISSING : expected == NULL ? ROW_NEW : ROW_EQUAL;
-    struct listed_file *const listed[2] = {expected, actual};
+    struct job *const listed[2] = {expected, actual};
     struct row_file *const files[2] = {&row->expected, &row->actual};
     for (int i = 0; i < 2; i++) {
         if (listed[i] == NULL)
             continue;
         if (listed[i]->problem != NULL) {
             struct error problem;
-            error_about(&problem, listed[i]->problem_passes ? ERROR_READ : ERROR_WORK, listed[i]->path, "%s",
+            error_about(&problem, listed[i]->problem_passes ? ERROR_READ : ERROR_WORK, listed[i]->input, "%s",
                         listed[i]->problem);
             row->kind = ROW_UNREADABLE;
             row_set_problem(row, &problem);
@@ -78,24 +77,24 @@ static int compare_stems(const char *a, const char *b)
 
 static int compare_files_by_stem(const void *a, const void *b)
 {
-    const struct listed_file *p = *(struct listed_file *const *)a, *q = *(struct listed_file *const *)b;
+    const struct job *p = *(struct job *const *)a, *q = *(struct job *const *)b;
     const int order = compare_stems(p->name, q->name);
     return order != 0 ? order : strcmp(p->name, q->name);
 }
 
 /* Files without a partner yet, sorted by name or by stem. */
 struct left {
-    struct listed_file **files;
+    struct job **files;
     size_t count;
 };
 
-static bool find_left(const struct file_tree *list, bool by_stem, struct left *left)
+static bool find_left(const struct file_list *list, bool by_stem, struct left *left)
 {
     left->count = 0;
-    left->files = calloc(list->count + 1, sizeof(struct listed_file *));
+    left->files = calloc(list->count + 1, sizeof(struct job *));
     for (size_t i = 0; left->files != NULL && i < list->count; i++)
-        if (list->files[i].path != NULL) /* a row has taken the others' */
-            left->files[left->count++] = &list->files[i];
+        if (list->jobs[i].input != NULL) /* a row has taken the others' */
+            left->files[left->count++] = &list->jobs[i];
     if (by_stem && left->count > 0)
         qsort(left->files, left->count, sizeof *left->files, compare_files_by_stem);
     return left->files != NULL;
@@ -110,8 +109,7 @@ static bool join(struct left expected, struct left actual, int (*compare)(const 
         const int order = i == expected.count ? 1
                           : j == actual.count ? -1
                                               : compare(expected.files[i]->name, actual.files[j]->name);
-        struct listed_file *one = order <= 0 ? expected.files[i++] : NULL,
-                           *other = order >= 0 ? actual.files[j++] : NULL;
+        struct job *one = order <= 0 ? expected.files[i++] : NULL, *other = order >= 0 ? actual.files[j++] : NULL;
         if (order == 0 || !only_pairs)
             done = add_pair(rows, one, other, error);
     }
@@ -151,7 +149,7 @@ static void keep_unreadable(struct compare_rows *rows)
     }
 }
 
-static bool match(const struct file_tree *expected, const struct file_tree *actual, struct compare_rows *rows,
+static bool match(const struct file_list *expected, const struct file_list *actual, struct compare_rows *rows,
                   struct error *error)
 {
     bool done = true;
@@ -191,13 +189,12 @@ static size_t find_mask(const struct left *masks, const char *name)
  * it. */
 static bool give_masks(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
 {
-    struct file_tree tree = {0};
+    struct file_list tree = {0};
     struct left masks = {0};
-    bool done = file_tree_make(request->masks, "", request->warn, request->context, &tree, error);
+    bool done = file_list_make_tree(request->masks, "", request->warn, request->context, &tree, error);
     for (size_t i = 0; done && i < tree.count; i++)
-        done =
-            tree.files[i].problem == NULL || error_about(error, tree.files[i].problem_passes ? ERROR_READ : ERROR_WORK,
-                                                         tree.files[i].path, "%s", tree.files[i].problem);
+        done = tree.jobs[i].problem == NULL || error_about(error, tree.jobs[i].problem_passes ? ERROR_READ : ERROR_WORK,
+                                                           tree.jobs[i].input, "%s", tree.jobs[i].problem);
     done = done && (find_left(&tree, true, &masks) || no_memory(error));
     bool *used = done ? calloc(masks.count + 1, sizeof *used) : NULL;
     done = done && (used != NULL || no_memory(error));
@@ -207,15 +204,15 @@ static bool give_masks(const struct pairs_request *request, struct compare_rows 
         if (found == masks.count)
             continue;
         struct row_file *mask = &rows->rows[i].mask;
-        *mask = (struct row_file){.path = strdup(masks.files[found]->path), .bytes = masks.files[found]->bytes};
+        *mask = (struct row_file){.path = strdup(masks.files[found]->input), .bytes = masks.files[found]->bytes};
         done = mask->path != NULL || no_memory(error);
     }
     for (size_t i = 0; done && request->warn != NULL && i < masks.count; i++)
         if (!used[i])
-            request->warn(request->context, masks.files[i]->path, ": is the mask of no pair; give it the name of one");
+            request->warn(request->context, masks.files[i]->input, ": is the mask of no pair; give it the name of one");
     free(used);
     free(masks.files);
-    file_tree_free(&tree);
+    file_list_free(&tree);
     return done;
 }
 
@@ -364,20 +361,20 @@ static bool has_no_work(const struct pairs_request *request, const struct compar
 
 bool pairs_make(const struct pairs_request *request, struct compare_rows *rows, struct error *error)
 {
-    struct file_tree expected = {0}, actual = {0};
+    struct file_list expected = {0}, actual = {0};
     const bool none = request->updates && access(request->expected, F_OK) != 0;
     const bool done =
         (none ||
-         file_tree_make(request->expected, request->actual, request->warn, request->context, &expected, error)) &&
-        file_tree_make(request->actual, request->expected, request->warn, request->context, &actual, error) &&
+         file_list_make_tree(request->expected, request->actual, request->warn, request->context, &expected, error)) &&
+        file_list_make_tree(request->actual, request->expected, request->warn, request->context, &actual, error) &&
         match(&expected, &actual, rows, error) && (request->masks == NULL || give_masks(request, rows, error)) &&
         (request->files_from == NULL || keep_named(request, rows, error));
     struct shard shard = request->shard;
     rows->no_work = has_no_work(request, rows, actual.count);
     if (done && shard.count > 1)
         keep_rows(rows, is_in_shard, &shard);
-    file_tree_free(&expected);
-    file_tree_free(&actual);
+    file_list_free(&expected);
+    file_list_free(&actual);
     return done;
 }
 
