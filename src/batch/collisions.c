@@ -58,9 +58,9 @@ static int compare_file_ids(const void *a, const void *b)
     return order != 0 ? order : p->index < q->index ? -1 : p->index > q->index;
 }
 
-static struct file_id *make_file_ids(const struct file_list *list, struct error *error)
+static struct file_id *make_file_ids(size_t count, struct error *error)
 {
-    struct file_id *ids = calloc(list->count + 1, sizeof *ids);
+    struct file_id *ids = calloc(count + 1, sizeof *ids);
     if (ids == NULL)
         error_no_memory(error, "the list of files");
     return ids;
@@ -82,7 +82,7 @@ static bool find_output_id(const struct job *job, struct file_id *id)
 /* No two jobs may write the same file. */
 static bool check_outputs(const struct file_list *list, bool in_place, struct error *error)
 {
-    struct file_id *ids = make_file_ids(list, error);
+    struct file_id *ids = make_file_ids(list->count, error);
     size_t count = 0;
     bool done = ids != NULL;
     for (size_t i = 0; done && i < list->count; i++) {
@@ -135,7 +135,7 @@ static bool check_pair(const struct job *job, const struct job *other, bool in_p
 /* No job may write what any job reads, except its own input in place. Notes which outputs exist. */
 static bool check_inputs(struct file_list *list, bool in_place, struct error *error)
 {
-    struct file_id *inputs = make_file_ids(list, error);
+    struct file_id *inputs = make_file_ids(list->count, error);
     if (inputs == NULL)
         return false;
     for (size_t i = 0; i < list->count; i++)
@@ -166,7 +166,7 @@ static bool check_inputs(struct file_list *list, bool in_place, struct error *er
  * one. Hard links are several files as soon as one of them is replaced. */
 static bool check_existing_outputs(const struct file_list *list, struct error *error)
 {
-    struct file_id *ids = make_file_ids(list, error);
+    struct file_id *ids = make_file_ids(list->count, error);
     size_t count = 0;
     if (ids == NULL)
         return false;
@@ -232,16 +232,15 @@ static bool refuse_same(const char *what, const char *name, const struct other_f
 
 bool collisions_check_files(const struct other_file *files, size_t count, struct error *error)
 {
-    struct file_id *ids = calloc(count + 1, sizeof *ids);
+    struct file_id *ids = make_file_ids(count, error);
     bool done = ids != NULL;
     for (size_t i = 0; done && i < count; i++) {
         ids[i] = (struct file_id){.device = files[i].device, .inode = files[i].inode, .index = i};
-        done = files[i].inode != 0 || find_file_id(files[i].path, &ids[i]);
+        done =
+            files[i].inode != 0 || find_file_id(files[i].path, &ids[i]) || error_no_memory(error, "the list of files");
     }
     if (done)
         qsort(ids, count, sizeof *ids, compare_file_ids);
-    else
-        error_no_memory(error, "the list of files");
     for (size_t i = 1; done && i < count; i++) {
         const struct other_file *a = &files[ids[i - 1].index], *b = &files[ids[i].index];
         if (compare_files(&ids[i - 1], &ids[i]) == 0 && (a->written || b->written))

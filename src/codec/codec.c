@@ -527,13 +527,6 @@ void codec_writer_close(struct codec_writer *writer)
     writer->state = NULL;
 }
 
-/* Write all rows of IMAGE, encoded on the threads of the pool. */
-static bool write_image(const struct codec_writer *writer, const struct image *image, struct error *error)
-{
-    const struct row_source source = {.image = image, .any_order = true};
-    return stream_move(image, source, writer->sink, writer->settings->pool, error);
-}
-
 /* Encode IMAGE at once, with the bits and channels that FORMAT holds. */
 static bool encode_whole(const struct codec *codec, const struct image *image, const struct format *format,
                          const struct codec_settings *settings, uint8_t **bytes, size_t *size, struct error *error)
@@ -556,8 +549,10 @@ bool codec_encode(const struct image *image, const struct format *format, const 
         return false;
     if (!codec_writes_rows(codec))
         return encode_whole(codec, image, format, settings, bytes, size, error);
+    const struct row_source source = {.image = image, .any_order = true};
     const bool done = codec_writer_open(&writer, image, format, settings, error) &&
-                      write_image(&writer, image, error) && codec_writer_finish(&writer, bytes, size, error);
+                      stream_move(image, source, writer.sink, settings->pool, error) &&
+                      codec_writer_finish(&writer, bytes, size, error);
     codec_writer_close(&writer);
     return done;
 }

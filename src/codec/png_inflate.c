@@ -27,6 +27,18 @@ struct png_inflater {
     uint8_t *joined;             /* the same, if there are several such chunks */
 };
 
+/* Report that the inflation failed; ZLIB_DONE means that it ended too early. Returns false. */
+static bool report(const struct codec_input *input, enum zlib_result result, struct error *error)
+{
+    static const char *const reasons[] = {
+        [ZLIB_DONE] = "it ends before the last row",
+        [ZLIB_UNKNOWN] = "its compression is unknown",
+        [ZLIB_DAMAGED] = "its compression or checksum is damaged",
+        [ZLIB_TOO_LARGE] = "it continues after the last row",
+    };
+    return codec_report_damaged(input, reasons[result], error);
+}
+
 /* ---- The data on one thread ---- */
 
 /* Copy the next SIZE bytes of the data of all IDAT chunks, or what is left. Returns their number. */
@@ -61,7 +73,7 @@ static bool begin_stream(struct png_inflater *inflater, struct error *error)
     inflater->walk =
         (struct png_walk){.bytes = input->bytes, .size = input->size, .at = (size_t)(stream->chunks - input->bytes)};
     if (stream->size <= ZLIB_HEAD || read_data(inflater, head, ZLIB_HEAD) < ZLIB_HEAD || !zlib_head_is_known(head))
-        return png_inflate_report(input, ZLIB_UNKNOWN, error);
+        return report(input, ZLIB_UNKNOWN, error);
     inflater->stream = inflate_stream_open(read_data, inflater);
     return inflater->stream != NULL || error_no_memory(error, "the decoder");
 }
@@ -148,11 +160,14 @@ static bool has_ended(struct png_inflater *inflater)
                                    : inflate_stream_end(inflater->stream, none, 0);
 }
 
-/* Inflate what follows the rows, up to a byte too many, and check the end of the stream. */
+/* Inflate what follows the rows, and check the end of the stream. Some writers add a few bytes, which all readers
+ * ignore. A stream with more is damaged. */
 static enum zlib_result check_end(struct png_inflater *inflater)
 {
+    enum { MORE = 1 << 16 };
+    const struct png_layout *layout = &inflater->picture->layout;
     uint8_t bytes[4096];
-    size_t left = png_inflate_spare(inflater->picture) + 1, some = sizeof bytes;
+    size_t left = png_row_bytes(layout, (size_t)layout->width) + MORE + 1, some = sizeof bytes;
     while (some == sizeof bytes && left > 0) {
         some = inflate(inflater, bytes, left < sizeof bytes ? left : sizeof bytes);
         left -= some;
@@ -171,7 +186,7 @@ bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, 
         result = has_ended(inflater) ? ZLIB_DONE : ZLIB_DAMAGED;
     else if (inflater->left == 0)
         result = check_end(inflater);
-    return (!is_short && result == ZLIB_DONE) || png_inflate_report(inflater->input, result, error);
+    return (!is_short && result == ZLIB_DONE) || report(inflater->input, result, error);
 }
 
 /* ---- Opening and closing ---- */

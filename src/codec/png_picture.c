@@ -52,21 +52,6 @@ void png_picture_read(const struct codec_input *input, struct png_picture *pictu
     }
 }
 
-/* ---- Errors ---- */
-
-bool png_inflate_report(const struct codec_input *input, enum zlib_result result, struct error *error)
-{
-    static const char *const reasons[] = {
-        [ZLIB_DONE] = "it ends before the last row",
-        [ZLIB_UNKNOWN] = "its compression is unknown",
-        [ZLIB_DAMAGED] = "its compression or checksum is damaged",
-        [ZLIB_TOO_LARGE] = "it continues after the last row",
-    };
-    if (result == ZLIB_NO_MEMORY)
-        return error_no_memory(error, "the decoder");
-    return codec_report_damaged(input, reasons[result], error);
-}
-
 /* ---- Samples ---- */
 
 /* Convert a row of COUNT pixels to samples of 8 or 16 bits with all channels. Pixels are STEP bytes apart. */

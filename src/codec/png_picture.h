@@ -20,7 +20,6 @@ struct png_picture {
 /* The reader's functions, for the codec's row in png_write.c. png_decode reads interlaced files only. */
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error);
 size_t png_reader_need(const struct codec_info *info);
-size_t png_reader_extra(const struct codec_info *info, const struct codec_settings *settings);
 bool png_reader_open(struct codec_reader *reader, struct error *error);
 void png_reader_close(struct codec_reader *reader);
 
@@ -44,16 +43,6 @@ void png_make_samples(const struct png_layout *layout, const uint8_t *raw, size_
 /* ---- The bytes of the rows, inflated from first to last: png_inflate.c ---- */
 
 struct png_inflater;
-
-/* How many extra bytes after the rows are accepted: some writers add a few. All readers ignore them. A stream with more
- * is damaged. */
-static inline size_t png_inflate_spare(const struct png_picture *picture)
-{
-    return png_row_bytes(&picture->layout, (size_t)picture->layout.width) + ((size_t)1 << 16);
-}
-
-/* Report that the inflation failed; ZLIB_DONE means that it ended too early. Returns false. */
-bool png_inflate_report(const struct codec_input *input, enum zlib_result result, struct error *error);
 
 /* Bytes of memory that an inflater holds at most, besides those for several threads. */
 size_t png_inflate_need(void);

@@ -47,11 +47,6 @@ size_t png_reader_need(const struct codec_info *info)
     return ROWS * row + sizeof(struct png_reader) + png_inflate_need();
 }
 
-size_t png_reader_extra(const struct codec_info *info, const struct codec_settings *settings)
-{
-    return png_inflate_extra(info, settings);
-}
-
 /* Report an unknown filter. Before, inflate the rest to RAW, which has one row: a damaged stream is reported first, so
  * that the error does not depend on how many rows are fetched at once. */
 static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *error)

@@ -14,14 +14,6 @@ bool recipe_resize(const struct recipe *recipe, struct image *shape, struct erro
     return chain_resize(recipe->chain, &shape->width, &shape->height, error);
 }
 
-bool recipe_resizes(const struct recipe *recipe)
-{
-    bool resizes = false;
-    for (size_t i = 0; i < recipe->chain->count; i++)
-        resizes |= step_table[recipe->chain->filters[i].kind].resizes;
-    return resizes;
-}
-
 enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
 {
     bool computes = false;
@@ -67,7 +59,9 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
 
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape)
 {
-    const bool keeps_alpha = alpha == ALPHA_KEEP && recipe_resizes(recipe); /* of another size than the image's */
+    bool keeps_alpha = false; /* of another size than the image's */
+    for (size_t i = 0; i < recipe->chain->count; i++)
+        keeps_alpha |= alpha == ALPHA_KEEP && step_table[recipe->chain->filters[i].kind].resizes;
     return recipe->chain->count > 1 &&
            (recipe->linear || ((alpha == ALPHA_PREMULTIPLY || keeps_alpha) && image_has_alpha(shape)));
 }

@@ -33,9 +33,6 @@ bool recipe_equal(const struct recipe *a, const struct recipe *b);
  * may be NULL. */
 bool recipe_resize(const struct recipe *recipe, struct image *shape, struct error *error);
 
-/* Does a filter change the size of images? */
-bool recipe_resizes(const struct recipe *recipe);
-
 /* How alpha takes part in an image that is opaque, or may be translucent: as the recipe says, or ALPHA_KEEP where that
  * gives the same bytes, or ALPHA_FILTER if all samples only move. */
 enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque);
