@@ -16,12 +16,6 @@
  * undone there. */
 enum { COLUMNS = 8, COLUMN_PIXELS_MIN = 64 };
 
-/* The row that two threads share: the last one of the upper thread, above the first one of the lower thread. Each call
- * has one, which is used again when all threads are done with it. */
-struct png_shared_row {
-    uint8_t *above, *scratch_row; /* the row itself, and memory for png_unfilter_columns */
-};
-
 /* Two threads may fetch and read at the same time, so a field is either constant or of one of them. */
 struct png_reader {
     struct codec_input input;
@@ -36,8 +30,7 @@ struct png_reader {
     pthread_cond_t changed;
     int undone[COLUMNS]; /* rows in each column */
     size_t calls;        /* that have begun */
-    struct png_shared_row shared_rows[CODEC_READERS + 1];
-    uint8_t scratch[];
+    uint8_t scratch[];   /* for png_make_samples, or the shared rows */
 };
 
 size_t png_reader_need(const struct codec_info *info)
@@ -105,6 +98,13 @@ static void note_rows(struct png_reader *state, int column, int row)
     pthread_mutex_unlock(&state->mutex);
 }
 
+/* The row that two threads share: the last one of the upper thread, above the first one of the lower thread. Each call
+ * has one, which is used again when all threads are done with it. As many bytes for png_unfilter_columns follow. */
+static uint8_t *shared_row(struct png_reader *state, size_t call)
+{
+    return state->scratch + call % (CODEC_READERS + 1) * 2 * state->row_bytes;
+}
+
 /* Read rows whose bytes become samples where they are. */
 static bool read_columns(void *context, int first, int rows, const struct rows *raw, uint8_t *samples,
                          struct error *error)
@@ -114,14 +114,13 @@ static bool read_columns(void *context, int first, int rows, const struct rows *
                  count = (size_t)rows;
     (void)error;
     wait_for_rows(state, 0, first);
-    const struct png_shared_row *shared_row = &state->shared_rows[state->calls % (CODEC_READERS + 1)];
-    const struct png_shared_row *next = &state->shared_rows[++state->calls % (CODEC_READERS + 1)];
+    uint8_t *above = shared_row(state, state->calls), *below = shared_row(state, ++state->calls);
     for (int i = 0; i < COLUMNS; i++) {
         const size_t from = (size_t)i * width / COLUMNS * pixel, to = ((size_t)i + 1) * width / COLUMNS * pixel;
         const struct png_columns columns = {.size = size, .pixel = pixel, .first = from, .last = to};
         wait_for_rows(state, i, first);
-        png_unfilter_columns(raw->data, count, shared_row->above, &columns, samples, shared_row->scratch_row);
-        memcpy(next->above + from, samples + (count - 1) * size + from, to - from);
+        png_unfilter_columns(raw->data, count, above, &columns, samples, above + size);
+        memcpy(below + from, samples + (count - 1) * size + from, to - from);
         note_rows(state, i, first + rows);
     }
     if (state->picture.layout.bits == 16)
@@ -163,9 +162,6 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
     };
     pthread_mutex_init(&state->mutex, NULL);
     pthread_cond_init(&state->changed, NULL);
-    for (size_t i = 0; i < CODEC_READERS + 1; i++)
-        state->shared_rows[i] =
-            (struct png_shared_row){state->scratch + 2 * i * row_bytes, state->scratch + (2 * i + 1) * row_bytes};
     allow_readers(state, &reader->source);
     state->inflater = png_inflate_open(&state->input, &state->picture, state->left, error);
     if (state->inflater == NULL)

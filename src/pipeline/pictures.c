@@ -84,6 +84,7 @@ static bool bring_to_view(struct pipeline *pipeline, const struct gpu_picture *p
  * on two groups beside each other. */
 struct group {
     struct pipeline *pipeline;
+    const struct task *task;
     int number; /* 0 or 1 */
     struct device_jpeg *jpeg;
     struct workspace *memory; /* for what is not directly in the views */
@@ -98,8 +99,8 @@ struct group {
 /* What to do with each group, one after another. */
 struct task {
     bool (*queue)(struct group *group, struct error *error);
-    bool (*finish)(struct group *group, const struct task *task, struct error *error); /* it waits */
-    struct gpu_picture *first;                                                         /* of the caller's */
+    bool (*finish)(struct group *group, struct error *error); /* it waits */
+    struct gpu_picture *first;                                /* of the caller's */
     void (*wrap)(void *context, size_t index);
     void *context;
 };
@@ -133,13 +134,14 @@ static size_t group_size(struct gpu_picture *const *pictures, size_t count)
 }
 
 /* Begin a group of COUNT pictures. Release it with free_group. */
-static bool open_group(struct pipeline *pipeline, int number, struct gpu_picture **pictures, size_t count,
-                       struct group *group, struct error *error)
+static bool open_group(struct pipeline *pipeline, const struct task *task, int number, struct gpu_picture **pictures,
+                       size_t count, struct group *group, struct error *error)
 {
     struct device_jpeg **jpeg = &pipeline->jpegs[number];
     if (*jpeg == NULL && !device_jpeg_open(pipeline->device, MARK_COUNT + number, jpeg, error))
         return false;
     *group = (struct group){.pipeline = pipeline,
+                            .task = task,
                             .number = number,
                             .jpeg = *jpeg,
                             .memory = &pipeline->memory[number == 0 ? MEMORY_DECODED : MEMORY_COPY],
@@ -154,12 +156,12 @@ static bool open_group(struct pipeline *pipeline, int number, struct gpu_picture
 }
 
 /* Finish a group, if there is one. */
-static bool finish_group(struct group *group, const struct task *task, struct error *error)
+static bool finish_group(struct group *group, struct error *error)
 {
     if (group->count == 0)
         return true;
     device_use_stream(group->pipeline->device, group->number);
-    return task->finish(group, task, error);
+    return group->task->finish(group, error);
 }
 
 static void free_group(struct group *group)
@@ -181,14 +183,15 @@ static bool run_groups(struct pipeline *pipeline, struct gpu_picture **pictures,
     for (size_t first = 0; done && first < count; number = !number) {
         struct group *group = &groups[number];
         const size_t size = group_size(pictures + first, count - first);
-        done = finish_group(group, task, error);
+        done = finish_group(group, error);
         free_group(group);
         device_use_stream(pipeline->device, number);
-        done = done && open_group(pipeline, number, pictures + first, size, group, error) && task->queue(group, error);
+        done = done && open_group(pipeline, task, number, pictures + first, size, group, error) &&
+               task->queue(group, error);
         first += size;
     }
     for (int i = 0; i < 2; i++, number = !number) { /* the older one first */
-        done = done && finish_group(&groups[number], task, error);
+        done = done && finish_group(&groups[number], error);
         free_group(&groups[number]);
     }
     device_use_stream(pipeline->device, 0);
@@ -233,10 +236,9 @@ static bool queue_decoding(struct group *group, struct error *error)
 }
 
 /* Note which pictures are decoded. */
-static bool finish_decoding(struct group *group, const struct task *task, struct error *error)
+static bool finish_decoding(struct group *group, struct error *error)
 {
     const bool done = device_jpeg_decoded(group->jpeg, group->is_decoded, error);
-    (void)task;
     for (size_t i = 0; done && i < group->count; i++)
         group->pictures[i]->is_done = group->is_decoded[i];
     return done;
@@ -315,18 +317,12 @@ static size_t way_back_bytes(const struct gpu_picture *picture, int bits)
     return (gpu_is_packed(view) || jpeg_plane(picture) > 0) && view->bits == bits ? 0 : 2 * place_bytes(view);
 }
 
-/* A group whose data are on the host. */
-struct wrapping {
-    const struct group *group;
-    const struct task *task;
-};
-
 static void wrap_one(void *context, int64_t index, int thread)
 {
-    const struct wrapping *wrapping = context;
-    const struct task *task = wrapping->task;
+    const struct group *group = context;
+    const struct task *task = group->task;
     (void)thread;
-    task->wrap(task->context, (size_t)(wrapping->group->pictures[index] - task->first));
+    task->wrap(task->context, (size_t)(group->pictures[index] - task->first));
 }
 
 /* Queue the encoding of a group. */
@@ -351,10 +347,9 @@ static bool queue_encoding(struct group *group, struct error *error)
 }
 
 /* Download the data of a group, and let the caller take them. */
-static bool finish_encoding(struct group *group, const struct task *task, struct error *error)
+static bool finish_encoding(struct group *group, struct error *error)
 {
     struct thread_pool *pool = group->pipeline->resources->pool;
-    struct wrapping wrapping = {group, task};
     if (!device_jpeg_encoded(group->jpeg, group->scans, error))
         return false;
     for (size_t i = 0; i < group->count; i++) {
@@ -363,7 +358,7 @@ static bool finish_encoding(struct group *group, const struct task *task, struct
         end->size = group->scans[i].size;
         group->pictures[i]->is_done = true;
     }
-    parallel_for(pool, thread_pool_threads(pool), (int64_t)group->count, wrap_one, &wrapping);
+    parallel_for(pool, thread_pool_threads(pool), (int64_t)group->count, wrap_one, group);
     return true;
 }
 
