@@ -215,8 +215,7 @@ bool options_check_suffix(const struct options *options, const char *path, bool 
     if (options->list.format != NULL || format_find_by_path(path) != NULL)
         return true;
     char suffixes[128];
-    const char *slash = strrchr(path, '/');
-    const bool bare = or_folder && strchr(slash != NULL ? slash : path, '.') == NULL;
+    const bool bare = or_folder && strchr(file_name(path), '.') == NULL;
     format_join_suffixes("and", suffixes, sizeof suffixes);
     return error_about(error, ERROR_USAGE, path,
                        "gpuconv writes %s; give the file such a name, or its format with --format%s%s", suffixes,

@@ -16,6 +16,12 @@
 /* The first buffer for a pipe. It doubles as needed. */
 enum { FIRST_CAPACITY = 1 << 16 };
 
+const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 bool file_is_standard(const char *path)
 {
     return strcmp(path, "-") == 0;

@@ -15,6 +15,9 @@
 /* The folder of PATH: "." for a plain name. Release it with free. NULL if there is not enough memory. */
 char *file_folder(const char *path);
 
+/* The last part of PATH. */
+const char *file_name(const char *path);
+
 /* Is PATH standard input or output? */
 bool file_is_standard(const char *path);
 

@@ -204,20 +204,13 @@ static bool open_temporary(struct file_output *output, struct error *error)
     return output->descriptor >= 0 || write_failed(output->path, output->exists, error);
 }
 
-/* The name in the folder; no symbolic link. */
-static const char *target_name(const struct file_output *output)
-{
-    const char *slash = strrchr(output->real, '/');
-    return slash != NULL ? slash + 1 : output->real;
-}
-
 /* Give the temporary file a name, if it has none, and what it takes over from the old file. */
 static bool complete_temporary(struct file_output *output)
 {
     const int folder = output->folder, fd = output->descriptor;
-    const int old = output->exists
-                        ? openat(folder, target_name(output), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-                        : -1;
+    const int old = output->exists ? openat(folder, file_name(output->real),
+                                            O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+                                   : -1;
     if (old >= 0)
         fstat(old, &output->info); /* this cannot fail */
     const bool done =
@@ -233,7 +226,7 @@ static bool rename_guarded(const struct file_output *output, const struct file_g
 {
     struct stat info;
     const int folder = output->folder;
-    const char *name = target_name(output);
+    const char *name = file_name(output->real);
     if (guard == NULL)
         return renameat(folder, output->temporary, folder, name) == 0;
     guard->begin(guard->context);

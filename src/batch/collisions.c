@@ -256,9 +256,7 @@ bool collisions_check_files(const struct other_file *files, size_t count, struct
 static bool same_file(const char *output, const struct other_file *other, bool *same)
 {
     struct file_id a = {0}, b = {0};
-    const char *output_slash = strrchr(output, '/'), *other_slash = strrchr(other->path, '/');
-    *same = strcmp(output_slash != NULL ? output_slash + 1 : output,
-                   other_slash != NULL ? other_slash + 1 : other->path) == 0;
+    *same = strcmp(file_name(output), file_name(other->path)) == 0;
     if (!*same) /* the usual case needs no look at folders */
         return true;
     const bool done = find_file_id(output, &a) && find_file_id(other->path, &b);

@@ -70,13 +70,6 @@ static char *join_path(const char *folder, const char *name)
     return asprintf(&path, "%.*s%s%s", (int)length, folder, separated ? "" : "/", name) < 0 ? NULL : path;
 }
 
-/* The last part of a path that names a file. */
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? path : slash + 1;
-}
-
 char *file_list_output_path(const struct list_request *request, const char *relative)
 {
     const size_t stem = format_stem_length(relative);
@@ -177,7 +170,7 @@ bool file_list_add(struct file_list *list, const char *path, struct error *error
     struct list_builder builder = {.list = list, .error = error};
     struct stat status = {0};
     const bool is_known = file_is_standard(path) || stat(path, &status) == 0;
-    return add_input_only(&builder, path, last_part(path), is_known ? &status : NULL);
+    return add_input_only(&builder, path, file_name(path), is_known ? &status : NULL);
 }
 
 /* ---- What is left out ---- */
@@ -394,9 +387,9 @@ static bool add_input(struct list_builder *builder, const char *path)
     if (file_is_standard(path)) /* only of a list without outputs */
         return builder->add(builder, path, path, &status);
     if (stat(path, &status) != 0)
-        return builder->add(builder, path, last_part(path), NULL);
+        return builder->add(builder, path, file_name(path), NULL);
     if (!S_ISDIR(status.st_mode))
-        return builder->add(builder, path, last_part(path), &status);
+        return builder->add(builder, path, file_name(path), &status);
     if (is_output(builder, &status))
         return error_set(builder->error, ERROR_USAGE,
                          "%s is the output folder too, and a second run would filter what the first has written; name "
@@ -530,7 +523,7 @@ bool file_list_make_pair(const char *input, const char *output, const struct for
     /* If the input is missing, reading it reports the error. */
     if ((file_is_standard(input) ? fstat(STDIN_FILENO, &status) : stat(input, &status)) != 0)
         status = (struct stat){0};
-    if (!add_input_only(&builder, input, last_part(input), &status))
+    if (!add_input_only(&builder, input, file_name(input), &status))
         return false;
     struct job *job = &list->jobs[0];
     job->format = format;

@@ -267,12 +267,6 @@ struct job_progress job_find_progress(const struct job_worker *worker)
 
 /* ---- The whole job ---- */
 
-/* Does the output exist? An empty file does not count, because a power cut may leave one. */
-static bool output_exists(const char *path, struct stat *status)
-{
-    return stat(path, status) == 0 && (status->st_size > 0 || !S_ISREG(status->st_mode));
-}
-
 static void begin_conversion(struct conversion *conversion, struct job_worker *worker, const struct job *job,
                              struct job_result *result)
 {
@@ -316,7 +310,8 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     atomic_store(&worker->start, result->phases.start);
     if (job->problem != NULL)
         error_about(&result->error, job->problem_passes ? ERROR_READ : ERROR_WORK, job->input, "%s", job->problem);
-    else if (worker->settings->skip_existing && output_exists(job->output, &status))
+    else if (worker->settings->skip_existing && stat(job->output, &status) == 0 &&
+             (status.st_size > 0 || !S_ISREG(status.st_mode))) /* a power cut may leave an empty file */
         result->outcome = outputs_check(worker->outputs, job, &status, &result->error) ? JOB_SKIPPED : JOB_FAILED;
     else if (do_steps(worker, &conversion))
         result->outcome = JOB_DONE;

@@ -127,8 +127,7 @@ static bool was_left_out(const struct members *members, const char *name)
 /* Is NAME that of an image? As in a folder, hidden files are none. */
 static bool is_image(const char *name)
 {
-    const char *slash = strrchr(name, '/');
-    return format_find_by_path(name) != NULL && (slash != NULL ? slash[1] : name[0]) != '.';
+    return format_find_by_path(name) != NULL && file_name(name)[0] != '.';
 }
 
 /* The name that the image NAME gets, or another member keeps. */

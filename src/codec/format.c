@@ -2,6 +2,7 @@
 #include "codec/format.h"
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "codec/codec.h"
 #include "container/jpeg.h"
@@ -145,8 +146,7 @@ void format_join_suffixes(const char *conjunction, char *text, size_t size)
 
 const struct format *format_find_by_path(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash != NULL ? slash : path, '.');
+    const char *dot = strrchr(file_name(path), '.');
     return dot != NULL ? format_find_by_suffix(dot + 1) : NULL;
 }
 

@@ -53,7 +53,7 @@ static size_t picture_size(const struct compare_row *row, enum page_side side)
 static char *folder_of(const char *path)
 {
     char *folder;
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *point = strrchr(name, '.');
+    const char *name = file_name(path), *point = strrchr(name, '.');
     const int length = point != NULL && point > name ? (int)(point - path) : (int)strlen(path);
     return asprintf(&folder, "%.*s_files", length, path) < 0 ? NULL : folder;
 }
@@ -137,8 +137,7 @@ static bool copy(struct page_pictures *pictures, enum page_side side, struct pag
     bool done = asprintf(&path, "%s/pair-%zu-%s.%s", pictures->folder, pictures->number, page_side_name(side),
                          picture->format->suffixes[0]) >= 0;
     done = done ? file_write(path, picture->bytes, picture->size, NULL, error) : error_no_memory(error, "a path");
-    const char *folder = strrchr(pictures->folder, '/');
-    picture->link = done ? strdup(path + (folder != NULL ? folder + 1 - pictures->folder : 0)) : NULL;
+    picture->link = done ? strdup(path + (file_name(pictures->folder) - pictures->folder)) : NULL;
     free(path);
     return picture->link != NULL;
 }

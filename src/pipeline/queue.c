@@ -103,11 +103,6 @@ static size_t bytes_of(const struct image *image)
            (size_t)(image->channels - 1) * image_channel_stride(image) + image_sample_bytes(image);
 }
 
-static bool is_same_size(const struct image *a, const struct image *b)
-{
-    return a->width == b->width && a->height == b->height;
-}
-
 static bool overlap(const struct image *a, const struct image *b)
 {
     const uintptr_t first = (uintptr_t)a->samples, second = (uintptr_t)b->samples;
@@ -468,8 +463,8 @@ enum run_result run_on_device(struct pipeline *pipeline, const struct image *in,
         return RUN_TRANSLUCENT;
     const bool converts =
         pipeline->linear != NULL || (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
-    const bool is_same =
-        in->samples == out->samples && is_same_size(in, out) && gpu_is_packed(in) && gpu_is_packed(out);
+    const bool is_same = in->samples == out->samples && in->width == out->width && in->height == out->height &&
+                         gpu_is_packed(in) && gpu_is_packed(out);
     const bool done = gpu_reserve(pipeline, in, &gpu, error) &&
                       (!overlap(in, out) || is_same || copy_packed(pipeline, in, &from, error)) &&
                       (!converts || choose_image(pipeline, out, &gpu, error)) &&

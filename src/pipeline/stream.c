@@ -159,7 +159,8 @@ static void split_span(const struct filtering *filtering, struct row_span span, 
     }
 }
 
-/* Copy what the merge may leave as it is: alpha that no plane holds, and levels whose light does not change. */
+/* Copy the rows of SPAN, also what the merge may leave as it is: alpha that no plane holds, and levels whose light does
+ * not change. */
 static void copy_unfiltered(const struct stream *stream, struct row_span span, const struct image *to)
 {
     for (int y = span.first; y < span.last;) {
@@ -368,7 +369,7 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
 {
     const struct pipeline *pipeline = filtering->pipeline;
     const enum sample sample = pipeline->work.sample;
-    struct image rows = stream_rows(&filtering->stream, input.first, input.last);
+    const struct image rows = stream_rows(&filtering->stream, input.first, input.last);
     if (filtering->recipe->chain->count > 1 || !filtering->stages[0].step->takes_pixels || pipeline->linear != NULL ||
         image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
         (alpha_multiplies(pipeline->effective_alpha) && image_has_alpha(produced)) ||
@@ -378,11 +379,7 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
         return true;
     struct image copy = filtering->stream.shape; /* of rows of several strips */
     copy.samples = worker->planes[0];
-    for (int y = input.first; y < input.last; y += rows.height) {
-        rows = stream_rows(&filtering->stream, y, input.last);
-        const struct image part = image_rows(&copy, y - input.first, rows.height);
-        image_copy(&rows, &part);
-    }
+    copy_unfiltered(&filtering->stream, input, &copy);
     copy.height = input.last - input.first;
     return view_pixels(&copy, sample, from);
 }
