@@ -6,12 +6,12 @@
  *     an input row, from memory      its row sums              added to the sums of fh output rows
  *     [....][iiii][....]  -- row -->  [ssss]  -- column -->     [oooo] += column[i] * [ssss]
  *
- * For odd sizes from 3 to 31 (uint8_t, which tensor-core takes faster, and uint16_t: to 15) with the anchor in the centre, a warp walks down a strip (strip.cuh)
- * with all of that in registers. Multiply-adds per output: fw + fh, times (s + fh - 1) / s for the halo rows of a strip
- * of s rows. For 9 x 9 in strips of 16, these are 27 instead of 81. Loads: a warp copies each row once to its ring in
- * shared memory, and a lane reads 1 + 2 ceil((fw - 1) / 8) quads of it for 4 outputs. The row sums never leave the
- * registers, so device memory sees each sample once in and once out, and is the bound for planes of float. Two kernels
- * would also write and read the row sums.
+ * For odd sizes from 3 to 31 (integers: to 15; tensor-core takes larger ones of uint8_t faster) with the anchor in the
+ * centre, a warp walks down a strip (strip.cuh) with all of that in registers. Multiply-adds per output: fw + fh,
+ * times (s + fh - 1) / s for the halo rows of a strip of s rows. For 9 x 9 in strips of 16, these are 27 instead of
+ * 81. Loads: a warp copies each row once to its ring in shared memory, and a lane reads 1 + 2 ceil((fw - 1) / 8) quads
+ * of it for 4 outputs. The row sums never leave the registers, so device memory sees each sample once in and once out,
+ * and is the bound for planes of float. Two kernels would also write and read the row sums.
  *
  * Measured, 9 x 9 of 16384 x 16384 on an NVIDIA H200: uint8_t 0.401 ms (3.0 copies), float 0.558 ms (1.1 copies)
  *

@@ -557,9 +557,9 @@ __device__ __forceinline__ void find_broken(struct walking &walking, const struc
 
 /* Blocks of threads on a multiprocessor, which has 1,024 threads before 8.0, and at least 1,536 from there on. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr int walks_at_once = 4;
+[[maybe_unused]] constexpr int walks_at_once = 4;
 #else
-constexpr int walks_at_once = 5;
+[[maybe_unused]] constexpr int walks_at_once = 5;
 #endif
 
 /* Each thread walks through a segment. Where it begins depends on the thread before. All threads guess at first, and
