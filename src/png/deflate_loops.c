@@ -241,9 +241,11 @@ static void count_bytes(struct deflate_workspace *workspace, const uint8_t *bloc
         for (; at < size; at++)
             counts[0][gathered[at]]++;
     }
-    for (int k = 0; k < TOGETHER; k++)
+    for (int k = 1; k < TOGETHER; k++)
         for (int i = 0; i < DEFLATE_LITERALS; i++)
-            workspace->uses.litlens[i] += by * counts[k][i];
+            counts[0][i] += counts[k][i];
+    for (int i = 0; i < DEFLATE_LITERALS; i++)
+        workspace->uses.litlens[i] += by * counts[0][i];
 }
 
 /* What the literals of a block cost, those of long runs left out. */
@@ -533,7 +535,8 @@ enum { CODES_FIRST = -32, CODES_NEAR = 64 }; /* nearly all literals are small di
 
 INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, size_t count, uchars *low, uchars *high)
 {
-    const uchars used = load_uchars(codes->used + VECTOR - count), places = (literals & used) - (uint8_t)CODES_FIRST;
+    const uchars used = count == VECTOR ? ~(uchars){0} : load_uchars(codes->used + VECTOR - count);
+    const uchars places = (literals & used) - (uint8_t)CODES_FIRST;
     if (!are_below(places, CODES_NEAR))
         return false;
     *low = *high = (uchars){0};
@@ -630,8 +633,9 @@ static void write(const struct deflate_workspace *workspace, const uint8_t *bloc
         for (size_t at = 0, stop; at < s->literals; at = stop) {
             stop = s->literals - at < TOGETHER ? s->literals : at + TOGETHER;
 #if VECTOR > 16
-            if (stop - at >= TOGETHER_MIN && end - block - (ptrdiff_t)at >= VECTOR &&
-                write_together(&codes, block + at, stop - at, &out))
+            if (stop - at == TOGETHER ? write_together(&codes, block + at, TOGETHER, &out)
+                                      : stop - at >= TOGETHER_MIN && end - block - (ptrdiff_t)at >= VECTOR &&
+                                            write_together(&codes, block + at, stop - at, &out))
                 continue;
 #endif
             for (; at + 4 <= stop; at += 4) {
