@@ -271,11 +271,12 @@ static bool encoding_open(struct encoding *encoding, int threads)
  * stream and libdeflate's compressor are in memory, too. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
-    /* The first is a thread's compressor, and what deflate_bound and DEFLATE_FAST_EXTRA add. */
+    /* The first is a thread's compressor, and what deflate_bound adds. */
     enum { OTHER = 512 << 10, LIBDEFLATE = 1 << 20 };
     const size_t row = image_pixel_bytes(shape) * (size_t)shape->width + 1, rows = row * (size_t)shape->height;
     const size_t max = row < PNG_BAND_BYTES ? PNG_BAND_BYTES : row, band = rows < max ? rows : max;
-    const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER;
+    const size_t extra = settings->compression == CODEC_COMPRESSION_FAST ? DEFLATE_FAST_EXTRA : 0;
+    const size_t thread = 2 * band + 2 * (row + PNG_PIXEL_MAX) + OTHER + extra;
     const size_t threads = (size_t)thread_pool_threads(settings->pool);
     const size_t bands = (rows - 1) / max + 1, used = threads < bands ? threads : bands;
     return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows + LIBDEFLATE : 0) + used * thread;

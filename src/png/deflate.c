@@ -45,15 +45,21 @@ void png_filter(const struct deflate_workspace *workspace, const uint8_t *row, c
 
 /* ---- Blocks ---- */
 
+/* Write bytes in stored blocks, or no bytes in an empty one. */
 static void write_stored(const uint8_t *bytes, size_t size, bool last, struct deflate_writer *out)
 {
-    deflate_put(out, last, 3);
-    deflate_align(out);
-    deflate_put(out, size | (~size & 0xffff) << 16, 32);
-    deflate_flush(out);
-    if (size > 0)
-        memcpy(out->next, bytes, size);
-    out->next += size;
+    size_t part;
+    do {
+        part = size < DEFLATE_BLOCK ? size : DEFLATE_BLOCK;
+        deflate_put(out, last && part == size, 3);
+        deflate_align(out);
+        deflate_put(out, part | (~part & 0xffff) << 16, 32);
+        deflate_flush(out);
+        memcpy(out->next, bytes, part);
+        out->next += part;
+        bytes += part;
+        size -= part;
+    } while (size > 0);
 }
 
 size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t pixel, bool last,
@@ -63,7 +69,8 @@ size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, s
     for (size_t start = 0, end; start < size; start = end) {
         struct deflate_codes codes;
         const struct deflate_writer begin = out;
-        end = size - start < DEFLATE_BLOCK ? size : start + DEFLATE_BLOCK;
+        const size_t max = workspace->is_fast ? FAST_BLOCK : DEFLATE_BLOCK;
+        end = size - start < max ? size : start + max;
         const bool final = last && end == size;
         workspace->loops->split(workspace, bytes + start, end - start, start, pixel);
         bool is_stored = deflate_make_codes(&workspace->uses, &codes) >= 8 * (uint64_t)(end - start);
@@ -81,16 +88,13 @@ size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, s
     if (last)
         deflate_align(&out);
     else
-        write_stored(NULL, 0, false, &out); /* an empty block, which ends at a whole byte */
+        write_stored(bytes, 0, false, &out); /* an empty block, which ends at a whole byte */
     return (size_t)(out.next - to);
 }
 
 size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *to)
 {
     struct deflate_writer out = {.next = to};
-    for (size_t start = 0, end; start < size; start = end) {
-        end = size - start < DEFLATE_BLOCK ? size : start + DEFLATE_BLOCK;
-        write_stored(bytes + start, end - start, last && end == size, &out);
-    }
+    write_stored(bytes, size, last, &out);
     return (size_t)(out.next - to);
 }

@@ -220,17 +220,18 @@ INLINE size_t gather(const struct deflate_workspace *workspace, const uint8_t *b
     return (size_t)__builtin_popcountll(bits);
 }
 
-/* Add BY to the uses of the bytes that are `counted`, for each of them. Eight tables are used in turn, so that equal
- * neighbours need not wait for each other. */
-static void count_bytes(struct deflate_workspace *workspace, const uint8_t *block, size_t words, uint32_t by)
+/* Add BY to the uses of the bytes that are `counted`, for each of them in every so many words. Eight tables are used in
+ * turn, so that equal neighbours need not wait for each other. */
+static void count_bytes(struct deflate_workspace *workspace, const uint8_t *block, size_t words, size_t every,
+                        uint32_t by)
 {
-    enum { WORDS = 32, TOGETHER = 8 };
+    enum { GATHERED = 2048, TOGETHER = 8 };
     uint16_t counts[TOGETHER][DEFLATE_LITERALS] = {{0}};
     static_assert(DEFLATE_BLOCK <= UINT16_MAX, "a count fits");
-    uint8_t gathered[WORDS * DEFLATE_WORD];
-    for (size_t first = 0; first < words; first += WORDS) {
+    uint8_t gathered[GATHERED + DEFLATE_WORD];
+    for (size_t word = 0; word < words;) {
         size_t size = 0, at = 0;
-        for (size_t word = first; word < words && word < first + WORDS; word++)
+        for (; word < words && size <= GATHERED; word += every)
             size += gather(workspace, block + word * DEFLATE_WORD, workspace->counted[word], word + 1 < words,
                            gathered + size);
         for (; at + TOGETHER <= size; at += TOGETHER) {
@@ -417,7 +418,7 @@ static size_t try_other(struct deflate_workspace *workspace, const uint8_t *bloc
 static void find_sequences(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t pixel)
 {
     size_t at = 0, i = 0;
-    workspace->count = workspace->literal = 0;
+    workspace->literal = 0;
     for (size_t run; (run = find_next(workspace->starts, at, size)) < size || i < workspace->candidate_count;) {
         size_t next = 0;
         for (; next == 0 && i < workspace->candidate_count && workspace->candidates[i].place < run; i++)
@@ -435,42 +436,49 @@ static void find_sequences(struct deflate_workspace *workspace, const uint8_t *b
 static void split_fast(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before,
                        size_t pixel)
 {
-    const size_t words = (size - 1) / DEFLATE_WORD + 1;
-    uint8_t uses[DEFLATE_LITERALS] = {0};
+    const unsigned every = (unsigned)(size / FAST_SAMPLE) + 1;
+    struct deflate_uses *uses = &workspace->uses;
+    uint8_t has_rare[DEFLATE_LITERALS] = {0};
     size_t rare = 0;
-    mark(workspace, block, size, before, pixel, true);
-    find_runs(workspace, words, FAST_RUN, workspace->runs);
-    memset(&workspace->uses, 0, sizeof workspace->uses);
-    for (size_t word = 0; word < words; word++) {
-        workspace->counted[word] = word % FAST_WORDS == 0 ? ~workspace->runs[word] : 0;
-        rare += (size_t)__builtin_popcountll(workspace->sampled[word]);
+    for (size_t at = 0, part; at < size; at += part) {
+        part = size - at < DEFLATE_BLOCK ? size - at : DEFLATE_BLOCK;
+        const size_t words = (part - 1) / DEFLATE_WORD + 1;
+        mark(workspace, block + at, part, before + at, pixel, true);
+        find_runs(workspace, words, FAST_RUN, workspace->runs);
+        for (size_t word = 0; word < words; word++) {
+            workspace->counted[word] = ~workspace->runs[word];
+            rare += (size_t)__builtin_popcountll(workspace->sampled[word]);
+            for (uint64_t left = rare <= FAST_RARE ? workspace->sampled[word] : 0; left != 0; left &= left - 1)
+                has_rare[block[at + word * DEFLATE_WORD + (size_t)__builtin_ctzll(left)]] = 1;
+        }
+        workspace->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (part - 1) % DEFLATE_WORD);
+        count_bytes(workspace, block + at, words, every, 1);
+        find_sequences(workspace, block + at, part, pixel);
     }
-    workspace->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
-    count_bytes(workspace, block, words, FAST_WORDS - 1);
-    for (size_t word = 0; word < words && rare <= FAST_RARE; word++)
-        for (uint64_t left = workspace->sampled[word]; left != 0; left &= left - 1)
-            uses[block[word * DEFLATE_WORD + (size_t)__builtin_ctzll(left)]] = 1;
     for (unsigned i = 0; i < DEFLATE_LITERALS; i++)
-        workspace->uses.litlens[i] += rare > FAST_RARE || !deflate_is_rare((uint8_t)i) || uses[i];
-    workspace->candidate_count = 0;
-    find_sequences(workspace, block, size, pixel);
-    workspace->uses.litlens[DEFLATE_END] = 1;
+        uses->litlens[i] += rare > FAST_RARE || !deflate_is_rare((uint8_t)i) || has_rare[i];
+    for (unsigned i = DEFLATE_LENGTH_FIRST; i < DEFLATE_LITLENS; i++)
+        uses->litlens[i] = (uses->litlens[i] + every - 1) / every;
+    for (unsigned i = 0; i < DEFLATE_DISTANCES; i++)
+        uses->distances[i] = (uses->distances[i] + every - 1) / every;
 }
 
 static void split(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel)
 {
     const size_t words = (size - 1) / DEFLATE_WORD + 1;
+    memset(&workspace->uses, 0, sizeof workspace->uses);
+    workspace->uses.litlens[DEFLATE_END] = 1;
+    workspace->count = workspace->candidate_count = 0;
     if (workspace->is_fast) {
         split_fast(workspace, block, size, before, pixel);
         return;
     }
     mark(workspace, block, size, before, pixel, false);
     find_runs(workspace, words, DEFLATE_LONG_RUN, workspace->uncounted);
-    memset(&workspace->uses, 0, sizeof workspace->uses);
     for (size_t word = 0; word < words; word++)
         workspace->counted[word] = ~workspace->uncounted[word];
     workspace->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
-    count_bytes(workspace, block, words, 1);
+    count_bytes(workspace, block, words, 1, 1);
     const struct literals literals = price_literals(workspace);
     find_runs(workspace, words, deflate_least_run(literals.lowest), workspace->runs);
     for (size_t word = 0; word < words; word++)
@@ -483,15 +491,14 @@ static void split(struct deflate_workspace *workspace, const uint8_t *block, siz
     }
     memset(workspace->sequenced, 0, words * sizeof *workspace->sequenced);
     find_sequences(workspace, block, size, pixel);
-    workspace->uses.litlens[DEFLATE_END] = 1;
 
     /* The literals in long runs were not counted, and the bytes of repetitions were. */
     for (size_t word = 0; word < words; word++)
         workspace->counted[word] = workspace->uncounted[word] & ~workspace->sequenced[word];
-    count_bytes(workspace, block, words, 1);
+    count_bytes(workspace, block, words, 1, 1);
     for (size_t word = 0; word < words; word++)
         workspace->counted[word] = workspace->sequenced[word] & ~workspace->uncounted[word];
-    count_bytes(workspace, block, words, UINT32_MAX);
+    count_bytes(workspace, block, words, 1, UINT32_MAX);
 }
 
 /* ---- Bits ---- */

@@ -74,7 +74,7 @@ void IN_SET(png_filter)(const uint8_t *row, const uint8_t *above, size_t size, s
         add_differences(sums, load_uchars(row + i), load_uchars(row + i - pixel), load_uchars(above + i),
                         load_uchars(above + i - pixel));
         i += VECTOR;
-        i += is_fast && i % PNG_FAST_BYTES == 0 ? PNG_FAST_BYTES : 0;
+        i += is_fast && i % PNG_FAST_BYTES == 0 ? 3 * PNG_FAST_BYTES : 0;
     }
     i = i < size ? i : size;
     const struct rest rest = load_rest(row + i, above + i, size - i, pixel);

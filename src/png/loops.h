@@ -14,11 +14,12 @@ enum {
     DEFLATE_WORD = 64, /* bytes whose bits share a word of a bit set */
     DEFLATE_WORDS = DEFLATE_BLOCK / DEFLATE_WORD,
     DEFLATE_PLACES_TOGETHER = 4, /* are listed without a branch, up to so many after the last one */
-    /* Parts of a repetition are longer than DEFLATE_LEAST together. The last sequence has no repetition. */
-    DEFLATE_SEQUENCES = DEFLATE_BLOCK / DEFLATE_LEAST + 2,
+    /* A block of the fast level has the most: the runs, and a sequence without a repetition for each part. The parts of
+     * a run are longer than FAST_RUN on average. */
+    DEFLATE_SEQUENCES = FAST_BLOCK / FAST_RUN + FAST_BLOCK / DEFLATE_BLOCK,
 };
 
-/* Literals and then a repetition, which the last sequence of a block does not have. */
+/* Literals and then a repetition, which the last sequence of a block, or of a part of it, does not have. */
 struct deflate_sequence {
     uint16_t literals, length, distance;
 };
@@ -28,7 +29,7 @@ struct deflate_candidate {
     uint16_t place, from;
 };
 
-/* One bit for each byte of a block, a word of zeros, and one that may be read. */
+/* One bit for each byte of a block, or of a part of it, a word of zeros, and one that may be read. */
 typedef uint64_t deflate_bits[DEFLATE_WORDS + 2];
 
 /* The scratch memory of a thread. It keeps nothing from one block to the next. */

@@ -105,7 +105,7 @@ static inline int png_band_rows(size_t row_bytes, int height)
 extern "C" {
 #endif
 
-/* The scratch memory of a thread, about 450 KB. It keeps nothing from one band to the next. */
+/* The scratch memory of a thread, about 460 KB. It keeps nothing from one band to the next. */
 struct deflate_workspace;
 
 /* A workspace for the standard or the fast level. Release it with free. It is NULL if there is not enough memory. */
@@ -115,7 +115,7 @@ struct deflate_workspace *deflate_workspace_new(bool is_fast);
 size_t deflate_bound(size_t size);
 
 /* Before the fast level stores a block, it may have written so many bytes more: 12 bits a byte, and the codes. */
-enum { DEFLATE_FAST_EXTRA = 36 << 10 };
+enum { DEFLATE_FAST_EXTRA = 292 << 10 };
 
 /* Compress a band of 1 byte to 1 GiB to OUT, which has room for deflate_bound(SIZE) bytes, and DEFLATE_FAST_EXTRA more
  * on the fast level. Returns the compressed size. The data end at a whole byte, so that the next band can follow; the
@@ -141,7 +141,7 @@ enum { PNG_NONE, PNG_SUB, PNG_UP, PNG_AVERAGE, PNG_PAETH, PNG_FILTERS };
  * Limits of 7, 15 and 20 make most files smaller yet, but some larger than no limit does. */
 enum { PNG_DIFFERENCE_MAX = 31 };
 
-/* On the fast level only every other group of so many bytes counts for the choice, the first group included. */
+/* On the fast level only one group of so many bytes in four counts for the choice, the first group included. */
 enum { PNG_FAST_BYTES = 64 };
 
 enum { PNG_ROWS = 8 }; /* that are undone at once, which is faster than one by one */

@@ -42,11 +42,13 @@
  * 9. Codes. Each block has its own: codes.h says how their lengths follow from the counts of the symbols. A block
  *    that would be as large as its bytes is stored instead.
  *
- * The fast level has steps 1, 4, 8 and 9 only. A run has at least 32 bytes, and a block has no other repetitions. The
- * codes follow from a sample: of each 512 bytes of a block, those of the first 64 that are not in runs count 7 times.
- * In addition, each value from -32 to 31 and each other value of the block counts once. If the block has more than
- * 4,096 bytes with other values, all 256 values count once. The distance and the length of each part of a run count
- * once. A block that becomes larger is stored, too. The GPU does not write this level.
+ * The fast level has steps 1, 4, 8 and 9 only. A block has 589,248 bytes, in 9 parts of 65,472 bytes: a band is one
+ * block, unless its rows are larger. A run has at least 32 bytes of one part, and a block has no other repetitions. The
+ * codes follow from a sample. Let n be the block's size over 16,384, rounded down, plus 1. Of each n groups of 64 bytes
+ * of a part the first is sampled: its bytes that are not in runs count once. In addition, each value from -32 to 31 and
+ * each other value of the block counts once. If the block has more than 4,096 bytes with other values, all 256 values
+ * count once. The distances and the lengths of all parts of runs count, but the sum of each symbol is divided by n and
+ * rounded up. A block that becomes larger is stored, too. The GPU does not write this level.
  *
  * The CPU and the GPU share the functions of this file, but kernels/png/split.cu chooses places four at a time. */
 #ifndef GPUCONV_PNG_RULES_H
@@ -82,10 +84,11 @@ enum {
     QUARTER_BITS = 3,
     QUARTER_VALUE = SAMPLE_VALUE & QUARTER_BITS,
     /* The fast level. */
-    FAST_RUN = 32,       /* bytes of the shortest run */
-    FAST_WORDS = 8,      /* one word in so many is counted */
-    FAST_NEAR = 64,      /* values around 0; the others are rare */
-    FAST_RARE = 1 << 12, /* rare bytes; with more, all values have codes */
+    FAST_BLOCK = 9 * DEFLATE_BLOCK,
+    FAST_RUN = 32,         /* bytes of the shortest run */
+    FAST_SAMPLE = 1 << 14, /* about so many bytes of a block are counted */
+    FAST_NEAR = 64,        /* values around 0; the others are rare */
+    FAST_RARE = 1 << 12,   /* rare bytes; with more, all values have codes */
 };
 
 /* ---- Places ---- */

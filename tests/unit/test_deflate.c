@@ -4,6 +4,7 @@
 #include "png/png.h"
 
 #include "base/vector/instruction_sets.h"
+#include "png/rules.h"
 
 #include <libdeflate.h>
 #include <setjmp.h>
@@ -107,8 +108,8 @@ static size_t check(enum level level, const uint8_t *bytes, size_t size, size_t 
 
 static void test_every_kind_of_data_inflates_to_itself(void **state)
 {
-    static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 300000};
-    uint8_t *bytes = malloc(300000);
+    static const size_t sizes[] = {1, 2, 7, 8, 9, 15, 257, 258, 259, 1000, 65534, 65535, 65536, 131071, 600000};
+    uint8_t *bytes = malloc(600000);
     (void)state;
     assert_non_null(bytes);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
@@ -171,6 +172,27 @@ static void test_sizes_are_close_to_the_entropy(void **state)
     (void)state;
     check_sizes(STANDARD);
     check_sizes(FAST);
+}
+
+/* A block of the fast level with the most sequences: each value is a literal, and then a run. In another block, the
+ * sample has five values, and the other bytes have all others. They are written with 12 bits before it is stored. */
+static void test_the_worst_blocks_of_the_fast_level(void **state)
+{
+    enum { EVERY = FAST_BLOCK / FAST_SAMPLE + 1, GROUP = 64 };
+    uint8_t *bytes = malloc(FAST_BLOCK);
+    uint32_t random = 1;
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < FAST_BLOCK; i++)
+        bytes[i] = (uint8_t)(i % DEFLATE_BLOCK / (FAST_RUN + 1));
+    assert_in_range(check(FAST, bytes, FAST_BLOCK, FAST_BLOCK, 1), 1, FAST_BLOCK / 16);
+    for (size_t i = 0; i < FAST_BLOCK; i++) {
+        const bool is_sampled = i % DEFLATE_BLOCK / GROUP % EVERY == 0;
+        const uint32_t value = next_random(&random);
+        bytes[i] = (uint8_t)(is_sampled ? __builtin_ctz(value | 1u << 4) : 5 + (int)(value % 251));
+    }
+    assert_in_range(check(FAST, bytes, FAST_BLOCK, FAST_BLOCK, 3), FAST_BLOCK, FAST_BLOCK + 64);
+    free(bytes);
 }
 
 /* Compress data of every kind with the instruction set that $GPUCONV_CPU asks for, and filter a row of it. */
@@ -238,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_every_kind_of_data_inflates_to_itself),
         cmocka_unit_test(test_random_data_inflates_to_itself),
         cmocka_unit_test(test_sizes_are_close_to_the_entropy),
+        cmocka_unit_test(test_the_worst_blocks_of_the_fast_level),
         cmocka_unit_test(test_all_instruction_sets_make_the_same_bytes),
     };
 
