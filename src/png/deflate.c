@@ -77,7 +77,7 @@ size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, s
         if (!is_stored) {
             deflate_write_description(&codes, final, &out);
             deflate_set_tables(&workspace->tables, &codes, 0, 1);
-            workspace->loops->write(workspace, bytes + start, end - start, &out);
+            workspace->loops->write(workspace, bytes + start, &out);
             is_stored = (size_t)(out.next - begin.next) > end - start; /* the fast level estimates */
         }
         if (is_stored) {

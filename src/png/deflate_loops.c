@@ -271,26 +271,7 @@ static struct literals price_literals(struct deflate_workspace *workspace)
     return (struct literals){total, sum, lowest};
 }
 
-#ifdef __AVX512VBMI2__
-
-INLINE raw look_up(const raw table[4], raw bytes, __mmask64 used)
-{
-    const raw first = _mm512_maskz_permutex2var_epi8(used, table[0], bytes, table[1]);
-    const raw last = _mm512_permutex2var_epi8(table[2], bytes, table[3]);
-    return _mm512_mask_mov_epi8(first, used & _mm512_movepi8_mask(bytes), last);
-}
-
 /* The prices of those of DEFLATE_WORD bytes whose bits are set. */
-INLINE unsigned sum_prices(const uint8_t *prices, const uint8_t *bytes, uint64_t bits)
-{
-    raw table[4];
-    memcpy(table, prices, sizeof table);
-    const raw all = look_up(table, _mm512_maskz_loadu_epi8(bits, bytes), bits);
-    return (unsigned)_mm512_reduce_add_epi64(_mm512_sad_epu8(all, _mm512_setzero_si512()));
-}
-
-#else
-
 static unsigned sum_prices(const uint8_t *prices, const uint8_t *bytes, uint64_t bits)
 {
     unsigned sum = 0;
@@ -298,8 +279,6 @@ static unsigned sum_prices(const uint8_t *prices, const uint8_t *bytes, uint64_t
         sum += prices[*bytes] & -(unsigned)(bits & 1);
     return sum;
 }
-
-#endif
 
 /* The price of the bytes from FROM to TO without other repetitions than runs. It stops where it exceeds ENOUGH. */
 static unsigned price_bytes(const struct deflate_workspace *workspace, const uint8_t *block, size_t from, size_t to,
@@ -507,8 +486,6 @@ enum { TOGETHER = VECTOR > 16 ? VECTOR : DEFLATE_WORD }; /* literals */
 
 #if VECTOR > 16 /* where each lane can be shifted by its own number of bits */
 
-enum { TOGETHER_MIN = 4 }; /* from so many on, vectors are faster */
-
 typedef uint64_t ulongs __attribute__((vector_size(VECTOR)));
 
 INLINE bool are_below(uchars values, int limit)
@@ -519,20 +496,24 @@ INLINE bool are_below(uchars values, int limit)
 /* Bytes of the codes of all literals, from CODES_FIRST on: bits 0 to 7, and bits 8 to 11 with the length above them. */
 struct byte_codes {
     raw low[DEFLATE_LITERALS / VECTOR], high[DEFLATE_LITERALS / VECTOR];
-    uint8_t used[2 * VECTOR]; /* ones, then zeros */
 };
 
-/* Look up the bytes of the codes of COUNT literals, with zeros for the others. Returns false if they must be written
- * one by one. */
+/* Look up the bytes of the codes of LITERALS. Returns false if they must be written one by one. */
 #ifdef __AVX512VBMI2__
 
 enum { CODES_FIRST = 0 };
 
-INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, size_t count, uchars *low, uchars *high)
+INLINE raw look_up(const raw table[4], raw bytes)
 {
-    const __mmask64 used = ~0ull >> (DEFLATE_WORD - count);
-    *low = (uchars)look_up(codes->low, (raw)literals, used);
-    *high = (uchars)look_up(codes->high, (raw)literals, used);
+    const raw first = _mm512_permutex2var_epi8(table[0], bytes, table[1]);
+    const raw last = _mm512_permutex2var_epi8(table[2], bytes, table[3]);
+    return _mm512_mask_mov_epi8(first, _mm512_movepi8_mask(bytes), last);
+}
+
+INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, uchars *low, uchars *high)
+{
+    *low = (uchars)look_up(codes->low, (raw)literals);
+    *high = (uchars)look_up(codes->high, (raw)literals);
     return true;
 }
 
@@ -540,10 +521,9 @@ INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, size_
 
 enum { CODES_FIRST = -32, CODES_NEAR = 64 }; /* nearly all literals are small differences */
 
-INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, size_t count, uchars *low, uchars *high)
+INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, uchars *low, uchars *high)
 {
-    const uchars used = count == VECTOR ? ~(uchars){0} : load_uchars(codes->used + VECTOR - count);
-    const uchars places = (literals & used) - (uint8_t)CODES_FIRST;
+    const uchars places = literals - (uint8_t)CODES_FIRST;
     if (!are_below(places, CODES_NEAR))
         return false;
     *low = *high = (uchars){0};
@@ -552,8 +532,6 @@ INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, size_
         *low |= (uchars)shuffle(load_quad((const uint8_t *)codes->low + i), index);
         *high |= (uchars)shuffle(load_quad((const uint8_t *)codes->high + i), index);
     }
-    *low &= used;
-    *high &= used;
     return true;
 }
 
@@ -570,8 +548,6 @@ static struct byte_codes split_codes(const uint32_t *literals)
     }
     memcpy(codes.low, bytes[0], sizeof codes.low);
     memcpy(codes.high, bytes[1], sizeof codes.high);
-    memset(codes.used, 255, VECTOR);
-    memset(codes.used + VECTOR, 0, VECTOR);
     return codes;
 }
 
@@ -580,13 +556,12 @@ INLINE ulongs even_lanes(uints value)
     return (ulongs)odd_lanes((ints)value, (ints){0});
 }
 
-/* Write COUNT of VECTOR literals. The codes of two are joined, then those of four: at most 48 bits. Returns false if
+/* Write VECTOR literals. The codes of two are joined, then those of four: at most 48 bits. Returns false if
  * they must be written one by one. */
-INLINE bool write_together(const struct byte_codes *codes, const uint8_t *literals, size_t count,
-                           struct deflate_writer *out)
+INLINE bool write_together(const struct byte_codes *codes, const uint8_t *literals, struct deflate_writer *out)
 {
     ushorts low, high;
-    if (!look_up_codes(codes, load_uchars(literals), count, (uchars *)&low, (uchars *)&high))
+    if (!look_up_codes(codes, load_uchars(literals), (uchars *)&low, (uchars *)&high))
         return false;
     /* Two literals in 16 bits each, with their lengths. */
     const ushorts first_high = high << 8;
@@ -625,13 +600,10 @@ INLINE bool write_together(const struct byte_codes *codes, const uint8_t *litera
 
 #endif
 
-static void write(const struct deflate_workspace *workspace, const uint8_t *block, size_t size,
-                  struct deflate_writer *to)
+static void write(const struct deflate_workspace *workspace, const uint8_t *block, struct deflate_writer *to)
 {
     const uint32_t *literals = workspace->tables.literals;
-    const uint8_t *end = block + size;
     struct deflate_writer out = *to;
-    (void)end;
 #if VECTOR > 16
     const struct byte_codes codes = split_codes(literals);
 #endif
@@ -640,9 +612,7 @@ static void write(const struct deflate_workspace *workspace, const uint8_t *bloc
         for (size_t at = 0, stop; at < s->literals; at = stop) {
             stop = s->literals - at < TOGETHER ? s->literals : at + TOGETHER;
 #if VECTOR > 16
-            if (stop - at == TOGETHER ? write_together(&codes, block + at, TOGETHER, &out)
-                                      : stop - at >= TOGETHER_MIN && end - block - (ptrdiff_t)at >= VECTOR &&
-                                            write_together(&codes, block + at, stop - at, &out))
+            if (stop - at == TOGETHER && write_together(&codes, block + at, &out))
                 continue;
 #endif
             for (; at + 4 <= stop; at += 4) {

@@ -63,9 +63,8 @@ struct png_loops {
      * block. */
     void (*split)(struct deflate_workspace *workspace, const uint8_t *block, size_t size, size_t before, size_t pixel);
 
-    /* Write the symbols of the block of SIZE bytes. */
-    void (*write)(const struct deflate_workspace *workspace, const uint8_t *block, size_t size,
-                  struct deflate_writer *out);
+    /* Write the symbols of the block. */
+    void (*write)(const struct deflate_workspace *workspace, const uint8_t *block, struct deflate_writer *out);
 
     /* See png_filter. */
     void (*filter)(const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, bool is_fast, uint8_t *out);
