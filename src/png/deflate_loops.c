@@ -72,35 +72,26 @@ INLINE void set_after(uint64_t *low, uint64_t *high, unsigned step)
 }
 
 /* Set `starts`, the places from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. LEAST is
- * 4 to 8, or FAST_RUN. */
-INLINE void find_runs(struct deflate_workspace *workspace, size_t words, unsigned least, uint64_t *runs)
+ * WHOLE, a constant power of two, or up to twice that. */
+INLINE void find_runs(struct deflate_workspace *workspace, size_t words, unsigned whole, unsigned least, uint64_t *runs)
 {
-    const unsigned whole = least == FAST_RUN ? FAST_RUN : DEFLATE_LEAST, rest = least - whole; /* 0 to 4 */
+    const unsigned rest = least - whole;
+    const int steps = __builtin_ctz(whole);
     uint64_t *starts = workspace->starts;
     for (size_t word = 0; word < words; word++) {
         starts[word] = 0;
         for (int i = 0; i < 2; i++) {
             uint64_t low = workspace->same[i][word], high = workspace->same[i][word + 1];
-            keep_before(&low, &high, 1);
-            keep_before(&low, &high, 2);
-            if (whole == FAST_RUN) {
-                keep_before(&low, &high, 4);
-                keep_before(&low, &high, 8);
-                keep_before(&low, &high, 16);
-            }
+            for (int step = 0; step < steps; step++)
+                keep_before(&low, &high, 1u << step);
             starts[word] |= low & (low >> rest | high << 1 << (63 - rest));
         }
     }
     starts[words] = 0;
     for (size_t word = 0; word < words; word++) {
         uint64_t high = starts[word], low = word > 0 ? starts[word - 1] : 0;
-        set_after(&low, &high, 1);
-        set_after(&low, &high, 2);
-        if (whole == FAST_RUN) {
-            set_after(&low, &high, 4);
-            set_after(&low, &high, 8);
-            set_after(&low, &high, 16);
-        }
+        for (int step = 0; step < steps; step++)
+            set_after(&low, &high, 1u << step);
         runs[word] = high | high << rest | low >> 1 >> (63 - rest);
     }
 }
@@ -423,7 +414,7 @@ static void split_fast(struct deflate_workspace *workspace, const uint8_t *block
         part = size - at < DEFLATE_BLOCK ? size - at : DEFLATE_BLOCK;
         const size_t words = (part - 1) / DEFLATE_WORD + 1;
         mark(workspace, block + at, part, before + at, pixel, true);
-        find_runs(workspace, words, FAST_RUN, workspace->runs);
+        find_runs(workspace, words, FAST_RUN, FAST_RUN, workspace->runs);
         for (size_t word = 0; word < words; word++) {
             workspace->counted[word] = ~workspace->runs[word];
             rare += (size_t)__builtin_popcountll(workspace->sampled[word]);
@@ -453,13 +444,13 @@ static void split(struct deflate_workspace *workspace, const uint8_t *block, siz
         return;
     }
     mark(workspace, block, size, before, pixel, false);
-    find_runs(workspace, words, DEFLATE_LONG_RUN, workspace->uncounted);
+    find_runs(workspace, words, DEFLATE_LONG_RUN, DEFLATE_LONG_RUN, workspace->uncounted);
     for (size_t word = 0; word < words; word++)
         workspace->counted[word] = ~workspace->uncounted[word];
     workspace->counted[words - 1] &= ~0ull >> (DEFLATE_WORD - 1 - (size - 1) % DEFLATE_WORD);
     count_bytes(workspace, block, words, 1, 1);
     const struct literals literals = price_literals(workspace);
-    find_runs(workspace, words, deflate_least_run(literals.lowest), workspace->runs);
+    find_runs(workspace, words, DEFLATE_LEAST, deflate_least_run(literals.lowest), workspace->runs);
     for (size_t word = 0; word < words; word++)
         workspace->sampled[word] &= ~workspace->runs[word];
     if (has_repetitions(workspace, block, size, &literals)) {
