@@ -38,7 +38,8 @@ struct memory_budget {
     bool taken;         /* one of them has its turn */
 };
 
-/* Open a budget of GIVEN bytes for so many WORKERS. If GIVEN is 0, the budget has the default size. */
+/* Open a budget of GIVEN bytes for so many WORKERS whose jobs may be large. If GIVEN is 0, the budget has the default
+ * size. */
 void budget_open(struct memory_budget *budget, size_t given, int workers);
 
 /* Release the budget. No thread may use it any more. */

@@ -269,7 +269,7 @@ int workers_limit(int wanted)
 bool workers_open(struct workers *workers, const struct workers_request *request, struct error *error)
 {
     *workers = (struct workers){.request = *request};
-    budget_open(&workers->budget, request->memory, request->workers);
+    budget_open(&workers->budget, request->memory, request->usual > 0 ? request->usual : request->workers);
     pthread_rwlock_init(&workers->writing, NULL);
     pthread_mutex_init(&workers->reporting, NULL);
     pthread_mutex_init(&workers->taking, NULL);

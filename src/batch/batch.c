@@ -429,6 +429,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
     const struct workers_request workers = {
         .count = request->count,
         .workers = batch->worker_count,
+        .usual = batch->usual_count,
         .memory = request->memory,
         .on_this_thread = request->on_this_thread,
         .is_stream = request->source != NULL,
