@@ -92,17 +92,20 @@ static int source_rows(const struct stream *stream, int rows)
 /* Choose the rows of a band. */
 static int choose_band(const struct stream *stream, int64_t cached)
 {
-    /* A band has at least so many times the rows that it shares with others, which bounds the work; a wide band has so
-     * many times more, if there are enough for all threads. */
-    enum { BAND_NEEDS = 2, WIDE_NEEDS = 32 };
+    /* A band has at least so many times the rows that it shares with others, which bounds the work. From an image in
+     * memory it has so many times more, if there are enough for all threads: up to so many times what a cache holds, or
+     * wide bands. */
+    enum { BAND_NEEDS = 2, HIGH_NEEDS = 4, HIGH_CACHES = 8, WIDE_NEEDS = 32 };
     const int height = stream->produced_shape.height, middle = height / 2;
     const struct row_span one = needed_rows(stream, (struct row_span){middle, middle + 1});
     const int64_t shared = (int64_t)BAND_NEEDS * (one.last - one.first - 1) * height / used_rows(stream);
     const size_t sink = (size_t)stream->sink->multiple,
                  multiple = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
-    const int64_t wide =
-        stream->is_wide ? smaller(WIDE_NEEDS * shared, height / (stream->threads > 1 ? 2 * stream->threads : 1)) : 0;
-    const int64_t least = wide > shared ? wide : shared;
+    const int64_t enough =
+        stream->is_wide ? WIDE_NEEDS * shared : smaller(HIGH_NEEDS * shared, HIGH_CACHES * (int)cached);
+    const int64_t high =
+        stream->source->image != NULL ? smaller(enough, height / (stream->threads > 1 ? 2 * stream->threads : 1)) : 0;
+    const int64_t least = high > shared ? high : shared;
     const size_t wanted = (size_t)(cached > least ? cached : least);
     const int64_t rows = (int64_t)round_up(multiple > 1 ? round_up(wanted, multiple) : wanted, sink);
     assert(rows > 0); /* static analysers do not see it */
