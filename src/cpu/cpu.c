@@ -17,6 +17,7 @@
  *    sum has two parts, which are joined in doubles: the sums of the samples' high and low bytes or, with two passes,
  *    of the high and low halves of the first pass's sums.
  * 7. Narrow planes become wide ones, and taps that reach far beyond small planes are joined (thin.c).
+ * 8. Boxes of few taps do not need planes: their columns are the pixels' samples (cpu_takes_pixels).
  *
  * Threads take the tiles. loops.c is compiled once for each instruction set, and the fastest one that the machine has
  * is chosen at run time (base/vector/instruction_sets.h). */
@@ -63,20 +64,27 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
         return false;
     if (plan->prepared != NULL)
         return true;
-    plan->prepared = program_make(plan, all_loops[set]);
+    plan->prepared = program_make(plan, all_loops[set], false);
     if (plan->prepared == NULL)
         return no_memory(plan, error);
     plan->release = release_program;
     return true;
 }
 
-static bool launch_tiles(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
+static bool launch_tiles(const struct plan *plan, const struct plane *from, const struct plane *to, struct error *error)
 {
+    const struct program *program = plan->prepared;
+    const int step = plane_step(from);
+    struct plane flat_in = *from, flat_out = *to; /* pixels become samples of one plane */
+    flat_in.width = flat_out.width *= step;
+    flat_in.count = flat_out.count /= step;
+    const struct plane *in = &flat_in, *out = &flat_out;
     struct tiling tiling = {
         .plan = plan,
-        .program = plan->prepared,
+        .program = from->is_together ? program->pixels : program,
         .in = in,
         .out = out,
+        .step = step,
         .first_row = plan->last_row > 0 ? plan->first_row : 0,
         .last_row = plan->last_row > 0 ? plan->last_row : in->height,
         .past_caches = goes_past_caches(out),
@@ -102,5 +110,5 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
                 struct error *error)
 {
     (void)device;
-    return thin_launch(plan, in, out, launch_tiles, error);
+    return in->is_together ? launch_tiles(plan, in, out, error) : thin_launch(plan, in, out, launch_tiles, error);
 }

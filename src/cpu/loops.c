@@ -376,6 +376,40 @@ INLINE void run_pass(const struct pass *pass, const void *const *rows, int width
             memcpy((char *)outs[a] + (size_t)whole * output_bytes, rest[a], (size_t)(width - whole) * output_bytes);
 }
 
+/* As slide_across, for windows of pixels: 16 bits hold their sums, which are in the order of the columns. */
+static void add_across(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
+                       bool past, const uint8_t *next, const uint8_t *gone, uint8_t *out)
+{
+    const struct finish finish = pass->finish;
+    const struct window of = *window;
+    for (int x = 0; x < width; x += BLOCK) {
+        uint8_t rest[BLOCK] __attribute__((aligned(VECTOR)));
+        const bool whole = width - x >= BLOCK;
+        shorts sums[2] = {{0}};
+        __builtin_prefetch(next + x);
+        __builtin_prefetch(gone + x);
+        for (int k = 0; k < of.columns; k++)
+            FOR_UNROLLED (half, 0, 2)
+                sums[half] = add_shorts(sums[half], load_shorts(columns + x + k * of.step + half * 2 * LANES));
+#if HAS_BYTE_PAIRS
+        const shorts start = repeat_short(pass->narrow_start), white = repeat_short(255);
+        FOR_UNROLLED (half, 0, 2)
+            sums[half] = smaller_ushorts(finish_shorts(&finish.narrow, add_shorts(sums[half], start)), white);
+        store_output(whole ? out + x : rest, gather_halves((ints)pack_shorts_unsigned(sums[0], sums[1])),
+                     past && whole);
+#else
+        ints c[4];
+        FOR_UNROLLED (v, 0, 4)
+            c[v] = multiply_pairs(sums[v / 2], repeat_pair(v % 2 == 0, v % 2)) & 0xffff;
+        finish_bytes(&finish, false, c, LAYOUT_TWOS, past && whole, whole ? out + x : rest);
+#endif
+        if (!whole)
+            memcpy(out + x, rest, (size_t)(width - x));
+    }
+    if (past)
+        fence_past();
+}
+
 /* ---- Roots of sums of 16 bits ---- */
 
 #if HAS_BYTE_PAIRS
@@ -681,6 +715,7 @@ const struct loops IN_SET(loops) = {
     .slide = slide,
     .slide_times = slide_times,
     .slide_across = slide_across,
+    .add_across = add_across,
     .slide_wide = slide_wide,
     .slide_across_wide = slide_across_wide,
     .join = join,

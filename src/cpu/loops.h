@@ -214,7 +214,7 @@ struct join16 {
 
 /* A window of equal taps. */
 struct window {
-    int columns;
+    int columns, step; /* samples from a column to the next one */
     int32_t tap;
 };
 
@@ -259,6 +259,10 @@ struct loops {
      * Meanwhile prefetch the samples that enter at NEXT and leave at GONE. */
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
+
+    /* The same for pixels (cpu_takes_pixels). */
+    void (*add_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
+                       bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 
     /* The same for a wide window. LEAVING is NULL while rows enter only. */
     void (*slide_wide)(enum sample sample, const void *entering, const void *leaving, int count, uint32_t *columns);

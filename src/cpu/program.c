@@ -10,15 +10,17 @@
  * whole sum fits in 32 bits, so it is exact. */
 #include "cpu/program.h"
 
+#include "cpu/cpu.h"
 #include "cpu/narrow.h"
 #include "plan/parts.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    WINDOW_TAPS = 25, /* equal taps from which on running sums are faster than multiply-adds */
+    WINDOW_TAPS = 25, /* equal taps from which on running sums are faster than multiply-adds, in planes */
     WINDOW_ROWS = 4,  /* of scratch: an entering row, a leaving row, and the column sums, twice as long */
 };
 
@@ -480,13 +482,25 @@ static bool make_rank_1(const struct plan *plan, struct program *program, const 
 
 /* ---- Filters that need no multiply-adds ---- */
 
-/* Are all taps equal, and so many that running sums are cheaper than multiply-adds? */
+/* Are all taps equal? */
 static bool is_window(const struct filter *f)
 {
     bool equal = f->combine == COMBINE_NONE && f->width > 1;
     for (int i = 1; i < f->width * f->height; i++)
         equal &= f->taps[i] == f->taps[0];
-    return equal && f->width * f->height >= WINDOW_TAPS;
+    return equal;
+}
+
+bool cpu_takes_pixels(const struct filter *filter, int width)
+{
+    const struct plan plan = {.filter = filter};
+    const int taps = filter->width * filter->height;
+    struct pass pass = {.group = 0};
+    if (width < BLOCK_MAX || width > INT_MAX / 8 || filter->two_pass || !is_window(filter) || filter->taps[0] != 1 ||
+        taps * 255 > UINT16_MAX)
+        return false;
+    narrow_finish_make(&plan, taps, &pass);
+    return pass.finish.narrow.is_used;
 }
 
 /* Make a pass without steps, in the arithmetic that leaves rows as they are. It needs so many ROWS of scratch, to which
@@ -501,17 +515,19 @@ static bool make_plain(const struct plan *plan, struct program *program, int row
         return false;
     program->last->row_count = rows;
     finish_make(plan, &program->last->finish);
+    if (program->is_window)
+        narrow_finish_make(plan, plan->filter->width * plan->filter->height, program->last);
     return true;
 }
 
 /* Choose the arithmetic of a filter that is a grid or two, and make the passes. */
-static bool make_grids(const struct plan *plan, struct program *program)
+static bool make_grids(const struct plan *plan, struct program *program, bool pixels)
 {
     const struct filter *f = plan->filter;
     program->is_shift = filter_is_shift(f);
     if (program->is_shift)
         return make_plain(plan, program, 1);
-    program->is_window = plan->sample == SAMPLE_U8 && is_window(f);
+    program->is_window = plan->sample == SAMPLE_U8 && is_window(f) && (pixels || f->width * f->height >= WINDOW_TAPS);
     if (program->is_window)
         return make_plain(plan, program, WINDOW_ROWS);
     if (plan->sample == SAMPLE_U16) {
@@ -710,18 +726,23 @@ void program_free(struct program *program)
     if (program->first != program->last)
         pass_free(program->first);
     pass_free(program->second);
+    program_free(program->pixels);
     pass_free(program->last);
     free(program);
 }
 
-struct program *program_make(const struct plan *plan, const struct loops *loops)
+struct program *program_make(const struct plan *plan, const struct loops *loops, bool pixels)
 {
     struct program *program = calloc(1, sizeof *program);
     if (program == NULL)
         return NULL;
     program->loops = loops;
     program->sum_parts = 1;
-    const bool is_made = plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program);
+    bool is_made = plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program, pixels);
+    if (is_made && !pixels && plan->sample == SAMPLE_U8 && cpu_takes_pixels(plan->filter, BLOCK_MAX)) {
+        program->pixels = program_make(plan, loops, true);
+        is_made = program->pixels != NULL;
+    }
     if (is_made && program->first != NULL) {
         program->first->ahead_bytes = sample_bytes(plan->sample);
         return program;

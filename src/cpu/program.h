@@ -11,6 +11,7 @@
 
 /* What cpu_prepare derives from a plan. It does not depend on the size of the planes, and launches only read it. */
 struct program {
+    struct program *pixels; /* for planes that are together, if cpu_takes_pixels; else NULL */
     const struct loops *loops;
     struct pass *first, *last; /* the same pass if there is only one */
     struct pass *second; /* for a filter of two grids: the second grid, over the rows that `first` reads; else NULL */
@@ -29,9 +30,9 @@ struct program {
     struct wide_window wide_window; /* without the memory of prefixes */
 };
 
-/* Make the program of PLAN for the instruction set of LOOPS. Returns NULL if there is not enough memory. Free it with
- * program_free, which also takes NULL. */
-struct program *program_make(const struct plan *plan, const struct loops *loops);
+/* Make the program of PLAN for the instruction set of LOOPS, for planes or PIXELS. Returns NULL if there is
+ * not enough memory. Free it with program_free, which also takes NULL. */
+struct program *program_make(const struct plan *plan, const struct loops *loops, bool pixels);
 
 /* Free the program and its passes. */
 void program_free(struct program *program);

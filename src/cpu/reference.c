@@ -21,6 +21,7 @@ INLINE double sample_at(enum sample sample, const void *row, int x)
 
 static void store(const struct plane *out, int channel, int y, int x, double value)
 {
+    x *= plane_step(out);
     if (out->sample == SAMPLE_F32)
         ((float *)plane_row(out, channel, y))[x] = (float)value;
     else if (out->sample == SAMPLE_U8)
@@ -42,7 +43,8 @@ INLINE double sum_samples(const struct plan *plan, int grid, const struct plane 
         for (int j = 0; j < f->width && row != NULL; j++) {
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_x >= 0)
-                sum += (double)f->taps[(grid * f->height + i) * f->width + j] * sample_at(sample, row, from_x);
+                sum += (double)f->taps[(grid * f->height + i) * f->width + j] *
+                       sample_at(sample, row, from_x * plane_step(in));
         }
     }
     return sum;

@@ -17,6 +17,7 @@ enum {
     TILE_WIDTH_MAX = 4096,    /* whole pages of a row */
     TILE_HEIGHT_MAX = 256,    /* more if the filter has many halo rows */
     WINDOW_HEIGHT_MAX = 1024, /* the same for running sums, which take as long for halo rows as for others */
+    WINDOW_WIDTH_MAX = 16384, /* of windows: whole rows are faster, though their sums of columns use L2 */
     TILES_A_THREAD = 4,       /* at least, so that threads end at about the same time */
     OUTS_MAX = FIR_GROUP_MAX, /* rows that a pass makes at once: also GROUP_MAX in two parts, and COLUMN_GROUP_MAX */
     IN_PLACE_WIDTHS = 8,      /* the narrow tiles at both ends are then at most a quarter of the image */
@@ -66,7 +67,7 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
         return;
     }
     const void *row = plane_row(tiling->in, channel, from_y);
-    const int width = tiling->in->width;
+    const int width = tiling->in->width, step = tiling->step;
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
@@ -76,7 +77,8 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
             k = after;
         if (k == count)
             break;
-        const int x = border_index(x0 + k, width, border);
+        const int c = ((x0 + k) % step + step) % step, pixel = border_index((x0 + k - c) / step, width / step, border);
+        const int x = pixel < 0 ? pixel : pixel * step + c;
         if (x < 0)
             copy_zeros(tiling, part, 1, to + (size_t)k * size);
         else if (x >= x0 + before && x < x0 + after) /* TO has it already */
@@ -98,8 +100,8 @@ static const void *tile_row(const struct tiling *tiling, enum sample_part part, 
                             char *to)
 {
     const struct filter *f = tiling->plan->filter;
-    const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x;
-    const int count = tile->x1 - tile->x0 + f->width - 1;
+    const int y = tile->y0 + row - f->anchor_y, x = tile->x0 - f->anchor_x * tiling->step;
+    const int count = tile->x1 - tile->x0 + (f->width - 1) * tiling->step;
     if (tiling->in_place && x >= 0 && x + count + ROW_SLACK <= tiling->in->width) {
         const int from_y = border_index(y, tiling->in->height, tiling->plan->border);
         if (from_y >= 0)
@@ -350,10 +352,10 @@ static void convolve_window(const struct tiling *tiling, const struct tile *tile
     const struct program *program = tiling->program;
     const struct loops *loops = program->loops;
     const struct filter *f = tiling->plan->filter;
-    const int width = tile->x1 - tile->x0, count = width + f->width - 1;
+    const int width = tile->x1 - tile->x0, count = width + (f->width - 1) * tiling->step;
     char *entering = scratch, *leaving = entering + tiling->input_bytes;
     void *columns = leaving + tiling->input_bytes + SCRATCH_ALIGNMENT;
-    const struct window window = {f->width, f->taps[0]};
+    const struct window window = {f->width, tiling->step, f->taps[0]};
     struct wide_window wide = program->wide_window;
     wide.prefixes = (void *)(scratch + (size_t)tiling->input_rows * tiling->input_bytes);
     memset(leaving + tiling->input_bytes, 0, 2 * tiling->input_bytes);
@@ -376,9 +378,9 @@ static void convolve_window(const struct tiling *tiling, const struct tile *tile
         if (program->is_wide_window)
             loops->slide_across_wide(&wide, columns, width, row_in_tile(tiling->out, tile, y));
         else
-            loops->slide_across(program->last, &window, columns, width, tiling->past_caches,
-                                row_ahead(tiling, tile, row + 1), row_ahead(tiling, tile, row + 1 - f->height),
-                                row_in_tile(tiling->out, tile, y));
+            (tiling->step > 1 ? loops->add_across : loops->slide_across)(
+                program->last, &window, columns, width, tiling->past_caches, row_ahead(tiling, tile, row + 1),
+                row_ahead(tiling, tile, row + 1 - f->height), row_in_tile(tiling->out, tile, y));
     }
 }
 
@@ -465,8 +467,10 @@ void tiles_choose(struct tiling *tiling, int threads)
                           (size_t)(program->sum_parts * tiling->ring_rows + tiling->sum_rows) * sizeof(union cell);
     int max = (int)(TILE_BYTES / column);
     max = max < TILE_WIDTH_MIN ? TILE_WIDTH_MIN : max > TILE_WIDTH_MAX ? TILE_WIDTH_MAX : max;
+    if (program->is_window)
+        max = WINDOW_WIDTH_MAX;
     /* The narrow tiles at the left and the right border are not read in place. */
-    const int narrow = (int)round_up((size_t)f->width + ROW_SLACK, BLOCK_MAX);
+    const int narrow = (int)round_up((size_t)((f->width - 1) * tiling->step) + 1 + ROW_SLACK, BLOCK_MAX);
     tiling->in_place = (tiling->plan->sample == SAMPLE_F32 || program->first->arithmetic <= ARITHMETIC_NARROW) &&
                        width >= IN_PLACE_WIDTHS * narrow;
     const int edge = tiling->in_place ? narrow : 0;
@@ -488,7 +492,7 @@ void tiles_choose(struct tiling *tiling, int threads)
     tiling->tile_height = (int)round_up((size_t)tile_height, (size_t)group);
     tiling->tiles_y = (height + tiling->tile_height - 1) / tiling->tile_height;
 
-    const size_t reach = (size_t)(tiling->tile_width + f->width - 1 + ROW_SLACK);
+    const size_t reach = (size_t)(tiling->tile_width + (f->width - 1) * tiling->step + ROW_SLACK);
     tiling->input_bytes = round_up(reach * sample, SCRATCH_ALIGNMENT);
     tiling->ring_bytes = (size_t)(tiling->tile_width + ROW_SLACK) * sizeof(union cell);
     if (program->is_window) {

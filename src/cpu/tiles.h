@@ -18,6 +18,7 @@ struct tiling {
     const struct plan *plan;
     const struct program *program;
     const struct plane *in, *out;
+    int step;                /* samples from a pixel to the next one in a row */
     int first_row, last_row; /* of the outputs that are made */
     bool past_caches;        /* outputs are written past the caches */
     bool in_place;           /* away from the border, passes read the samples of the input plane without a copy */

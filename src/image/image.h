@@ -49,7 +49,7 @@ struct plane {
     void *data;
 
     /* The samples of a pixel lie together, as in an image: plane_bytes is that of a sample, and neighbours in a row are
-     * COUNT samples apart. Only filters that change the size take such planes, on the CPU. */
+     * COUNT samples apart. Some filters take such planes, on the CPU. */
     bool is_together;
 };
 

@@ -7,9 +7,10 @@
 
 static void reach_halo(struct stage *stage, int width, int height, bool is_16_bit)
 {
-    (void)width, (void)height, (void)is_16_bit;
+    (void)height;
     const int above = stage->filter->anchor_y, below = stage->filter->height - 1 - above;
     stage->halo = above > below ? above : below;
+    stage->takes_pixels = !is_16_bit && stage->shape.channels > 1 && cpu_takes_pixels(stage->filter, width);
 }
 
 /* SPAN with the halo, as far as the image has it; or all of it. */
@@ -34,6 +35,7 @@ static void reach_axes(struct stage *stage, int width, int height, bool is_16_bi
 {
     const enum resample_kernel kernel = stage->filter->resize.kernel;
     const int bits = is_16_bit ? 16 : 8;
+    stage->takes_pixels = true;
     resample_shape(&stage->columns, kernel, stage->shape.height, height, bits);
     resample_shape(&stage->rows, kernel, stage->shape.width, width, bits);
 }
@@ -79,7 +81,6 @@ const struct step step_table[STEP_KINDS] = {
     [STEP_CONVOLVE] = {.has_border = true, .rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies},
     [STEP_RESIZE] = {.resizes = true,
                      .repeats_edge = true,
-                     .takes_pixels = true,
                      .rows = 16,
                      .reach = reach_axes,
                      .needs = find_inputs,

@@ -19,14 +19,14 @@ struct stage {
     int halo;           /* rows above or below; the same number serves both, as borders that reflect swap them */
     struct resample_axis columns, rows; /* of a step that resizes; without taps */
     struct placement place;             /* of a step that moves */
-    bool is_whole;                      /* any row of the result may need any row of what it reads */
+    bool takes_pixels; /* the CPU's variants take the channels of a pixel side by side, too: planes that are together */
+    bool is_whole;     /* any row of the result may need any row of what it reads */
 };
 
 struct step {
     bool resizes;      /* the result is another image: it keeps none in its place, and has a plan of one size */
     bool repeats_edge; /* it takes the edge of the picture for what stands outside, whatever the border is */
     bool moves;        /* it changes no sample: neither alpha nor light matters */
-    bool takes_pixels; /* the CPU's variant takes the channels of a pixel side by side, too: planes that are together */
     bool has_border;   /* it reads what stands outside the image */
     int rows;          /* the CPU makes a multiple of so many rows at once */
 

@@ -370,7 +370,7 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
     const struct pipeline *pipeline = filtering->pipeline;
     const enum sample sample = pipeline->work.sample;
     const struct image rows = stream_rows(&filtering->stream, input.first, input.last);
-    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].step->takes_pixels || pipeline->linear != NULL ||
+    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels || pipeline->linear != NULL ||
         image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
         (alpha_multiplies(pipeline->effective_alpha) && image_has_alpha(produced)) ||
         !view_pixels(&rows, sample, from) || !view_pixels(produced, sample, to))
@@ -405,6 +405,11 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
         struct plan plan = pipeline->planned->plans[0];
         plan.in_row = needed.first;
         plan.out_row = first;
+        if (!filtering->stages[0].step->resizes) { /* both begin with one row */
+            plan.first_row = wanted.first - needed.first;
+            plan.last_row = wanted.last - needed.first;
+            result.data = (char *)result.data - (size_t)plan.first_row * result.row_bytes;
+        }
         plan.pool = stream->bands.count > 1 ? NULL : stream->pool;
         const bool done = variant_launch(&plan, NULL, &planes, &result, error);
         phases_end(&worker->watch, PHASE_CONVOLVE);
@@ -460,7 +465,7 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         .row_bytes = row_bytes(filtering),
         .multiple = multiple,
         .is_whole = is_whole,
-        .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].step->takes_pixels &&
+        .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].takes_pixels &&
                    !image_has_alpha(shape),
     };
     stream_plan(&filtering->stream);
