@@ -13,8 +13,8 @@
  *     Q = sum of (h[2r] + h[2r + 1])     x[2r + 1]
  *     R = sum of -h[2r + 1]             (x[2r + 1] - x[2r + 2])
  *
- * Each of them is a filter of every second row, so it is done in the same way, level by level. With L levels, a group
- * of 2^L rows of outputs takes 3^L products, each with every 2^L-th row: (3/4)^L of the multiply-adds.
+ * Each of them is a filter of every second row, so it is done in the same way: in two levels, four rows of outputs take
+ * nine products, each with every fourth row. These are 9/16 of the multiply-adds. A third level takes less by 2%.
  *
  * A product has two sets of levels, as bits: FREE, where it is Q, and ONES, where it is R. Its first row of samples is
  * ONES | FREE. Its rows are differences in all levels but FREE, which are their kind: in level l, of rows that are 2^l
@@ -26,40 +26,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pass;
-union cell;
-
-enum {
-    FIR_LEVELS_MAX = 3,
-    FIR_GROUP_MAX = 2 << FIR_LEVELS_MAX, /* rows of outputs: two of each product, which share the loads of samples */
-};
-
-struct fast_fir {
-    int levels;
-    int height;       /* rows of taps of a product */
-    int columns;      /* pairs of taps in a row */
-    union cell *taps; /* of all products, in the order of fir_next; NULL if the pass is another one */
-};
+enum { FIR_STEP = 4, FIR_PRODUCTS = 9 };
 
 struct fir_product {
     int free, ones;
 };
 
-/* Step from a product to the next one, where STEP is 2^levels. They begin at {0, 0}. Returns 0 after the last one. */
-static inline int fir_next(struct fir_product *p, int step)
-{
-    do {
-        p->free += ++p->ones == step;
-        p->ones %= step;
-    } while (p->ones & p->free);
-    return p->free < step;
-}
+/* All products. */
+extern const struct fir_product fir_products[FIR_PRODUCTS];
 
-/* The levels for which HEIGHT x WIDTH taps take the least, or 0 if ONCE is less: the multiply-adds for one vector of
- * outputs without a fast FIR. */
-int fir_levels(const int32_t *taps, int width, int height, double once);
+/* Do HEIGHT x WIDTH taps take less than ONCE, the multiply-adds for one vector of outputs without a fast FIR? */
+bool fir_pays(const int32_t *taps, int width, int height, double once);
 
-/* Give the pass, of ARITHMETIC_WORDS, a fast FIR with these taps. Returns false if there is not enough memory. */
-bool fir_fill(struct pass *pass, const int32_t *taps, int width, int height, int levels);
+/* The taps of a product, WIDTH in a row. Free them. Returns NULL if there is not enough memory. */
+int32_t *fir_taps(const int32_t *taps, int width, int height, const struct fir_product *p);
 
 #endif

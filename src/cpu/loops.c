@@ -18,7 +18,6 @@
  * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
  * 81 multiply-adds. */
 
-#include "cpu/fast_fir_loops.h"
 #include "cpu/outputs.h"
 #include "cpu/plain_loops.h"
 
@@ -590,11 +589,6 @@ static void run(const struct pass *pass, const void *const *rows, int width, boo
     }
     if (pass->double_column.taps != NULL) {
         run_double_column(pass, rows, width, outs);
-        return;
-    }
-    if (pass->fir.taps != NULL) {
-        if (HAS_PAIRS)
-            run_fir(pass, rows, width, past, outs);
         return;
     }
     switch (pass->arithmetic) {

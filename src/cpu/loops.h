@@ -7,7 +7,6 @@
 #define GPUCONV_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
-#include "cpu/fast_fir.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -177,7 +176,6 @@ struct pass {
     /* If one of these has taps, it replaces the steps. The rows of sums of the first are TARGET_INTS. */
     struct row_parts row_parts;
     struct double_column double_column;
-    struct fast_fir fir; /* the rows are those of kind 0, then those of kind 1, and so on */
 };
 
 /* How the sums of two grids become outputs. The rows of sums come from two passes with the same arithmetic. */

@@ -59,7 +59,6 @@ static void pass_free(struct pass *pass)
         return;
     free(pass->row_parts.taps);
     free(pass->double_column.taps);
-    free(pass->fir.taps);
     free(pass->columns);
     free(pass->steps);
     free(pass);
@@ -328,16 +327,38 @@ static void join16_make(const struct plan *plan, struct program *program, bool i
     program->is_root16 = f->combine == COMBINE_MAGNITUDE && !plan->root16.is_exact;
 }
 
-/* The levels of a fast FIR that takes less than one pass of W with ARITHMETIC, or 0. */
-static int levels_for(const struct plan *plan, const struct program *program, enum arithmetic arithmetic,
+/* Does a fast FIR take less than one pass of W with ARITHMETIC? */
+static bool takes_fir(const struct plan *plan, const struct program *program, enum arithmetic arithmetic,
                       const struct weights *w)
 {
-    if (plan->sample != SAMPLE_U8 || plan->filter->combine != COMBINE_NONE || !program->loops->words)
-        return 0;
-    /* Four rows of outputs share a load of samples, where a fast FIR lets two share it. */
-    const double share = program->loops->group == 4 ? 0.75 : 1;
-    return fir_levels(w->taps, w->width, w->height,
-                      share * fmin(pass_cost(arithmetic, w), filter_tap_count(plan->filter)));
+    return plan->sample == SAMPLE_U8 && plan->filter->combine == COMBINE_NONE && program->loops->words &&
+           fir_pays(w->taps, w->width, w->height, fmin(pass_cost(arithmetic, w), filter_tap_count(plan->filter)));
+}
+
+/* Make the passes of a fast FIR. The last one adds the rows of sums of four products, which lie one after the other. */
+static bool make_fir(const struct plan *plan, struct program *program, const struct weights *w)
+{
+    const int group = program->loops->group;
+    int32_t ones[(FIR_STEP - 1) * GROUP_MAX + 1] = {0};
+    bool done = true;
+    for (int n = 0; n < FIR_PRODUCTS; n++) {
+        int32_t *taps = fir_taps(w->taps, w->width, w->height, &fir_products[n]);
+        const struct weights part = {w->width, (w->height + FIR_STEP - 1) / FIR_STEP, taps, 1};
+        program->products[n] = taps != NULL ? pass_make(program->loops, ARITHMETIC_WORDS, TARGET_INTS, &part) : NULL;
+        free(taps);
+        done &= program->products[n] != NULL;
+    }
+    for (int k = 0; k < FIR_STEP; k++)
+        ones[k * group] = 1;
+    program->first = program->products[0];
+    program->last = pass_make(program->loops, ARITHMETIC_INTS, TARGET_U8,
+                              &(struct weights){1, (FIR_STEP - 1) * group + 1, ones, 1});
+    if (!done || program->last == NULL)
+        return false;
+    program->last->group = FIR_STEP * group;
+    program->last->layout = LAYOUT_TWOS;
+    finish_make(plan, &program->last->finish);
+    return true;
 }
 
 /* Make one pass for each grid, over the same rows of samples. If 32 bits do not hold the sums of samples of uint16_t,
@@ -356,12 +377,12 @@ static bool make_at_once(const struct plan *plan, struct program *program, enum 
     for (int grid = 0; grid < grids; grid++) {
         const struct weights w = {f->width, f->height, f->taps + grid * f->width * f->height,
                                   plan->sample == SAMPLE_F32 ? f->scale : 1};
-        const int levels = levels_for(plan, program, arithmetic, &w);
-        struct pass *pass =
-            pass_make(program->loops, levels > 0 ? ARITHMETIC_WORDS : arithmetic,
-                      joined ? sums_target(arithmetic, 1) : output_target(plan->sample), levels > 0 ? NULL : &w);
+        if (takes_fir(plan, program, arithmetic, &w))
+            return make_fir(plan, program, &w);
+        struct pass *pass = pass_make(program->loops, arithmetic,
+                                      joined ? sums_target(arithmetic, 1) : output_target(plan->sample), &w);
         *(grid == 0 ? &program->last : &program->second) = pass;
-        if (pass == NULL || (levels > 0 && !fir_fill(pass, w.taps, w.width, w.height, levels)))
+        if (pass == NULL)
             return false;
         pass->start = part_start(program->sample_parts[0], &w);
         pass->offset = plan->offset;
@@ -726,6 +747,8 @@ void program_free(struct program *program)
     if (program->first != program->last)
         pass_free(program->first);
     pass_free(program->second);
+    for (int n = 1; n < FIR_PRODUCTS; n++)
+        pass_free(program->products[n]);
     program_free(program->pixels);
     pass_free(program->last);
     free(program);

@@ -4,6 +4,7 @@
 #ifndef GPUCONV_PROGRAM_H
 #define GPUCONV_PROGRAM_H
 
+#include "cpu/fast_fir.h"
 #include "cpu/loops.h"
 #include "plan/plan.h"
 
@@ -15,7 +16,8 @@ struct program {
     const struct loops *loops;
     struct pass *first, *last; /* the same pass if there is only one */
     struct pass *second; /* for a filter of two grids: the second grid, over the rows that `first` reads; else NULL */
-    bool is_narrow_root; /* samples of uint8_t: loops->run_roots joins the grids, with ROOT_TERM */
+    struct pass *products[FIR_PRODUCTS]; /* of a fast FIR, or NULL: `first` is one of them, `last` adds their sums */
+    bool is_narrow_root;                 /* samples of uint8_t: loops->run_roots joins the grids, with ROOT_TERM */
     float root_term;
     int joined_rows; /* SUM_PARTS for each grid, or the blur of an unsharp mask: rows of sums that are joined to one
                           * row of outputs; 0 if none are joined */

@@ -12,15 +12,16 @@
 #include <string.h>
 
 enum {
-    TILE_BYTES = 24 << 10,    /* of a ring: three quarters of 32 KiB, the smallest L1 data cache in use */
-    TILE_WIDTH_MIN = 256,     /* narrower tiles would read too many halo columns; high filters then use L2 */
-    TILE_WIDTH_MAX = 4096,    /* whole pages of a row */
-    TILE_HEIGHT_MAX = 256,    /* more if the filter has many halo rows */
-    WINDOW_HEIGHT_MAX = 1024, /* the same for running sums, which take as long for halo rows as for others */
-    WINDOW_WIDTH_MAX = 16384, /* of windows: whole rows are faster, though their sums of columns use L2 */
-    TILES_A_THREAD = 4,       /* at least, so that threads end at about the same time */
-    OUTS_MAX = FIR_GROUP_MAX, /* rows that a pass makes at once: also GROUP_MAX in two parts, and COLUMN_GROUP_MAX */
-    IN_PLACE_WIDTHS = 8,      /* the narrow tiles at both ends are then at most a quarter of the image */
+    TILE_BYTES = 24 << 10,           /* of a ring: three quarters of 32 KiB, the smallest L1 data cache in use */
+    TILE_WIDTH_MIN = 256,            /* narrower tiles would read too many halo columns; high filters then use L2 */
+    FIR_WIDTH = 512,                 /* of tiles for fast FIRs: halo columns take differences, too */
+    TILE_WIDTH_MAX = 4096,           /* whole pages of a row */
+    TILE_HEIGHT_MAX = 256,           /* more if the filter has many halo rows */
+    WINDOW_HEIGHT_MAX = 1024,        /* the same for running sums, which take as long for halo rows as for others */
+    WINDOW_WIDTH_MAX = 16384,        /* of windows: whole rows are faster, though their sums of columns use L2 */
+    TILES_A_THREAD = 4,              /* at least, so that threads end at about the same time */
+    OUTS_MAX = FIR_STEP * GROUP_MAX, /* rows that a pass makes at once: also COLUMN_GROUP_MAX */
+    IN_PLACE_WIDTHS = 8,             /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
 static void copy_samples(const struct tiling *tiling, enum sample_part part, const void *row, int x, int count,
@@ -248,30 +249,45 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
 static void convolve_fir(const struct tiling *tiling, const struct tile *tile, char *scratch)
 {
     const struct program *program = tiling->program;
-    const struct pass *pass = program->first;
-    const int kinds = 1 << pass->fir.levels, count = pass->row_count, width = tile->x1 - tile->x0;
-    const void *rows[(1 << FIR_LEVELS_MAX) * (FILTER_MAX + 2 * FIR_GROUP_MAX)];
-    void *outs[OUTS_MAX];
+    const int count = tiling->input_rows, group = program->first->group, width = tile->x1 - tile->x0;
+    char *sums = scratch + (size_t)(FIR_STEP * count) * tiling->input_bytes;
+    char *spare = sums + (size_t)tiling->sum_rows * tiling->ring_bytes;
+    const void *rows[FILTER_MAX + FIR_STEP * GROUP_MAX];
+    void *outs[OUTS_MAX], *to[GROUP_MAX];
     int loaded = 0;
 #define FIR_ROW(kind, row) ((void *)(scratch + (size_t)((kind)*count + (row) % count) * tiling->input_bytes))
-    for (int y = tile->y0; y < tile->y1; y += pass->group) {
+#define SUM_ROW(product, a) (sums + (size_t)((product)*group + (a)) * tiling->ring_bytes)
+    for (int y = tile->y0; y < tile->y1; y += program->last->group) {
         const int top = y - tile->y0;
         for (; loaded < top + count; loaded++) {
             tile_row(tiling, PART_ALL, tile, loaded, FIR_ROW(0, loaded));
-            for (int kind = 1; kind < kinds && kind <= loaded; kind++) {
+            for (int kind = 1; kind < FIR_STEP && kind <= loaded; kind++) {
                 const int less = kind & (kind - 1), row = loaded - kind; /* LESS lacks the nearest difference */
                 program->loops->subtract(FIR_ROW(less, row), FIR_ROW(less, loaded - less),
                                          width + tiling->plan->filter->width - 1, FIR_ROW(kind, row));
             }
         }
-        for (int kind = 0; kind < kinds; kind++)
-            for (int r = 0; r < count; r++)
-                rows[kind * count + r] = FIR_ROW(kind, top + r);
-        for (int row = loaded; row < loaded + pass->group; row++)
+        for (int row = loaded; row < loaded + program->last->group; row++)
             for (int x = 0; x < width; x += SCRATCH_ALIGNMENT)
                 __builtin_prefetch((const char *)row_ahead(tiling, tile, row) + x);
-        group_outs(tiling, tile, y, scratch + (size_t)(kinds * count) * tiling->input_bytes, outs);
-        program->loops->run(pass, rows, width, tiling->past_caches, outs);
+        for (int n = 0; n < FIR_PRODUCTS; n++) {
+            const struct fir_product p = fir_products[n];
+            for (int r = 0; r < program->first->row_count + group; r++)
+                rows[r] = FIR_ROW(FIR_STEP - 1 - p.free, top + (p.ones | p.free) + FIR_STEP * r);
+            for (int a = 0; a < group; a++)
+                to[a] = SUM_ROW(n, a);
+            program->loops->run(program->products[n], rows, width, false, to);
+        }
+        group_outs(tiling, tile, y, spare, outs);
+        for (int part = 0; part < FIR_STEP; part++) {
+            int used = 0;
+            for (int n = 0; n < FIR_PRODUCTS; n++)
+                for (int a = 0; a < group && (part & ~fir_products[n].free) == fir_products[n].ones; a++)
+                    rows[used++] = SUM_ROW(n, a);
+            for (int a = 0; a < group; a++)
+                to[a] = outs[part + FIR_STEP * a];
+            program->loops->run(program->last, rows, width, tiling->past_caches, to);
+        }
     }
 }
 
@@ -400,7 +416,7 @@ static void convolve_plane(const struct tiling *tiling, const struct tile *tile,
         convolve_shift(tiling, tile);
     else if (program->is_window || program->is_wide_window)
         convolve_window(tiling, tile, scratch);
-    else if (program->first->fir.taps != NULL)
+    else if (program->products[0] != NULL)
         convolve_fir(tiling, tile, scratch);
     else if (program->first == program->last)
         convolve_at_once(tiling, tile, scratch);
@@ -449,19 +465,17 @@ void tiles_choose(struct tiling *tiling, int threads)
 {
     const struct program *program = tiling->program;
     const struct filter *f = tiling->plan->filter;
-    const bool passes = program->first != program->last;
+    const bool is_fir = program->products[0] != NULL, passes = program->first != program->last && !is_fir;
     const int width = tiling->in->width, height = tiling->last_row - tiling->first_row;
     /* The rows of sums that the first pass writes at once. */
     const int step = program->first->group / rows_in_one(program->first->target);
-    tiling->input_sets = program->first->fir.taps != NULL ? 1 << program->first->fir.levels
-                         : passes                         ? 1
-                                                          : program->sum_parts;
-    tiling->input_rows = program->first->row_count;
+    tiling->input_sets = is_fir ? FIR_STEP : passes ? 1 : program->sum_parts;
+    tiling->input_rows = is_fir ? FIR_STEP * (program->first->row_count + 1) - 1 : program->first->row_count;
     /* The first pass may write the last of its rows when the second one has gone on by less than that. */
     const int lag = step - program->last->group / rows_in_one(program->first->target);
     tiling->ring_rows =
         passes ? (int)round_up((size_t)(program->last->row_count + (lag > 0 ? lag : 0)), (size_t)step) : 0;
-    tiling->sum_rows = program->joined_rows * program->last->group;
+    tiling->sum_rows = is_fir ? FIR_PRODUCTS * step : program->joined_rows * program->last->group;
     const size_t sample = column_bytes(program->first->arithmetic);
     const size_t column = (size_t)(tiling->input_sets * tiling->input_rows) * sample +
                           (size_t)(program->sum_parts * tiling->ring_rows + tiling->sum_rows) * sizeof(union cell);
@@ -469,6 +483,8 @@ void tiles_choose(struct tiling *tiling, int threads)
     max = max < TILE_WIDTH_MIN ? TILE_WIDTH_MIN : max > TILE_WIDTH_MAX ? TILE_WIDTH_MAX : max;
     if (program->is_window)
         max = WINDOW_WIDTH_MAX;
+    else if (is_fir)
+        max = FIR_WIDTH;
     /* The narrow tiles at the left and the right border are not read in place. */
     const int narrow = (int)round_up((size_t)((f->width - 1) * tiling->step) + 1 + ROW_SLACK, BLOCK_MAX);
     tiling->in_place = (tiling->plan->sample == SAMPLE_F32 || program->first->arithmetic <= ARITHMETIC_NARROW) &&
