@@ -23,7 +23,7 @@
 struct workers_request {
     size_t count;        /* jobs; 0 for a stream, whose jobs workers_take takes */
     int workers;         /* at most; the system may refuse to start all, but at least one starts */
-    int usual;           /* of these; the others only do jobs that take little memory. 0: all */
+    int usual;           /* of these; the others only do jobs that take little memory. All are usual if this is 0 */
     size_t memory;       /* bytes that all jobs in progress may use together, or 0 for the default of base/memory.h */
     bool on_this_thread; /* the only worker is the calling thread, which leaves signals alone and reports no progress */
     void *context;
