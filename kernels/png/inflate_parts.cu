@@ -431,7 +431,9 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
 
 /* ---- The second kernel ---- */
 
-constexpr int batch = 8 * threads, buffer_symbols = 12 * batch; /* symbols that are resolved together; of a span */
+/* Symbols that are resolved together, of which a warp has a word of starts a lane; and those of a span. */
+constexpr int batch = 32 * 32, buffer_symbols = 12 * batch;
+static_assert(batch % threads == 0, "all threads have as many");
 /* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is
  * its distance less 1, as if it were a marker, until the repetition is resolved. */
 constexpr uint32_t placed = 256, unknown = INFLATE_MARKER - 1;
@@ -527,9 +529,13 @@ __device__ void resolve_buffer(const struct inflate_launch &launch, const struct
             const int i = begin + k * threads + t;
             symbols[k] = i < count ? look_up(launch, slice, shared, first, i, begin, before) : 0;
         }
-        if (t == 0)
-            shared.before[(begin / batch + 1) % 2] =
-                distance_at(shared, last_start(shared, begin + batch - 1), begin, before);
+        if (t < 32) { /* one thread would search long: often there is no repetition in thousands of symbols */
+            const int word = begin / 32 + t;
+            const unsigned some = __ballot_sync(0xffffffff, shared.starts[word] != 0);
+            if (t == (some != 0 ? 31 - __clz((int)some) : 0))
+                shared.before[(begin / batch + 1) % 2] =
+                    some != 0 ? distance_at(shared, last_start(shared, 32 * word + 31), begin, before) : before;
+        }
         __syncthreads();
         do {
             is_placed = false;
