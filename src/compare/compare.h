@@ -123,6 +123,11 @@ bool antialiasing_ignore(const struct image *expected, const struct image *actua
 void compare_images(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t ignored, struct difference *difference);
 
+/* Do all this by RULES, and set *DIFFERENCE to all numbers. ACTUAL changes where pixels are ignored. *FLAGS is as
+ * above, or NULL if antialiased pixels count. There is no SSIM if no sample differs. */
+bool compare_by_rules(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
+                      struct thread_pool *pool, struct difference *difference, uint8_t **flags, struct error *error);
+
 /* How many pixels may be beyond the tolerance. */
 uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference);
 

@@ -131,6 +131,21 @@ void compare_images(const struct image *expected, const struct image *actual, co
         difference->psnr = 10 * log10(peak * peak * (double)difference->compared * (double)channels / (double)squares);
 }
 
+bool compare_by_rules(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
+                      struct thread_pool *pool, struct difference *difference, uint8_t **flags, struct error *error)
+{
+    uint64_t ignored, hidden, antialiased = 0;
+    *flags = NULL;
+    if (!compare_ignore(expected, actual, rules, &ignored, &hidden, error) ||
+        (rules->ignores_antialiasing &&
+         !antialiasing_ignore(expected, actual, rules, pool, flags, &antialiased, error)))
+        return false;
+    compare_images(expected, actual, rules, ignored, difference);
+    difference->hidden = hidden;
+    difference->antialiased = antialiased;
+    return difference->largest == 0 || ssim_compute(expected, actual, pool, &difference->ssim, error);
+}
+
 uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference)
 {
     const uint64_t share = (uint64_t)rules->share;

@@ -283,30 +283,23 @@ static bool compare_sides(struct pair *pair, struct error *error)
     struct compare_rules of_pair, *rules = &of_pair;
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
-    uint64_t ignored, hidden, antialiased = 0;
+    const struct difference *difference = &row->difference;
     if (!find_rules(pair, rules, error))
         return false;
     const bool ignores =
         rules->area_count > 0 || rules->mask != NULL || rules->ignores_transparent || rules->ignores_antialiasing;
     if (pair->thumbnails != NULL && ignores && !image_shrink(&b->image, SHRINK_MEAN, &b->small, error))
         return false;
-    if (!compare_ignore(&a->image, &b->image, rules, &ignored, &hidden, error))
+    if (!compare_by_rules(&a->image, &b->image, rules, &pair->worker->both, &row->difference, &pair->antialiased,
+                          error))
         return false;
-    if (rules->ignores_antialiasing &&
-        !antialiasing_ignore(&a->image, &b->image, rules, &pair->worker->both, &pair->antialiased, &antialiased, error))
-        return false;
-    compare_images(&a->image, &b->image, rules, ignored, &row->difference);
-    row->difference.hidden = hidden;
-    row->difference.antialiased = antialiased;
-    row->allowed = compare_allowed(rules, &row->difference);
+    row->allowed = compare_allowed(rules, difference);
     row->profiles_differ = rules->takes_metadata && profiles_differ(&a->metadata, &b->metadata);
+    row->beyond = compare_limits(rules, difference);
     const bool other = row->profiles_differ || row->expected.orientation != row->actual.orientation;
-    const bool samples = row->difference.largest > 0;
-    if (samples && !ssim_compute(&a->image, &b->image, &pair->worker->both, &row->difference.ssim, error))
-        return false;
-    row->beyond = compare_limits(rules, &row->difference);
+    const bool tolerates = difference->largest > 0 || difference->hidden > 0 || difference->antialiased > 0;
     row->kind = other || row->beyond != 0                        ? ROW_DIFFERENT
-                : samples || hidden > 0 || antialiased > 0       ? ROW_TOLERATED
+                : tolerates                                      ? ROW_TOLERATED
                 : row->expected.channels != row->actual.channels ? ROW_CHANNELS
                                                                  : ROW_EQUAL;
     return true;

@@ -32,20 +32,26 @@ void chain_release(struct filter_chain *chain)
     }
 }
 
-struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error)
+struct filter *chain_copy_filters(const struct filter_chain *chain, struct error *error)
 {
     struct filter *filters = malloc(2 * chain->count * sizeof *filters);
-    if (filters == NULL) {
+    if (filters == NULL)
         error_no_memory(error, "%zu filters", chain->count);
-        return NULL;
-    }
-    for (size_t i = 0; i < chain->count; i++) {
+    for (size_t i = 0; filters != NULL && i < chain->count; i++) {
         filters[i] = chain->filters[i];
         if (filters[i].filter16 == NULL)
             continue;
         filters[chain->count + i] = *filters[i].filter16;
         filters[i].filter16 = &filters[chain->count + i];
     }
+    return filters;
+}
+
+struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error)
+{
+    struct filter *filters = chain_copy_filters(chain, error);
+    if (filters == NULL)
+        return NULL;
     filters[0].resize = (struct resize){
         .kernel = filters[0].resize.kernel, .width = width, .height = height, .exact = true, .enlarges = true};
     struct filter_chain *made = chain_make(filters, chain->count, error);

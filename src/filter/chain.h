@@ -30,6 +30,9 @@ struct filter_chain *chain_keep(struct filter_chain *chain);
 /* Release a reference, and free the chain with the last one. CHAIN may be NULL. Any thread may call this. */
 void chain_release(struct filter_chain *chain);
 
+/* A copy of the filters of CHAIN, each filter16 included, for chain_make. NULL if there is too little memory. */
+struct filter *chain_copy_filters(const struct filter_chain *chain, struct error *error);
+
 /* A copy of CHAIN whose first filter changes any picture to WIDTH x HEIGHT, by the same kernel. The caller has the
  * first reference. NULL if there is too little memory. */
 struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error);

@@ -51,16 +51,9 @@ static void copy_samples(const uint8_t *from, size_t from_step, uint8_t *to, siz
             memcpy(to, from, sizeof(float));
 }
 
-/* Do the samples of a row lie one after the other? */
-static bool has_packed_rows(const struct image *image)
-{
-    return image_pixel_stride(image) == image_pixel_bytes(image) &&
-           image_channel_stride(image) == image_sample_bytes(image);
-}
-
 void image_copy(const struct image *from, const struct image *to)
 {
-    const bool is_packed = has_packed_rows(from) && has_packed_rows(to);
+    const bool is_packed = image_has_packed_rows(from) && image_has_packed_rows(to);
     for (int y = 0; y < from->height; y++) {
         const uint8_t *in = image_row(from, y);
         uint8_t *out = image_row(to, y);

@@ -124,6 +124,19 @@ static inline size_t image_channel_stride(const struct image *image)
     return image->channel_stride > 0 ? image->channel_stride : image_sample_bytes(image);
 }
 
+/* Do the samples of each row lie one after the other? */
+static inline bool image_has_packed_rows(const struct image *image)
+{
+    return image_pixel_stride(image) == image_pixel_bytes(image) &&
+           image_channel_stride(image) == image_sample_bytes(image);
+}
+
+/* And is there no padding between rows either? */
+static inline bool image_is_packed(const struct image *image)
+{
+    return image_has_packed_rows(image) && image_row_stride(image) == image_row_bytes(image);
+}
+
 /* Bytes of all samples. */
 static inline size_t image_bytes(const struct image *image)
 {

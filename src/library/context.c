@@ -197,15 +197,13 @@ static bool apply_to_image(const struct application *application, struct image *
 /* Copy all IMAGES to a block of memory, which they then are. */
 static bool copy_images(struct images *images, uint8_t **block, struct error *error)
 {
-    struct image packed = images->first;
+    const size_t each = image_bytes(&images->first);
     size_t size;
-    packed.row_stride = packed.pixel_stride = packed.channel_stride = 0;
-    const size_t each = image_bytes(&packed);
     *block = __builtin_mul_overflow(each, images->count, &size) || size > PTRDIFF_MAX ? NULL : malloc(size);
     if (*block == NULL)
         return error_no_memory(error, "a copy of the input");
-    struct images copies = {.first = packed, .count = images->count, .stride = each};
-    copies.first.samples = *block;
+    const struct images copies = {
+        .first = image_packed(&images->first, *block), .count = images->count, .stride = each};
     for (size_t i = 0; i < images->count; i++) {
         const struct image from = images_at(images, i), to = images_at(&copies, i);
         image_copy(&from, &to);
@@ -230,12 +228,8 @@ static bool are_stacked(const struct images *images)
 {
     enum { ALIGNMENT = 16 };
     const struct image *first = &images->first;
-    struct image packed = *first;
-    packed.row_stride = packed.pixel_stride = packed.channel_stride = 0;
-    return first->channels > 1 && (uintptr_t)first->samples % ALIGNMENT == 0 &&
-           image_channel_stride(first) == image_channel_stride(&packed) &&
-           image_pixel_stride(first) == image_pixel_stride(&packed) &&
-           image_row_stride(first) == image_row_stride(&packed) && images->stride == image_bytes(&packed);
+    return first->channels > 1 && (uintptr_t)first->samples % ALIGNMENT == 0 && image_is_packed(first) &&
+           images->stride == image_bytes(first);
 }
 
 /* May a GPU filter all channels of all images by one launch, because they have nothing to do with each other? */

@@ -153,21 +153,12 @@ struct gpuconv_filter *gpuconv_filter_make(const struct gpuconv_taps *taps, stru
 static struct gpuconv_filter *flip_filter(const struct gpuconv_filter *filter, struct error *error)
 {
     const struct filter_chain *chain = filter_chain_of(filter);
-    const size_t count = chain->count;
-    struct filter *flipped = malloc(2 * count * sizeof *flipped);
-    if (flipped == NULL) {
-        error_no_memory(error, "%zu filters", count);
+    struct filter *flipped = chain_copy_filters(chain, error);
+    if (flipped == NULL)
         return NULL;
-    }
-    for (size_t i = 0; i < count; i++) {
-        flipped[i] = chain->filters[i];
-        if (flipped[i].filter16 != NULL) {
-            flipped[count + i] = *flipped[i].filter16;
-            flipped[i].filter16 = &flipped[count + i];
-        }
+    for (size_t i = 0; i < chain->count; i++)
         filter_flip(&flipped[i]);
-    }
-    return make_object(flipped, count, error);
+    return make_object(flipped, chain->count, error);
 }
 
 struct gpuconv_filter *gpuconv_filter_flip(const struct gpuconv_filter *filter, struct gpuconv_error *error)
@@ -230,10 +221,7 @@ static char *describe_filter(const struct gpuconv_filter *filter, int index, boo
         FILE *stream = text_open(&text);
         if (stream != NULL) {
             filter_print_json(stream, &chain->filters[index]);
-            if (!text_close(stream, &text)) {
-                free(text.bytes);
-                text.bytes = NULL;
-            }
+            text_close(stream, &text);
         }
     }
     if (text.bytes == NULL)

@@ -108,6 +108,9 @@ static inline struct image images_at(const struct images *images, size_t index)
     return image;
 }
 
+/* Let *IMAGE be a copy of FROM, which may have strides, in COPY. Release COPY with image_free. */
+bool library_copy_image(const struct image *from, struct image *image, struct image *copy, struct error *error);
+
 /* Set *IMAGE to the only image of VIEW, of 8 or 16 bits and without padding. If the samples must be copied for that,
  * COPY has them, else it is zero: release it with image_free. */
 bool view_take_image(const struct gpuconv_view *view, const char *name, struct image *image, struct image *copy,

@@ -308,13 +308,7 @@ void gpuconv_free(void *memory)
 /* Let the samples of IMAGE be a copy, in COPY, unless they are already. */
 static bool copy_samples(struct image *image, struct image *copy, struct error *error)
 {
-    if (copy->samples != NULL)
-        return true;
-    if (!image_allocate(copy, image->width, image->height, image->channels, image->bits, error))
-        return false;
-    image_copy(image, copy);
-    *image = *copy;
-    return true;
+    return copy->samples != NULL || library_copy_image(image, image, copy, error);
 }
 
 /* Take both images, with the channels of both unless STRICT, and say whether they have one shape. */
@@ -367,22 +361,13 @@ static bool compare_pair(struct gpuconv_context *context, const struct image ima
                          const struct compare_rules *rules, struct gpuconv_difference *result, struct error *error)
 {
     struct difference found;
-    struct ssim ssim = {.mean = 1, .lowest = 1};
-    uint64_t ignored, hidden, antialiased = 0;
-    uint8_t *flags = NULL;
+    uint8_t *flags;
     pthread_mutex_lock(&context->mutex);
-    bool done = compare_ignore(&images[0], &images[1], rules, &ignored, &hidden, error) &&
-                (!rules->ignores_antialiasing ||
-                 antialiasing_ignore(&images[0], &images[1], rules, &context->pool, &flags, &antialiased, error));
-    free(flags);
-    if (done) {
-        compare_images(&images[0], &images[1], rules, ignored, &found);
-        done = found.largest == 0 || ssim_compute(&images[0], &images[1], &context->pool, &ssim, error);
-    }
+    const bool done = compare_by_rules(&images[0], &images[1], rules, &context->pool, &found, &flags, error);
     pthread_mutex_unlock(&context->mutex);
+    free(flags);
     if (!done)
         return false;
-    found.ssim = ssim;
     *result = (struct gpuconv_difference){
         .same_shape = 1,
         .largest = found.largest,
@@ -395,9 +380,9 @@ static bool compare_pair(struct gpuconv_context *context, const struct image ima
         .pixels = found.pixels,
         .tolerated = found.tolerated,
         .psnr = found.psnr,
-        .ssim = ssim.mean,
-        .antialiased = antialiased,
-        .local_ssim = ssim.lowest,
+        .ssim = found.largest > 0 ? found.ssim.mean : 1,
+        .antialiased = found.antialiased,
+        .local_ssim = found.largest > 0 ? found.ssim.lowest : 1,
         .beyond = compare_limits(rules, &found) != 0,
     };
     memcpy(result->largest_of, found.largest_of, sizeof result->largest_of);

@@ -173,6 +173,15 @@ bool view_check_apart(const struct gpuconv_view *view, const char *name, struct 
     return true;
 }
 
+bool library_copy_image(const struct image *from, struct image *image, struct image *copy, struct error *error)
+{
+    if (!image_allocate(copy, from->width, from->height, from->channels, from->bits, error))
+        return false;
+    image_copy(from, copy);
+    *image = *copy;
+    return true;
+}
+
 bool view_take_image(const struct gpuconv_view *view, const char *name, struct image *image, struct image *copy,
                      struct error *error)
 {
@@ -183,14 +192,6 @@ bool view_take_image(const struct gpuconv_view *view, const char *name, struct i
     if (images.count > 1 || view->memory != GPUCONV_HOST || view->type == GPUCONV_FLOAT)
         return error_set(error, ERROR_USAGE, "the %s must be one image of 8 or 16 bits on the host; copy it", name);
     const struct image *first = &images.first;
-    *image = *first;
-    image->row_stride = image->pixel_stride = image->channel_stride = 0;
-    if (image_row_stride(first) == image_row_bytes(first) && image_pixel_stride(first) == image_pixel_bytes(first) &&
-        image_channel_stride(first) == image_sample_bytes(first))
-        return true;
-    if (!image_allocate(copy, first->width, first->height, first->channels, first->bits, error))
-        return false;
-    image_copy(first, copy);
-    *image = *copy;
-    return true;
+    *image = image_packed(first, first->samples);
+    return image_is_packed(first) || library_copy_image(first, image, copy, error);
 }
