@@ -9,7 +9,6 @@
 #include "pipeline/steps.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void warn_filters(const struct options *options, const struct filter *filters, size_t count)
 {

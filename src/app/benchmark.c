@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The output of the benchmark's rows. */
 struct bench_output {
     struct bench_writer writer;
     bool progress; /* say on standard error what is running */

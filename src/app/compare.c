@@ -20,11 +20,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A run of --compare. */
 struct comparison {
     const struct options *options;
     bool folders;                /* not two files */

@@ -287,7 +287,6 @@ static bool check_files(const struct job_line *line, bool *compares, struct erro
     return true;
 }
 
-/* Prepare to filter an image. */
 static bool prepare_image(struct entry *entry, struct error *error)
 {
     const struct job_class *class = entry->class;
@@ -306,7 +305,6 @@ static bool prepare_image(struct entry *entry, struct error *error)
     return true;
 }
 
-/* Prepare to compare a pair. */
 static bool prepare_pair(struct entry *entry, struct error *error)
 {
     const struct options *options = &entry->class->options;

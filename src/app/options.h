@@ -12,7 +12,6 @@
 #include "batch/shard.h"
 #include "bench/bench.h"
 #include "compare/compare.h"
-#include "pipeline/pipeline.h"
 
 #include <stdbool.h>
 #include <stddef.h>

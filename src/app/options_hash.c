@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Write the value of O in OPTIONS to TEXT. */
 static void print_value(const struct option *o, const struct options *options, char *text, size_t size)
 {
     const void *field = (const char *)options + o->field;

@@ -112,7 +112,6 @@ static bool list_filters(const struct options *options, struct error *error)
     return true;
 }
 
-/* List the benchmark's own filters. */
 static bool list_bench_filters(const struct options *options, struct error *error)
 {
     struct filter *filters;

@@ -21,7 +21,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Where the callbacks print. */
@@ -386,7 +385,6 @@ static void name_gpus(const struct options *options, const struct recipe *recipe
         gpu_start_begin(&batch->gpus[0]);
 }
 
-/* Check GPU NUMBER of the batch. */
 static bool check_gpu(const struct recipe *recipe, const struct batch_request *batch, size_t number,
                       struct error *error)
 {

@@ -77,7 +77,6 @@ static void take_indices(struct thread_pool *pool, int thread)
         pool->work(pool->context, index, thread);
 }
 
-/* A thread of the pool. */
 static void *run_thread(void *argument)
 {
     struct thread_pool *pool = argument;

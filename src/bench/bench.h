@@ -21,7 +21,6 @@
 #define GPUCONV_BENCH_H
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "filter/filter.h"

@@ -84,7 +84,6 @@ static bool time_launches(struct bench_case *c, const struct plan *plan, bool im
     return true;
 }
 
-/* Fill the input of each pair. */
 static bool fill_inputs(struct bench_case *c, struct error *error)
 {
     struct device *device = c->bench->device;

@@ -150,7 +150,6 @@ static bool copy_rows(struct bench_case *c, struct error *error)
     return true;
 }
 
-/* Does the request name VARIANT? */
 static bool is_named(const struct bench *bench, const struct variant *variant)
 {
     size_t count;

@@ -43,7 +43,6 @@ static const struct {
 } loops[] = {{peak_16_8, 16, 8}, {peak_16_12, 16, 12}, {peak_8_10, 8, 10},
              {peak_8_12, 8, 12}, {peak_4_8, 4, 8},     {peak_4_12, 4, 12}};
 
-/* The measurement of one thread. */
 struct thread_rate {
     double calls; /* of the loop, per second */
     float result; /* of the loop */

@@ -17,7 +17,6 @@
 /* A comment of a PNG or JPEG. */
 static const char mark[] = "Comment\0difference, by gpuconv --compare";
 
-/* The format of the pictures. */
 static const struct format *picture_format(const struct compare_settings *settings)
 {
     const struct format *format = settings->picture_format;

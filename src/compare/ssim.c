@@ -18,7 +18,6 @@
 /* Rows of windows that one thread takes at a time. */
 enum { BAND_ROWS = 32, SUMS = 5 };
 
-/* A row of windows. */
 struct window_row {
     double sum, lowest;
     int x; /* of the lowest, the first one of them */

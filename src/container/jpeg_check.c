@@ -21,13 +21,11 @@ enum { COEFFICIENT_SCANS_MAX = 1 + 13 };
  * need none. Each further block needs as many bits as with Huffman codes, so that a small file costs little work. */
 enum { ARITHMETIC_FREE_BITS = 1 << 22 };
 
-/* The scans of a component. */
 struct component_scans {
     bool filled;       /* one gave the DC coefficients */
     uint8_t count[64]; /* those with each AC coefficient */
 };
 
-/* The state of the check of a JPEG. */
 struct jpeg_state {
     const char *name;
     struct error *error;
@@ -141,7 +139,6 @@ static const char *name_unsupported(unsigned marker)
     return kinds[marker];
 }
 
-/* Is this the marker of a progressive frame? */
 static bool is_progressive(unsigned frame)
 {
     return frame == JPEG_MARKER_SOF2 || frame == JPEG_MARKER_SOF10;

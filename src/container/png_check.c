@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The state of the check of a PNG. */
 struct png_state {
     const char *name;
     struct error *error;

@@ -260,7 +260,6 @@ static void note_lists(struct walk *walk, const struct tiff_directory *directory
                 note_end(walk, tiff_number(directory, &offsets, i), tiff_number(directory, &sizes, i));
 }
 
-/* Does an entry refer to directories? */
 static bool has_directories(const struct tiff_entry *entry)
 {
     return entry->tag == TIFF_TAG_DIRECTORIES || entry->tag == TIFF_TAG_EXIF || entry->tag == TIFF_TAG_GPS ||

@@ -118,7 +118,6 @@ bool filter_make_move(const char *spec, struct filter *filter, struct error *err
 
 /* ---- Cover ---- */
 
-/* Print the filters of SPEC, a `cover`. */
 static bool print_cover(FILE *stream, const char *spec, struct error *error)
 {
     char resize[256], crop[256];

@@ -34,7 +34,6 @@ static const char *const keywords[KEYWORD_COUNT] = {
     [KEYWORD_TITLE] = "title", [KEYWORD_SCALE] = "scale",   [KEYWORD_OFFSET] = "offset",
     [KEYWORD_ABS] = "abs",     [KEYWORD_ANCHOR] = "anchor", [KEYWORD_COMBINE] = "combine"};
 
-/* A line of taps. */
 struct line {
     size_t number;                     /* of the line in the text, from 1 */
     int count;                         /* of taps in the line */
@@ -278,7 +277,6 @@ static bool parse_keyword(struct parser *parser, enum keyword *result)
     return true;
 }
 
-/* Read the value of KEYWORD. */
 static bool parse_value(struct parser *parser, enum keyword keyword, struct filter *filter)
 {
     skip_separators(parser);
@@ -447,7 +445,6 @@ static bool check_bytes(struct parser *parser, const char *text, const char *end
     return true;
 }
 
-/* Read all lines from TEXT to END. */
 static bool parse_lines(struct parser *parser, const char *text, const char *end, struct filter *filter)
 {
     while (text < end) {

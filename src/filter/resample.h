@@ -36,10 +36,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The longest side that a picture can have before or after: below 2^24. */
 #define RESAMPLE_SIDE_MAX 16777215
 
@@ -112,9 +108,5 @@ size_t resample_bytes(const struct resample_axis *axis);
 
 /* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. */
 bool resample_make(struct resample_axis *axis);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

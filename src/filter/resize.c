@@ -3,8 +3,6 @@
  * Filters that change the size of a picture: resize:SIZE[:WORD...], and thumbnail with the same words. */
 #include "filter/filter_internal.h"
 
-#include "base/text.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

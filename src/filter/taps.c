@@ -253,7 +253,6 @@ bool filter_set_taps(struct filter *filter, const struct number *taps, const cha
 
 /* ---- A filter as a whole ---- */
 
-/* Reverse COUNT taps. */
 static void reverse(int32_t *taps, int count)
 {
     for (int i = 0; i < count / 2; i++) {

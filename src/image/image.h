@@ -13,10 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The definition of all samples, and of the bytes of JPEG and PNG files: docs/spec/pixels-1.md. A change of any digest
  * there makes another version. */
 #define PIXELS_NAME "gpuconv pixels 1"
@@ -367,9 +363,5 @@ HOST_DEVICE static inline uint16_t multiply_alpha(enum alpha mode, unsigned colo
         return widen_sample(premultiply_sample(colour, alpha));
     return premultiply_sample16(widen_sample(colour), widen_sample(alpha));
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

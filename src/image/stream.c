@@ -89,7 +89,6 @@ static int source_rows(const struct stream *stream, int rows)
     return scaled < 1 ? 1 : smaller(scaled, stream->shape.height);
 }
 
-/* Choose the rows of a band. */
 static int choose_band(const struct stream *stream, int64_t cached)
 {
     /* A band has at least so many times the rows that it shares with others, which bounds the work. From an image in
@@ -208,7 +207,6 @@ static struct image output_band(const struct stream *stream, int band)
     return part;
 }
 
-/* The raw rows of a strip. */
 static uint8_t *raw_strip(const struct stream *stream, int strip)
 {
     const size_t slot = (size_t)(strip % stream->bands.raw_slots);

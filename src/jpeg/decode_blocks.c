@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Huffman codes to samples: a row of MCUs. Blocks wait until there are as many of a kind as vectors have lanes. */
-#include "base/vector/vector.h"
 #include "jpeg/bits.h"
 #include "jpeg/decode_loops.h"
 #include "jpeg/samples.h"
@@ -36,7 +35,6 @@ struct waiting {
     unsigned count;
 };
 
-/* The decoding of a row. */
 struct row {
     struct reader reader;
     struct slot slots[SLOTS];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Planes to pixels: upsampling and conversion of colours, by tiles whose rows stay in the first cache. */
-#include "base/vector/vector.h"
 #include "jpeg/decode_loops.h"
 #include "jpeg/samples.h"
 

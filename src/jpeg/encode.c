@@ -88,7 +88,6 @@ struct jpeg_band {
     uint8_t bits[]; /* of all MCUs but the first, without stuffed bytes */
 };
 
-/* A band that grows. */
 struct growth {
     struct jpeg_band *band;
     size_t capacity; /* of its bits, in bytes */
@@ -132,7 +131,6 @@ static void keep_first(const struct jpeg_layout *layout, const struct jpeg_block
     }
 }
 
-/* Encode a row of MCUs. */
 static bool encode_row(const struct jpeg_encoder *encoder, const struct image *rows, bool is_first,
                        int predictors[JPEG_COMPONENTS_MAX], struct growth *growth)
 {
@@ -182,7 +180,6 @@ bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct imag
 
 /* ---- Joining ---- */
 
-/* Is one of the bytes FF? */
 static bool has_ff(uint64_t bytes)
 {
     const uint64_t ones = UINT64_MAX / 255, inverse = ~bytes;

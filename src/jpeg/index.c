@@ -30,7 +30,6 @@ struct chunk {
 
 const struct jpeg_chunking jpeg_usual_chunking = {.chunk = 1 << 19, .lead = 1 << 14};
 
-/* The state of building an index. */
 struct index_builder {
     struct jpeg_index *index;
     struct jpeg_chunking chunking;

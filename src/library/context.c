@@ -169,7 +169,6 @@ static bool set_linear(const struct application *application, const struct image
     return true;
 }
 
-/* Filter one image. */
 static bool apply_to_image(const struct application *application, struct image *in, struct image *out,
                            struct error *error)
 {

@@ -6,7 +6,6 @@
 #include "library/library.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* An image of more pixels is worth several threads. */
 enum { LARGE_PIXELS = 1 << 19 };

@@ -3,10 +3,7 @@
  * Views of the caller's samples: their check, and the same as images of this program. */
 #include "library/library.h"
 
-#include "base/bytes.h"
 #include "codec/format.h"
-
-#include <string.h>
 
 static size_t type_bytes(enum gpuconv_type type)
 {
@@ -65,7 +62,6 @@ struct gpuconv_view gpuconv_crop(const struct gpuconv_view *view, int x, int y, 
 
 /* ---- Checks ---- */
 
-/* An axis of a view. */
 struct axis {
     const char *name;
     int64_t count;
@@ -74,7 +70,6 @@ struct axis {
 
 enum { AXES = 4 };
 
-/* The axes of VIEW. */
 static void list_axes(const struct gpuconv_view *view, struct axis axes[AXES])
 {
     axes[0] = (struct axis){"channel", view->channels, view->channel_stride};

@@ -30,7 +30,6 @@ struct block {
 
 enum { TIFF_HEADER = 8, ENTRY = 12 };
 
-/* An entry that is kept. */
 struct entry {
     struct tiff_entry of;
     bool is_text;
@@ -210,7 +209,6 @@ static void target_sort(struct target *target, enum exif_directory directory, si
     }
 }
 
-/* Copy a directory to the end of the target. */
 static bool copy_directory(const struct block *block, enum exif_directory directory, struct target *target)
 {
     struct walk walk = walk_begin(block, directory);

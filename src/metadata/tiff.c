@@ -101,7 +101,6 @@ static void add_blob(struct directory *directory, unsigned tag, enum tiff_type t
         add_entry(directory, tag, type, blob->size, blob->bytes, blob->size);
 }
 
-/* Does EXIF say this resolution? */
 static bool says_resolution(const struct blob *exif, const struct resolution *resolution)
 {
     struct metadata found = {0};

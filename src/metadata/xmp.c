@@ -218,7 +218,6 @@ static enum namespace_kind find_kind(const struct filter_state *state, struct sp
     return NAMESPACE_UNKNOWN;
 }
 
-/* Does an attribute declare a namespace? */
 static bool is_declaration(const struct filter_state *state, struct span name, struct span *prefix)
 {
     struct span first;
@@ -323,7 +322,6 @@ static bool copy_attribute(struct filter_state *state, struct span name, struct 
     return copy(state, " ", 1) && copy_span(state, name.start, end);
 }
 
-/* Copy the declaration of a namespace if names of it are carried. */
 static bool copy_declaration(struct filter_state *state, struct span name, struct span prefix, struct span value)
 {
     return judge(state, kind_of_prefix(state, prefix), (struct span){0}) != VERDICT_CARRIED ||

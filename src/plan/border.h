@@ -4,11 +4,7 @@
 #ifndef GPUCONV_BORDER_H
 #define GPUCONV_BORDER_H
 
-#include "image/image.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/inline.h"
 
 /* The border modes, in OpenCV's words. A row of samples abcd continues as: */
 enum border {
@@ -38,9 +34,5 @@ HOST_DEVICE static inline int border_index(int i, int n, enum border border)
     const unsigned m = i < 0 ? period - 1 - (unsigned)(-1 - i) % period : (unsigned)i % period;
     return (int)(m < length ? m : border == BORDER_REFLECT ? period - 1 - m : period - m);
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -6,13 +6,8 @@
 #define GPUCONV_PASSES_H
 
 #include "filter/filter.h"
-#include "image/image.h"
 
 #include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* The numbers of a filter in two passes, for samples of one type. plan_make derives them. */
 struct passes {
@@ -61,9 +56,5 @@ HOST_DEVICE static inline bool passes_has_detail(const struct passes *p, int32_t
 {
     return (detail < 0 ? -detail : detail) >= p->threshold;
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The largest scale D for which a multiplication takes the place of the division. */
 #define ROUNDING_SCALE (1 << 23)
 
@@ -148,9 +144,5 @@ HOST_DEVICE static inline uint16_t root16_level(const struct root16 *root, doubl
     }
     return (uint16_t)level;
 }
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

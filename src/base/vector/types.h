@@ -7,7 +7,6 @@
 #include "base/inline.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* VECTOR: bytes of a vector. */
