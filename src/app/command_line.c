@@ -4,7 +4,6 @@
 #include "app/options.h"
 
 #include "app/option_table.h"
-#include "app/suggest.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "codec/codec.h"
@@ -94,21 +93,24 @@ static const struct option *first_given(const struct options *options, enum opti
 /* Refuse options of other modes. */
 static bool validate_uses(const struct options *options, struct error *error)
 {
+    static const struct {
+        enum option_mode only;
+        int mode;
+    } owners[] = {{ONLY_JOBS, MODE_JOBS}, {ONLY_BENCH, MODE_BENCH}, {ONLY_COMPARE, MODE_COMPARE}};
     const struct option *many = first_given(options, ONLY_MANY), *run = first_given(options, ONLY_RUN);
-    const struct option *bench = first_given(options, ONLY_BENCH), *compare = first_given(options, ONLY_COMPARE);
-    if (options->mode != MODE_JOBS && first_given(options, ONLY_JOBS) != NULL)
-        return error_set(error, ERROR_USAGE, "--ordered belongs to --jobs-from; give both or neither");
-    if (options->mode != MODE_BENCH && bench != NULL)
-        return error_set(error, ERROR_USAGE, "--%s belongs to --bench; give both or neither", bench->name);
     if (options->mode == MODE_JOBS)
         return true; /* validate_jobs looks at all */
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        const struct option *o = first_given(options, owners[i].only);
+        if (o != NULL && options->mode != owners[i].mode)
+            return error_set(error, ERROR_USAGE, "--%s belongs to --%s; give both or neither", o->name,
+                             options_mode_name(owners[i].mode));
+    }
     if (options->mode != MODE_DIGEST && first_given(options, ONLY_DIGEST) != NULL)
         return error_set(
             error, ERROR_USAGE,
             "--filter belongs to --digest and --jobs-from; give one of them, or gpuconv FILTER INPUT OUTPUT "
             "to filter images");
-    if (options->mode != MODE_COMPARE && compare != NULL)
-        return error_set(error, ERROR_USAGE, "--%s belongs to --compare; give both or neither", compare->name);
     if (options->mode == MODE_RUN && options->json)
         return error_set(
             error, ERROR_USAGE,

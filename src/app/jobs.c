@@ -7,7 +7,6 @@
 #include "app/modes.h"
 #include "app/option_table.h"
 #include "app/progress.h"
-#include "app/suggest.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/lines.h"

@@ -2,7 +2,6 @@
  *
  * Values of options: text becomes a field of struct options. */
 #include "app/option_table.h"
-#include "app/suggest.h"
 #include "base/text.h"
 #include "codec/codec.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "app/suggest.h"
-
+#include "app/option_table.h"
 #include "base/text.h"
 #include "codec/format.h"
 #include "filter/filter.h"
