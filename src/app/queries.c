@@ -128,8 +128,9 @@ static bool list_bench_filters(const struct options *options, struct error *erro
 
 /* ---- Tables ---- */
 
-static void list_variants(const struct options *options)
+static bool list_variants(const struct options *options, struct error *error)
 {
+    (void)error;
     size_t count;
     const struct variant *table = variants(&count);
     int width = 0;
@@ -157,10 +158,12 @@ static void list_variants(const struct options *options)
     fputs(options->json ? json_end : "", stdout);
     if (!options->json && !pipeline_has_cuda)
         puts("This gpuconv was built without CUDA: the variants of the backend cuda cannot run.");
+    return true;
 }
 
-static void list_codecs(const struct options *options)
+static bool list_codecs(const struct options *options, struct error *error)
 {
+    (void)error;
     size_t count, format_count;
     const struct codec *table = codecs(&count);
     const struct format *known = formats(&format_count);
@@ -180,13 +183,15 @@ static void list_codecs(const struct options *options)
         printf(",\"built_in\":%s}", codec_is_built_in(codec) ? "true" : "false");
     }
     fputs(options->json ? json_end : "", stdout);
+    return true;
 }
 
 /* ---- Version ---- */
 
 /* What a report of a bug needs. */
-static void print_version(void)
+static bool print_version(const struct options *options, struct error *error)
 {
+    (void)options, (void)error;
     printf("gpuconv " GPUCONV_VERSION "\nsamples: " PIXELS_NAME "\nbuilt %s CUDA\ncodecs:",
            pipeline_has_cuda ? "with" : "without");
     size_t count;
@@ -199,6 +204,7 @@ static void print_version(void)
     for (size_t i = 0; i < count; i++)
         printf(" %s", instruction_set_name(sets[i]));
     printf("\nGPU code: %s\n", pipeline_gpu_code);
+    return true;
 }
 
 /* ---- One filter ---- */
@@ -285,36 +291,16 @@ static bool print_help(const struct options *options, struct error *error)
 
 int run_query(const struct options *options)
 {
+    static bool (*const answers[])(const struct options *options, struct error *error) = {
+        [MODE_LIST] = list_filters,       [MODE_LIST_VARIANTS] = list_variants,
+        [MODE_LIST_CODECS] = list_codecs, [MODE_LIST_BENCH_FILTERS] = list_bench_filters,
+        [MODE_SHOW] = show_filters,       [MODE_DEVICES] = list_devices,
+        [MODE_HELP] = print_help,         [MODE_VERSION] = print_version,
+    };
     struct error error;
-    bool done = true;
-    switch ((enum mode)options->mode) {
-    case MODE_LIST:
-        done = list_filters(options, &error);
-        break;
-    case MODE_LIST_VARIANTS:
-        list_variants(options);
-        break;
-    case MODE_LIST_CODECS:
-        list_codecs(options);
-        break;
-    case MODE_LIST_BENCH_FILTERS:
-        done = list_bench_filters(options, &error);
-        break;
-    case MODE_SHOW:
-        done = show_filters(options, &error);
-        break;
-    case MODE_DEVICES:
-        done = list_devices(options, &error);
-        break;
-    case MODE_HELP:
-        done = print_help(options, &error);
-        break;
-    case MODE_VERSION:
-        print_version();
-        break;
-    default:
+    if (options->mode == MODE_NOTHING) {
         fputs(usage_text(), stderr);
         return ERROR_USAGE;
     }
-    return done ? 0 : print_error_line(&error);
+    return answers[options->mode](options, &error) ? 0 : print_error_line(&error);
 }
