@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Signals, standard streams, parse, dispatch, exit code. */
-#include "app/advice.h"
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/options.h"

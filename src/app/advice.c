@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Warnings about a run that may not do what its user expects. */
-#include "app/advice.h"
-
 #include "app/messages.h"
 #include "app/option_table.h"
 #include "base/text.h"

@@ -66,4 +66,18 @@ void end_if_unread(void);
 /* Flush standard output. Returns STATUS, or the status of a failure: a full disk is noticed here at the latest. */
 int flush_output(int status);
 
+/* ---- advice.c: warnings about a run that may not do what its user expects ---- */
+
+/* Warn about filters whose text has probably lost its scale. */
+void warn_filters(const struct options *options, const struct filter *filters, size_t count);
+
+/* Warn about options that a mode other than MODE_RUN does not use. */
+void warn_unused_by_question(const struct options *options);
+
+/* Warn about options for a format that no output of the list has. */
+void warn_unused_by_files(const struct options *options, const struct file_list *list);
+
+/* Warn about a --device that does not exist, if the CPU replaces it. */
+void warn_unused_device(const struct options *options);
+
 #endif

@@ -9,6 +9,7 @@
 #include "batch/batch.h"
 #include "batch/file_list.h"
 #include "batch/job.h"
+#include "batch/journal.h"
 #include "batch/shard.h"
 #include "bench/bench.h"
 #include "compare/compare.h"
@@ -122,6 +123,11 @@ const char *options_mode_name(int mode);
 /* The options that were given and can change a picture, as one would type them. Release it with free. NULL if there is
  * too little memory. */
 char *options_text(const struct options *options);
+
+/* Write to TEXT a hash of what decides which picture a run makes of another; reports call it the recipe. It is of the
+ * values of the filters and options, not of their spelling: it does not matter whether a default is given, or which
+ * file a filter comes from. Fails if there is not enough memory. */
+bool options_hash(const struct options *options, const struct filter_chain *chain, char text[RECIPE_TEXT]);
 
 /* Release OPTIONS, also after a failure of options_parse. */
 void options_free(struct options *options);

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "app/options_hash.h"
-
 #include "app/option_table.h"
 #include "base/text.h"
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Filter images. FILTER INPUT OUTPUT is a list of one job, which takes the same way as a list of many. */
-#include "app/advice.h"
-#include "app/digests.h"
 #include "app/messages.h"
 #include "app/modes.h"
-#include "app/options_hash.h"
 #include "app/progress.h"
 #include "base/file.h"
 #include "base/signals.h"
@@ -21,7 +18,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* What --digest or --check has found of a file. */
+struct digest_line {
+    bool is_known, is_right;
+    char digest[SHA256_DIGEST_STRING_LENGTH]; /* "": the file could not be read */
+};
 
 /* Where the callbacks print. */
 struct output {
@@ -30,10 +34,11 @@ struct output {
     struct progress progress;
     struct report report;
     struct warnings *warnings;
-    int status;              /* of the last job that failed */
-    int report_status;       /* of the report, if lines are missing from it */
-    struct members *members; /* of --tar */
-    struct digests digests;
+    int status;                  /* of the last job that failed */
+    int report_status;           /* of the report, if lines are missing from it */
+    struct members *members;     /* of --tar */
+    struct digest_line *digests; /* of --digest and --check, one for each job */
+    size_t digests_printed;      /* of these: in the order of the files, whatever order they are done in */
 };
 
 /* ---- --verbose for one image ---- */
@@ -164,14 +169,36 @@ static void print_end(struct output *output, const struct job_result *result)
         print_result(options, result);
 }
 
-/* The line of a digest. It says that a digest is wrong; why a file has none is an error. */
+/* Print a line as sha256sum does, with and without its --check. */
+static void print_digest_line(const struct output *output, size_t index)
+{
+    const struct digest_line *line = &output->digests[index];
+    const bool checks = output->options->check != NULL;
+    if (checks ? line->is_right && output->options->quiet : line->digest[0] == '\0')
+        return;
+    if (!digest_print_line(stdout, checks ? "" : line->digest, output->batch->jobs[index].input))
+        fputs("(not enough memory for a name)", stdout);
+    puts(!checks ? "" : line->is_right ? ": OK" : line->digest[0] != '\0' ? ": FAILED" : ": FAILED open or read");
+}
+
+/* Note a digest, and print the lines of all files that are done up to the first that is not, unless the report goes to
+ * standard output. A line says that a digest is wrong; why a file has none is an error. */
 static void print_digest(struct output *output, const struct job_result *result)
 {
+    const struct batch_request *batch = output->batch;
+    const char *report = output->options->report;
+    struct digest_line *line = &output->digests[result->job - batch->jobs];
     progress_clear(&output->progress);
     if (result->outcome == JOB_FAILED && result->digest[0] == '\0')
         print_error_line(&result->error);
     warn_other_content(output->warnings, file_input_name(result->job->input), result->other_content);
-    digests_add(&output->digests, result);
+    line->is_known = true;
+    line->is_right = result->outcome == JOB_DONE;
+    memcpy(line->digest, result->digest, sizeof line->digest);
+    for (; output->digests_printed < batch->count && output->digests[output->digests_printed].is_known;
+         output->digests_printed++)
+        if (report == NULL || !file_is_standard(report))
+            print_digest_line(output, output->digests_printed);
 }
 
 static void append_result(struct output *output, const struct job_result *result)
@@ -316,11 +343,12 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     struct job_source source;
     struct batch_totals totals;
     struct batch_request batch = *request;
-    if (options->mode == MODE_DIGEST && !digests_open(&output.digests, options, &batch, error))
-        return print_error_line(error);
-    if (!report_open(&output.report, options->report, run, error)) {
+    output.digests = calloc(options->mode == MODE_DIGEST ? batch.count + 1 : 1, sizeof *output.digests);
+    if (output.digests == NULL)
+        error_no_memory(error, "%zu digests", batch.count);
+    if (output.digests == NULL || !report_open(&output.report, options->report, run, error)) {
         report_close(&output.report, NULL);
-        digests_close(&output.digests);
+        free(output.digests);
         return print_error_line(error);
     }
     batch.report = &output.report;
@@ -345,7 +373,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         _exit(128 + totals.signal); /* the status that a shell gives a program ended by a signal */
     }
     progress_clear(&output.progress);
-    digests_close(&output.digests);
+    free(output.digests);
     struct error fault;
     const bool whole = end_archive(&output, done, &fault);
     int status = done ? 0 : print_error_line(error);
