@@ -31,23 +31,11 @@ struct head {
     struct metadata metadata; /* the pointers of its blobs are NULL */
 };
 
-enum { BLOBS = 5 };
-
-static void list_blobs(struct metadata *metadata, struct blob *blobs[BLOBS])
-{
-    blobs[0] = &metadata->icc;
-    blobs[1] = &metadata->exif;
-    blobs[2] = &metadata->xmp;
-    blobs[3] = &metadata->iptc;
-    blobs[4] = &metadata->texts;
-}
-
 void *gpuconv_metadata_pack(const struct gpuconv_image *image, size_t *size, struct gpuconv_error *error)
 {
     struct error reason;
     struct head head;
-    struct metadata metadata = image->metadata;
-    struct blob packed = {0}, *parts[BLOBS], *blobs[BLOBS];
+    struct blob packed = {0};
     memset(&head, 0, sizeof head); /* with its padding */
     strncpy(head.version, GPUCONV_VERSION, sizeof head.version - 1);
     head.size = sizeof head;
@@ -56,13 +44,11 @@ void *gpuconv_metadata_pack(const struct gpuconv_image *image, size_t *size, str
     head.height = image->image.height;
     head.chroma_subsampling = image->chroma_subsampling;
     memcpy(&head.metadata, &image->metadata, sizeof head.metadata);
-    list_blobs(&metadata, parts);
-    list_blobs(&head.metadata, blobs);
-    for (int i = 0; i < BLOBS; i++)
-        blobs[i]->bytes = NULL;
+    for (int i = 0; i < METADATA_BLOBS; i++)
+        head.metadata.blobs[i].bytes = NULL;
     bool done = blob_append(&packed, &head, sizeof head);
-    for (int i = 0; i < BLOBS && done; i++)
-        done = blob_append(&packed, parts[i]->bytes, parts[i]->size);
+    for (int i = 0; i < METADATA_BLOBS && done; i++)
+        done = blob_append(&packed, image->metadata.blobs[i].bytes, image->metadata.blobs[i].size);
     if (!done) {
         error_no_memory(&reason, "metadata");
         blob_free(&packed);
@@ -74,17 +60,16 @@ void *gpuconv_metadata_pack(const struct gpuconv_image *image, size_t *size, str
 static struct gpuconv_image *unpack(const uint8_t *bytes, size_t size, struct error *error)
 {
     struct head head;
-    struct blob *blobs[BLOBS];
+    struct blob *blobs = head.metadata.blobs;
     memset(&head, 0, sizeof head);
     if (size >= sizeof head)
         memcpy(&head, bytes, sizeof head);
     bool fits = size >= sizeof head && head.size == sizeof head && head.order == 1 &&
                 strncmp(head.version, GPUCONV_VERSION, sizeof head.version) == 0;
     size_t left = fits ? size - sizeof head : 0;
-    list_blobs(&head.metadata, blobs);
-    for (int i = 0; i < BLOBS && fits; i++) {
-        fits = blobs[i]->size <= left && blobs[i]->bytes == NULL;
-        left -= fits ? blobs[i]->size : 0;
+    for (int i = 0; i < METADATA_BLOBS && fits; i++) {
+        fits = blobs[i].size <= left && blobs[i].bytes == NULL;
+        left -= fits ? blobs[i].size : 0;
     }
     if (!fits || left != 0) {
         error_set(error, ERROR_USAGE, "the packed metadata are not of gpuconv %s; pack and unpack by one version",
@@ -94,10 +79,10 @@ static struct gpuconv_image *unpack(const uint8_t *bytes, size_t size, struct er
     struct gpuconv_image *image = calloc(1, sizeof *image);
     bool done = image != NULL;
     bytes += sizeof head;
-    for (int i = 0; i < BLOBS; i++) {
-        const size_t part = blobs[i]->size;
-        *blobs[i] = (struct blob){0};
-        done = done && blob_append(blobs[i], bytes, part);
+    for (int i = 0; i < METADATA_BLOBS; i++) {
+        const size_t part = blobs[i].size;
+        blobs[i] = (struct blob){0};
+        done = done && blob_append(&blobs[i], bytes, part);
         bytes += part;
     }
     if (!done) {

@@ -74,7 +74,7 @@ bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t si
     if (claimed < ICC_TABLE || claimed > size || memcmp(bytes + ICC_SIGNATURE, "acsp", 4) != 0 ||
         !tags_fit(bytes, claimed, big32(bytes + ICC_TAGS)))
         return metadata_drop(metadata, METADATA_ICC, METADATA_DAMAGED);
-    if (!metadata_add(metadata, METADATA_ICC, &metadata->icc, bytes, claimed))
+    if (!metadata_add(metadata, METADATA_ICC, bytes, claimed))
         return false;
     if (metadata->icc.size > 0)
         clear_gaps(metadata->icc.bytes, claimed, big32(bytes + ICC_TAGS));

@@ -72,11 +72,11 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
     return result != ZLIB_NO_MEMORY;
 }
 
-bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes, size_t size)
+bool metadata_add(struct metadata *metadata, enum metadata_part part, const void *bytes, size_t size)
 {
     if (size > METADATA_PART_MAX || size > METADATA_MAX - metadata_bytes(metadata))
         return metadata_drop(metadata, part, METADATA_TOO_LARGE);
-    return blob_append(blob, bytes, size);
+    return blob_append(&metadata->blobs[part], bytes, size);
 }
 
 /* ---- Texts ---- */
@@ -109,7 +109,7 @@ bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t si
     if (!metadata_is_text(text, size))
         return metadata_drop(metadata, METADATA_TEXT, METADATA_UNKNOWN);
     return !metadata_take_text(metadata, METADATA_TEXT, size > chunk_size ? size : chunk_size) ||
-           metadata_add(metadata, METADATA_TEXT, &metadata->texts, chunk, chunk_size);
+           metadata_add(metadata, METADATA_TEXT, chunk, chunk_size);
 }
 
 bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, size_t size)
@@ -121,7 +121,7 @@ bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, 
     bool done = exif_rebuild(metadata, bytes, size, false, &exif);
     metadata->orientation = exif_orientation(&exif);
     if (metadata_text_fits(metadata, 0)) {
-        done = done && metadata_add(metadata, METADATA_EXIF, &metadata->exif, exif.bytes, exif.size);
+        done = done && metadata_add(metadata, METADATA_EXIF, exif.bytes, exif.size);
     } else {
         metadata_drop(metadata, METADATA_EXIF, METADATA_NEEDS_KEEP_TEXT);
         metadata->text_bytes = before;
@@ -149,8 +149,8 @@ bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t si
         return true;
     if (size > METADATA_PART_MAX)
         return metadata_drop(metadata, METADATA_XMP, METADATA_TOO_LARGE);
-    const bool done = xmp_rebuild(metadata, bytes, size, false, &xmp) &&
-                      metadata_add(metadata, METADATA_XMP, &metadata->xmp, xmp.bytes, xmp.size);
+    const bool done =
+        xmp_rebuild(metadata, bytes, size, false, &xmp) && metadata_add(metadata, METADATA_XMP, xmp.bytes, xmp.size);
     blob_free(&xmp);
     return done;
 }
@@ -253,17 +253,12 @@ bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint64_t *
 bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error)
 {
-    const size_t sizes[METADATA_PARTS] = {
-        [METADATA_ICC] = metadata->icc.size,    [METADATA_EXIF] = metadata->exif.size,
-        [METADATA_XMP] = metadata->xmp.size,    [METADATA_IPTC] = metadata->iptc.size,
-        [METADATA_TEXT] = metadata->texts.size,
-    };
     (void)bytes;
     (void)size;
     (void)error;
     *dropped = 0;
-    for (enum metadata_part part = 0; part < METADATA_PARTS; part++)
-        if (sizes[part] > 0)
+    for (enum metadata_part part = 0; part < METADATA_BLOBS; part++)
+        if (metadata->blobs[part].size > 0)
             *dropped |= metadata_bit(part, METADATA_NOT_HELD);
     return true;
 }
@@ -292,10 +287,7 @@ size_t metadata_bytes(const struct metadata *metadata)
 
 void metadata_free(struct metadata *metadata)
 {
-    blob_free(&metadata->icc);
-    blob_free(&metadata->exif);
-    blob_free(&metadata->xmp);
-    blob_free(&metadata->iptc);
-    blob_free(&metadata->texts);
+    for (int i = 0; i < METADATA_BLOBS; i++)
+        blob_free(&metadata->blobs[i]);
     *metadata = (struct metadata){0};
 }

@@ -44,8 +44,9 @@ enum metadata_part {
     METADATA_XMP,
     METADATA_IPTC,
     METADATA_TEXT,
-    METADATA_COLOUR, /* PNG's gAMA, cHRM, sRGB and cICP */
-    METADATA_CHUNK,  /* another chunk of a PNG */
+    METADATA_BLOBS,                   /* the parts before are blobs of bytes */
+    METADATA_COLOUR = METADATA_BLOBS, /* PNG's gAMA, cHRM, sRGB and cICP */
+    METADATA_CHUNK,                   /* another chunk of a PNG */
     METADATA_PARTS
 };
 enum metadata_reason {
@@ -67,12 +68,17 @@ struct resolution {
 };
 
 struct metadata {
-    struct blob icc;   /* a profile */
-    char icc_name[80]; /* its name in a PNG; may be empty */
-    struct blob exif;  /* a TIFF block from exif_rebuild */
-    struct blob xmp;   /* a packet in UTF-8 */
-    struct blob iptc;  /* Photoshop's resources that are kept, one after the other */
-    struct blob texts; /* whole tEXt, zTXt and iTXt chunks; a JPEG's comments have the keyword Comment */
+    union {
+        struct {
+            struct blob icc;   /* a profile */
+            struct blob exif;  /* a TIFF block from exif_rebuild */
+            struct blob xmp;   /* a packet in UTF-8 */
+            struct blob iptc;  /* Photoshop's resources that are kept, one after the other */
+            struct blob texts; /* whole tEXt, zTXt and iTXt chunks; a JPEG's comments have the keyword Comment */
+        };
+        struct blob blobs[METADATA_BLOBS]; /* the same, by part */
+    };
+    char icc_name[80]; /* of the profile in a PNG; may be empty */
 
     uint8_t chromaticities[32], gamma[4], coding[4]; /* PNG's cHRM, gAMA and cICP */
     uint8_t intent;                                  /* PNG's sRGB */

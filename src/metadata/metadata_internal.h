@@ -27,9 +27,8 @@ bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum meta
 bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const uint8_t *bytes, size_t *size,
                       size_t max, struct blob *out);
 
-/* Append a copy of SIZE bytes to BLOB, which belongs to METADATA, or drop the part if it is too large. */
-bool metadata_add(struct metadata *metadata, enum metadata_part part, struct blob *blob, const void *bytes,
-                  size_t size);
+/* Append a copy of SIZE bytes to the blob of a part, or drop the part if it is too large. */
+bool metadata_add(struct metadata *metadata, enum metadata_part part, const void *bytes, size_t size);
 
 /* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD or in a whole TIFF file, an XMP
  * packet, or several of Photoshop's resources. Only the first EXIF and the first packet count. */

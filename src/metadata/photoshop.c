@@ -89,7 +89,7 @@ static bool append_resource(struct metadata *metadata, const struct resource *re
     const bool done = blob_append(&whole, resource->head, resource->head_size - sizeof count) &&
                       blob_append(&whole, count, sizeof count) && blob_append(&whole, data, size) &&
                       blob_append(&whole, "", size & 1) &&
-                      metadata_add(metadata, METADATA_IPTC, &metadata->iptc, whole.bytes, whole.size);
+                      metadata_add(metadata, METADATA_IPTC, whole.bytes, whole.size);
     blob_free(&whole);
     return done;
 }
