@@ -391,25 +391,26 @@ static int print_no_work(const struct comparison *comparison, struct error *erro
 static int answer(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
+    const struct {
+        const char *path;
+        report_print *print;
+    } reports[] = {{options->compare.junit, junit_print},
+                   {options->compare.markdown, markdown_print},
+                   {options->compare.html, page_print}};
+    const struct report_request request = {.expected = options->expected,
+                                           .actual = options->actual,
+                                           .rows = &comparison->rows,
+                                           .rules = &comparison->settings.rules,
+                                           .new_fails = options->compare.new_fails};
     int status = 0, written = 0;
     for (size_t i = 0; i < comparison->rows.count; i++)
         status = error_join_status(status, row_status(&comparison->rows.rows[i], options->compare.new_fails));
     print_rows(comparison);
     if (!write_report(comparison, error))
         written = error_join_status(written, print_error_line(error));
-    if (options->compare.junit != NULL &&
-        !rows_write_junit(options->compare.junit, &comparison->rows, &comparison->settings.rules,
-                          options->compare.new_fails, error))
-        written = error_join_status(written, print_error_line(error));
-    if (options->compare.markdown != NULL &&
-        !rows_write_markdown(options->compare.markdown, &comparison->rows, &comparison->settings.rules, error))
-        written = error_join_status(written, print_error_line(error));
-    const struct page_request page = {.expected = options->expected,
-                                      .actual = options->actual,
-                                      .rows = &comparison->rows,
-                                      .rules = &comparison->settings.rules};
-    if (options->compare.html != NULL && !page_write(options->compare.html, &page, error))
-        written = error_join_status(written, print_error_line(error));
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
+        if (reports[i].path != NULL && !rows_write(reports[i].path, reports[i].print, &request, error))
+            written = error_join_status(written, print_error_line(error));
     if (comparison->rows.no_work)
         status = print_no_work(comparison, error);
     else if (options->compare.update)

@@ -88,7 +88,7 @@ const char *page_picture_path(const struct compare_row *row, enum page_side side
 
 /* How a page brings its pictures. */
 struct page_pictures {
-    char *folder;     /* where they are copied to, or NULL if they are in the page */
+    char *folder;     /* where they are copied to, or NULL if they are in the page; release it with free */
     size_t left;      /* bytes that the page can still hold */
     bool leaves_some; /* no folder can be made, and the page cannot hold all */
     const struct compare_row *row;
@@ -103,10 +103,9 @@ struct page_picture {
     const struct format *format; /* one that browsers show */
 };
 
-/* Prepare for the page at PATH, and remove what an earlier one brought. Release with page_pictures_close. */
-bool page_pictures_open(struct page_pictures *pictures, const char *path, const struct page_request *request,
+/* Prepare for the page at PATH, and remove what an earlier one brought. */
+bool page_pictures_open(struct page_pictures *pictures, const char *path, const struct report_request *request,
                         struct error *error);
-void page_pictures_close(struct page_pictures *pictures);
 
 /* Take the picture of a side of a row; the rows come one after another. Fails if it cannot be copied to the folder. */
 bool page_picture_take(struct page_pictures *pictures, const struct compare_row *row, enum page_side side,

@@ -3,9 +3,11 @@
  * Rows as text and JSON. */
 #include "compare/report.h"
 
+#include "base/file.h"
 #include "base/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- Text ---- */
 
@@ -284,4 +286,18 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
         fprintf(file, ",\"retry\":%s", row->may_retry ? "true" : "false");
     }
     fputs("}\n", file);
+}
+
+/* ---- Files ---- */
+
+bool rows_write(const char *path, report_print *print, const struct report_request *request, struct error *error)
+{
+    struct text_buffer text = {0};
+    FILE *file = text_open(&text);
+    error_no_memory(error, "a report"); /* if no other error follows */
+    bool done = file != NULL && print(file, path, request, error);
+    done = file != NULL && text_close(file, &text) && done;
+    done = done && file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error);
+    free(text.bytes);
+    return done;
 }

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Print the folder of NAME as a class of Java: gpuconv.menu for menu/open.png. CI servers group by it. */
@@ -72,31 +71,24 @@ static void print_case(FILE *file, const struct compare_row *row, const struct c
     fputs("    </system-out>\n  </testcase>\n", file);
 }
 
-bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
-                      bool new_fails, struct error *error)
+bool junit_print(FILE *file, const char *path, const struct report_request *request, struct error *error)
 {
-    struct text_buffer text;
+    const struct compare_rows *rows = request->rows;
     size_t failures = 0, errors = 0;
     double seconds = 0;
-    FILE *file = text_open(&text);
+    (void)path, (void)error;
     for (size_t i = 0; i < rows->count; i++) {
         const struct compare_row *row = &rows->rows[i];
         errors += row->kind >= ROW_UNREADABLE;
-        failures += row->kind < ROW_UNREADABLE && row_fails(row, new_fails);
+        failures += row->kind < ROW_UNREADABLE && row_fails(row, request->new_fails);
         seconds += row->seconds;
     }
-    if (file != NULL) {
-        fprintf(file,
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gpuconv --compare\" tests=\"%zu\" "
-                "failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
-                rows->count, failures, errors, new_fails ? 0 : rows->counts[ROW_NEW], seconds);
-        for (size_t i = 0; i < rows->count; i++)
-            print_case(file, &rows->rows[i], rules, new_fails);
-        fputs("</testsuite>\n", file);
-    }
-    const bool done = file != NULL && text_close(file, &text)
-                          ? file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error)
-                          : error_no_memory(error, "the file of --junit");
-    free(text.bytes);
-    return done;
+    fprintf(file,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gpuconv --compare\" tests=\"%zu\" "
+            "failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
+            rows->count, failures, errors, request->new_fails ? 0 : rows->counts[ROW_NEW], seconds);
+    for (size_t i = 0; i < rows->count; i++)
+        print_case(file, &rows->rows[i], request->rules, request->new_fails);
+    fputs("</testsuite>\n", file);
+    return true;
 }

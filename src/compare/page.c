@@ -14,7 +14,7 @@
 
 struct page {
     FILE *file;
-    const struct page_request *request;
+    const struct report_request *request;
     struct page_pictures pictures;
     bool failed; /* there was not enough memory */
     struct error *error;
@@ -210,7 +210,7 @@ static void print_rules(FILE *file, const struct compare_rules *rules, const str
 
 static void print_summary(const struct page *page)
 {
-    const struct page_request *request = page->request;
+    const struct report_request *request = page->request;
     fputs("<h1>", page->file);
     rows_print_verdict(page->file, page->request->rows);
     fputs("</h1>\n<p>Expected: ", page->file);
@@ -259,19 +259,14 @@ static void print_line(struct page *page, const char *line)
     }
 }
 
-bool page_write(const char *path, const struct page_request *request, struct error *error)
+bool page_print(FILE *file, const char *path, const struct report_request *request, struct error *error)
 {
-    struct text_buffer text = {0};
-    struct page page = {.file = text_open(&text), .request = request, .error = error};
-    error_no_memory(error, "the file of --html"); /* if no other error follows */
-    bool done = page.file != NULL && page_pictures_open(&page.pictures, path, request, error);
+    struct page page = {.file = file, .request = request, .error = error};
+    bool done = page_pictures_open(&page.pictures, path, request, error);
     for (const char *const *line = page_template; done && *line != NULL; line++) {
         print_line(&page, *line);
         done = !page.failed;
     }
-    done = page.file != NULL && text_close(page.file, &text) && done;
-    done = done && file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error);
-    page_pictures_close(&page.pictures);
-    free(text.bytes);
+    free(page.pictures.folder);
     return done;
 }

@@ -86,7 +86,7 @@ static bool remove_old(const char *folder, struct error *error)
     return done;
 }
 
-bool page_pictures_open(struct page_pictures *pictures, const char *path, const struct page_request *request,
+bool page_pictures_open(struct page_pictures *pictures, const char *path, const struct report_request *request,
                         struct error *error)
 {
     const struct compare_rows *rows = request->rows;
@@ -106,11 +106,6 @@ bool page_pictures_open(struct page_pictures *pictures, const char *path, const 
         free(folder);
     pictures->leaves_some = all > PAGE_EMBEDDED_MAX && pictures->folder == NULL;
     return done;
-}
-
-void page_pictures_close(struct page_pictures *pictures)
-{
-    free(pictures->folder);
 }
 
 /* ---- A picture ---- */

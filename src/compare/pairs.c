@@ -228,10 +228,7 @@ static void keep_rows(struct compare_rows *rows, bool (*is_wanted)(const struct 
             rows->rows[count++] = rows->rows[i];
             continue;
         }
-        free(rows->rows[i].expected.path);
-        free(rows->rows[i].actual.path);
-        free(rows->rows[i].mask.path);
-        free(rows->rows[i].problem);
+        row_free(&rows->rows[i]);
     }
     rows->count = count;
 }

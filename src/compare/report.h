@@ -36,27 +36,32 @@ void rows_print_verdict(FILE *file, const struct compare_rows *rows);
 /* Print how many rows there are of each kind: "11 pairs: 2 equal, 9 different". No line end follows. */
 void rows_print_counts(FILE *file, const struct compare_rows *rows);
 
-/* Write these two and the first rows to look at to the file at PATH, as Markdown. */
-bool rows_write_markdown(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
-                         struct error *error);
-
-/* Write all rows to the file at PATH, as JUnit's XML, one test case per row. */
-bool rows_write_junit(const char *path, const struct compare_rows *rows, const struct compare_rules *rules,
-                      bool new_fails, struct error *error);
-
-/* The contents of the page. */
-struct page_request {
+/* The contents of a report in a file. */
+struct report_request {
     const char *expected, *actual; /* as the user named them */
     const struct compare_rows *rows;
     const struct compare_rules *rules;
+    bool new_fails;
 };
+
+/* Print a report, which becomes the file at PATH. A failure without an error of its own is a lack of memory. */
+typedef bool report_print(FILE *file, const char *path, const struct report_request *request, struct error *error);
+
+/* JUnit's XML, one test case per row. */
+report_print junit_print;
+
+/* Markdown: the verdict, the counts, and the first rows to look at. */
+report_print markdown_print;
+
+/* A page of HTML, which browsers open from disk: all rows that are not equal, with their thumbnails and pictures.
+ * Pictures of more than PAGE_EMBEDDED_MAX bytes together are copied to a folder beside the page, whose old pictures are
+ * removed. */
+report_print page_print;
 
 /* The lines of page.html, made by embed_page.py; NULL ends them. */
 extern const char *const page_template[];
 
-/* Write a page of HTML, which browsers open from disk, to the file at PATH: all rows that are not equal, with their
- * thumbnails and pictures. Pictures of more than PAGE_EMBEDDED_MAX bytes together are copied to a folder beside the
- * page, whose old pictures are removed. */
-bool page_write(const char *path, const struct page_request *request, struct error *error);
+/* Write what PRINT prints to the file at PATH. */
+bool rows_write(const char *path, report_print *print, const struct report_request *request, struct error *error);
 
 #endif

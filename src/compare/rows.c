@@ -41,17 +41,20 @@ void row_set_problem(struct compare_row *row, const struct error *error)
     row->problem = strdup(text); /* without memory the row has its kind, and no sentence */
 }
 
+void row_free(struct compare_row *row)
+{
+    free(row->expected.path);
+    free(row->actual.path);
+    free(row->mask.path);
+    free(row->picture);
+    free(row->problem);
+    thumbnails_free(row->thumbnails);
+}
+
 void rows_free(struct compare_rows *rows)
 {
-    for (size_t i = 0; i < rows->count; i++) {
-        struct compare_row *row = &rows->rows[i];
-        free(row->expected.path);
-        free(row->actual.path);
-        free(row->mask.path);
-        free(row->picture);
-        free(row->problem);
-        thumbnails_free(row->thumbnails);
-    }
+    for (size_t i = 0; i < rows->count; i++)
+        row_free(&rows->rows[i]);
     free(rows->rows);
     *rows = (struct compare_rows){0};
 }

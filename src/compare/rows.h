@@ -75,7 +75,8 @@ void row_set_problem(struct compare_row *row, const struct error *error);
 /* Release the thumbnails, each from malloc; NULL is allowed. */
 void thumbnails_free(struct thumbnails *thumbnails);
 
-/* Release all rows. */
+/* Release what a row has, or all rows. */
+void row_free(struct compare_row *row);
 void rows_free(struct compare_rows *rows);
 
 enum update_step { UPDATE_REPLACED, UPDATE_ADDED, UPDATE_REMOVED, UPDATE_KEPT };
