@@ -43,10 +43,8 @@ struct codec_info {
 /* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, of a PGM, PPM or PAM up to its
  * last row, of a WebP up to the end that its head names, or the directories of a TIFF. Bytes after the end are named in
  * INFO->other_content and ignored. Fill INFO. NAME is the file's name, for the error. */
-bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
-bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
-bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
-bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
-bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
+typedef bool file_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info,
+                        struct error *error);
+file_check png_check, jpeg_check, pnm_check, tiff_check, webp_check;
 
 #endif

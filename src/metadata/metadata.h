@@ -99,13 +99,11 @@ struct metadata {
  * dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and
  * four times MAX, the most bytes that a part has inflated, up to METADATA_PART_MAX. If MAX is less and too small for a
  * part, NEEDS_MORE says so: free METADATA and try more. */
-bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
-bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
-bool metadata_read_tiff(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
-bool metadata_read_webp(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+typedef bool metadata_reader(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+metadata_reader metadata_read_png, metadata_read_jpeg, metadata_read_tiff, metadata_read_webp;
 
 /* The same for a format without metadata. */
-bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
+metadata_reader metadata_read_none;
 
 /* Turn IMAGE upright. METADATA then say so: orientation, sides and resolution change, and CHROMA turns too. */
 bool metadata_orient(struct metadata *metadata, struct image *image, struct chroma_subsampling *chroma,
@@ -131,16 +129,9 @@ const char *metadata_curve_name(enum curve_source source);
  * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It
  * silently loses gamma, chromaticities and coding, because a JPEG cannot hold them. A WebP also loses the
  * resolution, but for EXIF's. Fails only if there is not enough memory; the file is then unchanged. */
-bool metadata_write_png(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
-                        struct error *error);
-bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
-                         struct error *error);
-bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
-                         struct error *error);
-bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
-                         struct error *error);
-bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
-                         struct error *error);
+typedef bool metadata_writer(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                             struct error *error);
+metadata_writer metadata_write_png, metadata_write_jpeg, metadata_write_tiff, metadata_write_webp, metadata_write_none;
 
 /* Write the names and reasons of the DROPPED parts to TEXT, of SIZE bytes: "EXIF (is damaged), text (is too large)". */
 void metadata_print_dropped(uint64_t dropped, char *text, size_t size);

@@ -22,19 +22,9 @@ static inline double work_samples(const struct work *work)
 }
 
 /* The expected seconds of each canonical row, as struct variant's `seconds`. */
-double reference_cost(const struct filter *filter, const struct work *work);
-double reference_resample_cost(const struct filter *filter, const struct work *work);
-double cpu_move_cost(const struct filter *filter, const struct work *work);
-double cpu_resample_cost(const struct filter *filter, const struct work *work);
-double cpu_cost(const struct filter *filter, const struct work *work);
-double register_tiled_cost(const struct filter *filter, const struct work *work);
-double separable_cost(const struct filter *filter, const struct work *work);
-double tensor_core_cost(const struct filter *filter, const struct work *work);
-double sparse_cost(const struct filter *filter, const struct work *work);
-double blur_cost(const struct filter *filter, const struct work *work);
-double running_sums_cost(const struct filter *filter, const struct work *work);
-double copy_cost(const struct filter *filter, const struct work *work);
-double resample_cost(const struct filter *filter, const struct work *work);
-double gradient_cost(const struct filter *filter, const struct work *work);
+typedef double cost_function(const struct filter *filter, const struct work *work);
+cost_function reference_cost, reference_resample_cost, cpu_move_cost, cpu_resample_cost, cpu_cost, register_tiled_cost,
+    separable_cost, tensor_core_cost, sparse_cost, blur_cost, running_sums_cost, copy_cost, resample_cost,
+    gradient_cost;
 
 #endif
