@@ -4,6 +4,7 @@
  * check also reads the headers for whoever decodes the file: no other code parses them. */
 #include "container/check.h"
 #include "container/other_content.h"
+#include "container/report.h"
 
 #include <string.h>
 
@@ -27,8 +28,7 @@ struct component_scans {
 };
 
 struct jpeg_state {
-    const char *name;
-    struct error *error;
+    struct checked_file file;
     struct codec_info info; /* its width is 0 before the frame header */
     struct component_scans components[JPEG_COMPONENTS_IN_FRAME];
     bool is_unusual; /* the headers before the first scan have what few files have */
@@ -37,11 +37,6 @@ struct jpeg_state {
     uint64_t data_bits;        /* the fewest bits of data that follow the last segment */
     struct jpeg_segment index; /* of several pictures; all zeros if there is none */
 };
-
-/* Report that the file is damaged. */
-#define DAMAGED(state, format, ...)                                                                                    \
-    error_about((state)->error, ERROR_WORK, (state)->name, "the JPEG file is damaged: " format "; get an intact copy", \
-                __VA_ARGS__)
 
 /* ---- Tables and other segments ---- */
 
@@ -163,12 +158,10 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
     info->cmyk = components == 4;
     info->arithmetic = segment->marker >= JPEG_MARKER_SOF9;
     if (info->bits != 8)
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "is a JPEG of %d bits per sample, and only 8 are read; save it again with 8 bits",
-                           info->bits);
+        return REFUSE(state, "is a JPEG of %d bits per sample, and only 8 are read; save it again with 8 bits",
+                      info->bits);
     if (info->height == 0)
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "the JPEG file gives its height after the picture, which is not read; save it again");
+        return REFUSE(state, "the JPEG file gives its height after the picture, which is not read; save it again");
     if (info->width == 0)
         return DAMAGED(state, "it claims %d pixels per row", 0);
     if (components != 1 && components != 3 && components != 4)
@@ -289,9 +282,8 @@ static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state 
 {
     const char *unsupported = name_unsupported(segment->marker);
     if (unsupported != NULL)
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
-                           unsupported);
+        return REFUSE(state, "is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
+                      unsupported);
     state->last = segment->marker;
     state->info.other_content |= container_other_content_of(segment);
     if (state->index.data == NULL && container_is_picture_index(segment))
@@ -316,18 +308,14 @@ static bool report_jpeg_step(enum jpeg_step step, const struct jpeg_walk *walk, 
     if (step == JPEG_STEP_TOO_SHORT)
         return DAMAGED(state, "segment %02X at byte %zu claims %zu bytes", segment->marker, segment->at, segment->size);
     if (step == JPEG_STEP_TRUNCATED)
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "the JPEG file is truncated: segment %02X at byte %zu claims %zu bytes and %zu are left; "
-                           "get an intact copy",
-                           segment->marker, segment->at, segment->size, segment->left);
-    return error_about(state->error, ERROR_WORK, state->name,
-                       "the JPEG file is truncated: it ends after %zu bytes without an end marker; get an intact copy",
-                       walk->size);
+        return TRUNCATED(state, "segment %02X at byte %zu claims %zu bytes and %zu are left", segment->marker,
+                         segment->at, segment->size, segment->left);
+    return TRUNCATED(state, "it ends after %zu bytes without an end marker", walk->size);
 }
 
 bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
-    struct jpeg_state state = {.name = name, .error = error};
+    struct jpeg_state state = {.file = {"JPEG", name, error}};
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment;
     enum jpeg_step step;

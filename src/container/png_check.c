@@ -4,14 +4,14 @@
 #include "container/check.h"
 #include "container/other_content.h"
 #include "container/png.h"
+#include "container/report.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
 struct png_state {
-    const char *name;
-    struct error *error;
+    struct checked_file file;
     struct codec_info info;
     unsigned colour;        /* type, as in PNG_PALETTE, PNG_COLOUR and PNG_ALPHA */
     uint32_t palette;       /* entries of PLTE; 0 before that */
@@ -19,11 +19,6 @@ struct png_state {
     bool picture, finished; /* IDAT was met; another chunk was met after it */
     uint64_t data;          /* bytes in IDAT */
 };
-
-/* Report that the file is damaged. */
-#define DAMAGED(state, format, ...)                                                                                    \
-    error_about((state)->error, ERROR_WORK, (state)->name, "the PNG file is damaged: " format "; get an intact copy",  \
-                __VA_ARGS__)
 
 static bool check_header(const struct png_chunk *chunk, struct png_state *state)
 {
@@ -91,9 +86,9 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
     const bool first = chunk->at == PNG_SIGNATURE, picture = png_chunk_is(chunk, "IDAT");
     const bool end = png_chunk_is(chunk, "IEND"), intact = png_chunk_crc_fits(chunk);
     if (first && png_chunk_is(chunk, "CgBI"))
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "is a PNG optimised for iPhones (CgBI), which is not read; convert it with Xcode's pngcrush "
-                           "-revert-iphone-optimizations");
+        return REFUSE(state,
+                      "is a PNG optimised for iPhones (CgBI), which is not read; convert it with Xcode's pngcrush "
+                      "-revert-iphone-optimizations");
     if (!intact && !png_chunk_is_needless(chunk))
         return DAMAGED(state, "the checksum of chunk %.4s at byte %zu is wrong", chunk->type, chunk->at);
     if (first != png_chunk_is(chunk, "IHDR"))
@@ -121,9 +116,8 @@ static bool check_chunk(const struct png_chunk *chunk, struct png_state *state)
     if (memcmp(chunk->type, "mkB", 3) == 0 || png_chunk_is(chunk, "mkTS"))
         state->info.other_content |= 1U << OTHER_LAYERS;
     if (isupper((unsigned char)chunk->type[0]) && !picture && !end)
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "the PNG file needs a decoder for chunk %.4s at byte %zu; save it again as a plain PNG",
-                           chunk->type, chunk->at);
+        return REFUSE(state, "the PNG file needs a decoder for chunk %.4s at byte %zu; save it again as a plain PNG",
+                      chunk->type, chunk->at);
     return true;
 }
 
@@ -136,13 +130,9 @@ static bool report_png_step(enum png_step step, const struct png_walk *walk, con
     if (step == PNG_STEP_TOO_LONG)
         return DAMAGED(state, "chunk %.4s at byte %zu claims %u bytes", chunk->type, chunk->at, chunk->size);
     if (step == PNG_STEP_TRUNCATED)
-        return error_about(state->error, ERROR_WORK, state->name,
-                           "the PNG file is truncated: chunk %.4s at byte %zu claims %u bytes and %zu are left; get an "
-                           "intact copy",
-                           chunk->type, chunk->at, chunk->size, walk->size - chunk->at - PNG_CHUNK_OVERHEAD);
-    return error_about(state->error, ERROR_WORK, state->name,
-                       "the PNG file is truncated: it ends after %zu bytes without an IEND chunk; get an intact copy",
-                       walk->size);
+        return TRUNCATED(state, "chunk %.4s at byte %zu claims %u bytes and %zu are left", chunk->type, chunk->at,
+                         chunk->size, walk->size - chunk->at - PNG_CHUNK_OVERHEAD);
+    return TRUNCATED(state, "it ends after %zu bytes without an IEND chunk", walk->size);
 }
 
 /* Is there too little data for the rows? Deflate makes at most 258 bytes of two bits: a code for the length and one for
@@ -158,7 +148,7 @@ static bool is_too_short(const struct png_state *state)
 
 bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
-    struct png_state state = {.name = name, .error = error};
+    struct png_state state = {.file = {"PNG", name, error}};
     struct png_chunk chunk;
     enum png_step step;
     if (size < PNG_SIGNATURE || memcmp(bytes, png_signature, PNG_SIGNATURE) != 0)

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "container/check.h"
 #include "container/other_content.h"
+#include "container/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +14,13 @@ enum { TYPE_SIZE = 64 };
 
 /* A header that is read. */
 struct reading {
+    struct checked_file file;
     const uint8_t *bytes, *at, *end;
-    const char *format, *name;
-    struct error *error;
 };
-
-/* Report that the file is damaged. */
-#define DAMAGED(reading, text, ...)                                                                                    \
-    error_about((reading)->error, ERROR_WORK, (reading)->name, "the %s file is damaged: " text "; get an intact copy", \
-                (reading)->format, __VA_ARGS__)
 
 static bool report_truncated(const struct reading *reading)
 {
-    return error_about(reading->error, ERROR_WORK, reading->name,
-                       "the %s file is truncated: it ends in its header; get an intact copy", reading->format);
+    return TRUNCATED(reading, "it ends in its %s", "header");
 }
 
 /* NUMBER with one more digit. INT64_MAX if BYTE is no digit, or if NUMBER is above INT32_MAX already. */
@@ -152,10 +146,10 @@ static bool check_type(const struct reading *reading, const char *type, int chan
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(type, types[i].type) == 0 && channels >= types[i].min && channels <= types[i].max)
             return true;
-    return error_about(reading->error, ERROR_WORK, reading->name,
-                       "is a PAM of depth %d and tuple type \"%s\", which is not read; save it again as GRAYSCALE or "
-                       "RGB, with or without _ALPHA",
-                       channels, type);
+    return REFUSE(reading,
+                  "is a PAM of depth %d and tuple type \"%s\", which is not read; save it again as GRAYSCALE or "
+                  "RGB, with or without _ALPHA",
+                  channels, type);
 }
 
 static bool read_lines(struct reading *reading, struct pnm_header *header)
@@ -186,14 +180,13 @@ static bool read_header(const uint8_t *bytes, size_t size, const char *name, str
 {
     const uint8_t kind = bytes[1];
     struct reading reading = {
+        .file = {kind == '5'   ? "PGM"
+                 : kind == '6' ? "PPM"
+                               : "PAM",
+                 name, error},
         .bytes = bytes,
         .at = bytes + PNM_MAGIC,
         .end = bytes + size,
-        .format = kind == '5'   ? "PGM"
-                  : kind == '6' ? "PPM"
-                                : "PAM",
-        .name = name,
-        .error = error,
     };
     *header = (struct pnm_header){.channels = kind == '5' ? 1 : kind == '6' ? 3 : 0};
     if (!(kind == '7' ? read_lines(&reading, header) : read_numbers(&reading, header)))
@@ -201,8 +194,7 @@ static bool read_header(const uint8_t *bytes, size_t size, const char *name, str
     header->samples = (size_t)(reading.at - bytes);
     const uint64_t rows = (size - header->samples) / pnm_row_bytes(header);
     return rows >= (uint64_t)header->height ||
-           error_about(error, ERROR_WORK, name, "the %s file is truncated: it ends in row %d of %d; get an intact copy",
-                       reading.format, (int)rows + 1, header->height);
+           TRUNCATED(&reading, "it ends in row %d of %d", (int)rows + 1, header->height);
 }
 
 bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)

@@ -3,6 +3,7 @@
  * The check of a TIFF: its directories, and the offset of each strip or tile of the first picture. */
 #include "container/check.h"
 #include "container/other_content.h"
+#include "container/report.h"
 #include "container/tiff.h"
 
 enum {
@@ -12,19 +13,13 @@ enum {
 
 /* A check under way. */
 struct reading {
+    struct checked_file file;
     struct tiff_directory first;
-    const char *name;
-    struct error *error;
 };
 
-#define DAMAGED(reading, format, ...)                                                                                  \
-    error_about((reading)->error, ERROR_WORK, (reading)->name,                                                         \
-                "the TIFF file is damaged: " format "; get an intact copy", __VA_ARGS__)
-
 /* Refuse a kind of TIFF. */
-#define NOT_READ(reading, format, ...)                                                                                 \
-    error_about((reading)->error, ERROR_WORK, (reading)->name,                                                         \
-                "is a TIFF " format ", which is not read; save it again as RGB of 8 or 16 bits", __VA_ARGS__)
+#define NOT_READ(reading, text, ...)                                                                                   \
+    REFUSE(reading, "is a TIFF " text ", which is not read; save it again as RGB of 8 or 16 bits", __VA_ARGS__)
 
 /* The most bytes that a byte of compressed data gives, or 0 if there is no limit. A code of LZW has 9 bits or more, and
  * stands for at most 4096 bytes; one of deflate as in a PNG. PackBits repeats a byte 128 times. */
@@ -187,11 +182,8 @@ static bool check_cells(const struct reading *reading, struct tiff_header *heade
         if (size == 0)
             return DAMAGED(reading, "strip or tile %zu is empty", i);
         if (offset > first->size || size > first->size - offset)
-            return error_about(
-                reading->error, ERROR_WORK, reading->name,
-                "the TIFF file is truncated: strip or tile %zu at byte %llu claims %llu bytes; get an intact "
-                "copy",
-                i, (unsigned long long)offset, (unsigned long long)size);
+            return TRUNCATED(reading, "strip or tile %zu at byte %llu claims %llu bytes", i, (unsigned long long)offset,
+                             (unsigned long long)size);
         if (header->compression == TIFF_JPEG &&
             !count_coefficients(first->bytes + offset, (size_t)size, &header->coefficients))
             return DAMAGED(reading, "strip or tile %zu is no JPEG", i);
@@ -316,7 +308,7 @@ static unsigned find_others(const struct tiff_directory *first)
 
 bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
-    struct reading reading = {.name = name, .error = error};
+    struct reading reading = {.file = {"TIFF", name, error}};
     struct tiff_header header = {0};
     struct tiff_entry entry;
     if (!tiff_open_first(bytes, size, &reading.first))

@@ -3,6 +3,7 @@
 
 #include "container/check.h"
 #include "container/other_content.h"
+#include "container/report.h"
 
 #include <string.h>
 
@@ -39,14 +40,9 @@ bool webp_chunk_append(struct blob *out, const char *type, const uint8_t *data, 
 /* ---- The check ---- */
 
 struct reading {
+    struct checked_file file;
     const uint8_t *bytes;
-    const char *name;
-    struct error *error;
 };
-
-#define DAMAGED(reading, format, ...)                                                                                  \
-    error_about((reading)->error, ERROR_WORK, (reading)->name,                                                         \
-                "the WebP file is damaged: " format "; get an intact copy", __VA_ARGS__)
 
 /* Report the chunk at which WALK has stopped, if there is one. Returns whether there is none. */
 static bool check_end(const struct reading *reading, const struct webp_walk *walk)
@@ -140,16 +136,14 @@ static bool is_too_short(const struct webp_header *header)
 
 bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
-    const struct reading reading = {bytes, name, error};
+    const struct reading reading = {{"WebP", name, error}, bytes};
     struct webp_header header = {0};
     struct webp_chunk chunk;
     int width = 0, height = 0, frames = 0;
     if (memcmp(bytes, "RIFF", 4) != 0 || webp_file_size(bytes) < WEBP_HEAD)
         return DAMAGED(&reading, "its first %d bytes are wrong", WEBP_HEAD);
     if (webp_file_size(bytes) > size)
-        return error_about(error, ERROR_WORK, name,
-                           "the WebP file is truncated: it has %zu of %llu bytes; get an intact copy", size,
-                           (unsigned long long)webp_file_size(bytes));
+        return TRUNCATED(&reading, "it has %zu of %llu bytes", size, (unsigned long long)webp_file_size(bytes));
     struct webp_walk walk = webp_walk_begin(bytes);
     const struct webp_walk all = walk;
     const bool is_extended = webp_walk_next(&walk, &chunk) && webp_chunk_is(&chunk, "VP8X");
