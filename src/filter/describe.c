@@ -101,18 +101,12 @@ static void print_taps(FILE *stream, const struct filter *filter)
     }
 }
 
-/* How fine the sums of a row are: the shift takes them from units of the row's sum to these of a level. */
-static int64_t row_unit(const struct filter *filter)
-{
-    return taps_sum(filter->row, filter->width) >> filter->row_shift;
-}
-
 static void describe_passes(FILE *stream, const struct filter *filter, int levels)
 {
     fputs("  passes     the row", stream);
     if (filter->row_shift != 0) {
         fputs(", its sums rounded to ", stream);
-        print_unit(stream, row_unit(filter));
+        print_unit(stream, taps_sum(filter->row, filter->width) >> filter->row_shift);
         fputs(" of a level", stream);
     }
     fputs(", then the column\n", stream);

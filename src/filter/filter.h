@@ -172,7 +172,7 @@ struct filter {
      *     m(y, x) = floor((sum over i of v(y, i) * in(first(y) + i, x)) / 2^(a - 6) + 1/2)
      *     out = clamp(floor((sum over j of h(x, j) * m(y, first(x) + j)) / 2^(b + 6) + 1/2))
      *
-     * m is not clamped: where a kernel overshoots, the second pass may bring the sample back. filter_resize_bound has
+     * m is not clamped: where a kernel overshoots, the second pass may bring the sample back. resize_bound has
      * the distance from the same sums without rounding. For samples up to n, m is within 1.55 * 2^5 * n of 2^5 * n, as
      * gains are at most 1.55: so m - 2^13 fits in 15 bits for samples of 8 bits, and m - 2^21 in 23 for 16 bits.
      * Samples of float are not rounded. */
@@ -270,10 +270,6 @@ struct resize_work filter_resize_work(const struct filter *filter, int width, in
 
 /* Is a picture of that size left as it is, because it is smaller than the result and the filter does not enlarge? */
 bool filter_resize_stays(const struct filter *filter, int width, int height);
-
-/* How far an output is at most from the sums of the kernel itself, in levels, with its last rounding. Both axes have
- * taps. IS_16_BIT says that samples have 16 bits. */
-double filter_resize_bound(const struct resample_axis *columns, const struct resample_axis *rows, bool is_16_bit);
 
 /* The word for COMBINE in a filter file. */
 const char *combine_name(enum combine combine);

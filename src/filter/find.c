@@ -175,7 +175,6 @@ bool filter_find_all(const char *argument, filter_finder *find, struct filter **
                      struct error *error)
 {
     const bool one_file = is_file(argument);
-    bool done = false;
     char *copy = one_file ? strdup(argument) : expand_covers(argument, error);
     *filters = NULL;
     if (copy == NULL)
@@ -184,35 +183,26 @@ bool filter_find_all(const char *argument, filter_finder *find, struct filter **
     for (const char *at = copy; *at != '\0'; at++)
         *count += *at == ',' && !one_file;
     *filters = malloc(2 * *count * sizeof **filters); /* large; FIND fills each that is used */
-    if (*filters == NULL) {
-        error_no_memory(error, "%zu filters", *count);
-        goto end;
-    }
-    char *spec = copy;
+    bool done = *filters != NULL || error_no_memory(error, "%zu filters", *count);
     const char *before = "";
-    for (size_t i = 0; i < *count; i++) {
-        char *next = spec + (one_file ? strlen(spec) : strcspn(spec, ","));
+    char *spec = copy, *next;
+    for (size_t i = 0; done && i < *count; i++, before = spec, spec = next) {
+        next = spec + (one_file ? strlen(spec) : strcspn(spec, ","));
         if (*next == ',')
             *next++ = '\0';
-        if (*spec == '\0' && *count > 1) {
-            error_set(error, ERROR_USAGE, "filter %zu of \"%s\" is empty; expected names with one comma in between",
-                      i + 1, argument);
-            goto end;
-        }
-        if (!find(spec, &(*filters)[i], &(*filters)[*count + i], error)) {
-            if (error != NULL && error->code == ERROR_USAGE && strchr(before, ':') != NULL &&
-                spec[strspn(spec, "0123456789")] == '\0')
-                error_set(error, ERROR_USAGE,
-                          "there is no filter named \"%s\", and commas join filters; write a decimal comma as a point: "
-                          "%s.%s",
-                          spec, before, spec);
-            goto end;
-        }
-        before = spec;
-        spec = next;
+        if (*spec == '\0' && *count > 1)
+            done =
+                error_set(error, ERROR_USAGE, "filter %zu of \"%s\" is empty; expected names with one comma in between",
+                          i + 1, argument);
+        else
+            done = find(spec, &(*filters)[i], &(*filters)[*count + i], error);
+        if (!done && error != NULL && error->code == ERROR_USAGE && strchr(before, ':') != NULL && *spec != '\0' &&
+            spec[strspn(spec, "0123456789")] == '\0')
+            error_set(error, ERROR_USAGE,
+                      "there is no filter named \"%s\", and commas join filters; write a decimal comma as a point: "
+                      "%s.%s",
+                      spec, before, spec);
     }
-    done = true;
-end:
     free(copy);
     if (!done) {
         free(*filters);
@@ -253,35 +243,26 @@ static bool list_filters_in(const char *folder, FILE *stream, size_t *count)
 bool filter_names(char ***names, size_t *count, struct error *error)
 {
     struct text_buffer text;
-    char **list = NULL;
     size_t found = builtin_filter_count;
-    FILE *stream = text_open(&text);
-    if (stream == NULL)
-        goto end;
-    for (size_t i = 0; i < builtin_filter_count; i++)
-        fprintf(stream, "%s%c", builtin_filters[i].name, '\0');
     char folder[PATH_MAX];
-    bool done = true;
+    FILE *stream = text_open(&text);
+    bool done = stream != NULL;
+    for (size_t i = 0; done && i < builtin_filter_count; i++)
+        fprintf(stream, "%s%c", builtin_filters[i].name, '\0');
     for (size_t i = 0; done && search_folder(i, folder, sizeof folder); i++)
         done = list_filters_in(folder, stream, &found);
-    if (!text_close(stream, &text) || !done)
-        goto end;
-
-    list = malloc(found * sizeof *list + text.size);
+    done = stream != NULL && text_close(stream, &text) && done;
+    char **list = *names = done ? malloc(found * sizeof *list + text.size) : NULL;
+    char *name = list != NULL ? memcpy((void *)(list + found), text.bytes, text.size) : NULL;
+    free(text.bytes);
     if (list == NULL)
-        goto end;
-    char *name = memcpy((void *)(list + found), text.bytes, text.size);
+        return error_no_memory(error, "the names of the filters");
     for (size_t i = 0; i < found; i++, name += strlen(name) + 1)
         list[i] = name;
     qsort(list, found, sizeof *list, compare_names);
-
     *count = 0;
-    for (size_t i = 0; i < found; i++) {
+    for (size_t i = 0; i < found; i++)
         if (i == 0 || strcmp(list[i], list[*count - 1]) != 0)
             list[(*count)++] = list[i];
-    }
-    *names = list;
-end:
-    free(text.bytes);
-    return list != NULL || error_no_memory(error, "the names of the filters");
+    return true;
 }

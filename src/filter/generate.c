@@ -43,12 +43,6 @@ static void make_square(struct filter *filter, int radius, int32_t scale)
     filter->exact = true;
 }
 
-/* The tap at X, Y from the anchor. */
-static int32_t *tap_at(struct filter *filter, int x, int y)
-{
-    return &filter->taps[(filter->anchor_y + y) * filter->width + filter->anchor_x + x];
-}
-
 /* Remove outer columns and rows of zeros, as many on both sides, so that the anchor stays in the middle. */
 static void trim_zeros(struct filter *filter)
 {
@@ -64,7 +58,7 @@ static void trim_zeros(struct filter *filter)
     int32_t *to = filter->taps; /* never ahead of the tap that is read */
     for (int y = -reach_y; y <= reach_y; y++) {
         for (int x = -reach_x; x <= reach_x; x++)
-            *to++ = *tap_at(filter, x, y);
+            *to++ = filter->taps[(filter->anchor_y + y) * filter->width + filter->anchor_x + x];
     }
     filter->width = 2 * reach_x + 1;
     filter->height = 2 * reach_y + 1;
@@ -518,8 +512,7 @@ static_assert(sizeof filter_forms / sizeof filter_forms[0] == FORM_COUNT + 1, "a
 size_t generator_index(const char *spec, size_t length)
 {
     size_t i = 0;
-    while (i < GENERATOR_COUNT &&
-           (strlen(generators[i].name) != length || memcmp(generators[i].name, spec, length) != 0))
+    while (i < GENERATOR_COUNT && !is_word(generators[i].name, spec, spec + length))
         i++;
     return i;
 }

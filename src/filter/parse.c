@@ -58,11 +58,11 @@ struct parser {
     int first_count;         /* the number of lines before it */
     int count;               /* the number of lines */
     struct line lines[MAX_LINES];
+    struct number taps[2 * FILTER_MAX * FILTER_MAX]; /* of both grids, divided by the scale */
 };
 
-static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...) ERROR_PRINTF(4, 5);
-
 /* Fill the error: its subject is the position, NAME:LINE:COLUMN. Returns false. */
+ERROR_PRINTF(4, 5)
 static bool fail_at(struct parser *parser, size_t line, size_t column, const char *format, ...)
 {
     char sentence[1024];
@@ -562,8 +562,8 @@ static bool check_grids(struct parser *parser)
     return true;
 }
 
-/* Set the filter's size and anchor from the lines, and NUMBERS to its taps, divided by the scale. */
-static bool set_shape(struct parser *parser, struct filter *filter, struct number *numbers)
+/* Set the filter's size and anchor from the lines, and the parser's taps. */
+static bool set_shape(struct parser *parser, struct filter *filter)
 {
     const bool two = filter->combine != COMBINE_NONE;
     int first = 0;
@@ -585,7 +585,7 @@ static bool set_shape(struct parser *parser, struct filter *filter, struct numbe
     }
     for (int y = 0; first + y < parser->count; y++) {
         for (int x = 0; x < filter->width; x++)
-            numbers[y * filter->width + x] = number_divide(parser->lines[first + y].numbers[x], parser->scale);
+            parser->taps[y * filter->width + x] = number_divide(parser->lines[first + y].numbers[x], parser->scale);
     }
     return true;
 }
@@ -598,29 +598,20 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
         return error_about(error, ERROR_USAGE, name,
                            "is larger than the %zu bytes that are read at most; give a smaller file", FILTER_MAX_TEXT);
 
-    bool done = false;
     struct parser *parser = calloc(1, sizeof *parser);
-    struct number *numbers = calloc(2 * FILTER_MAX * FILTER_MAX, sizeof *numbers);
-    if (parser == NULL || numbers == NULL) {
-        error_no_memory(error, "the taps of the filter");
-        error_add_subject(error, name);
-        goto end;
-    }
+    if (parser == NULL)
+        return error_no_memory(error, "the taps of %s", name);
     parser->name = name;
     parser->error = error;
     parser->scale = NUMBER_ONE;
     parser->offset = NUMBER_ZERO;
 
     const char *end = text + size;
-    if (!text_begin(&text, end, name, ERROR_USAGE, error) || !check_bytes(parser, text, end) ||
-        !parse_lines(parser, text, end, filter) || !set_shape(parser, filter, numbers))
-        goto end;
-    if (!filter_set_taps(filter, numbers, name, error))
-        goto end;
-    filter_derive(filter, parser->offset);
-    done = true;
-end:
-    free(numbers);
+    const bool done = text_begin(&text, end, name, ERROR_USAGE, error) && check_bytes(parser, text, end) &&
+                      parse_lines(parser, text, end, filter) && set_shape(parser, filter) &&
+                      filter_set_taps(filter, parser->taps, name, error);
+    if (done)
+        filter_derive(filter, parser->offset);
     free(parser);
     return done;
 }

@@ -204,13 +204,14 @@ struct resize_work filter_resize_work(const struct filter *filter, int width, in
                                 .rows = (double)new_width * new_height * rows.count};
 }
 
-/* With the taps v and h over 2^shift, what they should be v' and h', and what the first pass is rounded by, d <= 2^-7:
+/* How far an output is at most from the sums of the kernel itself, in levels, with its last rounding. With the taps v
+ * and h over 2^shift, what they should be v' and h', and what the first pass is rounded by, d <= 2^-7:
  *
  *     sum h (sum v in + d) - sum h' sum v' in = sum h d + sum h sum (v - v') in + sum (h - h') sum v' in
  *
  * All these taps sum to 1, so the middle level can be taken from each sample: |in| <= half. A weight is within 3 units
  * of the kernel, and the weights sum to about count / reach: so v' errs by at most 2 * 3 * reach units more. */
-double filter_resize_bound(const struct resample_axis *columns, const struct resample_axis *rows, bool is_16_bit)
+static double resize_bound(const struct resample_axis *columns, const struct resample_axis *rows, bool is_16_bit)
 {
     const double half = is_16_bit ? 32767.5 : 127.5, unit = 6 * ldexp(1, -30);
     const double v = columns->from == columns->to ? 0 : columns->taps_error + unit * columns->reach;
@@ -258,7 +259,7 @@ static void describe_depth(FILE *stream, const struct filter *filter, bool is_16
     describe_axis(stream, "columns", &axes[0]);
     describe_axis(stream, "rows", &axes[1]);
     fprintf(stream, "  bound      %.4f levels from the kernel's own result\n",
-            filter_resize_bound(&axes[0], &axes[1], is_16_bit));
+            resize_bound(&axes[0], &axes[1], is_16_bit));
     free(axes[0].taps);
     free(axes[1].taps);
 }
@@ -305,7 +306,7 @@ static void print_depth(FILE *file, const struct filter *filter, bool is_16_bit)
         fputs("null", file);
         return;
     }
-    fprintf(file, "{\"bound\":%.6f", filter_resize_bound(&axes[0], &axes[1], is_16_bit));
+    fprintf(file, "{\"bound\":%.6f", resize_bound(&axes[0], &axes[1], is_16_bit));
     print_axis(file, "columns", &axes[0]);
     print_axis(file, "rows", &axes[1]);
     fputc('}', file);

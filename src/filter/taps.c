@@ -215,11 +215,8 @@ static bool set_rounded_taps(struct filter *filter, const struct number *taps, c
         absolute_sum += fabs(taps[i].value);
 
     struct remainder *remainders = malloc((size_t)grid * sizeof *remainders);
-    if (remainders == NULL) {
-        error_no_memory(error, "the taps of the filter");
-        error_add_subject(error, name);
-        return false;
-    }
+    if (remainders == NULL)
+        return error_no_memory(error, "the taps of %s", name);
     int k = 30;
     for (; k >= 0; k--) {
         /* Rounding changes the sum by less than COUNT, so a larger sum cannot fit. */
