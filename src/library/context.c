@@ -96,28 +96,21 @@ int gpuconv_gpus(void)
 static struct gpuconv_context *open_context(const struct gpuconv_context_options *options, struct error *error)
 {
     const struct gpuconv_context_options defaults = {0}, *o = options != NULL ? options : &defaults;
-    if (!library_check_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, error))
-        return NULL;
-    if (o->threads < 0 || o->threads > PARALLEL_THREADS_MAX) {
-        error_set(error, ERROR_USAGE, "%d threads were asked for; give 1 to %d, or 0 for one a processor", o->threads,
-                  PARALLEL_THREADS_MAX);
-        return NULL;
-    }
-    if (o->device < 0) {
-        error_set(error, ERROR_USAGE, "there is no GPU %d; GPUs are counted from 0", o->device);
-        return NULL;
-    }
     struct gpuconv_context *context = calloc(1, sizeof *context);
-    if (context == NULL) {
-        error_no_memory(error, "a context");
-        return NULL;
-    }
-    context->process = getpid();
-    context->resources = (struct resources){.device = o->device, .pool = &context->pool};
-    if (o->uses_gpu && !pipeline_open_device(o->device, &context->resources.shared, error)) {
+    bool done = (context != NULL || error_no_memory(error, "a context")) &&
+                library_check_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, error);
+    if (done && (o->threads < 0 || o->threads > PARALLEL_THREADS_MAX))
+        done = error_set(error, ERROR_USAGE, "%d threads were asked for; give 1 to %d, or 0 for one a processor",
+                         o->threads, PARALLEL_THREADS_MAX);
+    if (done && o->device < 0)
+        done = error_set(error, ERROR_USAGE, "there is no GPU %d; GPUs are counted from 0", o->device);
+    if (!done || (o->uses_gpu && !pipeline_open_device(o->device, &context->resources.shared, error))) {
         free(context);
         return NULL;
     }
+    context->process = getpid();
+    context->resources.device = o->device;
+    context->resources.pool = &context->pool;
     pthread_mutex_init(&context->mutex, NULL);
     thread_pool_open(&context->pool, o->threads);
     pipeline_open(&context->pipeline, &context->resources);

@@ -24,17 +24,6 @@ void gpuconv_filter_close(struct gpuconv_filter *filter)
 
 /* ---- Sources ---- */
 
-static struct gpuconv_filter *find_filter(const char *name, struct error *error)
-{
-    struct filter *filters;
-    size_t count;
-    if (name == NULL) {
-        error_set(error, ERROR_USAGE, "there is no name of a filter; give one such as \"gaussian:2\"");
-        return NULL;
-    }
-    return filter_find_all(name, filter_find, &filters, &count, error) ? make_object(filters, count, error) : NULL;
-}
-
 /* Warn of taps that do not do what their writer expects. */
 static struct gpuconv_filter *warn_of_taps(struct gpuconv_filter *filter, const struct error *reason,
                                            struct gpuconv_error *error)
@@ -59,7 +48,12 @@ static struct gpuconv_filter *warn_of_taps(struct gpuconv_filter *filter, const 
 struct gpuconv_filter *gpuconv_filter_find(const char *name, struct gpuconv_error *error)
 {
     struct error reason;
-    return warn_of_taps(find_filter(name, &reason), &reason, error);
+    struct filter *filters;
+    size_t count;
+    const bool done = (name != NULL || error_set(&reason, ERROR_USAGE,
+                                                 "there is no name of a filter; give one such as \"gaussian:2\"")) &&
+                      filter_find_all(name, filter_find, &filters, &count, &reason);
+    return warn_of_taps(done ? make_object(filters, count, &reason) : NULL, &reason, error);
 }
 
 static struct gpuconv_filter *parse_filter(const char *text, size_t size, const char *name, struct error *error)
@@ -150,21 +144,14 @@ struct gpuconv_filter *gpuconv_filter_make(const struct gpuconv_taps *taps, stru
     return LIBRARY_RESULT(filter, &reason, error);
 }
 
-static struct gpuconv_filter *flip_filter(const struct gpuconv_filter *filter, struct error *error)
-{
-    const struct filter_chain *chain = filter_chain_of(filter);
-    struct filter *flipped = chain_copy_filters(chain, error);
-    if (flipped == NULL)
-        return NULL;
-    for (size_t i = 0; i < chain->count; i++)
-        filter_flip(&flipped[i]);
-    return make_object(flipped, chain->count, error);
-}
-
 struct gpuconv_filter *gpuconv_filter_flip(const struct gpuconv_filter *filter, struct gpuconv_error *error)
 {
     struct error reason;
-    struct gpuconv_filter *flipped = flip_filter(filter, &reason);
+    const struct filter_chain *chain = filter_chain_of(filter);
+    struct filter *filters = chain_copy_filters(chain, &reason);
+    for (size_t i = 0; filters != NULL && i < chain->count; i++)
+        filter_flip(&filters[i]);
+    struct gpuconv_filter *flipped = filters != NULL ? make_object(filters, chain->count, &reason) : NULL;
     return LIBRARY_RESULT(flipped, &reason, error);
 }
 

@@ -12,32 +12,22 @@
 
 /* ---- Images ---- */
 
-static struct gpuconv_image *make_image(int width, int height, int channels, enum gpuconv_type type,
-                                        struct error *error)
-{
-    const bool known = type >= GPUCONV_UINT8 && type <= GPUCONV_FLOAT;
-    const int bits = type == GPUCONV_UINT8 ? 8 : type == GPUCONV_UINT16 ? 16 : 32;
-    if (!known || width < 1 || height < 1 || width > FORMAT_SIDE_MAX || height > FORMAT_SIDE_MAX || channels < 1 ||
-        channels > 4) {
-        error_set(error, ERROR_USAGE, "there is no image of %d x %d pixels, %d channels and type %d", width, height,
-                  channels, (int)type);
-        return NULL;
-    }
-    struct gpuconv_image *image = calloc(1, sizeof *image);
-    if (image == NULL)
-        error_no_memory(error, "an image");
-    else if (image_allocate(&image->image, width, height, channels, bits, error))
-        return image;
-    free(image);
-    return NULL;
-}
-
 struct gpuconv_image *gpuconv_image_new(int width, int height, int channels, enum gpuconv_type type,
                                         struct gpuconv_error *error)
 {
     struct error reason;
-    struct gpuconv_image *image = make_image(width, height, channels, type, &reason);
-    return LIBRARY_RESULT(image, &reason, error);
+    struct gpuconv_image *image = calloc(1, sizeof *image);
+    const int bits = type == GPUCONV_UINT8 ? 8 : type == GPUCONV_UINT16 ? 16 : 32;
+    bool done = image != NULL || error_no_memory(&reason, "an image");
+    if (done && (type < GPUCONV_UINT8 || type > GPUCONV_FLOAT || width < 1 || height < 1 || width > FORMAT_SIDE_MAX ||
+                 height > FORMAT_SIDE_MAX || channels < 1 || channels > 4))
+        done = error_set(&reason, ERROR_USAGE, "there is no image of %d x %d pixels, %d channels and type %d", width,
+                         height, channels, (int)type);
+    done = done && image_allocate(&image->image, width, height, channels, bits, &reason);
+    if (library_status(done, &reason, error) == GPUCONV_OK)
+        return image;
+    free(image);
+    return NULL;
 }
 
 enum gpuconv_type library_type_of(int bits)
@@ -421,31 +411,22 @@ enum gpuconv_status gpuconv_compare(struct gpuconv_context *context, const struc
     return gpuconv_compare_with(context, expected, actual, &options, difference, error);
 }
 
-static struct gpuconv_image *draw_difference(const struct image images[2], bool same_shape, struct error *error)
-{
-    if (!same_shape) {
-        error_set(error, ERROR_USAGE, "the images have other sizes or types; give two of one size");
-        return NULL;
-    }
-    struct gpuconv_image *picture = calloc(1, sizeof *picture);
-    if (picture == NULL)
-        error_no_memory(error, "an image");
-    else if (difference_picture(&images[0], &images[1], NULL, &picture->image, error))
-        return picture;
-    free(picture);
-    return NULL;
-}
-
 struct gpuconv_image *gpuconv_compare_picture(const struct gpuconv_view *expected, const struct gpuconv_view *actual,
                                               struct gpuconv_error *error)
 {
     struct error reason;
     struct image images[2], copies[2] = {{0}};
     bool same_shape = false;
-    struct gpuconv_image *picture = take_pair(expected, actual, false, images, copies, &same_shape, &reason)
-                                        ? draw_difference(images, same_shape, &reason)
-                                        : NULL;
+    struct gpuconv_image *picture = calloc(1, sizeof *picture);
+    const bool done =
+        (picture != NULL || error_no_memory(&reason, "an image")) &&
+        take_pair(expected, actual, false, images, copies, &same_shape, &reason) &&
+        (same_shape || error_set(&reason, ERROR_USAGE, "the images have other sizes or types; give two of one size")) &&
+        difference_picture(&images[0], &images[1], NULL, &picture->image, &reason);
     image_free(&copies[0]);
     image_free(&copies[1]);
-    return LIBRARY_RESULT(picture, &reason, error);
+    if (library_status(done, &reason, error) == GPUCONV_OK)
+        return picture;
+    free(picture);
+    return NULL;
 }

@@ -10,11 +10,6 @@ static size_t type_bytes(enum gpuconv_type type)
     return type == GPUCONV_UINT8 ? 1 : type == GPUCONV_UINT16 ? sizeof(uint16_t) : sizeof(float);
 }
 
-static int type_bits(enum gpuconv_type type)
-{
-    return 8 * (int)type_bytes(type);
-}
-
 /* ---- Made from parts ---- */
 
 /* The stride of COUNT times SIZE bytes, or 0 if there is no such number: then the view is refused. */
@@ -131,7 +126,7 @@ bool view_check(const struct gpuconv_view *view, const char *name, struct images
     images->first = (struct image){.width = view->width,
                                    .height = view->height,
                                    .channels = view->channels,
-                                   .bits = type_bits(view->type),
+                                   .bits = 8 * (int)type_bytes(view->type),
                                    .samples = view->data};
     struct image *first = &images->first;
     first->channel_stride = view->channels > 1 ? (size_t)view->channel_stride : image_sample_bytes(first);
