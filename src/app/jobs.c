@@ -55,7 +55,7 @@ struct entry {
     struct job_line line;
     struct job_class *class;  /* NULL where the line has none */
     struct compare_rows rows; /* of a pair: its only row */
-    struct error *error;      /* why there is no job, or NULL if there is one */
+    struct error error;       /* why there is no job, where run_failure is its function */
 };
 
 struct stream {
@@ -207,22 +207,14 @@ static struct job_class *find_class(struct stream *stream, struct job_line *line
             return class;
     }
     struct job_class *class = malloc(sizeof *class);
-    if (class == NULL) {
+    const bool is_made = class != NULL && make_class(stream, line, compares, class, error);
+    struct job_class **slot = is_made ? find_slot(stream) : NULL;
+    if (slot != NULL)
+        return *slot = class;
+    if (class == NULL || is_made)
         error_no_memory(error, "the options of a job");
-        return NULL;
-    }
-    if (!make_class(stream, line, compares, class, error)) {
-        free_class(class);
-        return NULL;
-    }
-    struct job_class **slot = find_slot(stream);
-    if (slot == NULL) {
-        error_no_memory(error, "the options of a job");
-        free_class(class);
-        return NULL;
-    }
-    *slot = class;
-    return class;
+    free_class(class);
+    return NULL;
 }
 
 /* ---- Jobs ---- */
@@ -230,10 +222,9 @@ static struct job_class *find_class(struct stream *stream, struct job_line *line
 /* Do what a line without a job asks for: report why. */
 static void run_failure(struct job *job, struct workers *workers, int number, struct job_result *result)
 {
-    const struct entry *entry = (struct entry *)job;
     (void)workers, (void)number;
     result->outcome = JOB_FAILED;
-    result->error = *entry->error;
+    result->error = ((struct entry *)job)->error;
 }
 
 static void run_pair(struct job *job, struct workers *workers, int number, struct job_result *result)
@@ -386,20 +377,6 @@ static bool prepare(struct entry *entry, const char *text, size_t size, struct e
     return (compares ? prepare_pair(entry, error) : prepare_image(entry, error)) && check_collisions(entry, error);
 }
 
-/* Let the answer to a line be its error. */
-static bool prepare_failure(struct entry *entry, const struct error *error)
-{
-    char where[32];
-    snprintf(where, sizeof where, "line %zu", entry->stream->lines.number);
-    entry->error = malloc(sizeof *entry->error);
-    if (entry->error == NULL)
-        return false;
-    *entry->error = *error;
-    error_add_subject(entry->error, where);
-    entry->job.run = run_failure;
-    return true;
-}
-
 /* ---- The stream ---- */
 
 static void release(void *context, struct job *job)
@@ -412,7 +389,6 @@ static void release(void *context, struct job *job)
     pthread_mutex_unlock(&stream->mutex);
     rows_free(&entry->rows);
     job_line_free(&entry->line);
-    free(entry->error);
     free(entry);
 }
 
@@ -429,8 +405,7 @@ static enum line_result read_line(struct stream *stream, char **text, size_t *si
 static struct job *next_job(void *context)
 {
     struct stream *stream = context;
-    struct error error = {.code = ERROR_NONE};
-    char *text;
+    char *text, where[32];
     size_t size;
     if (stream->report.failed) /* nobody hears of more jobs */
         return NULL;
@@ -445,14 +420,13 @@ static struct job *next_job(void *context)
     entry->stream = stream;
     entry->job.id = "null";
     if (result == LINE_TOO_LONG)
-        error_set(&error, ERROR_USAGE, "is longer than %d bytes; give shorter names", LINE_MAX_BYTES);
-    else if (prepare(entry, text, size, &error))
+        error_set(&entry->error, ERROR_USAGE, "is longer than %d bytes; give shorter names", LINE_MAX_BYTES);
+    else if (prepare(entry, text, size, &entry->error))
         return &entry->job;
-    if (prepare_failure(entry, &error))
-        return &entry->job;
-    error_no_memory(&stream->error, "a job");
-    release(stream, &entry->job);
-    return NULL;
+    snprintf(where, sizeof where, "line %zu", stream->lines.number);
+    error_add_subject(&entry->error, where);
+    entry->job.run = run_failure; /* the answer to the line is its error */
+    return &entry->job;
 }
 
 /* ---- Answers ---- */
@@ -463,7 +437,7 @@ static void answer(struct stream *stream, const struct job_result *result)
     struct compare_row *row = entry->rows.rows;
     struct error error;
     bool done;
-    if (row == NULL || entry->error != NULL || result->error.code == ERROR_INTERRUPTED) {
+    if (row == NULL || entry->job.run == run_failure || result->error.code == ERROR_INTERRUPTED) {
         done = report_append(&stream->report, result, &error);
     } else {
         struct text_buffer line;
