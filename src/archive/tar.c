@@ -125,18 +125,6 @@ static bool keep(struct tar *tar, const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* Forget the buffered bytes before POSITION. */
-static void forget(struct tar *tar, uint64_t position)
-{
-    const uint64_t after = tar->buffered_end - position;
-    tar->buffered_first = after < tar->buffered_size ? tar->buffered_size - (size_t)after : 0;
-}
-
-static const uint8_t *buffered_at(const struct tar *tar, uint64_t position)
-{
-    return tar->buffered + (tar->buffered_size - (size_t)(tar->buffered_end - position));
-}
-
 /* Copy or drop the buffered bytes up to POSITION, as `use` says. */
 static bool use_buffered(struct tar *tar, uint64_t position)
 {
@@ -232,7 +220,8 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
     *end = false;
     if (tar->is_pending && !skip_content(tar, USE_DROP, error))
         return false;
-    forget(tar, (uint64_t)library->archive_filter_bytes(tar->reader, 0));
+    const uint64_t unread = tar->buffered_end - (uint64_t)library->archive_filter_bytes(tar->reader, 0);
+    tar->buffered_first = unread < tar->buffered_size ? tar->buffered_size - (size_t)unread : 0;
     tar->buffered_max = HEADERS_MAX;
     const int status = library->archive_read_next_header2(tar->reader, tar->entry);
     *end = status == ARCHIVE_EOF;
@@ -275,7 +264,8 @@ bool tar_hold(struct tar *tar, struct tar_member *member, struct error *error)
     member->bytes = malloc(member->length > TAR_BLOCK_MIN ? member->length : TAR_BLOCK_MIN);
     if (member->bytes == NULL)
         return error_no_memory(error, "a member of the archive");
-    memcpy(member->bytes, buffered_at(tar, tar->header), member->length);
+    const size_t header = tar->buffered_size - (size_t)(tar->buffered_end - tar->header);
+    memcpy(member->bytes, tar->buffered + header, member->length);
     if (content >= member->size && content - member->size < BLOCK)
         member->content = member->bytes + (member->length - (size_t)content);
     return true;

@@ -19,14 +19,6 @@ static bool fill(struct line_reader *reader, struct error *error)
            error_set(error, error_of_errno(errno, ERROR_WORK, ERROR_READ), "cannot be read: %s", strerror(errno));
 }
 
-/* Let the bytes of the line be at the beginning of the buffer, so that more fit after them. */
-static void move_to_begin(struct line_reader *reader)
-{
-    memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
-    reader->end -= reader->begin;
-    reader->begin = 0;
-}
-
 enum line_result lines_next(struct line_reader *reader, char **line, size_t *size, struct error *error)
 {
     bool is_too_long = false;
@@ -54,8 +46,10 @@ enum line_result lines_next(struct line_reader *reader, char **line, size_t *siz
         if (length > reader->max) { /* drop it, and look for its end */
             is_too_long = true;
             reader->begin = reader->end = seen = 0;
-        } else if (reader->begin > 0) {
-            move_to_begin(reader);
+        } else if (reader->begin > 0) { /* so that more bytes fit after these */
+            memmove(reader->buffer, begin, length);
+            reader->end = length;
+            reader->begin = 0;
         }
         if (!fill(reader, error))
             return LINE_END;
