@@ -344,24 +344,23 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     struct batch_totals totals;
     struct batch_request batch = *request;
     output.digests = calloc(options->mode == MODE_DIGEST ? batch.count + 1 : 1, sizeof *output.digests);
-    if (output.digests == NULL)
-        error_no_memory(error, "%zu digests", batch.count);
-    if (output.digests == NULL || !report_open(&output.report, options->report, run, error)) {
+    bool done = (output.digests != NULL || error_no_memory(error, "%zu digests", batch.count)) &&
+                report_open(&output.report, options->report, run, error);
+    if (done && options->tar && !members_open(&output.members, &archives, &source, error)) {
+        members_close(output.members, false, error);
+        done = false;
+    }
+    if (!done) {
         report_close(&output.report, NULL);
         free(output.digests);
         return print_error_line(error);
     }
     batch.report = &output.report;
-    if (options->tar && !members_open(&output.members, &archives, &source, error)) {
-        members_close(output.members, false, error);
-        report_close(&output.report, NULL);
-        return print_error_line(error);
-    }
     if (options->tar) { /* its list has the archive alone */
         batch.source = &source;
         batch.count = 0;
     }
-    const bool done = batch_run(&batch, &callbacks, &totals, error);
+    done = batch_run(&batch, &callbacks, &totals, error);
     if (totals.signal != 0) { /* workers still run: release nothing, and wait for none */
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(STATUS_FAILED);

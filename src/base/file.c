@@ -44,9 +44,7 @@ static bool fail_read(const char *name, int reason, size_t limit, enum error_cod
 {
     switch (reason) {
     case ENOMEM:
-        error_no_memory(error, "the bytes of the file");
-        error_add_subject(error, name);
-        return false;
+        return error_no_memory(error, "the bytes of %s", name);
     case EFBIG:
         return error_about(error, code == ERROR_WORK ? ERROR_LIMIT : code, name,
                            "is larger than the %zu bytes that are read at most; give a smaller file", limit);

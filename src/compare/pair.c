@@ -335,8 +335,7 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
     struct error error;
     struct pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL) {
-        error_no_memory(&error, "the comparison");
-        error_add_subject(&error, row->name);
+        error_no_memory(&error, "the comparison of %s", row->name);
         row->kind = ROW_UNREADABLE;
         row_set_problem(row, &error);
         return;

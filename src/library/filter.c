@@ -58,12 +58,10 @@ struct gpuconv_filter *gpuconv_filter_find(const char *name, struct gpuconv_erro
 
 static struct gpuconv_filter *parse_filter(const char *text, size_t size, const char *name, struct error *error)
 {
-    if (text == NULL) {
-        error_set(error, ERROR_USAGE, "there is no text of a filter; give rows of taps");
-        return NULL;
-    }
     struct filter *filter = malloc(sizeof *filter);
-    if (filter == NULL)
+    if (text == NULL)
+        error_set(error, ERROR_USAGE, "there is no text of a filter; give rows of taps");
+    else if (filter == NULL)
         error_no_memory(error, "a filter");
     else if (filter_parse(text, size, name != NULL ? name : "filter", filter, error))
         return make_object(filter, 1, error);
@@ -194,36 +192,27 @@ enum gpuconv_status gpuconv_filter_size(const struct gpuconv_filter *filter, int
     return library_status(filter_size(filter, width, height, &reason), &reason, error);
 }
 
-static char *describe_filter(const struct gpuconv_filter *filter, int index, bool as_json, struct error *error)
-{
-    const struct filter_chain *chain = filter_chain_of(filter);
-    struct text_buffer text = {0};
-    if (index < 0 || (size_t)index >= chain->count) {
-        error_set(error, ERROR_USAGE, "there is no filter %d, only %zu of them, counted from 0", index, chain->count);
-        return NULL;
-    }
-    if (!as_json) {
-        text.bytes = filter_describe(&chain->filters[index]);
-    } else {
-        FILE *stream = text_open(&text);
-        if (stream != NULL) {
-            filter_print_json(stream, &chain->filters[index]);
-            text_close(stream, &text);
-        }
-    }
-    if (text.bytes == NULL)
-        error_no_memory(error, "the text of a filter");
-    return text.bytes;
-}
-
 char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as_json, struct gpuconv_error *error)
 {
     struct error reason;
+    struct text_buffer text = {0};
+    const struct filter_chain *chain = filter_chain_of(filter);
+    const bool is_there = index >= 0 && (size_t)index < chain->count;
     const locale_t locale = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(locale); /* numbers have points */
-    char *text = describe_filter(filter, index, as_json != 0, &reason);
+    FILE *stream = is_there && as_json ? text_open(&text) : NULL;
+    if (stream != NULL) {
+        filter_print_json(stream, &chain->filters[index]);
+        text_close(stream, &text);
+    } else if (is_there && !as_json) {
+        text.bytes = filter_describe(&chain->filters[index]);
+    }
     uselocale(before);
     freelocale(locale);
-    return LIBRARY_RESULT(text, &reason, error);
+    if (!is_there)
+        error_set(&reason, ERROR_USAGE, "there is no filter %d, only %zu of them, counted from 0", index, chain->count);
+    else if (text.bytes == NULL)
+        error_no_memory(&reason, "the text of a filter");
+    return LIBRARY_RESULT(text.bytes, &reason, error);
 }
 
 const char *gpuconv_filter_name(int index)

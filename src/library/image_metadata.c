@@ -57,13 +57,14 @@ void *gpuconv_metadata_pack(const struct gpuconv_image *image, size_t *size, str
     return LIBRARY_RESULT(packed.bytes, &reason, error);
 }
 
-static struct gpuconv_image *unpack(const uint8_t *bytes, size_t size, struct error *error)
+struct gpuconv_image *gpuconv_metadata_unpack(const void *packed, size_t size, struct gpuconv_error *error)
 {
-    struct head head;
-    struct blob *blobs = head.metadata.blobs;
-    memset(&head, 0, sizeof head);
+    struct error reason;
+    struct head head = {.size = 0};
+    const struct blob *blobs = head.metadata.blobs;
+    struct gpuconv_image *image = calloc(1, sizeof *image);
     if (size >= sizeof head)
-        memcpy(&head, bytes, sizeof head);
+        memcpy(&head, packed, sizeof head);
     bool fits = size >= sizeof head && head.size == sizeof head && head.order == 1 &&
                 strncmp(head.version, GPUCONV_VERSION, sizeof head.version) == 0;
     size_t left = fits ? size - sizeof head : 0;
@@ -71,35 +72,22 @@ static struct gpuconv_image *unpack(const uint8_t *bytes, size_t size, struct er
         fits = blobs[i].size <= left && blobs[i].bytes == NULL;
         left -= fits ? blobs[i].size : 0;
     }
-    if (!fits || left != 0) {
-        error_set(error, ERROR_USAGE, "the packed metadata are not of gpuconv %s; pack and unpack by one version",
-                  GPUCONV_VERSION);
-        return NULL;
+    bool done =
+        ((fits && left == 0) ||
+         error_set(&reason, ERROR_USAGE, "the packed metadata are not of gpuconv %s; pack and unpack by one version",
+                   GPUCONV_VERSION)) &&
+        (image != NULL || error_no_memory(&reason, "metadata"));
+    if (done)
+        *image = (struct gpuconv_image){.image = {.width = head.width, .height = head.height},
+                                        .chroma_subsampling = head.chroma_subsampling,
+                                        .metadata = head.metadata};
+    for (size_t i = 0, at = sizeof head; done && i < METADATA_BLOBS; at += blobs[i++].size) {
+        struct blob *blob = &image->metadata.blobs[i];
+        *blob = (struct blob){0};
+        done = blob_append(blob, (const uint8_t *)packed + at, blobs[i].size) || error_no_memory(&reason, "metadata");
     }
-    struct gpuconv_image *image = calloc(1, sizeof *image);
-    bool done = image != NULL;
-    bytes += sizeof head;
-    for (int i = 0; i < METADATA_BLOBS; i++) {
-        const size_t part = blobs[i].size;
-        blobs[i] = (struct blob){0};
-        done = done && blob_append(&blobs[i], bytes, part);
-        bytes += part;
-    }
-    if (!done) {
-        error_no_memory(error, "metadata");
-        metadata_free(&head.metadata);
-        free(image);
-        return NULL;
-    }
-    image->image = (struct image){.width = head.width, .height = head.height};
-    image->chroma_subsampling = head.chroma_subsampling;
-    image->metadata = head.metadata;
-    return image;
-}
-
-struct gpuconv_image *gpuconv_metadata_unpack(const void *bytes, size_t size, struct gpuconv_error *error)
-{
-    struct error reason;
-    struct gpuconv_image *image = unpack(bytes, size, &reason);
-    return LIBRARY_RESULT(image, &reason, error);
+    if (library_status(done, &reason, error) == GPUCONV_OK)
+        return image;
+    gpuconv_image_free(image);
+    return NULL;
 }

@@ -59,11 +59,8 @@ bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_
     if (is_extended)
         (*bytes)[chunk.data - *bytes] |= (uint8_t)flags;
     const bool done = append_head(metadata, &info, flags | (info.webp.has_alpha ? WEBP_ALPHA : 0U), is_extended, &head);
-    if (!metadata_insert(append_tail(metadata, &tail), &tail, *size, bytes, size, error)) {
-        blob_free(&head);
-        return false;
-    }
-    if (!metadata_insert(done, &head, is_extended ? walk.at : WEBP_HEAD, bytes, size, error))
+    const bool has_tail = metadata_insert(append_tail(metadata, &tail), &tail, *size, bytes, size, error);
+    if (!metadata_insert(done && has_tail, &head, is_extended ? walk.at : WEBP_HEAD, bytes, size, error))
         return false;
     bytes_put_number(*bytes + 4, 4, false, (uint32_t)(*size - WEBP_CHUNK_HEAD));
     return true;
