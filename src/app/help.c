@@ -7,15 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *usage_text(void)
-{
-    return "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
-           "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
-           "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
-           "       gpuconv --compare EXPECTED ACTUAL [DIFF]\n"
-           "for example: gpuconv blur photo.png blurred.png\n"
-           "gpuconv --list names the filters, gpuconv --help explains everything\n";
-}
+const char usage_text[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
+                          "       gpuconv [OPTIONS] FILTER INPUT... -o DIR\n"
+                          "       gpuconv [OPTIONS] --in-place FILTER INPUT...\n"
+                          "       gpuconv --compare EXPECTED ACTUAL [DIFF]\n"
+                          "for example: gpuconv blur photo.png blurred.png\n"
+                          "gpuconv --list names the filters, gpuconv --help explains everything\n";
 
 /* Explanations begin to the right of the longest option. Lines have at most 79 columns, so none wraps in 80. */
 enum { HELP_COLUMN = 24, HELP_WIDTH = 79 };
@@ -42,25 +39,18 @@ static void print_wrapped(FILE *file, const char *text, int column)
     fputc('\n', file);
 }
 
-/* Write " (default X)" to TEXT, or nothing if the option has no default. */
-static void describe_default(const struct option *o, char *text, size_t size)
-{
-    const void *field = (const char *)&option_defaults + o->field;
-    text[0] = '\0';
-    if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
-        snprintf(text, size, " (default %d)", *(const int *)field);
-}
-
 static void print_option(FILE *file, const struct option *o)
 {
     int column = o->letter != 0 ? fprintf(file, "  -%c, --%s", o->letter, o->name) : fprintf(file, "  --%s", o->name);
     if (o->argument != NULL)
         column += fprintf(file, " %s", o->argument);
 
-    char words[256] = "", standard[64], text[512];
+    char words[256] = "", standard[64] = "", text[512];
+    const void *field = (const char *)&option_defaults + o->field;
     if (o->word != NULL)
         option_join_words(o, words, sizeof words);
-    describe_default(o, standard, sizeof standard);
+    if (o->kind == KIND_NUMBER && *(const int *)field >= o->low)
+        snprintf(standard, sizeof standard, " (default %d)", *(const int *)field);
     snprintf(text, sizeof text, "%s%s%s%s", o->help, o->word != NULL ? ": " : "", words, standard);
     print_wrapped(file, text, column);
 }
@@ -126,7 +116,7 @@ static const struct page pages[] = {
     {MODE_RUN, opening, 0, GROUP_QUERY, closing},
 };
 
-char *help_text(int mode)
+void help_print(FILE *file, int mode)
 {
     static const char *const titles[GROUP_COUNT] = {
         [GROUP_FILTER] = "The filter",
@@ -140,12 +130,7 @@ char *help_text(int mode)
         [GROUP_DIGEST] = "Digests",
         [GROUP_JOBS] = "Answers",
     };
-    struct text_buffer text;
-    FILE *file = text_open(&text);
     const struct page *page = pages;
-    if (file == NULL)
-        return NULL;
-
     while (page->mode != mode && page->mode != MODE_RUN)
         page++;
     fputs(page->opening, file);
@@ -156,5 +141,4 @@ char *help_text(int mode)
                 print_option(file, o);
     }
     fputs(page->closing, file);
-    return text_close(file, &text) ? text.bytes : NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The command line: argv becomes struct options. The parser, --help and the short usage use the same table of options.
- * Nothing here prints or exits. Files are looked at only to find out what a wrong word means. */
+ * Nothing here exits, and only help_print prints. Files are looked at only to find out what a wrong word means. */
 #ifndef GPUCONV_OPTIONS_H
 #define GPUCONV_OPTIONS_H
 
@@ -136,11 +136,10 @@ void options_free(struct options *options);
  * name without a suffix suggests that it means a folder. */
 bool options_check_suffix(const struct options *options, const char *path, bool or_folder, struct error *error);
 
-/* The text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, MODE_JOBS, or for all other modes. Release it with
- * free. NULL if there is too little memory. */
-char *help_text(int mode);
+/* Print the text of --help for MODE_BENCH, MODE_COMPARE, MODE_DIGEST, MODE_JOBS, or for all other modes. */
+void help_print(FILE *file, int mode);
 
 /* The short usage, a few lines, for a call without arguments. */
-const char *usage_text(void);
+extern const char usage_text[];
 
 #endif

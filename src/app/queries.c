@@ -215,22 +215,13 @@ static bool show_filters(const struct options *options, struct error *error)
     size_t count;
     if (!find_filters(options, options->filter, filter_find, &filters, &count, error))
         return false;
-    bool done = true;
-    for (size_t i = 0; done && i < count; i++) {
-        if (options->json) {
-            fputs(json_joint(i), stdout);
-            filter_print_json(stdout, &filters[i]);
-            continue;
-        }
-        char *text = filter_describe(&filters[i]);
-        done = text != NULL || error_no_memory(error, "the description of %s", filters[i].name);
-        if (done)
-            printf("%s%s", i > 0 ? "\n" : "", text);
-        free(text);
+    for (size_t i = 0; i < count; i++) {
+        fputs(options->json ? json_joint(i) : i > 0 ? "\n" : "", stdout);
+        (options->json ? filter_print_json : filter_describe)(stdout, &filters[i]);
     }
     fputs(options->json ? json_end : "", stdout);
     free(filters);
-    return done;
+    return true;
 }
 
 /* ---- GPUs ---- */
@@ -281,11 +272,8 @@ static bool list_devices(const struct options *options, struct error *error)
 
 static bool print_help(const struct options *options, struct error *error)
 {
-    char *text = help_text(options->help_of);
-    if (text == NULL)
-        return error_no_memory(error, "the help");
-    fputs(text, stdout);
-    free(text);
+    (void)error;
+    help_print(stdout, options->help_of);
     return true;
 }
 
@@ -299,7 +287,7 @@ int run_query(const struct options *options)
     };
     struct error error;
     if (options->mode == MODE_NOTHING) {
-        fputs(usage_text(), stderr);
+        fputs(usage_text, stderr);
         return ERROR_USAGE;
     }
     return answers[options->mode](options, &error) ? 0 : print_error_line(&error);

@@ -147,12 +147,8 @@ static void describe_grids(FILE *stream, const struct filter *filter, int levels
     print_taps(stream, filter);
 }
 
-char *filter_describe(const struct filter *filter)
+void filter_describe(FILE *stream, const struct filter *filter)
 {
-    struct text_buffer text;
-    FILE *stream = text_open(&text);
-    if (stream == NULL)
-        return NULL;
     text_print_escaped(stream, filter->name);
     fputs(filter->title[0] != '\0' ? ": " : "", stream);
     text_print_escaped(stream, filter->title);
@@ -171,7 +167,6 @@ char *filter_describe(const struct filter *filter)
                 filter_grids(one) == 2 ? ", two grids" : "", one->anchor_x, one->anchor_y);
         (one->two_pass ? describe_passes : describe_grids)(stream, one, one == filter ? 255 : 65535);
     }
-    return text_close(stream, &text) ? text.bytes : NULL;
 }
 
 /* ---- JSON ---- */

@@ -300,9 +300,9 @@ bool filter_is_box(const struct filter *filter);
 /* Is the filter square, of an odd size, with its anchor in the centre? */
 bool filter_is_centred_square(const struct filter *filter);
 
-/* The text of --show: name, size, anchor, scale, sum, exactness and separability or `combine`, then the grids of taps.
- * Release the text with free. NULL if there is not enough memory. */
-char *filter_describe(const struct filter *filter);
+/* Print the text of --show: name, size, anchor, scale, sum, exactness and separability or `combine`, then the grids of
+ * taps. */
+void filter_describe(FILE *stream, const struct filter *filter);
 
 /* Print the same as a JSON object: the taps row by row, then those of the second grid. */
 void filter_print_json(FILE *file, const struct filter *filter);

@@ -199,12 +199,10 @@ char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as
     const struct filter_chain *chain = filter_chain_of(filter);
     const bool is_there = index >= 0 && (size_t)index < chain->count;
     const locale_t locale = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(locale); /* numbers have points */
-    FILE *stream = is_there && as_json ? text_open(&text) : NULL;
+    FILE *stream = is_there ? text_open(&text) : NULL;
     if (stream != NULL) {
-        filter_print_json(stream, &chain->filters[index]);
+        (as_json ? filter_print_json : filter_describe)(stream, &chain->filters[index]);
         text_close(stream, &text);
-    } else if (is_there && !as_json) {
-        text.bytes = filter_describe(&chain->filters[index]);
     }
     uselocale(before);
     freelocale(locale);

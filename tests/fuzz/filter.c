@@ -122,19 +122,29 @@ static void check_filter(const struct filter *filter)
     CHECK(sum == filter->tap_sum && absolute == filter->absolute_sum && absolute <= FILTER_MAX_SUM);
 }
 
+static char *describe(const struct filter *filter)
+{
+    struct text_buffer text;
+    FILE *const stream = text_open(&text);
+    CHECK(stream);
+    filter_describe(stream, filter);
+    CHECK(text_close(stream, &text));
+    return text.bytes;
+}
+
 /* A filter that was accepted is described, survives being turned, and comes out alike the second time. */
 static void check_use(struct filter *filter, struct filter *again)
 {
-    char *const text = filter_describe(filter), *const text_again = filter_describe(again);
+    char *const text = describe(filter), *const text_again = describe(again);
 
-    CHECK(text && text_again && strcmp(text, text_again) == 0);
+    CHECK(strcmp(text, text_again) == 0);
     check_printed(text, strlen(text));
     check_filter(filter);
     filter_flip(filter);
     check_filter(filter);
     filter_flip(filter);
-    char *const text_turned = filter_describe(filter);
-    CHECK(text_turned && strcmp(text, text_turned) == 0);
+    char *const text_turned = describe(filter);
+    CHECK(strcmp(text, text_turned) == 0);
     free(text);
     free(text_again);
     free(text_turned);
