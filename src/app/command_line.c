@@ -463,13 +463,6 @@ static bool validate_paths(int count, const struct options *options, struct erro
                                       "curl -L URL | gpuconv FILTER - OUTPUT");
 }
 
-/* --conformance [FILE]. */
-static bool validate_conformance(int count, struct options *options, struct error *error)
-{
-    options->input = count > 0 ? options->operands[0] : NULL;
-    return count < 2 || error_set(error, ERROR_USAGE, "--conformance takes one FILE of vectors, not %d", count);
-}
-
 /* Assign the operands, and check that they and all options agree. */
 static bool validate(int count, struct options *options, struct error *error)
 {
@@ -485,7 +478,8 @@ static bool validate(int count, struct options *options, struct error *error)
     case MODE_DIGEST:
         return validate_digest(count, options, error);
     case MODE_CONFORMANCE:
-        return validate_conformance(count, options, error);
+        options->input = count > 0 ? options->operands[0] : NULL;
+        return count < 2 || error_set(error, ERROR_USAGE, "--conformance takes one FILE of vectors, not %d", count);
     case MODE_JOBS:
         return validate_jobs(count, options, error);
     default:

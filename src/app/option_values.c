@@ -95,38 +95,22 @@ static bool parse_devices(const struct option *o, const char *value, struct devi
     return true;
 }
 
-/* Read a number from 1, such as 800, 1.5 or 1e6. A k, M, G or T after it multiplies it by BASE, its square and so on,
- * and UNIT or SHORT_UNIT may end it; all in any case. Returns 0 for other text. */
-static size_t parse_amount(const char *value, double base, const char *unit, const char *short_unit)
+/* A number from 1, such as 800, 1.5 or 1e6. A k, M, G or T after it multiplies it by BASE, its square and so on, and
+ * UNIT or SHORT_UNIT may end it; all in any case. WHAT says which numbers these are. */
+static bool parse_amount(const struct option *o, const char *value, double base, const char *unit,
+                         const char *short_unit, const char *what, size_t *field, struct error *error)
 {
     static const char letters[] = "kmgt";
     char *end;
-    if (!isdigit((unsigned char)value[0]) || tolower((unsigned char)value[1]) == 'x') /* strtod takes more */
-        return 0;
     double amount = strtod(value, &end);
     const char *letter = *end != '\0' ? strchr(letters, tolower((unsigned char)*end)) : NULL;
     for (const char *at = letters; letter != NULL && at <= letter; at++)
         amount *= base;
     end += letter != NULL;
-    if (*end != '\0' && strcasecmp(end, unit) != 0 && strcasecmp(end, short_unit) != 0)
-        return 0;
-    return amount < (double)SIZE_MAX ? (size_t)amount : SIZE_MAX;
-}
-
-static bool parse_memory(const struct option *o, const char *value, size_t *field, struct error *error)
-{
-    *field = parse_amount(value, 1024, "iB", "B");
-    return *field > 0 || error_set(error, ERROR_USAGE, "--%s takes a number of bytes, such as 800M or 4G, not \"%s\"",
-                                   o->name, value);
-}
-
-/* M is a million here, as cameras count pixels. A number above CODEC_MAX_PIXELS has no effect. */
-static bool parse_pixels(const struct option *o, const char *value, size_t *field, struct error *error)
-{
-    *field = parse_amount(value, 1000, "px", "P");
-    return *field > 0 ||
-           error_set(error, ERROR_USAGE, "--%s takes a number of pixels, such as 1e6 or 50M for 50 million, not \"%s\"",
-                     o->name, value);
+    const bool is_amount = isdigit((unsigned char)value[0]) && tolower((unsigned char)value[1]) != 'x' && amount >= 1 &&
+                           (*end == '\0' || strcasecmp(end, unit) == 0 || strcasecmp(end, short_unit) == 0);
+    *field = is_amount && amount < (double)SIZE_MAX ? (size_t)amount : SIZE_MAX;
+    return is_amount || error_set(error, ERROR_USAGE, "--%s takes a number of %s, not \"%s\"", o->name, what, value);
 }
 
 /* Read a number of at most HIGH, up to 999, with up to six decimals, in millionths, and END after it. */
@@ -265,9 +249,9 @@ static bool set_field(const struct option *o, const char *value, struct options 
     case KIND_DEVICES:
         return parse_devices(o, value, field, error);
     case KIND_MEMORY:
-        return parse_memory(o, value, field, error);
-    case KIND_PIXELS:
-        return parse_pixels(o, value, field, error);
+        return parse_amount(o, value, 1024, "iB", "B", "bytes, such as 800M or 4G", field, error);
+    case KIND_PIXELS: /* M is a million here, as cameras count; a number above CODEC_MAX_PIXELS has no effect */
+        return parse_amount(o, value, 1000, "px", "P", "pixels, such as 1e6 or 50M for 50 million", field, error);
     case KIND_SHARD:
         return shard_parse(value, field, error);
     case KIND_COUNT_OR_SHARE:

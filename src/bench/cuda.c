@@ -139,12 +139,6 @@ static void release_gpu(struct bench_case *c)
     device_release(c->bench->device, &c->memory);
 }
 
-/* Do the planes make an interleaved image? A single plane is its own image. */
-static bool makes_image(const struct bench_case *c)
-{
-    return c->sample != SAMPLE_F32 && c->size.planes > 1;
-}
-
 /* Set the median times of moving the planes to and from the device. */
 static bool time_transfers(struct bench_case *c, struct error *error)
 {
@@ -183,7 +177,8 @@ static bool reserve_gpu(struct bench_case *c, struct error *error)
     c->device_out.data = c->memory.bytes + bytes;
     const size_t image_size = (size_t)size_samples(&c->size) * sample_bytes(c->sample);
     c->image_bytes = round_up(image_size, IMAGE_ALIGNMENT);
-    if (makes_image(c) && !device_reserve(device, &c->images, (size_t)c->pairs * c->image_bytes, error))
+    const bool makes_image = c->sample != SAMPLE_F32 && c->size.planes > 1; /* a single plane is its own image */
+    if (makes_image && !device_reserve(device, &c->images, (size_t)c->pairs * c->image_bytes, error))
         return false;
     return time_transfers(c, error) && fill_inputs(c, error);
 }

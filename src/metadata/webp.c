@@ -34,12 +34,6 @@ static bool append_head(const struct metadata *metadata, const struct codec_info
            (!(flags & WEBP_ICC) || webp_chunk_append(out, "ICCP", metadata->icc.bytes, metadata->icc.size));
 }
 
-static bool append_tail(const struct metadata *metadata, struct blob *out)
-{
-    return (metadata->exif.size == 0 || webp_chunk_append(out, "EXIF", metadata->exif.bytes, metadata->exif.size)) &&
-           (metadata->xmp.size == 0 || webp_chunk_append(out, "XMP ", metadata->xmp.bytes, metadata->xmp.size));
-}
-
 bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error)
 {
@@ -59,7 +53,10 @@ bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_
     if (is_extended)
         (*bytes)[chunk.data - *bytes] |= (uint8_t)flags;
     const bool done = append_head(metadata, &info, flags | (info.webp.has_alpha ? WEBP_ALPHA : 0U), is_extended, &head);
-    const bool has_tail = metadata_insert(append_tail(metadata, &tail), &tail, *size, bytes, size, error);
+    const struct blob *exif = &metadata->exif, *xmp = &metadata->xmp;
+    const bool tail_done = (exif->size == 0 || webp_chunk_append(&tail, "EXIF", exif->bytes, exif->size)) &&
+                           (xmp->size == 0 || webp_chunk_append(&tail, "XMP ", xmp->bytes, xmp->size));
+    const bool has_tail = metadata_insert(tail_done, &tail, *size, bytes, size, error);
     if (!metadata_insert(done && has_tail, &head, is_extended ? walk.at : WEBP_HEAD, bytes, size, error))
         return false;
     bytes_put_number(*bytes + 4, 4, false, (uint32_t)(*size - WEBP_CHUNK_HEAD));

@@ -45,7 +45,6 @@ double cost_variant_seconds(const struct variant *variant, const struct filter *
 
 /* ---- Backends ---- */
 
-static const double context_seconds = 0.3;   /* to create a CUDA context */
 static const double move_seconds = 1 / 50e9; /* to move a byte of page-locked memory over the bus */
 
 /* The chosen variants' seconds for all filters, one after the other, with planes in place. */
@@ -66,14 +65,6 @@ double cost_cpu_seconds(const struct filter *filters, size_t count, const struct
     const double image = 0.5e-9; /* to split and merge a sample in a core's caches; threads share the bands */
     const int threads = work->threads > 0 ? work->threads : 1;
     return work_samples(work) * image / threads + chosen_seconds(filters, count, BACKEND_CPU, work);
-}
-
-/* A GPU from a cold start: create the context, copy, run the kernels. */
-static double image_cuda_seconds(const struct filter *filters, size_t count, const struct work *work)
-{
-    const double transfer = 2 / 9e9; /* to move a byte of pageable memory up and down */
-    return context_seconds + work_samples(work) * (double)sample_bytes(work->sample) * transfer +
-           chosen_seconds(filters, count, BACKEND_CUDA, work);
 }
 
 /* Seconds between samples and a file: of a busy core that does it, of a GPU, and of the core beside that GPU, which
@@ -144,9 +135,14 @@ static double batch_cuda_seconds(const struct filter *filters, size_t count, con
 
 struct backend_seconds cost_backends(const struct filter *filters, size_t count, const struct total_work *work)
 {
+    const struct work *image = &work->image;
+    const double context = 0.3;      /* to create a CUDA context: a single image meets a GPU from a cold start */
+    const double transfer = 2 / 9e9; /* to move a byte of pageable memory up and down */
     if (work->images == 0)
-        return (struct backend_seconds){.cpu = cost_cpu_seconds(filters, count, &work->image),
-                                        .cuda = image_cuda_seconds(filters, count, &work->image)};
+        return (struct backend_seconds){.cpu = cost_cpu_seconds(filters, count, image),
+                                        .cuda = context +
+                                                work_samples(image) * (double)sample_bytes(image->sample) * transfer +
+                                                chosen_seconds(filters, count, BACKEND_CUDA, image)};
     return (struct backend_seconds){.cpu = batch_cpu_seconds(filters, count, work),
                                     .cuda = batch_cuda_seconds(filters, count, work)};
 }
