@@ -270,11 +270,27 @@ static void test_damage(void **state)
     }
 }
 
+/* A format without metadata says which parts it drops, and no others. */
+static void test_no_metadata(void **state)
+{
+    (void)state;
+    for (unsigned part = 0; part < METADATA_BLOBS; part++) {
+        struct metadata metadata = {.keep_text = true};
+        uint64_t dropped;
+        assert_true(metadata_add(&metadata, (enum metadata_part)part, "x", 1));
+        assert_int_equal(metadata_bytes(&metadata), 1);
+        assert_true(metadata_write_none(&metadata, NULL, NULL, &dropped, NULL));
+        assert_int_equal(dropped, metadata_bit((enum metadata_part)part, METADATA_NOT_HELD));
+        metadata_free(&metadata);
+        assert_int_equal(metadata_bytes(&metadata), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orientation), cmocka_unit_test(test_carried), cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_loops),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_loops),       cmocka_unit_test(test_damage),  cmocka_unit_test(test_no_metadata),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

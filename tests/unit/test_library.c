@@ -589,6 +589,11 @@ static void test_filters_are_found_made_and_described(void **state)
     assert_int_equal(info.count, 2);
     assert_true(info.left >= 6 && info.right >= 6 && info.left + info.right == info.above + info.below + 2);
     assert_int_equal(info.above, info.below);
+    struct gpuconv_filter *turned = gpuconv_filter_flip(filter, &error);
+    char *deep = gpuconv_filter_text(turned, 0, 1, &error); /* its taps for 16 bits are turned, too */
+    assert_non_null(strstr(deep, "\"deep\":{"));
+    gpuconv_free(deep);
+    gpuconv_filter_close(turned);
     gpuconv_filter_close(filter);
 
     const int32_t taps[] = {1, 2, 3, 4, 5, 6};
@@ -814,6 +819,11 @@ static void test_metadata_are_packed_and_losses_warned_of(void **state)
     assert_memory_equal(again, png, png_size);
     for (size_t cut = 0; cut < packed_size; cut += 7)
         assert_null(gpuconv_metadata_unpack(packed, cut, &error));
+    uint8_t *longer = calloc(packed_size + 1, 1);
+    assert_non_null(longer);
+    memcpy(longer, packed, packed_size);
+    assert_null(gpuconv_metadata_unpack(longer, packed_size + 1, &error));
+    free(longer);
     packed[0] ^= 1;
     assert_null(gpuconv_metadata_unpack(packed, packed_size, &error));
     gpuconv_free(packed);
