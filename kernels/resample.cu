@@ -261,10 +261,7 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
     launch.tiles_x = (out->width + launch.tile_width - 1) / launch.tile_width;
     const int tiles_y = (out->height + launch.tile_height - 1) / launch.tile_height;
     const dim3 grid((unsigned)launch.tiles_x * (unsigned)tiles_y, (unsigned)in->count);
-    void (*const kernel)(struct resampling) = resample<T>;
-    kernel<<<grid, threads, shared, device_stream(device)>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return queue_kernel(resample<T>, grid, threads, shared, device, error, launch);
 }
 
 extern "C" bool resample_launch(const struct plan *plan, struct device *device, const struct plane *in,

@@ -25,7 +25,6 @@ bool device_is_opaque(struct device *device, const struct image *image, bool *is
 {
     const size_t pixels = (size_t)image->width * (size_t)image->height, wanted = (pixels - 1) / threads + 1;
     const unsigned blocks = (unsigned)(wanted < blocks_max ? wanted : blocks_max);
-    const cudaStream_t queue = device_stream(device);
     const int channels = image->channels;
     unsigned found;
     void *scratch;
@@ -34,14 +33,13 @@ bool device_is_opaque(struct device *device, const struct image *image, bool *is
         return true;
     if (!device_scratch(device, sizeof found, &scratch, error) || !device_fill(device, scratch, 0, sizeof found, error))
         return false;
-    if (image->bits > 8)
-        find_translucent<<<blocks, threads, 0, queue>>>((const uint16_t *)image->samples + channels - 1, pixels,
-                                                        channels, 65535u, (unsigned *)scratch);
-    else
-        find_translucent<<<blocks, threads, 0, queue>>>(image->samples + channels - 1, pixels, channels, 255u,
-                                                        (unsigned *)scratch);
-    CUDA_TRY(cudaGetLastError(), error);
-    if (!device_download(device, &found, scratch, sizeof found, error) || !device_wait(device, error))
+    const auto find = [&](auto kernel, auto *samples, unsigned white) {
+        return queue_kernel(kernel, blocks, threads, 0, device, error, samples + channels - 1, pixels, channels, white,
+                            (unsigned *)scratch);
+    };
+    if (!(image->bits > 8 ? find(find_translucent<uint16_t>, (const uint16_t *)image->samples, 65535)
+                          : find(find_translucent<uint8_t>, image->samples, 255)) ||
+        !device_download(device, &found, scratch, sizeof found, error) || !device_wait(device, error))
         return false;
     *is_opaque = found == 0;
     return true;

@@ -87,11 +87,9 @@ static __global__ void __launch_bounds__(block_size) peak_tensor(int *to, int se
 static bool time_launch(void (*kernel)(int *, int, int), struct device *device, int *to, int blocks, int rounds,
                         float *milliseconds, struct error *error)
 {
-    if (!device_mark(device, 0, error))
-        return false;
-    kernel<<<(unsigned)blocks, block_size, 0, device_stream(device)>>>(to, 3, rounds);
-    CUDA_TRY(cudaGetLastError(), error);
-    return device_mark(device, 1, error) && device_elapsed(device, 0, 1, milliseconds, error);
+    return device_mark(device, 0, error) &&
+           queue_kernel(kernel, dim3((unsigned)blocks), block_size, 0, device, error, to, 3, rounds) &&
+           device_mark(device, 1, error) && device_elapsed(device, 0, 1, milliseconds, error);
 }
 
 /* Measure the multiply-adds per second of a kernel, whose threads do MACS in each step of a round. */

@@ -45,15 +45,11 @@ bool device_copy_samples(struct device *device, const struct image *from, const 
     const int tiles_x = (from->width + tile_width - 1) / tile_width;
     const unsigned tiles = (unsigned)tiles_x * (unsigned)((from->height + tile_height - 1) / tile_height);
     const struct copy copy = {strides_of(from), strides_of(to), from->width, from->height, from->channels, tiles_x};
-    const cudaStream_t queue = device_stream(device);
+    const auto queue = [&](auto kernel, auto *samples) {
+        return queue_kernel(kernel, tiles, threads, 0, device, error, samples, (decltype(samples))to->samples, copy);
+    };
     const void *in = from->samples;
-    void *out = to->samples;
-    if (image_sample_bytes(from) == 1)
-        copy_samples<<<tiles, threads, 0, queue>>>((const uint8_t *)in, (uint8_t *)out, copy);
-    else if (image_sample_bytes(from) == sizeof(uint16_t))
-        copy_samples<<<tiles, threads, 0, queue>>>((const uint16_t *)in, (uint16_t *)out, copy);
-    else
-        copy_samples<<<tiles, threads, 0, queue>>>((const float *)in, (float *)out, copy);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return image_sample_bytes(from) == 1   ? queue(copy_samples<uint8_t>, (uint8_t *)in)
+           : image_sample_bytes(from) == 2 ? queue(copy_samples<uint16_t>, (uint16_t *)in)
+                                           : queue(copy_samples<float>, (float *)in);
 }

@@ -261,12 +261,11 @@ bool queue(struct device_jpeg *jpeg, const struct pictures *pictures, size_t zer
 {
     struct decoder *decoder = &jpeg->decoder;
     struct device *device = jpeg->device;
-    const cudaStream_t stream = device_stream(device);
     return device_upload(device, decoder->upload.bytes, decoder->data.bytes, decoder->size, error) &&
            device_fill(device, decoder->work.bytes, 0, zeroed, error) &&
            device_fill(device, decoder->coefficients.bytes, 0, coefficients, error) &&
-           decode_walk(pictures, stream, error) && decode_sum_dc(pictures, stream, error) &&
-           decode_transform(pictures, stream, error) && decode_colour(pictures, stream, error) &&
+           decode_walk(pictures, device, error) && decode_sum_dc(pictures, device, error) &&
+           decode_transform(pictures, device, error) && decode_colour(pictures, device, error) &&
            device_download(device, decoder->result.bytes, decoder->work.bytes, pictures->count * sizeof(uint32_t),
                            error);
 }

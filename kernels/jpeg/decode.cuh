@@ -152,17 +152,17 @@ static __host__ __device__ inline uint32_t colour_tiles_across(int width)
 }
 
 /* Queue the walks over the scans: coefficients, but DC as differences. (decode_scan.cu) */
-bool decode_walk(const struct pictures *pictures, cudaStream_t stream, struct error *error);
+bool decode_walk(const struct pictures *pictures, struct device *device, struct error *error);
 
 /* The next stages do nothing for a picture in which the walk has found bad data. */
 
 /* Queue the sums of DC differences in each tile of MCUs, and before each tile. (decode_scan.cu) */
-bool decode_sum_dc(const struct pictures *pictures, cudaStream_t stream, struct error *error);
+bool decode_sum_dc(const struct pictures *pictures, struct device *device, struct error *error);
 
 /* Queue the inverse DCT of all blocks, to as many samples as the components have. (decode_samples.cu) */
-bool decode_transform(const struct pictures *pictures, cudaStream_t stream, struct error *error);
+bool decode_transform(const struct pictures *pictures, struct device *device, struct error *error);
 
 /* Queue the upsampling and the colours: the components' samples become pixels. (decode_samples.cu) */
-bool decode_colour(const struct pictures *pictures, cudaStream_t stream, struct error *error);
+bool decode_colour(const struct pictures *pictures, struct device *device, struct error *error);
 
 #endif

@@ -327,11 +327,11 @@ int number_colour_kernel(const struct picture *picture)
 }
 } // namespace
 
-bool decode_transform(const struct pictures *pictures, cudaStream_t stream, struct error *error)
+bool decode_transform(const struct pictures *pictures, struct device *device, struct error *error)
 {
     const dim3 grid(most_blocks(pictures, &picture::transform_tiles), (uint32_t)pictures->count);
-    if (grid.x > 0)
-        transform<<<grid, transform_threads, 0, stream>>>(pictures->device);
+    if (grid.x > 0 && !queue_kernel(transform, grid, transform_threads, 0, device, error, pictures->device))
+        return false;
     for (int side = JPEG_SIDE / 2; side > 0; side /= 2)
         for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
             uint32_t tiles = 0;
@@ -341,14 +341,13 @@ bool decode_transform(const struct pictures *pictures, cudaStream_t stream, stru
             }
             const dim3 small(tiles, (uint32_t)pictures->count);
             const auto kernel = side == 4 ? transform_small<4> : side == 2 ? transform_small<2> : transform_small<1>;
-            if (tiles > 0)
-                kernel<<<small, transform_threads, 0, stream>>>(pictures->device, i);
+            if (tiles > 0 && !queue_kernel(kernel, small, transform_threads, 0, device, error, pictures->device, i))
+                return false;
         }
-    CUDA_TRY(cudaGetLastError(), error);
     return true;
 }
 
-bool decode_colour(const struct pictures *pictures, cudaStream_t stream, struct error *error)
+bool decode_colour(const struct pictures *pictures, struct device *device, struct error *error)
 {
     uint32_t tiles[1 + UPSAMPLINGS] = {};
     for (size_t i = 0; i < pictures->count; i++) {
@@ -357,11 +356,9 @@ bool decode_colour(const struct pictures *pictures, cudaStream_t stream, struct 
         *most = picture->colour_tiles > *most ? picture->colour_tiles : *most;
     }
     for (int i = 0; i < 1 + UPSAMPLINGS; i++) {
-        const dim3 grid(tiles[i], (uint32_t)pictures->count);
-        kernel *const kernel = colour_kernels[i];
-        if (tiles[i] > 0)
-            kernel<<<grid, dim3(threads_x, threads_y), 0, stream>>>(pictures->device);
+        const dim3 grid(tiles[i], (uint32_t)pictures->count), block(threads_x, threads_y);
+        if (tiles[i] > 0 && !queue_kernel(colour_kernels[i], grid, block, 0, device, error, pictures->device))
+            return false;
     }
-    CUDA_TRY(cudaGetLastError(), error);
     return true;
 }

@@ -450,7 +450,7 @@ __global__ void __launch_bounds__(tile_mcus) sum_dc(const struct picture *__rest
 }
 } // namespace
 
-bool decode_walk(const struct pictures *pictures, cudaStream_t stream, struct error *error)
+bool decode_walk(const struct pictures *pictures, struct device *device, struct error *error)
 {
     const uint32_t blocks = most_blocks(pictures, &picture::walk_blocks);
     size_t shared = 0;
@@ -458,25 +458,18 @@ bool decode_walk(const struct pictures *pictures, cudaStream_t stream, struct er
         const size_t tables = pictures->host[i].scan.table_entries * sizeof(uint16_t);
         shared = tables > shared ? tables : shared;
     }
-    const dim3 grid(blocks, (uint32_t)pictures->count);
-    const dim3 sums(1, (uint32_t)pictures->count);
-    const uint32_t sum_threads = threads_for(blocks);
+    const uint32_t count = (uint32_t)pictures->count;
     for (int launch = 0; launch < (blocks > 1 ? walk_launches : 1); launch++)
-        synchronise<<<grid, walk_threads, shared, stream>>>(pictures->device, launch);
-    sum_walk_totals<<<sums, sum_threads, 0, stream>>>(pictures->device);
-    write<<<grid, walk_threads, shared, stream>>>(pictures->device);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+        if (!queue_kernel(synchronise, dim3(blocks, count), walk_threads, shared, device, error, pictures->device,
+                          launch))
+            return false;
+    return queue_kernel(sum_walk_totals, dim3(1, count), threads_for(blocks), 0, device, error, pictures->device) &&
+           queue_kernel(write, dim3(blocks, count), walk_threads, shared, device, error, pictures->device);
 }
 
-bool decode_sum_dc(const struct pictures *pictures, cudaStream_t stream, struct error *error)
+bool decode_sum_dc(const struct pictures *pictures, struct device *device, struct error *error)
 {
-    const uint32_t tiles = most_blocks(pictures, &picture::dc_tiles);
-    const dim3 grid(tiles, (uint32_t)pictures->count);
-    const dim3 sums(1, (uint32_t)pictures->count);
-    const uint32_t sum_threads = threads_for(tiles);
-    sum_dc<<<grid, tile_mcus, 0, stream>>>(pictures->device);
-    sum_dc_totals<<<sums, sum_threads, 0, stream>>>(pictures->device);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    const uint32_t tiles = most_blocks(pictures, &picture::dc_tiles), count = (uint32_t)pictures->count;
+    return queue_kernel(sum_dc, dim3(tiles, count), tile_mcus, 0, device, error, pictures->device) &&
+           queue_kernel(sum_dc_totals, dim3(1, count), threads_for(tiles), 0, device, error, pictures->device);
 }

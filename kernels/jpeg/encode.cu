@@ -619,10 +619,8 @@ static bool queue_encoding(struct device_jpeg *jpeg, struct error *error)
     if (!device_upload(device, encoder->pictures.bytes, pictures, used, error) ||
         !device_fill(device, encoder->words.bytes, 0, words * sizeof(uint64_t), error))
         return false;
-    const dim3 grid(tiles, (uint32_t)count);
-    encode<<<grid, threads, 0, device_stream(device)>>>((const struct encoding *)encoder->pictures.bytes);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return queue_kernel(encode, dim3(tiles, (uint32_t)count), threads, 0, device, error,
+                        (const struct encoding *)encoder->pictures.bytes);
 }
 
 bool device_jpeg_encode(struct device_jpeg *jpeg, const struct jpeg_output *outputs, size_t count, struct error *error)

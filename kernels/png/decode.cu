@@ -357,19 +357,12 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     launch.adler = (uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 | (uint32_t)tail[2] << 8 | tail[3];
     launch.last_byte = size;
     launch.result = (struct result *)decoder->result.bytes;
-    const cudaStream_t queue = device_stream(device);
-    const unsigned across = (unsigned)((layout->width - 1) / threads + 1), down = (unsigned)min(layout->height, 65535);
-    sum_rows<<<(unsigned)((layout->height - 1) / warps + 1), threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    check<<<1, adler_threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    unfilter<<<(unsigned)groups, 32, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    if (is_ready)
-        return true;
-    expand<<<dim3(across, down), threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    const dim3 pixels((unsigned)((layout->width - 1) / threads + 1), (unsigned)min(layout->height, 65535));
+    const unsigned row_blocks = (unsigned)((layout->height - 1) / warps + 1);
+    return queue_kernel(sum_rows, row_blocks, threads, 0, device, error, launch) &&
+           queue_kernel(check, 1, adler_threads, 0, device, error, launch) &&
+           queue_kernel(unfilter, (unsigned)groups, 32, 0, device, error, launch) &&
+           (is_ready || queue_kernel(expand, pixels, threads, 0, device, error, launch));
 }
 
 bool device_png_decoded(struct device_png *png, bool *is_decoded, struct error *error)

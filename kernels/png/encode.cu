@@ -435,18 +435,11 @@ bool device_png_encode(struct device_png *png, const struct image *image, struct
         !device_fill(device, encoder->stream.bytes, 0, capacity, error))
         return false;
     const struct png_encode_launch launch = picture_of(encoder, image);
-    const cudaStream_t stream = device_stream(device);
-    filter_rows<<<(unsigned)((launch.height - 1) / warps + 1), threads, 0, stream>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    if (!split_blocks(device, launch, error))
-        return false;
-    make_codes<<<(unsigned)launch.blocks, 32, 0, stream>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    place_blocks<<<1, place_threads, 0, stream>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    emit_blocks<<<(unsigned)launch.blocks, threads, 0, stream>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    const unsigned row_blocks = (unsigned)((launch.height - 1) / warps + 1), blocks = (unsigned)launch.blocks;
+    return queue_kernel(filter_rows, row_blocks, threads, 0, device, error, launch) &&
+           split_blocks(device, launch, error) && queue_kernel(make_codes, blocks, 32, 0, device, error, launch) &&
+           queue_kernel(place_blocks, 1, place_threads, 0, device, error, launch) &&
+           queue_kernel(emit_blocks, blocks, threads, 0, device, error, launch);
 }
 
 bool device_png_encoded(struct device_png *png, size_t margin, uint8_t **bytes, size_t *size, uint32_t *adler,

@@ -320,30 +320,17 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
     launch.out = out;
     launch.expected = expected;
     launch.state = (struct inflate_state *)inflation->state.bytes;
-    const cudaStream_t queue = device_stream(device);
-    find_beginnings<<<(unsigned)((words + threads - 1) / threads), threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    validate<<<inflate_grid(survivors / 64 + 1, 16), 64, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    rank_marks<<<(unsigned)rank_blocks, threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    if (!measure_parts(device, launch, error))
-        return false;
-    link_parts<<<1, 32, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    list_slices<<<inflate_grid(parts, 1), threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    if (!decode_slices(device, launch, error))
-        return false;
-    map_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    join_groups<<<1, window_threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    split_groups<<<inflate_grid(groups, 1), window_threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    resolve<<<inflate_grid(slices, 16), threads, 0, queue>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    const unsigned find_blocks = (unsigned)((words + threads - 1) / threads);
+    return queue_kernel(find_beginnings, find_blocks, threads, 0, device, error, launch) &&
+           queue_kernel(validate, inflate_grid(survivors / 64 + 1, 16), 64, 0, device, error, launch) &&
+           queue_kernel(rank_marks, (unsigned)rank_blocks, threads, 0, device, error, launch) &&
+           measure_parts(device, launch, error) && queue_kernel(link_parts, 1, 32, 0, device, error, launch) &&
+           queue_kernel(list_slices, inflate_grid(parts, 1), threads, 0, device, error, launch) &&
+           decode_slices(device, launch, error) &&
+           queue_kernel(map_groups, inflate_grid(groups, 1), window_threads, 0, device, error, launch) &&
+           queue_kernel(join_groups, 1, window_threads, 0, device, error, launch) &&
+           queue_kernel(split_groups, inflate_grid(groups, 1), window_threads, 0, device, error, launch) &&
+           queue_kernel(resolve, inflate_grid(slices, 16), threads, 0, device, error, launch);
 }
 
 void inflate_release(struct device *device, struct inflation *inflation)

@@ -619,14 +619,10 @@ __global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct
 
 bool measure_parts(struct device *device, const struct inflate_launch &launch, struct error *error)
 {
-    measure<<<inflate_grid(launch.part_max, 16), threads, 0, device_stream(device)>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return queue_kernel(measure, inflate_grid(launch.part_max, 16), threads, 0, device, error, launch);
 }
 
 bool decode_slices(struct device *device, const struct inflate_launch &launch, struct error *error)
 {
-    decode<<<inflate_grid(launch.slice_max, 16), threads, 0, device_stream(device)>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return queue_kernel(decode, inflate_grid(launch.slice_max, 16), threads, 0, device, error, launch);
 }

@@ -617,9 +617,7 @@ __global__ void __launch_bounds__(threads, walks_at_once)
 
 bool split_blocks(struct device *device, const struct png_encode_launch &launch, struct error *error)
 {
-    mark<<<(unsigned)launch.blocks, threads, 0, device_stream(device)>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    walk_blocks<<<(unsigned)launch.blocks, threads, 0, device_stream(device)>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    const unsigned blocks = (unsigned)launch.blocks;
+    return queue_kernel(mark, blocks, threads, 0, device, error, launch) &&
+           queue_kernel(walk_blocks, blocks, threads, 0, device, error, launch);
 }

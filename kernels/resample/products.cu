@@ -596,9 +596,7 @@ static bool launch_products(const struct plan *plan, struct device *device, cons
                                                     : columns.steps == 3 ? resample_products<BYTES, 3>
                                                     : columns.steps == 4 ? resample_products<BYTES, 4>
                                                                          : resample_products<BYTES, 0>;
-    kernel<<<grid, threads, shared, device_stream(device)>>>(launch);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return queue_kernel(kernel, grid, threads, shared, device, error, launch);
 }
 
 bool resample_launch_products(const struct plan *plan, struct device *device, const struct plane *in,

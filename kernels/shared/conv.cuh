@@ -109,6 +109,16 @@ static inline struct launch make_launch(const struct plan *plan, const struct pl
     return launch;
 }
 
+/* Queue a kernel: GRID blocks of BLOCK threads, each with SHARED bytes of shared memory. */
+template <typename... Parameters, typename... Arguments>
+static inline bool queue_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared,
+                                struct device *device, struct error *error, const Arguments &...arguments)
+{
+    kernel<<<grid, block, shared, device_stream(device)>>>(arguments...);
+    CUDA_TRY(cudaGetLastError(), error);
+    return true;
+}
+
 /* The layout of a launch: each block of threads makes a tile of outputs. */
 struct layout {
     int tile_width, tile_height;
@@ -129,9 +139,7 @@ static inline bool launch_kernel(void (*kernel)(struct launch, Arguments...), st
     launch.strip = layout.strip;
     const int tiles_y = (launch.height + layout.tile_height - 1) / layout.tile_height;
     const dim3 grid((unsigned)launch.tiles_x * (unsigned)tiles_y, 1, (unsigned)planes);
-    kernel<<<grid, layout.block, layout.shared, device_stream(device)>>>(launch, arguments...);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return queue_kernel(kernel, grid, layout.block, layout.shared, device, error, launch, arguments...);
 }
 
 /* Launch a variant's KERNEL over all planes. */

@@ -69,9 +69,7 @@ static bool launch_blocks(void (*kernel)(Call), const Call &call, int blocks, di
                          shared, info->name, info->block_shared);
     CUDA_TRY(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
              error);
-    kernel<<<(unsigned)blocks, block, shared, device_stream(device)>>>(call);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
+    return queue_kernel(kernel, dim3((unsigned)blocks), block, shared, device, error, call);
 }
 
 #endif

@@ -300,7 +300,7 @@ static bool start_workers()
     return true;
 }
 
-void emulated_launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t, const std::function<void()> &body)
+void emulated_launch(const char *kernel, dim3 grid, dim3 block, const std::function<void()> &body)
 {
     pthread_mutex_lock(&one_launch);
     static const bool has_workers = start_workers();

@@ -61,18 +61,8 @@ extern dim3 blockDim, gridDim;
 
 /* ---- The host ---- */
 
-typedef int cudaError_t;
-typedef void *cudaStream_t;
-enum { cudaSuccess };
-
-static inline cudaError_t cudaGetLastError()
-{
-    return cudaSuccess;
-}
-
-/* Run BODY, which calls KERNEL, for each thread of each block. launches.py puts this in the place of <<< >>>. The
- * stream does not matter. */
-void emulated_launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream, const std::function<void()> &body);
+/* Run BODY, which calls KERNEL, for each thread of each block. */
+void emulated_launch(const char *kernel, dim3 grid, dim3 block, const std::function<void()> &body);
 
 /* ---- Threads that wait for each other ---- */
 

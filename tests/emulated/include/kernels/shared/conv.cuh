@@ -11,15 +11,13 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-#define CUDA_TRY(call, error)                                                                                          \
-    do {                                                                                                               \
-        if ((call) != cudaSuccess)                                                                                     \
-            return error_set(error, ERROR_GPU, "%s failed", #call);                                                    \
-    } while (0)
-
-static inline cudaStream_t device_stream(const struct device *device)
+/* launches.py adds the NAME. */
+template <typename... Parameters, typename... Arguments>
+static inline bool queue_kernel(const char *name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t,
+                                struct device *, struct error *, const Arguments &...arguments)
 {
-    return (cudaStream_t)device;
+    emulated_launch(name, grid, block, [&] { kernel(arguments...); });
+    return true;
 }
 
 /* The argument of a kernel for planes, without what filters with taps need. */
@@ -50,14 +48,13 @@ struct layout {
 
 template <typename... Arguments>
 static inline bool launch_kernel(void (*kernel)(struct launch, Arguments...), struct launch launch, int planes,
-                                 struct device *device, const struct layout &layout, struct error *,
+                                 struct device *device, const struct layout &layout, struct error *error,
                                  Arguments... arguments)
 {
     launch.tiles_x = (launch.width + layout.tile_width - 1) / layout.tile_width;
     const int tiles_y = (launch.height + layout.tile_height - 1) / layout.tile_height;
-    emulated_launch("kernel", dim3((unsigned)(launch.tiles_x * tiles_y), 1, (unsigned)planes), layout.block,
-                    device_stream(device), [&] { kernel(launch, arguments...); });
-    return true;
+    return queue_kernel("kernel", kernel, dim3((unsigned)(launch.tiles_x * tiles_y), 1, (unsigned)planes), layout.block,
+                        0, device, error, launch, arguments...);
 }
 
 static inline int2 block_tile(const struct launch &launch)
