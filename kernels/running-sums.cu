@@ -22,6 +22,7 @@
  *
  * Limits: filters whose taps are all 1. */
 #include "kernels/shared/copies.cuh"
+#include "kernels/shared/lanes.cuh"
 #include "kernels/shared/tile.cuh"
 
 #include <type_traits>
@@ -178,18 +179,6 @@ static __device__ __forceinline__ void store_outputs(T *to, const words<T> &word
             to[k] = (T)(word[k * sizeof(T) / 4] >> 8 * (k * sizeof(T) % 4));
 }
 
-/* The sum of VALUE over the lanes of the group of WIDTH up to this one. */
-template <typename P>
-static __device__ __forceinline__ P sum_lanes(P value, int width)
-{
-#pragma unroll
-    for (int step = 1; step < width; step *= 2) {
-        const P other = __shfl_up_sync(~0u, value, step, width);
-        value += (int)threadIdx.x % width >= step ? other : 0;
-    }
-    return value;
-}
-
 /* An entry of shared memory: the prefix sums of a column, for all rows that are worked on. */
 template <typename T>
 union entry {
@@ -255,7 +244,7 @@ static __global__ void __launch_bounds__(threads_max, 2) running_sums(const __gr
                 part[r][k] = sum;
                 sum += column[k];
             }
-            const P whole = sum_lanes((P)sum, 32);
+            const P whole = sum_up_to_lane((P)sum);
             start[r] = whole - sum;
             if (lane == 31)
                 totals[r * warps_max + warp] = whole;
@@ -264,7 +253,7 @@ static __global__ void __launch_bounds__(threads_max, 2) running_sums(const __gr
         /* The warps before this one. Half a warp adds up a row. */
 #pragma unroll
         for (int r = 0; r < rows; r += 2) {
-            const P all = sum_lanes(lane % 16 < threads / 32 ? totals[r * warps_max + lane] : 0, 16);
+            const P all = sum_up_to_lane<16>(lane % 16 < threads / 32 ? totals[r * warps_max + lane] : 0);
             const P upper = __shfl_sync(~0u, all, warp - 1), lower = __shfl_sync(~0u, all, warp + 15);
             start[r] += warp > 0 ? upper : 0;
             start[r + 1] += warp > 0 ? lower : 0;

@@ -313,29 +313,6 @@ __device__ __forceinline__ void put_block(const struct tile &tile, int set, int 
         sink.put(ac[0], 0, 0);
 }
 
-/* The sum of VALUE over the threads before, by all threads. *WHOLE becomes the sum over all. */
-__device__ __forceinline__ uint32_t sum_before(struct tile &tile, uint32_t value, uint32_t *whole)
-{
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    uint32_t sum = value;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(0xffffffff, sum, (unsigned)step);
-        sum += lane >= step ? other : 0;
-    }
-    if (lane == 31)
-        tile.sums[warp] = sum;
-    __syncthreads();
-    uint32_t before = sum - value;
-    *whole = 0;
-#pragma unroll
-    for (int i = 0; i < warps; i++) {
-        before += i < warp ? tile.sums[i] : 0;
-        *whole += tile.sums[i];
-    }
-    return before;
-}
-
 /* ---- Bytes ---- */
 
 /* The bytes of a warp in the tile's string of bits: COUNT from byte FIRST, a multiple of 4. */
@@ -368,10 +345,7 @@ __device__ __forceinline__ uint32_t count_full(const struct tile &tile, struct r
             word &= ~(0xffffffffu >> 8 * (range.count - i)); /* bytes of the next tile */
         count += (uint32_t)__popc((int)__vcmpeq4(word, 0xffffffff)) / 8;
     }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        count += __shfl_xor_sync(0xffffffff, count, step);
-    return count;
+    return sum_of_lanes(count);
 }
 
 /* Store a warp's bytes at TO, with a 0 after each FF. */
@@ -487,7 +461,7 @@ __global__ void __launch_bounds__(threads, 4) encode(const struct encoding *__re
     if (is_coded)
         put_block(tile, set, difference, mask, counter);
     uint32_t length;
-    const uint32_t position = sum_before(tile, counter.bits, &length);
+    const uint32_t position = sum_before<warps>(tile.sums, counter.bits, &length);
     for (int i = t; i < (int)length / 32 + 4; i += threads)
         tile.bits[i] = 0;
     __syncthreads();

@@ -6,8 +6,7 @@
 #ifndef GPUCONV_PNG_ADLER_CUH
 #define GPUCONV_PNG_ADLER_CUH
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "kernels/shared/lanes.cuh"
 
 constexpr uint32_t adler_prime = 65521;
 constexpr int adler_threads = 1024; /* that join the rows */
@@ -31,8 +30,8 @@ static __device__ __forceinline__ uint2 adler_end(struct adler_sums sums, uint32
 {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {
-        sums.sum += __shfl_xor_sync(0xffffffff, sums.sum, step);
-        sums.weighted += __shfl_xor_sync(0xffffffff, sums.weighted, step);
+        sums.sum += __shfl_xor_sync(all_lanes, sums.sum, step);
+        sums.weighted += __shfl_xor_sync(all_lanes, sums.weighted, step);
     }
     sums.weighted += (uint64_t)front * (size % adler_prime);
     return make_uint2((uint32_t)((sums.sum + front) % adler_prime), (uint32_t)(sums.weighted % adler_prime));

@@ -10,8 +10,8 @@
  *     expand     a thread makes the samples of a pixel: palettes, transparent colours, less than 8 bits
  *     check      one block of threads compares sizes and checksums */
 #include "kernels/png/adler.cuh"
-#include "kernels/png/lanes.cuh"
 #include "kernels/png/workspace.cuh"
+#include "kernels/shared/lanes.cuh"
 #include "png/png.h"
 
 namespace

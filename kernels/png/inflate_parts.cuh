@@ -6,7 +6,7 @@
 #define GPUCONV_PNG_INFLATE_PARTS_CUH
 
 #include "kernels/png/inflate.cuh"
-#include "kernels/png/lanes.cuh"
+#include "kernels/shared/lanes.cuh"
 #include "png/symbols.h"
 
 /* Smaller numbers, for tests, give small pictures several slices and groups. */

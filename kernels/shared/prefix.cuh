@@ -8,8 +8,7 @@
 #ifndef GPUCONV_PREFIX_CUH
 #define GPUCONV_PREFIX_CUH
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "kernels/shared/lanes.cuh"
 
 /* A published word: a sum of 48 bits, 8 bits of any meaning, and how far the sum reaches. */
 constexpr int prefix_sum_bits = 48;
@@ -32,8 +31,7 @@ static __device__ __forceinline__ void prefix_publish(uint64_t *word, uint64_t v
 static __device__ __forceinline__ uint64_t prefix_before(uint64_t *words, int ticket, uint64_t sum, uint32_t extra,
                                                          uint32_t *before)
 {
-    constexpr unsigned all = 0xffffffff;
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = lane_id();
     const uint64_t mine = sum | (uint64_t)extra << prefix_sum_bits;
     *before = 0;
     if (ticket == 0) {
@@ -48,15 +46,11 @@ static __device__ __forceinline__ uint64_t prefix_before(uint64_t *words, int ti
         uint64_t word;
         do /* before the first block there is nothing */
             word = last >= lane ? prefix_load(words + (last - lane)) : prefix_whole;
-        while (__any_sync(all, word == 0));
+        while (__any_sync(all_lanes, word == 0));
         if (last == ticket - 1)
-            *before = (uint32_t)(__shfl_sync(all, word, 0) >> prefix_sum_bits) & 255;
-        const unsigned whole = __ballot_sync(all, (word & prefix_reach) == prefix_whole);
-        uint64_t part = whole == 0 || lane <= __ffs((int)whole) - 1 ? word & prefix_sum_mask : 0;
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2)
-            part += __shfl_xor_sync(all, part, step);
-        result += part;
+            *before = (uint32_t)(__shfl_sync(all_lanes, word, 0) >> prefix_sum_bits) & 255;
+        const unsigned whole = __ballot_sync(all_lanes, (word & prefix_reach) == prefix_whole);
+        result += sum_of_lanes(whole == 0 || lane <= __ffs((int)whole) - 1 ? word & prefix_sum_mask : 0);
         if (whole != 0)
             break;
     }

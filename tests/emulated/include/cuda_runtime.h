@@ -100,10 +100,10 @@ static inline T __shfl_sync(unsigned, T value, int lane)
 }
 
 template <typename T>
-static inline T __shfl_up_sync(unsigned, T value, unsigned step)
+static inline T __shfl_up_sync(unsigned, T value, unsigned step, unsigned width = 32)
 {
     const unsigned lane = threadIdx.x % 32;
-    return emulated_value<T>(emulated_exchange(emulated_bits(value))[lane >= step ? lane - step : lane]);
+    return emulated_value<T>(emulated_exchange(emulated_bits(value))[lane % width >= step ? lane - step : lane]);
 }
 
 template <typename T>

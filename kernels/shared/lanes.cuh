@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sums over the lanes of a warp, and over the warps of a block of threads. */
-#ifndef GPUCONV_PNG_LANES_CUH
-#define GPUCONV_PNG_LANES_CUH
+#ifndef GPUCONV_LANES_CUH
+#define GPUCONV_LANES_CUH
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -20,20 +20,21 @@ static __device__ __forceinline__ unsigned lanes_before(unsigned lanes)
     return (unsigned)__popc((int)(lanes & ((1u << lane_id()) - 1)));
 }
 
-/* The sum of VALUE over the lanes up to this one. */
-template <typename T>
+/* The sum of VALUE over the lanes up to this one, in its group of WIDTH. */
+template <int WIDTH = 32, typename T>
 static __device__ __forceinline__ T sum_up_to_lane(T value)
 {
 #pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const T other = __shfl_up_sync(all_lanes, value, (unsigned)step);
-        value += lane_id() >= step ? other : 0;
+    for (int step = 1; step < WIDTH; step *= 2) {
+        const T other = __shfl_up_sync(all_lanes, value, (unsigned)step, WIDTH);
+        value += (int)threadIdx.x % WIDTH >= step ? other : 0;
     }
     return value;
 }
 
 /* The sum of VALUE over all lanes. */
-static __device__ __forceinline__ uint32_t sum_of_lanes(uint32_t value)
+template <typename T>
+static __device__ __forceinline__ T sum_of_lanes(T value)
 {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2)
