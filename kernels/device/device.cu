@@ -418,10 +418,8 @@ static bool keep_words(struct device *device, const void *symbol, const void *wo
 {
     struct kept_words *kept = &device->keeping->words[device->keeping->count++];
     kept->symbol = symbol;
-    if (!device_reserve(device, &kept->memory, bytes, error))
-        return false;
-    CUDA_TRY(cudaMemcpyAsync(kept->memory.bytes, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
-    return true;
+    return device_reserve(device, &kept->memory, bytes, error) &&
+           device_upload(device, kept->memory.bytes, words, bytes, error);
 }
 
 bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *error)
@@ -437,10 +435,7 @@ bool upload_words(struct device *device, const void *symbol, const void *words, 
 bool upload_table(struct device *device, const void *words, size_t bytes, struct error *error)
 {
     struct workspace *table = device->keeping ? &device->keeping->table : &device->table;
-    if (!device_reserve(device, table, bytes, error))
-        return false;
-    CUDA_TRY(cudaMemcpyAsync(table->bytes, words, bytes, cudaMemcpyHostToDevice, device->stream), error);
-    return true;
+    return device_reserve(device, table, bytes, error) && device_upload(device, table->bytes, words, bytes, error);
 }
 
 const void *device_table(const struct device *device)

@@ -21,17 +21,8 @@ struct source {
     uint32_t fill[4];
 };
 
-__device__ __forceinline__ void convert(const uint8_t *from, uint8_t *to)
-{
-    *to = *from;
-}
-
-__device__ __forceinline__ void convert(const uint16_t *from, uint16_t *to)
-{
-    *to = *from;
-}
-
-__device__ __forceinline__ void convert(const uint32_t *from, uint32_t *to)
+template <typename T>
+__device__ __forceinline__ void convert(const T *from, T *to)
 {
     *to = *from;
 }

@@ -17,6 +17,7 @@
  *
  * For planes of uint16_t, a thread converts pixels one by one. The pixels of a warp are side by side. */
 #include "image/linear.h"
+#include "kernels/shared/lanes.cuh"
 #include "kernels/shared/quads.cuh"
 
 namespace
@@ -166,21 +167,6 @@ __global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch l
             split_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x);
 }
 
-/* The words of a warp with three channels. Thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t +
- * 64. */
-__device__ __forceinline__ void exchange(uint32_t *shared, uint32_t (&word)[3])
-{
-    const int t = (int)threadIdx.x;
-    __syncwarp(); /* wait until the last row's words are read */
-#pragma unroll
-    for (int k = 0; k < 3; k++)
-        shared[3 * t + k] = word[k]; /* no two threads in one bank: 3 and 32 have no common factor */
-    __syncwarp();
-#pragma unroll
-    for (int k = 0; k < 3; k++)
-        word[k] = shared[t + threads_x * k];
-}
-
 /* Merge the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
 template <int CHANNELS, int PLANES, bool PREMULTIPLY>
 __device__ __forceinline__ void merge_pixels(const struct launch &launch, unsigned char *image, int y, int x)
@@ -266,6 +252,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
             out.word[k] = (out.word[k] & ~kept) | (old[r].word[k] & kept);
         }
         if constexpr (CHANNELS == 3) {
+            __syncwarp(); /* wait until the last row's words are read */
             exchange(shared[threadIdx.y], out.word);
             to -= 12 * threadIdx.x; /* to the warp's first word */
 #pragma unroll

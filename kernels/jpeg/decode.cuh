@@ -131,12 +131,15 @@ struct pictures {
     size_t count;
 };
 
-/* The most blocks of threads that a picture needs: the largest MEMBER. */
-static inline uint32_t most_blocks(const struct pictures *pictures, uint32_t picture::*member)
+/* The most that a picture needs, such as blocks of threads: the largest NEED(picture). */
+template <typename Need>
+static inline uint32_t most_of(const struct pictures *pictures, Need need)
 {
     uint32_t most = 0;
-    for (size_t i = 0; i < pictures->count; i++)
-        most = pictures->host[i].*member > most ? pictures->host[i].*member : most;
+    for (size_t i = 0; i < pictures->count; i++) {
+        const uint32_t own = need(pictures->host[i]);
+        most = own > most ? own : most;
+    }
     return most;
 }
 

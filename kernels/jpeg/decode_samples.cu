@@ -7,6 +7,7 @@
 #include "kernels/jpeg/decode.cuh"
 
 #include "jpeg/samples.h"
+#include "kernels/shared/lanes.cuh"
 
 namespace
 {
@@ -223,20 +224,6 @@ __device__ __forceinline__ void upsample(const struct component &component, int 
                                                             : pixel_at(1 + k / 2, k / 2 + k % 2 * 2, k % 2u);
 }
 
-/* The words of a warp with three channels. Thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t +
- * 64. */
-__device__ __forceinline__ void exchange(uint32_t *shared, uint32_t word[3])
-{
-    const int t = (int)threadIdx.x;
-#pragma unroll
-    for (int k = 0; k < 3; k++)
-        shared[3 * t + k] = word[k]; /* no two threads in one bank: 3 and 32 have no common factor */
-    __syncwarp();
-#pragma unroll
-    for (int k = 0; k < 3; k++)
-        word[k] = shared[t + threads_x * k];
-}
-
 /* Store those pixels of a group whose numbers are at least FIRST and below END. */
 __device__ __forceinline__ void store_planes(const uint8_t bytes[group * 3], uint8_t *to, size_t plane, int first,
                                              int end)
@@ -321,27 +308,27 @@ using kernel = void(const struct picture *pictures);
 kernel *const colour_kernels[1 + UPSAMPLINGS] = {colour<1, COPIED>, colour<3, COPIED>, colour<3, ACROSS>,
                                                  colour<3, DOWN>, colour<3, BOTH>};
 
-int number_colour_kernel(const struct picture *picture)
+int number_colour_kernel(const struct picture &picture)
 {
-    return picture->count == 1 ? 0 : 1 + (int)picture->upsampling;
+    return picture.count == 1 ? 0 : 1 + (int)picture.upsampling;
 }
 } // namespace
 
 bool decode_transform(const struct pictures *pictures, struct device *device, struct error *error)
 {
-    const dim3 grid(most_blocks(pictures, &picture::transform_tiles), (uint32_t)pictures->count);
-    if (grid.x > 0 && !queue_kernel(transform, grid, transform_threads, 0, device, error, pictures->device))
+    const uint32_t count = (uint32_t)pictures->count;
+    const auto tiles_of = [](const struct picture &picture) { return picture.transform_tiles; };
+    const uint32_t whole = most_of(pictures, tiles_of);
+    if (whole > 0 &&
+        !queue_kernel(transform, dim3(whole, count), transform_threads, 0, device, error, pictures->device))
         return false;
     for (int side = JPEG_SIDE / 2; side > 0; side /= 2)
         for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
-            uint32_t tiles = 0;
-            for (size_t k = 0; k < pictures->count; k++) {
-                const uint32_t own = small_tiles(pictures->host[k], i, side);
-                tiles = own > tiles ? own : tiles;
-            }
-            const dim3 small(tiles, (uint32_t)pictures->count);
+            const auto need = [&](const struct picture &picture) { return small_tiles(picture, i, side); };
+            const uint32_t tiles = most_of(pictures, need);
             const auto kernel = side == 4 ? transform_small<4> : side == 2 ? transform_small<2> : transform_small<1>;
-            if (tiles > 0 && !queue_kernel(kernel, small, transform_threads, 0, device, error, pictures->device, i))
+            if (tiles > 0 &&
+                !queue_kernel(kernel, dim3(tiles, count), transform_threads, 0, device, error, pictures->device, i))
                 return false;
         }
     return true;
@@ -349,15 +336,13 @@ bool decode_transform(const struct pictures *pictures, struct device *device, st
 
 bool decode_colour(const struct pictures *pictures, struct device *device, struct error *error)
 {
-    uint32_t tiles[1 + UPSAMPLINGS] = {};
-    for (size_t i = 0; i < pictures->count; i++) {
-        const struct picture *picture = &pictures->host[i];
-        uint32_t *most = &tiles[number_colour_kernel(picture)];
-        *most = picture->colour_tiles > *most ? picture->colour_tiles : *most;
-    }
+    const dim3 block(threads_x, threads_y);
     for (int i = 0; i < 1 + UPSAMPLINGS; i++) {
-        const dim3 grid(tiles[i], (uint32_t)pictures->count), block(threads_x, threads_y);
-        if (tiles[i] > 0 && !queue_kernel(colour_kernels[i], grid, block, 0, device, error, pictures->device))
+        const auto need = [&](const struct picture &picture) {
+            return number_colour_kernel(picture) == i ? picture.colour_tiles : 0;
+        };
+        const dim3 grid(most_of(pictures, need), (uint32_t)pictures->count);
+        if (grid.x > 0 && !queue_kernel(colour_kernels[i], grid, block, 0, device, error, pictures->device))
             return false;
     }
     return true;

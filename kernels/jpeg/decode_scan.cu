@@ -452,13 +452,11 @@ __global__ void __launch_bounds__(tile_mcus) sum_dc(const struct picture *__rest
 
 bool decode_walk(const struct pictures *pictures, struct device *device, struct error *error)
 {
-    const uint32_t blocks = most_blocks(pictures, &picture::walk_blocks);
-    size_t shared = 0;
-    for (size_t i = 0; i < pictures->count; i++) {
-        const size_t tables = pictures->host[i].scan.table_entries * sizeof(uint16_t);
-        shared = tables > shared ? tables : shared;
-    }
+    const uint32_t blocks = most_of(pictures, [](const struct picture &picture) { return picture.walk_blocks; });
+    const uint32_t entries =
+        most_of(pictures, [](const struct picture &picture) { return picture.scan.table_entries; });
     const uint32_t count = (uint32_t)pictures->count;
+    const size_t shared = entries * sizeof(uint16_t);
     for (int launch = 0; launch < (blocks > 1 ? walk_launches : 1); launch++)
         if (!queue_kernel(synchronise, dim3(blocks, count), walk_threads, shared, device, error, pictures->device,
                           launch))
@@ -469,7 +467,8 @@ bool decode_walk(const struct pictures *pictures, struct device *device, struct 
 
 bool decode_sum_dc(const struct pictures *pictures, struct device *device, struct error *error)
 {
-    const uint32_t tiles = most_blocks(pictures, &picture::dc_tiles), count = (uint32_t)pictures->count;
+    const uint32_t tiles = most_of(pictures, [](const struct picture &picture) { return picture.dc_tiles; });
+    const uint32_t count = (uint32_t)pictures->count;
     return queue_kernel(sum_dc, dim3(tiles, count), tile_mcus, 0, device, error, pictures->device) &&
            queue_kernel(sum_dc_totals, dim3(1, count), threads_for(tiles), 0, device, error, pictures->device);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums over the lanes of a warp, and over the warps of a block of threads. */
+ * Sums over the lanes of a warp, and over the warps of a block of threads; words that lanes exchange. */
 #ifndef GPUCONV_LANES_CUH
 #define GPUCONV_LANES_CUH
 
@@ -30,6 +30,19 @@ static __device__ __forceinline__ T sum_up_to_lane(T value)
         value += (int)threadIdx.x % WIDTH >= step ? other : 0;
     }
     return value;
+}
+
+/* Exchange the words of a warp. Thread t has words 3 t to 3 t + 2 of 96, and gets words t, t + 32 and t + 64. */
+static __device__ __forceinline__ void exchange(uint32_t *shared, uint32_t word[3])
+{
+    const int t = (int)threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        shared[3 * t + k] = word[k]; /* no two threads in one bank: 3 and 32 have no common factor */
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        word[k] = shared[t + 32 * k];
 }
 
 /* The sum of VALUE over all lanes. */
