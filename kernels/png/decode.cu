@@ -318,7 +318,7 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
                  expected = (size_t)layout->height * (row_bytes + 1);
     const int pixel = png_layout_pixel(layout);
     const size_t groups = (size_t)(layout->height - 1) / rows_at_once + 1, pixel_words = pixel > 4 ? 2 : 1,
-                 progress = (1 + groups * (row_bytes / (size_t)pixel) * pixel_words) * sizeof(uint64_t);
+                 progress = 1 + groups * (row_bytes / (size_t)pixel) * pixel_words;
     const bool is_ready = has_samples(layout);
     /* A stream of zlib: deflate, no dictionary, and a multiple of 31. */
     decoder->is_unsupported = decoder->size <= head_bytes + tail_bytes || (data[0] & 15) != 8 || (data[1] & 32) != 0 ||
@@ -326,29 +326,27 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     if (decoder->is_unsupported)
         return true;
     const size_t size = decoder->size - head_bytes - tail_bytes;
+    struct png_decode_launch launch;
+    uint64_t *words; /* the two of launch.progress, and then the edges */
     if (!device_reserve_more(device, &decoder->stream, size + SLACK, error) ||
-        !device_reserve_more(device, &decoder->rows, expected + ROW_SLACK, error) ||
-        !device_reserve_more(device, &decoder->sums, (size_t)layout->height * sizeof(uint2), error) ||
-        !device_reserve_more(device, &decoder->layout, sizeof *layout, error) ||
-        !device_reserve_more(device, &decoder->progress, progress, error) ||
-        !device_reserve_more(device, &decoder->result, sizeof(struct result), error) ||
+        !reserve_items(device, &decoder->rows, expected + ROW_SLACK, &launch.rows, error) ||
+        !reserve_items(device, &decoder->sums, (size_t)layout->height, &launch.sums, error) ||
+        !reserve_items(device, &decoder->layout, 1, &launch.layout, error) ||
+        !reserve_items(device, &decoder->progress, progress, &words, error) ||
+        !reserve_items(device, &decoder->result, 1, &launch.result, error) ||
         !device_upload(device, decoder->stream.bytes, data + head_bytes, size, error) ||
         !device_fill(device, decoder->stream.bytes + size, 0, SLACK, error) ||
-        !device_fill(device, decoder->rows.bytes + expected, 0, ROW_SLACK, error) ||
+        !device_fill(device, launch.rows + expected, 0, ROW_SLACK, error) ||
         !device_upload(device, decoder->layout.bytes, layout, sizeof *layout, error) ||
-        !device_fill(device, decoder->progress.bytes, 0, progress, error) ||
-        !inflate_queue(device, &decoder->inflation, decoder->stream.bytes, size, decoder->rows.bytes, expected, error))
+        !device_fill(device, words, 0, progress * sizeof *words, error) ||
+        !inflate_queue(device, &decoder->inflation, decoder->stream.bytes, size, launch.rows, expected, error))
         return false;
     const uint8_t *tail = data + head_bytes + size;
-    struct png_decode_launch launch;
-    launch.layout = (const struct png_layout *)decoder->layout.bytes;
-    launch.rows = decoder->rows.bytes;
     launch.row_bytes = row_bytes;
     launch.height = layout->height;
     launch.pixel = pixel;
-    launch.sums = (uint2 *)decoder->sums.bytes;
-    launch.progress = (unsigned *)decoder->progress.bytes;
-    launch.edges = (uint64_t *)decoder->progress.bytes + 1;
+    launch.progress = (unsigned *)words;
+    launch.edges = words + 1;
     launch.out = is_ready ? samples : launch.rows + 1;
     launch.out_stride = row_bytes + !is_ready;
     launch.order = is_ready && layout->bits == 16 ? 0x2301 : 0x3210;
@@ -356,7 +354,6 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
     launch.state = (const struct inflate_state *)decoder->inflation.state.bytes;
     launch.adler = (uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 | (uint32_t)tail[2] << 8 | tail[3];
     launch.last_byte = size;
-    launch.result = (struct result *)decoder->result.bytes;
     const dim3 pixels((unsigned)((layout->width - 1) / threads + 1), (unsigned)min(layout->height, 65535));
     const unsigned row_blocks = (unsigned)((layout->height - 1) / warps + 1);
     return queue_kernel(sum_rows, row_blocks, threads, 0, device, error, launch) &&

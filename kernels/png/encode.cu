@@ -391,9 +391,8 @@ __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ s
 
 /* ---- The host's part ---- */
 
-enum { SLACK = 64 }; /* bytes before and after the filtered rows are read; whole words are written */
-
-static struct png_encode_launch picture_of(const struct png_encoder *encoder, const struct image *image)
+/* Describe IMAGE, but the memory for it. */
+static struct png_encode_launch picture_of(const struct image *image)
 {
     struct png_encode_launch launch;
     launch.samples = image->samples;
@@ -409,32 +408,27 @@ static struct png_encode_launch picture_of(const struct png_encoder *encoder, co
     launch.band_blocks = (int)((launch.band_bytes - 1) / block + 1);
     const size_t last = launch.bytes - (size_t)(launch.bands - 1) * launch.band_bytes;
     launch.blocks = (launch.bands - 1) * launch.band_blocks + (int)((last - 1) / block + 1);
-    launch.filtered = encoder->filtered.bytes + SLACK;
-    launch.sums = (uint2 *)encoder->sums.bytes;
-    launch.block_list = (struct block *)encoder->block_list.bytes;
-    launch.ends = (uint64_t *)encoder->ends.bytes;
-    launch.stream = (uint32_t *)encoder->stream.bytes;
-    launch.result = (struct result *)encoder->result.bytes;
     return launch;
 }
 
 bool device_png_encode(struct device_png *png, const struct image *image, struct error *error)
 {
+    enum { SLACK = 64 }; /* bytes before and after the filtered rows are read; whole words are written */
     struct device *device = png->device;
     struct png_encoder *encoder = &png->encoder;
-    const struct png_encode_launch shape = picture_of(encoder, image);
-    const size_t capacity = (size_t)shape.bands * deflate_bound(shape.band_bytes) + SLACK;
-    if (!device_reserve_more(device, &encoder->filtered, shape.bytes + 2 * SLACK, error) ||
-        !device_reserve_more(device, &encoder->sums, (size_t)shape.height * sizeof *shape.sums, error) ||
-        !device_reserve_more(device, &encoder->block_list, (size_t)shape.blocks * sizeof *shape.block_list, error) ||
-        !device_reserve_more(device, &encoder->ends, (size_t)shape.bands * sizeof *shape.ends, error) ||
-        !device_reserve_more(device, &encoder->stream, capacity, error) ||
-        !device_reserve_more(device, &encoder->result, sizeof *shape.result, error) ||
-        !device_fill(device, encoder->filtered.bytes, 0, SLACK, error) ||
-        !device_fill(device, encoder->filtered.bytes + SLACK + shape.bytes, 0, SLACK, error) ||
-        !device_fill(device, encoder->stream.bytes, 0, capacity, error))
+    struct png_encode_launch launch = picture_of(image);
+    const size_t words = ((size_t)launch.bands * deflate_bound(launch.band_bytes) + SLACK) / sizeof *launch.stream;
+    if (!reserve_items(device, &encoder->filtered, launch.bytes + 2 * SLACK, &launch.filtered, error) ||
+        !reserve_items(device, &encoder->sums, (size_t)launch.height, &launch.sums, error) ||
+        !reserve_items(device, &encoder->block_list, (size_t)launch.blocks, &launch.block_list, error) ||
+        !reserve_items(device, &encoder->ends, (size_t)launch.bands, &launch.ends, error) ||
+        !reserve_items(device, &encoder->stream, words, &launch.stream, error) ||
+        !reserve_items(device, &encoder->result, 1, &launch.result, error) ||
+        !device_fill(device, launch.filtered, 0, SLACK, error) ||
+        !device_fill(device, launch.filtered + SLACK + launch.bytes, 0, SLACK, error) ||
+        !device_fill(device, launch.stream, 0, words * sizeof *launch.stream, error))
         return false;
-    const struct png_encode_launch launch = picture_of(encoder, image);
+    launch.filtered += SLACK;
     const unsigned row_blocks = (unsigned)((launch.height - 1) / warps + 1), blocks = (unsigned)launch.blocks;
     return queue_kernel(filter_rows, row_blocks, threads, 0, device, error, launch) &&
            split_blocks(device, launch, error) && queue_kernel(make_codes, blocks, 32, 0, device, error, launch) &&

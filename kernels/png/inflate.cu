@@ -284,42 +284,32 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
     const size_t slices = expected / slice_bytes + size / 8192 + 64,
                  groups = (slices + group_slices - 1) / group_slices;
     const size_t rank_blocks = (ranks + threads - 1) / threads;
-    if (!device_reserve_more(device, &inflation->marks, ranks * rank_words * 4, error) ||
-        !device_reserve_more(device, &inflation->survivors, survivors * 8, error) ||
-        !device_reserve_more(device, &inflation->ranks, (rank_blocks + 1) * 8 + ranks * 4, error) ||
-        !device_reserve_more(device, &inflation->parts, parts * (sizeof(struct part) + sizeof(int)), error) ||
-        !device_reserve_more(device, &inflation->spans, spans * sizeof(struct span), error) ||
-        !device_reserve_more(device, &inflation->slices, (slices + 1) * sizeof(struct slice), error) ||
-        !device_reserve_more(device, &inflation->symbols, expected * 2, error) ||
-        !device_reserve_more(device, &inflation->maps, groups * DEFLATE_WINDOW * 2, error) ||
-        !device_reserve_more(device, &inflation->windows, slices * DEFLATE_WINDOW, error) ||
-        !device_reserve_more(device, &inflation->state, sizeof(struct inflate_state), error) ||
-        !device_fill(device, inflation->marks.bytes, 0, ranks * rank_words * 4, error) ||
-        !device_fill(device, inflation->ranks.bytes, 0, (rank_blocks + 1) * 8, error) ||
-        !device_fill(device, inflation->state.bytes, 0, sizeof(struct inflate_state), error))
-        return false;
     struct inflate_launch launch;
+    if (!reserve_items(device, &inflation->marks, ranks * rank_words, &launch.marks, error) ||
+        !reserve_items(device, &inflation->survivors, survivors, &launch.survivors, error) ||
+        !reserve_items(device, &inflation->sums, rank_blocks, &launch.sums, error) ||
+        !reserve_items(device, &inflation->ranks, ranks, &launch.ranks, error) ||
+        !reserve_items(device, &inflation->parts, parts, &launch.parts, error) ||
+        !reserve_items(device, &inflation->chain, parts, &launch.chain, error) ||
+        !reserve_items(device, &inflation->spans, spans, &launch.spans, error) ||
+        !reserve_items(device, &inflation->slices, slices + 1, &launch.slices, error) ||
+        !reserve_items(device, &inflation->symbols, expected, &launch.symbols, error) ||
+        !reserve_items(device, &inflation->maps, groups * DEFLATE_WINDOW, &launch.maps, error) ||
+        !reserve_items(device, &inflation->windows, slices * DEFLATE_WINDOW, &launch.windows, error) ||
+        !reserve_items(device, &inflation->state, 1, &launch.state, error) ||
+        !device_fill(device, launch.marks, 0, ranks * rank_words * sizeof *launch.marks, error) ||
+        !device_fill(device, launch.sums, 0, rank_blocks * sizeof *launch.sums, error) ||
+        !device_fill(device, launch.state, 0, sizeof *launch.state, error))
+        return false;
     launch.words = (const uint32_t *)bytes;
     launch.bits = 8 * (uint64_t)size;
-    launch.marks = (uint32_t *)inflation->marks.bytes;
-    launch.survivors = (uint64_t *)inflation->survivors.bytes;
     launch.survivor_max = (unsigned)survivors;
     launch.part_max = (unsigned)parts;
     launch.span_max = (unsigned)spans;
     launch.slice_max = (unsigned)slices;
     launch.rank_count = (int)ranks;
-    launch.sums = (uint64_t *)inflation->ranks.bytes;
-    launch.ranks = (uint32_t *)(launch.sums + rank_blocks + 1);
-    launch.spans = (struct span *)inflation->spans.bytes;
-    launch.parts = (struct part *)inflation->parts.bytes;
-    launch.chain = (int *)(launch.parts + parts);
-    launch.slices = (struct slice *)inflation->slices.bytes;
-    launch.symbols = (uint16_t *)inflation->symbols.bytes;
-    launch.maps = (uint16_t *)inflation->maps.bytes;
-    launch.windows = inflation->windows.bytes;
     launch.out = out;
     launch.expected = expected;
-    launch.state = (struct inflate_state *)inflation->state.bytes;
     const unsigned find_blocks = (unsigned)((words + threads - 1) / threads);
     return queue_kernel(find_beginnings, find_blocks, threads, 0, device, error, launch) &&
            queue_kernel(validate, inflate_grid(survivors / 64 + 1, 16), 64, 0, device, error, launch) &&
@@ -335,9 +325,10 @@ bool inflate_queue(struct device *device, struct inflation *inflation, const uin
 
 void inflate_release(struct device *device, struct inflation *inflation)
 {
-    struct workspace *const buffers[] = {
-        &inflation->marks,  &inflation->survivors, &inflation->ranks, &inflation->parts,   &inflation->spans,
-        &inflation->slices, &inflation->symbols,   &inflation->maps,  &inflation->windows, &inflation->state};
+    struct workspace *const buffers[] = {&inflation->marks, &inflation->survivors, &inflation->sums,
+                                         &inflation->ranks, &inflation->parts,     &inflation->chain,
+                                         &inflation->spans, &inflation->slices,    &inflation->symbols,
+                                         &inflation->maps,  &inflation->windows,   &inflation->state};
     for (struct workspace *buffer : buffers)
         device_release(device, buffer);
 }

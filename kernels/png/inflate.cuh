@@ -9,9 +9,19 @@
 
 /* Buffers, which grow. */
 struct inflation {
-    struct workspace marks, survivors, ranks, parts, spans, slices, symbols, maps, windows;
+    struct workspace marks, survivors, sums, ranks, parts, chain, spans, slices, symbols, maps, windows;
     struct workspace state;
 };
+
+/* Make WORKSPACE at least COUNT items long, and set *ITEMS to the first. */
+template <typename T>
+static inline bool reserve_items(struct device *device, struct workspace *workspace, size_t count, T **items,
+                                 struct error *error)
+{
+    const bool done = device_reserve_more(device, workspace, count * sizeof **items, error);
+    *items = (T *)workspace->bytes;
+    return done;
+}
 
 /* What happened to a stream. Only INFLATED is good: in all other cases the CPU has to inflate. */
 enum inflate_status { INFLATED, INFLATE_UNFINISHED, INFLATE_TOO_MANY, INFLATE_BAD };
