@@ -106,21 +106,14 @@ static struct join join_of(const struct plan *plan)
     join.combine = filter->combine;
     join.root16 = plan->root16;
     join.way = ROOT_STEPS;
-    double x;
-    if (plan->sample == SAMPLE_U16 && root_fits_float16(filter, &x)) {
-        join.way = ROOT_FIXED;
-        join.scale = (float)(1 / (65535.0 * filter->scale));
-        join.bias = (float)((x / filter->scale + excess16) / 65535);
-        join.factor = (float)filter->scale;
-        join.term = (float)x;
+    const bool is_16_bit = plan->sample == SAMPLE_U16;
+    double x = plan->twice_bias / 2.0;
+    if (is_16_bit ? !root_fits_float16(filter, &x) : !plan->root_in_float)
         return join;
-    }
-    if (plan->sample == SAMPLE_U16 || !plan->root_in_float)
-        return join;
-    x = plan->twice_bias / 2.0;
-    join.way = is_quick(filter, x) ? ROOT_QUICK : ROOT_FIXED;
-    join.scale = (float)(1 / (255.0 * filter->scale));
-    join.bias = (float)((x / filter->scale + (join.way == ROOT_FIXED ? excess : 0)) / 255);
+    join.way = !is_16_bit && is_quick(filter, x) ? ROOT_QUICK : ROOT_FIXED;
+    const double highest = is_16_bit ? 65535 : 255, raise = is_16_bit ? excess16 : excess;
+    join.scale = (float)(1 / (highest * filter->scale));
+    join.bias = (float)((x / filter->scale + (join.way == ROOT_FIXED ? raise : 0)) / highest);
     join.factor = (float)filter->scale;
     join.term = (float)x;
     return join;

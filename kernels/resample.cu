@@ -238,12 +238,7 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
                             const struct plane *out, struct error *error)
 {
     struct resampling launch = {};
-    launch.in = (const unsigned char *)in->data;
-    launch.out = (unsigned char *)out->data;
-    launch.in_row = in->row_bytes;
-    launch.in_plane = in->plane_bytes;
-    launch.out_row = out->row_bytes;
-    launch.out_plane = out->plane_bytes;
+    set_planes(&launch, in, out);
     launch.columns = plan->columns;
     launch.rows = plan->rows;
     size_t offsets[4];

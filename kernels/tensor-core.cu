@@ -235,37 +235,6 @@ static size_t table_bytes(const struct filter *f, const struct tensor_arrangemen
     }
 }
 
-/* Is there no kernel, or not enough shared memory for one warp's ring? Compute capability 7.5 has 64 KB, where samples
- * of uint16_t take about 110 x 110 taps at most. Then register-tiled filters, with the same bytes. */
-static bool is_for_registers(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a);
-
-extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device, struct error *error);
-extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                                      const struct plane *out, struct error *error);
-
-extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, struct error *error)
-{
-    struct tensor_arrangement a;
-    arrange(plan, device, &a);
-    if (is_for_registers(plan, device, &a))
-        return register_tiled_prepare(plan, device, error);
-    uint32_t *table = (uint32_t *)calloc(1, table_bytes(plan->filter, &a)), *to = table;
-    if (!table)
-        return error_no_memory(error, "the taps of %s", plan->filter->name);
-    if (a.kernel == TENSOR_PASSES)
-        fill_passes(plan->filter, &a, to);
-    else if (a.kernel == TENSOR_FLOAT)
-        fill_float(plan->filter, &a, to);
-    else
-        for (int part = a.parts - 1; part >= 0; part--)
-            to = a.kernel == TENSOR_WALK   ? fill_walk(plan->filter, &a, part, to)
-                 : a.kernel == TENSOR_WIDE ? fill_wide(plan->filter, &a, part, to)
-                                           : fill_group(plan->filter, &a, part, to);
-    const bool done = upload_table(device, table, table_bytes(plan->filter, &a), error);
-    free(table);
-    return done;
-}
-
 typedef void tensor_function(struct tensor_launch);
 
 /* The kernel for a filter of HEIGHT rows, which is odd. */
@@ -409,11 +378,40 @@ static struct shape choose_shape(const struct plan *plan, const struct device *d
     return shape;
 }
 
+/* Is there no kernel, or not enough shared memory for one warp's ring? Compute capability 7.5 has 64 KB, where samples
+ * of uint16_t take about 110 x 110 taps at most. Then register-tiled filters, with the same bytes. */
 static bool is_for_registers(const struct plan *plan, const struct device *device, const struct tensor_arrangement *a)
 {
     struct tensor_launch tensor;
     return a->kernel == TENSOR_NONE || (a->kernel == TENSOR_16 && choose_shape(plan, device, a, &tensor).shared >
                                                                       device_get_info(device)->block_shared);
+}
+
+extern "C" bool register_tiled_prepare(struct plan *plan, struct device *device, struct error *error);
+extern "C" bool register_tiled_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                      const struct plane *out, struct error *error);
+
+extern "C" bool tensor_core_prepare(struct plan *plan, struct device *device, struct error *error)
+{
+    struct tensor_arrangement a;
+    arrange(plan, device, &a);
+    if (is_for_registers(plan, device, &a))
+        return register_tiled_prepare(plan, device, error);
+    uint32_t *table = (uint32_t *)calloc(1, table_bytes(plan->filter, &a)), *to = table;
+    if (!table)
+        return error_no_memory(error, "the taps of %s", plan->filter->name);
+    if (a.kernel == TENSOR_PASSES)
+        fill_passes(plan->filter, &a, to);
+    else if (a.kernel == TENSOR_FLOAT)
+        fill_float(plan->filter, &a, to);
+    else
+        for (int part = a.parts - 1; part >= 0; part--)
+            to = a.kernel == TENSOR_WALK   ? fill_walk(plan->filter, &a, part, to)
+                 : a.kernel == TENSOR_WIDE ? fill_wide(plan->filter, &a, part, to)
+                                           : fill_group(plan->filter, &a, part, to);
+    const bool done = upload_table(device, table, table_bytes(plan->filter, &a), error);
+    free(table);
+    return done;
 }
 
 /* Choose the strip with the least total time: the waves of resident tiles, times the time of a tile. From four waves on

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/jpeg.h: opening and closing.
- * The buffers of JPEG on a GPU. */
+ * The GPU's half of src/jpeg/jpeg.h: opening and closing its buffers. */
 #include "kernels/jpeg/workspace.cuh"
 
 #include <stdlib.h>

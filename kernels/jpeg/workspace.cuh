@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/: its memory.
- * The buffers of JPEG on a GPU. jpeg.cu makes and releases them; the encoder and the decoder have their own. */
+ * The GPU's half of src/jpeg/: its buffers. jpeg.cu makes and releases them; the encoder and the decoder have
+ * their own. */
 #ifndef GPUCONV_JPEG_WORKSPACE_CUH
 #define GPUCONV_JPEG_WORKSPACE_CUH
 

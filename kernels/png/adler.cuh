@@ -37,22 +37,6 @@ static __device__ __forceinline__ uint2 adler_end(struct adler_sums sums, uint32
     return make_uint2((uint32_t)((sums.sum + front) % adler_prime), (uint32_t)(sums.weighted % adler_prime));
 }
 
-/* The sum of VALUE over the threads up to this one, by adler_threads. */
-static __device__ __forceinline__ uint64_t sum_up_to(uint64_t *sums, uint64_t value)
-{
-    const int t = (int)threadIdx.x;
-    __syncthreads();
-    sums[t] = value;
-    __syncthreads();
-    for (int step = 1; step < adler_threads; step *= 2) {
-        const uint64_t other = t >= step ? sums[t - step] : 0;
-        __syncthreads();
-        sums[t] += other;
-        __syncthreads();
-    }
-    return sums[t];
-}
-
 /* The Adler-32 of HEIGHT rows of SIZE bytes, from their sums, by adler_threads. SCRATCH has as many numbers. */
 static __device__ __forceinline__ uint32_t adler_join(uint64_t *scratch, const uint2 *rows, int height, size_t size)
 {
@@ -62,9 +46,11 @@ static __device__ __forceinline__ uint32_t adler_join(uint64_t *scratch, const u
         low += rows[row].x;
         high = (high + rows[row].y + after * rows[row].x) % adler_prime;
     }
-    sum_up_to(scratch, low);
+    __syncthreads();
+    sum_up_to<adler_threads>(scratch, low);
     low = (1 + scratch[adler_threads - 1]) % adler_prime;
-    sum_up_to(scratch, high);
+    __syncthreads();
+    sum_up_to<adler_threads>(scratch, high);
     high = (scratch[adler_threads - 1] + (uint64_t)height * size) % adler_prime;
     return (uint32_t)(high << 16 | low);
 }

@@ -20,11 +20,6 @@ constexpr int threads = 256, warps = threads / 32;
 constexpr int rows_at_once = 32, batch = 8;      /* a batch is pixels of a row that are loaded together */
 constexpr size_t head_bytes = 2, tail_bytes = 4; /* of zlib */
 
-/* What the decoder tells the host. */
-struct result {
-    uint32_t is_decoded;
-};
-
 /* What the kernels get, by value. */
 struct png_decode_launch {
     const struct png_layout *layout; /* on the device */
@@ -39,9 +34,9 @@ struct png_decode_launch {
     unsigned order; /* of the bytes of two samples, for __byte_perm */
     uint8_t *samples;
     const struct inflate_state *state;
-    uint32_t adler;     /* as the stream has it */
-    uint64_t last_byte; /* the deflate data end there */
-    struct result *result;
+    uint32_t adler;       /* as the stream has it */
+    uint64_t last_byte;   /* the deflate data end there */
+    uint32_t *is_decoded; /* for the host */
 };
 
 /* How many bytes after an aligned word is byte AT of a row? */
@@ -86,7 +81,7 @@ __global__ void __launch_bounds__(adler_threads) check(const __grid_constant__ s
         is_right = adler == launch.adler && (launch.state->end + 7) / 8 == launch.last_byte && launch.progress[1] == 0;
     }
     if (threadIdx.x == 0)
-        launch.result->is_decoded = is_right;
+        *launch.is_decoded = is_right;
 }
 
 /* ---- Filters ---- */
@@ -333,7 +328,7 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
         !reserve_items(device, &decoder->sums, (size_t)layout->height, &launch.sums, error) ||
         !reserve_items(device, &decoder->layout, 1, &launch.layout, error) ||
         !reserve_items(device, &decoder->progress, progress, &words, error) ||
-        !reserve_items(device, &decoder->result, 1, &launch.result, error) ||
+        !reserve_items(device, &decoder->result, 1, &launch.is_decoded, error) ||
         !device_upload(device, decoder->stream.bytes, data + head_bytes, size, error) ||
         !device_fill(device, decoder->stream.bytes + size, 0, SLACK, error) ||
         !device_fill(device, launch.rows + expected, 0, ROW_SLACK, error) ||
@@ -366,7 +361,6 @@ bool device_png_decoded(struct device_png *png, bool *is_decoded, struct error *
 {
     if (!device_wait(png->device, error))
         return false;
-    const volatile struct result *result = (const volatile struct result *)png->decoder.result.bytes;
-    *is_decoded = !png->decoder.is_unsupported && result->is_decoded != 0;
+    *is_decoded = !png->decoder.is_unsupported && *(const volatile uint32_t *)png->decoder.result.bytes != 0;
     return true;
 }

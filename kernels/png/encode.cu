@@ -231,7 +231,8 @@ __global__ void __launch_bounds__(place_threads) place_blocks(const __grid_const
     for (int first = 0; first < launch.bands; first += place_threads) {
         const int band = first + (int)threadIdx.x;
         const uint64_t bytes = band < launch.bands ? place_band(launch, band) : 0;
-        const uint64_t end = start + sum_up_to(sums, bytes);
+        __syncthreads();
+        const uint64_t end = start + sum_up_to<place_threads>(sums, bytes);
         if (band < launch.bands)
             launch.ends[band] = end;
         start += sums[place_threads - 1];

@@ -77,14 +77,7 @@ __global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ st
     unsigned count = 0;
     for (int i = 0; index < launch.rank_count && i < rank_words; i++)
         count += (unsigned)__popc((int)launch.marks[index * rank_words + i]);
-    sums[t] = count;
-    __syncthreads();
-    for (int step = 1; step < threads; step *= 2) {
-        const unsigned other = t >= step ? sums[t - step] : 0;
-        __syncthreads();
-        sums[t] += other;
-        __syncthreads();
-    }
+    sum_up_to<threads>(sums, count);
     if (t < 32) {
         uint32_t none;
         const uint64_t sum = prefix_before(launch.sums, (int)ticket, sums[threads - 1], 0, &none);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/png.h: opening and closing.
- * The buffers of PNG on a GPU. */
+ * The GPU's half of src/png/png.h: opening and closing its buffers. */
 #include "kernels/png/workspace.cuh"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/: its memory.
- * The buffers of PNG on a GPU. png.cu makes and releases them; the encoder and the decoder have their own. */
+ * The GPU's half of src/png/: its buffers. png.cu makes and releases them; the encoder and the decoder have
+ * their own. */
 #ifndef GPUCONV_PNG_WORKSPACE_CUH
 #define GPUCONV_PNG_WORKSPACE_CUH
 

@@ -565,12 +565,7 @@ static bool launch_products(const struct plan *plan, struct device *device, cons
     const int column_bits = plan->columns.shift - RESAMPLE_FRACTION, row_bits = plan->rows.shift + RESAMPLE_FRACTION;
     const int column_unit = 8 * BYTES, row_unit = 8 * a::sum_bytes;
     struct resample_product launch = {};
-    launch.in = (const unsigned char *)in->data;
-    launch.out = (unsigned char *)out->data;
-    launch.in_row = in->row_bytes;
-    launch.in_plane = in->plane_bytes;
-    launch.out_row = out->row_bytes;
-    launch.out_plane = out->plane_bytes;
+    set_planes(&launch, in, out);
     launch.in_width = in->width;
     launch.in_height = in->height;
     launch.out_width = out->width;

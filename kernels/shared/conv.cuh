@@ -78,16 +78,23 @@ static __device__ __forceinline__ struct rounding16 rounding16_of(const struct l
     return rounding;
 }
 
+/* Say in the argument of a kernel where planes are. */
+template <typename Launch>
+static inline void set_planes(Launch *launch, const struct plane *in, const struct plane *out)
+{
+    launch->in = (const unsigned char *)in->data;
+    launch->out = (unsigned char *)out->data;
+    launch->in_row = in->row_bytes;
+    launch->in_plane = in->plane_bytes;
+    launch->out_row = out->row_bytes;
+    launch->out_plane = out->plane_bytes;
+}
+
 /* The argument of a kernel for planes, without a filter. */
 static inline struct launch planes_launch(const struct plane *in, const struct plane *out)
 {
     struct launch launch = {};
-    launch.in = (const unsigned char *)in->data;
-    launch.out = (unsigned char *)out->data;
-    launch.in_row = in->row_bytes;
-    launch.in_plane = in->plane_bytes;
-    launch.out_row = out->row_bytes;
-    launch.out_plane = out->plane_bytes;
+    set_planes(&launch, in, out);
     launch.width = in->width;
     launch.height = in->height;
     return launch;

@@ -55,6 +55,22 @@ static __device__ __forceinline__ T sum_of_lanes(T value)
     return value;
 }
 
+/* The sum of VALUE over the threads up to this one, by all THREADS, of which each has a number in SUMS. These stay. */
+template <int THREADS, typename T>
+static __device__ __forceinline__ T sum_up_to(T *sums, T value)
+{
+    const int t = (int)threadIdx.x;
+    sums[t] = value;
+    __syncthreads();
+    for (int step = 1; step < THREADS; step *= 2) {
+        const T other = t >= step ? sums[t - step] : 0;
+        __syncthreads();
+        sums[t] += other;
+        __syncthreads();
+    }
+    return sums[t];
+}
+
 /* The sum of VALUE over the threads before, by all WARPS. *WHOLE becomes the sum over all. SUMS has a number for each
  * warp, and may change after the next barrier. */
 template <int WARPS>

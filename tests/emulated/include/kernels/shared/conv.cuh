@@ -28,17 +28,24 @@ struct launch {
     int width, height, tiles_x;
 };
 
+template <typename Launch>
+static inline void set_planes(Launch *launch, const struct plane *in, const struct plane *out)
+{
+    launch->in = (const unsigned char *)in->data;
+    launch->out = (unsigned char *)out->data;
+    launch->in_row = in->row_bytes;
+    launch->in_plane = in->plane_bytes;
+    launch->out_row = out->row_bytes;
+    launch->out_plane = out->plane_bytes;
+}
+
 static inline struct launch planes_launch(const struct plane *in, const struct plane *out)
 {
-    return {(const unsigned char *)in->data,
-            (unsigned char *)out->data,
-            in->row_bytes,
-            in->plane_bytes,
-            out->row_bytes,
-            out->plane_bytes,
-            in->width,
-            in->height,
-            0};
+    struct launch launch = {};
+    set_planes(&launch, in, out);
+    launch.width = in->width;
+    launch.height = in->height;
+    return launch;
 }
 
 struct layout {
