@@ -48,11 +48,7 @@ static __device__ __forceinline__ struct tap read_tap(int i)
 {
     const uint2 words = taps[i];
     struct tap tap;
-    tap.y = (int8_t)(words.x & 255);
-    tap.word_x = (int8_t)(words.x >> 8 & 255);
-    tap.rest_x = (uint8_t)(words.x >> 16 & 255);
-    tap.fresh = (uint8_t)(words.x >> 24);
-    tap.weight = words.y;
+    memcpy(&tap, &words, sizeof tap);
     return tap;
 }
 

@@ -7,15 +7,14 @@
 
 bool device_jpeg_open(struct device *device, int mark, struct device_jpeg **opened, struct error *error)
 {
-    *opened = NULL;
     struct device_jpeg *jpeg = (struct device_jpeg *)calloc(1, sizeof *jpeg);
+    *opened = jpeg;
     if (!jpeg)
-        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
+        return error_no_memory(error, "the JPEG codec of a GPU");
     jpeg->device = device;
     jpeg->mark = mark;
     jpeg->encoder.sent.is_locked = jpeg->encoder.scan_sizes.is_locked = jpeg->encoder.data.is_locked = true;
     jpeg->decoder.data.is_locked = jpeg->decoder.result.is_locked = true;
-    *opened = jpeg;
     return true;
 }
 
