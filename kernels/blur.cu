@@ -35,7 +35,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static constexpr int parts_max = 3;     /* bytes of a tap, and of m: one more than a sample has */
 static constexpr int width_max = 128;   /* columns of a strip */

@@ -32,7 +32,7 @@ static __device__ __forceinline__ uint32_t row_start(const struct passes &passes
                       : (weight == 0 ? (uint32_t)passes.row_half : 0);
 }
 
-template <int PARTS, int WEIGHTS>
+template <int PARTS>
 static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, const uint32_t *sum)
 {
     if constexpr (PARTS == 3) /* row_shift is at least 16 */
@@ -49,7 +49,7 @@ static __device__ __forceinline__ uint32_t column_start(const struct passes &pas
     return PARTS == 3 ? (weight == 3 ? (uint32_t)(passes.half >> 24) : 0) : weight == 2 ? 1 << 7 : 0;
 }
 
-template <typename T, int PARTS, int WEIGHTS>
+template <int PARTS>
 static __device__ __forceinline__ uint32_t column_level(const struct passes &passes, const uint32_t *sum)
 {
     if constexpr (PARTS == 3)
@@ -205,7 +205,7 @@ static __device__ __forceinline__ void write_block(const struct passes &passes, 
         for (int e = 0; e < 4; e++) {
             uint32_t sum[WEIGHTS];
             take_sums(row, 2 * b + e / 2, 2 * h + e % 2, sum);
-            m[e] = row_sum<PARTS, WEIGHTS>(passes, sum);
+            m[e] = row_sum<PARTS>(passes, sum);
         }
 #pragma unroll
         for (int i = 0; i < PARTS; i += 2) {
@@ -308,7 +308,7 @@ static __device__ __forceinline__ uint32_t finish_quads(const struct passes &pas
                 level[e] = (uint32_t)passes_unsharp(&passes, sample, detail) << (sizeof(T) == 1 ? 24 : 0);
                 marks |= passes_has_detail(&passes, detail) ? 1u << (4 * k + e) : 0;
             } else {
-                level[e] = column_level<T, PARTS, WEIGHTS>(passes, sum);
+                level[e] = column_level<PARTS>(passes, sum);
             }
         }
         pack_four(level, out[r][c]);

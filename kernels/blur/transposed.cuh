@@ -336,8 +336,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
                 level[k] = (uint32_t)passes_unsharp(&call.passes, sample, detail);
                 marks |= passes_has_detail(&call.passes, detail) ? 1u << k : 0;
             } else {
-                level[k] = FIRST ? row_sum<parts, weights>(call.passes, one)
-                                 : column_level<T, parts, weights>(call.passes, one);
+                level[k] = FIRST ? row_sum<parts>(call.passes, one) : column_level<parts>(call.passes, one);
             }
         }
         if (UNSHARP && call.marks != NULL)

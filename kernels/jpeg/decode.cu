@@ -6,6 +6,14 @@
 #include "jpeg/lookup.h"
 #include "kernels/jpeg/decode.cuh"
 
+struct loaded {
+    size_t header_at, firsts_at, starts_at, bytes_at; /* in the data */
+    int tables[2][JPEG_TABLES]; /* the first entry of each table, of DC and of AC; -1 if no component uses it */
+    size_t segments, size;      /* of the scan: restart segments; bytes without stuffing and restart markers */
+    struct scan scan;           /* without addresses */
+    bool is_unsupported;        /* the CPU has to decode the file */
+};
+
 namespace
 {
 constexpr size_t alignment = 256;
@@ -17,18 +25,6 @@ struct header {
 static_assert(sizeof(struct header) % 16 == 0, "quantisers and tables are read in words of 16 bytes");
 
 constexpr size_t padding = 64; /* after the data: the last walk reads up to 16 bytes of it */
-} // namespace
-
-struct loaded {
-    size_t header_at, firsts_at, starts_at, bytes_at; /* in the data */
-    int tables[2][JPEG_TABLES]; /* the first entry of each table, of DC and of AC; -1 if no component uses it */
-    size_t segments, size;      /* of the scan: restart segments; bytes without stuffing and restart markers */
-    struct scan scan;           /* without addresses */
-    bool is_unsupported;        /* the CPU has to decode the file */
-};
-
-namespace
-{
 
 /* The entries of HUFFMAN's table for longer codes: one for each 16-bit word that begins with such a code. */
 size_t longer_entries(const struct jpeg_huffman *huffman)

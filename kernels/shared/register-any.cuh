@@ -234,9 +234,8 @@ static __global__ void __launch_bounds__(32 * any_warps<FAR>, 16 / any_warps<FAR
     for (int k = 0; k < any_rows; k++)
         if (y + k < launch.height)
 #pragma unroll
-            for (int q = 0; q < quads; q++) {
+            for (int q = 0; q < quads; q++)
                 store_quad<T>(launch, y + k, strip_x + strip_width * q + columns * lane, sum[k][q]);
-            }
 }
 
 #endif
