@@ -201,6 +201,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
     extern __shared__ uint4 memory[];
     const int thread = (int)threadIdx.x, lane = thread % 32, g = lane / 4, t = lane % 4;
     const int warpgroup = __shfl_sync(~0u, thread / 128, 0); /* so that the compiler sees that it is one for a warp */
+    /* The taps are not at the end: memcheck takes a matrix of 64 outputs by 32 terms to have no gaps or overlaps. */
     const uint32_t full = shared_address(memory), empty = full + 8 * pass_slots, taps = full + barrier_bytes;
     const uint32_t turned = taps + parts * call.part_blocks * 128;
     const uint32_t ring = turned + of::groups * part_side * of::out_pitch;
@@ -289,7 +290,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
                 slabs -= 2;
                 tap += 1024 >> 4;
             }
-            barrier_arrive(empty + 8 * at.slot);
+            barrier_arrive(empty + 8 * at.slot); /* each thread, so that racecheck knows who has read */
             at.advance(pass_slots);
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
