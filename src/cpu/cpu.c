@@ -64,7 +64,7 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
         return false;
     if (plan->prepared != NULL)
         return true;
-    plan->prepared = program_make(plan, all_loops[set], false);
+    plan->prepared = program_make(plan, all_loops[set]);
     if (plan->prepared == NULL)
         return no_memory(plan, error);
     plan->release = release_program;

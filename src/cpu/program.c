@@ -740,7 +740,7 @@ static bool make_two_pass(const struct plan *plan, struct program *program)
     return program->first != NULL && program->last != NULL;
 }
 
-void program_free(struct program *program)
+static void free_one(struct program *program)
 {
     if (program == NULL)
         return;
@@ -749,27 +749,42 @@ void program_free(struct program *program)
     pass_free(program->second);
     for (int n = 1; n < FIR_PRODUCTS; n++)
         pass_free(program->products[n]);
-    program_free(program->pixels);
     pass_free(program->last);
     free(program);
 }
 
-struct program *program_make(const struct plan *plan, const struct loops *loops, bool pixels)
+void program_free(struct program *program)
+{
+    if (program != NULL)
+        free_one(program->pixels);
+    free_one(program);
+}
+
+/* Make the program for planes, or for PIXELS. */
+static struct program *make_one(const struct plan *plan, const struct loops *loops, bool pixels)
 {
     struct program *program = calloc(1, sizeof *program);
     if (program == NULL)
         return NULL;
     program->loops = loops;
     program->sum_parts = 1;
-    bool is_made = plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program, pixels);
-    if (is_made && !pixels && plan->sample == SAMPLE_U8 && cpu_takes_pixels(plan->filter, BLOCK_MAX)) {
-        program->pixels = program_make(plan, loops, true);
-        is_made = program->pixels != NULL;
-    }
+    const bool is_made = plan->filter->two_pass ? make_two_pass(plan, program) : make_grids(plan, program, pixels);
     if (is_made && program->first != NULL) {
         program->first->ahead_bytes = sample_bytes(plan->sample);
         return program;
     }
+    free_one(program);
+    return NULL;
+}
+
+struct program *program_make(const struct plan *plan, const struct loops *loops)
+{
+    struct program *program = make_one(plan, loops, false);
+    if (program == NULL || plan->sample != SAMPLE_U8 || !cpu_takes_pixels(plan->filter, BLOCK_MAX))
+        return program;
+    program->pixels = make_one(plan, loops, true);
+    if (program->pixels != NULL)
+        return program;
     program_free(program);
     return NULL;
 }

@@ -32,9 +32,9 @@ struct program {
     struct wide_window wide_window; /* without the memory of prefixes */
 };
 
-/* Make the program of PLAN for the instruction set of LOOPS, for planes or PIXELS. Returns NULL if there is
- * not enough memory. Free it with program_free, which also takes NULL. */
-struct program *program_make(const struct plan *plan, const struct loops *loops, bool pixels);
+/* Make the program of PLAN for the instruction set of LOOPS. Returns NULL if there is not enough memory. Free it with
+ * program_free, which also takes NULL. */
+struct program *program_make(const struct plan *plan, const struct loops *loops);
 
 /* Free the program and its passes. */
 void program_free(struct program *program);

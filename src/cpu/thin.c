@@ -280,7 +280,7 @@ bool thin_launch(const struct plan *plan, const struct plane *in, const struct p
     thin->plan.pool = plan->pool;
     thin->plan.first_row = plan->last_row > 0 ? plan->first_row : 0;
     thin->plan.last_row = plan->last_row > 0 ? plan->last_row : in->height;
-    thin->plan.prepared = program_make(&thin->plan, program->loops, false);
+    thin->plan.prepared = program_make(&thin->plan, program->loops);
     bool done = thin->plan.prepared != NULL || error_no_memory(error, "the filter %s", f->name);
     if (done)
         done = transposes  ? launch_transposed(thin, in, out, launch, error)
