@@ -48,9 +48,8 @@ void png_filter(const struct deflate_workspace *workspace, const uint8_t *row, c
 /* Write bytes in stored blocks, or no bytes in an empty one. */
 static void write_stored(const uint8_t *bytes, size_t size, bool last, struct deflate_writer *out)
 {
-    size_t part;
     do {
-        part = size < DEFLATE_BLOCK ? size : DEFLATE_BLOCK;
+        const size_t part = size < DEFLATE_BLOCK ? size : DEFLATE_BLOCK;
         deflate_put(out, last && part == size, 3);
         deflate_align(out);
         deflate_put(out, part | (~part & 0xffff) << 16, 32);
