@@ -431,7 +431,7 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
 
 /* ---- The second kernel ---- */
 
-/* Symbols that are resolved together, of which a warp has a word of starts a lane; and those of a span. */
+/* So many symbols are resolved together: each lane of a warp has a word of their starts. The buffer is for a span. */
 constexpr int batch = 32 * 32, buffer_symbols = 12 * batch;
 static_assert(batch % threads == 0, "all threads have as many");
 /* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is
