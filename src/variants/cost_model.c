@@ -159,14 +159,14 @@ double sparse_cost(const struct filter *filter, const struct work *work)
 
 double blur_cost(const struct filter *filter, const struct work *work)
 {
+    const bool is_16_bit = work->sample == SAMPLE_U16;
     const double taps = filter->width + filter->height;
-    if (taps >= 2 * 88) /* two launches, as on the H200 */
-        return gpu_seconds(work,
-                           work->sample == SAMPLE_U16 ? 4.0e-12 + 0.0088e-12 * taps : 2.45e-12 + 0.00385e-12 * taps);
     const double blocks = (filter->width + 22 + 31) / 32 + (filter->height + 15 + 31) / 32; /* of 32 terms */
     /* The more blocks, the more shared memory a column takes, and the fewer warps work. */
-    return gpu_seconds(work, work->sample == SAMPLE_U16 ? 1.4e-12 + 0.25e-12 * blocks + 0.0175e-12 * blocks * blocks
-                                                        : 0.6e-12 + 0.35e-12 * blocks + 0.0028e-12 * blocks * blocks);
+    const double fused = is_16_bit ? 1.4e-12 + 0.25e-12 * blocks + 0.0175e-12 * blocks * blocks
+                                   : 0.6e-12 + 0.35e-12 * blocks + 0.0028e-12 * blocks * blocks;
+    const double two_launches = is_16_bit ? 4.0e-12 + 0.0088e-12 * taps : 2.45e-12 + 0.00385e-12 * taps; /* on 9.0 */
+    return gpu_seconds(work, fmin(fused, two_launches));
 }
 
 double running_sums_cost(const struct filter *filter, const struct work *work)
