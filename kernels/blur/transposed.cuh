@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(256)
     out_row<T>(launch, y)[x] = from < 0 ? 0 : in_row<T>(launch, y)[from];
 }
 
-/* Two bytes, and 16; and a sample. */
+/* Accesses to shared memory: write 2 bytes, write 16, and read a sample. */
 
 static __device__ __forceinline__ void write_shared2(uint32_t to, uint32_t two)
 {

@@ -55,7 +55,7 @@ static __device__ __forceinline__ T sum_of_lanes(T value)
     return value;
 }
 
-/* The sum of VALUE over the threads up to this one, by all THREADS, of which each has a number in SUMS. These stay. */
+/* The sum of VALUE over the threads up to this one. All THREADS call this. Afterwards SUMS has the sum of each. */
 template <int THREADS, typename T>
 static __device__ __forceinline__ T sum_up_to(T *sums, T value)
 {

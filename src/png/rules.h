@@ -44,11 +44,11 @@
  *
  * The fast level has steps 1, 4, 8 and 9 only. A block has 589,248 bytes, in 9 parts of 65,472 bytes: a band is one
  * block, unless its rows are larger. A run has at least 32 bytes of one part, and a block has no other repetitions. The
- * codes follow from a sample. Let n be the block's size over 16,384, rounded down, plus 1. Of each n groups of 64 bytes
- * of a part the first is sampled: its bytes that are not in runs count once. In addition, each value from -32 to 31 and
- * each other value of the block counts once. If the block has more than 4,096 bytes with other values, all 256 values
- * count once. The distances and the lengths of all parts of runs count, but the sum of each symbol is divided by n and
- * rounded up. A block that becomes larger is stored, too. The GPU does not write this level.
+ * codes follow from a sample. Divide the block's size by 16,384, round down and add 1: this is n. The first of each n
+ * groups of 64 bytes of a part is in the sample. Its bytes count once, but those in runs do not. In addition, each
+ * value from -32 to 31 and each other value of the block counts once. If the block has more than 4,096 bytes with other
+ * values, all 256 values count once. The distances and the lengths of all parts of runs count, but the sum of each
+ * symbol is divided by n and rounded up. A block that becomes larger is stored, too. The GPU does not write this level.
  *
  * The CPU and the GPU share the functions of this file, but kernels/png/split.cu chooses places four at a time. */
 #ifndef GPUCONV_PNG_RULES_H
