@@ -124,8 +124,7 @@ template <bool FIXED>
 static __device__ __forceinline__ uint32_t root(const struct join &join, float first, float second)
 {
     const float squares = fmaf(first, first, second * second);
-    float size;
-    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(size) : "f"(squares));
+    const float size = quick_root(squares);
     const float level = __fmaf_rd(__saturatef(fmaf(size, join.scale, join.bias)), 255, 8388608); /* 2^23 + level */
     if (!FIXED)
         return __float_as_uint(level);
@@ -144,8 +143,7 @@ static __device__ __forceinline__ uint32_t root(const struct join &join, float f
  */
 static __device__ __forceinline__ uint32_t slope_root16(const struct join &join, float first, float second)
 {
-    float size;
-    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(size) : "f"(fmaf(first, first, second * second)));
+    const float size = quick_root(fmaf(first, first, second * second));
     const float level = __fmaf_rd(__saturatef(fmaf(size, join.scale, join.bias)), 65535, 8388608); /* 2^23 + level */
     const float k = fmaxf(fmaf(level - 8388608, join.factor, -join.term), 0);
     const float less = second - k, more = second + k, product = less * more;

@@ -22,6 +22,7 @@
  *
  * Limits: filters whose taps are all 1. */
 #include "kernels/shared/copies.cuh"
+#include "kernels/shared/instructions.cuh"
 #include "kernels/shared/lanes.cuh"
 #include "kernels/shared/tile.cuh"
 
@@ -61,7 +62,7 @@ static __device__ __forceinline__ void add_samples(uint32_t (&column)[eight], co
 {
 #pragma unroll
     for (int k = 0; k < eight; k++)
-        asm("dp4a.u32.s32 %0, %1, %2, %0;" : "+r"(column[k]) : "r"(word[k / 4]), "r"((SIGN & 255) << 8 * (k % 4)));
+        add_products(column[k], word[k / 4], (SIGN & 255) << 8 * (k % 4));
 }
 
 template <int SIGN>

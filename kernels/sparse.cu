@@ -89,19 +89,6 @@ static __device__ __forceinline__ float load_sample(const struct launch &launch,
                           y, x);
 }
 
-/* SUM and the products of the two 16-bit WEIGHTS with the lower, or the upper, two bytes of WORD. */
-static __device__ __forceinline__ int dot_lower(uint32_t weights, uint32_t word, int sum)
-{
-    asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(word));
-    return sum;
-}
-
-static __device__ __forceinline__ int dot_upper(uint32_t weights, uint32_t word, int sum)
-{
-    asm("dp2a.hi.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights), "r"(word));
-    return sum;
-}
-
 /* Add the samples of WORD times WEIGHT to 4 sums. If WIDE, the weight may not fit in 16 bits. */
 template <bool WIDE>
 static __device__ __forceinline__ void add(int (&sum)[columns], uint32_t word, uint32_t weight)

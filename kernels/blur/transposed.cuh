@@ -79,31 +79,6 @@ static __global__ void __launch_bounds__(256)
     out_row<T>(launch, y)[x] = from < 0 ? 0 : in_row<T>(launch, y)[from];
 }
 
-/* Accesses to shared memory: write 2 bytes, write 16, and read a sample. */
-
-static __device__ __forceinline__ void write_shared2(uint32_t to, uint32_t two)
-{
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"((uint16_t)two) : "memory");
-}
-
-static __device__ __forceinline__ void write_shared16(uint32_t to, const uint32_t (&word)[4])
-{
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]),
-                 "r"(word[3])
-                 : "memory");
-}
-
-template <typename T>
-static __device__ __forceinline__ int read_sample(uint32_t from)
-{
-    uint32_t sample;
-    if (sizeof(T) == 1)
-        asm volatile("ld.shared.u8 %0, [%1];" : "=r"(sample) : "r"(from));
-    else
-        asm volatile("ld.shared.u16 %0, [%1];" : "=r"(sample) : "r"(from));
-    return (int)sample;
-}
-
 /* What a pass works on: in the first one, samples of T become m; in the second one, the bytes of m become samples. */
 template <typename T, bool FIRST>
 struct pass_of {

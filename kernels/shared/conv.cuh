@@ -6,24 +6,11 @@
 #define GPUCONV_CONV_CUH
 
 #include "kernels/device/device.h"
+#include "kernels/shared/queue.cuh"
 #include "plan/plan.h"
 
 #include <cuda_runtime.h>
 #include <string.h>
-
-/* Return false from the calling function, with an error, if a call of the CUDA runtime fails. */
-#define CUDA_TRY(call, error)                                                                                          \
-    do {                                                                                                               \
-        const cudaError_t status_ = (call);                                                                            \
-        if (status_ != cudaSuccess)                                                                                    \
-            return cuda_failure(status_, #call, error);                                                                \
-    } while (0)
-
-/* Fill ERROR with CUDA's text for STATUS, and return false. (device.cu) */
-bool cuda_failure(cudaError_t status, const char *call, struct error *error);
-
-/* The device's stream. (device.cu) */
-cudaStream_t device_stream(const struct device *device);
 
 /* The taps of the largest filter. Each variant's symbol in constant memory has room for as many. */
 constexpr int max_taps = FILTER_MAX * FILTER_MAX;
@@ -114,16 +101,6 @@ static inline struct launch make_launch(const struct plan *plan, const struct pl
         memcpy(&launch.rounding, &plan->rounding16, sizeof plan->rounding16);
     launch.offset = plan->offset;
     return launch;
-}
-
-/* Queue a kernel: GRID blocks of BLOCK threads, each with SHARED bytes of shared memory. */
-template <typename... Parameters, typename... Arguments>
-static inline bool queue_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared,
-                                struct device *device, struct error *error, const Arguments &...arguments)
-{
-    kernel<<<grid, block, shared, device_stream(device)>>>(arguments...);
-    CUDA_TRY(cudaGetLastError(), error);
-    return true;
 }
 
 /* The layout of a launch: each block of threads makes a tile of outputs. */

@@ -41,6 +41,29 @@ static __device__ __forceinline__ uint4 read_shared16(uint32_t from)
     return four;
 }
 
+static __device__ __forceinline__ void write_shared2(uint32_t to, uint32_t two)
+{
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"((uint16_t)two) : "memory");
+}
+
+static __device__ __forceinline__ void write_shared16(uint32_t to, const uint32_t (&word)[4])
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]),
+                 "r"(word[3])
+                 : "memory");
+}
+
+template <typename T>
+static __device__ __forceinline__ int read_sample(uint32_t from)
+{
+    uint32_t sample;
+    if (sizeof(T) == 1)
+        asm volatile("ld.shared.u8 %0, [%1];" : "=r"(sample) : "r"(from));
+    else
+        asm volatile("ld.shared.u16 %0, [%1];" : "=r"(sample) : "r"(from));
+    return (int)sample;
+}
+
 /* Read four matrices of 8 rows of 16 bytes. Lane (g, t) gets bytes 4 t to 4 t + 3 of row g. A lane gives the address of
  * row lane % 8 of matrix lane / 8. */
 static __device__ __forceinline__ void read_matrices(uint32_t (&word)[4], uint32_t from)

@@ -6,6 +6,7 @@
 #define GPUCONV_QUADS_CUH
 
 #include "kernels/shared/conv.cuh"
+#include "kernels/shared/instructions.cuh"
 
 #include <string.h>
 #include <type_traits>
@@ -91,14 +92,6 @@ static __device__ __forceinline__ int level16(const struct launch &launch, const
     const struct rounding16 rounding = rounding16_of(launch);
     const double whole = whole_of(sum);
     return __double2int_rd((rounding.absolute ? fabs(whole) : whole) * rounding.factor + rounding.term);
-}
-
-/* Clamp two levels and pack them into a word. */
-static __device__ __forceinline__ uint32_t pack_levels16(int first, int second)
-{
-    uint32_t word;
-    asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(word) : "r"(second), "r"(first));
-    return word;
 }
 
 /* Store four samples, given as two words, at TO. Only the first LEFT are inside the image. */
