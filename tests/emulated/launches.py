@@ -1,20 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make kernels for the emulated GPU: launches.py KERNELS.cu OUT.cc. A launch by queue_kernel gets the kernel's name."""
+"""Make kernels for the emulated GPU: launches.py KERNELS.cu OUT.cc DEPENDENCIES. A launch by queue_kernel gets the
+kernel's name. Headers of kernels are put in the places of their #include, but for those that the emulated GPU has of
+its own (include/)."""
 import pathlib
 import re
 import sys
 
-source, target = map(pathlib.Path, sys.argv[1:])
-text = source.read_text(encoding="utf-8")
-text = re.sub(r"\bqueue_kernel\((\w+)", r'queue_kernel("\1", \1', text)
-# A thread of the host runs one block after the other, so it needs one array. It begins with noise, which is not a
-# number if it is read as a float.
-text = re.sub(r"extern __shared__ ([\w ]+) (\w+)\[\];", r"""static thread_local struct noise {
-        alignas(16) unsigned char bytes[48 << 10];
-        noise() { memset(bytes, 0xff, sizeof bytes); }
-    } noise;
-    \1 *\2 = (\1 *)noise.bytes;""", text)
+source, target, dependencies = map(pathlib.Path, sys.argv[1:])
+here = pathlib.Path(__file__).resolve().parent
+headers = []
+
+
+def include(match):
+    path = here.parents[1] / match[1]
+    if (here / "include" / match[1]).exists():
+        return match[0]
+    headers.append(path)
+    text = match.string[:match.end()]
+    return f'{read(path)}#line {text.count(chr(10))} {text.split(chr(10))[0][8:]}\n'
+
+
+def read(path):
+    return re.sub(r'#include "(kernels/[\w/-]+\.cuh)"\n', include, f'#line 1 "{path}"\n{path.read_text(encoding="utf-8")}')
+
+
+text = re.sub(r"\bqueue_kernel\((\w+)(?=[,<])", r'queue_kernel("\1", \1', read(source))
+text = text.replace("static __global__", "__global__")  # which is static
+# A thread of the host runs one block after the other, so it needs one array.
+text = re.sub(r"extern __shared__ ([\w ]+) (\w+)\[\];", r"\1 *\2 = (\1 *)emulated_memory;", text)
 if "<<<" in text:
     sys.exit(f"{source}: launch kernels by queue_kernel")
-target.write_text(f'#line 1 "{source}"\n' + text, encoding="utf-8")
+target.write_text(text, encoding="utf-8")
+dependencies.write_text(f"{target}: {' '.join(map(str, headers))}\n", encoding="utf-8")

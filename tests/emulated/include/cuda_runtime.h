@@ -4,7 +4,9 @@
 #ifndef GPUCONV_EMULATED_CUDA_RUNTIME_H
 #define GPUCONV_EMULATED_CUDA_RUNTIME_H
 
+#include <fenv.h>
 #include <functional>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +17,12 @@
 #define __device__
 #define __host__
 #define __shared__ static thread_local /* a thread of the host runs a block */
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __constant__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __CUDA_ARCH__ 800
 #define __grid_constant__
 
 struct alignas(8) uint2 { /* so aligned, as on a GPU: a sanitizer finds addresses that are not */
@@ -48,6 +52,24 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
     return {x, y, z, w};
 }
 
+struct alignas(8) float2 {
+    float x, y;
+};
+
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
+}
+
 struct dim3 {
     unsigned x, y, z;
 
@@ -59,10 +81,14 @@ struct dim3 {
 extern __thread dim3 threadIdx, blockIdx; /* unlike thread_local: without a call for each use */
 extern dim3 blockDim, gridDim;
 
+/* The dynamic shared memory of a block. It begins with noise, which is not a number if it is read as a float. */
+enum { EMULATED_SHARED = 99 << 10 };
+extern __thread unsigned char emulated_memory[EMULATED_SHARED] __attribute__((aligned(128)));
+
 /* ---- The host ---- */
 
 /* Run BODY, which calls KERNEL, for each thread of each block. */
-void emulated_launch(const char *kernel, dim3 grid, dim3 block, const std::function<void()> &body);
+void emulated_launch(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::function<void()> &body);
 
 /* ---- Threads that wait for each other ---- */
 
@@ -110,6 +136,19 @@ template <typename T>
 static inline T __shfl_xor_sync(unsigned, T value, int mask)
 {
     return emulated_value<T>(emulated_exchange(emulated_bits(value))[threadIdx.x % 32 ^ (unsigned)mask]);
+}
+
+static inline unsigned __reduce_min_sync(unsigned, unsigned value)
+{
+    const uint64_t *all = emulated_exchange(value);
+    for (unsigned i = 0; i < 32; i++)
+        value = all[i] < value ? (unsigned)all[i] : value;
+    return value;
+}
+
+static inline unsigned __reduce_max_sync(unsigned lanes, unsigned value)
+{
+    return ~__reduce_min_sync(lanes, ~value);
 }
 
 template <typename T>
@@ -288,11 +327,130 @@ static inline T __ldg(const T *from)
     return *from;
 }
 
+template <typename T>
+static inline void __stcs(T *to, T value)
+{
+    *to = value;
+}
+
 static inline float __uint_as_float(unsigned bits)
 {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return emulated_value<float>(bits);
+}
+
+static inline unsigned __float_as_uint(float value)
+{
+    return (unsigned)emulated_bits(value);
+}
+
+static inline int __float_as_int(float value)
+{
+    return (int)__float_as_uint(value);
+}
+
+static inline int __double2loint(double value)
+{
+    return (int)emulated_bits(value);
+}
+
+static inline double __hiloint2double(int high, int low)
+{
+    return emulated_value<double>((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
+}
+
+static inline double __longlong_as_double(long long bits)
+{
+    return emulated_value<double>((uint64_t)bits);
+}
+
+static inline unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((uint64_t)a * b >> 32);
+}
+
+static inline int __mulhi(int a, int b)
+{
+    return (int)((int64_t)a * b >> 32);
+}
+
+static inline float __saturatef(float value)
+{
+    return value > 0 ? fminf(value, 1) : 0;
+}
+
+static inline float __fdividef(float a, float b)
+{
+    return a / b;
+}
+
+static inline float __fmaf_rn(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+
+/* The nearest integers. Conversions saturate, and make 0 of what is not a number. */
+static inline int emulated_int(double value)
+{
+    return value != value ? 0 : value < -2147483648.0 ? INT32_MIN : value > 2147483647.0 ? INT32_MAX : (int)value;
+}
+
+static inline int __float2int_rn(float value)
+{
+    return emulated_int(rint((double)value));
+}
+
+static inline int __double2int_rd(double value)
+{
+    return emulated_int(floor(value));
+}
+
+/* A * B + C, rounded down. */
+template <typename T>
+static inline T emulated_fma_down(T a, T b, T c)
+{
+    fesetround(FE_DOWNWARD);
+    asm volatile("" : "+m"(a), "+m"(b), "+m"(c));
+    T sum = (T)fma((double)a, (double)b, (double)c);
+    asm volatile("" : "+m"(sum));
+    fesetround(FE_TONEAREST);
+    return sum;
+}
+
+static inline float __fmaf_rd(float a, float b, float c)
+{
+    return emulated_fma_down(a, b, c);
+}
+
+static inline double __dadd_rd(double a, double b)
+{
+    return emulated_fma_down(a, 1.0, b);
+}
+
+static inline void __trap()
+{
+    abort();
+}
+
+/* ---- Textures ---- */
+
+struct emulated_texture {
+    const unsigned char *data;
+    size_t row_bytes;
+    int width, height;
+    bool is_zero_outside;
+};
+typedef const emulated_texture *cudaTextureObject_t;
+
+template <typename T>
+static inline T tex2D(cudaTextureObject_t texture, float x, float y)
+{
+    const int column = (int)floorf(x), row = (int)floorf(y);
+    const int last_column = texture->width - 1, last_row = texture->height - 1;
+    if (texture->is_zero_outside && (column < 0 || row < 0 || column > last_column || row > last_row))
+        return 0;
+    const int inside_x = column < 0 ? 0 : column < last_column ? column : last_column;
+    const int inside_y = row < 0 ? 0 : row < last_row ? row : last_row;
+    return ((const T *)(texture->data + (size_t)inside_y * texture->row_bytes))[inside_x];
 }
 
 /* Sums and differences of the halves. */
