@@ -173,8 +173,10 @@ void device_free_taps(struct device *device, struct device_taps *taps);
 bool device_launch(struct device *device, const struct device_taps *taps, device_launcher *launch,
                    const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
 
-/* image_copy on the device, where the samples of both are. */
-bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, struct error *error);
+/* image_copy on the device, where the samples of both are. Where that would return false, the byte at IS_LOST in device
+ * memory, which may be NULL, becomes 1. */
+bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, uint8_t *is_lost,
+                         struct error *error);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@
  * words go through shared memory, so that each store of a warp is 128 contiguous bytes. Otherwise threads would be 12
  * bytes apart, and each 32-byte sector would be written in three parts.
  *
- * For planes of uint16_t, a thread converts pixels one by one. The pixels of a warp are side by side. */
+ * For planes of uint16_t and float, a thread converts pixels one by one. The pixels of a warp are side by side. */
 #include "image/linear.h"
 #include "kernels/shared/lanes.cuh"
 #include "kernels/shared/quads.cuh"
@@ -290,7 +290,7 @@ kernel *const merges[4][4] = {
 kernel *const black_splits[4] = {split<1, 1>, split<2, 1, true>, split<3, 3>, split<4, 3, true>};
 kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<3, 3>, merge<4, 4, true>};
 
-/* Planes of uint16_t. */
+/* Planes of uint16_t and float. */
 
 /* The conversions of samples on the way. */
 struct conversion16 {
@@ -413,13 +413,49 @@ __global__ void __launch_bounds__(threads_x *threads_y)
     });
 }
 
-kernel16 *const splits16[2][4] = {
+/* Floats are multiplied and divided as on the CPU. */
+template <int CHANNELS>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    split_floats(struct launch launch, unsigned char *image, struct conversion16 conversion)
+{
+    each_pixel<CHANNELS>(
+        launch, (const float *)image, launch.out, launch.out_row, [=](unsigned char *to, const float *from, int at) {
+            const float alpha = from[CHANNELS - 1];
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++)
+                if (c < conversion.planes)
+                    ((float *)(to + c * launch.out_plane))[at] =
+                        is_colour<CHANNELS>(c) && conversion.alpha != ALPHA_KEEP ? from[c] * alpha : from[c];
+        });
+}
+
+template <int CHANNELS>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    merge_floats(struct launch launch, unsigned char *image, struct conversion16 conversion)
+{
+    each_pixel<CHANNELS>(
+        launch, (float *)image, launch.in, launch.in_row, [=](const unsigned char *from, float *to, int at) {
+            const bool divides = conversion.alpha == ALPHA_PREMULTIPLY || conversion.alpha == ALPHA_HEADROOM;
+            const float alpha = divides ? ((const float *)(from + (CHANNELS - 1) * launch.in_plane))[at] : 0;
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++)
+                if (c < conversion.planes) {
+                    const float value = ((const float *)(from + c * launch.in_plane))[at];
+                    to[c] = !divides || !is_colour<CHANNELS>(c) ? value : alpha > 0 ? value / alpha : 0;
+                }
+        });
+}
+
+/* By bits and channels. */
+kernel16 *const splits16[3][4] = {
     {split16<uint8_t, 1>, split16<uint8_t, 2>, split16<uint8_t, 3>, split16<uint8_t, 4>},
     {split16<uint16_t, 1>, split16<uint16_t, 2>, split16<uint16_t, 3>, split16<uint16_t, 4>},
+    {split_floats<1>, split_floats<2>, split_floats<3>, split_floats<4>},
 };
-kernel16 *const merges16[2][4] = {
+kernel16 *const merges16[3][4] = {
     {merge16<uint8_t, 1>, merge16<uint8_t, 2>, merge16<uint8_t, 3>, merge16<uint8_t, 4>},
     {merge16<uint16_t, 1>, merge16<uint16_t, 2>, merge16<uint16_t, 3>, merge16<uint16_t, 4>},
+    {merge_floats<1>, merge_floats<2>, merge_floats<3>, merge_floats<4>},
 };
 
 bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, const struct image *image,
@@ -430,13 +466,13 @@ bool run(kernel *kernel, int lead, struct device *device, const struct plane *pl
                          (unsigned char *)image->samples);
 }
 
-bool run16(kernel16 *const kernels[2][4], enum alpha alpha, const struct linear *linear, struct device *device,
+bool run16(kernel16 *const kernels[3][4], enum alpha alpha, const struct linear *linear, struct device *device,
            const struct plane *planes, const struct image *image, struct error *error)
 {
     const struct conversion16 conversion = {planes->count,
                                             alpha_multiplies(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP,
                                             alpha == ALPHA_AS_IS ? NULL : linear};
-    return launch_kernel(kernels[image->bits > 8][image->channels - 1], planes_launch(planes, planes), 1, device,
+    return launch_kernel(kernels[image->bits / 16][image->channels - 1], planes_launch(planes, planes), 1, device,
                          {width16, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
                          conversion);
 }
@@ -445,7 +481,7 @@ bool run16(kernel16 *const kernels[2][4], enum alpha alpha, const struct linear 
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
                   const struct plane *planes, struct error *error)
 {
-    if (planes->sample == SAMPLE_U16)
+    if (planes->sample != SAMPLE_U8)
         return run16(splits16, alpha, linear, device, planes, image, error);
     const int channels = image->channels;
     return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1]
@@ -457,7 +493,7 @@ bool device_split(struct device *device, const struct image *image, enum alpha a
 bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
                   const struct image *image, struct error *error)
 {
-    if (planes->sample == SAMPLE_U16)
+    if (planes->sample != SAMPLE_U8)
         return run16(merges16, alpha, linear, device, planes, image, error);
     const int channels = image->channels;
     const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* the most that a row starts early */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * The GPU's half of image_copy (src/image/image.c): samples from one layout to another, for views that the other
- * kernels do not take as they are. */
+ * kernels do not take as they are, and from one kind of storage to another. */
+#include "image/stored.h"
 #include "kernels/shared/conv.cuh"
 
 namespace
 {
 constexpr int threads = 256, tile_width = 64, tile_height = threads / tile_width;
 
-/* Strides in samples. */
+/* In bytes. */
 struct strides {
     size_t row, pixel, channel;
 };
@@ -17,11 +18,13 @@ struct copy {
     struct strides in, out;
     int width, height, channels;
     int tiles_x;
+    uint8_t *is_lost; /* becomes 1 if image_copy would return false; NULL if nobody asks */
 };
 
-/* Each thread copies a pixel. The tiles are numbered row after row, because grid.y ends at 65535. */
-template <typename Sample>
-__global__ void __launch_bounds__(threads) copy_samples(const Sample *from, Sample *to, const struct copy copy)
+/* Let WORK(from, to) do each sample. Each thread does a pixel. The tiles are numbered row after row, because grid.y ends
+ * at 65535. */
+template <typename Work>
+__device__ __forceinline__ void each_sample(const uint8_t *from, uint8_t *to, const struct copy &copy, Work work)
 {
     const int x = (int)blockIdx.x % copy.tiles_x * tile_width + (int)threadIdx.x % tile_width;
     const int y = (int)blockIdx.x / copy.tiles_x * tile_height + (int)threadIdx.x / tile_width;
@@ -29,27 +32,70 @@ __global__ void __launch_bounds__(threads) copy_samples(const Sample *from, Samp
         return;
     from += (size_t)y * copy.in.row + (size_t)x * copy.in.pixel;
     to += (size_t)y * copy.out.row + (size_t)x * copy.out.pixel;
-    for (int c = 0; c < copy.channels; c++)
-        to[(size_t)c * copy.out.channel] = from[(size_t)c * copy.in.channel];
+    for (int c = 0; c < copy.channels; c++, from += copy.in.channel, to += copy.out.channel)
+        work(from, to);
+}
+
+template <typename Sample>
+__global__ void __launch_bounds__(threads) copy_samples(const uint8_t *from, uint8_t *to, const struct copy copy)
+{
+    each_sample(from, to, copy, [](const uint8_t *in, uint8_t *out) { *(Sample *)out = *(const Sample *)in; });
+}
+
+/* One of FROM and TO is STORED_FLOAT. */
+template <enum storage FROM, enum storage TO>
+__global__ void __launch_bounds__(threads) convert_samples(const uint8_t *from, uint8_t *to, const struct copy copy)
+{
+    bool is_held = true;
+    each_sample(from, to, copy, [&](const uint8_t *in, uint8_t *out) {
+        stored_write(stored_value(in, FROM, &is_held), TO, out, &is_held);
+    });
+    if (!is_held && copy.is_lost)
+        *copy.is_lost = 1;
+}
+
+using kernel = void(const uint8_t *from, uint8_t *to, struct copy copy);
+
+kernel *find_copy(const struct image *image)
+{
+    const size_t size = image_sample_bytes(image);
+    return size == 1   ? copy_samples<uint8_t>
+           : size == 2 ? copy_samples<uint16_t>
+           : size == 4 ? copy_samples<uint32_t>
+                       : copy_samples<uint64_t>;
+}
+
+kernel *find_conversion(enum storage from, enum storage to)
+{
+    switch (from == STORED_FLOAT ? to : from) {
+    case STORED_HALF:
+        return from == STORED_FLOAT ? convert_samples<STORED_FLOAT, STORED_HALF>
+                                    : convert_samples<STORED_HALF, STORED_FLOAT>;
+    case STORED_BFLOAT16:
+        return from == STORED_FLOAT ? convert_samples<STORED_FLOAT, STORED_BFLOAT16>
+                                    : convert_samples<STORED_BFLOAT16, STORED_FLOAT>;
+    case STORED_DOUBLE:
+        return from == STORED_FLOAT ? convert_samples<STORED_FLOAT, STORED_DOUBLE>
+                                    : convert_samples<STORED_DOUBLE, STORED_FLOAT>;
+    default:
+        return from == STORED_FLOAT ? convert_samples<STORED_FLOAT, STORED_BOOL>
+                                    : convert_samples<STORED_BOOL, STORED_FLOAT>;
+    }
 }
 
 struct strides strides_of(const struct image *image)
 {
-    const size_t size = image_sample_bytes(image);
-    return {image_row_stride(image) / size, image_pixel_stride(image) / size, image_channel_stride(image) / size};
+    return {image_row_stride(image), image_pixel_stride(image), image_channel_stride(image)};
 }
 } // namespace
 
-bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, struct error *error)
+bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, uint8_t *is_lost,
+                         struct error *error)
 {
     const int tiles_x = (from->width + tile_width - 1) / tile_width;
     const unsigned tiles = (unsigned)tiles_x * (unsigned)((from->height + tile_height - 1) / tile_height);
-    const struct copy copy = {strides_of(from), strides_of(to), from->width, from->height, from->channels, tiles_x};
-    const auto queue = [&](auto kernel, auto *samples) {
-        return queue_kernel(kernel, tiles, threads, 0, device, error, samples, (decltype(samples))to->samples, copy);
-    };
-    const void *in = from->samples;
-    return image_sample_bytes(from) == 1   ? queue(copy_samples<uint8_t>, (uint8_t *)in)
-           : image_sample_bytes(from) == 2 ? queue(copy_samples<uint16_t>, (uint16_t *)in)
-                                           : queue(copy_samples<float>, (float *)in);
+    const struct copy copy = {strides_of(from), strides_of(to), from->width, from->height,
+                              from->channels,   tiles_x,        is_lost};
+    kernel *const kernel = from->stored == to->stored ? find_copy(from) : find_conversion(from->stored, to->stored);
+    return queue_kernel(kernel, tiles, threads, 0, device, error, (const uint8_t *)from->samples, to->samples, copy);
 }

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/clones.h"
+#include "image/stored.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +47,33 @@ static void copy_samples(const uint8_t *from, size_t from_step, uint8_t *to, siz
     else if (size == sizeof(uint16_t))
         for (int x = 0; x < count; x++, from += from_step, to += to_step)
             memcpy(to, from, sizeof(uint16_t));
-    else
+    else if (size == sizeof(float))
         for (int x = 0; x < count; x++, from += from_step, to += to_step)
             memcpy(to, from, sizeof(float));
+    else
+        for (int x = 0; x < count; x++, from += from_step, to += to_step)
+            memcpy(to, from, sizeof(double));
 }
 
-void image_copy(const struct image *from, const struct image *to)
+/* Copy the samples of FROM to TO, one of which does not store floats as floats. */
+static bool convert_stored(const struct image *from, const struct image *to)
+{
+    bool is_held = true;
+    for (int y = 0; y < from->height; y++)
+        for (int c = 0; c < from->channels; c++) {
+            const uint8_t *in = image_row(from, y) + (size_t)c * image_channel_stride(from);
+            uint8_t *out = image_row(to, y) + (size_t)c * image_channel_stride(to);
+            for (int x = 0; x < from->width; x++, in += image_pixel_stride(from), out += image_pixel_stride(to))
+                stored_write(stored_value(in, from->stored, &is_held), to->stored, out, &is_held);
+        }
+    return is_held;
+}
+
+bool image_copy(const struct image *from, const struct image *to)
 {
     const bool is_packed = image_has_packed_rows(from) && image_has_packed_rows(to);
+    if (from->stored != to->stored)
+        return convert_stored(from, to);
     for (int y = 0; y < from->height; y++) {
         const uint8_t *in = image_row(from, y);
         uint8_t *out = image_row(to, y);
@@ -64,6 +84,15 @@ void image_copy(const struct image *from, const struct image *to)
                          out + (size_t)c * image_channel_stride(to), image_pixel_stride(to), from->width,
                          image_sample_bytes(from));
     }
+    return true;
+}
+
+bool image_refuse(const struct image *image, struct error *error)
+{
+    return error_set(error, ERROR_USAGE,
+                     image->stored == STORED_BOOL
+                         ? "the result is not True and False alone, so bool does not hold it; give the image as float32"
+                         : "the input has samples that float32 does not hold; divide them");
 }
 
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error)

@@ -19,6 +19,9 @@
 
 struct linear; /* image/linear.h */
 
+/* How the samples of an image of floats are stored, in memory of a caller of the library. */
+enum storage { STORED_FLOAT, STORED_HALF, STORED_BFLOAT16, STORED_DOUBLE, STORED_BOOL };
+
 struct image {
     int width, height; /* pixels, at least 1 each */
     int channels;      /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
@@ -29,6 +32,8 @@ struct image {
     /* Bytes from a row, a pixel or a channel to the next one. They are 0 in an image without padding. Other values make
      * a view, for example of planes or of a part of a larger image. Only functions that say so take views. */
     size_t row_stride, pixel_stride, channel_stride;
+
+    enum storage stored; /* of 32 bits. All functions but image_copy, and the GPU's, take STORED_FLOAT alone */
 };
 
 /* The type of a plane's samples: 8-bit levels, 16-bit levels in the machine's byte order, or floats from 0 to 1. */
@@ -89,7 +94,11 @@ static inline size_t image_samples(const struct image *image)
 /* Bytes of one sample. */
 static inline size_t image_sample_bytes(const struct image *image)
 {
-    return image->bits > 16 ? sizeof(float) : image->bits > 8 ? sizeof(uint16_t) : 1;
+    const size_t float_bytes = image->stored == STORED_DOUBLE  ? sizeof(double)
+                               : image->stored == STORED_BOOL  ? 1
+                               : image->stored != STORED_FLOAT ? sizeof(uint16_t)
+                                                               : sizeof(float);
+    return image->bits > 16 ? float_bytes : image->bits > 8 ? sizeof(uint16_t) : 1;
 }
 
 /* Bytes of one pixel. */
@@ -154,10 +163,11 @@ static inline struct image image_rows(const struct image *image, int first, int 
     return part;
 }
 
-/* An image at SAMPLES with the shape of IMAGE, without padding. */
+/* An image at SAMPLES with the shape of IMAGE, without padding. Its floats are stored as floats. */
 static inline struct image image_packed(const struct image *image, uint8_t *samples)
 {
-    const struct image packed = {image->width, image->height, image->channels, image->bits, samples, 0, 0, 0};
+    const struct image packed = {image->width, image->height, image->channels, image->bits, samples, 0, 0, 0,
+                                 STORED_FLOAT};
     return packed;
 }
 
@@ -183,8 +193,13 @@ int image_planes(const struct image *image, enum alpha alpha);
  * size is impossible or there is not enough memory. */
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error);
 
-/* Copy the samples of FROM to TO, which has its shape and bits, but not its memory. Both may have strides. */
-void image_copy(const struct image *from, const struct image *to);
+/* Copy the samples of FROM to TO, which has its shape and bits, but not its memory. Both may have strides. If floats are
+ * not stored in one way, one of both has STORED_FLOAT. A sample that TO does not hold becomes infinite, or true. Returns
+ * false if it was a double or is to be a bool: all other kinds are rounded so without a word. */
+bool image_copy(const struct image *from, const struct image *to);
+
+/* Report why that was, for IMAGE or its result. Returns false. */
+bool image_refuse(const struct image *image, struct error *error);
 
 /* Copy the samples of FROM to TO, which has its shape: reduce_sample makes 8 bits of 16, widen_sample makes 16 of 8. */
 void image_convert_samples(const struct image *from, const struct image *to);

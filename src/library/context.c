@@ -186,6 +186,26 @@ static bool apply_to_image(const struct application *application, struct image *
     return result == RUN_DONE;
 }
 
+/* As apply_to_image. On the host, samples that are not stored as floats are copied. */
+static bool apply_to_stored(const struct application *application, struct image *in, struct image *out,
+                            struct error *error)
+{
+    struct image copy, result;
+    if (application->on_device || in->stored == STORED_FLOAT)
+        return apply_to_image(application, in, out, error);
+    if (!image_allocate(&copy, in->width, in->height, in->channels, in->bits, error))
+        return false;
+    bool done = image_allocate(&result, out->width, out->height, out->channels, out->bits, error);
+    if (done) {
+        done = (image_copy(in, &copy) || image_refuse(in, error)) &&
+               apply_to_image(application, &copy, &result, error) &&
+               (image_copy(&result, out) || image_refuse(in, error));
+        image_free(&result);
+    }
+    image_free(&copy);
+    return done;
+}
+
 /* Copy all IMAGES to a block of memory, which they then are. */
 static bool copy_images(struct images *images, uint8_t **block, struct error *error)
 {
@@ -194,8 +214,8 @@ static bool copy_images(struct images *images, uint8_t **block, struct error *er
     *block = __builtin_mul_overflow(each, images->count, &size) || size > PTRDIFF_MAX ? NULL : malloc(size);
     if (*block == NULL)
         return error_no_memory(error, "a copy of the input");
-    const struct images copies = {
-        .first = image_packed(&images->first, *block), .count = images->count, .stride = each};
+    struct images copies = {.first = image_packed(&images->first, *block), .count = images->count, .stride = each};
+    copies.first.stored = images->first.stored;
     for (size_t i = 0; i < images->count; i++) {
         const struct image from = images_at(images, i), to = images_at(&copies, i);
         image_copy(&from, &to);
@@ -220,8 +240,8 @@ static bool are_stacked(const struct images *images)
 {
     enum { ALIGNMENT = 16 };
     const struct image *first = &images->first;
-    return first->channels > 1 && (uintptr_t)first->samples % ALIGNMENT == 0 && image_is_packed(first) &&
-           images->stride == image_bytes(first);
+    return first->channels > 1 && first->stored == STORED_FLOAT && (uintptr_t)first->samples % ALIGNMENT == 0 &&
+           image_is_packed(first) && images->stride == image_bytes(first);
 }
 
 /* May a GPU filter all channels of all images by one launch, because they have nothing to do with each other? */
@@ -261,7 +281,7 @@ static bool apply_to_images(const struct application *application, const struct 
     all.recipe.alpha = ALPHA_FILTER; /* no channel is alpha, whatever their number */
     if (is_one_launch(application, in) && join_channels(in, &joined) && join_channels(out, &result))
         return apply_to_image(&all, &joined, &result, error);
-    if (is_one_launch(application, in) && in->first.bits <= 16 && are_stacked(in) && are_stacked(out)) {
+    if (is_one_launch(application, in) && are_stacked(in) && are_stacked(out)) {
         struct pipeline *pipeline = &application->context->pipeline;
         joined = in->first;
         result = out->first;
@@ -274,7 +294,7 @@ static bool apply_to_images(const struct application *application, const struct 
     for (size_t i = 0; done && i < from.count; i++) {
         struct image image = images_at(&from, i);
         result = images_at(out, i);
-        done = apply_to_image(application, &image, &result, error);
+        done = apply_to_stored(application, &image, &result, error);
     }
     free(block);
     return done;
@@ -301,7 +321,7 @@ static bool check_options(const struct gpuconv_options *options, const struct gp
     if (options->alpha < GPUCONV_PREMULTIPLY || options->alpha > GPUCONV_FILTER_ALPHA)
         return error_set(error, ERROR_USAGE, "there is no mode %d of alpha; give one of enum gpuconv_alpha",
                          (int)options->alpha);
-    if (options->linear && in->type == GPUCONV_FLOAT)
+    if (options->linear && in->type > GPUCONV_UINT16)
         return error_set(error, ERROR_USAGE,
                          "floats are filtered as they are; convert them to linear light before, and set linear to 0");
     return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
@@ -318,13 +338,13 @@ static bool check_pair(const struct gpuconv_filter *filter, const struct gpuconv
     int width = a->width, height = a->height;
     if (!filter_size(filter, &width, &height, error))
         return false;
-    if (width != b->width || height != b->height || a->channels != b->channels || a->bits != b->bits ||
+    if (width != b->width || height != b->height || a->channels != b->channels || in->type != out->type ||
         images[0].count != images[1].count)
         return error_set(error, ERROR_USAGE,
-                         "the input is %zu x %d x %d x %d samples of %d bits, and the output %zu x %d x %d x %d of %d; "
+                         "the input is %zu x %d x %d x %d samples of %s, and the output %zu x %d x %d x %d of %s; "
                          "give an output like the input, of %d x %d pixels",
-                         images[0].count, a->height, a->width, a->channels, a->bits, images[1].count, b->height,
-                         b->width, b->channels, b->bits, width, height);
+                         images[0].count, a->height, a->width, a->channels, view_type_name(in->type), images[1].count,
+                         b->height, b->width, b->channels, view_type_name(out->type), width, height);
     return true;
 }
 

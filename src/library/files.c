@@ -144,8 +144,12 @@ static bool take_view(const struct list *list, const struct gpuconv_view *view, 
     struct error *error = &file->error;
     if (!view_check(view, "view", &images, error))
         return false;
-    if (images.count > 1 || view->type == GPUCONV_FLOAT)
-        return error_set(error, ERROR_USAGE, "the view must be one image of 8 or 16 bits; give a view for each image");
+    if (view->type > GPUCONV_UINT16)
+        return error_set(error, ERROR_USAGE,
+                         "files have levels of 8 or 16 bits, and the view has none; multiply its samples by 255, and "
+                         "convert them to uint8");
+    if (images.count > 1)
+        return error_set(error, ERROR_USAGE, "the view has %zu images; give a view for each", images.count);
     file->view = images.first;
     file->on_device = view->memory == GPUCONV_DEVICE;
     return !file->on_device || list->context->resources.shared != NULL ||

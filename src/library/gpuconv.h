@@ -183,7 +183,16 @@ GPUCONV_API void gpuconv_filter_close(struct gpuconv_filter *filter);
 enum gpuconv_type {
     GPUCONV_UINT8,
     GPUCONV_UINT16, /* in the machine's byte order */
-    GPUCONV_FLOAT   /* 32 bits; 0 is black and 1 is white, and other values are allowed */
+    GPUCONV_FLOAT,  /* 32 bits; 0 is black and 1 is white, and other values are allowed */
+
+    /* For gpuconv_apply alone, which computes these as floats and stores the result as the input, on the host and in
+     * device memory. HALF and BFLOAT16 are rounded once more, and infinite where they do not hold the result. A DOUBLE
+     * that no float is near, and a result that is to be a BOOL and is neither 0 nor 1, are GPUCONV_BAD_ARGUMENT. On a
+     * GPU, the call therefore waits for these two. */
+    GPUCONV_HALF,     /* IEEE 754's binary16 */
+    GPUCONV_BFLOAT16, /* the upper half of a float */
+    GPUCONV_DOUBLE,   /* 64 bits */
+    GPUCONV_BOOL      /* a byte that is 0 or 1; other values count as 1 */
 };
 
 enum gpuconv_memory {
@@ -272,10 +281,10 @@ struct gpuconv_options {
  * contexts are ordered only where both need constant memory. Where the stream is captured by a CUDA graph, the call
  * fails: a graph would not hold this order. Fastest are planes whose first sample is at a multiple of 512 bytes, and
  * whose strides of rows and channels are multiples of 128, and then interleaved images without padding at a multiple of
- * 16 bytes. Others are copied on the GPU. Several images are filtered at once if their planes have equal distances, or
- * if they are interleaved, of 8 or 16 bits, without padding and gaps; and if neither alpha nor linear light takes part.
- * Floats with alpha need GPUCONV_KEEP or GPUCONV_FILTER_ALPHA there. With GPUCONV_PREMULTIPLY and alpha, the call waits
- * until it knows whether the image is opaque. */
+ * 16 bytes. Others are copied on the GPU, also all but uint8, uint16 and float. Several images are filtered at once if
+ * their planes have equal distances, or if they are interleaved without padding and gaps and not copied; and if neither
+ * alpha nor linear light takes part. With GPUCONV_PREMULTIPLY and alpha of 8 or 16 bits, the call waits until it knows
+ * whether the image is opaque. */
 GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
                                               const struct gpuconv_view *in, const struct gpuconv_view *out,
                                               const struct gpuconv_options *options, struct gpuconv_error *error);

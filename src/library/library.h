@@ -97,6 +97,9 @@ struct images {
 /* Check VIEW, and set IMAGES. NAME is for messages: "input". */
 bool view_check(const struct gpuconv_view *view, const char *name, struct images *images, struct error *error);
 
+/* The name of a type of samples, as NumPy has it. */
+const char *view_type_name(enum gpuconv_type type);
+
 /* Do no two samples of VIEW, which is checked, share memory? */
 bool view_check_apart(const struct gpuconv_view *view, const char *name, struct error *error);
 

@@ -5,9 +5,36 @@
 
 #include "codec/format.h"
 
+/* An image of TYPE, without size and samples. */
+static struct image image_of_type(enum gpuconv_type type)
+{
+    static const struct image types[] = {
+        [GPUCONV_UINT8] = {.bits = 8},
+        [GPUCONV_UINT16] = {.bits = 16},
+        [GPUCONV_FLOAT] = {.bits = 32},
+        [GPUCONV_HALF] = {.bits = 32, .stored = STORED_HALF},
+        [GPUCONV_BFLOAT16] = {.bits = 32, .stored = STORED_BFLOAT16},
+        [GPUCONV_DOUBLE] = {.bits = 32, .stored = STORED_DOUBLE},
+        [GPUCONV_BOOL] = {.bits = 32, .stored = STORED_BOOL},
+    };
+    const bool is_type = type >= GPUCONV_UINT8 && type <= GPUCONV_BOOL;
+    return types[is_type ? type : GPUCONV_FLOAT]; /* what is no type is refused later */
+}
+
+const char *view_type_name(enum gpuconv_type type)
+{
+    static const char *const names[] = {
+        [GPUCONV_UINT8] = "uint8",  [GPUCONV_UINT16] = "uint16",     [GPUCONV_FLOAT] = "float32",
+        [GPUCONV_HALF] = "float16", [GPUCONV_BFLOAT16] = "bfloat16", [GPUCONV_DOUBLE] = "float64",
+        [GPUCONV_BOOL] = "bool",
+    };
+    return names[type];
+}
+
 static size_t type_bytes(enum gpuconv_type type)
 {
-    return type == GPUCONV_UINT8 ? 1 : type == GPUCONV_UINT16 ? sizeof(uint16_t) : sizeof(float);
+    const struct image image = image_of_type(type);
+    return image_sample_bytes(&image);
 }
 
 /* ---- Made from parts ---- */
@@ -100,7 +127,7 @@ static bool check_strides(const struct gpuconv_view *view, const char *name, siz
 /* Check all but the strides. */
 static bool check_shape(const struct gpuconv_view *view, const char *name, struct error *error)
 {
-    if (view->type < GPUCONV_UINT8 || view->type > GPUCONV_FLOAT)
+    if (view->type < GPUCONV_UINT8 || view->type > GPUCONV_BOOL)
         return error_set(error, ERROR_USAGE, "the %s has no type of samples; give one of enum gpuconv_type", name);
     if (view->width < 1 || view->height < 1 || view->width > FORMAT_SIDE_MAX || view->height > FORMAT_SIDE_MAX)
         return error_set(error, ERROR_USAGE, "the %s has %d x %d pixels; give 1 to %d on a side", name, view->width,
@@ -123,12 +150,12 @@ bool view_check(const struct gpuconv_view *view, const char *name, struct images
         return error_set(error, ERROR_USAGE, "there is no %s; give a view", name);
     if (!check_shape(view, name, error) || !check_strides(view, name, &images->bytes, error))
         return false;
-    images->first = (struct image){.width = view->width,
-                                   .height = view->height,
-                                   .channels = view->channels,
-                                   .bits = 8 * (int)type_bytes(view->type),
-                                   .samples = view->data};
     struct image *first = &images->first;
+    *first = image_of_type(view->type);
+    first->width = view->width;
+    first->height = view->height;
+    first->channels = view->channels;
+    first->samples = view->data;
     first->channel_stride = view->channels > 1 ? (size_t)view->channel_stride : image_sample_bytes(first);
     first->pixel_stride = view->width > 1      ? (size_t)view->column_stride
                           : view->channels > 1 ? 0 /* as if they were interleaved */
@@ -179,7 +206,7 @@ bool view_take_image(const struct gpuconv_view *view, const char *name, struct i
     *copy = (struct image){0};
     if (!view_check(view, name, &images, error))
         return false;
-    if (images.count > 1 || view->memory != GPUCONV_HOST || view->type == GPUCONV_FLOAT)
+    if (images.count > 1 || view->memory != GPUCONV_HOST || view->type > GPUCONV_UINT16)
         return error_set(error, ERROR_USAGE, "the %s must be one image of 8 or 16 bits on the host; copy it", name);
     const struct image *first = &images.first;
     *image = image_packed(first, first->samples);

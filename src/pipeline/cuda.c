@@ -260,8 +260,6 @@ static bool queue_image(struct pipeline *pipeline, const struct end *in, const s
     if (!gpu_mark(pipeline, MARK_BEGIN, error) || !queue_input(pipeline, in, gpu, result, error) ||
         !gpu_mark(pipeline, MARK_INPUT, error))
         return false;
-    if (from.bits > 16) /* floats have no split */
-        gpu->image.samples = NULL;
     return gpu_queue(pipeline, &from, &to, gpu, error);
 }
 
@@ -392,11 +390,6 @@ enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, stru
         return gather_run(pipeline, in, out, error);
     if (resources->shared == NULL)
         return run_packed(pipeline, in, out, is_intact, error);
-    if (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in->image) && in->image->bits > 16) {
-        error_set(error, ERROR_USAGE,
-                  "a GPU does not weigh floats by alpha; keep alpha, filter it as a channel, or use the CPU");
-        return RUN_FAILED;
-    }
     if (!device_enter(device, resources->stream, error))
         return RUN_FAILED;
     const enum run_result result = in->kind == END_DEVICE ? run_on_device(pipeline, in->image, out->image, error)

@@ -71,11 +71,11 @@ static bool bring_to_view(struct pipeline *pipeline, const struct gpu_picture *p
     if (is_direct(picture))
         return true;
     if (!is_converted(picture))
-        return device_copy_samples(pipeline->device, &decoded, view, error);
+        return device_copy_samples(pipeline->device, &decoded, view, NULL, error);
     const bool is_packed = gpu_is_packed(view);
     const struct image upright = image_packed(view, is_packed ? view->samples : way + place_bytes(&decoded));
     return device_orient(pipeline->device, &decoded, picture->end.orientation, &upright, error) &&
-           (is_packed || device_copy_samples(pipeline->device, &upright, view, error));
+           (is_packed || device_copy_samples(pipeline->device, &upright, view, NULL, error));
 }
 
 /* ---- Groups ---- */
@@ -270,7 +270,7 @@ static bool upload(struct pipeline *pipeline, struct gpu_picture *picture, struc
     const struct image on_device = image_packed(image, is_packed ? view->samples : memory->bytes);
     picture->is_done = true;
     return device_upload(pipeline->device, on_device.samples, image->samples, image_bytes(image), error) &&
-           (is_packed || device_copy_samples(pipeline->device, &on_device, view, error));
+           (is_packed || device_copy_samples(pipeline->device, &on_device, view, NULL, error));
 }
 
 static bool decode_all(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count, struct error *error)
@@ -299,7 +299,7 @@ static bool bring_from_view(struct pipeline *pipeline, const struct gpu_picture 
     *image = image_packed(view, view->samples);
     if (!gpu_is_packed(view) && jpeg_plane(picture) == 0) {
         image->samples = way;
-        if (!device_copy_samples(pipeline->device, view, image, error))
+        if (!device_copy_samples(pipeline->device, view, image, NULL, error))
             return false;
     }
     if (view->bits == bits)

@@ -35,6 +35,7 @@ enum gpu_memory {
     MEMORY_COPY,    /* of an image, without padding */
     MEMORY_DECODED, /* an image before it is turned upright, or before or after its depth changes */
     MEMORY_LINEAR,  /* the tables of linear light */
+    MEMORY_LOST,    /* a byte, which is 1 if a sample was lost: see device_copy_samples */
     MEMORY_LOCKED,  /* page-locked: an interleaved image */
     MEMORY_COUNT
 };

@@ -98,6 +98,9 @@ bool plans_make(struct pipeline *pipeline, enum backend backend, struct error *e
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
         const struct variant *variant = named ? recipe->variant : variant_choose(filter, backend, &pipeline->work);
+        if (variant == NULL)
+            return error_set(error, ERROR_USAGE, "no variant for %s filters %s samples by %s; use the other backend",
+                             backend == BACKEND_CUDA ? "a GPU" : "the CPU", sample_name(planned->sample), filter->name);
         if (!make_plan(pipeline, i, variant, &shape, error) ||
             !filter_resize(filter, &shape.width, &shape.height, error)) {
             plan_free(&planned->plans[i]);

@@ -43,7 +43,7 @@ bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *err
 
 bool gpu_is_packed(const struct image *image)
 {
-    return image->bits <= 16 && (uintptr_t)image->samples % IMAGE_ALIGNMENT == 0 &&
+    return image->stored == STORED_FLOAT && (uintptr_t)image->samples % IMAGE_ALIGNMENT == 0 &&
            image_row_stride(image) == image_row_bytes(image) && image_pixel_stride(image) == image_pixel_bytes(image) &&
            image_channel_stride(image) == image_sample_bytes(image);
 }
@@ -51,7 +51,8 @@ bool gpu_is_packed(const struct image *image)
 /* Do the kernels for planes take the first COUNT channels of IMAGE? */
 static bool is_planar(const struct image *image, int count)
 {
-    return (uintptr_t)image->samples % PLANE_ALIGNMENT == 0 && image_pixel_stride(image) == image_sample_bytes(image) &&
+    return image->stored == STORED_FLOAT && (uintptr_t)image->samples % PLANE_ALIGNMENT == 0 &&
+           image_pixel_stride(image) == image_sample_bytes(image) &&
            (image->height == 1 || image_row_stride(image) % ROW_ALIGNMENT == 0) &&
            (count == 1 || image_channel_stride(image) % ROW_ALIGNMENT == 0);
 }
@@ -107,6 +108,13 @@ static bool overlap(const struct image *a, const struct image *b)
 {
     const uintptr_t first = (uintptr_t)a->samples, second = (uintptr_t)b->samples;
     return first < second + bytes_of(b) && second < first + bytes_of(a);
+}
+
+/* Copy FROM to TO, and store the samples as TO does. run_on_device looks for samples that TO does not hold. */
+static bool copy_samples(struct pipeline *pipeline, const struct image *from, const struct image *to,
+                         struct error *error)
+{
+    return device_copy_samples(pipeline->device, from, to, pipeline->memory[MEMORY_LOST].bytes, error);
 }
 
 /* How many images below each other are filtered at once. */
@@ -359,7 +367,7 @@ static bool split_image(struct pipeline *pipeline, const struct image *in, struc
     const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, 0);
     gpu->planes[0].count = image_planes(in, alpha);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
-    return (in->samples == gpu->image.samples || device_copy_samples(pipeline->device, in, &gpu->image, error)) &&
+    return (in->samples == gpu->image.samples || copy_samples(pipeline, in, &gpu->image, error)) &&
            device_split(pipeline->device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
 }
 
@@ -367,7 +375,7 @@ static bool merge_image(struct pipeline *pipeline, const struct image *out, cons
                         struct error *error)
 {
     return merge_after(pipeline, pipeline->recipe->chain->count - 1, &gpu->planes[result], gpu, error) &&
-           (out->samples == gpu->image.samples || device_copy_samples(pipeline->device, &gpu->image, out, error));
+           (out->samples == gpu->image.samples || copy_samples(pipeline, &gpu->image, out, error));
 }
 
 /* Channels that are filtered as they are become planes, or are planes. Those after them are kept. */
@@ -385,7 +393,7 @@ static bool split_channels(struct pipeline *pipeline, const struct image *in, co
         return true;
     }
     if (!gpu_is_packed(in))
-        return device_copy_samples(pipeline->device, &from, &to, error);
+        return copy_samples(pipeline, &from, &to, error);
     const struct image all = tall_image(pipeline, in);
     const struct plane tall = tall_planes(pipeline, &planes[0]);
     return device_split(pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
@@ -401,11 +409,11 @@ static bool merge_channels(struct pipeline *pipeline, const struct image *in, co
     planes->count = count * images_of(pipeline); /* the last filter may have left alpha out */
     const struct image from = image_of(planes), to = channels_of(out, 0, count), all = tall_image(pipeline, out);
     const struct plane tall = tall_planes(pipeline, planes);
-    if (kept > 0 && in->samples != out->samples && !device_copy_samples(device, &kept_in, &kept_out, error))
+    if (kept > 0 && in->samples != out->samples && !copy_samples(pipeline, &kept_in, &kept_out, error))
         return false;
     return planes->data == (void *)out->samples ? true
            : gpu_is_packed(out)                 ? device_merge(device, &tall, ALPHA_FILTER, NULL, &all, error)
-                                                : device_copy_samples(device, &from, &to, error);
+                                                : copy_samples(pipeline, &from, &to, error);
 }
 
 bool gpu_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, struct gpu_image *gpu,
@@ -426,10 +434,11 @@ bool gpu_queue(struct pipeline *pipeline, const struct image *in, const struct i
 static bool copy_packed(struct pipeline *pipeline, const struct image *image, struct image *copy, struct error *error)
 {
     struct workspace *memory = &pipeline->memory[MEMORY_COPY];
-    if (!device_reserve(pipeline->device, memory, image_bytes(image), error))
+    *copy = image_packed(image, NULL);
+    if (!device_reserve(pipeline->device, memory, image_bytes(copy), error))
         return false;
-    *copy = image_packed(image, memory->bytes);
-    return device_copy_samples(pipeline->device, image, copy, error);
+    copy->samples = memory->bytes;
+    return copy_samples(pipeline, image, copy, error);
 }
 
 /* Is alpha the largest level everywhere? Waits for the work that is queued on the caller's stream. */
@@ -451,6 +460,27 @@ static bool choose_image(struct pipeline *pipeline, const struct image *out, str
     return true;
 }
 
+/* Can samples that are stored so be lost with an error? See image_copy. */
+static bool is_checked(const struct image *image)
+{
+    return image->stored == STORED_DOUBLE || image->stored == STORED_BOOL;
+}
+
+/* Has a copy since reset_lost lost a sample of IMAGE, or of its result? Waits for the work that is queued. */
+static bool check_lost(struct pipeline *pipeline, const struct image *image, struct error *error)
+{
+    uint8_t is_lost = 0;
+    return device_download(pipeline->device, &is_lost, pipeline->memory[MEMORY_LOST].bytes, sizeof is_lost, error) &&
+           device_wait(pipeline->device, error) && (!is_lost || image_refuse(image, error));
+}
+
+static bool reset_lost(struct pipeline *pipeline, struct error *error)
+{
+    struct workspace *memory = &pipeline->memory[MEMORY_LOST];
+    return device_reserve(pipeline->device, memory, sizeof(uint8_t), error) &&
+           device_fill(pipeline->device, memory->bytes, 0, sizeof(uint8_t), error);
+}
+
 enum run_result run_on_device(struct pipeline *pipeline, const struct image *in, const struct image *out,
                               struct error *error)
 {
@@ -465,9 +495,10 @@ enum run_result run_on_device(struct pipeline *pipeline, const struct image *in,
         pipeline->linear != NULL || (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
     const bool is_same = in->samples == out->samples && in->width == out->width && in->height == out->height &&
                          gpu_is_packed(in) && gpu_is_packed(out);
-    const bool done = gpu_reserve(pipeline, in, &gpu, error) &&
+    const bool done = gpu_reserve(pipeline, in, &gpu, error) && (!is_checked(in) || reset_lost(pipeline, error)) &&
                       (!overlap(in, out) || is_same || copy_packed(pipeline, in, &from, error)) &&
                       (!converts || choose_image(pipeline, out, &gpu, error)) &&
-                      gpu_queue(pipeline, &from, out, &gpu, error);
+                      gpu_queue(pipeline, &from, out, &gpu, error) &&
+                      (!is_checked(in) || check_lost(pipeline, in, error));
     return done ? RUN_DONE : RUN_FAILED;
 }

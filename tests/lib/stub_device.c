@@ -288,10 +288,10 @@ bool device_peaks(struct device *device, struct device_peaks *peaks, struct erro
 /* Do the kernels that split and merge take IMAGE? */
 static bool check_interleaved(const struct image *image, struct error *error)
 {
-    return (image->bits <= 16 && (uintptr_t)image->samples % 16 == 0 &&
+    return (image->stored == STORED_FLOAT && (uintptr_t)image->samples % 16 == 0 &&
             image_row_stride(image) == image_row_bytes(image) &&
             image_pixel_stride(image) == image_pixel_bytes(image)) ||
-           error_set(error, ERROR_WORK, "an image of %d bits has floats or padding, or is not aligned", image->bits);
+           error_set(error, ERROR_WORK, "an image of %d bits is not stored as floats, has padding, or is not aligned", image->bits);
 }
 
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
@@ -419,10 +419,12 @@ bool device_launch(struct device *device, const struct device_taps *taps, device
     return done;
 }
 
-bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, struct error *error)
+bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, uint8_t *is_lost,
+                         struct error *error)
 {
     (void)device;
-    image_copy(from, to);
+    if (!image_copy(from, to) && is_lost != NULL)
+        *is_lost = 1;
     return works(CALL_UPLOAD, error);
 }
 
