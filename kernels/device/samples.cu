@@ -7,7 +7,8 @@
 
 namespace
 {
-constexpr int threads = 256, tile_width = 64, tile_height = threads / tile_width;
+constexpr int threads = 256, pixels = 4; /* of a thread, step by step */
+constexpr int step = 64, tile_width = pixels * step, tile_height = threads / step;
 
 /* In bytes. */
 struct strides {
@@ -21,19 +22,24 @@ struct copy {
     uint8_t *is_lost; /* becomes 1 if image_copy would return false; NULL if nobody asks */
 };
 
-/* Let WORK(from, to) do each sample. Each thread does a pixel. The tiles are numbered row after row, because grid.y ends
- * at 65535. */
+/* Let WORK(from, to) do each sample. A thread does some pixels of a row, so that several loads are under way. The tiles
+ * are numbered row after row, because grid.y ends at 65535. */
 template <typename Work>
 __device__ __forceinline__ void each_sample(const uint8_t *from, uint8_t *to, const struct copy &copy, Work work)
 {
-    const int x = (int)blockIdx.x % copy.tiles_x * tile_width + (int)threadIdx.x % tile_width;
-    const int y = (int)blockIdx.x / copy.tiles_x * tile_height + (int)threadIdx.x / tile_width;
-    if (x >= copy.width || y >= copy.height)
+    const int first = (int)blockIdx.x % copy.tiles_x * tile_width + (int)threadIdx.x % step;
+    const int y = (int)blockIdx.x / copy.tiles_x * tile_height + (int)threadIdx.x / step;
+    if (y >= copy.height)
         return;
-    from += (size_t)y * copy.in.row + (size_t)x * copy.in.pixel;
-    to += (size_t)y * copy.out.row + (size_t)x * copy.out.pixel;
+    from += (size_t)y * copy.in.row + blockIdx.z * copy.in.channel;
+    to += (size_t)y * copy.out.row + blockIdx.z * copy.out.channel;
     for (int c = 0; c < copy.channels; c++, from += copy.in.channel, to += copy.out.channel)
-        work(from, to);
+#pragma unroll
+        for (int k = 0; k < pixels; k++) {
+            const size_t x = (size_t)(first + k * step);
+            if (x < (size_t)copy.width)
+                work(from + x * copy.in.pixel, to + x * copy.out.pixel);
+        }
 }
 
 template <typename Sample>
@@ -94,8 +100,10 @@ bool device_copy_samples(struct device *device, const struct image *from, const 
 {
     const int tiles_x = (from->width + tile_width - 1) / tile_width;
     const unsigned tiles = (unsigned)tiles_x * (unsigned)((from->height + tile_height - 1) / tile_height);
-    const struct copy copy = {strides_of(from), strides_of(to), from->width, from->height,
-                              from->channels,   tiles_x,        is_lost};
+    const bool are_planes = from->channels > 4; /* of several images; each has blocks of its own */
+    const dim3 grid(tiles, 1, are_planes ? (unsigned)from->channels : 1);
+    const struct copy copy = {
+        strides_of(from), strides_of(to), from->width, from->height, are_planes ? 1 : from->channels, tiles_x, is_lost};
     kernel *const kernel = from->stored == to->stored ? find_copy(from) : find_conversion(from->stored, to->stored);
-    return queue_kernel(kernel, tiles, threads, 0, device, error, (const uint8_t *)from->samples, to->samples, copy);
+    return queue_kernel(kernel, grid, threads, 0, device, error, (const uint8_t *)from->samples, to->samples, copy);
 }

@@ -138,22 +138,25 @@ static bool list_variants(const struct options *options, struct error *error)
         width = (int)strlen(table[i].name) > width ? (int)strlen(table[i].name) : width;
 
     for (const struct variant *v = table; v < table + count; v++) {
+        static const struct {
+            const char *text, *json;
+        } levels[] = {{"float", ""}, {"8 bit", "8"}, {"16 bit", "16"}, {"8/16 bit", "8,16"}}, *kind;
         char gpu[32];
+        kind = &levels[variant_samples(v) & (1u << SAMPLE_U8 | 1u << SAMPLE_U16)];
         if (v->backend == BACKEND_CUDA)
             snprintf(gpu, sizeof gpu, "%s%d", options->json ? "" : "sm_", v->capability);
         else
             snprintf(gpu, sizeof gpu, "%s", options->json ? "null" : "-");
         if (options->json) {
-            printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":%s,\"bits\":[8%s]",
-                   json_joint((size_t)(v - table)), v->name, backend_name(v->backend), gpu,
-                   variant_samples(v) & 1u << SAMPLE_U16 ? ",16" : "");
+            printf("%s{\"name\":\"%s\",\"backend\":\"%s\",\"capability\":%s,\"bits\":[%s]",
+                   json_joint((size_t)(v - table)), v->name, backend_name(v->backend), gpu, kind->json);
             text_print_json_member(stdout, "filters", accepts_name(v->accepts));
             text_print_json_member(stdout, "summary", v->summary);
             printf(",\"built_in\":%s}", variant_is_built(v) ? "true" : "false");
             continue;
         }
-        printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_name(v->backend), gpu,
-               variant_samples(v) & 1u << SAMPLE_U16 ? "8/16 bit" : "8 bit", accepts_name(v->accepts), v->summary);
+        printf("%-*s  %-4s  %-5s  %-8s  %-14s  %s\n", width, v->name, backend_name(v->backend), gpu, kind->text,
+               accepts_name(v->accepts), v->summary);
     }
     fputs(options->json ? json_end : "", stdout);
     if (!options->json && !pipeline_has_cuda)

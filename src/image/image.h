@@ -52,6 +52,8 @@ struct plane {
     /* The samples of a pixel lie together, as in an image: plane_bytes is that of a sample, and neighbours in a row are
      * COUNT samples apart. Some filters take such planes, on the CPU. */
     bool is_together;
+
+    enum storage stored; /* of SAMPLE_F32: STORED_FLOAT, but for variants that take others, too */
 };
 
 /* The samples from one to the next in a row. */
@@ -193,9 +195,9 @@ int image_planes(const struct image *image, enum alpha alpha);
  * size is impossible or there is not enough memory. */
 bool image_allocate(struct image *image, int width, int height, int channels, int bits, struct error *error);
 
-/* Copy the samples of FROM to TO, which has its shape and bits, but not its memory. Both may have strides. If floats are
- * not stored in one way, one of both has STORED_FLOAT. A sample that TO does not hold becomes infinite, or true. Returns
- * false if it was a double or is to be a bool: all other kinds are rounded so without a word. */
+/* Copy the samples of FROM to TO, which has its shape and bits, but not its memory. Both may have strides. If floats
+ * are stored in two ways, STORED_FLOAT is one of them. A sample that TO does not hold becomes infinite, or true. Gives
+ * false if it was a double or is to be a bool; all other kinds are rounded so without a word. */
 bool image_copy(const struct image *from, const struct image *to);
 
 /* Report why that was, for IMAGE or its result. Returns false. */

@@ -65,7 +65,7 @@ HOST_DEVICE static inline uint16_t bfloat16_of(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* The sample at FROM, which is stored as STORED says. *IS_HELD becomes false if it is a double that no float is near. */
+/* The sample at FROM, which is stored as STORED says. *IS_HELD becomes false if no float is near that double. */
 HOST_DEVICE static inline float stored_value(const void *from, enum storage stored, bool *is_held)
 {
     uint16_t bits;

@@ -48,11 +48,12 @@ bool gpu_is_packed(const struct image *image)
            image_channel_stride(image) == image_sample_bytes(image);
 }
 
-/* Do the kernels for planes take the first COUNT channels of IMAGE? */
-static bool is_planar(const struct image *image, int count)
+/* Do the kernels of the only filter take the first COUNT channels of IMAGE as planes? */
+static bool is_planar(const struct pipeline *pipeline, const struct image *image, int count)
 {
-    return image->stored == STORED_FLOAT && (uintptr_t)image->samples % PLANE_ALIGNMENT == 0 &&
-           image_pixel_stride(image) == image_sample_bytes(image) &&
+    const bool is_half = image->stored == STORED_HALF || image->stored == STORED_BFLOAT16;
+    return (image->stored == STORED_FLOAT || (is_half && pipeline->planned->plans[0].variant->takes_halves)) &&
+           (uintptr_t)image->samples % PLANE_ALIGNMENT == 0 && image_pixel_stride(image) == image_sample_bytes(image) &&
            (image->height == 1 || image_row_stride(image) % ROW_ALIGNMENT == 0) &&
            (count == 1 || image_channel_stride(image) % ROW_ALIGNMENT == 0);
 }
@@ -66,6 +67,7 @@ static struct plane planes_of(const struct image *image, const struct plane *lik
     planes.row_bytes = image_row_stride(image);
     planes.plane_bytes = image_channel_stride(image);
     planes.data = image->samples;
+    planes.stored = image->stored;
     return planes;
 }
 
@@ -386,9 +388,9 @@ static bool split_channels(struct pipeline *pipeline, const struct image *in, co
     const bool is_direct = in->samples != out->samples && pipeline->recipe->chain->count == 1;
     struct plane *planes = gpu->planes;
     const struct image from = channels_of(in, 0, count), to = image_of(&planes[0]);
-    if (is_direct && is_planar(out, count))
+    if (is_direct && is_planar(pipeline, out, count))
         planes[1] = planes_of(out, &planes[1]);
-    if (is_direct && is_planar(in, count)) {
+    if (is_direct && is_planar(pipeline, in, count)) {
         planes[0] = planes_of(in, &planes[0]);
         return true;
     }

@@ -169,6 +169,12 @@ double blur_cost(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, fmin(fused, two_launches));
 }
 
+double passes_cost(const struct filter *filter, const struct work *work)
+{
+    return launch_seconds +
+           gpu_seconds(work, fmax(2 * float_sample, 1.5e-12 + 0.04e-12 * (filter->width + filter->height)));
+}
+
 double running_sums_cost(const struct filter *filter, const struct work *work)
 {
     const double side = (filter->width + filter->height) / 2.0; /* of halos */

@@ -24,7 +24,7 @@ static inline double work_samples(const struct work *work)
 /* The expected seconds of each canonical row, as struct variant's `seconds`. */
 typedef double cost_function(const struct filter *filter, const struct work *work);
 cost_function reference_cost, reference_resample_cost, cpu_move_cost, cpu_resample_cost, cpu_cost, register_tiled_cost,
-    separable_cost, tensor_core_cost, sparse_cost, blur_cost, running_sums_cost, copy_cost, resample_cost,
+    separable_cost, tensor_core_cost, sparse_cost, blur_cost, running_sums_cost, passes_cost, copy_cost, resample_cost,
     gradient_cost;
 
 #endif

@@ -17,12 +17,12 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
-    blur_launch, running_sums_launch, copy_launch, move_launch, resample_launch, gradient_launch, exercise_launch,
-    registers_launch, rows_ahead_launch, row_ring_launch;
+    blur_launch, running_sums_launch, passes_launch, copy_launch, move_launch, resample_launch, gradient_launch,
+    exercise_launch, registers_launch, rows_ahead_launch, row_ring_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
-    sparse_prepare, blur_prepare, running_sums_prepare, copy_prepare, resample_prepare, gradient_prepare,
-    exercise_prepare, registers_prepare, rows_ahead_prepare, row_ring_prepare;
+    sparse_prepare, blur_prepare, running_sums_prepare, passes_prepare, copy_prepare, resample_prepare,
+    gradient_prepare, exercise_prepare, registers_prepare, rows_ahead_prepare, row_ring_prepare;
 
 /* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
  * that all rows call one function of the stub. */
@@ -123,6 +123,14 @@ static const struct variant table[] = {
         ON_CUDA(STEP_CONVOLVE, U8 | U16, running_sums_cost, running_sums),
     },
     {
+        .name = "passes",
+        .summary = "two passes of floats, each a launch, any number of taps",
+        .accepts = ACCEPTS_TWO_PASSES,
+        .takes_halves = true,
+        .two_pass = F32,
+        ON_CUDA(STEP_CONVOLVE, F32, passes_cost, passes),
+    },
+    {
         .name = "sparse",
         .summary = "only the taps that are not zero, from a list",
         .accepts = ACCEPTS_FEW_TAPS,
@@ -192,10 +200,10 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
     filter = filter_of_depth(filter, sample != SAMPLE_U8);
     if (filter->kind != STEP_CONVOLVE)
         return variant->steps[filter->kind].samples & 1u << sample;
-    if (filter->two_pass) /* the kernels for planes of float have room for as many taps as a grid's side has */
+    if (filter->two_pass) /* separable has room for as many taps as a grid's side has */
         return variant->two_pass & 1u << sample &&
                variant->accepts != (filter_is_box(filter) ? ACCEPTS_BLURS : ACCEPTS_BOXES) &&
-               (variant->backend == BACKEND_CPU || sample != SAMPLE_F32 ||
+               (variant->accepts != ACCEPTS_RANK_1 ||
                 (filter->width <= FILTER_MAX && filter->height <= FILTER_MAX && filter->amount == 0));
     if (!(variant->steps[STEP_CONVOLVE].samples & 1u << sample))
         return false;
@@ -215,6 +223,7 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
     case ACCEPTS_BOXES:
         return filter_is_box(filter) && filter->scale <= ROUNDING_SCALE;
     case ACCEPTS_BLURS:
+    case ACCEPTS_TWO_PASSES:
     case ACCEPTS_NONE:
         return false;
     }
@@ -253,9 +262,10 @@ const char *backend_name(enum backend backend)
 const char *accepts_name(enum accepts accepts)
 {
     static const char *const names[] = {
-        [ACCEPTS_ALL] = "any filter",        [ACCEPTS_ONE_GRID] = "one grid", [ACCEPTS_TWO_GRIDS] = "two grids",
-        [ACCEPTS_RANK_1] = "separable only", [ACCEPTS_BLURS] = "two passes",  [ACCEPTS_BOXES] = "boxes only",
-        [ACCEPTS_SHIFT] = "moves only",      [ACCEPTS_FEW_TAPS] = "few taps", [ACCEPTS_NONE] = "other sizes"};
+        [ACCEPTS_ALL] = "any filter",         [ACCEPTS_ONE_GRID] = "one grid", [ACCEPTS_TWO_GRIDS] = "two grids",
+        [ACCEPTS_RANK_1] = "separable only",  [ACCEPTS_BLURS] = "two passes",  [ACCEPTS_BOXES] = "boxes only",
+        [ACCEPTS_SHIFT] = "moves only",       [ACCEPTS_FEW_TAPS] = "few taps", [ACCEPTS_NONE] = "other sizes",
+        [ACCEPTS_TWO_PASSES] = "blurs, boxes"};
     return names[accepts];
 }
 
@@ -279,6 +289,8 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
         is = "keeps it";
     } else if (variant->accepts == ACCEPTS_BLURS) {
         takes = "in two passes with different taps, such as gaussian:2";
+    } else if (variant->accepts == ACCEPTS_TWO_PASSES) {
+        takes = "in two passes, such as gaussian:20 and box:70";
     } else if (variant->accepts == ACCEPTS_BOXES && filter_grids(filter) == 1) {
         takes = "whose taps are all 1, such as box:16";
     } else if (variant->accepts == ACCEPTS_TWO_GRIDS) {

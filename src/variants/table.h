@@ -21,14 +21,15 @@ enum backend { BACKEND_CPU, BACKEND_CUDA };
 /* Which filters a variant accepts. */
 enum accepts {
     ACCEPTS_ALL,
-    ACCEPTS_ONE_GRID,  /* filters with one grid; the next three accept some of these */
-    ACCEPTS_RANK_1,    /* separable filters: a column times a row */
-    ACCEPTS_SHIFT,     /* filters that move the picture and change no sample, the identity included */
-    ACCEPTS_FEW_TAPS,  /* filters with at most SPARSE_MAX taps that are not zero */
-    ACCEPTS_TWO_GRIDS, /* filters with two grids */
-    ACCEPTS_BOXES,     /* filters whose taps are all 1 */
-    ACCEPTS_BLURS,     /* filters in two passes that are no boxes */
-    ACCEPTS_NONE,      /* no convolutions: the variant changes the size */
+    ACCEPTS_ONE_GRID,   /* filters with one grid; the next three accept some of these */
+    ACCEPTS_RANK_1,     /* separable filters: a column times a row */
+    ACCEPTS_SHIFT,      /* filters that move the picture and change no sample, the identity included */
+    ACCEPTS_FEW_TAPS,   /* filters with at most SPARSE_MAX taps that are not zero */
+    ACCEPTS_TWO_GRIDS,  /* filters with two grids */
+    ACCEPTS_BOXES,      /* filters whose taps are all 1 */
+    ACCEPTS_BLURS,      /* filters in two passes that are no boxes */
+    ACCEPTS_TWO_PASSES, /* all filters in two passes */
+    ACCEPTS_NONE,       /* no convolutions: the variant changes the size */
 };
 
 /* The arithmetic of most of a variant's sums of uint8_t samples. Its peak rate bounds the variant. Sums of float
@@ -67,6 +68,7 @@ struct variant {
     bool is_reference; /* true for one row; tests compare all others with it */
     struct variant_step steps[STEP_KINDS];
     enum accepts accepts; /* of the filters of STEP_CONVOLVE */
+    bool takes_halves;    /* floats may also be stored as STORED_HALF and STORED_BFLOAT16 */
     unsigned two_pass;    /* bits as of variant_step's samples, for filters in two passes */
     int capability;       /* the least compute capability, times 10; 0 on the CPU */
     bool left_out;        /* by -Dkernels=textbook: it has no `launch` */

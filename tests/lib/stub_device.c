@@ -291,7 +291,8 @@ static bool check_interleaved(const struct image *image, struct error *error)
     return (image->stored == STORED_FLOAT && (uintptr_t)image->samples % 16 == 0 &&
             image_row_stride(image) == image_row_bytes(image) &&
             image_pixel_stride(image) == image_pixel_bytes(image)) ||
-           error_set(error, ERROR_WORK, "an image of %d bits is not stored as floats, has padding, or is not aligned", image->bits);
+           error_set(error, ERROR_WORK, "an image of %d bits is not stored as floats, has padding, or is not aligned",
+                     image->bits);
 }
 
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,

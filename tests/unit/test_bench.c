@@ -118,7 +118,8 @@ static void test_compare(void **state)
     (void)state;
     /* Two planes of 3 x 2 with padding that differs. */
     uint8_t e[2 * 10] = {0}, a[2 * 10] = {0};
-    struct plane expected = {SAMPLE_U8, 3, 2, 2, 4, 10, e, false}, actual = {SAMPLE_U8, 3, 2, 2, 4, 10, a, false};
+    struct plane expected = {SAMPLE_U8, 3, 2, 2, 4, 10, e, false, STORED_FLOAT},
+                 actual = {SAMPLE_U8, 3, 2, 2, 4, 10, a, false, STORED_FLOAT};
     a[3] = a[9] = 77;
     struct bench_difference difference = bench_compare(&expected, &actual, 0, NULL);
     assert_int_equal(difference.different, 0);
@@ -134,15 +135,15 @@ static void test_compare(void **state)
     assert_int_equal(difference.first, 3 * 3 + 2); /* the last sample of the fourth row */
 
     uint16_t v[3] = {0x0100, 0, 65535}, w[3] = {0x0200, 0, 65534}; /* one differs in its high byte only */
-    expected = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, v, false};
-    actual = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, w, false};
+    expected = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, v, false, STORED_FLOAT};
+    actual = (struct plane){SAMPLE_U16, 3, 1, 1, 6, 6, w, false, STORED_FLOAT};
     difference = bench_compare(&expected, &actual, 1, NULL);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1);
 
     float x[4] = {0, 0.5f, 1, 0}, y[4] = {0, 0.625f, NAN, 0};
-    expected = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, x, false};
-    actual = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, y, false};
+    expected = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, x, false, STORED_FLOAT};
+    actual = (struct plane){SAMPLE_F32, 4, 1, 1, 16, 16, y, false, STORED_FLOAT};
     difference = bench_compare(&expected, &actual, 0.125, NULL);
     assert_int_equal(difference.different, 2);
     assert_int_equal(difference.wrong, 1); /* the NaN */
@@ -160,8 +161,8 @@ static void test_compare_on_threads(void **state)
     assert_non_null(a);
     for (size_t i = 0; i < BYTES; i += 1000)
         a[i] = i % 3000 == 0 ? 2 : 1;
-    const struct plane expected = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, e, false};
-    const struct plane actual = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, a, false};
+    const struct plane expected = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, e, false, STORED_FLOAT};
+    const struct plane actual = {SAMPLE_U8, WIDTH, HEIGHT, PLANES, WIDTH, WIDTH * HEIGHT, a, false, STORED_FLOAT};
     for (int threads = 1; threads <= 3; threads++) {
         struct thread_pool pool;
         thread_pool_open(&pool, threads);

@@ -182,8 +182,8 @@ static void test_a_plan_is_prepared_once(void **state)
     assert_true(variant_prepare(&plan, NULL, NULL));
     assert_ptr_equal(plan.prepared, prepared);
     for (int k = 0; k < 2; k++) {
-        const struct plane from = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof in, in, false};
-        const struct plane to = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof out[k], out[k], false};
+        const struct plane from = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof in, in, false, STORED_FLOAT};
+        const struct plane to = {SAMPLE_U8, SIDE, SIDE, 1, SIDE, sizeof out[k], out[k], false, STORED_FLOAT};
         const size_t before = allocations, launched = scratches;
         assert_true(variant_launch(&plan, NULL, &from, &to, NULL));
         assert_int_equal(allocations, before);

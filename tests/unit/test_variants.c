@@ -73,8 +73,8 @@ static void test_sixteen_bits_by_hand(void **state)
         for (size_t i = 0; i < count; i++) {
             static struct filter filter;
             uint16_t out[HEIGHT][WIDTH] = {{0}};
-            const struct plane from = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof in[0], sizeof in, in, false};
-            const struct plane to = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof out[0], sizeof out, out, false};
+            const struct plane from = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof in[0], sizeof in, in, false, STORED_FLOAT};
+            const struct plane to = {SAMPLE_U16, WIDTH, HEIGHT, 1, sizeof out[0], sizeof out, out, false, STORED_FLOAT};
             struct plan plan;
             filter = parsed(cases[c].text);
             if (table[i].backend != BACKEND_CPU || !variant_accepts(&table[i], &filter, SAMPLE_U16))
@@ -138,6 +138,13 @@ static void test_refuses_the_other_number_of_grids(void **state)
             assert_non_null(
                 strstr(error.message,
                        "takes only filters in two passes with different taps, such as gaussian:2, and test is not "));
+            continue;
+        }
+        if (table[i].accepts == ACCEPTS_TWO_PASSES) {
+            assert_false(takes_one || takes_two);
+            assert_false(variant_plan(&plan, &one, BORDER_WRAP, SAMPLE_F32, &table[i], &error));
+            assert_non_null(strstr(
+                error.message, "takes only filters in two passes, such as gaussian:20 and box:70, and test is not "));
             continue;
         }
         if (table[i].accepts == ACCEPTS_NONE) {
