@@ -101,20 +101,18 @@ class Filter:
         if isinstance(source, (str, os.PathLike)):
             if scale is not None or offset != 0 or anchor is not None or absolute:
                 raise TypeError("scale, offset, anchor and absolute are for taps; a named filter has its own")
-            name = key = os.fsdecode(source)
+            key = name = os.fsdecode(source)
             pointer = _library.filter_find(_library.text(source, "the filter"), error)
         else:
-            key, name = _text_of(source, scale, offset, anchor, absolute), "of taps"
+            key, name = _text_of(source, scale, offset, anchor, absolute), "taps"
             pointer = _library.filter_parse(key.encode(), len(key), b"taps", error)
-        remake = functools.partial(Filter, scale=scale, offset=offset, anchor=anchor, absolute=absolute)
-        self._take(pointer, name, key, (remake, (source,)))
+        self._take(pointer, name, key)
         error.warn()
 
-    def _take(self, pointer, name, key, remake):
+    def _take(self, pointer, name, key):
         self._object = _library.Object(pointer, _library.filter_close)
         self._as_parameter_ = self._object._as_parameter_
-        self._name, self._remake = name, remake
-        self._key = key  # of_key() makes it again from that
+        self._name, self._key = name, key  # of_key() makes it again from its key
         self._info = _library.FilterInfo()
         _library.filter_describe(self, self._info)
 
@@ -124,19 +122,24 @@ class Filter:
         parsed, content = cls.__new__(cls), _library.expect(text, str, "the text").encode()
         error = _library.Error()
         pointer = _library.filter_parse(content, len(content), _library.text(name, "the name"), error)
-        parsed._take(pointer, name, text + "\n", (Filter.parse, (text, name)))
+        parsed._take(pointer, name, text if text.endswith("\n") else text + "\n")
         error.warn()
         return parsed
 
     def flip(self) -> "Filter":
         """The filter with its taps turned by 180 degrees: the correlation with it is the convolution with this one."""
         flipped = Filter.__new__(Filter)
-        flipped._take(_library.filter_flip(self, _library.Error()), f"{self._name}, flipped", FLIPPED + self._key,
-                      (Filter.flip, (self,)))
+        flipped._take(_library.filter_flip(self, _library.Error()), f"{self._name}, flipped", FLIPPED + self._key)
         return flipped
 
+    def __copy__(self):
+        return self  # it never changes
+
+    def __deepcopy__(self, _memo):
+        return self
+
     def __reduce__(self):
-        return self._remake
+        return _remade, (self._key, self._name)
 
     @property
     def margins(self) -> tuple[int, int, int, int]:
@@ -180,12 +183,14 @@ class Filter:
         return f"<gpuconv.Filter {self._name}>"
 
 
-@functools.lru_cache(maxsize=256)
-def of_key(key):
-    """The Filter of a key: of a name, or of text of taps."""
+def _remade(key, name="taps"):
+    """The Filter of a key: of a name, or of text of taps, which has NAME."""
     if isinstance(key, str) and key.startswith(FLIPPED):
-        return of_key(key.removeprefix(FLIPPED)).flip()
-    return Filter.parse(key, "taps") if isinstance(key, str) and "\n" in key else Filter(key)
+        return _remade(key.removeprefix(FLIPPED), name.removesuffix(", flipped")).flip()
+    return Filter.parse(key, name) if isinstance(key, str) and "\n" in key else Filter(key)
+
+
+of_key = functools.lru_cache(maxsize=256)(_remade)
 
 
 def filter_of(source):

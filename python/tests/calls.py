@@ -325,6 +325,14 @@ def test_filters():
     for one in made:
         assert numpy.array_equal(gpuconv.filter(image, one), expected), one
         assert one.margins == (0, 2, 1, 1) and one.exact and one.largest_error == 0
+    taps = numpy.array(rows, "int16")
+    kept = gpuconv.Filter(taps, **options)
+    taps[:] = 5
+    for one in (pickle.loads(pickle.dumps(kept)), copy.copy(kept), copy.deepcopy({1: kept})[1], kept.flip().flip(),
+                pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(gpuconv.Filter.parse(text, "mine")))))):
+        assert numpy.array_equal(gpuconv.filter(image, one), expected) and one.exact, one
+    named = gpuconv.Filter.parse(text, "mine").flip()
+    assert repr(pickle.loads(pickle.dumps(named))) == repr(named) == "<gpuconv.Filter mine, flipped>"
     flipped = pickle.loads(pickle.dumps(made[0].flip()))
     turned = [row[::-1] for row in rows[::-1]]
     again = gpuconv.Filter(turned, **dict(options, anchor=(2, 1)))
