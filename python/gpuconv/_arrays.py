@@ -12,9 +12,17 @@ from . import _library
 from ._library import View
 
 HOST, DEVICE = 0, 1  # enum gpuconv_memory
-FLOAT = 2  # in enum gpuconv_type
-_NATIVE = "<" if sys.byteorder == "little" else ">"
-_TYPES = {"|u1": 0, _NATIVE + "u2": 1, _NATIVE + "f4": 2}  # enum gpuconv_type
+LEVELS = 0, 1  # the types of enum gpuconv_type that have levels: samples of files, and of linear light
+_ROUNDED = "computed as float32, and rounded once more; a result that is too large becomes infinite"
+# The kinds of samples, by their names in NumPy and PyTorch: the number in enum gpuconv_type, bytes, and what happens on
+# the host and on a GPU alike. All others are refused(). docs/python.md shows this table; a test compares them.
+SAMPLES = {
+    "uint8": (0, 1, "as it is, and exact"), "uint16": (1, 2, "as it is, and exact"), "float32": (2, 4, "as it is"),
+    "float16": (3, 2, _ROUNDED), "bfloat16": (4, 2, _ROUNDED),
+    "float64": (5, 8, "computed as float32; or a `ValueError`: `the input has samples that float32 does not hold; "
+                "divide them`"),
+    "bool": (6, 1, "computed as 0 and 1 of float32; or a `ValueError`: `the result is not True and False alone, so "
+             "bool does not hold it; give the image as float32`")}
 # The places of rows, columns, channels and images in a shape. Channels of more than 4 are images, too.
 AXES: dict[str | None, dict[int, Any]] = {
     "hwc": {2: (0, 1, None, None), 3: (0, 1, 2, None), 4: (1, 2, 3, 0)},
@@ -55,35 +63,59 @@ def are_many_images(shape, layout):
     return len(shape) == 4 and layout in ("hwc", "chw") and shape[AXES[layout][4][2]] > 4
 
 
+@functools.lru_cache(maxsize=256)
+def kind_of(dtype):
+    """The name of DTYPE, of NumPy or PyTorch, or of a typestr. In the other byte order it is no key of SAMPLES."""
+    if str(dtype).startswith("torch."):
+        return str(dtype).removeprefix("torch.")
+    dtype = numpy.dtype(dtype)
+    return dtype.name if dtype.isnative else dtype.str
+
+
+def refused(dtype, name):
+    """The exception for samples of DTYPE, which are not in SAMPLES. NAME is for messages."""
+    kind, advice = kind_of(dtype), "uint8, uint16 or float32"
+    form = "image.to(torch.{})" if str(dtype).startswith("torch.") else 'image.astype("{}")'
+    if kind.startswith(("int", "uint", "float")):
+        advice = f"{form.format('float32')}, or {form.format('uint8')} if they are levels of 8 bits"
+    return TypeError(f"the {name} has samples of {kind}; give {advice}")
+
+
 def _are_uneven(shape, strides, layout):
     """Are these such images, and the distances of their channels not all equal?"""
     return are_many_images(shape, layout) and strides[0] != shape[AXES[layout][4][2]] * strides[AXES[layout][4][2]]
 
 
 @functools.lru_cache(maxsize=1024)
-def _geometry(typestr, shape, strides, memory, layout, name):
-    """A View without its address. NAME is for messages."""
-    if typestr not in _TYPES:
-        raise TypeError(f"the {name} has samples of {numpy.dtype(typestr)}; give uint8, uint16 or float32")
-    row, column, channel, number = axes_of(shape, layout, name)
-    strides = strides or _contiguous(shape, int(typestr[2:]))
-    view = View(None, shape[column], shape[row], 1 if channel is None else shape[channel], _TYPES[typestr], memory,
-                1 if number is None else shape[number], strides[row], strides[column],
-                0 if channel is None else strides[channel], 0 if number is None else strides[number])
+def _geometry(dtype, shape, strides, memory, layout, name):
+    """A View without its address; None if the library does not take such an array as it is. NAME is for messages."""
+    if kind_of(dtype) not in SAMPLES:
+        return None
+    number, size, _ = SAMPLES[kind_of(dtype)]
+    row, column, channel, images = axes_of(shape, layout, name)
+    strides = strides or _contiguous(shape, size)
+    if _are_uneven(shape, strides, layout) or any(stride <= 0 < count - 1 for stride, count in zip(strides, shape)):
+        return None
+    view = View(None, shape[column], shape[row], 1 if channel is None else shape[channel], number, memory,
+                1 if images is None else shape[images], strides[row], strides[column],
+                0 if channel is None else strides[channel], 0 if images is None else strides[images])
     if are_many_images(shape, layout):
-        if _are_uneven(shape, strides, layout):
-            raise ValueError(f"the {name} has {shape[number]} channels in the layout {layout!r}, and its planes are "
-                             "not at equal distances; give 1 to 4 channels, or one image at a time")
         view.count *= shape[0]
     return view
 
 
-def view_of(interface, memory, layout, name):
-    """The View of an array, from its __array_interface__ or __cuda_array_interface__. NAME is for messages."""
-    view = View.from_buffer_copy(_geometry(interface["typestr"], tuple(interface["shape"]), interface.get("strides"),
-                                           memory, layout, name))
-    view.data = interface["data"][0]
+def _view_at(geometry, address, array):
+    """The View of ARRAY, whose samples begin at ADDRESS. It keeps ARRAY."""
+    view = View.from_buffer_copy(geometry)
+    view.data, view.array = address, array
     return view
+
+
+def _interface_view(array, interface, memory, layout, name):
+    """The View of ARRAY by its __array_interface__ or __cuda_array_interface__; None as _geometry()."""
+    dtype = array.dtype if "V" in interface["typestr"] else interface["typestr"]  # V may be bfloat16
+    geometry = _geometry(dtype, tuple(interface["shape"]), interface.get("strides"), memory, layout, name)
+    return geometry and _view_at(geometry, interface["data"][0], array)
 
 
 @functools.lru_cache(maxsize=256)
@@ -105,7 +137,7 @@ def is_like(kind, image):
     return module is not None and isinstance(image, getattr(module, kind[1], ()))
 
 
-PILLOW, MASKED = ("PIL.Image", "Image"), ("numpy.ma", "MaskedArray")
+PILLOW, MASKED, TENSOR = ("PIL.Image", "Image"), ("numpy.ma", "MaskedArray"), ("torch", "Tensor")
 _PILLOW_MODES = "L", "LA", "RGB", "RGBA", "I;16", "I;16B", "F"
 
 
@@ -122,11 +154,15 @@ def host_array(image, name):
         raise TypeError(f"the {name} is {_library.shown(image)}; give an array, or gpuconv.read(...)")
     if hasattr(image, "__dlpack__") and not hasattr(image, "__array__"):
         return numpy.from_dlpack(image)
+    if is_like(TENSOR, image):
+        image = image.detach()
+        if kind_of(image.dtype) == "bfloat16":
+            raise TypeError(f"the {name} has samples of bfloat16, which NumPy lacks; give image.float()")
     try:
         array = numpy.asarray(image)
     except ValueError:
         raise ValueError(f"the {name} is no grid of samples; give rows of equal length") from None
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc" and array.dtype.name not in SAMPLES:
         raise TypeError(f"the {name} is {_library.shown(image)}; give an array of uint8, uint16 or float32")
     return array
 
@@ -134,40 +170,18 @@ def host_array(image, name):
 def _is_plain(array):
     """Does the library take ARRAY as it is?"""
     flags = array.flags
-    return array.dtype.str in _TYPES and flags.aligned and (
+    return kind_of(array.dtype) in SAMPLES and flags.aligned and (
         flags.c_contiguous or all(stride > 0 for stride, count in zip(array.strides, array.shape) if count > 1))
 
 
 def plain(array, name):
-    """ARRAY, or a copy with samples and strides that the library takes."""
+    """ARRAY, or a copy with the byte order and strides that the library takes."""
     if _is_plain(array):
         return array
-    native, kind = array.dtype.newbyteorder("="), array.dtype
-    if native.str in _TYPES:
-        return array.astype(native, order="C")
-    if kind.kind == "b" or kind.kind == "f" and kind.itemsize <= 8:
-        with numpy.errstate(over="ignore"):
-            copy = array.astype("float32", order="C")
-        if kind.itemsize < 8 or (numpy.isinf(copy) == numpy.isinf(array)).all():
-            return copy
-        raise ValueError(f"the {name} has samples that float32 does not hold; divide them, or give "
-                         'image.astype("float32")')
-    advice = "uint8, uint16 or float32" if kind.kind not in "iuf" else \
-        'image.astype("float32"), or "uint8" or "uint16" if they are levels of 8 or 16 bits'
-    raise TypeError(f"the {name} has samples of {kind.type.__name__}; give {advice}")
-
-
-def of_type(result, kind):
-    """RESULT, of float32 or in the machine's byte order, as samples of KIND, the caller's type."""
-    if result.dtype is kind or result.dtype.str == kind.str:
-        return result
-    with numpy.errstate(over="ignore"):
-        own = result.astype(kind)
-    if kind.kind == "b" and not (own == result).all():
-        raise TypeError('the result is not True and False alone; give image.astype("float32")')
-    if kind.itemsize == 2 and kind.kind == "f" and (numpy.isinf(own) != numpy.isinf(result)).any():
-        raise TypeError('float16 does not hold the result; give image.astype("float32")')
-    return own
+    native = array.dtype.newbyteorder("=")
+    if kind_of(native) not in SAMPLES:
+        raise refused(native, name)
+    return array.astype(native, order="C")
 
 
 def output_array(out, like):
@@ -193,14 +207,19 @@ def filter_host(array, layout, out, taps, apply):
             _are_uneven(given.shape, given.strides, layout):
         return store(numpy.stack([filter_host(one, layout, None, taps, apply) for one in array]), given)
     source = plain(array, "input")
-    view = view_of(source.__array_interface__, HOST, layout, "input")
-    if given is not None and source.dtype == array.dtype and _is_plain(given):
+    view = host_view(source, layout, "input")
+    if given is not None and _is_plain(given):
         result = given
     else:
         shape = _new_shape(source.shape, view.width, view.height, taps, layout)
         result = numpy.empty_like(source, subok=False) if shape is None else numpy.empty(shape, source.dtype)
-    apply(view, view_of(result.__array_interface__, HOST, layout, "output"))
-    return result if result is given else store(of_type(result, array.dtype), given)
+    apply(view, host_view(result, layout, "output"))
+    return result if result is given else store(result.astype(array.dtype, copy=False), given)
+
+
+def host_view(array, layout, name):
+    """The View of an array of NumPy that is plain()."""
+    return _interface_view(array, array.__array_interface__, HOST, layout, name)
 
 
 def store(result, given):
@@ -229,8 +248,13 @@ def like_caller(array, image):
         result = sys.modules["PIL.Image"].fromarray(array)
         result.info = dict(image.info)
         return result
-    from_dlpack = getattr(_namespace(image), "from_dlpack", None)
-    return array if from_dlpack is None else from_dlpack(array)
+    namespace = _namespace(image)
+    if not hasattr(namespace, "from_dlpack"):
+        return array
+    try:
+        return namespace.from_dlpack(array)
+    except (BufferError, RuntimeError):  # NumPy exports no bfloat16
+        return namespace.asarray(array)
 
 
 # ---- As they are: on a GPU, of NumPy, and tensors ----
@@ -245,28 +269,15 @@ def _is_tensor(image):
 def is_on_device(image):
     if type(image) is numpy.ndarray:
         return False
-    return image.is_cuda if _is_tensor(image) else hasattr(image, "__cuda_array_interface__")
-
-
-@functools.lru_cache(maxsize=1024)
-def _host_geometry(typestr, shape, strides, layout, name):
-    """A View without its address; None if the library does not take such an array as it is."""
-    is_plain = typestr in _TYPES and not _are_uneven(shape, strides, layout) and \
-        all(stride > 0 for stride, count in zip(strides, shape) if count > 1)
-    return _geometry(typestr, shape, strides, HOST, layout, name) if is_plain else None
+    return image.is_cuda if is_like(TENSOR, image) else hasattr(image, "__cuda_array_interface__")
 
 
 @functools.lru_cache(maxsize=1024)
 def _tensor_geometry(dtype, shape, strides, device, layout, name):
-    """As _host_geometry, for a tensor, which may be on a GPU."""
-    try:
-        typestr = numpy.dtype(str(dtype).removeprefix("torch.")).str
-    except TypeError:
-        raise TypeError(f"the {name} has samples of {dtype}; give uint8, uint16 or float32") from None
-    shape, strides = tuple(shape), tuple(int(typestr[2:]) * stride for stride in strides)
-    if device.type == "cuda":
-        return _geometry(typestr, shape, strides, DEVICE, layout, name)
-    return _host_geometry(typestr, shape, strides, layout, name) if device.type == "cpu" else None
+    """As _geometry(), for a tensor, which may be on a GPU."""
+    size = SAMPLES.get(kind_of(dtype), (0, 0))[1]
+    return _geometry(dtype, tuple(shape), tuple(size * stride for stride in strides),
+                     DEVICE if device.type == "cuda" else HOST, layout, name)
 
 
 def _address_of(array):
@@ -281,33 +292,87 @@ def direct_view(image, layout, name):
     array. NAME is for messages."""
     if type(image) is numpy.ndarray:
         flags = image.flags
-        geometry = _host_geometry(image.dtype.str, image.shape, image.strides, layout, name) \
+        geometry = _geometry(image.dtype, image.shape, image.strides, HOST, layout, name) \
             if flags.aligned and (flags.writeable or name != "output") else None
-    elif _is_tensor(image) and not image.requires_grad:  # such a tensor refuses to be an array
+        return geometry and _view_at(geometry, _address_of(image), image)
+    if is_like(TENSOR, image):
+        if image.requires_grad or type(image) is not sys.modules["torch"].Tensor:
+            if name == "output":  # PyTorch follows what is copied to it
+                return None
+            image = image.detach().as_subclass(sys.modules["torch"].Tensor)
+        if image.layout != sys.modules["torch"].strided or image.device.type not in ("cpu", "cuda"):
+            raise TypeError(f"the {name} is a tensor of {image.layout} on {image.device}; give a dense one on the CPU "
+                            "or a GPU of CUDA")
+        if image.is_neg():  # its samples are to be negated when they are read
+            return None
         geometry = _tensor_geometry(image.dtype, image.shape, image.stride(), image.device, layout, name)
-    else:
-        interface = getattr(image, "__cuda_array_interface__", None)
-        if name == "output" and interface is not None and interface["data"][1]:
-            raise ValueError("the output is read-only; give an array that can be written")
-        return None if interface is None else view_of(interface, DEVICE, layout, name)
-    if geometry is None:
-        return None
-    view = View.from_buffer_copy(geometry)
-    view.data = _address_of(image) if type(image) is numpy.ndarray else image.data_ptr()
+        return geometry and _view_at(geometry, image.data_ptr(), image)
+    interface = getattr(image, "__cuda_array_interface__", None)
+    if name == "output" and interface is not None and interface["data"][1]:
+        raise ValueError("the output is read-only; give an array that can be written")
+    return None if interface is None else _interface_view(image, interface, DEVICE, layout, name)
+
+
+def copied(image, name):
+    """A copy of IMAGE of the same library, or of NumPy, without padding."""
+    if is_like(TENSOR, image):
+        return image.detach().resolve_neg().clone(memory_format=sys.modules["torch"].contiguous_format)
+    if not is_on_device(image):
+        return host_array(image, name).copy()
+    if not hasattr(image, "copy"):
+        raise ValueError(f"the {name} has strides of 0 or below, or uneven ones; give an array without gaps")
+    return image.copy()
+
+
+def input_view(image, layout, name):
+    """The View of an array as direct_view() gives it, or of its copy, which the View keeps. None if it is neither a
+    tensor nor on a GPU."""
+    view = direct_view(image, layout, name)
+    if view is None and (is_like(TENSOR, image) or is_on_device(image)):
+        if kind_of(image.dtype) not in SAMPLES:
+            raise refused(image.dtype, name)
+        view = direct_view(copied(image, name), layout, name)
     return view
 
 
-def device_views(images, layout, name):
-    """The Views of IMAGES, as an array of ctypes. Tensors of one shape differ in their addresses only."""
-    views = (View * len(images))()
-    if all(map(_is_tensor, images)) and len({(image.dtype, image.shape, image.stride()) for image in images}) == 1:
-        many = numpy.frombuffer(views, numpy.dtype(View))
-        many[:] = numpy.frombuffer(direct_view(images[0], layout, name), many.dtype)
-        many["data"] = [image.data_ptr() for image in images]
+def many_views(images, view_of):
+    """The Views of IMAGES by VIEW_OF(image), as an array of ctypes, and what must stay meanwhile. Tensors of one shape
+    differ in their addresses only."""
+    if images and all(map(_is_tensor, images)) and \
+            len({(image.dtype, image.shape, image.stride(), image.device, image.is_neg()) for image in images}) == 1:
+        first, views = view_of(images[0]), (View * len(images))()
+        if first.array is images[0]:
+            many = numpy.frombuffer(views, numpy.dtype(View))
+            many[:] = numpy.frombuffer(first, many.dtype)
+            many["data"] = [image.data_ptr() for image in images]
+            return views, images
+    kept = list(map(view_of, images))
+    return (View * len(images))(*kept), kept
+
+
+def store_directly(result, out):
+    """Copy RESULT to OUT, which the library does not take: a tensor, or on a GPU."""
+    if tuple(out.shape) != tuple(result.shape) or kind_of(out.dtype) != kind_of(result.dtype):
+        raise ValueError(f"the output has the shape {tuple(out.shape)} and samples of {kind_of(out.dtype)}; give "
+                         f"{tuple(result.shape)} of {kind_of(result.dtype)}")
+    if numpy.ptp(bounds(out, "output")) < math.prod(out.shape) * SAMPLES[kind_of(out.dtype)][1]:
+        raise ValueError("the output has samples that share memory; give an array of its own")
+    out[...] = result
+    return out
+
+
+def bounds(image, name):
+    """The addresses of the first byte of IMAGE, an array, and of the byte after its last. NAME is for messages."""
+    if is_like(TENSOR, image):
+        size, address = image.element_size(), image.data_ptr()
+        shape, strides = image.shape, [size * stride for stride in image.stride()]
     else:
-        for index, image in enumerate(images):
-            views[index] = direct_view(image, layout, name)
-    return views
+        interface = image.__cuda_array_interface__ if is_on_device(image) else \
+            host_array(image, name).__array_interface__
+        shape, size, address = interface["shape"], int(interface["typestr"][2:]), interface["data"][0]
+        strides = interface.get("strides") or _contiguous(shape, size)
+    spans = [stride * (count - 1) for stride, count in zip(strides, shape)]
+    return address + sum(min(span, 0) for span in spans), address + sum(max(span, 0) for span in spans) + size
 
 
 def device_of(image):
@@ -335,7 +400,7 @@ def kind_in_stack(image, layout):
     name = type(image).__module__.partition(".")[0]
     if name not in ("numpy", "cupy", "torch") or type(image).__name__ not in ("ndarray", "Tensor") or \
             image.ndim not in ((2,) if layout == "nhw" else (2, 3)) or \
-            math.prod(image.shape) > _STACKED[is_on_device(image)]:
+            math.prod(image.shape) > _STACKED[is_on_device(image)] or name != "torch" and not image.dtype.isnative:
         return None
     return name, tuple(image.shape), image.dtype, str(getattr(image, "device", None))  # CuPy's has no hash
 

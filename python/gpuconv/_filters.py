@@ -23,6 +23,7 @@ Taps = Sequence[Sequence[Any]] | Sequence[Any] | numpy.ndarray
 _LONG = 1 << 20  # samples that take so long that Ctrl-C must be heard meanwhile; a thread's start takes 0.05 ms
 BORDERS = {"replicate": 0, "reflect": 1, "reflect101": 2, "wrap": 3, "zero": 4}  # enum gpuconv_border
 ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
+_ALPHA_BY_TYPE = -1
 FLIPPED = "flipped\n"  # begins the key of a Filter that flip() has made
 
 
@@ -53,6 +54,8 @@ def _rows_of(taps):
         rows = [list(row) if hasattr(row, "__iter__") and not isinstance(row, (str, bytes)) else row for row in taps]
     except TypeError:  # an array without dimensions
         rows = []
+    if rows and all(isinstance(row, Filter) or isinstance(row, str) and row[:1].isalpha() for row in rows):
+        raise TypeError("the filter is a list of filters; give one name, such as 'blur,edge', or filter once for each")
     rows = [rows] if rows and not any(isinstance(row, list) for row in rows) else rows
     if not rows or not all(isinstance(row, list) and len(row) == len(rows[0]) > 0 for row in rows):
         raise ValueError("the taps are not a grid; give rows of equal length")
@@ -210,7 +213,9 @@ def filter_names() -> list[str]:
 # ---- Apply ----
 
 def _apply(context, taps, view, target, options):
-    if options.linear and view.type == _arrays.FLOAT:
+    if options.alpha == _ALPHA_BY_TYPE:
+        options.alpha = ALPHAS["premultiply" if view.type in _arrays.LEVELS else "filter"]
+    if options.linear and view.type not in _arrays.LEVELS:
         raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
     error = _library.Error()
     arguments = context, taps, view, target, options, error
@@ -222,18 +227,21 @@ def _apply(context, taps, view, target, options):
     error.warn()
 
 
-def _filter_directly(image, view, taps, options, layout, out, context):
+def _filter_directly(view, taps, options, layout, out, context):
     """Filter an array whose direct View is VIEW. None if OUT is on the host, and is no such array."""
+    image, is_on_device = view.array, view.memory == _arrays.DEVICE
     result = _arrays.empty_like(image, view, taps, layout) if out is None else out
     target = _arrays.direct_view(result, layout, "output")
-    if view.memory == _arrays.DEVICE:
-        if target is None or target.memory != view.memory:
-            raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
+    if is_on_device and not _arrays.is_on_device(result):
+        raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
+    if target is None:
+        if out is None or not _arrays.is_like(_arrays.TENSOR, out) and not is_on_device:
+            return None
+        return _arrays.store_directly(_filter_directly(view, taps, options, layout, None, context), out)
+    if is_on_device:
         if options.stream is None:
             options.stream = _arrays.current_stream(image)
         context = chosen_context(context, _arrays.device_of(image))
-    elif target is None:
-        return None
     _apply(chosen_context(context), taps, view, target, options)
     return result
 
@@ -241,11 +249,32 @@ def _filter_directly(image, view, taps, options, layout, out, context):
 def _operator_for(image):
     """gpuconv.torch.filter, if IMAGE is a tensor that PyTorch follows: to compile a function, or for a gradient."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(image, torch.Tensor) or not hasattr(torch.library, "custom_op") or \
-            type(image) is torch.Tensor and not image.requires_grad and not torch.compiler.is_compiling():
+    if torch is None or not isinstance(image, torch.Tensor) or not hasattr(torch.library, "custom_op"):
         return None
+    if not torch.compiler.is_compiling():
+        forward = torch.autograd.forward_ad
+        if torch._C._functorch.is_functorch_wrapped_tensor(image) or \
+                forward._current_level >= 0 and forward.unpack_dual(image).tangent is not None:
+            raise TypeError("vmap, the transforms of torch.func and forward gradients do not know this filter; give a "
+                            "batch instead, such as (N, C, H, W) with layout='chw', or use backward()")
+        if type(image) in (torch.Tensor, torch.nn.Parameter) and not (image.requires_grad and torch.is_grad_enabled()):
+            return None
     from .torch import filter
     return filter
+
+
+def _apart(images, out):
+    """IMAGES, with copies of those that share memory with an output before them."""
+    if len(images) < 2:
+        return images
+    begins, ends = numpy.array([_arrays.bounds(target, "output") for target in out]).T
+    apart = []
+    for index, image in enumerate(images):
+        array = image.array if isinstance(image, Image) else image
+        begin, end = _arrays.bounds(array, "input")
+        overlaps = ((begins[:index] < end) & (ends[:index] > begin)).any()
+        apart.append(_arrays.copied(array, "input") if overlaps else image)
+    return apart
 
 
 def _filter_list(images, source, out, options):
@@ -256,14 +285,21 @@ def _filter_list(images, source, out, options):
     if out is not None:
         if not isinstance(out, (list, tuple)) or len(out) != len(images):
             raise ValueError(f"there are {len(images)} images; give a list of as many outputs")
-        for image, target in zip(images, out):
+        if any(_operator_for(image) is not None for image in images):  # nobody can ask for addresses
+            for target, result in zip(out, _filter_list(images, source, None, options)):
+                target[...] = result
+            return out
+        for image, target in zip(_apart(images, out), out):
             filter(image, source, out=target, **options)
         return out
     groups: dict[Any, list[int]] = {}
     for index, image in enumerate(images):
         is_alone = options["stream"] is not None or _operator_for(image) is not None
         kind = None if is_alone else _arrays.kind_in_stack(image, options["layout"])
-        groups.setdefault(index if kind is None else kind, []).append(index)
+        kind = index if kind is None else kind
+        if kind not in groups:  # torch.compile of PyTorch 2.4 does not know setdefault()
+            groups[kind] = []
+        groups[kind].append(index)
     results = [None] * len(images)
     for first, *others in groups.values():
         if others:
@@ -278,22 +314,25 @@ def _filter_list(images, source, out, options):
 
 def filter_now(image, source, border, alpha, linear, layout, out, context, stream):
     """As filter(), of one array, without PyTorch's operator."""
+    if isinstance(image, (str, Filter)) and not isinstance(source, (str, Filter)):
+        raise TypeError(f"the image is {_library.shown(image)}; give the image first, and then the filter")
     taps = filter_of(source)
     if stream is not None:
         stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
-    options = _library.Options(_library.one_of(BORDERS, border, "border"), _library.one_of(ALPHAS, alpha, "alpha"),
-                               _library.flag(linear, "linear"), stream=stream)
+    options = _library.Options(_library.one_of(BORDERS, border, "border"), _ALPHA_BY_TYPE if alpha is None else
+                               _library.one_of(ALPHAS, alpha, "alpha"), _library.flag(linear, "linear"), stream=stream)
     _library.one_of(_arrays.AXES, layout, "layout")
     is_image = isinstance(image, Image)
     if is_image:
         if layout not in (None, "hwc"):
             raise ValueError(f"an Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
         options.curve_of = image._decoded._as_parameter_
+        options.image = image  # keeps the curve
     array = image.array if is_image else image
-    view = _arrays.direct_view(array, layout, "input")
+    view = _arrays.input_view(array, layout, "input")
     if stream is not None and (view is None or view.memory == _arrays.HOST):
         raise ValueError("a CUDA stream is for images on a GPU, and the image is on the host; leave stream out")
-    result = None if view is None else _filter_directly(array, view, taps, options, layout, out, context)
+    result = None if view is None else _filter_directly(view, taps, options, layout, out, context)
     if result is None:
         context = chosen_context(context)
         result = _arrays.filter_host(_arrays.host_array(array, "input"), layout, out, taps,
@@ -306,31 +345,31 @@ def filter_now(image, source, border, alpha, linear, layout, out, context, strea
 
 def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
            border: Literal["replicate", "reflect", "reflect101", "wrap", "zero"] = "replicate",
-           alpha: Literal["premultiply", "keep", "filter"] = "premultiply", linear: bool = False,
+           alpha: Literal["premultiply", "keep", "filter"] | None = None, linear: bool = False,
            layout: Literal["hwc", "chw", "nhw"] | None = None, out: Any = None, context: Context | None = None,
            stream: int | None = None) -> Array:
     """Apply a filter to an image, or to several, and return the result: of the same shape and type, in the same kind
     of array, on the same device. Filters such as "resize:50%" change the shape.
 
-    image: an array of uint8, uint16 or float32 (0 is black, 1 is white): of NumPy, PyTorch, JAX, or of another library
+    image: an array of uint8, uint16 or floats (0 is black, 1 is white): of NumPy, PyTorch, JAX, or of another library
         with a buffer, __array__ or __dlpack__; an Image; or a Pillow image of mode L, LA, RGB, RGBA, I;16 or F. On a
         GPU, an array of CuPy or PyTorch, or of another library with __cuda_array_interface__ if OUT is given. It may be
-        a part of an array, transposed or padded: it is not copied. Host arrays with strides of 0 or below are copied.
-        float64, float16 and bool (0 and 1) are computed as float32; float16 is then rounded once, and the result for
-        bool must be 0 or 1. A list of these gives a list: images of one shape are filtered by one call on a GPU, and on
+        a part of an array, transposed or padded: it is not copied. Arrays with strides of 0 or below are copied.
+        float64, float16, bfloat16 and bool (0 and 1) are computed as float32, and come back as they came: see the table
+        in docs/python.md. A list of these gives a list: images of one shape are filtered by one call on a GPU, and on
         the host if they are small, and their results share memory.
     filter: a Filter, or a name for one, such as "gaussian:2", or taps, such as numpy.ones((3, 3)) / 9. A name is looked
         up once a process.
     border: what stands outside the image: "replicate" (aaa|abcd|ddd), "reflect" (cba|abcd|dcb), "reflect101"
         (dcb|abcd|cba), "wrap" (bcd|abcd|abc) or "zero" (000|abcd|000).
     alpha: how the last of 2 or 4 channels takes part: "premultiply" (filter alpha, and the colours multiplied by it),
-        "keep" (copy it) or "filter" (filter it as any other, also for four channels without alpha).
+        "keep" (copy it) or "filter" (filter it as any other, also for four channels without alpha). None is
+        "premultiply" for uint8 and uint16, which are pictures, and "filter" for floats and bool, which may be anything.
     linear: filter in linear light. For uint8 and uint16. The curve is that of an Image's file, else sRGB.
     layout: "hwc" for (H, W), (H, W, C) and (N, H, W, C); "chw" for (H, W), (C, H, W) and (N, C, H, W); "nhw" for a
-        stack (N, H, W). None is "hwc" with up to 4 channels. More than 4 are filtered as images of their own; on a GPU,
-        several images of more than 4 need "chw", without padding.
+        stack (N, H, W). None is "hwc" with up to 4 channels. More than 4 are filtered as images of their own.
     out: the array for the result, of the image's shape (but see Filter.size) and type. It may be the image itself,
-        unless it has N on a GPU. For a list of images it is a list.
+        unless it has N on a GPU. For a list of images it is a list, and may have these.
     context: a Context; None is this thread's own.
     stream: for an image on a GPU, the address of the cudaStream_t. None is the one on which CuPy or PyTorch queue work
         at the moment; 1 is CUDA's legacy default stream.
@@ -339,7 +378,7 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done.
     Only if colours are multiplied by alpha, it waits until it knows whether the image is opaque.
 
-    From PyTorch 2.4 on, tensors of floats have a gradient, if the filter is linear and alpha is not premultiplied, and
+    From PyTorch 2.4 on, tensors of floats have a gradient, if the filter is linear and not "premultiply" asked for, and
     torch.compile and torch.export keep the call in their graphs: as the operator gpuconv::filter.
 
     Raises ValueError (a shape, stride, name or value), TypeError (a kind of array or of samples), GpuError,

@@ -107,19 +107,25 @@ def _restored(array, format, packed):
     return Image(array, format, _Decoded(_library.metadata_unpack(packed, len(packed), _library.Error())))
 
 
-def view_of(image, name):
+def view_of(image, name, layout=None, takes_device=False):
     """The View of one image. It keeps the array whose samples it has."""
-    if hasattr(image, "__cuda_array_interface__"):
+    image = image.array if isinstance(image, Image) else image
+    if _arrays.is_on_device(image) and not takes_device:
         raise TypeError(f"the {name} is on a GPU; copy it to the host")
-    array = image.array if isinstance(image, Image) else _arrays.host_array(image, name)
-    if array.ndim not in (2, 3):
-        raise ValueError(f"the {name} has {array.ndim} dimensions; give (H, W) or (H, W, C)")
-    if array.dtype.kind in "bf":
-        raise TypeError(f"the {name} has samples of {array.dtype}; give uint8 or uint16, such as "
-                        '(255 * image).round().astype("uint8")')
-    array = _arrays.plain(array, name)
-    view = _arrays.view_of(array.__array_interface__, _arrays.HOST, None, name)
-    view.array = array
+    array = image if _arrays.is_like(_arrays.TENSOR, image) or _arrays.is_on_device(image) else \
+        _arrays.host_array(image, name)
+    if len(array.shape) not in (2, 3):
+        raise ValueError(f"the {name} has {len(array.shape)} dimensions; give (H, W) or (H, W, C)")
+    view = _arrays.input_view(array, layout, name)
+    if view is None:
+        array = _arrays.plain(_arrays.host_array(array, name), name)
+        view = _arrays.host_view(array, layout, name)
+    if view.type not in _arrays.LEVELS:
+        form = ".to(torch.uint8)" if _arrays.is_like(_arrays.TENSOR, image) else '.astype("uint8")'
+        raise TypeError(f"the {name} has samples of {_arrays.kind_of(array.dtype)}; give uint8 or uint16, such as "
+                        f"(255 * image).round(){form}")
+    if view.count > 1:
+        raise ValueError(f"the {name} has {view.count} channels; give 1 to 4, or one image at a time")
     return view
 
 
@@ -360,10 +366,10 @@ def _opened(image):
 
 def _floats_of(image, name):
     """IMAGE as an array, if it has floats or is True and False; else None."""
-    if isinstance(image, Image) or hasattr(image, "__cuda_array_interface__"):
+    if isinstance(image, Image) or _arrays.is_on_device(image):
         return None
     array = _arrays.host_array(image, name)
-    return array if array.dtype.kind in "bf" and array.size > 0 else None
+    return array if (array.dtype.kind in "bf" or array.dtype.name == "bfloat16") and array.size > 0 else None
 
 
 def _compare_floats(a, b, tolerance):

@@ -181,9 +181,10 @@ class CompareOptions(Settings):
 EXCEPTIONS = {1: ValueError, 2: ImageError, 3: MemoryError, 4: GpuError}
 
 
-def _check_status(status, _function, arguments):
+def _check_status(status, function, arguments):
     if status != 0:
-        raise EXCEPTIONS[status](arguments[-1].text())
+        kinds = EXCEPTIONS | {2: ValueError} if function in (apply, filter_size) else EXCEPTIONS  # they read no file
+        raise kinds[status](arguments[-1].text())
 
 
 def _check_pointer(pointer, _function, arguments):

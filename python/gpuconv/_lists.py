@@ -41,6 +41,10 @@ class _Errors:
 class _Torch:
     def __init__(self, torch, device):
         self.torch, self.device = torch, torch.device(device)
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (self.device.index or 0) >= count:
+            raise _library.GpuError(f"PyTorch has {count or 'no'} GPUs; " + (
+                f"give 'cuda:{count - 1}' or less" if count else "leave device out, or install PyTorch with CUDA"))
         if self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         self.number, self.stream = self.device.index, torch.cuda.current_stream(self.device).cuda_stream
@@ -152,19 +156,15 @@ def decode(sources, options, device, layout, context):
 
 # ---- Encode ----
 
-def encode(images, host_view, settings, layout, context):
-    """The bytes of files with IMAGES: arrays on a GPU, or on the host, where HOST_VIEW(image, name) is a View."""
+def encode(images, view_of, settings, layout, context):
+    """The bytes of files with IMAGES: arrays on a GPU, or on the host. VIEW_OF(image, name, layout, True) is the View
+    of one."""
     _library.one_of({None: 0, "hwc": 0, "chw": 0}, layout, "layout")
     arrays = [image for image in images if _arrays.is_on_device(image)]
     numbers = set(map(_arrays.device_of, arrays))
     if arrays:
         settings.stream = _arrays.current_stream(arrays[0])
-    if len(arrays) == len(images):
-        views = _arrays.device_views(images, layout, "image")
-    else:
-        kept = [_arrays.direct_view(image, layout, "image") if _arrays.is_on_device(image) else
-                host_view(image, "image") for image in images]
-        views = (_library.View * len(images))(*kept)
+    views, kept = _arrays.many_views(images, lambda image: view_of(image, "image", layout, True))
     if len(numbers) > 1:
         raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give those of one GPU at a time")
     if not images:

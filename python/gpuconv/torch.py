@@ -3,7 +3,7 @@
 which has a gradient.
 
 gpuconv.filter uses it for tensors that need it: call that. Import this module before torch.export.load."""
-from typing import Optional
+import inspect
 
 import torch
 
@@ -33,22 +33,25 @@ def _empty(image, filter, layout):
     return image.new_empty(shape)
 
 
-# CUDA graphs would not keep the order of calls.
-_TAGS = [torch.Tag.cudagraph_unsafe] if hasattr(torch.Tag, "cudagraph_unsafe") else []
+# CUDA graphs would not keep the order of calls. PyTorch before 2.7 takes no tags.
+_TAGS = {"tags": [torch.Tag.cudagraph_unsafe]} if hasattr(torch.Tag, "cudagraph_unsafe") and \
+    "tags" in inspect.signature(torch.library.custom_op).parameters else {}
 
 
-@torch.library.custom_op("gpuconv::filter", mutates_args=(), tags=_TAGS)
-def _operator(image: torch.Tensor, filter: str, border: str = "replicate", alpha: str = "premultiply",
-              linear: bool = False, layout: Optional[str] = None) -> torch.Tensor:
+# PyTorch 2.4 infers no schema from defaults that are strings.
+_SCHEMA = '(Tensor image, str filter, str border="replicate", str? alpha=None, bool linear=False, ' \
+    "str? layout=None) -> Tensor"
+
+
+@torch.library.custom_op("gpuconv::filter", mutates_args=(), schema=_SCHEMA, **_TAGS)
+def _operator(image, filter, border="replicate", alpha=None, linear=False, layout=None):
     image = image.detach().as_subclass(torch.Tensor)
-    if _arrays.are_many_images(image.shape, layout):
-        image = image.contiguous()
     return _filters.filter_now(image, _filters.of_key(filter), border, alpha, linear, layout,
                                out=_empty(image, filter, layout), context=None, stream=None)
 
 
 @_operator.register_fake
-def _(image, filter, border="replicate", alpha="premultiply", linear=False, layout=None):
+def _(image, filter, border="replicate", alpha=None, linear=False, layout=None):
     return _empty(image, filter, layout)
 
 
@@ -61,7 +64,7 @@ def filter(image, filter, border, alpha, linear, layout, out, context, stream):
     """gpuconv.filter by the operator."""
     if context is not None or stream is not None:
         raise ValueError("a call that is compiled, or has a gradient, takes no context and no stream; leave them out")
-    for values, key, name in (_filters.BORDERS, border, "border"), (_filters.ALPHAS, alpha, "alpha"), \
+    for values, key, name in (_filters.BORDERS, border, "border"), ({None: None} | _filters.ALPHAS, alpha, "alpha"), \
             (_arrays.AXES, layout, "layout"):
         _library.one_of(values, key, name)
     key = filter if isinstance(filter, str) else filter._key if isinstance(filter, _filters.Filter) else _key_of(filter)

@@ -114,6 +114,52 @@ def check_files(to_numpy):
     expect(ValueError, "give device='cuda'", gpuconv.read, paths[0], layout="chw")
 
 
+def check_tensors(torch, device):
+    """Kinds of samples and strides that only tensors have."""
+    noise = torch.rand((2, 6, 20, 30), device=device)
+    for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.bool):
+        for shape, layout in (((20, 30), None), ((3, 20, 30), "chw"), ((20, 30, 2), None), ((2, 4, 20, 30), "chw"),
+                              ((2, 6, 20, 30), "chw")):
+            image = (4 * torch.rand(shape, device=device) - 2).to(dtype)
+            name = "turn:90" if dtype == torch.bool else "unsharp:2:0.5,resize:80%"
+            result = gpuconv.filter(image, name, layout=layout)
+            floats = gpuconv.filter(image.float(), name, layout=layout)
+            assert result.dtype == dtype and result.device == image.device
+            assert torch.equal(result, floats.to(dtype)), (dtype, shape)
+            out = torch.zeros_like(result)
+            assert gpuconv.filter(image, name, layout=layout, out=out) is out and torch.equal(out, result)
+    for dtype in (torch.uint8, torch.float32, torch.bfloat16):
+        for image in ((200 * noise[0, :1]).to(dtype).expand(3, 20, 30),
+                      (200 * noise[0, :3, :1]).to(dtype).expand(3, 20, 30),
+                      (9 * noise).to(dtype).to(memory_format=torch.channels_last), (9 * noise[:, :5]).to(dtype),
+                      (9 * noise).to(dtype)[::2, :, ::2, ::3], (9 * noise[:, 1:]).to(dtype).transpose(0, 1)):
+            for name in ("gaussian:2", "resize:50%"):
+                expected = gpuconv.filter(image.contiguous(), name, layout="chw")
+                assert torch.equal(gpuconv.filter(image, name, layout="chw"), expected), (dtype, image.stride())
+                for out in (torch.zeros_like(expected), torch.zeros_like(expected).transpose(-1, -2).contiguous()
+                            .transpose(-1, -2)):
+                    assert gpuconv.filter(image, name, layout="chw", out=out) is out and torch.equal(out, expected)
+    complex = torch.complex(noise[0], noise[1])
+    assert torch.equal(gpuconv.filter(complex.conj().imag, "blur", layout="chw"),
+                       gpuconv.filter(-noise[1], "blur", layout="chw"))
+    x, y, z = (noise[0, :3] * 255).to(torch.uint8).unbind()
+    expected = gpuconv.filter([x.clone(), y.clone(), z.clone()], "sobel")
+    gpuconv.filter([x, y, z], "sobel", out=[z, x, y])
+    assert all(map(torch.equal, [z, x, y], expected))
+    for dtype in ("float32", "float16", "bfloat16", "float64", "bool"):
+        for image in (noise[0, 0].to(getattr(torch, dtype)), torch.nn.Parameter(noise[0, 0]).to(getattr(torch, dtype))):
+            for given in (image, [image, image]):
+                expect(TypeError, f"the image has samples of {dtype}; give uint8 or uint16, such as "
+                       "(255 * image).round().to(torch.uint8)", gpuconv.encode, given)
+    for wrong in (torch.int64, torch.int8):
+        expect(TypeError, "give image.to(torch.float32), or image.to(torch.uint8) if they are levels of 8 bits",
+               gpuconv.filter, noise[0].to(wrong), "blur", layout="chw")
+    image = (255 * noise[0, 0]).to(torch.uint8)
+    expect(ValueError, "share memory", gpuconv.filter, image, "blur", out=torch.zeros(30, dtype=torch.uint8,
+                                                                                        device=device).expand(20, 30))
+    assert gpuconv.encode(image[:, :1].expand(20, 9)) == gpuconv.encode(image[:, :1].expand(20, 9).contiguous())
+
+
 def check_torch():
     import torch
     check(torch.from_numpy, lambda tensor: tensor.numpy(),
@@ -127,13 +173,17 @@ def check_torch():
     wide = torch.rand(2, 6, 20, 30).contiguous(memory_format=torch.channels_last)
     assert torch.equal(gpuconv.filter(wide, "blur", layout="chw"),
                        gpuconv.filter(wide.contiguous(), "blur", layout="chw"))
-    expect(TypeError, "samples of torch.bfloat16; give uint8", gpuconv.filter, torch.zeros(4, 4).bfloat16(), "blur")
+    check_tensors(torch, "cpu")
     array = numpy.zeros((20, 30), "uint8")  # an output of another library
     assert gpuconv.filter(batch[0, 0], "blur", out=array) is array and array.any()
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    expect(gpuconv.GpuError, f"PyTorch has {count or 'no'} GPUs; ", gpuconv.read, ROOT / "samples/cat.png",
+           device=f"cuda:{count}")
     if gpuconv.gpus() > 0 and torch.cuda.is_available():
         check(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy(), ("uint8", "float32"))
         check_output(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
         check_files(lambda tensor: tensor.cpu().numpy())
+        check_tensors(torch, "cuda")
         with torch.cuda.stream(torch.cuda.Stream()):
             check(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy(), ("uint8",))
             check_files(lambda tensor: tensor.cpu().numpy())
@@ -143,6 +193,11 @@ def check_jax():
     import jax
     with jax.default_device(jax.devices("cpu")[0]):
         check(jax.numpy.asarray, numpy.asarray)
+        for dtype in ("bfloat16", "float16", "bool"):
+            image = jax.numpy.asarray(RANDOM.integers(0, 2, (40, 50))).astype(dtype)
+            result = gpuconv.filter(image, "turn:90")
+            assert isinstance(result, jax.Array) and result.dtype == dtype
+            assert numpy.array_equal(result, numpy.rot90(numpy.asarray(image), -1))
 
 
 def check_cupy():
@@ -197,6 +252,12 @@ class Stub:
     def transpose(self, *axes):
         return Stub(self.array.transpose(*axes))
 
+    def copy(self):
+        return Stub(self.array.copy())
+
+    def __setitem__(self, where, value):
+        self.array[where] = value.array
+
 
 class Device:
     """A device of CuPy: that number 1 is current only in a with statement."""
@@ -240,6 +301,26 @@ def check_stub():
     in_place = Stub(image.copy())
     gpuconv.filter(in_place, "blur", out=in_place, stream=2)
     assert numpy.array_equal(in_place.array, gpuconv.filter(own, "blur").array)
+    for dtype in ("float16", "float64", "float32", "uint16"):
+        array = (RANDOM.random((2, 20, 30, 3)) * 90).astype(dtype)
+        for part in (array[0, ::-1], array[1, :, ::-2], numpy.broadcast_to(array[0, :1], (20, 30, 3)),
+                     numpy.moveaxis(numpy.tile(array, 2), 3, 1)):
+            layout = "chw" if part.ndim == 4 else None
+            for name in ("sharpen", "resize:50%"):
+                expected = gpuconv.filter(part, name, layout=layout)
+                result = gpuconv.filter(Stub(part), name, layout=layout).array
+                assert result.dtype == dtype and numpy.allclose(result, expected, rtol=1e-5, atol=1e-5)
+                out = numpy.zeros_like(expected)[..., ::-1]
+                gpuconv.filter(Stub(part), name, layout=layout, out=Stub(out))
+                assert numpy.array_equal(out, result), (dtype, part.shape)
+    one, two = Stub(image.copy()), Stub(255 - image)
+    expected = [gpuconv.filter(each.array, "blur") for each in (one, two)]
+    gpuconv.filter([one, two], "blur", out=[two, one])
+    assert numpy.array_equal(two.array, expected[0]) and numpy.array_equal(one.array, expected[1])
+    expect(TypeError, "samples of float16; give uint8 or uint16", gpuconv.encode, Stub(image.astype("float16")))
+    expect(TypeError, "samples of int32; give image.astype", gpuconv.filter, Stub(image.astype("int32")), "blur")
+    expect(ValueError, "share memory", gpuconv.filter, own, "blur", out=Stub(numpy.lib.stride_tricks.as_strided(
+        image.copy(), image.shape, (0, 3, 1))))
     with gpuconv.Context(gpu=0) as context:
         assert numpy.array_equal(gpuconv.filter(image, "blur", context=context), in_place.array)
     for arguments, text in (({"out": image}, "the output is not"), ({"context": gpuconv.Context()}, "on the CPU")):

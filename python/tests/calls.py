@@ -195,10 +195,22 @@ def test_moves():
     turned = gpuconv.filter(stack, "turn:90,pad:33x33")
     assert all(numpy.array_equal(turned[i], gpuconv.filter(stack[i], "turn:90,pad:33x33")) for i in range(3))
     assert gpuconv.Filter("cover:30x40,turn:90").size(500, 3) == (40, 30)
-    expect(gpuconv.ImageError, "reaches beyond the picture", gpuconv.filter, stack[0], "crop:31x1")
+    expect(ValueError, "reaches beyond the picture", gpuconv.filter, stack[0], "crop:31x1")
     square = noise(300, 300)
     expected = numpy.rot90(square, -1).copy()
     assert gpuconv.filter(square, "turn:90", out=square) is square and numpy.array_equal(square, expected)
+
+
+def test_alpha_by_type():
+    """The last channel of floats is like the others, unless alpha is asked for."""
+    for dtype in ("float16", "float32", "float64", "uint8", "uint16"):
+        for channels in (2, 4):
+            image = (200 * noise(20, 20, channels, dtype="float32") - (100 if dtype[0] == "f" else 0)).astype(dtype)
+            expected = gpuconv.filter(image, "box3", alpha="filter" if dtype[0] == "f" else "premultiply")
+            assert numpy.array_equal(gpuconv.filter(image, "box3"), expected), dtype
+            assert not numpy.array_equal(gpuconv.filter(image, "box3", alpha="keep"), expected)
+    flow = numpy.full((9, 9, 2), (3, -5), "float32")
+    assert numpy.allclose(gpuconv.filter(flow, "gaussian:2"), flow)
 
 
 def test_four_channels_without_alpha():
@@ -241,7 +253,12 @@ def test_errors():
             (ValueError, "CUDA stream", (image, "blur"), {"stream": 1}),
             (ValueError, "linear", (image.astype("float32"), "blur"), {"linear": True}),
             (TypeError, 'samples of int64; give image.astype("float32")', (image.astype("int64"), "blur"), {}),
-            (TypeError, 'True and False alone; give image.astype("float32")', (image > 99, "blur"), {}),
+            (ValueError, "True and False alone", (image > 99, "blur"), {}),
+            (TypeError, "the image is 'blur'; give the image first", ("blur", image), {}),
+            (TypeError, "a Filter; give the image first", (gpuconv.Filter("edge"), numpy.float32(image)), {}),
+            (TypeError, "give one name, such as 'blur,edge'", (image, ["sharpen", "emboss"]), {}),
+            (TypeError, "give one name, such as 'blur,edge'", (image, (gpuconv.Filter("blur"),)), {}),
+            (ValueError, "smaller than the picture", (image, "pad:3x90"), {}),
             (TypeError, "samples of int64", (numpy.array([[1, 2]]), "blur"), {})):
         expect(kind, text, gpuconv.filter, *arguments, **options)
     expect(ValueError, "65536", gpuconv.Context, threads=65536)

@@ -70,6 +70,8 @@ def test_enums():
     for values, prefix, names in (
             (_filters.BORDERS, "border", {}),
             (_filters.ALPHAS, "alpha", {"filter": "FILTER_ALPHA"}),
+            (dict(sorted(((name, row[0]) for name, row in _arrays.SAMPLES.items()), key=lambda pair: pair[1])), "type",
+             {"float32": "FLOAT", "float16": "HALF", "float64": "DOUBLE"}),
             ({"host": _arrays.HOST, "device": _arrays.DEVICE}, "memory", {})):
         own = [f"enum gpuconv_{prefix} GPUCONV_{names.get(name, name.upper())} {value}"
                for name, value in values.items()]

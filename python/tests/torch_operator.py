@@ -52,6 +52,7 @@ def test_gradients_of_taps():
             for layout, shape in (("hwc", (7, 5)), ("chw", (3, 4, 3)), ("hwc", (1, 1)), ("nhw", (2, 2, 6))):
                 check_gradient(taps, shape, border=border, layout=layout)
             check_gradient(taps, (3, 4, 4), border=border, alpha="keep")
+            check_gradient(taps, (4, 3, 2), border=border)
         check_gradient("blur", (2, 4, 4, 3), border=border, layout="chw", alpha="filter")
         check_gradient("blur", (2, 5, 3, 4), border=border, layout="chw")
 
@@ -59,7 +60,8 @@ def test_gradients_of_taps():
 def test_gradients_of_sizes():
     for name in ("resize:50%", "resize:9x8:exact:mitchell", "turn:90", "mirror:x", "crop:3x4+1+1", "pad:9x9:#fff",
                  "cover:3x6", "turn:270,gaussian:1,resize:60%:box"):
-        for options, shape in (({}, (7, 5)), ({"layout": "chw"}, (3, 5, 4)), ({"alpha": "keep"}, (5, 5, 4))):
+        for options, shape in (({}, (7, 5)), ({"layout": "chw"}, (3, 5, 4)), ({"alpha": "keep"}, (5, 5, 4)),
+                               ({}, (5, 6, 4))):
             check_gradient(name, shape, **options)
 
 
@@ -87,11 +89,42 @@ def test_lists_and_outputs():
         assert type(result) is torch.Tensor and torch.equal(result, expected)
 
 
+def test_lists_of_outputs():
+    """Outputs that are inputs, with a gradient."""
+    x, y = torch.rand((3, 5, 4)), torch.rand((3, 5, 4))
+    expected = gpuconv.filter([x.clone(), y.clone()], "emboss", layout="chw")
+    weight = torch.ones((), requires_grad=True)
+    results = gpuconv.filter([x * weight, y * weight], "emboss", layout="chw", out=[y, x])
+    assert results[0] is y and torch.equal(y.detach(), expected[0]) and torch.equal(x.detach(), expected[1])
+    assert y.requires_grad
+    compiled = torch.compile(lambda x, y: gpuconv.filter([x, y], "emboss", layout="chw", out=[y, x]), fullgraph=True,
+                             backend="aot_eager")
+    x, y = torch.rand((3, 5, 4)), torch.rand((3, 5, 4))
+    expected = gpuconv.filter([x.clone(), y.clone()], "emboss", layout="chw")
+    compiled(x, y)
+    assert torch.equal(y, expected[0]) and torch.equal(x, expected[1])
+
+
 def test_wrong_calls():
     image = torch.rand((4, 5, 3), requires_grad=True)
     for name in ("sobel", "blur,sobel", "unsharp:1:0.5:2", gpuconv.Filter([[1, -1]], absolute=True)):
         expect(ValueError, "is not linear, so it has no gradient; give image.detach()", gpuconv.filter, image, name)
-    expect(ValueError, "premultiplied alpha has no gradient; give alpha='keep'", gpuconv.filter, image[..., :2], "blur")
+    expect(ValueError, "premultiplied alpha has no gradient; give alpha='keep'", gpuconv.filter, image[..., :2], "blur",
+           alpha="premultiply")
+    batch, unknown = torch.rand((2, 3, 5, 4)), "the transforms of torch.func and forward gradients do not know"
+    def blur(image):
+        return gpuconv.filter(image, "blur", layout="chw")
+    for transform in (torch.vmap(blur), torch.func.functionalize(blur), torch.func.jacrev(blur),
+                      torch.func.jacfwd(blur), torch.vmap(torch.func.grad(lambda one: blur(one).sum())),
+                      lambda one: torch.func.jvp(blur, (one,), (one,)), lambda one: torch.func.vjp(blur, one)):
+        expect(TypeError, unknown, transform, batch)
+        expect(TypeError, unknown, transform, torch.nn.Parameter(batch))
+    expect(TypeError, unknown, torch.vmap(blur), batch.to(torch.uint8))
+    with torch.autograd.forward_ad.dual_level():
+        expect(TypeError, unknown, blur, torch.autograd.forward_ad.make_dual(batch, batch))
+        assert torch.equal(blur(batch), gpuconv.filter(batch, "blur", layout="chw"))
+    expect(TypeError, "on meta; give a dense one", blur, batch.to("meta"))
+    expect(TypeError, "torch.sparse_coo on cpu; give a dense one", blur, batch.to_sparse())
     expect(ValueError, "takes no context and no stream", gpuconv.filter, image, "blur", context=gpuconv.Context())
     expect(ValueError, "there is no border None; give", gpuconv.filter, image, "blur", border=None)
     expect(ValueError, "the input has 1 dimensions; give", gpuconv.filter, image[0, 0], "blur")
