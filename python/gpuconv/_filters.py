@@ -324,10 +324,10 @@ def filter_now(image, source, border, alpha, linear, layout, out, context, strea
     _library.one_of(_arrays.AXES, layout, "layout")
     is_image = isinstance(image, Image)
     if is_image:
-        if layout not in (None, "hwc"):
-            raise ValueError(f"an Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
-        options.curve_of = image._decoded._as_parameter_
+        layout, options.curve_of = image._layout_as(layout), image._decoded._as_parameter_
         options.image = image  # keeps the curve
+    elif layout not in (None, "hwc") and _arrays.is_like(_arrays.PILLOW, image):
+        raise ValueError(f"an image of Pillow has no layout {_library.shown(layout)}; leave layout out")
     array = image.array if is_image else image
     view = _arrays.input_view(array, layout, "input")
     if stream is not None and (view is None or view.memory == _arrays.HOST):
@@ -340,7 +340,7 @@ def filter_now(image, source, border, alpha, linear, layout, out, context, strea
         result = result if is_image or out is not None else _arrays.like_caller(result, image)
     if out is not None:
         return out
-    return Image(result, image.format, image._decoded) if is_image else result
+    return Image(result, image.format, image._decoded, image.layout) if is_image else result
 
 
 def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,

@@ -3,12 +3,16 @@
 import concurrent.futures
 import ctypes
 import dataclasses
+import io
 import math
 import os
 import pathlib
 import queue
+import re
 import secrets
 import shutil
+import sys
+from decimal import Decimal
 from typing import Any, BinaryIO, Literal
 
 import numpy
@@ -20,6 +24,7 @@ from ._context import Context, chosen_context
 _JPEG, _OPAQUE = {b"jpg", b"jpeg"}, {b"jpg", b"jpeg", b"pgm", b"ppm", b"pnm"}
 _SUFFIXES_OF = {"quality": _JPEG | {b"webp"}, "subsampling": _JPEG, "progressive": _JPEG, "lossless": {b"webp"},
                 "compression": {b"png", b"tif", b"tiff"}, "background": _OPAQUE}
+_PLANAR = {None: False, "hwc": False, "chw": True}  # the layouts of one image
 _NUMPY_TYPES = "uint8", "uint16", "float32"  # by enum gpuconv_type
 
 
@@ -45,13 +50,49 @@ class Image:
     array: (H, W) for grey, else (H, W, C), of uint8 or uint16. C is 2 for grey and alpha, 3 for RGB, 4 for RGB and
         alpha. The samples may be written.
     format: of the file: "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF".
+    layout: of the array: None for (H, W, C); "chw" for (C, H, W), if read() was asked for that.
 
-    NumPy's functions take it as its array. filter() gives another Image with the same metadata, and write() writes
-    these. It can be copied and sent to another process, with its metadata."""
+    Functions of NumPy, Pillow and PyTorch take it as its array. filter() gives another Image with the same metadata,
+    and write() writes these. Two Images are equal if their samples are. It can be copied and sent to another process,
+    with its metadata."""
 
-    def __init__(self, array: numpy.ndarray, format: str, decoded: _Decoded) -> None:
+    def __init__(self, array: numpy.ndarray, format: str, decoded: _Decoded, layout: str | None = None) -> None:
         """For this package: read() makes images."""
-        self.array, self.format, self._decoded = array, format, decoded
+        self.array, self.format, self._decoded, self.layout = array, format, decoded, layout
+
+    def _layout_as(self, layout):
+        """The layout of the array. LAYOUT, which a call was given, is None or the same."""
+        if layout not in (None, self.layout or "hwc"):
+            raise ValueError(f"the Image has no layout {_library.shown(layout)}; leave layout out, or give its array")
+        return self.layout
+
+    def __eq__(self, other):
+        if not isinstance(other, Image):
+            return NotImplemented
+        return self.dtype == other.dtype and numpy.array_equal(upright(self.array, self.layout),
+                                                               upright(other.array, other.layout))
+
+    __hash__ = None  # type: ignore[assignment]  # the samples may be written
+
+    @property
+    def __array_interface__(self):
+        return dict(self.array.__array_interface__, strides=self.array.strides)  # Pillow then asks for tobytes()
+
+    def tobytes(self) -> bytes:
+        """The samples."""
+        return self.array.tobytes()
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __len__(self):
+        return len(self.array)
+
+    def __getitem__(self, index):
+        return self.array[index]
 
     def __array__(self, dtype=None, copy=None):
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
@@ -61,6 +102,17 @@ class Image:
     def shape(self) -> tuple[int, ...]:
         """That of the array: (H, W) or (H, W, C)."""
         return self.array.shape
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The width and the height."""
+        height, width = self.array.shape[-2:] if self.layout else self.array.shape[:2]
+        return width, height
+
+    @property
+    def dtype(self) -> numpy.dtype:
+        """That of the array: uint8 or uint16."""
+        return self.array.dtype
 
     def _part(self, name):
         size = ctypes.c_size_t()
@@ -89,13 +141,13 @@ class Image:
     def _repr_png_(self):
         """For notebooks: the picture, at most 1000 pixels wide and high."""
         from ._filters import filter
-        return encode(filter(self, "resize:1000x1000") if max(self.shape[:2]) > 1000 else self)
+        return encode(filter(self, "resize:1000x1000") if max(self.size) > 1000 else self)
 
     def __reduce__(self):
         size, error = ctypes.c_size_t(), _library.Error()
         packed = _library.metadata_pack(self._decoded, size, error)
         try:
-            return _restored, (self.array, self.format, ctypes.string_at(packed, size.value))
+            return _restored, (self.array, self.format, ctypes.string_at(packed, size.value), self.layout)
         finally:
             _library.free(packed)
 
@@ -103,13 +155,14 @@ class Image:
         return f"<gpuconv.Image {self.format}, shape {self.array.shape}, {self.array.dtype}>"
 
 
-def _restored(array, format, packed):
-    return Image(array, format, _Decoded(_library.metadata_unpack(packed, len(packed), _library.Error())))
+def _restored(array, format, packed, layout):
+    return Image(array, format, _Decoded(_library.metadata_unpack(packed, len(packed), _library.Error())), layout)
 
 
 def view_of(image, name, layout=None, takes_device=False):
     """The View of one image. It keeps the array whose samples it has."""
-    image = image.array if isinstance(image, Image) else image
+    if isinstance(image, Image):
+        image, layout = image.array, image._layout_as(layout)
     if _arrays.is_on_device(image) and not takes_device:
         raise TypeError(f"the {name} is on a GPU; copy it to the host")
     array = image if _arrays.is_like(_arrays.TENSOR, image) or _arrays.is_on_device(image) else \
@@ -126,7 +179,17 @@ def view_of(image, name, layout=None, takes_device=False):
                         f"(255 * image).round(){form}")
     if view.count > 1:
         raise ValueError(f"the {name} has {view.count} channels; give 1 to 4, or one image at a time")
+    view.layout = layout
     return view
+
+
+def _pillow_metadata(image):
+    """An Image that has the profile and the EXIF of an image of Pillow; None if it has none."""
+    kept, file = {name: image.info[name] for name in ("icc_profile", "exif") if image.info.get(name)}, io.BytesIO()
+    if not kept:
+        return None
+    sys.modules["PIL.Image"].new("RGB" if "RGB" in image.mode else "L", (1, 1)).save(file, "png", **kept)
+    return read(file.getvalue(), keep_orientation=True)
 
 
 # ---- Files ----
@@ -162,7 +225,7 @@ def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixe
     device: None gives an Image. "cuda" or "cuda:1" gives an array on that GPU, without metadata: of PyTorch if it is
         imported, else of CuPy. The GPU decodes JPEGs and PNGs, many small ones at once, to the same samples. Those of a
         list share memory.
-    layout: of arrays on a GPU: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W). Grey is (H, W).
+    layout: of the array: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W). Grey is (H, W).
 
     On a GPU the work is queued on the stream on which PyTorch or CuPy queue theirs, and the call waits for it.
 
@@ -175,12 +238,12 @@ def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixe
     if device is not None:
         arrays = _lists.decode([_content_of(*one) for one in sources], options, device, layout, context)
         return arrays if is_list else arrays[0]
-    if layout is not None:
-        raise ValueError("a layout is for arrays on a GPU; give device='cuda', or leave layout out")
-    images = []
+    own, images = "chw" if _library.one_of(_PLANAR, layout, "layout") else None, []
     for decoded, format, error in _decode_all(sources, options, context):
         error.warn()
-        images.append(Image(numpy.asarray(decoded), format, decoded))
+        array = numpy.asarray(decoded)
+        array = numpy.ascontiguousarray(numpy.moveaxis(array, -1, 0)) if own and array.ndim == 3 else array
+        images.append(Image(array, format, decoded, own))
     return images if is_list else images[0]
 
 
@@ -216,50 +279,77 @@ def _decode_all(sources, options, context):
         return list(pool.map(decode, sources))
 
 
-def encode(image: Any, format: str = "png", *, metadata: Image | None = None, quality: int = 0, subsampling: int = 0,
-           progressive: bool = False, lossless: bool = False, compression: int = 0, background: int | None = None,
+# The numbers of the library for words of the command. Its 0 is the default, where --compression 0 is none.
+_SUBSAMPLING = {":".join(str(ratio)): ratio for ratio in (444, 422, 420, 440, 411)} | {"keep": 0}
+_COMPRESSION = {0: -1, "fast": -2}
+
+
+def _number_of(value, words):
+    """The library's number for VALUE, which may be one of WORDS. None is the default."""
+    return 0 if value is None else words.get(value, value) if isinstance(value, (str, int, numpy.integer)) else value
+
+
+def _colour_of(value):
+    """0xRRGGBB of VALUE, such a number, or a word of the command: "white", "black", "#rgb" or "#rrggbb"."""
+    if not isinstance(value, str):
+        return value
+    word = {"white": "#fff", "black": "#000"}.get(value.lower(), value)
+    if not re.fullmatch("#([0-9a-fA-F]{3}){1,2}", word):
+        raise ValueError(f"the background is {_library.shown(value)}; give 'white', 'black', '#rrggbb' or 0xRRGGBB")
+    return int("".join(digit * (2 if len(word) == 4 else 1) for digit in word[1:]), 16)
+
+
+def encode(image: Any, format: str = "png", *, metadata: Image | None = None, quality: int | None = None,
+           subsampling: int | str | None = None, progressive: bool = False, lossless: bool = False,
+           compression: int | str | None = None, background: int | str | None = None,
            layout: Literal["hwc", "chw"] | None = None, context: Context | None = None) -> Any:
     """The bytes of a file with an image: those that the command line writes.
 
-    image: an Image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16; or such an array on a GPU, which
-        encodes JPEGs and PNGs, many small ones at once; or a list of these, for a list of results.
+    image: an Image, a Pillow image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16; or such an array
+        on a GPU, which encodes JPEGs and PNGs, many small ones at once; or a list of these, for a list of results.
     format: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif".
-    metadata: the Image whose metadata are written; None is IMAGE itself, if it is an Image.
-    quality: of a JPEG or lossy WebP, 1 to 100; 0 is 90.
-    subsampling: of a JPEG: 444, 422, 420, 440 or 411; 0 is as in the file of the metadata, or by the quality.
+    metadata: the Image whose metadata are written; None is IMAGE itself, if it is an Image, or the profile and the EXIF
+        in the info of a Pillow image.
+    quality: of a JPEG or lossy WebP, 1 to 100; None is 90.
+    subsampling: of a JPEG: "4:2:0" or 420, also 444, 422, 440 and 411; None is as in the file of the metadata, or by
+        the quality.
     progressive: a JPEG in several scans.
     lossless: a WebP that keeps all samples.
-    compression: of a PNG or TIFF, 1 to 9; 0 is 1; -1 is none; -2 is the fast level of a PNG.
-    background: the colour below alpha, 0xRRGGBB, for formats without alpha; None is white.
-    layout: of arrays on a GPU: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
+    compression: of a PNG or TIFF, 0 (none) to 9, or "fast", a level of PNGs; None is 1.
+    background: the colour below alpha, for formats without alpha: "white", "#ff8000" or 0xff8000; None is white.
+    layout: of arrays: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
 
     An array on a GPU is encoded on the stream on which PyTorch or CuPy queue theirs, and the call waits for it.
 
     Raises ImageError if the format cannot hold the image, ValueError, TypeError, MemoryError, GpuError."""
     is_list = isinstance(image, (list, tuple))
     images = list(image) if is_list else [image]
-    if is_list and metadata is None and any(isinstance(one, Image) for one in images):  # each has its own
+    if is_list and metadata is None and any(isinstance(one, Image) or _arrays.is_like(_arrays.PILLOW, one)
+                                            for one in images):  # each has its own
         return [encode(one, format, quality=quality, subsampling=subsampling, progressive=progressive,
                        lossless=lossless, compression=compression, background=background, layout=layout,
                        context=context) for one in images]
-    metadata = image if metadata is None and isinstance(image, Image) else metadata
+    if metadata is None:
+        metadata = image if isinstance(image, Image) else \
+            _pillow_metadata(image) if _arrays.is_like(_arrays.PILLOW, image) else None
     metadata_of = None if metadata is None else _library.expect(metadata, Image, "metadata")._decoded._as_parameter_
     suffix = _library.text(format, "the format")
-    options = {"quality": quality, "subsampling": subsampling, "progressive": _library.flag(progressive, "progressive"),
-               "lossless": _library.flag(lossless, "lossless"), "compression": compression, "background": background}
+    options = {"quality": _number_of(quality, {}), "subsampling": _number_of(subsampling, _SUBSAMPLING),
+               "progressive": _library.flag(progressive, "progressive"),
+               "lossless": _library.flag(lossless, "lossless"), "compression": _number_of(compression, _COMPRESSION),
+               "background": _colour_of(background)}
     for option, value in options.items():
         is_given = value is not None if option == "background" else bool(value)
         if is_given and suffix.lower() not in _SUFFIXES_OF[option]:
             raise ValueError(f"a file of the format {format!r} has no {option}; leave {option} out")
-    settings = _library.EncodeOptions(**dict(options, format=suffix, background=background or 0,
+    settings = _library.EncodeOptions(**dict(options, format=suffix, background=options["background"] or 0,
                                              has_background=background is not None, metadata_of=metadata_of))
     if is_list or _arrays.is_on_device(image):
         contents = _lists.encode(images, view_of, settings, layout, context)
         return contents if is_list else contents[0]
-    if layout is not None:
-        raise ValueError("a layout is for arrays on a GPU, and the image is on the host; leave layout out")
+    _library.one_of(_PLANAR, layout, "layout")
     content, size, error = ctypes.c_void_p(), ctypes.c_size_t(), _library.Error()
-    _library.encode(chosen_context(context), view_of(image, "image"), settings, content, size, error)
+    _library.encode(chosen_context(context), view_of(image, "image", layout), settings, content, size, error)
     try:
         error.warn()
         return ctypes.string_at(content, size.value)
@@ -364,12 +454,21 @@ def _opened(image):
     return read(image) if isinstance(image, (str, os.PathLike)) else image
 
 
-def _floats_of(image, name):
-    """IMAGE as an array, if it has floats or is True and False; else None."""
+def _floats_of(image, name, layout=None):
+    """IMAGE as an array of (H, W) or (H, W, C), if it has floats or is True and False; else None."""
     if isinstance(image, Image) or _arrays.is_on_device(image):
         return None
     array = _arrays.host_array(image, name)
-    return array if (array.dtype.kind in "bf" or array.dtype.name == "bfloat16") and array.size > 0 else None
+    if array.dtype.kind not in "bf" and array.dtype.name != "bfloat16" or array.size == 0:
+        return None
+    return upright(array, layout)
+
+
+def upright(image, layout):
+    """IMAGE, with its channels last if it is an array of LAYOUT."""
+    if layout != "chw" or isinstance(image, Image) or _arrays.is_like(_arrays.PILLOW, image) or len(image.shape) != 3:
+        return image
+    return numpy.moveaxis(_arrays.host_array(image, "image"), 0, -1)
 
 
 def _compare_floats(a, b, tolerance):
@@ -395,21 +494,22 @@ def _compare_floats(a, b, tolerance):
 
 def compare(expected: Any, actual: Any, tolerance: float = 0, *, strict_channels: bool = True,
             ignore_antialiasing: bool = False, ignore_transparent: bool = False, tolerance_yiq: float = 0,
-            different: int = 0, min_psnr: float = 0, min_ssim: float = 0, min_local_ssim: float = 0,
-            context: Context | None = None) -> Comparison:
+            different: int | str = 0, min_psnr: float = 0, min_ssim: float = 0, min_local_ssim: float = 0,
+            layout: Literal["hwc", "chw"] | None = None, context: Context | None = None) -> Comparison:
     """Compare two images as `gpuconv --compare` does, with its options.
 
     expected, actual: paths, Images, Pillow images, or arrays on the host of (H, W) or (H, W, C), uint8, uint16 or
         floats. NaN differs from everything.
     tolerance: the difference that is allowed, in levels of the samples: an integer, but for floats.
     strict_channels: opaque alpha, and grey as three equal channels, are a difference.
+    layout: of arrays: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
 
     The others are not for floats:
 
     ignore_antialiasing: ignore pixels that differ only because edges were smoothed in another way.
     ignore_transparent: ignore pixels whose alpha is 0 in both images.
     tolerance_yiq: colours may differ by so much, up to 1, as eyes see it: pixelmatch's threshold.
-    different: so many pixels may differ by more.
+    different: so many pixels may differ by more: a number, or a share of those that are compared, such as "0.1%".
     min_psnr, min_ssim, min_local_ssim: any differences are allowed that leave a PSNR in dB, or an SSIM, of so much.
         Beside a tolerance, both count.
 
@@ -423,7 +523,8 @@ def compare(expected: Any, actual: Any, tolerance: float = 0, *, strict_channels
                "min_local_ssim": min_local_ssim}
     flags = {name: _library.flag(value, name) for name, value in flags.items()}
     numbers = {name: _library.real(value, name) for name, value in numbers.items()}
-    floats = [_floats_of(expected, "expected image"), _floats_of(actual, "actual image")]
+    _library.one_of(_PLANAR, layout, "layout")
+    floats = [_floats_of(expected, "expected image", layout), _floats_of(actual, "actual image", layout)]
     if floats[0] is not None and floats[1] is not None:
         given = [name for name, value in dict(flags, **numbers, different=different).items()
                  if value and name != "strict_channels"]
@@ -432,9 +533,10 @@ def compare(expected: Any, actual: Any, tolerance: float = 0, *, strict_channels
         if not _library.real(tolerance, "the tolerance") >= 0:
             raise ValueError(f"the tolerance is {tolerance}; give 0 or more")
         return _compare_floats(floats[0], floats[1], tolerance)
-    d = _library.Difference()
+    d, views = _library.Difference(), _views_of(expected, actual, layout)
+    if isinstance(different, str):
+        different = _share_of(different, views, flags["ignore_transparent"])
     options = _library.CompareOptions(tolerance=tolerance, different=different, **flags, **numbers)
-    views = view_of(expected, "expected image"), view_of(actual, "actual image")
     _library.compare_with(chosen_context(context), *views, options, d, _library.Error())
     counts = [view.channels for view in views]
     channels = (3 if max(counts) > 2 else 1) + any(count % 2 == 0 for count in counts)
@@ -446,9 +548,28 @@ def compare(expected: Any, actual: Any, tolerance: float = 0, *, strict_channels
         d.antialiased, d.local_ssim, bool(d.beyond))
 
 
-def difference(expected: Any, actual: Any) -> numpy.ndarray:
-    """A picture that shows where and how much two images of one shape differ: black where they are equal."""
+def _views_of(expected, actual, layout):
+    """The Views of two images. LAYOUT is that of arrays: an Image has its own."""
+    return [view_of(image, name, None if isinstance(image, Image) or _arrays.is_like(_arrays.PILLOW, image) else layout)
+            for image, name in ((expected, "expected image"), (actual, "actual image"))]
+
+
+def _share_of(words, views, ignores_transparent):
+    """How many of the pixels that are compared are a share such as "0.1%"."""
+    match = re.fullmatch(r"([0-9]{1,3}(\.[0-9]{1,6})?)%", words)
+    if match is None or not 0 < Decimal(match[1]) <= 100:
+        raise ValueError(f"different is {_library.shown(words)}; give a number of pixels, or a share such as '0.1%'")
+    count = views[0].width * views[0].height
+    if ignores_transparent and all(view.channels in (2, 4) for view in views):
+        hidden = [upright(numpy.asarray(view.array), view.layout)[..., -1] == 0 for view in views]
+        count -= int((hidden[0] & hidden[1]).sum()) if hidden[0].shape == hidden[1].shape else 0
+    return int(Decimal(match[1]) * count / 100)
+
+
+def difference(expected: Any, actual: Any, *, layout: Literal["hwc", "chw"] | None = None) -> numpy.ndarray:
+    """A picture that shows where and how much two images of one shape differ: black where they are equal. Images and
+    LAYOUT are as for compare()."""
     expected, actual = _opened(expected), _opened(actual)
-    pointer = _library.compare_picture(view_of(expected, "expected image"), view_of(actual, "actual image"),
-                                       _library.Error())
-    return numpy.asarray(_Decoded(pointer))
+    _library.one_of(_PLANAR, layout, "layout")
+    views = _views_of(expected, actual, layout)
+    return numpy.asarray(_Decoded(_library.compare_picture(*views, _library.Error())))

@@ -38,13 +38,14 @@ def assert_images_equal(actual: Any, expected: Any, tolerance: float = 0, *,
             return
         problem = f"{expected if is_path else 'the images'}: {comparison}"
         pictures["-expected"] = golden
+    layout = options.get("layout")
     if is_path and _update:
         os.makedirs(os.path.dirname(expected) or ".", exist_ok=True)
-        _images.write(expected, actual)
+        _images.write(expected, _drawable(actual, layout) if layout else actual)
         return
     os.makedirs(folder, exist_ok=True)
     name = pathlib.Path(expected).stem if is_path else "image"
-    pictures = {f"{name}{suffix}.png": _drawable(picture) for suffix, picture in pictures.items()}
+    pictures = {f"{name}{suffix}.png": _drawable(picture, layout) for suffix, picture in pictures.items()}
     if exists and comparison.same_shape:
         pictures[f"{name}-difference.png"] = _images.difference(*reversed(pictures.values()))
     for file, picture in pictures.items():
@@ -53,10 +54,12 @@ def assert_images_equal(actual: Any, expected: Any, tolerance: float = 0, *,
     raise AssertionError(f"{problem}; see {', '.join(os.path.join(folder, file) for file in pictures)}")
 
 
-def _drawable(picture):
+def _drawable(picture, layout):
     """PICTURE as write() takes it: floats from 0 to 1 become 8 bits."""
-    floats = _images._floats_of(picture, "image")
-    return picture if floats is None else (255 * floats.astype(float).clip(0, 1) + 0.5).astype("uint8")
+    floats = _images._floats_of(picture, "image", layout)
+    if floats is None:
+        return _images.upright(picture, layout)
+    return (255 * floats.astype(float).clip(0, 1) + 0.5).astype("uint8")
 
 
 def _show(page, name, problem, files):

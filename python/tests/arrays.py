@@ -111,7 +111,6 @@ def check_files(to_numpy):
            device="cuda")
     expect(ValueError, "the device is 'cuda:x'", gpuconv.read, paths[0], device="cuda:x")
     expect(ValueError, "the device is 'cpu'", gpuconv.read, paths[0], device="cpu")
-    expect(ValueError, "give device='cuda'", gpuconv.read, paths[0], layout="chw")
 
 
 def check_tensors(torch, device):
@@ -158,6 +157,7 @@ def check_tensors(torch, device):
     expect(ValueError, "share memory", gpuconv.filter, image, "blur", out=torch.zeros(30, dtype=torch.uint8,
                                                                                         device=device).expand(20, 30))
     assert gpuconv.encode(image[:, :1].expand(20, 9)) == gpuconv.encode(image[:, :1].expand(20, 9).contiguous())
+    expect(ValueError, "6 channels; give 1 to 4", gpuconv.encode, (255 * noise[0]).to(torch.uint8), layout="chw")
 
 
 def check_torch():
@@ -176,6 +176,8 @@ def check_torch():
     check_tensors(torch, "cpu")
     array = numpy.zeros((20, 30), "uint8")  # an output of another library
     assert gpuconv.filter(batch[0, 0], "blur", out=array) is array and array.any()
+    photo = gpuconv.read(ROOT / "samples/cat.png")
+    assert torch.equal(torch.as_tensor(photo), torch.from_numpy(photo.array))
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     expect(gpuconv.GpuError, f"PyTorch has {count or 'no'} GPUs; ", gpuconv.read, ROOT / "samples/cat.png",
            device=f"cuda:{count}")

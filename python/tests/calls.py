@@ -520,6 +520,12 @@ def test_compare():
     assert "1 pixels differ by more than 1, the most by 64; the first at column 9, row 7" in repr(differs)
     assert gpuconv.compare(a, b, 64) and not gpuconv.compare(a, b[..., 0]).same_shape
     expect(ValueError, "tolerance", gpuconv.compare, a, b, -1)
+    planes = [numpy.ascontiguousarray(one.transpose(2, 0, 1)) for one in (a, b)]
+    for given, tolerance in ((planes, 1), ([one / 255 for one in planes], 1 / 254)):
+        found = gpuconv.compare(*given, tolerance, layout="chw")
+        assert found.first == (9, 7) and found.pixels == 1 and not found
+    assert numpy.array_equal(gpuconv.difference(*planes, layout="chw"), gpuconv.difference(a, b))
+    expect(ValueError, "200 channels; give 1 to 4", gpuconv.compare, numpy.zeros((9, 9, 200), "uint8"), a, layout="hwc")
     picture = gpuconv.difference(a, b)
     assert picture[7, 9].any() and not picture[0, 0].any() and picture.shape[:2] == a.shape[:2]
     gpuconv.write("a.png", a)
@@ -544,8 +550,17 @@ def test_compare_options():
     hidden[3, 3] = 0
     other = hidden.copy()
     other[3, 3, 1] = 9
+    veiled = numpy.full((30, 40, 4), 100, "uint8")
+    veiled[10:, :, 3] = 0
+    spotted = veiled.copy()
+    spotted[0, 0] += 1
     for first, second, options in (
             (a, b, {}), (a, b, {"tolerance": 1}), (a, b, {"different": 1}), (a, b, {"different": 2}),
+            (a, b, {"different": "0.09%"}), (a, b, {"different": "0.17%"}), (a, b, {"different": "100%"}),
+            (hidden, other, {"different": "0.1%"}), (hidden, 255 - other, {"different": "99.92%"}),
+            (hidden, 255 - other, {"different": "99.91%", "ignore_transparent": True}),
+            (veiled, spotted, {"different": "0.1%"}),
+            (veiled, spotted, {"different": "0.1%", "ignore_transparent": True}),
             (a, b, {"min_ssim": 0.9}), (a, b, {"min_ssim": 0.9999}), (a, b, {"min_ssim": 0.9, "tolerance": 1}),
             (a, b, {"min_psnr": 30}), (a, b, {"min_psnr": 60}), (a, b, {"min_local_ssim": 0.9}),
             (a, b, {"min_local_ssim": 0.5}), (a, b, {"tolerance_yiq": 0.2}), (a, b, {"tolerance_yiq": 0.01}),
@@ -604,6 +619,12 @@ def test_golden():
     gpuconv.testing.assert_images_equal(floats, floats + 1e-9, 1e-6)
     expect(AssertionError, "differ by more than 0", gpuconv.testing.assert_images_equal, floats, floats + 0.01,
            folder="g")
+    expect(AssertionError, "1 pixels differ", gpuconv.testing.assert_images_equal, b.transpose(2, 0, 1), "golden.png",
+           layout="chw", folder="h")
+    expect(AssertionError, "1 pixels differ", gpuconv.testing.assert_images_equal, a.transpose(2, 0, 1) / 255.0,
+           b.transpose(2, 0, 1) / 255.0, layout="chw", folder="i")
+    assert gpuconv.compare("i/image.png", a)
+    assert numpy.array_equal(gpuconv.read("h/golden.png"), b)
     assert numpy.array_equal(gpuconv.read("g/image-expected.png"), gpuconv.read("g/image.png")) is False
 
 

@@ -86,6 +86,71 @@ def test_metadata():
     assert gpuconv.read(large._repr_png_()).shape[1] <= 1000
 
 
+def test_image():
+    """An Image is taken for its array, and equal to another one with the same samples."""
+    photo, other = gpuconv.read(ROCKET), gpuconv.read(gpuconv.encode(gpuconv.read(ROCKET)))
+    assert photo.size == photo.shape[1::-1] and photo.dtype == "uint8" and len(photo) == photo.shape[0]
+    assert photo == other and photo.format != other.format and not photo != other
+    assert photo != gpuconv.read(ROCKET, bits=16) and photo != 3 and (photo == photo.array).all()
+    assert numpy.shares_memory(numpy.asarray(photo), photo.array)
+    assert numpy.array_equal(photo[3:5, 2], photo.array[3:5, 2])
+    other.array[5, 6, 1] ^= 1
+    assert photo != other
+    expect(TypeError, "unhashable", hash, photo)
+
+
+def test_layouts():
+    """Planes are read, filtered, written and compared as interleaved images are."""
+    for path in (ROCKET, ROOT / "samples/cat.png"):
+        planes, photo = gpuconv.read(path, layout="chw"), gpuconv.read(path, layout="hwc")
+        assert numpy.array_equal(planes, photo.array.transpose(2, 0, 1)) and planes.array.flags.c_contiguous
+        assert planes.size == photo.size and planes.layout == "chw" and planes == photo == gpuconv.read(path)
+        for suffix in ("png", "jpg", "ppm"):
+            with warnings.catch_warnings(action="ignore"):
+                assert gpuconv.encode(planes, suffix, layout="chw") == gpuconv.encode(photo, suffix)
+                assert gpuconv.encode(planes.array, suffix, layout="chw") == gpuconv.encode(photo.array, suffix)
+                assert gpuconv.encode([planes.array, planes.array[:, :9]], suffix, layout="chw")[1] == \
+                    gpuconv.encode(photo.array[:9], suffix)
+        half = gpuconv.filter(planes, "resize:50%,blur", linear=True)
+        assert half == gpuconv.filter(photo, "resize:50%,blur", linear=True) and half.layout == "chw"
+        assert gpuconv.encode(pickle.loads(pickle.dumps(half)), "png") == gpuconv.encode(half)
+        assert gpuconv.compare(planes, photo) and gpuconv.compare(planes.array, path, layout="chw")
+        assert not gpuconv.difference(planes, photo).any()
+        assert gpuconv.read(io.BytesIO(half._repr_png_())).size == half.size
+        gpuconv.write(["a.png", "b.png"], [planes, photo])
+        assert pathlib.Path("a.png").read_bytes() == pathlib.Path("b.png").read_bytes()
+    grey = gpuconv.read(gpuconv.encode(IMAGE[..., 0]), layout="chw")
+    assert grey.shape == (40, 50) and grey.size == (50, 40) and gpuconv.filter(grey, "blur").shape == (40, 50)
+    expect(ValueError, "no layout 'hwc'; leave layout out", gpuconv.filter, planes, "blur", layout="hwc")
+    expect(ValueError, "no layout 'chw'; leave layout out", gpuconv.encode, photo, layout="chw")
+
+
+def test_words_of_the_command():
+    """Options of a file take the words of the command, and None is the default."""
+    rgba = numpy.dstack([IMAGE, IMAGE[..., 0]])
+    gpuconv.write("in.png", rgba)
+    for suffix, words, options in (
+            ("jpg", ["--quality", "37"], {"quality": 37}), ("jpg", [], {"quality": None, "subsampling": None}),
+            ("jpg", ["--subsampling", "4:2:2"], {"subsampling": "4:2:2"}),
+            ("jpg", ["--subsampling", "440"], {"subsampling": 440}), ("jpg", ["--subsampling", "keep"],
+                                                                      {"subsampling": "keep"}),
+            ("jpg", ["--background", "black"], {"background": "Black"}),
+            ("jpg", ["--background", "white"], {"background": "white"}),
+            ("ppm", ["--background", "#f80"], {"background": "#f80"}),
+            ("ppm", ["--background", "#12aBc4"], {"background": "#12aBc4"}),
+            ("ppm", ["--background", "#000102"], {"background": 0x102}),
+            *(("png", ["--compression", str(level)], {"compression": level}) for level in (0, 1, 4, 9, "fast")),
+            ("png", [], {"compression": None}), ("png", ["--compression", "0"], {"compression": numpy.int64(0)}),
+            ("png", ["--compression", "0"], {"compression": -1}),
+            ("png", ["--compression", "fast"], {"compression": -2})):
+        run(PROGRAM, "identity", "in.png", f"out.{suffix}", *words)
+        with warnings.catch_warnings(action="ignore"):
+            gpuconv.write(f"own.{suffix}", gpuconv.filter(gpuconv.read("in.png"), "identity"), **options)
+        own, out = (pathlib.Path(f"{name}.{suffix}").read_bytes() for name in ("own", "out"))
+        assert own == out, (words, options)
+    expect(ValueError, "the background is 'orange'; give 'white'", gpuconv.encode, rgba, "jpg", background="orange")
+
+
 def blurred(image):
     return gpuconv.filter(image, "resize:50%,blur")
 

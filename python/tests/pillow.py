@@ -18,6 +18,7 @@ import PIL.Image  # noqa: E402
 import PIL.ImageCms  # noqa: E402
 
 import gpuconv  # noqa: E402
+import gpuconv.testing  # noqa: E402
 
 IMAGE = numpy.random.default_rng(5).integers(0, 256, (24, 31, 3), "uint8")
 
@@ -57,6 +58,35 @@ def test_profile():
     stream = io.BytesIO()
     PIL.Image.fromarray(IMAGE).save(stream, "png", icc_profile=profile)
     assert gpuconv.read(stream.getvalue()).icc[36:40] == b"acsp"
+
+
+def test_metadata():
+    """The profile and the EXIF of an image of Pillow stay, also in files, and turn nothing."""
+    profile = PIL.ImageCms.ImageCmsProfile(PIL.ImageCms.createProfile("sRGB")).tobytes()
+    exif = PIL.Image.Exif()
+    exif[0x10F], exif[0x112] = "Maker", 6  # which turns the picture when it is shown
+    for mode in ("RGB", "L", "RGBA", "I;16"):
+        image = PIL.Image.new(mode, (31, 24))
+        image.info.update(exif=exif.tobytes(), **({"icc_profile": profile} if mode.startswith("RGB") else {}))
+        for given in (image, gpuconv.filter(image, "resize:50%")):
+            assert given.info["exif"] == exif.tobytes()
+            for format in ("png", "tif") if mode == "I;16" else ("png", "jpg"):
+                try:
+                    content, also = gpuconv.encode(given, format, background=0) if format == "jpg" else \
+                        gpuconv.encode(given, format), gpuconv.encode([given, given], format)
+                except gpuconv.ImageError:
+                    assert format == "tif"
+                    continue
+                assert format == "jpg" or also == [content, content]
+                kept = gpuconv.read(content, keep_orientation=True)
+                assert kept.icc == image.info.get("icc_profile", b"") and kept.size == given.size, (mode, format)
+                assert kept.exif_dict["Make"] == "Maker" and kept.exif_dict["Orientation"] == 6, kept.exif_dict
+    expect(ValueError, "an image of Pillow has no layout 'chw'", gpuconv.filter, image, "blur", layout="chw")
+    photo = gpuconv.read(ROOT / "samples/rocket.jpg")
+    assert numpy.array_equal(PIL.Image.fromarray(photo), photo.array)
+    assert gpuconv.compare(PIL.Image.fromarray(photo), photo.array.transpose(2, 0, 1), layout="chw")
+    expect(AssertionError, "pixels differ", gpuconv.testing.assert_images_equal, PIL.Image.fromarray(photo),
+           255 - photo.array.transpose(2, 0, 1), layout="chw")
 
 
 def test_warnings_of_foreign_files():

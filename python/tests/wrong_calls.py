@@ -75,7 +75,7 @@ CALLS = {
     "gpuconv.read('good.png', keep_orientation=?)": "None; 1; 'no'",
     "gpuconv.read('good.png', max_pixels=?)": NUMBERS + "; -1; 10",
     "gpuconv.read('good.png', context=?)": "1; 'cpu'",
-    "gpuconv.read('good.png', ?)": "device='cpu'; device=0; device='cuda:x'; layout='chw'; device='cuda', layout='nhw'",
+    "gpuconv.read('good.png', ?)": "device='cpu'; device=0; device='cuda:x'; layout='nhw'; device='cuda', layout='nhw'",
     "gpuconv.read(['good.png', ?])": "'bad.png'; None; 7",
     "gpuconv.encode([a, ?])": "None; 1; a[0, 0]; a.astype(float)",
     "gpuconv.write(['a.png', 'b.png'], ?)": "a; [a]; [a, None]; None",
@@ -84,16 +84,19 @@ CALLS = {
         'png', subsampling=444; 'webp', progressive=True; 'png', background=0; 'jpg', progressive='no';
         'webp', lossless=1""",
     "gpuconv.encode(a, 'jpg', quality=?)": "'90'; 1.5; 101; -1; 2**70; []",
-    "gpuconv.encode(a, 'jpg', subsampling=?)": "'444'; 1.5; 421; -1",
-    "gpuconv.encode(a, 'png', compression=?)": "'9'; 1.5; 10; -3",
-    "gpuconv.encode(a, 'jpg', background=?)": "'white'; -1; 2**24; 2**70; (1, 2, 3)",
+    "gpuconv.encode(a, 'jpg', subsampling=?)": "'444'; '4:2:1'; 1.5; 421; -1; []",
+    "gpuconv.encode(a, 'png', compression=?)": "'9'; 1.5; 10; -3; 'best'; {}",
+    "gpuconv.encode(a, 'jpg', background=?)": "'red'; '#12345'; '#1234567'; '123456'; -1; 2**24; 2**70; (1, 2, 3)",
+    "gpuconv.encode(a, layout=?)": "'nhw'; 'chw'; []",
+    "gpuconv.encode(photo, layout=?)": "'chw'",
     "gpuconv.encode(a, metadata=?)": "1; a; 'good.png'; b''",
     "gpuconv.encode(a, context=?)": "1; closed",
     "gpuconv.write(?, a)": "None; 1; 'x'; ''; 'a.gif'; b'\\0.png'; object(); io.BytesIO()",
     "gpuconv.write('a.png', ?)": "None; a, 'gif'; a, 5; a.astype('int64'); 'good.png'",
     "gpuconv.write(io.StringIO(), a, ?)": "'png'",
     "gpuconv.compare(a, a, tolerance=?)": NUMBERS + "; -1",
-    "gpuconv.compare(a, a, ?)": """different=-1; different=1.5; min_ssim='a'; min_ssim=2; min_psnr=-1; tolerance_yiq=2;
+    "gpuconv.compare(a, a, ?)": """different=-1; different=1.5; different='1'; different='0%'; different='101%';
+        different='%'; layout='nhw'; layout='chw'; min_ssim='a'; min_ssim=2; min_psnr=-1; tolerance_yiq=2;
         min_local_ssim=float('nan'); strict_channels=0; ignore_antialiasing='no'; ignore_transparent=None""",
     "gpuconv.compare(a / 255, a / 255, ?)": "-1; '1'; None; float('nan'); min_ssim=0.5; different=3",
     "gpuconv.compare(a, a, context=?)": "1; closed",
