@@ -3,6 +3,8 @@
 import ctypes
 import os
 import threading
+import time
+from _thread import allocate_lock, start_new_thread
 
 from . import _library
 
@@ -23,12 +25,19 @@ class Context(_library.Object):
 
     def __init__(self, threads: int = 0, gpu: int | None = None) -> None:
         self.threads, self.gpu = threads, gpu
+        self._process, self._outcome = os.getpid(), [None]  # of run_interruptibly(): empty until the call has ended
         options = _library.ContextOptions(threads=threads, uses_gpu=gpu is not None, device=gpu or 0)
         super().__init__(_library.context_open(options, _library.Error()), _library.context_close)
 
     def close(self) -> None:
         """Wait for queued work, and end the threads. Nobody may use it at the same time, or after it."""
+        self._wait()
         self._close()
+
+    def _wait(self):
+        """Wait until a call has ended that an exception has left."""
+        while not self._outcome and self._process == os.getpid():
+            time.sleep(0.001)
 
     def __enter__(self) -> "Context":
         return self
@@ -56,31 +65,49 @@ def chosen_context(context, gpu=None):
 os.register_at_fork(after_in_child=lambda: _thread.__dict__.clear())
 
 
-def run_interruptibly(options, call):
+def run_interruptibly(context, options, call):
     """CALL(), which a signal such as Ctrl-C ends early. Python hears it only between its own instructions, so that a
-    thread makes the call meanwhile."""
-    stop, ended, errors = ctypes.c_int(0), threading.Event(), []
+    thread makes the call meanwhile. The handler of a signal may raise an exception anywhere here, also a second one.
+    So run() keeps all that the library uses until the call has ended."""
+    stop, outcome, ended, claims = ctypes.c_int(0), [], allocate_lock(), [None]
 
     def run():
         try:
+            claims.pop()
+        except IndexError:  # another thread makes the call
+            return False
+        context._outcome = outcome
+        options.stop = ctypes.addressof(stop)
+        error = None
+        try:
             call()
-        except BaseException as error:
-            errors.append(error)
-        ended.set()
+        except BaseException as raised:
+            error = raised
+        outcome.append(error)
+        ended.release()
+        return True
 
-    options.stop = ctypes.addressof(stop)
+    context._wait()
+    ended.acquire()
     try:
-        threading.Thread(target=run, daemon=True).start()
-    except RuntimeError:  # at the end of the interpreter, or by a limit
-        run()
-    try:
-        ended.wait()
+        try:
+            start_new_thread(run, ())
+        except RuntimeError:  # at the end of the interpreter, or by a limit
+            if not run():
+                raise
+        ended.acquire()
     except BaseException:
         stop.value = 1
-        ended.wait()
+        while not outcome:  # this may be the second exception, and the first one is raised
+            try:
+                ended.acquire()
+            except BaseException:
+                pass
         raise
-    if errors:
-        raise errors[0]
+    finally:
+        stop.value = 1  # the block above may have been left by an exception, too
+    if outcome[0] is not None:
+        raise outcome[0]
 
 
 def is_main_thread():

@@ -221,7 +221,7 @@ def _apply(context, taps, view, target, options):
     arguments = context, taps, view, target, options, error
     if view.memory == _arrays.HOST and view.width * view.height * view.channels * view.count >= _LONG and \
             is_main_thread():
-        run_interruptibly(options, functools.partial(_library.apply, *arguments))
+        run_interruptibly(context, options, functools.partial(_library.apply, *arguments))
     else:
         _library.apply(*arguments)
     error.warn()

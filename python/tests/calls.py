@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The Python package beside the command line: calls.py GPUCONV ROOT."""
 import copy
+import ctypes
 import os
 import pathlib
 import pickle
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -424,6 +426,86 @@ def test_interrupt():
     assert process.stdout.readline() == "interrupted True\n"
     assert time.perf_counter() - begin < 10, time.perf_counter() - begin
     assert process.wait() == 0
+
+
+SIGNALS = """
+import gpuconv, numpy, signal
+class Alarm(Exception): pass
+armed = False
+def raises(number, _frame):
+    if armed:
+        raise KeyboardInterrupt if number == signal.SIGINT else Alarm
+for number in signal.SIGINT, signal.SIGUSR1:
+    signal.signal(number, raises)
+for turn in range(4):
+    image = numpy.full((5000, 5000), turn, "uint16")
+    try:
+        try:
+            context, armed = gpuconv.Context(threads=1), True
+            print("begun", flush=True)
+            with context:
+                gpuconv.filter(image, "disk:30", out=numpy.zeros_like(image), context=context)
+        finally:
+            armed = False
+    except (KeyboardInterrupt, Alarm) as error:
+        armed = False
+        del context, image
+        print(type(error).__name__, flush=True)
+image = numpy.full((50, 50), 9, "uint16")
+assert numpy.array_equal(gpuconv.filter(image, "blur"), image)
+"""
+
+
+def test_signals():
+    """Many signals whose handlers raise end a long call, and not the process."""
+    process = subprocess.Popen([sys.executable, "-c", SIGNALS], stdout=subprocess.PIPE, text=True)
+    for turn in range(4):
+        assert process.stdout.readline() == "begun\n"
+        ended = threading.Event()
+
+        def send(ended=ended, turn=turn):
+            time.sleep(0.1)
+            for count in range(400):
+                if process.poll() is not None or ended.wait(0.0007 * (turn + 1)):
+                    return
+                process.send_signal(signal.SIGUSR1 if (count + turn) % 3 == 2 else signal.SIGINT)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        name = process.stdout.readline()
+        ended.set()
+        sender.join()
+        assert name in ("KeyboardInterrupt\n", "Alarm\n"), (turn, name, process.poll())
+    assert process.wait() == 0, process.returncode
+
+
+def test_second_exception():
+    """The call has ended before the first exception leaves the wait, whatever comes after it. It may also fail to start
+    or end with an exception of its own."""
+    from gpuconv import _context, _library
+    main, options, seen, context = threading.main_thread().ident, _library.Options(), [], gpuconv.Context()
+
+    def call():
+        stop = ctypes.c_int.from_address(options.stop)
+        for count in range(6):
+            signal.pthread_kill(main, signal.SIGUSR1)
+            time.sleep(0.03)
+            seen.append(stop.value)
+
+    def raises(_number, _frame):
+        raise LookupError(len(seen))
+
+    before = signal.signal(signal.SIGUSR1, raises)
+    try:
+        expect(LookupError, "0", _context.run_interruptibly, context, options, call)
+        assert seen == [1] * 6, seen
+        with unittest.mock.patch.object(_context, "start_new_thread", side_effect=RuntimeError("can't start")):
+            _context.run_interruptibly(context, options, lambda: seen.append(2))
+        assert seen[6:] == [2]
+        expect(ZeroDivisionError, "", _context.run_interruptibly, context, options, lambda: 1 // 0)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    context.close()
 
 
 def test_fork():
