@@ -275,6 +275,9 @@ def is_on_device(image):
 @functools.lru_cache(maxsize=1024)
 def _tensor_geometry(dtype, shape, strides, device, layout, name):
     """As _geometry(), for a tensor, which may be on a GPU."""
+    if strides is None or device.type not in ("cpu", "cuda"):
+        raise TypeError(f"the {name} is a tensor that is sparse or on {device.type!r}; give a dense one on the CPU or a "
+                        "GPU of CUDA")
     size = SAMPLES.get(kind_of(dtype), (0, 0))[1]
     return _geometry(dtype, tuple(shape), tuple(size * stride for stride in strides),
                      DEVICE if device.type == "cuda" else HOST, layout, name)
@@ -296,16 +299,15 @@ def direct_view(image, layout, name):
             if flags.aligned and (flags.writeable or name != "output") else None
         return geometry and _view_at(geometry, _address_of(image), image)
     if is_like(TENSOR, image):
-        if image.requires_grad or type(image) is not sys.modules["torch"].Tensor:
+        torch = sys.modules["torch"]
+        if image.requires_grad or type(image) is not torch.Tensor:
             if name == "output":  # PyTorch follows what is copied to it
                 return None
-            image = image.detach().as_subclass(sys.modules["torch"].Tensor)
-        if image.layout != sys.modules["torch"].strided or image.device.type not in ("cpu", "cuda"):
-            raise TypeError(f"the {name} is a tensor of {image.layout} on {image.device}; give a dense one on the CPU "
-                            "or a GPU of CUDA")
+            image = image.detach().as_subclass(torch.Tensor)
+        strides = image.stride() if image.layout is torch.strided else None
+        geometry = _tensor_geometry(image.dtype, image.shape, strides, image.device, layout, name)
         if image.is_neg():  # its samples are to be negated when they are read
             return None
-        geometry = _tensor_geometry(image.dtype, image.shape, image.stride(), image.device, layout, name)
         return geometry and _view_at(geometry, image.data_ptr(), image)
     interface = getattr(image, "__cuda_array_interface__", None)
     if name == "output" and interface is not None and interface["data"][1]:
