@@ -21,7 +21,7 @@
 
 #include <stdlib.h>
 
-enum { IMAGE_ALIGNMENT = 16, PLANE_ALIGNMENT = 512, ROW_ALIGNMENT = 128 };
+enum { CHANNELS_MAX = 4, IMAGE_ALIGNMENT = 16, PLANE_ALIGNMENT = 512, ROW_ALIGNMENT = 128 };
 
 bool pipeline_open_device(int index, struct device **device, struct error *error)
 {
@@ -43,8 +43,9 @@ bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *err
 
 bool gpu_is_packed(const struct image *image)
 {
-    return image->stored == STORED_FLOAT && (uintptr_t)image->samples % IMAGE_ALIGNMENT == 0 &&
-           image_row_stride(image) == image_row_bytes(image) && image_pixel_stride(image) == image_pixel_bytes(image) &&
+    return image->stored == STORED_FLOAT && image->channels <= CHANNELS_MAX &&
+           (uintptr_t)image->samples % IMAGE_ALIGNMENT == 0 && image_row_stride(image) == image_row_bytes(image) &&
+           image_pixel_stride(image) == image_pixel_bytes(image) &&
            image_channel_stride(image) == image_sample_bytes(image);
 }
 

@@ -288,10 +288,11 @@ bool device_peaks(struct device *device, struct device_peaks *peaks, struct erro
 /* Do the kernels that split and merge take IMAGE? */
 static bool check_interleaved(const struct image *image, struct error *error)
 {
-    return (image->stored == STORED_FLOAT && (uintptr_t)image->samples % 16 == 0 &&
+    return (image->stored == STORED_FLOAT && image->channels <= 4 && (uintptr_t)image->samples % 16 == 0 &&
             image_row_stride(image) == image_row_bytes(image) &&
             image_pixel_stride(image) == image_pixel_bytes(image)) ||
-           error_set(error, ERROR_WORK, "an image of %d bits is not stored as floats, has padding, or is not aligned",
+           error_set(error, ERROR_WORK,
+                     "an image of %d bits is not stored as floats, has padding or 5 channels, or is not aligned",
                      image->bits);
 }
 
