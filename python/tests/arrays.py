@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Arrays of other libraries: arrays.py ROOT torch|jax|cupy|stub.
+"""Arrays of other libraries: arrays.py ROOT torch|jax|cupy|stub|emulated.
 
 The result is an array of the same library, on the same device, with the samples that NumPy's arrays get. Files become
-arrays on a GPU with the samples of the CPU, and arrays become files with the same bytes. `stub` is for
-the library with the stub in place of a GPU, whose memory is that of the host."""
+arrays on a GPU with the samples of the CPU, and arrays become files with the same bytes. `stub` and `emulated` are for
+the libraries with these in place of a GPU, whose memory is that of the host."""
 import pathlib
 import sys
-import types
 import warnings
 
 sys.dont_write_bytecode = True  # leave no files in the sources
@@ -15,10 +14,12 @@ ROOT, NAME = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
 from harness import expect, need_module, skip, temporary_folder  # noqa: E402
 
-if NAME != "stub":
+if NAME not in ("stub", "emulated"):
     need_module(NAME)
 need_module("numpy")
 import numpy  # noqa: E402
+import places  # noqa: E402
+from places import Array as Stub, streams  # noqa: E402
 
 import gpuconv  # noqa: E402
 
@@ -213,87 +214,9 @@ def check_cupy():
         check(cupy.asarray, cupy.asnumpy)
 
 
-class Memory:
-    """Memory of CuPy on the stub's GPU."""
-
-    def __init__(self, buffer, offset=0):
-        self.buffer, self.offset = buffer, offset
-        self.ptr = buffer.ctypes.data + offset
-
-    def __add__(self, bytes):
-        return Memory(self.buffer, self.offset + bytes)
-
-
-class Stub:
-    """An array of CuPy on the stub's GPU: what this package uses of it."""
-
-    asked = []  # the streams that were given
-
-    def __init__(self, array):
-        self.array = array
-
-    @property
-    def __cuda_array_interface__(self):
-        Stub.asked.append(1)
-        return dict(self.array.__array_interface__, version=3, stream=1)
-
-    @property
-    def dtype(self):
-        return self.array.dtype
-
-    @property
-    def shape(self):
-        return self.array.shape
-
-    def __dlpack_device__(self):
-        return (2, 0)
-
-    def __getitem__(self, where):
-        return Stub(self.array[where])
-
-    def transpose(self, *axes):
-        return Stub(self.array.transpose(*axes))
-
-    def copy(self):
-        return Stub(self.array.copy())
-
-    def __setitem__(self, where, value):
-        self.array[where] = value.array
-
-
-class Device:
-    """A device of CuPy: that number 1 is current only in a with statement."""
-
-    current = 0
-
-    def __init__(self, number=0):
-        self.id = number
-
-    def __enter__(self):
-        Device.current = self.id
-
-    def __exit__(self, *_reason):
-        Device.current = 0
-
-
-def current_stream():
-    streams.append(Device.current)
-    return types.SimpleNamespace(ptr=1)
-
-
-streams: list = []  # the devices whose current stream was asked for
-
-
 def check_stub():
     assert gpuconv.gpus() > 0, "this is not the library with the stub"
-    sys.modules["cupy"] = types.SimpleNamespace(
-        empty_like=lambda image: Stub(numpy.empty_like(image.array)),
-        empty=lambda shape, dtype: Stub(numpy.empty(shape, dtype)),
-        ndarray=lambda shape, dtype, memory, strides: Stub(numpy.ndarray(shape, dtype, memory.buffer, memory.offset,
-                                                                         strides)),
-        cuda=types.SimpleNamespace(alloc=lambda size: Memory(numpy.empty(size, "uint8")),
-                                   get_current_stream=current_stream, Device=Device))
-    Stub.__module__ = "cupy"
+    places.install()
     check(Stub, lambda stub: stub.array)
     check_output(Stub, lambda stub: stub.array)
     check_files(lambda stub: stub.array)
@@ -341,4 +264,5 @@ def check_stub():
         raise AssertionError("an array of an unknown library was made")
 
 
+check_emulated = check_stub
 globals()[f"check_{NAME}"]()
