@@ -109,3 +109,17 @@ def peak(command):
     done = subprocess.run([sys.executable, "-S", "-c", LAUNCHER, *command], capture_output=True, text=True)
     status, memory = done.stdout.split()[-2:]
     return int(status), 1024 * int(memory), done.stderr.splitlines()
+
+
+def run_cases(command, cases):
+    """Let processes of COMMAND that may die read cases, a line each. For each case they print a line ">", and one that
+    begins with "'" if it fails. Returns these, and one for each case in which a process died."""
+    lines = []
+    while cases:
+        child = subprocess.run(command, input="\n".join(cases), text=True, capture_output=True)
+        begun = max(child.stdout.count(">\n"), 1)
+        lines += re.findall("^'.*", child.stdout, re.MULTILINE)
+        if child.returncode != 0:
+            lines.append(f"'{cases[begun - 1]}': exit status {child.returncode}: {child.stderr.strip()[-300:]}")
+        cases = cases[begun:]
+    return lines

@@ -102,14 +102,18 @@ def put(view, kind, place):
     return copy if place == "host" else Array(copy)
 
 
-def output(view, filter, layout, is_part, kind, place):
-    """Memory as put() makes it, for what FILTER makes of VIEW in a LAYOUT. IS_PART: it is a part of more."""
+def output(view, filter, layout, what, kind, place):
+    """Memory as put() makes it, for what FILTER makes of VIEW in a LAYOUT. WHAT: "out", "part" of more memory, or "new",
+    for which there is none."""
+    if what == "new":
+        return None
     if isinstance(view, list):
-        return [output(one, filter, layout, is_part, kind, place) for one in view]
+        return [output(one, filter, layout, what, kind, place) for one in view]
     shape, row = [*view.shape], -3 if layout == "hwc" and view.ndim > 2 else -2
     shape[row + 1], shape[row] = filter.size(shape[row + 1], shape[row])
-    whole = numpy.zeros([side + 3 * is_part for side in shape], view.dtype)
-    return put(whole[(slice(1, -2),) * view.ndim] if is_part else whole, kind, place)
+    if what == "out":
+        return put(numpy.zeros(shape, view.dtype), kind, place)
+    return put(numpy.zeros([side + 3 for side in shape], view.dtype)[(slice(1, -2),) * view.ndim], kind, place)
 
 
 def take(array, layout):
