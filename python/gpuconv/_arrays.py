@@ -315,6 +315,10 @@ def direct_view(image, layout, name):
     return None if interface is None else _interface_view(image, interface, DEVICE, layout, name)
 
 
+def _move_axes(image, order):
+    return (image.permute if is_like(TENSOR, image) else image.transpose)(*order)
+
+
 def copied(image, name):
     """A copy of IMAGE of the same library, or of NumPy, without padding."""
     if is_like(TENSOR, image):
@@ -333,7 +337,11 @@ def input_view(image, layout, name):
     if view is None and (is_like(TENSOR, image) or is_on_device(image)):
         if kind_of(image.dtype) not in SAMPLES:
             raise refused(image.dtype, name)
-        view = direct_view(copied(image, name), layout, name)
+        if layout == "hwc" and are_many_images(image.shape, layout):  # only planes are at equal distances
+            copy = _move_axes(copied(_move_axes(image, (0, 3, 1, 2)), name), (0, 2, 3, 1))
+        else:
+            copy = copied(image, name)
+        view = direct_view(copy, layout, name)
     return view
 
 
@@ -390,7 +398,10 @@ def empty_like(image, view, taps, layout):
     shape = _new_shape(image.shape, view.width, view.height, taps, layout)
     if shape is None:
         return sys.modules[name].empty_like(image)
-    return image.new_empty(shape) if name == "torch" else sys.modules[name].empty(shape, image.dtype)
+    is_planar = layout == "hwc" and are_many_images(shape, layout)
+    shape = [shape[axis] for axis in (0, 3, 1, 2)] if is_planar else shape
+    result = image.new_empty(shape) if name == "torch" else sys.modules[name].empty(shape, image.dtype)
+    return _move_axes(result, (0, 2, 3, 1)) if is_planar else result
 
 
 _STACKED = {False: 1 << 16, True: 1 << 24}  # samples of an image, on a GPU or not, whose copy takes less than a call
