@@ -7,9 +7,9 @@ soak.py GPUCONV [--seed N] [--files 1500] [--seconds 300] [--batches N] [--first
 
 A seed makes the files: PNGs and JPEGs of writers that are not ours (tests/lib/foreign_files.py), and a part of
 PngSuite, tests/data/bad and the fuzzers' corpus. Then batches run, one by one or several at once, each with filters,
-options, files and workers by chance: named files, --jobs-from, --tar, and the library (by python/gpuconv). Each output,
-status and message must be what --backend cpu gives; it is asked once for each filter and options. With --backend cpu,
-batches of many workers must give what one thread gives.
+options, files and workers by chance: named files, --jobs-from and --tar. Each output, status and message must be what
+--backend cpu gives; it is asked once for each filter and options. With --backend cpu, batches of many workers must give
+what one thread gives. At the end, the library filters some arrays (python/tests/product.py).
 
 --first begins with a later batch: batch N of a seed is always the same. --sanitize runs a few batches under
 compute-sanitizer, too. --keep gets the files of each mismatch. --json gets what is printed at the end. The exit status
@@ -17,6 +17,7 @@ is 0 if there was no mismatch, and 77 if there is no GPU, or no NumPy or Pillow.
 import argparse
 import collections
 import hashlib
+import importlib.util
 import itertools
 import json
 import multiprocessing
@@ -37,7 +38,7 @@ sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 for room in "tests/lib", "tests/fuzz", "benchmarks":
     sys.path.insert(0, str(ROOT / room))
-from harness import need_module, run, skip  # noqa: E402
+from harness import SKIP, need_module, run, skip  # noqa: E402
 
 need_module("numpy")
 need_module("PIL")
@@ -57,8 +58,8 @@ OUTPUTS = ("--format png", "--format jpg", "--format pam", "--format png --compr
            "--format jpg --quality 60 --subsampling 420", "--format jpg --subsampling 444", "--format jpg --progressive",
            "--alpha keep", "--alpha filter", "--strip", "--no-orient")
 KINDS = ("filter", "chain", "resize", "move", "depth", "linear", "border", "output")
-WAYS = {"files": 8, "jobs": 2, "tar": 2, "library": 2}  # how often
-BY_LIBRARY = {"depth", "linear", "border", "alpha", "format"}  # the options that library_batch.py knows
+WAYS = {"files": 8, "jobs": 2, "tar": 2}  # how often
+ARRAYS = 4000  # cases
 KEYS = ("status", "error", "class", "retry", "width", "height", "channels", "bits", "input_width", "input_height",
         "output_bytes", "metadata_left_out", "pictures_left_out")  # of a report's line, the same on each backend
 RECIPES = 40  # each takes the CPU's time once
@@ -148,21 +149,20 @@ def ways_of(options):
     for way, arguments in probes.items():
         if "built without" in subprocess.run([options.program, *arguments], capture_output=True, text=True).stderr:
             del ways[way]
-    if not os.path.exists(options.library):
-        del ways["library"]
-        return ways
-    work = {"files": [], "threads": 1}
-    loaded = subprocess.run([sys.executable, str(ROOT / "tests/gpu/library_batch.py"), json.dumps(work)],
-                            env=library_environment(options.library), capture_output=True, text=True)
-    if loaded.returncode != 0:
-        sys.exit(f"{options.library} cannot be loaded: {loaded.stderr.splitlines()[-1]}")
     return ways
 
 
-def library_environment(library):
-    """The environment that lets the Python package find the library, and the library others."""
-    others = [os.environ["LD_LIBRARY_PATH"]] if "LD_LIBRARY_PATH" in os.environ else []
-    return os.environ | {"LD_LIBRARY_PATH": os.pathsep.join([os.path.dirname(library), *others])}
+def filter_arrays(options):
+    """The last line of the product of arrays, and the number of cases that fail."""
+    place = "host" if options.backend == "cpu" else "torch" if importlib.util.find_spec("torch") else "cupy"
+    paths = {"LD_LIBRARY_PATH": os.path.dirname(options.library), "PYTHONPATH": str(ROOT / "python")}
+    paths = {name: os.pathsep.join(filter(None, (own, os.environ.get(name)))) for name, own in paths.items()}
+    done = subprocess.run([sys.executable, str(ROOT / "python/tests/product.py"), str(ROOT), place, str(ARRAYS),
+                           str(options.seed)], env=os.environ | paths, capture_output=True, text=True)
+    print(done.stdout, end="")
+    if done.returncode not in (0, 1, SKIP):
+        sys.exit(f"product.py has ended with {done.returncode}: {done.stderr}")
+    return done.stdout.splitlines()[-1], done.stdout.count("\n'") + done.stdout.startswith("'")
 
 
 def rows_of(text):
@@ -226,10 +226,6 @@ class Soak:
             lines = [{"input": f"in/{name}", "output": self.output(one, name, out), "filter": one.filter, **settings(one)}
                      for one, name in part.jobs]
             return [*program, "--jobs-from", "-"], "".join(json.dumps(line) + "\n" for line in lines)
-        if part.way == "library":
-            work = {**settings(recipe), "files": files, "out": out, "filter": recipe.filter, "threads": part.workers,
-                    "backend": self.options.backend, "device": self.options.device}
-            return [sys.executable, str(ROOT / "tests/gpu/library_batch.py"), json.dumps(work)], ""
         program += [*recipe.options, *report, recipe.filter]
         if part.way == "tar":
             with tarfile.open(f"{folder}/in.tar", "w") as archive:
@@ -246,13 +242,12 @@ class Soak:
         """Run a part. Returns its command, exit status and messages, and a row and perhaps a digest for each file."""
         os.makedirs(f"{part.folder}/out")
         command, text = self.command(part)
-        environment = library_environment(self.options.library)
         try:
             done = subprocess.run([*before, *command], input=text, capture_output=True, text=True, errors="replace",
-                                  env=environment if part.way == "library" else None, timeout=seconds)
+                                  timeout=seconds)
         except subprocess.TimeoutExpired:
             return command, "timeout", [], {}, {}
-        rows = rows_of(done.stdout if part.way in ("jobs", "library") else read(f"{part.folder}/report"))
+        rows = rows_of(done.stdout if part.way == "jobs" else read(f"{part.folder}/report"))
         out = f"{part.folder}/out"
         if part.way == "tar":
             unpack(f"{part.folder}/out.tar", out)
@@ -285,7 +280,7 @@ class Soak:
         for recipe, name in part.jobs:
             want, row = self.expected[recipe][name], rows.get(name, {})
             errors += [want["error"]] if "error" in want else []
-            keys = KEYS[:2] if part.way == "library" else KEYS if want["status"] == "done" else KEYS[:4]
+            keys = KEYS if want["status"] == "done" else KEYS[:4]
             wrong = [key for key in keys if want.get(key) != row.get(key)]
             output = os.path.basename(want.get("output") or name)
             outputs.add(output)
@@ -296,7 +291,7 @@ class Soak:
                     "no output" if want["made"] else "an output, and the CPU gives none"
         if set(digests) - outputs:
             yield None, f"unknown outputs: {sorted(set(digests) - outputs)[:5]}"
-        want_status = 0 if part.way == "library" or not errors else 1
+        want_status = 1 if errors else 0
         if status != want_status:
             yield None, f"exit status {status}, not {want_status}"
         said = sorted(line for line in messages if not re.match(r"gpuconv: .*\d+ of \d+ (files|jobs|images) failed", line))
@@ -313,9 +308,8 @@ class Soak:
         filtered = [row for row in done if row.get("backend") == "cuda"]
         count = self.on_gpu[part.way]
         count.update(files=len(done), filtered=len(filtered))
-        if part.way != "library":
-            count.update(decoded=sum("upload" not in row["ms"] for row in filtered),
-                         encoded=sum("download" not in row["ms"] for row in filtered))
+        count.update(decoded=sum("upload" not in row["ms"] for row in filtered),
+                     encoded=sum("download" not in row["ms"] for row in filtered))
         if len(filtered) < 0.9 * len(done):
             yield None, f"the GPU filtered {len(filtered)} of {len(done)} files"
 
@@ -351,9 +345,6 @@ class Soak:
         known = self.recipes[:4 + number // 4]  # later batches have more recipes, so that a short run needs few
         way = chance.choices(list(self.ways), self.ways.values())[0]
         recipe = chance.choice(known)
-        if way == "library":
-            recipe = chance.choice([one for one in known if set(settings(one)) <= BY_LIBRARY and  # it filters arrays
-                                    not one.filter.startswith("thumbnail")])
         recipes = chance.sample(known, min(len(known), 4)) if way == "jobs" else [recipe]
         for one in recipes:
             self.expect(one)
@@ -361,8 +352,6 @@ class Soak:
         names = [name for name in self.names if name.endswith(files) or files == "intact" and
                  all(self.expected[one][name]["status"] == "done" for one in recipes)]
         names = chance.sample(names, max(1, round(len(names) * chance.uniform(0.7, 1))))
-        if way == "library":  # the program keeps a lossless WebP lossless, and has another message for an empty file
-            names = [name for name in names if not name.endswith(".webp") and os.path.getsize(f"in/{name}") > 0][:300]
         return Part(way, [(chance.choice(recipes), name) for name in names], chance.randrange(1, 25), folder)
 
     def batch(self, number):
@@ -447,20 +436,21 @@ def main():
         seconds = time.monotonic() - start
         sanitizers = soak.sanitize() if options.sanitize else {}
         os.chdir("/")
+    arrays, failed = filter_arrays(options) if os.path.exists(options.library) else ("skipped: there is no library", 0)
     for kind, count in sorted(soak.batches.items()):
         print(f"{count:4} {kind}")
     result = {"version": run(options.program, "--version").stdout.splitlines()[0], "backend": options.backend,
               "seed": options.seed, "seconds": round(seconds, 1), "batches": soak.batches.total(),
               "several_at_once": soak.several, "files": soak.files, "different_files": len(soak.names), "bytes": size,
-              "mismatches": soak.mismatches, "kinds": dict(sorted(soak.batches.items())), "on_gpu": soak.on_gpu,
-              "sanitizers": sanitizers}
+              "mismatches": soak.mismatches + failed, "arrays": arrays, "kinds": dict(sorted(soak.batches.items())),
+              "on_gpu": soak.on_gpu, "sanitizers": sanitizers}
     if options.backend == "cuda" and shutil.which("nvidia-smi"):
         result = describe_machine(options.commit) | result
     text = json.dumps(result, indent=1)
     print(text)
     if options.json:
         pathlib.Path(options.json).write_text(text + "\n", "utf-8")
-    return 1 if soak.mismatches else 0
+    return 1 if result["mismatches"] else 0
 
 
 if __name__ == "__main__":
