@@ -196,23 +196,66 @@ static void test_accepts_shifts_and_few_taps(void **state)
     assert_non_null(strstr(error.message, "has 8193"));
 }
 
-static void test_choice_is_canonical_and_fits(void **state)
+/* A variant that any GPU has, or the CPU, is chosen for each FILTER, and accepts it. */
+static void check_choice(const struct filter *filter)
+{
+    static const int sides[] = {1, 7, 640, 20000};
+    for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++)
+        for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++)
+            for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+                const struct work work = {sides[i], sides[i], 3, sample, 1};
+                const struct variant *choice = variant_choose(filter, backend, &work);
+                if (choice == NULL)
+                    fail_msg("no %s variant takes %s samples and %s", backend_name(backend), sample_name(sample),
+                             filter->name);
+                const struct variant_step *step = &choice->steps[filter->kind];
+                assert_int_equal(choice->backend, backend);
+                assert_non_null(step->seconds);
+                assert_true((step->samples | choice->two_pass) & 1u << sample);
+                assert_true(variant_accepts(choice, filter, sample));
+                assert_true(choice->capability <= 75); /* the oldest generation */
+            }
+}
+
+/* Each filter of a chain. Returns false if there is no such filter. */
+static bool check_spec(const char *spec)
+{
+    struct filter *filters;
+    size_t count;
+    struct error error;
+    if (!filter_find_all(spec, filter_find, &filters, &count, &error))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        check_choice(&filters[i]);
+    free(filters);
+    return true;
+}
+
+static void test_every_filter_has_a_variant_everywhere(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"1\n", "1 2 1\n2 4 2\n1 2 1\n", "0 1 0\n1 -4 1\n0 1 0\n", "1 1 1 1\n",
-                                        "combine max\n1\n---\n2\n"};
-    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        static struct filter filter;
-        filter = parsed(texts[t]);
-        for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++)
-            for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++) {
-                const struct variant *choice = variant_choose(&filter, backend, &(struct work){640, 480, 3, sample, 1});
-                assert_non_null(choice);
-                assert_int_equal(choice->backend, backend);
-                assert_non_null(choice->steps[STEP_CONVOLVE].seconds);
-                assert_true(choice->steps[STEP_CONVOLVE].samples & 1u << sample);
-                assert_true(variant_accepts(choice, &filter, sample));
-            }
+    static const char *const texts[] = {"1\n", "0 1 0\n1 -4 1\n0 1 0\n", "1 1 1 1\n", "combine max\n1\n---\n2\n"};
+    static const char *const specs[] = {
+        "motion:127:30", "disk:63",  "log:12",      "resize:50%",      "resize:900x800:exact:box",
+        "thumbnail:30%", "crop:1x1", "cover:40x40", "pad:20000x20000", "turn:90",
+        "mirror:x"};
+    /* Filters in two passes of all widths: an eighth more each time, until there are no larger ones. */
+    static const char *const forms[] = {"gaussian:%g", "unsharp:%g:1.5", "unsharp:%g:0.3:2", "box:%.0f"};
+    static struct filter filter;
+    char spec[64];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        filter = parsed(texts[i]);
+        check_choice(&filter);
+    }
+    for (size_t i = 0; i < builtin_filter_count; i++)
+        assert_true(check_spec(builtin_filters[i].name));
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        assert_true(check_spec(specs[i]));
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        double width = 0.25;
+        while (snprintf(spec, sizeof spec, forms[i], width), check_spec(spec))
+            width += width / 8;
+        assert_true(width > 150);
     }
 }
 
@@ -425,7 +468,7 @@ int main(void)
         cmocka_unit_test(test_refuses_filters_that_a_variant_does_not_accept),
         cmocka_unit_test(test_refuses_the_other_number_of_grids),
         cmocka_unit_test(test_accepts_shifts_and_few_taps),
-        cmocka_unit_test(test_choice_is_canonical_and_fits),
+        cmocka_unit_test(test_every_filter_has_a_variant_everywhere),
         cmocka_unit_test(test_model_prefers_the_cpu_for_small_work),
         cmocka_unit_test(test_model_counts_what_a_gpu_codes),
         cmocka_unit_test(test_model_knows_which_planes_are_turned),
