@@ -103,8 +103,8 @@ def put(view, kind, place):
 
 
 def output(view, filter, layout, what, kind, place):
-    """Memory as put() makes it, for what FILTER makes of VIEW in a LAYOUT. WHAT: "out", "part" of more memory, or "new",
-    for which there is none."""
+    """Memory as put() makes it, for what FILTER makes of VIEW in a LAYOUT. WHAT: "out", "part" of more memory, or "new"
+    for no memory."""
     if what == "new":
         return None
     if isinstance(view, list):
