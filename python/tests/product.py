@@ -92,8 +92,7 @@ def filter_alone(images, name, kind, options):
     return made
 
 
-def check(case):
-    """What is wrong in a case, or None."""
+def check(case):  # returns what is wrong, or None
     name, kind, arrangement, channels, border, size, output, alpha, linear, values = case.split()
     arrange, layout = LAYOUTS[arrangement]
     view = arrange(make_images(kind, channels, size, values, numpy.random.default_rng(zlib.crc32(case.encode()))))
@@ -110,11 +109,12 @@ def check(case):
     if isinstance(known, Exception) or isinstance(made, Exception):
         is_same = type(known) is type(made) and (PLACE == "host" or str(known) == str(made))
         return None if is_same else f"{made!r:.300}, not {known!r:.300}"
-    if known.shape != made.shape:
-        return f"the shape {made.shape}, not {known.shape}"
-    most = numpy.abs(known[numpy.isfinite(known)]).max(initial=1)
-    steps = {"float16": 2 ** -10, "bfloat16": 2 ** -7}.get(kind, 0), 0 if known.dtype.kind in "bu" else 2 ** -15 * most
+    assert known.shape == made.shape, (known.shape, made.shape)
+    most = 0 if known.dtype.kind in "bu" else numpy.abs(known[numpy.isfinite(known)]).max(initial=1)
+    steps = {"float16": 2 ** -10, "bfloat16": 2 ** -7}.get(kind, 0), 2 ** -15 * most
     wrong = ~numpy.isclose(made, known, *steps, equal_nan=True)
+    if alpha == "premultiply" and channels in "24" and known.dtype.kind == "f":
+        wrong &= known[..., -1:] > 0.125  # a quotient by less shows the rounding of sums
     if any(0 in (step.get("taps") or ()) for step in gpuconv.Filter(name).describe()):
         wrong &= numpy.isfinite(made) & numpy.isfinite(known)  # 0 times infinity: some kernels leave such taps out
     return f"{wrong.sum()} of {wrong.size} samples: {made[wrong][:3]}, not {known[wrong][:3]}" if wrong.any() else None
@@ -128,7 +128,7 @@ def main():
     if " " in WHAT or WHAT == "-":
         warnings.simplefilter("ignore")
         for case in [WHAT] if WHAT != "-" else sys.stdin.read().splitlines():
-            signal.alarm(120)
+            signal.alarm(500)
             print(">", flush=True)
             wrong = check(case)
             print(f"'{case}': {wrong}" if wrong else "", flush=True)
