@@ -2,7 +2,7 @@
  *
  * passes: the work of src/cpu/ on the GPU, for planes of float and filters in two passes, of any number of taps.
  *
- *     planes             row sums, transposed          outputs
+ *     planes             sums, transposed              outputs
  *     x ->               y ->                          x ->
  *     +-----------+      +-------+                     +-----------+
  *   y |  |        | ---> |  ---  |  x     --->       y |   ---     |
@@ -16,11 +16,11 @@
  * A lane has a column, and 16 outputs of it below each other. The samples that they share are in registers: for 16 taps
  * it loads as many samples, and multiplies each tap with 16 of them. So a load serves 16 multiply-adds, and the bound
  * is arithmetic: one multiply-add for each tap and sample. The outputs of a block are transposed in shared memory, so
- * that those of a warp are stored side by side. Where samples come from, and how they are stored, decide branches that all lanes of a warp
- * take alike, once for 256 multiply-adds: so there is one kernel, and not one for each kind.
+ * that those of a warp are stored side by side. How samples are stored, and whether the border gives some of them,
+ * decides branches that all lanes of a warp take alike, once for 256 multiply-adds. So there is one kernel for all.
  *
- * No sum is a difference of others, as in running-sums: a sample that is infinite, or no number, or much larger than its
- * neighbours, changes the outputs that it belongs to, and no others.
+ * No sum is a difference of others, as in running-sums. So a sample that is infinite, no number, or much larger than
+ * its neighbours, changes the outputs that it belongs to, and no others.
  *
  * An unsharp mask with a threshold looks at all planes of a pixel, and so takes a third launch over the blur.
  *
@@ -33,7 +33,7 @@
 
 namespace
 {
-constexpr int rows = 16, step = 8;        /* outputs of a lane, and taps of a step */
+constexpr int rows = 16;                  /* outputs of a lane, and taps of a step */
 constexpr int warp = 32, warps = 8;       /* lanes, and warps of a block below each other */
 constexpr int tile_height = rows * warps; /* outputs of a block */
 constexpr size_t row_alignment = 128;     /* bytes, of planes */
@@ -77,69 +77,69 @@ __device__ __forceinline__ void write_at(unsigned char *row, int x, enum storage
         ((uint16_t *)row)[x] = small_of(value, stored);
 }
 
-/* Load STEP samples of column X from row Y on. IS_INSIDE: all are rows of the planes. Otherwise each lane finds what the
+/* ROWS samples of column X from row Y on. IS_INSIDE: all are rows of the planes. Otherwise each lane finds what the
  * border gives for one row, and tells the others. All lanes of a warp call this. */
 __device__ __forceinline__ void load_rows(const struct pass_call &call, const unsigned char *in, int x, int y,
-                                          bool is_inside, float *sample)
+                                          bool is_inside, float (&sample)[rows])
 {
     const unsigned char *row = in + (ptrdiff_t)y * (ptrdiff_t)call.in_row;
     if (!is_inside) {
         const int own = border_index(y + (int)threadIdx.x, call.height, call.border);
 #pragma unroll
-        for (int r = 0; r < step; r++) {
+        for (int r = 0; r < rows; r++) {
             const int from = __shfl_sync(~0u, own, r);
             sample[r] = from < 0 ? 0 : sample_at(in + (size_t)from * call.in_row, x, call.in_stored);
         }
     } else if (call.in_stored == STORED_FLOAT) {
 #pragma unroll
-        for (int r = 0; r < step; r++, row += call.in_row)
+        for (int r = 0; r < rows; r++, row += call.in_row)
             sample[r] = ((const float *)row)[x];
     } else {
 #pragma unroll
-        for (int r = 0; r < step; r++, row += call.in_row)
+        for (int r = 0; r < rows; r++, row += call.in_row)
             sample[r] = small_value(((const uint16_t *)row)[x], call.in_stored);
     }
 }
 
-/* The sums of a lane's outputs in column X. Y is the row of the first sample under the first of TAPS. WINDOW has the
- * samples under the taps of a step, for all outputs, and those of the next step, which are on their way. */
+/* Add up to COUNT TAPS, times the samples of LOW and HIGH: over tap i, output r has sample r + i. */
+template <bool IS_WHOLE>
+__device__ __forceinline__ void add_taps(float (&sum)[rows], const float (&low)[rows], const float (&high)[rows],
+                                         const float *taps, int count)
+{
+#pragma unroll
+    for (int i = 0; i < rows; i++) {
+        if (!IS_WHOLE && i >= count)
+            break;
+        const float tap = taps[i];
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            sum[r] += tap * (r + i < rows ? low[(r + i) % rows] : high[(r + i) % rows]);
+    }
+}
+
+/* The sums of a lane's outputs in column X. Y is the row of the first sample under the first of TAPS. */
 __device__ __forceinline__ void sum_column(const struct pass_call &call, const unsigned char *in, int x, int y,
                                            const float *taps, float (&sum)[rows])
 {
-    constexpr int size = rows + 2 * step, steps = size / step;
     /* The samples after those of the last whole step are read, too, and may be outside. */
-    const bool is_inside = y >= 0 && y + call.count + size <= call.height;
-    float window[size];
-    const auto load = [&](int group) {
-        load_rows(call, in, x, y, is_inside, window + group * step);
-        y += step;
-    };
-    /* Over tap i of step number K, output r has sample r + i of those from the step's first on. */
-    const auto add = [&](int k, int count) {
-        load((k + steps - 1) % steps);
-#pragma unroll
-        for (int i = 0; i < step; i++) {
-            if (i >= count)
-                break;
-            const float tap = taps[k * step + i];
-#pragma unroll
-            for (int r = 0; r < rows; r++)
-                sum[r] += tap * window[(k * step + i + r) % size];
-        }
-    };
-#pragma unroll
-    for (int k = 0; k < steps - 1; k++)
-        load(k);
+    const bool is_inside = y >= 0 && y + call.count + 2 * rows <= call.height;
+    float low[rows], high[rows];
     int left = call.count;
-#pragma unroll 1
-    for (; left >= size; left -= size, taps += size)
+    load_rows(call, in, x, y, is_inside, low);
+    load_rows(call, in, x, y += rows, is_inside, high);
+    for (; left >= 2 * rows; left -= 2 * rows, taps += 2 * rows) {
+        add_taps<true>(sum, low, high, taps, rows);
+        load_rows(call, in, x, y += rows, is_inside, low);
+        add_taps<true>(sum, high, low, taps + rows, rows);
+        load_rows(call, in, x, y += rows, is_inside, high);
+    }
+    for (; left > 0; left -= rows, taps += rows) {
+        add_taps<false>(sum, low, high, taps, left);
 #pragma unroll
-        for (int k = 0; k < steps; k++)
-            add(k, step);
-#pragma unroll
-    for (int k = 0; k < steps; k++)
-        if (left > k * step)
-            add(k, left - k * step);
+        for (int r = 0; r < rows; r++)
+            low[r] = high[r];
+        load_rows(call, in, x, y += rows, is_inside, high);
+    }
 }
 
 __global__ void __launch_bounds__(warp *warps, 3) sum_columns(const __grid_constant__ struct pass_call call)

@@ -87,7 +87,8 @@ HOST_DEVICE static inline float stored_value(const void *from, enum storage stor
     }
 }
 
-/* Store VALUE at TO. *IS_HELD becomes false if it is to be a bool, and neither 0 nor 1. */
+/* Store VALUE at TO. *IS_HELD becomes false if it is to be a bool, and neither 0 nor 1: further away from both than
+ * sums of floats are rounded. */
 HOST_DEVICE static inline void stored_write(float value, enum storage stored, void *to, bool *is_held)
 {
     const uint16_t bits = stored == STORED_HALF ? half_of(value) : bfloat16_of(value);
@@ -101,8 +102,8 @@ HOST_DEVICE static inline void stored_write(float value, enum storage stored, vo
         memcpy(to, &wide, sizeof wide);
         break;
     case STORED_BOOL:
-        *(uint8_t *)to = value != 0;
-        if (value != 0 && value != 1)
+        *(uint8_t *)to = !(value < 0.5f);
+        if (!(fabsf(value - (value < 0.5f ? 0 : 1)) <= 0x1p-12f))
             *is_held = false;
         break;
     default:
