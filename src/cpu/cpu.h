@@ -9,6 +9,13 @@
 #include "plan/plan.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* Has another thread set STOP, which may be NULL? A launch looks at its plan's before each block of rows. */
+static inline bool cpu_is_stopped(const int *stop)
+{
+    return stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0;
+}
 
 /* Convolve or resize IN to OUT, one sample after the other, as the definitions in filter.h say. It needs no
  * preparation. */

@@ -39,6 +39,8 @@ static void move_block(void *context, int64_t index, int thread)
     (void)thread;
     const struct moving *moving = context;
     const struct plan *plan = moving->plan;
+    if (cpu_is_stopped(plan->stop))
+        return;
     const struct placement *place = &plan->place;
     const struct plane *in = moving->in, *out = moving->out;
     const int channel = (int)(index / moving->blocks), width = out->width, shift = place->y + plan->out_row;

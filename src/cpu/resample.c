@@ -344,7 +344,7 @@ static void resample_tile(void *context, int64_t index, int thread)
     tile.pairs = tile.outputs + tiling->out_bytes;
     tile.spare = tile.pairs + tiling->pairs_bytes;
     tile.rows = (int32_t **)(void *)(tile.spare + tiling->spare_bytes);
-    for (int y = y0; y < y1; y += lanes)
+    for (int y = y0; y < y1 && !cpu_is_stopped(tiling->plan->stop); y += lanes)
         make_group(tiling, &tile, y, y1 - y < lanes ? y1 - y : lanes);
 }
 

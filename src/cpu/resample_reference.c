@@ -47,7 +47,7 @@ static void sum_columns(const struct resampling *work, int channel, int y, doubl
     const int width = work->in->width, first = resample_first(axis, y), step = plane_step(work->in);
     const int32_t *taps = taps_of(axis, y);
     memset(sums, 0, (size_t)width * sizeof *sums);
-    for (int k = 0; k < axis->count; k++) {
+    for (int k = 0; k < axis->count && !cpu_is_stopped(work->plan->stop); k++) {
         const void *row = plane_row(work->in, channel, clamp_index(first + k, axis->from) - work->plan->in_row);
         for (int x = 0; x < width && taps[k] != 0; x++)
             sums[x] += taps[k] * sample_at(row, sample, x * step);

@@ -278,6 +278,7 @@ bool thin_launch(const struct plan *plan, const struct plane *in, const struct p
         transpose_filter(&thin->filter, thin->spare);
     plan_make(&thin->plan, &thin->filter, plan->border, plan->sample);
     thin->plan.pool = plan->pool;
+    thin->plan.stop = plan->stop;
     thin->plan.first_row = plan->last_row > 0 ? plan->first_row : 0;
     thin->plan.last_row = plan->last_row > 0 ? plan->last_row : in->height;
     thin->plan.prepared = program_make(&thin->plan, program->loops);

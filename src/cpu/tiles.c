@@ -8,6 +8,7 @@
 #include "cpu/tiles.h"
 
 #include "base/round.h"
+#include "cpu/cpu.h"
 
 #include <string.h>
 
@@ -94,6 +95,12 @@ struct tile {
     int channel, y0, y1, x0, x1;
     uint8_t *marks; /* of its pixels, for the threshold of an unsharp mask, or NULL */
 };
+
+/* Are outputs to be made from row Y on? */
+static bool goes_on(const struct tiling *tiling, const struct tile *tile, int y)
+{
+    return y < tile->y1 && !cpu_is_stopped(tiling->plan->stop);
+}
 
 /* Input row ROW of the tile for the first pass: PART of its samples. Returns a row of the plane if the pass reads
  * samples as they are and the row is all inside the image, and else a copy in TO. */
@@ -214,7 +221,7 @@ static void convolve_at_once(const struct tiling *tiling, const struct tile *til
     void *outs[OUTS_MAX], *sums[JOINED_ROWS_MAX][OUTS_MAX];
     group_sums(tiling, first_sum, sums);
     int loaded = 0;
-    for (int y = tile->y0; y < tile->y1; y += pass->group) {
+    for (int y = tile->y0; goes_on(tiling, tile, y); y += pass->group) {
         const int top = y - tile->y0;
         for (; loaded < top + pass->row_count; loaded++)
             for (int set = 0; set < tiling->input_sets; set++) {
@@ -257,7 +264,7 @@ static void convolve_fir(const struct tiling *tiling, const struct tile *tile, c
     int loaded = 0;
 #define FIR_ROW(kind, row) ((void *)(scratch + (size_t)((kind)*count + (row) % count) * tiling->input_bytes))
 #define SUM_ROW(product, a) (sums + (size_t)((product)*group + (a)) * tiling->ring_bytes)
-    for (int y = tile->y0; y < tile->y1; y += program->last->group) {
+    for (int y = tile->y0; goes_on(tiling, tile, y); y += program->last->group) {
         const int top = y - tile->y0;
         for (; loaded < top + count; loaded++) {
             tile_row(tiling, PART_ALL, tile, loaded, FIR_ROW(0, loaded));
@@ -314,9 +321,9 @@ static void convolve_in_passes(const struct tiling *tiling, const struct tile *t
         outs[a] = spare;
     const int needed = tile->y1 - tile->y0 + tiling->plan->filter->height - 1; /* by the outputs that are kept */
     int summed = 0;                                                            /* rows of sums made so far */
-    for (int y = tile->y0; y < tile->y1; y += last->group) {
+    for (int y = tile->y0; goes_on(tiling, tile, y); y += last->group) {
         const int top = (y - tile->y0) / unit;
-        while (summed < top + last->row_count && summed * unit < needed) {
+        while (summed < top + last->row_count && summed * unit < needed && !cpu_is_stopped(tiling->plan->stop)) {
             for (int a = 0; a < first->group; a++)
                 rows[a] = tile_row(tiling, program->sample_parts[0], tile, summed * unit + a,
                                    scratch + (size_t)a * tiling->input_bytes);
@@ -381,7 +388,7 @@ static void convolve_window(const struct tiling *tiling, const struct tile *tile
         add_repeated_rows(tiling, tile, count, entering, columns);
         row = f->height - 1;
     }
-    for (; row < tile->y1 - tile->y0 + f->height - 1; row++) {
+    for (; goes_on(tiling, tile, tile->y0 + row - (f->height - 1)); row++) {
         const void *in = tile_row(tiling, PART_ALL, tile, row, entering);
         const void *gone = row < f->height ? NULL : tile_row(tiling, PART_ALL, tile, row - f->height, leaving);
         const int y = tile->y0 + row - (f->height - 1);
@@ -404,7 +411,7 @@ static void convolve_window(const struct tiling *tiling, const struct tile *tile
 static void convolve_shift(const struct tiling *tiling, const struct tile *tile)
 {
     const int down = tiling->plan->shift_y, right = tiling->plan->shift_x;
-    for (int y = tile->y0; y < tile->y1; y++)
+    for (int y = tile->y0; goes_on(tiling, tile, y); y++)
         load_row(tiling, PART_ALL, tile->channel, y + down, tile->x0 + right, tile->x1 - tile->x0,
                  row_in_tile(tiling->out, tile, y));
 }
@@ -447,7 +454,7 @@ void tile_convolve(void *context, int64_t index, int thread)
     const int first = (int)(index / tiling->tiles_x / tiling->tiles_y) * tiling->tile_planes;
     for (tile.channel = first; tile.channel < first + tiling->tile_planes; tile.channel++)
         convolve_plane(tiling, &tile, scratch);
-    if (tile.marks == NULL)
+    if (tile.marks == NULL || cpu_is_stopped(tiling->plan->stop))
         return;
     for (tile.channel = 0; tile.channel < tiling->tile_planes; tile.channel++)
         for (int y = tile.y0; y < tile.y1; y++)

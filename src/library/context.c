@@ -384,6 +384,7 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
     context->resources.stream = application.on_device ? &application.stream : NULL;
     context->resources.stop = options->stop;
     const bool done = apply_to_images(&application, &images[0], &images[1], error);
+    context->resources.stop = NULL; /* it is the caller's, and only for this call */
     pthread_mutex_unlock(&context->mutex);
     return done;
 }

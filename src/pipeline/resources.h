@@ -45,8 +45,8 @@ struct resources {
     void *const *stream; /* a cudaStream_t of the caller, for images on a shared GPU; NULL for the GPU's own. It may
                                  change between images */
 
-    /* Ends an image on the CPU before its next band, once it is not 0; NULL if nothing does. It may change between
-     * images. */
+    /* Ends an image on the CPU before its next filter or block of rows, once it is not 0; NULL if nothing does. It may
+     * change between images. */
     const int *stop;
 
     /* For batches. */

@@ -148,11 +148,12 @@ static enum alpha alpha_of(const struct filtering *filtering, size_t number)
     return recipe_alpha(filtering->pipeline->recipe, filtering->pipeline->effective_alpha, number);
 }
 
-/* Split the rows of SPAN into planes that begin with its first row. */
+/* Split the rows of SPAN into planes that begin with its first row, unless the call is stopped meanwhile. */
 static void split_span(const struct filtering *filtering, struct row_span span, const struct plane *planes)
 {
-    for (int y = span.first; y < span.last;) {
-        const struct image rows = stream_rows(&filtering->stream, y, span.last);
+    enum { ROWS = 64 }; /* between two looks */
+    for (int y = span.first; y < span.last && !cpu_is_stopped(filtering->pipeline->resources->stop);) {
+        const struct image rows = stream_rows(&filtering->stream, y, span.last - y < ROWS ? span.last : y + ROWS);
         const struct plane part = plane_span(planes, span.first, (struct row_span){y, y + rows.height});
         image_split(&rows, alpha_of(filtering, 0), filtering->pipeline->linear, &part);
         y += rows.height;
@@ -256,6 +257,21 @@ static bool find_planes(const struct filtering *filtering, const struct image *i
     return true;
 }
 
+static bool check_stop(const struct plan *plan, struct error *error)
+{
+    return !cpu_is_stopped(plan->stop) ||
+           error_set(error, ERROR_INTERRUPTED, "the call was stopped before its end; filter the image anew");
+}
+
+/* Launch a copy of a plan, which is only for the rows of a band. The outputs are not whole if it is stopped. */
+static bool launch(const struct filtering *filtering, struct plan *plan, const struct plane *from,
+                   const struct plane *to, struct error *error)
+{
+    plan->pool = filtering->stream.bands.count > 1 ? NULL : filtering->stream.pool;
+    plan->stop = filtering->pipeline->resources->stop;
+    return check_stop(plan, error) && variant_launch(plan, NULL, from, to, error) && check_stop(plan, error);
+}
+
 /* Apply filter NUMBER to the rows INPUT, as far as rows SPAN of the result need it. FIRST are the planes that the first
  * filter reads. OUT becomes the sink's planes with the last filter's output, or has no data. */
 static bool convolve_stage(const struct filtering *filtering, const struct band_worker *worker, size_t number,
@@ -282,9 +298,8 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     plan.last_row = produced.last - rows.first;
     plan.in_row = input.first;
     plan.out_row = rows.first;
-    plan.pool = stream->bands.count > 1 ? NULL : stream->pool;
     band->in = !band->in;
-    return variant_launch(&plan, NULL, &from, &to, error);
+    return launch(filtering, &plan, &from, &to, error);
 }
 
 /* Apply all filters to PLANES, which hold the rows NEEDED for outputs of SPAN. If the sink's image has planes for all
@@ -393,9 +408,6 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     struct band_worker *worker = &filtering->workers[thread];
     const struct row_span wanted = {first, first + produced->height}, needed = first_needs(filtering, wanted);
     struct band band = {.in = 0};
-    const int *stop = pipeline->resources->stop;
-    if (stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0)
-        return error_set(error, ERROR_INTERRUPTED, "the call was stopped before its end; filter the image anew");
     worker->watch.last = clock_milliseconds();
     if (worker->planes[1] == NULL && !worker_open(filtering, worker, error))
         return false;
@@ -410,8 +422,7 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
             plan.last_row = wanted.last - needed.first;
             result.data = (char *)result.data - (size_t)plan.first_row * result.row_bytes;
         }
-        plan.pool = stream->bands.count > 1 ? NULL : stream->pool;
-        const bool done = variant_launch(&plan, NULL, &planes, &result, error);
+        const bool done = launch(filtering, &plan, &planes, &result, error);
         phases_end(&worker->watch, PHASE_CONVOLVE);
         return done;
     }

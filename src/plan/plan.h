@@ -52,6 +52,7 @@ struct plan {
     int32_t largest_tap;           /* the largest |q| */
     int shift_x, shift_y;          /* the last tap that is not zero multiplies in(y + shift_y, x + shift_x) */
     struct thread_pool *pool;      /* for variants of the CPU; if NULL, the calling thread only */
+    const int *stop;               /* for variants of the CPU: once it is not 0, a launch ends early; or NULL */
     int first_row, last_row;       /* for variants of the CPU: only outputs of the rows from the first to the one before
                                       the last are made; 0, 0: all */
 

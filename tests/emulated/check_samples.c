@@ -44,14 +44,21 @@ int main(void)
                              .channels = random_between(&state, 1, 4),
                              .bits = 8 << random_between(&state, 0, 2)};
         struct image to = from;
+        if (from.bits == 32) { /* one of them has floats */
+            struct image *const other = random_between(&state, 0, 1) ? &from : &to;
+            other->stored = (enum storage)random_between(&state, STORED_FLOAT, STORED_BOOL);
+        }
         memset(out, i, MEMORY);
         memset(expected, i, MEMORY);
         place_samples(&state, in, &from);
         place_samples(&state, expected, &to);
-        image_copy(&from, &to);
+        uint8_t is_lost = 0;
+        const bool is_held = image_copy(&from, &to);
         to.samples = out;
-        if (!device_copy_samples(device, &from, &to, &error))
+        if (!device_copy_samples(device, &from, &to, &is_lost, &error))
             fail("%s", error.message);
+        if (is_lost == is_held)
+            fail("%s", is_held ? "samples are lost" : "no samples are lost");
         if (memcmp(out, expected, MEMORY) != 0)
             fail("other bytes: %d x %d x %d of %d bits", from.width, from.height, from.channels, from.bits);
     }

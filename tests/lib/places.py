@@ -43,8 +43,14 @@ class Array:
     def __getitem__(self, where):
         return Array(self.array[where])
 
+    def __setitem__(self, where, value):
+        self.array[where] = value.array
+
     def transpose(self, *axes):
         return Array(self.array.transpose(*axes))
+
+    def copy(self):
+        return Array(self.array.copy())
 
 
 class Device:

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -212,7 +213,6 @@ static void test_views_may_overlap(void **state)
     gpuconv_filter_close(filter);
 }
 
-/* A part of an image is filtered as its copy is: what is outside the part does not take part. */
 /* Another thread may end a call, which is here told to end before it begins. */
 static void test_a_call_can_be_stopped(void **state)
 {
@@ -228,6 +228,59 @@ static void test_a_call_can_be_stopped(void **state)
     gpuconv_filter_close(filter);
 }
 
+/* What a thread stops after a while, and the seconds of the clock when it has done so. */
+struct stopping {
+    int stop;
+    double seconds;
+};
+
+static double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void *stop_soon(void *context)
+{
+    struct stopping *stopping = context;
+    usleep(200000);
+    stopping->seconds = clock_seconds();
+    __atomic_store_n(&stopping->stop, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Wide filters end long before the 3 s that each of them takes for the picture, which is one band. */
+static void test_a_wide_filter_ends_soon_when_it_is_stopped(void **state)
+{
+    (void)state;
+    enum { SIDE = 3000 };
+    static const char *const chains[] = {"gaussian:170,gaussian:160", "disk:60,disk:59"};
+    const struct gpuconv_context_options one = {.threads = 1};
+    struct gpuconv_context *slow = gpuconv_context_open(&one, &error);
+    uint16_t *from = calloc((size_t)SIDE * SIDE * 3, sizeof *from), *to = calloc((size_t)SIDE * SIDE * 3, sizeof *to);
+    assert_true(slow != NULL && from != NULL && to != NULL);
+    const struct gpuconv_view a = gpuconv_interleaved(from, SIDE, SIDE, 3, GPUCONV_UINT16),
+                              b = gpuconv_interleaved(to, SIDE, SIDE, 3, GPUCONV_UINT16);
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct gpuconv_filter *filter = find(chains[i]);
+        struct stopping stopping = {.stop = 0};
+        const struct gpuconv_options options = {.stop = &stopping.stop};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, stop_soon, &stopping), 0);
+        assert_int_equal(gpuconv_apply(slow, filter, &a, &b, &options, &error), GPUCONV_BAD_DATA);
+        const double end = clock_seconds();
+        pthread_join(thread, NULL);
+        assert_non_null(strstr(error.message, "stopped before its end"));
+        assert_true(end - stopping.seconds < 1);
+        gpuconv_filter_close(filter);
+    }
+    gpuconv_context_close(slow);
+    free(from);
+    free(to);
+}
+
+/* A part of an image is filtered as its copy is: what is outside the part does not take part. */
 static void test_a_part_is_an_image_of_its_own(void **state)
 {
     (void)state;
@@ -962,6 +1015,7 @@ int main(void)
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
         cmocka_unit_test(test_views_may_overlap),
         cmocka_unit_test(test_a_call_can_be_stopped),
+        cmocka_unit_test(test_a_wide_filter_ends_soon_when_it_is_stopped),
         cmocka_unit_test(test_a_part_is_an_image_of_its_own),
         cmocka_unit_test(test_strides_do_not_overflow),
         cmocka_unit_test(test_a_view_has_several_images),

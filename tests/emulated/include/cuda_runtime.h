@@ -82,7 +82,7 @@ extern __thread dim3 threadIdx, blockIdx; /* unlike thread_local: without a call
 extern dim3 blockDim, gridDim;
 
 /* The dynamic shared memory of a block. It begins with noise, which is not a number if it is read as a float. */
-enum { EMULATED_SHARED = 99 << 10 };
+enum { EMULATED_SHARED = 163 << 10 };
 extern __thread unsigned char emulated_memory[EMULATED_SHARED] __attribute__((aligned(128)));
 
 /* ---- The host ---- */
