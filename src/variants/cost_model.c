@@ -169,10 +169,10 @@ double blur_cost(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, fmin(fused, two_launches));
 }
 
+/* Measured on an H100: 37 to 1021 taps a side, three planes of 15 million samples. */
 double passes_cost(const struct filter *filter, const struct work *work)
 {
-    return launch_seconds +
-           gpu_seconds(work, fmax(2 * float_sample, 1.5e-12 + 0.04e-12 * (filter->width + filter->height)));
+    return launch_seconds + gpu_seconds(work, 4.5e-12 + 0.055e-12 * (filter->width + filter->height));
 }
 
 double running_sums_cost(const struct filter *filter, const struct work *work)
