@@ -19,7 +19,7 @@ const char *const filter_forms[][2] = {
     {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA"},
     {"resize:SIZE[:WORD...]",
      "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
-     "cubic, mitchell, triangle or box"},
+     "cubic, mitchell, triangle, box or nearest"},
     {"thumbnail:SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster"},
     {"crop:SIZE[+X+Y][:WORD...]",
      "a part of the picture: 640x480+100+50, 640x480 or 50%; words: top, bottom, left, right"},
@@ -411,8 +411,8 @@ static double disk_weight(double radius, int x, int y)
 
 static bool make_disk(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
-    const double radius = parameters[0].value;
-    if (!(radius > 0.0 && radius <= MAX_RADIUS))
+    const double radius = fmax(parameters[0].value, 0.5); /* a smaller disk is one pixel, too */
+    if (!(parameters[0].value > 0.0 && radius <= MAX_RADIUS))
         return false;
 
     const int reach = (int)ceil(radius);

@@ -15,7 +15,7 @@ static const struct {
 } kernels[RESAMPLE_KERNELS] = {
     [RESAMPLE_NONE] = {"none", 0},   [RESAMPLE_LANCZOS3] = {"lanczos3", 6}, [RESAMPLE_LANCZOS2] = {"lanczos2", 4},
     [RESAMPLE_CUBIC] = {"cubic", 4}, [RESAMPLE_MITCHELL] = {"mitchell", 4}, [RESAMPLE_TRIANGLE] = {"triangle", 2},
-    [RESAMPLE_BOX] = {"box", 1},
+    [RESAMPLE_BOX] = {"box", 1},     [RESAMPLE_NEAREST] = {"nearest", 1},
 };
 
 const char *resample_name(enum resample_kernel kernel)
@@ -70,6 +70,8 @@ static int64_t lanczos(int64_t distance, int64_t longest, int lobes)
 /* kernel(distance / (2 longest)) in 2^-30; twice that of cubic and box, and 18 times that of mitchell. */
 static int64_t kernel_weight(enum resample_kernel kernel, int64_t distance, int64_t longest)
 {
+    if (kernel == RESAMPLE_NEAREST)
+        return ONE;
     if (kernel == RESAMPLE_BOX)
         return distance < longest ? 2 * ONE : distance == longest ? ONE : 0;
     if (kernel == RESAMPLE_LANCZOS3 || kernel == RESAMPLE_LANCZOS2)
@@ -93,8 +95,9 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
         .kernel = kernel,
         .from = from,
         .to = to,
-        .longest = from > to ? from : to,
+        .longest = from > to && kernel != RESAMPLE_NEAREST ? from : to,
         .reach = kernels[kernel].reach,
+        .excluded = kernel == RESAMPLE_NEAREST,
         .period = from == to ? 1 : (int)(to / greatest_common_divisor(from, to)),
         .tap_bits = sample_bits == 8    ? 15
                     : sample_bits == 16 ? 23
@@ -151,7 +154,7 @@ static struct output find_output(const struct resample_axis *axis, int i, int64_
     assert(count > 0); /* the nearest input is at most 1/2 away, and has one */
     return (struct output){
         .count = count,
-        .nearest = (int)-resample_floor(middle + axis->to, 2 * (int64_t)axis->to),
+        .nearest = (int)-resample_floor(middle + axis->to - axis->excluded, 2 * (int64_t)axis->to),
         .middle = middle,
         .to = axis->to,
         .weights = weights + (size_t)i * (size_t)axis->count,

@@ -9,7 +9,7 @@
  *         x = ((2 j + 1) to - (2 i + 1) from) / (2 longest)
  *
  *     from there, in units of the inputs or, where the picture shrinks, of the outputs. So a kernel becomes as much
- *     wider as the picture becomes smaller.
+ *     wider as the picture becomes smaller. For the kernel `nearest`, longest is `to`, so x is in units of the inputs.
  *   - The weight of input j is kernel(x). It is an integer in 2^-30, for some kernels times 2 or 18, and is made by
  *     sums, products, shifts and quotients of 64 bits only. So it is the same on every machine. It is within 3 of these
  *     units, times 1, 2 or 18, of the kernel. tests/cli/resize.py checks that.
@@ -20,8 +20,8 @@
  *     taps are in pairs but for a middle one, that is first rounded the other way.
  *
  * So the taps sum to 2^shift exactly: a constant picture stays as it is, and a mirrored picture has the mirrored
- * result. Each tap is less than 1 away from what it should be. Inputs outside the picture are those at its edge. An
- * axis that keeps its length is not filtered: its only tap is 1.
+ * result, but for the ties of `nearest`. Each tap is less than 1 away from what it should be. Inputs outside the
+ * picture are those at its edge. An axis that keeps its length is not filtered: its only tap is 1.
  *
  * The axis's shift is the largest with which no weight becomes more than 2^15 for samples of 8 bits, 2^23 for those of
  * 16 and 2^29 for floats. So taps of samples of 8 bits are above -2^15 and at most 2^15, and their negatives fit in 16
@@ -52,6 +52,7 @@ enum resample_kernel {
     RESAMPLE_MITCHELL, /* Mitchell and Netravali's with B = C = 1/3, |x| < 2 */
     RESAMPLE_TRIANGLE, /* 1 - |x|, |x| < 1 */
     RESAMPLE_BOX,      /* 1 for |x| < 1/2, and 1/2 at |x| = 1/2 */
+    RESAMPLE_NEAREST,  /* 1 for -1/2 < x <= 1/2 in units of the inputs: one tap */
     RESAMPLE_KERNELS
 };
 
@@ -68,8 +69,9 @@ struct resample_axis {
     int period;         /* outputs with taps of their own */
     int tap_bits;       /* no tap is above 2^tap_bits */
     int shift;          /* the taps of an output sum to 2^shift */
-    double taps_error;  /* the sum of |tap / 2^shift - what it should be|, of the worst output */
-    double gain;        /* the sum of |tap| / 2^shift, of the worst output: at most 1.55 */
+    int excluded; /* 1 if an input at the lower end of the reach has no tap: of two nearest inputs, the later one */
+    double taps_error; /* the sum of |tap / 2^shift - what it should be|, of the worst output */
+    double gain;       /* the sum of |tap| / 2^shift, of the worst output: at most 1.55 */
     int32_t *taps;
 };
 
@@ -83,7 +85,8 @@ HOST_DEVICE static inline int64_t resample_floor(int64_t a, int64_t b)
 HOST_DEVICE static inline int resample_first(const struct resample_axis *axis, int i)
 {
     const int64_t middle = (2 * (int64_t)i + 1) * axis->from;
-    return (int)-resample_floor(axis->to + (int64_t)axis->longest * axis->reach - middle, 2 * (int64_t)axis->to);
+    const int64_t reach = (int64_t)axis->longest * axis->reach - axis->excluded;
+    return (int)-resample_floor(axis->to + reach - middle, 2 * (int64_t)axis->to);
 }
 
 HOST_DEVICE static inline int resample_last(const struct resample_axis *axis, int i)

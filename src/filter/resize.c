@@ -85,7 +85,7 @@ static bool read_resize(const char *spec, struct resize *resize, struct error *e
             return error_set(
                 error, ERROR_USAGE,
                 "there is no filter \"%s\": after the size, %s takes the words exact, cover and enlarge, and "
-                "one of the kernels lanczos3, lanczos2, cubic, mitchell, triangle and box",
+                "one of the kernels lanczos3, lanczos2, cubic, mitchell, triangle, box and nearest",
                 spec, word);
     }
     if (resize->covers && (resize->exact || resize->width == 0 || resize->height == 0))
@@ -115,7 +115,7 @@ bool filter_make_resize(const char *spec, struct filter *filter, struct error *e
     char title[64];
     snprintf(title, sizeof title, "another size by %s", resample_name(resize.kernel));
     filter_begin(STEP_RESIZE, spec, title, filter);
-    filter->absolute_sum = resize.kernel == RESAMPLE_TRIANGLE || resize.kernel == RESAMPLE_BOX ? 1 : 2;
+    filter->absolute_sum = resize.kernel >= RESAMPLE_TRIANGLE ? 1 : 2;
     filter->resize = resize;
     const int width = resize.picture_width, height = resize.picture_height;
     return width == 0 || filter_resize(filter, &(int){width}, &(int){height}, error);

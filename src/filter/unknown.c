@@ -20,14 +20,17 @@ static const char *const words_meant[][2] = {
     {"extent", "pad"},   {"convert", "identity"},
 };
 
-/* Words of other programs after resize's size, and ours. Pictures fit into both sides without a word. Where box
- * enlarges by a whole factor, it repeats the nearest sample. */
+/* Words of other programs after resize's size, and ours. Pictures fit into both sides without a word. */
 static const char *const resize_words_meant[][2] = {
-    {"bilinear", "triangle"}, {"linear", "triangle"}, {"bicubic", "cubic"}, {"catrom", "cubic"},
-    {"lanczos", "lanczos3"},  {"area", "box"},        {"average", "box"},   {"nearest", "box"},
-    {"neighbor", "box"},      {"point", "box"},       {"fit", ""},          {"inside", ""},
-    {"contain", ""},          {"fill", "exact"},      {"stretch", "exact"}, {"force", "exact"},
-    {"ignore", "exact"},      {"upscale", "enlarge"},
+    {"bilinear", "triangle"}, {"linear", "triangle"},
+    {"bicubic", "cubic"},     {"catrom", "cubic"},
+    {"lanczos", "lanczos3"},  {"area", "box"},
+    {"average", "box"},       {"neighbor", "nearest"},
+    {"point", "nearest"},     {"fit", ""},
+    {"inside", ""},           {"contain", ""},
+    {"fill", "exact"},        {"stretch", "exact"},
+    {"force", "exact"},       {"ignore", "exact"},
+    {"upscale", "enlarge"},
 };
 
 /* Write SPEC to TEXT, of SIZE bytes, with JOINT in place of whatever separates its words. As a colon, JOINT also stands

@@ -30,7 +30,8 @@ enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t nu
     const struct filter *filter = filter_of_depth(&recipe->chain->filters[number], true); /* it takes 16 bits */
     if (step_table[filter->kind].moves)
         return ALPHA_AS_IS;
-    if (step_table[filter->kind].resizes && alpha != ALPHA_PREMULTIPLY)
+    if (step_table[filter->kind].resizes &&
+        (alpha != ALPHA_PREMULTIPLY || filter->resize.kernel == RESAMPLE_NEAREST)) /* it copies pixels */
         return ALPHA_FILTER;
     if (alpha != ALPHA_PREMULTIPLY)
         return alpha;
