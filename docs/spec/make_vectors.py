@@ -139,6 +139,8 @@ def of_filter(spec, bits):
         return "G1 G7 " + ("D1 D2" if float(spec.split(":")[1]) > 63 else correlation)
     if word in ("motion", "disk", "log"):
         return f"G1 G5 G6 G15 {correlation} " + {"motion": "G3 G12", "disk": "G4 G13", "log": "G2 G8 G14"}[word]
+    if ":nearest" in spec:
+        return "R1 R2 R11" + {"cover": " M2 M3", "thumbnail": " R10"}.get(word, "")
     if word in ("resize", "thumbnail"):
         lanczos = " R6" if not any(other in spec for other in KERNELS[2:]) else ""
         return "R1 R2 R4 R5 R7 R8 R9" + lanczos + (" R10" if word == "thumbnail" else "")
@@ -490,8 +492,92 @@ def pngs():
         case("png", picture("smooth", 44, 33, 3), chain, write=["png"])
 
 
+def readings():
+    """Places of the text that somebody read in two ways, or that no vector reached."""
+    for bits in (8, 16):
+        # Rounded by N4, the offset is a half; exact it is less, and 1 is not added.
+        parses("offset 0.49999990000000000001\n1 1 -1\n", "F3 N2 N4", bits)
+        parses("offset -0.50000010000000000001\n1\n", "F3 N2 N4", bits)
+        parses("offset 0.4999999\n1 1 -1\n", "F3 N2", bits)
+        for combine in ("magnitude", "max", "sum"):
+            parses(f"combine {combine}\noffset 0.4999999\n1\n---\n0\n", "F5 T4", bits)
+            parses(f"combine {combine}\noffset -0.50000005\n1\n---\n0\n", "F5 T4", bits)
+        # 3 v and 4 v make 5 v, which lies between two levels where v is odd.
+        parses("combine magnitude\nscale 2\n3\n---\n-4\n", "F5 C7", bits)
+        parses("combine magnitude\nscale 26\noffset -3\n-5\n---\n12\n", "F5 C7", bits)
+        parses("1,-2,3\n", "F4 T1", bits)
+        parses("1, 2, 1\n", "F4 T1", bits)
+        parses("-1.,2., .5 ,\n", "F4 T1", bits)
+        parses(" \t2 ;3 ; -1\t ;\t\n", "F4 T1", bits)
+        parses("1 2\r", "F1 T1", bits)
+        parses("# \u20ac\r\n1 2\r\n3 4\r", "F1 T1", bits)
+        for radius in ("1e-3", "1e-160", "1e-200", "0.49"):
+            case("small-disk", picture("noise", 6, 5, 1, bits), f"disk:{radius}")
+        for spec in ("resize:7x5:exact:nearest", "resize:31x20:exact:nearest", "resize:6x:nearest",
+                     "resize:50%:nearest", "resize:300%:nearest", "cover:4x9:nearest:top", "thumbnail:5x5:nearest"):
+            case("nearest", picture("noise", 12, 9, 3, bits), spec)
+            case("nearest", picture("noise", 10, 12, 4, bits, "mixed"), spec, "A4")
+        case("nearest", picture("noise", 9, 7, 2, bits, "mixed"), "resize:5x5:exact:nearest", "A1", alpha="keep")
+        case("nearest", picture("noise", 9, 7, 4, bits, "mixed"), "resize:18x11:exact:nearest,blur", "A4 L2", linear=True)
+        case("nearest", picture("noise", 9, 7, 4, bits, "mixed"), "resize:5x11:exact:nearest", "A4", border="zero")
+        for spec in ("resize:5x:enlarge:enlarge", "resize:20x16:enlarge:cubic:enlarge", "cover:5x5:enlarge",
+                     "cover:12x5:cover:box:bottom:enlarge", "pad:12x11:White", "pad:11x12:BLACK", "pad:12x12:#AbC",
+                     "resize:4x4:exact:10x8", "resize:5x5:10x8,sharpen", "cover:5x5:left:10x8"):
+            case("words", picture("noise", 10, 8, 3, bits), spec)
+    # The largest |e| of some pixel is the threshold: with < it is sharpened.
+    for channels, bits, seed, threshold in ((3, 8, 11, "1.328125"), (1, 8, 12, "0.125"), (3, 16, 13, "2.87109375"),
+                                            (1, 16, 14, "0.47265625")):
+        case("threshold", picture("smooth", 14, 12, channels, bits, seed=seed), f"unsharp:1:1:{threshold}")
+    for text in ("1,2, 1\n", "1,2 ,1\n", "1,2 1\n", "1\r\r\n", "\r1 2\n"):
+        case("text-read", picture("noise", 5, 4), None, "F4" if "," in text else "F1", text=text, refused=True)
+    for spec in ("crop:4x4:left:left", "cover:5x5:left:left", "cover:5x5:box:box", "resize:5x5:exact:9x8",
+                 "resize:5x5:10x8:exact", "resize:5x5:10x", "resize:5x5:Exact", "pad:12x12:#12345G"):
+        case("words-refused", picture("noise", 10, 8), spec, "M2" if spec[0] == "c" else "R1", refused=True)
+
+
+def from_files():
+    """P4, P5: files whose samples are not those of the picture."""
+    def add(data, width, height, channels, bits, chain, rule, **more):
+        source = picture("file", width, height, channels, bits, file=data.hex())
+        case("file", source, chain, rule, **more)
+    levels = bytes(number(7, i) >> 24 for i in range(700))
+    for maxval in (1, 2, 7, 100, 254, 256, 1000, 65534):
+        size = 1 if maxval < 256 else 2
+        data = b"".join((number(maxval, i) % (maxval + 1)).to_bytes(size, "big") for i in range(60))
+        add(b"P5 10 6 %d\n" % maxval + data, 10, 6, 1, 8 * size, "identity" if maxval % 2 else "blur", "P4")
+        add(b"P7\nWIDTH 5\nHEIGHT 3\nDEPTH 4\nMAXVAL %d\nTUPLTYPE RGB_ALPHA\nENDHDR\n" % maxval + data, 5, 3, 4,
+            8 * size, "identity", "P4")
+    add(b"P5 2 2 9\n" + bytes((1, 9, 10, 0)), 2, 2, 1, 8, "identity", "P4", refused=True)
+    for bits in (1, 2, 4):
+        stride = (11 * bits + 7) // 8
+        rows = unfiltered(levels[:7 * stride], stride)
+        add(png(11, 7, 1, bits, rows, level=0), 11, 7, 1, 8, "identity", "P5")
+        key = chunk(b"tRNS", struct.pack(">H", (1 << bits) + 1))  # the high bits say nothing
+        add(png(11, 7, 1, bits, rows, chunks=key, level=0), 11, 7, 2, 8, "identity", "P5")
+        for colours, alpha in (((1 << bits) - 1, b""), (1 << bits, bytes(range(9, 9 + bits)))):
+            chunks = chunk(b"PLTE", levels[100:100 + 3 * colours]) + (chunk(b"tRNS", alpha) if alpha else b"")
+            add(indexed(11, 7, bits, rows, chunks), 11, 7, 4 if alpha else 3, 8, "box:1" if bits == 4 else "identity",
+                "P5")
+    chunks = chunk(b"PLTE", levels[:3 * 200]) + chunk(b"tRNS", levels[50:120])
+    add(indexed(12, 9, 8, unfiltered(levels[150:258], 12), chunks), 12, 9, 4, 8, "resize:5x5:exact", "P5 A8")
+    for bits in (8, 16):
+        data = levels[:24 * bits]
+        pixel = data[27 * bits // 8:30 * bits // 8]  # 3 samples
+        key = chunk(b"tRNS", pixel if bits == 16 else b"".join(bytes((1, v)) for v in pixel))
+        add(png(8, 8, 3, bits, unfiltered(data, 3 * bits), chunks=key, level=0), 8, 8, 4, bits, "identity", "P5")
+        add(png(8, 8, 1, bits, unfiltered(data[:8 * bits], bits), chunks=chunk(b"tRNS", key[8:10]), level=0), 8, 8, 2,
+            bits, "identity", "P5")
+
+
+def indexed(width, height, bits, rows, chunks):
+    """A PNG with a palette."""
+    data = png(width, height, 1, bits, rows, chunks=chunks, level=0)
+    return data[:8] + chunk(b"IHDR", data[16:25] + bytes((3, 0, 0, 0))) + data[33:]
+
+
 def make_cases():
-    for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs):
+    for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs, readings,
+                 from_files):
         make()
 
 
@@ -522,6 +608,9 @@ class Runner:
     def write_input(self, made):
         """Write the input of a case. Returns its name, and the job that makes a JPEG of it or None."""
         name, source = made["id"], made["input"]
+        if "file" in source:
+            (self.folder / f"{name}.in").write_bytes(bytes.fromhex(source["file"]))
+            return f"{name}.in", None
         if "orientation" in source or "gamma" in source or "cicp" in source:
             (self.folder / f"{name}.in.png").write_bytes(png_with_chunks(source))
             return f"{name}.in.png", None

@@ -15,12 +15,14 @@ import hashlib
 import json
 import math
 import pathlib
+import re
 import sys
+import zlib
 from dataclasses import dataclass, replace
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 from pixels_steps import Filter, Move, Resize, oriented, read_chain, read_colour
-from pixels_taps import Refused
+from pixels_taps import Refused, nearest, require
 
 HERE = pathlib.Path(__file__).resolve().parent
 FACTORS = {"444": (1, 1), "422": (2, 1), "420": (2, 2), "440": (1, 2), "411": (4, 1)}
@@ -310,6 +312,8 @@ def made_alpha(source, white, i):
 
 def made_picture(source):
     """V: the picture of a vector."""
+    if "file" in source:
+        return file_picture(bytes.fromhex(source["file"]))
     width, height, channels = source["width"], source["height"], source["channels"]
     extra = {key: source[key] for key in ("orientation", "gamma", "cicp") if key in source}
     picture = Picture(width, height, channels, source["bits"], [], **extra)
@@ -320,6 +324,52 @@ def made_picture(source):
         else:
             picture.samples.append(made_sample(source, picture.white, i, x, y, c))
     return picture
+
+
+def file_picture(data):
+    """P4, P5: the picture of a PGM, a PAM or a PNG."""
+    if data[:1] != b"P":
+        return png_picture(data)
+    head = re.match(rb"P5 (\d+) (\d+) (\d+)\s|P7\nWIDTH (\d+)\nHEIGHT (\d+)\nDEPTH (\d)\nMAXVAL (\d+)\n.*?ENDHDR\n", data, re.S)
+    values = [int(v) for v in head.groups() if v]
+    width, height, maxval = values[0], values[1], values[-1]
+    bits = 8 if maxval <= 255 else 16
+    step = bits // 8
+    body = data[head.end() :]
+    samples = [int.from_bytes(body[i : i + step], "big") for i in range(0, len(body), step)]
+    require(max(samples) <= maxval, "a sample above maxval")
+    samples = [nearest(v * ((1 << bits) - 1), maxval) for v in samples]
+    return Picture(width, height, values[2] if len(values) == 4 else 1, bits, samples)
+
+
+def png_picture(data):
+    """P5: the picture of a PNG whose rows have the filter type 0."""
+    chunks, at = {}, 8
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        chunks[data[at + 4 : at + 8]] = data[at + 8 : at + 8 + size]
+        at += size + 12
+    width, height = (int.from_bytes(chunks[b"IHDR"][i : i + 4], "big") for i in (0, 4))
+    depth, kind = chunks[b"IHDR"][8:10]
+    channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[kind]
+    rows, stride = zlib.decompress(chunks[b"IDAT"]), (width * channels * depth + 7) // 8
+    raw = []
+    for y in range(height):
+        row = int.from_bytes(rows[y * (stride + 1) + 1 : (y + 1) * (stride + 1)], "big") >> (-width * channels * depth % 8)
+        raw += [row >> (i * depth) & ((1 << depth) - 1) for i in reversed(range(width * channels))]
+    pixels = [raw[i : i + channels] for i in range(0, len(raw), channels)]
+    key = chunks.get(b"tRNS")
+    if kind == 3:
+        alpha = (key or b"") + bytes([255] * 256)
+        palette = chunks[b"PLTE"] + bytes(768)
+        pixels = [[*palette[3 * k : 3 * k + 3], alpha[k]][: 4 if key else 3] for (k,) in pixels]
+    elif key:
+        keys = [int.from_bytes(key[i : i + 2], "big") & ((1 << depth) - 1) for i in range(0, len(key), 2)]
+        white = (1 << depth) - 1
+        pixels = [[*pixel, 0 if pixel == keys else white] for pixel in pixels]
+    if kind != 3 and depth < 8:
+        pixels = [[v * (255 // ((1 << depth) - 1)) for v in pixel] for pixel in pixels]
+    return Picture(width, height, len(pixels[0]), max(depth, 8), [v for pixel in pixels for v in pixel])
 
 
 def from_file(picture, source, steps, options):

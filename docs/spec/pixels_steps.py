@@ -95,7 +95,7 @@ def filter_passes(planes, width, passes, border, bits):
 # Other sizes: R
 
 
-REACHES = {"lanczos3": 6, "lanczos2": 4, "cubic": 4, "mitchell": 4, "triangle": 2, "box": 1}
+REACHES = {"lanczos3": 6, "lanczos2": 4, "cubic": 4, "mitchell": 4, "triangle": 2, "box": 1, "nearest": 0}
 
 
 def scaled_side(n, a, b):
@@ -152,7 +152,9 @@ def weight(kernel, d, z):
 
 @functools.lru_cache(maxsize=64)
 def axis_taps(n, size, kernel, bits):
-    """R4, R7: the shift of an axis, and for each output its taps by the index of the input."""
+    """R4, R7, R11: the shift of an axis, and for each output its taps by the index of the input."""
+    if kernel == "nearest":
+        return 15, [[((2 * i + 1) * n // (2 * size), 1 << 15)] for i in range(size)]
     z = max(n, size)
     reach = z * REACHES[kernel]
     outputs = []
@@ -289,9 +291,11 @@ class Resize:
     words: set = field(default_factory=set)
     kernel: str = "lanczos3"
     thumbnail: bool = False
+    picture: tuple | None = None
 
     def target(self, w, h):
-        """R2, R3: the size of the result for a picture of w x h."""
+        """R1, R2, R3: the size of the result for a picture of w x h."""
+        require(self.picture in (None, (w, h)), "for a picture of another size")
         width, height = self.width, self.height
         if self.percent is not None:
             width, height = percent_of(w, self.percent), percent_of(h, self.percent)
@@ -318,11 +322,11 @@ class Resize:
 
     def has_negative(self):
         """A8: which kernels count as having negative taps."""
-        return self.kernel not in ("triangle", "box")
+        return self.kernel not in ("triangle", "box", "nearest")
 
     def way(self, _):
-        """A4: a resize always goes over."""
-        return "over"
+        """A4, R11: a resize goes over, but `nearest` copies all channels."""
+        return "all" if self.kernel == "nearest" else "over"
 
 
 # Moves: M
@@ -388,9 +392,10 @@ def padded(picture, width, height, colour):
 
 def read_colour(word):
     """M4: a colour."""
+    word = word.lower()
     if word in ("white", "black"):
         return [255 if word == "white" else 0] * 3
-    require(re.fullmatch("#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})", word), f"unknown colour: {word}")
+    require(re.fullmatch("#([0-9a-f]{3}|[0-9a-f]{6})", word), f"unknown colour: {word}")
     if len(word) == 4:
         return [17 * int(c, 16) for c in word[1:]]
     return [int(word[i : i + 2], 16) for i in (1, 3, 5)]
@@ -424,6 +429,8 @@ def read_resize(name, words):
     """R1, R10: the step of a resize."""
     require(words, "no size")
     step = Resize(*read_size(words[0], 0.1, 10000, True), thumbnail=name == "thumbnail")
+    if len(words) > 1 and re.fullmatch(r"[0-9].*x[0-9].*", words[-1]):
+        step.picture = read_size(words.pop(), 1, 1, False)[:2]
     kernels = [word for word in words[1:] if word in REACHES]
     step.words = set(words[1:]) - set(kernels)
     require(len(kernels) <= 1 and step.words <= {"exact", "cover", "enlarge"}, "unknown word, or two kernels")
@@ -473,9 +480,13 @@ def read_step(text, options):
     if name == "pad":
         return [read_pad(words)]
     if name == "cover":
-        kernels = [word for word in words[1:] if word in REACHES]
-        others = [word for word in words[1:] if word not in REACHES]
-        return [read_resize("resize", [words[0], "cover", "enlarge"] + kernels), read_crop(words[:1] + others)]
+        others, placing = words[1:], []
+        for axis in ({"left", "right"}, {"top", "bottom"}):
+            first = [word for word in others if word in axis][:1]
+            if first:
+                others.remove(first[0])
+            placing += first
+        return [read_resize("resize", [words[0], "cover", "enlarge", *others]), read_crop(words[:1] + placing)]
     turns = {"turn:90": 6, "turn:180": 3, "turn:270": 8, "mirror:x": 2, "mirror:y": 4}
     require(text in turns, f"unknown filter: {text}")
     return [Move(lambda picture: oriented(picture, turns[text]), swaps=turns[text] >= 6)]

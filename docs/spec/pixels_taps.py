@@ -159,7 +159,6 @@ def text_lines(text):
     require(len(text) <= 1 << 20, "text too long")
     text = text.removeprefix(b"\xef\xbb\xbf")
     require(text[:2] not in (b"\xff\xfe", b"\xfe\xff"), "UTF-16")
-    require(b"\r" not in text or b"\n" in text, "CR without LF")
     lines = [line.removesuffix(b"\r").decode("latin-1") for line in text.split(b"\n")]
     require(not any(re.search(r"[\x00-\x08\x0a-\x1f\x7f]", line) for line in lines), "control character")
     lines = [line.partition("#")[0] for line in lines]
@@ -500,6 +499,7 @@ def circle_part(x, y, r):
 
 def make_disk(bits, radius):
     """G13: a disk."""
+    radius = max(radius, 0.5)
     reach = math.ceil(radius)
     weights = []
     for y in range(-reach, reach + 1):

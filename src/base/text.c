@@ -237,6 +237,15 @@ bool text_read_number(const char **text, int min, int max, int *number)
     return true;
 }
 
+const char *text_of_double(double number, char text[TEXT_OF_SIZE])
+{
+    int digits = 10;
+    do
+        snprintf(text, TEXT_OF_SIZE, "%.*g", digits, number);
+    while (strtod(text, NULL) != number && digits++ < 17);
+    return text;
+}
+
 /* ---- In memory ---- */
 
 static ssize_t append(void *context, const char *bytes, size_t size)

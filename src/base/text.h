@@ -56,11 +56,14 @@ bool text_read_colour(const char *text, uint8_t rgb[3]);
 /* The end of a noun after COUNT: "" or "s". */
 const char *text_plural(int count);
 
-/* The most bytes that text_of_size writes, with the NUL. */
+/* The most bytes that text_of_size and text_of_double write, with the NUL. */
 enum { TEXT_OF_SIZE = 32 };
 
 /* Write SIZE bytes to TEXT in the unit that fits: "812 bytes", "3.4 KiB", "1.5 GiB". Returns TEXT. */
 const char *text_of_size(size_t size, char text[TEXT_OF_SIZE]);
+
+/* Write the shortest decimal that reads back as NUMBER to TEXT. Returns TEXT. */
+const char *text_of_double(double number, char text[TEXT_OF_SIZE]);
 
 /* Text in memory: SIZE bytes and a NUL after them. */
 struct text_buffer {

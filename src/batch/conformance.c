@@ -62,7 +62,8 @@ static bool find_string(const struct line *line, const char *name, char *to, siz
     for (; at < line->end && *at != '"' && to < last; at++) {
         const bool is_escaped = *at == '\\';
         at += is_escaped;
-        *to++ = is_escaped && *at == 'n' ? '\n' : is_escaped && *at == 'r' ? '\r' : *at;
+        const char *escape = is_escaped && *at != '\0' ? strchr("n\nr\rt\t", *at) : NULL;
+        *to++ = escape != NULL ? escape[1] : *at;
     }
     *to = '\0';
     return at < line->end && *at == '"';
@@ -151,8 +152,21 @@ static bool add_chunks(const struct line *line, struct blob *file)
     return done;
 }
 
+/* Append the bytes of the hexadecimal DIGITS to FILE. */
+static bool append_hexadecimal(const char *digits, struct blob *file)
+{
+    unsigned byte;
+    bool done = true;
+    for (; done && sscanf(digits, "%2x", &byte) == 1; digits += 2)
+        done = blob_append(file, &(uint8_t){(uint8_t)byte}, 1);
+    return done;
+}
+
 static bool make_file(const struct line *line, struct blob *file, struct error *error)
 {
+    char digits[4096];
+    if (find_string(line, "file", digits, sizeof digits))
+        return append_hexadecimal(digits, file) || error_no_memory(error, "a vector");
     const int quality = find_number(line, "file_quality", 0);
     const bool has_chunks =
         find(line, "orientation") != NULL || find(line, "gamma") != NULL || find(line, "cicp") != NULL;

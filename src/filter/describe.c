@@ -131,7 +131,7 @@ static void describe_grids(FILE *stream, const struct filter *filter, int levels
                 formulas[filter->combine]);
     fprintf(stream, "  scale      %d\n", filter->scale);
     print_sum(stream, filter);
-    fprintf(stream, "  offset     %.10g\n", filter->offset);
+    fprintf(stream, "  offset     %s\n", text_of_double(filter->offset, (char[TEXT_OF_SIZE]){0}));
     if (filter->absolute)
         fprintf(stream, "  abs        the sum's absolute value is taken\n");
     print_exactness(stream, filter, levels);
@@ -192,9 +192,10 @@ static void print_members(FILE *file, const struct filter *filter)
     for (int grid = 0; grid < filter_grids(filter); grid++)
         fprintf(file, "%s%lld", grid > 0 ? "," : "",
                 (long long)(filter->two_pass ? filter->pass_scale : grid_sum(filter, grid)));
-    fprintf(file, "],\"offset\":%.17g,\"absolute\":%s,\"exact\":%s,\"largest_error\":%.6g,\"separable\":%s",
-            filter->offset, filter->absolute ? "true" : "false", filter->exact ? "true" : "false",
-            filter->exact ? 0 : filter->largest_error, filter->separable ? "true" : "false");
+    fprintf(file, "],\"offset\":%s,\"absolute\":%s,\"exact\":%s,\"largest_error\":%.6g,\"separable\":%s",
+            text_of_double(filter->offset, (char[TEXT_OF_SIZE]){0}), filter->absolute ? "true" : "false",
+            filter->exact ? "true" : "false", filter->exact ? 0 : filter->largest_error,
+            filter->separable ? "true" : "false");
     print_array(file, "column", filter->separable ? filter->column : NULL, filter->height);
     print_array(file, "row", filter->separable ? filter->row : NULL, filter->width);
     print_array(file, "taps", filter->two_pass ? NULL : filter->taps,

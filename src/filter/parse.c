@@ -199,7 +199,7 @@ static bool set_offset(struct parser *parser, size_t line, size_t column, struct
     /* The highest level of 16 bits; an offset for 8 bits needs no more. */
     const int128 max = (int128)65535 * offset.denominator;
     if (offset.denominator == 0 || offset.numerator > max || offset.numerator < -max)
-        return fail_at(parser, line, column, "expected an offset from -65535 to 65535, found %.10g", offset.value);
+        return fail_at(parser, line, column, "expected an offset from -65535 to 65535, found %.15g", offset.value);
     parser->offset = offset;
     return true;
 }
