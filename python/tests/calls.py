@@ -3,6 +3,7 @@
 """The Python package beside the command line: calls.py GPUCONV ROOT."""
 import copy
 import ctypes
+import functools
 import os
 import pathlib
 import pickle
@@ -708,6 +709,63 @@ def test_golden():
     assert gpuconv.compare("i/image.png", a)
     assert numpy.array_equal(gpuconv.read("h/golden.png"), b)
     assert numpy.array_equal(gpuconv.read("g/image-expected.png"), gpuconv.read("g/image.png")) is False
+
+
+def test_golden_files():
+    """Paths for both, goldens of one name, and what the command does."""
+    a = noise(30, 40, 3)
+    b = a.copy()
+    b[7:9, 9:12] ^= 64
+    for folder in ("one", "two/one", "two"):
+        os.makedirs(folder, exist_ok=True)
+        gpuconv.write(f"{folder}/same.png", a)
+    gpuconv.write("one/other.png", b)
+    gpuconv.testing.assert_images_equal("one/same.png", "two/same.png")
+    for folder in ("one", "two/one", "two"):
+        expect(AssertionError, f"see h/{folder}/same.png, h/{folder}/same-expected.png, h/{folder}/same-difference.png",
+               gpuconv.testing.assert_images_equal, "one/other.png", f"{folder}/same.png", folder="h")
+        assert numpy.array_equal(gpuconv.read(f"h/{folder}/same.png"), b)
+    gpuconv.write("one/same.jpg", a)
+    expect(AssertionError, "see h/one/same.jpg.png", gpuconv.testing.assert_images_equal, b, "one/same.jpg", folder="h")
+    outside = pathlib.Path("..", "outside #1.png").absolute()
+    expect(AssertionError, "outside #1.png does not exist; see h/", gpuconv.testing.assert_images_equal, b, outside,
+           folder="h")
+    page = pathlib.Path("h/index.html").read_text()
+    assert "outside%20%231.png" in page and page.count("<figcaption>difference") == 4, page
+
+    gpuconv.testing._update = True
+    gpuconv.testing.assert_images_equal("one/same.jpg", "new/same.jpg")  # its bytes, not its samples encoded anew
+    gpuconv.testing._update = False
+    assert pathlib.Path("new/same.jpg").read_bytes() == pathlib.Path("one/same.jpg").read_bytes()
+
+    def passes(*words, **options):
+        gpuconv.testing.assert_images_equal(*words, **options)
+        return True
+    fails = functools.partial(expect, AssertionError, "differ", gpuconv.testing.assert_images_equal, folder="h")
+    rgba = numpy.dstack([a, numpy.full((30, 40), 255, "uint8")])
+    grey = a[:, :, 0].copy()
+    assert passes(rgba, a) and passes(a, rgba) and passes(numpy.dstack([grey] * 3), grey)
+    expect(AssertionError, "other sizes, channels", gpuconv.testing.assert_images_equal, rgba, a, strict_channels=True,
+           folder="h")
+    red = numpy.dstack([grey] * 3)
+    red[0, 0] = 1, 2, 3
+    fails(red, grey)
+    assert passes(b, a, ignore=[(9, 7, 3, 2)]) and passes(b, a, ignore=iter([(0, 8, 40, 100), (9, 7, 9, 1)]))
+    fails(b, a, ignore=[(9, 7, 2, 2)])
+    mask = numpy.full((30, 40, 4), 255, "uint8")
+    mask[7:9, 9:12, :3] = 0
+    gpuconv.write("mask.png", mask)
+    assert passes(b, a, mask=mask) and passes(b, a, mask="mask.png") and passes(b, a, mask=mask[:, :, 1])
+    assert passes(b / 255, a / 255, mask=mask, ignore=[(0, 0, 1, 1)])
+    mask[8, 11, 2] = 1
+    fails(b, a, mask=mask)
+    assert passes(b, a, different="0.5%") and passes(b, a, different=6) and passes(b, a, different="100%")
+    fails(b, a, different="0.49%")
+    fails(b, a, different="0.5%", ignore=[(20, 20, 9, 9)])
+    for wrong, words in (({"different": "5"}, "a share such as"), ({"different": "101%"}, "a share such as"),
+                         ({"ignore": [(1, 2, 3)]}, "rectangles of pixels"), ({"ignore": [(-1, 2, 3, 4)]}, "rectangles"),
+                         ({"ignore": [5]}, "rectangles"), ({"mask": grey[1:]}, "the mask has the shape (29, 40)")):
+        expect(ValueError, words, gpuconv.testing.assert_images_equal, b, a, **wrong)
 
 
 run_tests(globals())

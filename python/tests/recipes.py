@@ -82,9 +82,9 @@ def check_pytest(_left, workers=()):
         return done.returncode, done.stdout
     pathlib.Path("conftest.py").write_text('pytest_plugins = ["gpuconv.testing"]\n')
     status, said = pytest()
-    assert status == 1 and "golden/drawing.png does not exist; see gpuconv-differences/drawing.png" in said, said
-    status, said = pytest("--update-images")
-    assert status == 0 and "2 passed" in said, said
+    assert status == 1 and "golden/drawing.png does not exist; see gpuconv-differences/golden/drawing.png" in said, said
+    status, said = pytest("--update-images", *workers)
+    assert status == 0 and "2 passed" in said and "--update-images wrote golden/drawing.png\n" in said, said
     first = pathlib.Path("golden/drawing.png").read_bytes()
     status, said = pytest(*workers)
     assert status == 0 and "2 passed" in said and not os.path.exists("gpuconv-differences/index.html"), said
@@ -98,11 +98,25 @@ def test_more(name):
 """)
     status, said = pytest(*workers, "test_more.py")
     assert status == 1 and "drawing.png: 1 pixels differ by more than 2" in said, said
-    assert gpuconv.read("gpuconv-differences/drawing-difference.png").array[5, 6].any()
+    assert gpuconv.read("gpuconv-differences/golden/drawing-difference.png").array[5, 6].any()
     page = pathlib.Path("gpuconv-differences/index.html").read_text()
     assert page.count("<h2>") == 13 and page.count("<img") == 12 + 3, page
     status, said = pytest(*workers, "--update-images")
     assert status == 0 and pathlib.Path("golden/drawing.png").read_bytes() == first, said
+    golden.array[5, 6] ^= 128
+    golden.array[6, 5] ^= 1
+    gpuconv.write("golden/drawing.png", golden)
+    status, said = pytest(*workers, "--update-images", "test_more.py")
+    assert status == 0 and "left 1 images that differ within the tolerance" in said and "wrote golden" not in said, said
+    pathlib.Path("test_arrays.py").write_text("""import gpuconv.testing, numpy, pytest
+@pytest.mark.parametrize("level", range(6))
+def test_array(level):
+    gpuconv.testing.assert_images_equal(numpy.full((20, 20), level, "uint8"), numpy.full((20, 20), 9, "uint8"))
+""")
+    status, said = pytest(*workers, "test_arrays.py")
+    for level in range(6):
+        picture = gpuconv.read(f"gpuconv-differences/test_arrays.py-test_array-{level}.png")
+        assert status == 1 and (picture.array == level).all(), said
 
 
 def check_xdist(left):
