@@ -35,7 +35,10 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
         return suggest_option(argument, length, has_compare(argc, argv), error);
 
     const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
-    if (o->argument == NULL && value != NULL)
+    if (value == NULL && o->kind == KIND_FLAG && o->keyword != NULL && *i + 1 < argc &&
+        strcmp(argv[*i + 1], o->keyword) == 0)
+        value = argv[++*i];
+    if (o->argument == NULL && value != NULL && (o->keyword == NULL || strcmp(value, o->keyword) != 0))
         return suggest_no_value(o, false, value, error);
     if (o->argument != NULL && value == NULL) {
         if (*i + 1 == argc)

@@ -345,6 +345,7 @@ static int update(struct comparison *comparison, struct error *error)
     const struct update_request request = {.expected = comparison->options->expected,
                                            .actual = comparison->options->actual,
                                            .folders = comparison->folders,
+                                           .renews = comparison->options->compare.renews,
                                            .removes = comparison->options->compare.removes,
                                            .file_max = budget_file_max(),
                                            .on_step = print_step,
@@ -354,10 +355,15 @@ static int update(struct comparison *comparison, struct error *error)
     sigset_t signals;
     signals_find_ending(&signals);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    comparison->updates.count = counts[ROW_DIFFERENT] + counts[ROW_SHAPE] + counts[ROW_MISSING] + counts[ROW_NEW];
+    comparison->updates.count = counts[ROW_DIFFERENT] + counts[ROW_SHAPE] + counts[ROW_MISSING] + counts[ROW_NEW] +
+                                (request.renews ? counts[ROW_TOLERATED] : 0);
     const bool done = rows_update(&comparison->rows, &request, error);
     if (!done)
         print_error_line(error);
+    else if (!request.renews && counts[ROW_TOLERATED] > 0 && !comparison->silent && !comparison->options->quiet)
+        printf("left       %zu file%s that differ%s within the tolerance; --update all renews %s\n",
+               counts[ROW_TOLERATED], counts[ROW_TOLERATED] == 1 ? "" : "s", counts[ROW_TOLERATED] == 1 ? "s" : "",
+               counts[ROW_TOLERATED] == 1 ? "it" : "them");
     if (!may_update(comparison)) {
         print_interrupted(&comparison->updates, "pair", "updated", "; run it again for the others");
         return 128 + comparison->updates.signal;

@@ -233,7 +233,9 @@ const struct option option_table[] = {
           .bits = ONLY_COMPARE | WRITES_TEXT),
     VALUE("markdown", "FILE", GROUP_COMPARE, KIND_PATH, compare.markdown,
           "write a summary for a comment on a pull request", .bits = ONLY_COMPARE | WRITES_TEXT),
-    FLAG("update", GROUP_COMPARE, compare.update, "copy different and new files to EXPECTED", .bits = ONLY_COMPARE),
+    FLAG("update", GROUP_COMPARE, compare.update,
+         "copy different and new files to EXPECTED; --update all also renews tolerated ones", .bits = ONLY_COMPARE,
+         .keyword = "all"),
     FLAG("delete", GROUP_COMPARE, compare.removes, "with --update, delete files that ACTUAL lacks",
          .bits = ONLY_COMPARE),
 

@@ -27,7 +27,7 @@ enum group {
 
 /* The kind of an option's value, and so the type of its field. */
 enum kind {
-    KIND_FLAG,            /* no value; a bool becomes true */
+    KIND_FLAG,            /* no value but perhaps its keyword; a bool becomes true */
     KIND_MODE,            /* no value; an int becomes `low` */
     KIND_NUMBER,          /* an int from low to high, or the keyword for low - 1 */
     KIND_DECIMAL,         /* a number from 0 to high, but not 0, with up to six decimals; an int of millionths */
@@ -83,7 +83,7 @@ struct option {
     enum kind kind;
     size_t field; /* its offset in struct options */
     int low, high;
-    const char *keyword;            /* KIND_NUMBER: or NULL */
+    const char *keyword;            /* KIND_NUMBER, and KIND_FLAG, which it may follow: or NULL */
     const char *(*word)(int value); /* the word for a value; NULL beyond the last */
     const char *const (*meant)[2];  /* KIND_WORD: words of other programs, and ours; NULL ends them */
 };

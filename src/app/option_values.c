@@ -210,6 +210,7 @@ static bool set_field(const struct option *o, const char *value, struct options 
     switch (o->kind) {
     case KIND_FLAG:
         *(bool *)field = true;
+        options->compare.renews |= value != NULL; /* only --update has a keyword */
         return true;
     case KIND_MODE:
         return set_mode(options, o->low, error);

@@ -65,7 +65,7 @@ struct compare_options {
     struct compare_rules rules;          /* without its mask */
     const char *mask;                    /* or NULL */
     const char *junit, *html, *markdown; /* or NULL */
-    bool new_fails, update, removes;
+    bool new_fails, update, renews, removes;
 };
 
 /* The strings belong to argv. Many options set a field of a module's own settings. The mode fills in the fields that no

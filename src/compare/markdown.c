@@ -59,18 +59,19 @@ static bool print_row(FILE *file, size_t *left, const struct compare_row *row, c
 
 static void print_rows(FILE *file, const struct compare_rows *rows, const struct compare_rules *rules, bool *lost)
 {
-    const size_t looks = rows_count_looks(rows);
+    const size_t count = rows_count_looks(rows) + rows->counts[ROW_TOLERATED];
     size_t printed = 0, left = BYTES_MAX;
     bool fits = true;
-    if (looks > 0)
+    if (count > 0)
         fputs("\n| result | image | difference |\n| --- | --- | --- |\n", file);
-    for (size_t i = 0; fits && printed < ROWS_MAX && i < rows->count; i++)
-        if (rows->rows[i].kind > ROW_TOLERATED) {
-            fits = print_row(file, &left, &rows->rows[i], rules, lost);
-            printed += fits;
-        }
-    if (printed < looks)
-        fprintf(file, "\n%zu more %s not listed.\n", looks - printed, looks - printed == 1 ? "is" : "are");
+    for (int tolerated = 0; tolerated < 2; tolerated++) /* these come last */
+        for (size_t i = 0; fits && printed < ROWS_MAX && i < rows->count; i++)
+            if (tolerated ? rows->rows[i].kind == ROW_TOLERATED : rows->rows[i].kind > ROW_TOLERATED) {
+                fits = print_row(file, &left, &rows->rows[i], rules, lost);
+                printed += fits;
+            }
+    if (printed < count)
+        fprintf(file, "\n%zu more %s not listed.\n", count - printed, count - printed == 1 ? "is" : "are");
 }
 
 bool markdown_print(FILE *file, const char *path, const struct report_request *request, struct error *error)

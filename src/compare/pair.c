@@ -190,15 +190,43 @@ static void make_thumbnail(struct pair *pair, const struct image *image, enum sh
         pair->row->thumbnails_lost = true;
 }
 
+/* Keep the upper left WIDTH x HEIGHT pixels of IMAGE. */
+static void cut_image(struct image *image, int width, int height)
+{
+    const size_t from = image_row_bytes(image), to = (size_t)width * image_pixel_bytes(image);
+    for (int y = 0; y < height; y++)
+        memmove(image->samples + (size_t)y * to, image->samples + (size_t)y * from, to);
+    image->width = width;
+    image->height = height;
+}
+
+/* Decode two images of other sizes, and cut them to the part that both have. Returns whether that part can be drawn. */
+static bool cut_sides(struct pair *pair)
+{
+    const struct compare_settings *settings = pair->worker->settings;
+    const struct row_file *p = &pair->row->expected, *q = &pair->row->actual;
+    struct image *a = &pair->sides[0].image, *b = &pair->sides[1].image;
+    pair->channels = channels_of_both(p->channels, q->channels);
+    if ((settings->pictures == NULL && settings->picture == NULL && pair->thumbnails == NULL) || p->bits != q->bits ||
+        (p->channels != q->channels && settings->rules.strict_channels) || !reserve_sides(pair, 0, 1, NULL) ||
+        !run_both(pair, decode_side, NULL) || !run_both(pair, widen_side, NULL))
+        return false;
+    const int width = a->width < b->width ? a->width : b->width, height = a->height < b->height ? a->height : b->height;
+    cut_image(a, width, height);
+    cut_image(b, width, height);
+    return true;
+}
+
 /* Draw the difference, for a file and for a thumbnail. */
 static bool draw_picture(struct pair *pair, struct error *error)
 {
     const struct compare_settings *settings = pair->worker->settings;
     const struct difference *difference = &pair->row->difference;
-    const bool saves = pair->row->beyond != 0 && (settings->pictures != NULL || settings->picture != NULL) &&
+    const bool other = pair->row->kind == ROW_SHAPE;
+    const bool saves = (pair->row->beyond != 0 || other) && (settings->pictures != NULL || settings->picture != NULL) &&
                        !atomic_load(pair->worker->no_new_files);
     struct image picture = {0}, small = {0};
-    if (!saves && (pair->thumbnails == NULL || (difference->largest == 0 && difference->antialiased == 0)))
+    if (!saves && (pair->thumbnails == NULL || (difference->largest == 0 && difference->antialiased == 0 && !other)))
         return true;
     bool done = difference_picture(&pair->sides[0].image, &pair->sides[1].image, pair->antialiased, &picture, error);
     if (done && pair->thumbnails != NULL)
@@ -354,9 +382,13 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
         error_add_subject(&error, file_input_name(row->actual.path));
         row->kind = row->kind == ROW_MASK ? ROW_MASK : ROW_UNREADABLE;
         row_set_problem(row, &error);
-    } else if ((row->kind == ROW_DIFFERENT || row->kind == ROW_TOLERATED) && !draw_picture(pair, &error)) {
+    } else if ((row->kind == ROW_DIFFERENT || row->kind == ROW_TOLERATED ||
+                (row->kind == ROW_SHAPE && cut_sides(pair))) &&
+               !draw_picture(pair, &error)) {
         row_set_problem(row, &error);
     }
+    for (int i = 0; row->kind == ROW_SHAPE && i < 2; i++)
+        image_free(&pair->sides[i].image); /* it may be cut, and its thumbnail is not */
     make_thumbnails(pair);
     thumbnails_free(pair->thumbnails); /* of a pair that has none */
     for (int i = 0; i < SIDES; i++) {

@@ -84,6 +84,7 @@ enum update_step { UPDATE_REPLACED, UPDATE_ADDED, UPDATE_REMOVED, UPDATE_KEPT };
 struct update_request {
     const char *expected, *actual;
     bool folders;    /* not two files */
+    bool renews;     /* replace tolerated files, too */
     bool removes;    /* delete expected files that are missing */
     size_t file_max; /* bytes of the largest file that is copied */
     /* Called for each step that is done. WHY is the reason of UPDATE_KEPT, else NULL. */
@@ -93,9 +94,9 @@ struct update_request {
     void *context;
 };
 
-/* Copy actual files over the expected ones: the different and the new ones, not the tolerated ones. Each copy is
- * atomic. Fails before the first step if a row has a problem or links lead a copy to the file of another row, and at
- * the first file that cannot be written. */
+/* Copy actual files over the expected ones: the different and the new ones, and the tolerated ones if REQUEST renews
+ * them. Each copy is atomic. Fails before the first step if a row has a problem or links lead a copy to the file of
+ * another row, and at the first file that cannot be written. */
 bool rows_update(const struct compare_rows *rows, const struct update_request *request, struct error *error);
 
 #endif

@@ -42,9 +42,10 @@ static bool is_moved(const struct compare_row *row)
            format_find_by_path(row->expected.relative) != format_find_by_path(row->actual.relative);
 }
 
-static bool is_accepted(const struct compare_row *row)
+static bool is_accepted(const struct compare_row *row, const struct update_request *request)
 {
-    return row->kind == ROW_DIFFERENT || row->kind == ROW_SHAPE || row->kind == ROW_NEW;
+    return row->kind == ROW_DIFFERENT || row->kind == ROW_SHAPE || row->kind == ROW_NEW ||
+           (request->renews && row->kind == ROW_TOLERATED);
 }
 
 /* Does the actual file of an accepted row take the place of the expected one? Otherwise it gets a new path. */
@@ -121,7 +122,7 @@ static void add_link(struct row_link *links, size_t *count, const char *path, bo
 }
 
 /* No file that is replaced may be the file of another name in either folder, through a symbolic link. */
-static bool check_replaced(const struct compare_rows *rows, struct error *error)
+static bool check_replaced(const struct compare_rows *rows, const struct update_request *request, struct error *error)
 {
     size_t count = 0;
     bool done = true;
@@ -130,7 +131,7 @@ static bool check_replaced(const struct compare_rows *rows, struct error *error)
         return error_no_memory(error, "the list of files");
     for (size_t i = 0; i < rows->count; i++) {
         const struct compare_row *row = &rows->rows[i];
-        add_link(links, &count, row->expected.path, is_accepted(row) && is_replaced(row));
+        add_link(links, &count, row->expected.path, is_accepted(row, request) && is_replaced(row));
         add_link(links, &count, row->actual.path, false);
     }
     qsort(links, count, sizeof *links, compare_links);
@@ -178,9 +179,9 @@ static bool check_rows(const struct compare_rows *rows, const struct update_requ
                          problems, problems == 1 ? "" : "s", problems == 1 ? "" : "s");
     if (!request->folders || access(request->expected, F_OK) != 0)
         return true; /* no links are in it */
-    bool done = check_replaced(rows, error);
+    bool done = check_replaced(rows, request, error);
     for (size_t i = 0; done && i < rows->count; i++)
-        done = !is_accepted(&rows->rows[i]) || check_target(&rows->rows[i], request, error);
+        done = !is_accepted(&rows->rows[i], request) || check_target(&rows->rows[i], request, error);
     return done;
 }
 
@@ -193,7 +194,7 @@ bool rows_update(const struct compare_rows *rows, const struct update_request *r
             break;
         if (row->kind == ROW_MISSING)
             done = remove_row(row, request, error);
-        else if (is_accepted(row))
+        else if (is_accepted(row, request))
             done = accept_row(row, request, error);
     }
     return done;
