@@ -88,6 +88,18 @@ void warn_unused_by_files(const struct options *options, const struct file_list 
     }
 }
 
+void warn_format(const struct options *options)
+{
+    const struct format *format = options->list.format;
+    const struct format *named = options->pair ? format_find_by_path(options->output) : NULL;
+    char text[128];
+    if (named == NULL || format == NULL || format == named)
+        return;
+    snprintf(text, sizeof text, ": is written as %s, and its name is that of a %s; give it a name that ends in .%s",
+             format->name, named->name, format->suffixes[0]);
+    print_warning(options, options->output, text);
+}
+
 void warn_unused_device(const struct options *options)
 {
     const struct device_choice *choice = &options->devices;

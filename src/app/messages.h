@@ -77,6 +77,9 @@ void warn_unused_by_question(const struct options *options);
 /* Warn about options for a format that no output of the list has. */
 void warn_unused_by_files(const struct options *options, const struct file_list *list);
 
+/* Warn about an OUTPUT whose name is that of another format than the one of --format. */
+void warn_format(const struct options *options);
+
 /* Warn about a --device that does not exist, if the CPU replaces it. */
 void warn_unused_device(const struct options *options);
 

@@ -150,6 +150,7 @@ const struct option option_table[] = {
          .bits = ONLY_MANY | IN_READ),
     VALUE("suffix", "TEXT", GROUP_MANY, KIND_TEXT, list.suffix, "add TEXT to each name: a.png becomes a-blur.png",
           .bits = ONLY_MANY),
+    FLAG("keep-suffix", GROUP_MANY, list.keeps_suffix, "with --format, a.jpg becomes a.jpg.webp", .bits = ONLY_MANY),
     VALUE("jobs", "N", GROUP_MANY, KIND_NUMBER, batch.workers,
           "work on N images at a time (default: one per processor)", .letter = 'j',
           .bits = ONLY_MANY | IN_READ | IN_JOBS, .low = 1, .high = PARALLEL_THREADS_MAX),

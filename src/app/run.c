@@ -277,7 +277,8 @@ static int print_totals(const struct output *output, const struct batch_totals *
         fprintf(stderr, "shard %d/%d on %s, listing %016" PRIx64 " of %zu file%s: ", options->shard.index + 1,
                 options->shard.count, output->report.host, output->report.run.listing, output->report.run.files,
                 output->report.run.files == 1 ? "" : "s");
-    if (!options->quiet && ((totals->count > 1 && options->mode != MODE_DIGEST) || options->verbose || sharded))
+    if (!options->quiet &&
+        (((totals->count > 1 || totals->skipped > 0) && options->mode != MODE_DIGEST) || options->verbose || sharded))
         print_summary(totals, "file",
                       options->tar             ? "links, or no images: unchanged"
                       : options->list.in_place ? "earlier runs wrote them"
@@ -552,6 +553,7 @@ int run_images(const struct options *options)
     if (done) {
         warn_filters(options, recipe.chain->filters, recipe.chain->count);
         warn_unused_by_files(options, &list);
+        warn_format(options);
         warn_unused_device(options);
     }
     batch.jobs = list.jobs;

@@ -5,6 +5,7 @@
 #include "batch/collisions.h"
 
 #include "base/file.h"
+#include "codec/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -79,6 +80,29 @@ static bool find_output_id(const struct job *job, struct file_id *id)
     return done;
 }
 
+/* Report that two jobs would write the same file. */
+static bool refuse_outputs(const struct job *a, const struct job *b, bool in_place, struct error *error)
+{
+    const size_t stem = format_stem_length(a->name);
+    const char *suffix = strrchr(file_name(b->output), '.');
+    const bool same_stem = stem == format_stem_length(b->name) && memcmp(a->name, b->name, stem) == 0;
+    if (in_place)
+        return error_set(error, ERROR_USAGE,
+                         "%s and %s are the same file, which would be filtered twice; leave one out", a->input,
+                         b->input);
+    if (same_stem && suffix != NULL && strcmp(a->name, b->name) != 0) { /* other suffixes, which --format replaces */
+        const bool changes = format_find_by_path(a->name) != format_find_by_path(b->output);
+        return error_set(error, ERROR_USAGE,
+                         "%s and %s would both be written to %s; give --keep-suffix for names such as %s%s, or leave "
+                         "one out",
+                         a->input, b->input, b->output, file_name(changes ? a->name : b->name), suffix);
+    }
+    return error_set(error, ERROR_USAGE,
+                     "%s and %s would both be written to %s; leave one out, or give the folder that holds both and -r, "
+                     "which keeps the tree",
+                     a->input, b->input, b->output);
+}
+
 /* No two jobs may write the same file. */
 static bool check_outputs(const struct file_list *list, bool in_place, struct error *error)
 {
@@ -97,11 +121,7 @@ static bool check_outputs(const struct file_list *list, bool in_place, struct er
     for (size_t i = 1; done && i < count; i++) {
         const struct job *a = &list->jobs[ids[i - 1].index], *b = &list->jobs[ids[i].index];
         if (compare_files(&ids[i - 1], &ids[i]) == 0)
-            done = error_set(error, ERROR_USAGE,
-                             in_place ? "%s and %s are the same file, which would be filtered twice; leave one out"
-                                      : "%s and %s would both be written to %s; leave one out, or give the folder that "
-                                        "holds both and -r, which keeps the tree",
-                             a->input, b->input, b->output);
+            done = refuse_outputs(a, b, in_place, error);
     }
     for (size_t i = 0; i < count; i++)
         free(ids[i].rest);

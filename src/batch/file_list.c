@@ -76,8 +76,9 @@ char *file_list_output_path(const struct list_request *request, const char *rela
     const bool replaced = request->format != NULL && request->format != format_find_by_path(relative);
     const char *end = replaced ? request->format->suffixes[0] : relative + stem;
     const char *added = request->suffix != NULL ? request->suffix : "";
+    const char *kept = replaced && request->keeps_suffix ? relative + stem : "";
     char *name, *path;
-    if (asprintf(&name, "%.*s%s%s%s", (int)stem, relative, added, replaced ? "." : "", end) < 0)
+    if (asprintf(&name, "%.*s%s%s%s%s", (int)stem, relative, added, kept, replaced ? "." : "", end) < 0)
         return NULL;
     path = join_path(request->output, name);
     free(name);

@@ -34,6 +34,7 @@ struct list_request {
     const char *output;          /* the folder; NULL in place */
     const char *suffix;          /* what to add to each name; NULL for nothing */
     const struct format *format; /* NULL for the one that each name's suffix names */
+    bool keeps_suffix;           /* FORMAT's suffix follows a name's own one, in place of replacing it */
 
     list_warner *warn; /* may be NULL */
     void *context;
@@ -43,7 +44,8 @@ struct list_request {
 bool file_list_make(const struct list_request *request, struct file_list *list, struct error *error);
 
 /* The path of the output for the input at RELATIVE, a path below the folder that the user named. --suffix is added to
- * its name, and --format may replace the format's suffix. Release it with free. NULL if there is not enough memory. */
+ * its name, and --format may replace the format's suffix, or follow it. Release it with free. NULL if there is not
+ * enough memory. */
 char *file_list_output_path(const struct list_request *request, const char *relative);
 
 /* Fill LIST with jobs that have no output, one for each image that the inputs of REQUEST name, in their order. */
