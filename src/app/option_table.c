@@ -177,7 +177,7 @@ const struct option option_table[] = {
     MODE("help", GROUP_TALK, MODE_HELP, "print this text", .letter = 'h'),
     MODE("version", GROUP_TALK, MODE_VERSION, "print the version and what is built in", .letter = 'V'),
 
-    MODE("list", GROUP_QUERY, MODE_LIST, "list the filters"),
+    MODE("list", GROUP_QUERY, MODE_LIST, "list the filters, or only the named one"),
     MODE("list-variants", GROUP_QUERY, MODE_LIST_VARIANTS, "list the variants"),
     MODE("list-codecs", GROUP_QUERY, MODE_LIST_CODECS, "list the codecs"),
     VALUE("show", "FILTER", GROUP_QUERY, KIND_MODE_WITH_VALUE, filter, "print the taps and properties of FILTER",

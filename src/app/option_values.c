@@ -200,7 +200,7 @@ static bool set_mode(struct options *options, int mode, struct error *error)
     return true;
 }
 
-static bool set_field(const struct option *o, const char *value, struct options *options, struct error *error)
+bool option_set(const struct option *o, const char *value, struct options *options, struct error *error)
 {
     void *field = (char *)options + o->field;
     options->given[o - option_table] = true;
@@ -261,9 +261,4 @@ static bool set_field(const struct option *o, const char *value, struct options 
         return parse_area(o, value, &options->compare.rules, error);
     }
     return false;
-}
-
-bool option_set(const struct option *o, const char *value, struct options *options, struct error *error)
-{
-    return set_field(o, value, options, error) || (value != NULL && suggest_other_option(o, value, error));
 }

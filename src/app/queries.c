@@ -40,6 +40,7 @@ bool find_filters(const struct options *options, const char *named, filter_finde
 /* --list: its format, the width of its first column, and the number of filters that are already printed. */
 struct filter_list {
     bool json;
+    const char *only; /* NULL, or a filter whose lines alone are printed */
     int name_width;
     size_t count;
 };
@@ -48,8 +49,10 @@ struct filter_list {
 static void list_filter(struct filter_list *list, const char *name, const struct filter *filter, const char *title)
 {
     char size[32] = "any";
+    const size_t length = strcspn(name, ":");
+    if (list->only != NULL && (strcspn(list->only, ":,") != length || memcmp(list->only, name, length) != 0))
+        return;
     const size_t before = list->count++;
-    assert(name != NULL);
     if (list->json) {
         printf("%s{\"name\":", json_joint(before));
         text_print_json(stdout, name);
@@ -101,7 +104,7 @@ static bool list_filters(const struct options *options, struct error *error)
     for (size_t i = 0; filter_forms[i][0] != NULL; i++)
         width = strlen(filter_forms[i][0]) > width ? strlen(filter_forms[i][0]) : width;
 
-    struct filter_list list = {.json = options->json, .name_width = (int)width};
+    struct filter_list list = {.json = options->json, .only = options->filter, .name_width = (int)width};
     list_named(options, names, count, &list, filter, error);
     for (size_t i = 0; filter_forms[i][0] != NULL; i++)
         list_filter(&list, filter_forms[i][0], NULL, filter_forms[i][1]);
@@ -275,7 +278,8 @@ static bool list_devices(const struct options *options, struct error *error)
 
 static bool print_help(const struct options *options, struct error *error)
 {
-    (void)error;
+    if (options->filter != NULL)
+        return list_filters(options, error);
     help_print(stdout, options->help_of);
     return true;
 }

@@ -222,6 +222,10 @@ bool filter_is_current(const struct filter *filter);
 /* Is SPEC, or the first of a chain, the name of a filter? Its parameters may be wrong or missing. */
 bool filter_is_named(const char *spec);
 
+/* What gpuconv has for WORD of another program, or a sentence after `!`; NULL if that is not known. PLACE is `-` for an
+ * option without its dashes, `~` for one beside --compare, `=` for a filter and `:` for a word of resize. */
+const char *words_find(char place, const char *word);
+
 /* A function as filter_find. */
 typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
