@@ -230,6 +230,10 @@ def check_taps(runs):
                     assert kernel == "nearest" or mirrored == (before - first - len(taps), taps[::-1]), spec
                 period = len(rows["taps"])
                 assert all(axis.taps[i][1] == axis.taps[i % period][1] for i in range(after))
+                least = 0.5 + (1 << bits - 1) * 0.99 * max(
+                    math.fsum(abs(t / (1 << axis.shift) - e) for t, e in zip(taps, exact))
+                    for (_, taps), (_, exact) in zip(axis.taps, axis.exact)) if before != after else 0.5
+                assert printed["bound"] >= least, (spec, bits, printed["bound"], least)
                 assert printed["bound"] <= (0.57 if bits == 8 else 0.6), (spec, bits, printed["bound"])
 
 

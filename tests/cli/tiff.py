@@ -222,6 +222,22 @@ def test_other_content(test):
     test.run("identity", "in.tif", "out.png")
 
 
+def test_directories(test):
+    """libtiff sees the needed entries alone, of any number, and no byte of its own memory changes."""
+    data = bytes((5 * i + 255) % 256 for i in range(W * H))
+    grey = {256: (3, [W]), 257: (3, [H]), 258: (3, [8]), 259: (3, [1]), 262: (3, [1]), 277: (3, [1])}
+    test.write("in.pgm", b"P5 %d %d 255\n" % (W, H) + data)
+    # Entries that libtiff would refuse if it saw as many as the file has: 7 numbers where one is expected.
+    left_out = {300: (4, [1]), 340: (3, list(range(7))), 341: (3, list(range(7)))}
+    for order, wide in itertools.product("<>", (False, True)):
+        entries = dict(grey)
+        for more in ({}, {266: (3, [1])}, {284: (3, [1])}, {317: (3, [1])}, {339: (3, [1])}):
+            entries |= more
+            test.write("in.tif", tiff(order, entries | left_out, data, wide))
+            test.run("-q", "identity", "in.tif", "out.pgm")
+            same(test, "in.pgm", "out.pgm", f"{len(entries)} entries, {order}, BigTIFF {wide}")
+
+
 def test_refused(test):
     """What is not read is refused with a sentence, before memory is allocated; libtiff prints nothing."""
     rgb = {256: (3, [4]), 257: (3, [4]), 258: (3, [8, 8, 8]), 259: (3, [1]), 262: (3, [2]), 277: (3, [3])}

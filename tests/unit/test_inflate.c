@@ -179,6 +179,26 @@ static void test_parts_make_the_bytes_of_every_writer(void **state)
     free(out);
 }
 
+/* Where more bytes follow, decoding ends when INFLATE_AHEAD are left: it takes none of these, and all before. */
+static void test_decoding_stops_before_the_last_bytes(void **state)
+{
+    enum { EXTRA = 3 };
+    uint8_t *stream = calloc(INFLATE_AHEAD + EXTRA, 1), out[8 * EXTRA + INFLATE_SPARE];
+    struct inflate_decoder *decoder = malloc(sizeof *decoder);
+    (void)state;
+    for (size_t more = 0; more <= EXTRA; more++) {
+        struct inflate_output output = {.end = 8 * EXTRA};
+        stream[0] = 3; /* a last block with fixed codes: 3 bits, then 7 zeros, which are its end */
+        inflate_begin(decoder, stream, INFLATE_AHEAD + more, 0);
+        inflate_continue(decoder, stream, INFLATE_AHEAD + more, true);
+        inflate_bytes(decoder, out, &output, UINT64_MAX);
+        assert_int_equal(decoder->state, more == 0 ? INFLATE_HEADER : INFLATE_END);
+        assert_int_equal(decoder->bit, more == 0 ? 0 : 10);
+    }
+    free(decoder);
+    free(stream);
+}
+
 /* Each block with its own codes is found, but for the last one, and decodes to symbols that become its bytes. */
 static void test_blocks_are_found_and_decoded_before_their_window_is_known(void **state)
 {
@@ -346,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_make_the_bytes_of_every_writer),
+        cmocka_unit_test(test_decoding_stops_before_the_last_bytes),
         cmocka_unit_test(test_blocks_are_found_and_decoded_before_their_window_is_known),
         cmocka_unit_test(test_damage_is_found_alike),
         cmocka_unit_test(test_a_stream_comes_in_pieces),
