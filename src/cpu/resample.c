@@ -50,12 +50,13 @@ static bool make_pairs(struct resample_taps *taps)
     taps->count = axis->count / 2 + 1;
     if (next % 2 != 0)
         taps->period = 2 * axis->period < axis->to ? 2 * axis->period : axis->to;
+    taps->period = taps->period < axis->made ? taps->period : axis->made;
     const size_t row_ints = (size_t)taps->count * (size_t)taps->parts;
     taps->pairs = calloc((size_t)taps->period * row_ints, sizeof *taps->pairs);
     taps->used = calloc((size_t)taps->period, sizeof *taps->used);
     for (int i = 0; taps->pairs != NULL && taps->used != NULL && i < taps->period; i++) {
-        const int skip = resample_first(axis, i) & 1;
-        taps->used[i] = (skip + resample_last(axis, i) - resample_first(axis, i)) / 2 + 1;
+        const int first = resample_first(axis, axis->first + i), skip = first & 1;
+        taps->used[i] = (skip + resample_last(axis, axis->first + i) - first) / 2 + 1;
         for (int k = 0; k < axis->count; k++)
             set_pair(taps, taps->pairs + (size_t)i * row_ints, skip + k,
                      axis->taps[(ptrdiff_t)(i % axis->period) * axis->count + k]);
@@ -66,7 +67,7 @@ static bool make_pairs(struct resample_taps *taps)
 static bool make_doubles(struct resample_taps *taps, enum sample sample)
 {
     const struct resample_axis *axis = taps->axis;
-    const size_t count = (size_t)axis->period * (size_t)axis->count;
+    const size_t count = (size_t)resample_kept(axis) * (size_t)axis->count;
     const double unit = sample == SAMPLE_F32 ? ldexp(1, -axis->shift) : 1;
     taps->taps = malloc(count * sizeof *taps->taps);
     for (size_t i = 0; taps->taps != NULL && i < count; i++)
@@ -81,11 +82,11 @@ static bool make_taps(struct prepared *prepared, const struct plan *plan)
     const struct resample_axis *v = &plan->columns, *h = &plan->rows;
     *columns = (struct resample_taps){.axis = v, .period = v->period, .count = v->count, .parts = 1};
     *rows = (struct resample_taps){.axis = h, .period = h->period, .count = h->count, .parts = 1};
-    rows->firsts = malloc((size_t)h->to * sizeof *rows->firsts);
+    rows->firsts = malloc((size_t)h->made * sizeof *rows->firsts);
     if (rows->firsts == NULL)
         return false;
-    for (int x = 0; x < h->to; x++)
-        rows->firsts[x] = resample_first(h, x);
+    for (int x = 0; x < h->made; x++)
+        rows->firsts[x] = resample_first(h, h->first + x);
     if (plan->sample == SAMPLE_F32)
         return make_doubles(columns, plan->sample) && make_doubles(rows, plan->sample);
     if (plan->sample == SAMPLE_U16) {
@@ -181,7 +182,7 @@ static void choose_tiles(struct resample_tiling *tiling, int threads)
     const int64_t inputs = 4 * support > INPUTS ? 4 * support : INPUTS;
     const int64_t outputs = (inputs - support) * axis->to / axis->from / PIECE * PIECE;
     tiling->tile_width = (int)(outputs < PIECE ? PIECE : outputs > OUTPUTS ? OUTPUTS : outputs);
-    tiling->tiles_x = (axis->to - 1) / tiling->tile_width + 1;
+    tiling->tiles_x = (axis->made - 1) / tiling->tile_width + 1;
     const int planes = tiling->out->count / tiling->channels,
               wanted = TILES_EACH * threads / (tiling->tiles_x * planes);
     tiling->tile_rows = rows;
@@ -261,9 +262,9 @@ static int sum_block(const struct resample_tiling *tiling, const struct resample
         }
         for (next = next < first ? first : next; next < first + slots; next++)
             pair_rows(tiling, tile, next, x, width, tile->rows[next - first]);
-        tiling->prepared->loops->columns(taps, tiling->plan->sample, y + l, (const int32_t *const *)tile->rows, width,
-                                         tile->sums + (size_t)l * tiling->row_bytes +
-                                             (size_t)x * sizeof(float) / (size_t)tiling->row_inputs);
+        tiling->prepared->loops->columns(
+            taps, tiling->plan->sample, y + l - taps->axis->first, (const int32_t *const *)tile->rows, width,
+            tile->sums + (size_t)l * tiling->row_bytes + (size_t)x * sizeof(float) / (size_t)tiling->row_inputs);
     }
     return next;
 }
@@ -387,7 +388,7 @@ size_t cpu_resample_need(const struct resample_axis *columns, const struct resam
     const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);
     const size_t width = 4 * inputs + RESAMPLE_BLOCK, outputs = 4 * (1024 + RESAMPLE_PIECE);
     const size_t block = (size_t)(columns->count + 1) * (RESAMPLE_BLOCK * sizeof(float) + sizeof(void *));
-    return 5 * taps + (size_t)rows->to * sizeof(int) +
+    return 5 * taps + (size_t)rows->made * sizeof(int) +
            threads * (RESAMPLE_LANES_MAX * (2 * width + outputs) * sizeof(float) + KEPT_BYTES + block +
                       2 * RESAMPLE_BLOCK * sizeof(float) + RESAMPLE_VECTOR_MAX);
 }

@@ -57,7 +57,7 @@ struct resample_taps {
     int32_t *pairs;
     int *used; /* the pairs of each output that have taps */
     double *taps;
-    int *firsts; /* resample_first of each output of a row: it divides 64 bits */
+    int *firsts; /* resample_first of each output that is made of a row: it divides 64 bits */
 };
 
 /* One instruction set. */
@@ -68,8 +68,8 @@ struct resample_loops {
      * below. */
     void (*pair_rows)(enum sample sample, const char *a, const char *b, int count, int32_t *to);
 
-    /* Sum COUNT columns by the taps of output number OUTPUT. ROWS has the pairs of rows, or rows, for all taps. For
-     * integers, OUT receives m less its middle. */
+    /* Sum COUNT columns by the taps of output number OUTPUT of those that are made. ROWS has the pairs of rows, or
+     * rows, for all taps. For integers, OUT receives m less its middle. */
     void (*columns)(const struct resample_taps *taps, enum sample sample, int output, const int32_t *const *rows,
                     int count, char *out);
 

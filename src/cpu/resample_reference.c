@@ -23,7 +23,7 @@ static int clamp_index(int i, int n)
 
 static const int32_t *taps_of(const struct resample_axis *axis, int i)
 {
-    return axis->taps + (ptrdiff_t)(i % axis->period) * axis->count;
+    return axis->taps + (ptrdiff_t)((i - axis->first) % axis->period) * axis->count;
 }
 
 /* floor(SUM / 2^BITS + 1/2) */
@@ -70,8 +70,8 @@ static void resample_row(void *context, int64_t index, int thread)
     void *row = plane_row(out, channel, y);
     sum_columns(work, channel, plan->out_row + y, sums);
     for (int x = 0; x < out->width; x++) {
-        const int first = resample_first(axis, x);
-        const int32_t *taps = taps_of(axis, x);
+        const int first = resample_first(axis, axis->first + x);
+        const int32_t *taps = taps_of(axis, axis->first + x);
         int64_t sum = 0;
         double float_sum = 0;
         for (int k = 0; k < axis->count; k++) {

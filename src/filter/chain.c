@@ -110,3 +110,31 @@ bool chain_resize(const struct filter_chain *chain, int *width, int *height, str
     *height = geometry.height;
     return done;
 }
+
+static bool turns(const struct filter *filter)
+{
+    return filter->kind == STEP_MOVE && filter->move.orientation != 1;
+}
+
+/* The part of SIDE samples that is under COUNT samples from FIRST on, or the nearest sample. */
+static void cut_side(int first, int count, int side, int *from, int *kept)
+{
+    *from = first < 0 ? 0 : first < side ? first : side - 1;
+    const int last = first + count < 1 ? 1 : first + count < side ? first + count : side;
+    *kept = last - *from;
+}
+
+struct rectangle chain_needs(const struct filter_chain *chain, size_t number, int width, int height)
+{
+    const struct filter *filter = &chain->filters[number], *next = filter + 1;
+    struct rectangle needed = {0, 0, width, height};
+    int new_width = width, new_height = height;
+    if (number + 1 == chain->count || filter->kind == STEP_CONVOLVE || turns(filter) || next->kind != STEP_MOVE ||
+        turns(next) || !filter_resize(next, &new_width, &new_height, NULL))
+        return needed;
+    const struct rectangle later = chain_needs(chain, number + 1, new_width, new_height);
+    const struct placement place = filter_place(next, width, height);
+    cut_side(later.x + place.x, later.width, width, &needed.x, &needed.width);
+    cut_side(later.y + place.y, later.height, height, &needed.y, &needed.height);
+    return needed;
+}

@@ -60,4 +60,8 @@ bool chain_geometry(const struct filter_chain *chain, int width, int height, str
  * may be NULL. */
 bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error);
 
+/* The part of the result of filter NUMBER, of WIDTH x HEIGHT, that the next filters need: less than all if it resizes
+ * or moves, and if the next filter moves, without a turn. A crop may leave little of a picture that was enlarged. */
+struct rectangle chain_needs(const struct filter_chain *chain, size_t number, int width, int height);
+
 #endif

@@ -106,6 +106,11 @@ struct placement {
     int turned_width, turned_height, x, y;
 };
 
+/* A part of a picture. */
+struct rectangle {
+    int x, y, width, height;
+};
+
 struct filter {
     enum step_kind kind;
     char name[128];         /* as the user wrote it */

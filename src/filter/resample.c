@@ -95,6 +95,7 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
         .kernel = kernel,
         .from = from,
         .to = to,
+        .made = to,
         .longest = from > to && kernel != RESAMPLE_NEAREST ? from : to,
         .reach = kernels[kernel].reach,
         .excluded = kernel == RESAMPLE_NEAREST,
@@ -108,7 +109,7 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
 
 size_t resample_bytes(const struct resample_axis *axis)
 {
-    return (size_t)axis->period * (size_t)axis->count * sizeof *axis->taps;
+    return (size_t)resample_kept(axis) * (size_t)axis->count * sizeof *axis->taps;
 }
 
 /* 2^SHIFT * WEIGHT / SUM, rounded to nearest; halves upwards. *ERROR receives SUM times what this is too small by. The
@@ -145,10 +146,12 @@ static int64_t distance_of(const struct output *output, int k)
     return at < 0 ? -at : at;
 }
 
-/* Set all of output I but what is at its pointers. */
-static struct output find_output(const struct resample_axis *axis, int i, int64_t *weights)
+/* Set all of the output after NUMBER others that are made, but what is at its pointers. All weights that are not kept
+ * share the memory after the others. */
+static struct output find_output(const struct resample_axis *axis, int number, int64_t *weights)
 {
-    const int first = resample_first(axis, i);
+    const int i = axis->first + number, first = resample_first(axis, i), kept = resample_kept(axis);
+    const size_t at = (size_t)(number < kept ? number : kept) * (size_t)axis->count;
     const int64_t middle = (2 * (int64_t)first + 1) * axis->to - (2 * (int64_t)i + 1) * axis->from;
     const int count = resample_last(axis, i) - first + 1;
     assert(count > 0); /* the nearest input is at most 1/2 away, and has one */
@@ -157,8 +160,8 @@ static struct output find_output(const struct resample_axis *axis, int i, int64_
         .nearest = (int)-resample_floor(middle + axis->to - axis->excluded, 2 * (int64_t)axis->to),
         .middle = middle,
         .to = axis->to,
-        .weights = weights + (size_t)i * (size_t)axis->count,
-        .taps = axis->taps + (size_t)i * (size_t)axis->count,
+        .weights = weights + at,
+        .taps = axis->taps + at,
     };
 }
 
@@ -258,12 +261,13 @@ static void make_weights(struct resample_axis *axis, int64_t *weights)
 bool resample_make(struct resample_axis *axis)
 {
     axis->count = count_taps(axis);
-    int64_t *weights = malloc((size_t)axis->period * (size_t)axis->count * sizeof *weights);
+    const int kept = resample_kept(axis);
+    int64_t *weights = malloc(((size_t)kept + 1) * (size_t)axis->count * sizeof *weights);
     axis->taps = malloc(resample_bytes(axis));
     const bool done = weights != NULL && axis->taps != NULL;
     if (done)
         make_weights(axis, weights);
-    for (int i = 0; done && i < axis->period; i++) {
+    for (int i = 0; done && i < kept; i++) {
         struct output output = find_output(axis, i, weights);
         output.sum = sum_weights(&output);
         make_output(axis, &output);

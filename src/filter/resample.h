@@ -59,8 +59,9 @@ enum resample_kernel {
 /* The word for a kernel in a filter's name. */
 const char *resample_name(enum resample_kernel kernel);
 
-/* The taps of all outputs. Those of output i are taps[(i % period) * count] and the next; the first multiplies input
- * resample_first(axis, i), which may lie outside the picture. */
+/* The taps of the outputs that are made: all, or `made` from number `first` on. Those of output i are
+ * taps[((i - first) % period) * count] and the next. The first of them multiplies input resample_first(axis, i), which
+ * may lie outside the picture. Only the CPU makes a part of the outputs. */
 struct resample_axis {
     enum resample_kernel kernel;
     int from, to;
@@ -73,7 +74,14 @@ struct resample_axis {
     double taps_error; /* the sum of |tap / 2^shift - what it should be|, of the worst output */
     double gain;       /* the sum of |tap| / 2^shift, of the worst output: at most 1.55 */
     int32_t *taps;
+    int first, made;
 };
+
+/* The outputs whose taps are kept. */
+static inline int resample_kept(const struct resample_axis *axis)
+{
+    return axis->period < axis->made ? axis->period : axis->made;
+}
 
 /* A / B, rounded down. B is positive. */
 HOST_DEVICE static inline int64_t resample_floor(int64_t a, int64_t b)
@@ -103,7 +111,7 @@ static inline void resample_span(const struct resample_axis *axis, int first, in
     *to = high > axis->from ? axis->from : high > 0 ? high : 1;
 }
 
-/* Set all but the taps, their shift and their errors. SAMPLE_BITS is 8, 16 or 32 for floats. */
+/* Set all but the taps, their shift and their errors, for all outputs. SAMPLE_BITS is 8, 16 or 32 for floats. */
 void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, int sample_bits);
 
 /* Bytes of the taps of an axis whose shape is set, at most. */

@@ -94,12 +94,11 @@ static int choose_band(const struct stream *stream, int64_t cached)
     /* A band has at least so many times the rows that it shares with others, which bounds the work. From an image in
      * memory it has so many times more, if there are enough for all threads: up to so many times what a cache holds, or
      * wide bands. */
-    enum { BAND_NEEDS = 2, HIGH_NEEDS = 4, HIGH_CACHES = 8, WIDE_NEEDS = 32 };
-    const int height = stream->produced_shape.height, middle = height / 2;
-    const struct row_span one = needed_rows(stream, (struct row_span){middle, middle + 1});
-    const int64_t shared = (int64_t)BAND_NEEDS * (one.last - one.first - 1) * height / used_rows(stream);
-    const size_t sink = (size_t)stream->sink->multiple,
-                 multiple = (size_t)(stream->multiple > 1 ? stream->multiple : 1);
+    enum { BAND_NEEDS = 2, HIGH_NEEDS = 4, HIGH_CACHES = 8, WIDE_NEEDS = 32, ROUNDED_BYTES = 16 << 20 };
+    const int height = stream->produced_shape.height;
+    const int64_t shared = BAND_NEEDS * stream->shared_rows;
+    const size_t sink = (size_t)stream->sink->multiple, fitting = ROUNDED_BYTES / (stream->row_bytes + 1),
+                 multiple = (size_t)(stream->multiple > 1 ? smaller((int64_t)fitting, stream->multiple) : 1);
     const int64_t enough =
         stream->is_wide ? WIDE_NEEDS * shared : smaller(HIGH_NEEDS * shared, HIGH_CACHES * (int)cached);
     const int64_t high =

@@ -54,11 +54,12 @@ struct stream {
     /* The rows of the source on which PRODUCED rows of the sink depend. This is monotonic: later rows never
      * need earlier rows. It is NULL only if `make` is. */
     struct row_span (*needs)(const void *context, struct row_span produced);
-    void *context;    /* of both functions */
-    size_t row_bytes; /* of memory that a thread of the transform works on, for each row of the sink */
-    int multiple;     /* of rows, that the transform prefers; 0 means 1 */
-    bool is_whole;    /* the image cannot be cut */
-    bool is_wide;     /* bands are high, as they need no planes */
+    void *context;       /* of both functions */
+    size_t row_bytes;    /* of memory that a thread of the transform works on, for each row of the sink */
+    int64_t shared_rows; /* of the sink, whose work is that for the rows which two bands share */
+    int multiple;        /* of rows, that the transform prefers where they are not too wide; 0 means 1 */
+    bool is_whole;       /* the image cannot be cut */
+    bool is_wide;        /* bands are high, as they need no planes */
 
     struct bands bands; /* set by stream_plan */
 

@@ -79,6 +79,9 @@ static bool make_plan(struct pipeline *pipeline, size_t number, const struct var
             return false;
         plan->pool = pipeline->resources->pool;
     }
+    int width = shape->width, height = shape->height;
+    if (is_resized && variant->backend == BACKEND_CPU && filter_resize(filter, &width, &height, NULL))
+        plan->needed = chain_needs(pipeline->recipe->chain, number, width, height);
     /* On a GPU, the upload of the taps waits for the lock of constant memory: see run_filters in cuda.c. */
     return plan_resize(plan, shape->width, shape->height, error) &&
            (variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error));

@@ -35,6 +35,24 @@ struct filtering {
 
 /* ---- Sizes ---- */
 
+/* Let filters that move or resize make only the columns that the next filters need. */
+static void narrow_stages(const struct filtering *filtering)
+{
+    const struct filter_chain *chain = filtering->recipe->chain;
+    for (size_t i = 0; i < chain->count; i++) {
+        struct stage *stage = &filtering->stages[i], *next = stage + 1;
+        const struct rectangle needed = chain_needs(chain, i, next->shape.width, next->shape.height);
+        stage->columns.first = needed.y;
+        stage->columns.made = needed.height;
+        stage->rows.first = needed.x;
+        stage->rows.made = needed.width;
+        stage->place.x += needed.x;
+        next->place.x -= needed.x;
+        if (needed.width < next->shape.width)
+            next->place.turned_width = next->shape.width = needed.width;
+    }
+}
+
 /* Set the stages for images like SHAPE. Fails if a filter does not take them, or if there is too little memory. */
 static bool make_stages(struct filtering *filtering, const struct image *shape, struct error *error)
 {
@@ -54,6 +72,7 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
         stage->step->reach(stage, image.width, image.height, is_16_bit);
     }
     filtering->stages[chain->count].shape = image;
+    narrow_stages(filtering);
     return true;
 }
 
@@ -108,6 +127,23 @@ static size_t row_bytes(const struct filtering *filtering)
         most = row > most ? row : most;
     }
     return most;
+}
+
+/* The rows of the result that take as much work as the rows which bands share with their neighbours. A picture between
+ * two filters may be wider than both ends, so the widest work counts. */
+static int64_t shared_rows(const struct filtering *filtering)
+{
+    const size_t count = filtering->recipe->chain->count;
+    const int height = filtering->stages[count].shape.height, middle = height / 2;
+    double shared = 0, row = 1; /* samples of a plane: that are shared, and for a row of the result */
+    for (size_t i = 0; i <= count; i++) {
+        const double width = filtering->stages[i].shape.width;
+        const struct row_span one = stage_needs(filtering, i, (struct row_span){middle, middle + 1}),
+                              all = stage_needs(filtering, i, (struct row_span){0, height});
+        shared = fmax(shared, width * (one.last - one.first - 1));
+        row = fmax(row, width * (all.last - all.first) / height);
+    }
+    return (int64_t)(shared / row);
 }
 
 /* The number of threads that make the work faster. Some steps take one strip or band at a time: more threads than feed
@@ -283,6 +319,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     const struct row_span produced = stage_needs(filtering, number + 1, span);
     const bool resizes = filtering->stages[number].step->resizes;
     struct plan plan = filtering->pipeline->planned->plans[number];
+    plan.place = filtering->stages[number].place;
     struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
     if (number == 0)
         from = *first;
@@ -474,6 +511,7 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         .needs = first_needs,
         .context = filtering,
         .row_bytes = row_bytes(filtering),
+        .shared_rows = shared_rows(filtering),
         .multiple = multiple,
         .is_whole = is_whole,
         .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].takes_pixels &&

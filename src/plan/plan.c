@@ -109,6 +109,12 @@ bool plan_resize(struct plan *plan, int width, int height, struct error *error)
     free(rows->taps);
     resample_shape(columns, kernel, height, new_height, 8 * (int)sample_bytes(plan->sample));
     resample_shape(rows, kernel, width, new_width, 8 * (int)sample_bytes(plan->sample));
+    if (plan->needed.width > 0) {
+        columns->first = plan->needed.y;
+        columns->made = plan->needed.height;
+        rows->first = plan->needed.x;
+        rows->made = plan->needed.width;
+    }
     const bool has_columns = resample_make(columns), has_rows = resample_make(rows);
     return (has_columns && has_rows) || error_no_memory(error, "the taps of %s", plan->filter->name);
 }

@@ -61,7 +61,8 @@ struct plan {
      * and last_row count from out_row. */
     struct resample_axis columns, rows; /* the taps of columns come first: rows of outputs are made of rows of inputs */
     int in_row, out_row;
-    struct placement place; /* of STEP_MOVE, whose axes have only sizes */
+    struct rectangle needed; /* of the result: only taps for it are made; all, if its width is 0 */
+    struct placement place;  /* of STEP_MOVE, whose axes have only sizes */
 
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
      * owns the result, and launches only read it. */
