@@ -40,7 +40,7 @@ static inline uint32_t bytes_number(const uint8_t *bytes, size_t count, bool big
 }
 
 /* Store VALUE in the COUNT bytes at BYTES. */
-static inline void bytes_put_number(uint8_t *bytes, size_t count, bool big, uint32_t value)
+static inline void bytes_put_number(uint8_t *bytes, size_t count, bool big, uint64_t value)
 {
     for (size_t i = 0; i < count; i++)
         bytes[big ? count - 1 - i : i] = (uint8_t)(value >> (8 * i));

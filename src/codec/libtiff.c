@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * The codec `libtiff`. The container check has found the kind of the picture and its strips or tiles. Rows stream: from
- * strips row by row, from tiles and from channels that are apart, a row of strips or tiles at a time. libtiff reads and
- * writes memory, and reports to this file only. Instead of a file's first directory it sees one with the entries that a
- * decoder needs, because it would copy the values of all others, which may be large, and which may overlap. */
+ * strips row by row; from those of deflate, from tiles and from channels that are apart, a row of strips or tiles at a
+ * time. libtiff reads and writes memory, and reports to this file only. Instead of a file's first directory it sees one
+ * with the entries that a decoder needs, because it would copy the values of all others, which may be large, and which
+ * may overlap. */
 #include "codec/codec_internal.h"
 
 #include "base/bytes.h"
 #include "container/tiff.h"
+#include "container/zlib.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +27,9 @@ struct tiff_file {
     size_t at;
     uint8_t directory[TIFF_NEEDED_BYTES]; /* of a file to read: what the library sees there */
     size_t directory_at, directory_size;
+    struct blob mended; /* what the library sees after the end of the file */
     bool is_called, lacks_memory;
+    bool is_decoding;       /* a warning is about damaged data, and not about an entry that is of no use */
     jmp_buf without_memory; /* while it is called: where to go on */
     char reason[128];
 };
@@ -35,9 +39,12 @@ struct tiff_file {
 static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
 {
     struct tiff_file *file = handle;
-    const size_t left = file->at < file->content->size ? file->content->size - file->at : 0, wanted = (size_t)size;
-    const size_t count = wanted < left ? wanted : left;
-    memcpy(to, file->content->bytes + file->at, count);
+    const size_t end = file->content->size, all = end + file->mended.size;
+    const size_t left = file->at < all ? all - file->at : 0, count = (size_t)size < left ? (size_t)size : left;
+    const size_t inside = file->at < end ? end - file->at : 0, first = count < inside ? count : inside;
+    memcpy(to, file->content->bytes + (file->at < end ? file->at : 0), first);
+    if (count > first)
+        memcpy((uint8_t *)to + first, file->mended.bytes + (file->at + first - end), count - first);
     /* The directory takes the position of the one in the file, and is no longer. */
     for (size_t i = 0; i < file->directory_size; i++)
         if (file->directory_at + i >= file->at && file->directory_at + i - file->at < count)
@@ -59,11 +66,17 @@ static tmsize_t file_write_bytes(thandle_t handle, void *from, tmsize_t size)
     return size;
 }
 
+static toff_t file_size(thandle_t handle)
+{
+    const struct tiff_file *file = handle;
+    return file->content->size + file->mended.size;
+}
+
 static toff_t file_seek(thandle_t handle, toff_t offset, int whence)
 {
     struct tiff_file *file = handle;
     file->at = (size_t)(whence == SEEK_CUR   ? file->at + offset
-                        : whence == SEEK_END ? file->content->size + offset
+                        : whence == SEEK_END ? file_size(file) + offset
                                              : offset);
     return file->at;
 }
@@ -74,15 +87,10 @@ static int file_close(thandle_t handle)
     return 0;
 }
 
-static toff_t file_size(thandle_t handle)
-{
-    return ((struct tiff_file *)handle)->content->size;
-}
-
-/* Call the library by FUNCTION. Returns false if it fails, or if memory was lacking. The library has many words for
- * that, and goes on without those lists and values. Then it may crash, or read another picture. But
- * malloc sets errno, and the library gives a message, from which it does not get back here. It leaks a few small
- * blocks then. */
+/* Call the library by FUNCTION. Returns false if it fails, if it has ever given a message, or if memory was lacking.
+ * Some decoders fill up what is damaged, give a message and succeed. The library has many words for a lack of memory,
+ * and goes on without those lists and values. Then it may crash, or read another picture. But malloc sets errno, and
+ * the library gives a message, from which it does not get back here. It leaks a few small blocks then. */
 static bool call_library(struct tiff_file *file, bool (*function)(void *context), void *context)
 {
     bool done = false;
@@ -92,7 +100,7 @@ static bool call_library(struct tiff_file *file, bool (*function)(void *context)
         done = function(context);
     file->is_called = false;
     file->lacks_memory |= errno == ENOMEM;
-    return done && !file->lacks_memory;
+    return done && !file->lacks_memory && file->reason[0] == '\0';
 }
 
 /* Keep the first message. Returns 1: it is handled. */
@@ -112,14 +120,10 @@ static int note_error(TIFF *tiff, void *context, const char *module, const char 
     return 1;
 }
 
-static int ignore_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
+static int note_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
 {
-    (void)tiff;
-    (void)context;
-    (void)module;
-    (void)format;
-    (void)arguments;
-    return 1;
+    const struct tiff_file *file = context;
+    return file->is_decoding ? note_error(tiff, context, module, format, arguments) : 1;
 }
 
 /* Open FILE in MODE. The library allocates no block of more than MAX bytes. */
@@ -130,7 +134,7 @@ static bool file_open(struct tiff_file *file, const char *mode, size_t max)
     if (options == NULL)
         return false;
     TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, file);
-    TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, NULL);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, file);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
     errno = 0;
     file->tiff = TIFFClientOpenExt("image", mode, file, file_read_bytes, file_write_bytes, file_seek, file_close,
@@ -161,8 +165,21 @@ struct tiff_reader {
     uint8_t palette[256][3]; /* of 8 bits */
 };
 
-/* Are rows read one by one, and not by the cell? */
+static bool is_deflate(const struct tiff_header *header)
+{
+    return header->compression == TIFF_DEFLATE || header->compression == TIFF_DEFLATE_OLD;
+}
+
+/* Are rows read one by one, and not by the cell? The checksum of a deflate stream is that of a whole strip. */
 static bool reads_single_rows(const struct tiff_header *header)
+{
+    const size_t whole_max = (size_t)64 << 20;
+    return !header->is_tiled && !header->is_separate &&
+           (!is_deflate(header) || tiff_cell_row(header) > whole_max / (size_t)header->cell_height);
+}
+
+/* Is a cell all of the reader's rows? */
+static bool fills_rows(const struct tiff_header *header)
 {
     return !header->is_tiled && !header->is_separate;
 }
@@ -281,6 +298,21 @@ static void put_cell(const struct codec_info *info, const struct tiff_reader *st
     }
 }
 
+/* Has a deflate stream its end, after a whole cell or less, and the right checksum? The library stops where its cell is
+ * full. CELL is scratch. */
+static bool check_deflate(const struct codec_reader *reader, uint32_t index, uint8_t *cell)
+{
+    struct tiff_reader *state = reader->state;
+    const struct tiff_header *header = &reader->input.info->tiff;
+    const size_t offset = TIFFGetStrileOffset(state->file.tiff, index),
+                 size = TIFFGetStrileByteCount(state->file.tiff, index);
+    size_t read, used;
+    const enum zlib_result result = zlib_inflate(reader->input.bytes + offset, size, cell,
+                                                 tiff_cell_row(header) * (size_t)header->cell_height, &read, &used);
+    state->file.lacks_memory |= result == ZLIB_NO_MEMORY;
+    return result == ZLIB_DONE;
+}
+
 /* Fill the rows from row Y of the picture on: a row of cells. */
 static bool read_cells(const struct codec_reader *reader, int y)
 {
@@ -289,19 +321,24 @@ static bool read_cells(const struct codec_reader *reader, int y)
     struct tiff_reader *state = reader->state;
     TIFF *tiff = state->file.tiff;
     const size_t channels = header->is_separate ? (size_t)header->samples : 1;
+    uint8_t *cell = fills_rows(header) ? state->rows : state->cell;
     state->first = y - y % header->cell_height;
     const int left = info->height - state->first;
     state->count = header->cell_height < left ? header->cell_height : left;
     const size_t size = tiff_cell_row(header) * (size_t)(header->is_tiled ? header->cell_height : state->count);
     for (size_t channel = 0; channel < channels; channel++)
         for (int x = 0; x < info->width; x += header->cell_width) {
-            const tmsize_t got =
-                header->is_tiled ? TIFFReadTile(tiff, state->cell, (uint32_t)x, (uint32_t)y, 0, (uint16_t)channel)
-                                 : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, (uint32_t)y, (uint16_t)channel),
-                                                        state->cell, (tmsize_t)size);
+            const uint32_t index = header->is_tiled
+                                       ? TIFFComputeTile(tiff, (uint32_t)x, (uint32_t)y, 0, (uint16_t)channel)
+                                       : TIFFComputeStrip(tiff, (uint32_t)y, (uint16_t)channel);
+            const tmsize_t got = header->is_tiled ? TIFFReadEncodedTile(tiff, index, cell, (tmsize_t)size)
+                                                  : TIFFReadEncodedStrip(tiff, index, cell, (tmsize_t)size);
             if (got < (tmsize_t)size)
                 return false;
-            put_cell(info, state, (size_t)x, channel);
+            if (cell == state->cell)
+                put_cell(info, state, (size_t)x, channel);
+            if (is_deflate(header) && !check_deflate(reader, index, state->cell))
+                return false;
         }
     return true;
 }
@@ -399,6 +436,24 @@ static bool read_directory(void *context)
                                             TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB) == 1);
 }
 
+/* After the end of a file whose own list of sizes of strips or tiles is wrong, let the library see a directory with a
+ * right list, and that list. They take more bytes than are there. Returns false if memory is lacking. */
+static bool mend_sizes(struct tiff_file *file, const struct tiff_directory *directory, const struct tiff_header *header)
+{
+    const size_t each = tiff_place_bytes(directory), end = file->content->size;
+    struct tiff_cells cells;
+    uint8_t *to = blob_extend(&file->mended, TIFF_NEEDED_BYTES + header->cells * each);
+    if (to == NULL || !tiff_find_cells(directory, &cells))
+        return false;
+    tiff_put_needed(directory, end + TIFF_NEEDED_BYTES, header->cells, to);
+    for (size_t i = 0; i < header->cells; i++)
+        bytes_put_number(to + TIFF_NEEDED_BYTES + i * each, each, directory->big,
+                         tiff_cell_size(directory, header, &cells, i));
+    file->directory_at = file->directory_size = each; /* the head's offset of the directory */
+    bytes_put_number(file->directory, each, directory->big, end);
+    return true;
+}
+
 /* Let the library open a checked file. */
 static bool open_input(struct codec_reader *reader)
 {
@@ -411,10 +466,14 @@ static bool open_input(struct codec_reader *reader)
     state->input = (struct blob){(uint8_t *)input->bytes, input->size};
     file->content = &state->input;
     file->directory_at = tiff_start(&directory);
-    file->directory_size = tiff_put_needed(&directory, file->directory);
+    file->directory_size = tiff_put_needed(&directory, 0, 0, file->directory);
+    file->lacks_memory = input->info->tiff.has_wrong_sizes && !mend_sizes(file, &directory, &input->info->tiff);
+    if (file->lacks_memory)
+        return false;
     if (input->info->tiff.photometric == TIFF_PALETTE)
         read_palette(state, &directory, (size_t)1 << input->info->tiff.bits);
-    return file_open(file, "rhmc", reader_need(input->info)) && call_library(file, read_directory, reader);
+    file->is_decoding = file_open(file, "rhmc", reader_need(input->info)) && call_library(file, read_directory, reader);
+    return file->is_decoding;
 }
 
 static bool reader_open(struct codec_reader *reader, struct error *error)
@@ -443,6 +502,7 @@ static void reader_close(struct codec_reader *reader)
 {
     struct tiff_reader *state = reader->state;
     file_release(&state->file);
+    blob_free(&state->file.mended);
     free(state->rows);
     free(state->cell);
 }

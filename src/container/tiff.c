@@ -183,15 +183,59 @@ size_t tiff_count_needed(const struct tiff_directory *directory)
     return count;
 }
 
-size_t tiff_put_needed(const struct tiff_directory *directory, uint8_t bytes[TIFF_NEEDED_BYTES])
+size_t tiff_put_needed(const struct tiff_directory *directory, size_t sizes_at, size_t cells,
+                       uint8_t bytes[TIFF_NEEDED_BYTES])
 {
-    const size_t head = head_bytes(directory), each = entry_bytes(directory);
+    const size_t head = head_bytes(directory), each = entry_bytes(directory), place = word(directory);
     struct tiff_entry entry;
     size_t count = 0;
     memset(bytes, 0, TIFF_NEEDED_BYTES);
-    for (size_t i = 0; i < NEEDED; i++)
-        if (tiff_find(directory, needed[i], &entry))
-            memcpy(bytes + head + count++ * each, directory->bytes + directory->at + entry.index * each, each);
+    for (size_t i = 0; i < NEEDED; i++) {
+        uint8_t *to = bytes + head + count * each;
+        const bool is_list = needed[i] == TIFF_TAG_STRIP_SIZES || needed[i] == TIFF_TAG_TILE_SIZES;
+        if (sizes_at != 0 && needed[i] == TIFF_TAG_STRIP_SIZES) {
+            bytes_put_number(to, 2, directory->big, TIFF_TAG_STRIP_SIZES);
+            bytes_put_number(to + 2, 2, directory->big, directory->wide ? TIFF_TYPE_LONG8 : TIFF_TYPE_LONG);
+            bytes_put_number(to + 4, place, directory->big, cells);
+            bytes_put_number(to + 4 + place, place, directory->big, sizes_at);
+            count++;
+        } else if (!(sizes_at != 0 && is_list) && tiff_find(directory, needed[i], &entry)) {
+            memcpy(to, directory->bytes + directory->at + entry.index * each, each);
+            count++;
+        }
+    }
     bytes[directory->big ? head - 1 : 0] = (uint8_t)count;
-    return head + count * each + word(directory);
+    return head + count * each + place;
+}
+
+/* ---- Strips and tiles ---- */
+
+size_t tiff_place_bytes(const struct tiff_directory *directory)
+{
+    return word(directory);
+}
+
+bool tiff_find_cells(const struct tiff_directory *directory, struct tiff_cells *cells)
+{
+    *cells = (struct tiff_cells){.sizes = {.count = 0}};
+    if (!tiff_find(directory, TIFF_TAG_TILE_SIZES, &cells->sizes) &&
+        !tiff_find(directory, TIFF_TAG_STRIP_SIZES, &cells->sizes))
+        cells->sizes.count = 0;
+    return tiff_find(directory, TIFF_TAG_TILES, &cells->offsets) ||
+           tiff_find(directory, TIFF_TAG_STRIPS, &cells->offsets);
+}
+
+uint64_t tiff_cell_size(const struct tiff_directory *directory, const struct tiff_header *header,
+                        const struct tiff_cells *cells, size_t index)
+{
+    const uint64_t offset = tiff_number(directory, &cells->offsets, index),
+                   next = tiff_number(directory, &cells->offsets, index + 1),
+                   listed = tiff_number(directory, &cells->sizes, index),
+                   left = offset < directory->size ? directory->size - offset : 0,
+                   whole = tiff_cell_row(header) * (uint64_t)header->cell_height;
+    if ((index < cells->sizes.count && listed <= left) || left == 0)
+        return listed;
+    if (header->compression == TIFF_UNCOMPRESSED)
+        return whole < left ? whole : left;
+    return next > offset && next - offset < left ? next - offset : left;
 }

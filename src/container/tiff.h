@@ -114,6 +114,7 @@ struct tiff_header {
     size_t cells;                /* all of them */
     size_t cell_max;             /* bytes of the largest one in the file */
     size_t numbers;              /* in the values that a decoder needs, besides the lists of cells */
+    bool has_wrong_sizes;        /* the list of their bytes is missing, or not right */
     size_t coefficients;         /* that a JPEG of several scans has at most, in a cell */
 };
 
@@ -147,9 +148,27 @@ bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff
 /* Count the numbers in the values of the entries that a decoder needs, but for those in lists of strips or tiles. */
 size_t tiff_count_needed(const struct tiff_directory *directory);
 
-/* Write a directory of these entries to BYTES: the first of each tag, and no next directory. Returns its size. */
+/* The lists of strips or tiles. The second one has no number if it is missing. */
+struct tiff_cells {
+    struct tiff_entry offsets, sizes;
+};
+
+/* Find the lists. Some writers list tiles as strips. Returns false if there are no offsets. */
+bool tiff_find_cells(const struct tiff_directory *directory, struct tiff_cells *cells);
+
+/* The bytes of cell INDEX: as listed or, if it is not listed or reaches beyond the end of the file, as follows from its
+ * pixels, or up to the next cell or the end of the file. */
+uint64_t tiff_cell_size(const struct tiff_directory *directory, const struct tiff_header *header,
+                        const struct tiff_cells *cells, size_t index);
+
+/* Write a directory of the needed entries to BYTES: the first of each tag, and no next directory. If SIZES_AT is not 0,
+ * the list of bytes of the strips or tiles has CELLS numbers of tiff_place_bytes each there. Returns its size. */
 enum { TIFF_NEEDED_BYTES = 512 };
-size_t tiff_put_needed(const struct tiff_directory *directory, uint8_t bytes[TIFF_NEEDED_BYTES]);
+size_t tiff_put_needed(const struct tiff_directory *directory, size_t sizes_at, size_t cells,
+                       uint8_t bytes[TIFF_NEEDED_BYTES]);
+
+/* Bytes of an offset in the file: 4, or 8 in a BigTIFF. */
+size_t tiff_place_bytes(const struct tiff_directory *directory);
 
 /* Number INDEX of an entry whose type is a whole number without a sign; else 0. */
 uint64_t tiff_number(const struct tiff_directory *directory, const struct tiff_entry *entry, size_t index);

@@ -66,7 +66,8 @@ static bool read_bits(const struct reading *reading, struct tiff_header *header)
     header->bits = 1;
     if (tiff_find(first, TIFF_TAG_BITS, &entry)) {
         const uint64_t bits = tiff_number(first, &entry, 0);
-        for (size_t i = 1; i < entry.count; i++)
+        const uint64_t samples = tiff_find_number(first, TIFF_TAG_SAMPLES, 1); /* some writers list more */
+        for (size_t i = 1; i < entry.count && i < samples; i++)
             if (tiff_number(first, &entry, i) != bits)
                 return NOT_READ(reading, "whose channels have different %s", "bits");
         if (bits < 1 || bits > 64)
@@ -123,7 +124,7 @@ static bool read_cells(const struct reading *reading, struct tiff_header *header
 {
     const struct tiff_directory *first = &reading->first;
     struct tiff_entry entry;
-    header->is_tiled = tiff_find(first, TIFF_TAG_TILES, &entry);
+    header->is_tiled = tiff_find(first, TIFF_TAG_TILES, &entry) || tiff_find(first, TIFF_TAG_TILE_WIDTH, &entry);
     header->is_separate = tiff_find_number(first, TIFF_TAG_PLANAR, 1) == 2 && header->samples > 1;
     uint64_t width = (uint64_t)info->width, height = (uint64_t)info->height;
     if (header->is_tiled) {
@@ -172,13 +173,12 @@ static bool count_coefficients(const uint8_t *bytes, size_t size, size_t *count)
 static bool check_cells(const struct reading *reading, struct tiff_header *header, struct codec_info *info)
 {
     const struct tiff_directory *first = &reading->first;
-    struct tiff_entry offsets, sizes;
-    if (!tiff_find(first, header->is_tiled ? TIFF_TAG_TILES : TIFF_TAG_STRIPS, &offsets) ||
-        !tiff_find(first, header->is_tiled ? TIFF_TAG_TILE_SIZES : TIFF_TAG_STRIP_SIZES, &sizes) ||
-        offsets.count < header->cells || sizes.count < header->cells)
+    struct tiff_cells cells;
+    if (!tiff_find_cells(first, &cells) || cells.offsets.count < header->cells)
         return DAMAGED(reading, "it does not list its %zu strips or tiles", header->cells);
     for (size_t i = 0; i < header->cells; i++) {
-        const uint64_t offset = tiff_number(first, &offsets, i), size = tiff_number(first, &sizes, i);
+        const uint64_t offset = tiff_number(first, &cells.offsets, i), size = tiff_cell_size(first, header, &cells, i);
+        header->has_wrong_sizes |= size != tiff_number(first, &cells.sizes, i);
         if (size == 0)
             return DAMAGED(reading, "strip or tile %zu is empty", i);
         if (offset > first->size || size > first->size - offset)

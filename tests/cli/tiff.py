@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -250,7 +251,7 @@ def test_refused(test):
             ({277: (3, [4]), 258: (3, [8] * 4), 338: (3, [9])}, 64, "no alpha (ExtraSamples 9)"),
             ({262: (3, [8])}, 48, "in an unusual colour space"), ({277: (3, [5]), 258: (3, [8] * 5)}, 80, "with 5 channels"),
             ({50706: (1, [1, 4, 0, 0])}, 48, "(DNG)"), ({256: (4, [100000]), 257: (4, [100000]), 278: (4, [100000])}, 48, "too few for 100000 x 100000"),
-            ({279: (4, [4800])}, 48, "truncated: strip or tile 0"), ({279: (4, [0])}, 48, "strip or tile 0 is empty"),
+            ({273: (4, [4800])}, 48, "truncated: strip or tile 0"), ({279: (4, [0])}, 48, "strip or tile 0 is empty"),
             ({259: (3, [8])}, 48, "its data cannot be decoded"), ({259: (3, [5])}, 48, "its data cannot be decoded"),
             ({256: (4, [0])}, 48, "it claims 0 x 4"), ({258: (3, [8] * 3), 322: (3, [1 << 15]), 323: (3, [1 << 15]), 324: (4, [8]), 325: (4, [48])}, 48, "too few")):
         test.write("in.tif", tiff("<", {**rgb, **change}, bytes((7 * i + 255) % 256 for i in range(size))))
@@ -270,6 +271,83 @@ def test_refused(test):
             test.write("bad.tif", bad if i % 3 else bad[:chance.randrange(len(bad))])
             done = subprocess.run([test.program, "-q", "--memory", "1G", "identity", "bad.tif", "out.png"], capture_output=True, text=True)
             test.check(done.returncode in (0, 1) and done.stderr.count("\n") == done.returncode, f"{done.returncode} {done.stderr}")
+
+
+def strips(data):
+    """The offset and size of each strip or tile of a little-endian TIFF."""
+    at, = struct.unpack_from("<I", data, 4)
+    entries = [struct.unpack_from("<HHI", data, at + 2 + 12 * i) + (at + 10 + 12 * i,)
+               for i in range(struct.unpack_from("<H", data, at)[0])]
+
+    def numbers(*tags):
+        kind, count, where = next(entry[1:] for entry in entries if entry[0] in tags)
+        letter = {3: "H", 4: "I"}[kind]
+        if count * struct.calcsize(letter) > 4:
+            where, = struct.unpack_from("<I", data, where)
+        return struct.unpack_from(f"<{count}{letter}", data, where)
+
+    return list(zip(numbers(273, 324), numbers(279, 325)))
+
+
+def test_damaged_data(test):
+    """What libtiff complains of, by any way, is refused, and so are all wrong streams of deflate."""
+    width, height, chance = 150, 90, random.Random(7)
+    bits = {256: (3, [width]), 257: (3, [height]), 258: (3, [1]), 259: (3, [1]), 262: (3, [0]), 277: (3, [1])}
+    row = lambda: sum(1 << chance.randrange(width + 2) for _ in range(9)).to_bytes(width // 8 + 1, "big")  # noqa: E731
+    test.write("bits.tif", tiff("<", bits, b"".join(row() for _ in range(height))))
+    rgb = {**bits, 258: (3, [8] * 3), 262: (3, [2]), 277: (3, [3])}
+    test.write("rgb.tif", tiff("<", rgb, bytes((x * x // 9 + 3 * y + chance.randrange(9)) % 256
+                                               for y in range(height) for x in range(3 * width))))
+    for name, options in (("bits", "-c g4"), ("bits", "-c g4 -r 7"), ("bits", "-c g3:1d"), ("bits", "-c g3:2d:fill"),
+                          ("rgb", "-c zip"), ("rgb", "-c zip:2 -r 11"), ("rgb", "-t -w 48 -l 32 -c zip"),
+                          ("rgb", "-c jpeg -r 16"), ("rgb", "-c lzw:2")):
+        subprocess.run(["tiffcp", *options.split(), f"{name}.tif", "good.tif"], check=True)
+        with open("good.tif", "rb") as file:
+            good = file.read()
+        test.run("identity", "good.tif", "out.png")
+        for _ in range(40):
+            bad, (offset, size) = bytearray(good), chance.choice(strips(good))
+            bad[offset + chance.randrange(size)] ^= 1 << chance.randrange(8)
+            test.write("bad.tif", bad)
+            libtiff = subprocess.run(["tiffcp", "-c", "none", "bad.tif", "copy.tif"], capture_output=True)
+            done = subprocess.run([test.program, "identity", "bad.tif", "out.png"], capture_output=True, text=True)
+            is_bad = libtiff.returncode != 0 or libtiff.stderr != b""
+            if "zip" in options:
+                try:
+                    is_bad = is_bad or len(zlib.decompress(bad[offset:offset + size])) == 0
+                except zlib.error:
+                    is_bad = True
+            test.check(done.returncode == 1 if is_bad else done.returncode in (0, 1), f"{options}: {libtiff.stderr}")
+            test.check(done.returncode == 0 or "the TIFF file is damaged" in done.stderr, done.stderr)
+
+
+def test_lists_that_are_not_right(test):
+    """Sizes of strips that are missing or too large, tiles in the tags of strips, and more numbers of bits than
+    channels: what libtiff reads, and what follows from other numbers."""
+    w, h, each = 29, 21, 4
+    pixels = bytes(random.Random(3).randrange(256) for _ in range(3 * w * h))
+    pieces = [pixels[i:i + 3 * w * each] for i in range(0, len(pixels), 3 * w * each)]
+    packed = [zlib.compress(piece) for piece in pieces]
+    tiles = [b"".join(pixels[3 * w * y + 3 * x:3 * w * y + 3 * min(x + 16, w)].ljust(48, b"\0") if y < h else bytes(48)
+                      for y in range(top, top + 16)) for top in (0, 16) for x in (0, 16)]
+    rgb = {256: (3, [w]), 257: (3, [h]), 258: (3, [8] * 3), 259: (3, [1]), 262: (3, [2]), 277: (3, [3])}
+    test.write("right.png", png(w, h, 3, 8, unfiltered(pixels, 3 * w)))
+    for order, wide in itertools.product("<>", (False, True)):
+        def offsets(parts):
+            return (4, [(16 if wide else 8) + sum(map(len, parts[:i])) for i in range(len(parts))])
+
+        tiled = {322: (3, [16]), 323: (3, [16]), 273: offsets(tiles), 278: None}
+        strip, deflate = {278: (3, [each]), 273: offsets(pieces)}, {278: (3, [each]), 259: (3, [8])}
+        for change, data in (({258: (3, [8] * 5)}, [pixels]), ({279: None}, [pixels]), ({279: (4, [1 << 20])}, [pixels]),
+                             ({278: (4, [999]), 279: (4, [99999])}, [pixels]), ({**strip, 279: None}, pieces),
+                             ({**strip, 279: (4, [1 << 20] * len(pieces))}, pieces),
+                             ({**strip, 279: (4, [len(pieces[0])] * (len(pieces) - 1) + [9999])}, pieces),
+                             ({**deflate, 273: offsets(packed), 279: None}, packed),
+                             ({**deflate, 273: offsets(packed), 279: (4, [1 << 20] * len(packed))}, packed),
+                             ({**tiled, 279: (4, [768] * 4)}, tiles), ({**tiled, 279: None}, tiles)):
+            test.write("in.tif", tiff(order, {**rgb, **change}, b"".join(data), wide))
+            test.equal(test.run("identity", "in.tif", "out.png"), "", f"{order} {wide} {change}")
+            same(test, "right.png", "out.png", f"{order} {wide} {change}")
 
 
 def main():

@@ -4,10 +4,11 @@ import struct
 
 
 def tiff(order, entries, data, wide=False, base=0):
-    """A TIFF of one strip, DATA, whose directory has ENTRIES: tag -> (type, numbers). Bits and the like are added. It
-    stands at byte BASE of a file."""
+    """A TIFF of one strip, DATA, whose directory has ENTRIES: tag -> (type, numbers). Bits and the like are added,
+    but for those that are None. It stands at byte BASE of a file."""
     head, place, each = (16, "Q", 20) if wide else (8, "I", 12)
     entries = {278: (4, [entries[257][1][0]]), 279: (4, [len(data)]), 273: (4, [base + head]), **entries}
+    entries = {tag: entry for tag, entry in entries.items() if entry is not None}
     letters = {1: "B", 2: "B", 3: "H", 4: "I", 5: "I", 7: "B", 13: "I", 16: "Q"}
     at = base + head + len(data) + len(data) % 2
     directory = struct.pack(order + ("Q" if wide else "H"), len(entries))
