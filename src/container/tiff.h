@@ -56,10 +56,14 @@ enum tiff_tag {
 /* The types of values (TIFF 6.0, section 2; EXIF 3.0, 4.6.2; the last two but one are BigTIFF's). */
 enum tiff_type {
     TIFF_TYPE_BYTE = 1,
+    TIFF_TYPE_ASCII = 2,
     TIFF_TYPE_SHORT = 3,
     TIFF_TYPE_LONG = 4,
     TIFF_TYPE_RATIONAL = 5,
+    TIFF_TYPE_SIGNED_BYTE = 6,
     TIFF_TYPE_UNDEFINED = 7,
+    TIFF_TYPE_SIGNED_SHORT = 8,
+    TIFF_TYPE_SIGNED_LONG = 9,
     TIFF_TYPE_SIGNED_RATIONAL = 10,
     TIFF_TYPE_IFD = 13,
     TIFF_TYPE_LONG8 = 16,

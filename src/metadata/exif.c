@@ -282,14 +282,16 @@ static bool find_entry(const struct blob *exif, enum exif_directory directory, u
     return done && tiff_find(&at, tag, entry);
 }
 
-/* The value of TAG in such a block, if it is one number of a type from FIRST to LAST; else NULL. */
-static uint8_t *find_number(const struct blob *exif, enum exif_directory directory, unsigned tag, enum tiff_type first,
-                            enum tiff_type last)
+/* The value of TAG in such a block, if it is one integer of any type, or one rational number; else NULL. */
+static uint8_t *find_number(const struct blob *exif, enum exif_directory directory, unsigned tag, bool is_rational)
 {
+    const unsigned integers = 1U << TIFF_TYPE_BYTE | 1U << TIFF_TYPE_SHORT | 1U << TIFF_TYPE_LONG |
+                              1U << TIFF_TYPE_SIGNED_BYTE | 1U << TIFF_TYPE_SIGNED_SHORT | 1U << TIFF_TYPE_SIGNED_LONG;
     struct tiff_entry entry;
-    return find_entry(exif, directory, tag, &entry) && entry.type >= first && entry.type <= last && entry.count == 1
-               ? exif->bytes + (entry.value - exif->bytes)
-               : NULL;
+    if (!find_entry(exif, directory, tag, &entry) || entry.count != 1 || entry.type >= 32 ||
+        !((is_rational ? 1U << TIFF_TYPE_RATIONAL : integers) >> entry.type & 1))
+        return NULL;
+    return exif->bytes + (entry.value - exif->bytes);
 }
 
 static bool is_big(const struct blob *exif)
@@ -297,26 +299,28 @@ static bool is_big(const struct blob *exif)
     return exif->bytes[0] == 'M';
 }
 
-/* The number that the tag Orientation holds; -1 if there is none. */
-static int read_orientation(const struct blob *exif)
+/* The integer that TAG holds, taken as unsigned; -1 if there is none. */
+static int64_t read_number(const struct blob *exif, enum exif_directory directory, unsigned tag)
 {
-    const uint8_t *value = find_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION, TIFF_TYPE_SHORT, TIFF_TYPE_SHORT);
-    return value != NULL ? (int)bytes_number(value, 2, is_big(exif)) : -1;
+    struct tiff_entry entry;
+    if (find_number(exif, directory, tag, false) == NULL || !find_entry(exif, directory, tag, &entry))
+        return -1;
+    return bytes_number(entry.value, entry.size, is_big(exif));
 }
 
 int exif_orientation(const struct blob *exif)
 {
-    const int value = read_orientation(exif);
-    return value >= 1 && value <= 8 ? value : 1;
+    const int64_t value = read_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION);
+    return value >= 1 && value <= 8 ? (int)value : value < 0 ? 0 : 1;
 }
 
 enum exif_colours exif_colours(const struct blob *exif)
 {
-    const uint8_t *value = find_number(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE, TIFF_TYPE_SHORT, TIFF_TYPE_SHORT);
+    const int64_t value = read_number(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE);
     struct tiff_entry index;
-    if (value == NULL)
+    if (value < 0)
         return EXIF_COLOURS_NONE;
-    if (bytes_number(value, 2, is_big(exif)) == 1)
+    if (value == 1)
         return EXIF_COLOURS_SRGB;
     return find_entry(exif, DIRECTORY_INTEROP, TAG_INTEROP_INDEX, &index) &&
                    bytes_begin(index.value, index.size, "R03", 3)
@@ -328,7 +332,7 @@ enum exif_colours exif_colours(const struct blob *exif)
 static void set_number(struct blob *exif, enum exif_directory directory, unsigned tag, enum tiff_type type,
                        uint32_t number)
 {
-    uint8_t *value = find_number(exif, directory, tag, TIFF_TYPE_SHORT, TIFF_TYPE_LONG);
+    uint8_t *value = find_number(exif, directory, tag, false);
     if (value == NULL)
         return;
     bytes_put_number(value - 6, 2, is_big(exif), type); /* it is in the entry itself, after a type and a count */
@@ -339,8 +343,8 @@ static void set_number(struct blob *exif, enum exif_directory directory, unsigne
 /* Swap the values of two tags, if the block has both and each is one rational number. */
 static void swap_rationals(struct blob *exif, enum exif_directory directory, unsigned a, unsigned b)
 {
-    uint8_t *first = find_number(exif, directory, a, TIFF_TYPE_RATIONAL, TIFF_TYPE_RATIONAL);
-    uint8_t *second = find_number(exif, directory, b, TIFF_TYPE_RATIONAL, TIFF_TYPE_RATIONAL), kept[8];
+    uint8_t *first = find_number(exif, directory, a, true);
+    uint8_t *second = find_number(exif, directory, b, true), kept[8];
     if (first == NULL || second == NULL)
         return;
     memcpy(kept, first, sizeof kept);
@@ -365,7 +369,7 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
     metadata->text_bytes += block.text_bytes;
     if (exif->size == 0 && metadata->dropped == before)
         metadata_drop(metadata, METADATA_EXIF, METADATA_DAMAGED);
-    const int orientation = read_orientation(exif);
+    const int64_t orientation = read_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION);
     if (orientation == 0 || orientation > 8) /* it has no meaning, and readers treat it differently */
         exif_set_upright(exif);
     return true;
@@ -393,7 +397,7 @@ void exif_swap_resolutions(struct blob *exif)
 /* Multiply the numerator of a tag, if the block has it and it is one rational number. */
 static void scale_rational(struct blob *exif, unsigned tag, double factor)
 {
-    uint8_t *value = find_number(exif, DIRECTORY_EXIF, tag, TIFF_TYPE_RATIONAL, TIFF_TYPE_RATIONAL);
+    uint8_t *value = find_number(exif, DIRECTORY_EXIF, tag, true);
     if (value == NULL)
         return;
     const double scaled = (double)bytes_number(value, 4, is_big(exif)) * factor + 0.5;

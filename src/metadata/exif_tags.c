@@ -188,6 +188,11 @@ enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory
     const bool are_bytes = entry->size == entry->count;
     if (known == NULL)
         return is_silent(entry->tag) ? EXIF_SILENT : EXIF_UNKNOWN;
+    if (known->content == NUMBERS && entry->count > known->max && entry->type != TIFF_TYPE_ASCII &&
+        entry->type != TIFF_TYPE_UNDEFINED) { /* some writers repeat a number: the first ones count */
+        entry->size = entry->size / entry->count * known->max;
+        entry->count = known->max;
+    }
     if (known->content == NUMBERS || known->content == BYTES)
         return entry->count <= known->max && (known->content == NUMBERS || are_bytes) ? EXIF_CARRIED : EXIF_UNKNOWN;
     if (!are_bytes)

@@ -120,7 +120,7 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
     case JPEG_MARKER_APP1:
         if (bytes_begin(data, size, XMP_HEAD, sizeof XMP_HEAD))
             return metadata_add_xmp(metadata, data + sizeof XMP_HEAD, size - sizeof XMP_HEAD);
-        return !bytes_begin(data, size, EXIF_HEAD, sizeof EXIF_HEAD) || metadata_add_exif(metadata, data, size);
+        return !metadata_is_exif(data, size) || metadata_add_exif(metadata, data, size);
     case JPEG_MARKER_APP2:
         if (bytes_begin(data, size, ICC_HEAD, sizeof ICC_HEAD) && size >= sizeof ICC_HEAD + 2)
             note_profile_piece(pieces, data + sizeof ICC_HEAD, size - sizeof ICC_HEAD);

@@ -14,6 +14,11 @@ bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t hea
     return size >= head_size && memcmp(bytes, head, head_size) == 0;
 }
 
+bool metadata_is_exif(const uint8_t *bytes, size_t size)
+{
+    return size >= sizeof EXIF_HEAD && bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD - 1);
+}
+
 /* ---- Dropped parts ---- */
 
 uint64_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
@@ -116,11 +121,15 @@ bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, 
 {
     struct blob exif = {0};
     const size_t before = metadata->text_bytes;
-    if (metadata->exif.size > 0)
+    const bool is_first = metadata->exif.size == 0;
+    if (!is_first && exif_orientation(&metadata->exif) > 0)
         return true;
     bool done = exif_rebuild(metadata, bytes, size, false, &exif);
-    metadata->orientation = exif_orientation(&exif);
-    if (metadata_text_fits(metadata, 0)) {
+    metadata->orientation = exif_orientation(&exif) > 0 ? exif_orientation(&exif) : 1;
+    if (!is_first) {
+        metadata_drop(metadata, METADATA_EXIF, METADATA_UNKNOWN);
+        metadata->text_bytes = before;
+    } else if (metadata_text_fits(metadata, 0)) {
         done = done && metadata_add(metadata, METADATA_EXIF, exif.bytes, exif.size);
     } else {
         metadata_drop(metadata, METADATA_EXIF, METADATA_NEEDS_KEEP_TEXT);
@@ -132,7 +141,7 @@ bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, 
 
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size)
 {
-    if (bytes_begin(bytes, size, EXIF_HEAD, sizeof EXIF_HEAD)) { /* wrong in a PNG, but common */
+    if (metadata_is_exif(bytes, size)) { /* wrong in a PNG, but common */
         bytes += sizeof EXIF_HEAD;
         size -= sizeof EXIF_HEAD;
     }

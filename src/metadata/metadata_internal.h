@@ -13,6 +13,9 @@
 #define EXIF_HEAD "Exif\0"
 #define XMP_HEAD "http://ns.adobe.com/xap/1.0/"
 
+/* Do SIZE bytes begin as EXIF in a segment? Some writers put another byte than NUL at the end of its head. */
+bool metadata_is_exif(const uint8_t *bytes, size_t size);
+
 /* Do SIZE bytes begin with HEAD, its NUL included? */
 bool bytes_begin(const uint8_t *bytes, size_t size, const char *head, size_t head_size);
 
@@ -31,7 +34,8 @@ bool metadata_inflate(struct metadata *metadata, enum metadata_part part, const 
 bool metadata_add(struct metadata *metadata, enum metadata_part part, const void *bytes, size_t size);
 
 /* Add SIZE bytes to METADATA, or drop them: a profile, EXIF with or without EXIF_HEAD or in a whole TIFF file, an XMP
- * packet, or several of Photoshop's resources. Only the first EXIF and the first packet count. */
+ * packet, or several of Photoshop's resources. Only the first EXIF and the first packet
+ * count, but for the orientation, which a later EXIF may give. */
 bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_exif(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, size_t size);
@@ -92,7 +96,8 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
 bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *others, size_t other_count,
                            struct blob *out);
 
-/* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value. */
+/* The tag Orientation, 1 to 8, of a block from exif_rebuild or an empty one. 1 if it has no valid value, and 0 if there
+ * is no such tag. */
 int exif_orientation(const struct blob *exif);
 
 /* The colours that a block from exif_rebuild, or an empty one, declares. An index of interoperability declares Adobe

@@ -88,7 +88,7 @@ static bool read_raw(struct metadata *metadata, const char *name, const uint8_t 
     bool done = decode_raw(text, size, &raw);
     if (!done || raw.size == 0)
         ;
-    else if (bytes_begin(raw.bytes, raw.size, EXIF_HEAD, sizeof EXIF_HEAD) || strcmp(name, "exif") == 0)
+    else if (metadata_is_exif(raw.bytes, raw.size) || strcmp(name, "exif") == 0)
         done = metadata_add_exif(metadata, raw.bytes, raw.size);
     else if (bytes_begin(raw.bytes, raw.size, XMP_HEAD, sizeof XMP_HEAD))
         done = metadata_add_xmp(metadata, raw.bytes + sizeof XMP_HEAD, raw.size - sizeof XMP_HEAD);

@@ -74,9 +74,9 @@ def test_samples(test):
 
 
 def test_invalid_orientation(test):
-    """An orientation other than one SHORT from 1 to 8 counts as 1, and stays in the file."""
-    for kind, count, value in ((3, 1, b"\0\0"), (3, 1, b"\0\x09"), (3, 1, b"\xff\xff"), (3, 2, b"\0\6\0\6"),
-                               (4, 1, b"\0\0\0\6"), (1, 1, b"\6"), (2, 1, b"6"), (99, 1, b"\0\6")):
+    """An orientation other than integers, of which the first is from 1 to 8, counts as 1."""
+    for kind, count, value in ((3, 1, b"\0\0"), (3, 1, b"\0\x09"), (3, 1, b"\xff\xff"), (4, 1, b"\0\6\0\0"),
+                               (9, 1, b"\xff\xff\xff\6"), (2, 1, b"6"), (7, 1, b"\6"), (99, 1, b"\0\6")):
         test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", [(0x0112, kind, count, value)]).data))))
         test.run("-q", "identity", "in.png", "out.png")
         test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"type {kind}, count {count}, {value}")
@@ -85,6 +85,28 @@ def test_invalid_orientation(test):
     test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", twice).data))))
     test.run("identity", "in.png", "out.png")
     test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), "two orientations")
+
+
+def test_orientation_of_any_integer(test):
+    """Integers of all types count, and the first of several; a tag of colours as well. JPEGs may have the tag in their
+    second EXIF, and another byte at the end of its head."""
+    for order, (kind, letter), count in itertools.product("<>", ((1, "B"), (3, "H"), (4, "I"), (6, "b"), (8, "h"),
+                                                                 (9, "i")), (1, 2, 5)):
+        value = struct.pack(f"{order}{count}{letter}", 8, *[1] * (count - 1))
+        block = bytes(Tiff(order, [(0x010F, 2, 6, b"Maker\0"), (0x0112, kind, count, value)]).data)
+        for name, data in (("in.png", png(chunk(b"eXIf", block))),
+                           ("in.jpg", jpeg(segment(0xE1, b"Exif\0\xff" + block)))):
+            test.write(name, data)
+            for options, size in (("-q",), (HEIGHT, WIDTH)), (("-q", "--no-orient"), (WIDTH, HEIGHT)):
+                test.run(*options, "identity", name, "out.png")
+                test.equal(Image.open("out.png").size, size, f"{name}, {order}, type {kind}, count {count}, {options}")
+            stored = Image.open("out.png").getexif().get(0x0112)
+            test.check(stored in (8, b"\x08"), f"{name}, {order}, type {kind}, count {count}: {stored} by --no-orient")
+    first, second = (bytes(Tiff(">", [entry]).data) for entry in ((0x010F, 2, 6, b"Maker\0"), (0x0112, 4, 1, b"\0\0\0\6")))
+    test.write("in.jpg", jpeg(segment(0xE1, b"Exif\0\0" + first), segment(0xE1, b"Exif\0\0" + second)))
+    test.run("-q", "identity", "in.jpg", "out.jpg")
+    test.equal(Image.open("out.jpg").size, (HEIGHT, WIDTH), "a second EXIF")
+    test.equal(Image.open("out.jpg").getexif().get(0x010F), "Maker", "the first EXIF")
 
 
 def test_carried(test):
