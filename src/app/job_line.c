@@ -254,7 +254,14 @@ bool job_line_parse(const char *text, size_t size, struct job_line *line, struct
         return error_no_memory(error, "a line");
     const char *id_end, *id = find_id(text, &id_end);
     if (id != NULL) {
-        char *end = simplify_id(copy + (id - text), copy + (id_end - text));
+        char *from = copy + (id - text), *end = simplify_id(from, copy + (id_end - text));
+        json_t *alone = json_loadb(from, (size_t)(end - from), JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &reason);
+        if (alone != NULL) { /* an id may be any JSON, also with a name twice: parse the line without it */
+            line->id = strndup(id, (size_t)(id_end - id));
+            *from = '0';
+            end = from + 1;
+        }
+        json_decref(alone);
         memmove(end, copy + (id_end - text), strlen(id_end) + 1);
     }
     size = hide_bytes(copy);
@@ -268,7 +275,7 @@ bool job_line_parse(const char *text, size_t size, struct job_line *line, struct
     else if (!done)
         error_set(error, ERROR_USAGE, "is not an object of JSON; give one object in one line");
     else
-        done = ((line->id = id != NULL ? strndup(id, (size_t)(id_end - id)) : strdup("null")) != NULL ||
+        done = (line->id != NULL || (id == NULL && (line->id = strdup("null")) != NULL) ||
                 error_no_memory(error, "an id")) &&
                add_members(line, object, error);
     json_decref(object);

@@ -131,6 +131,25 @@ static bool set_options(struct job_class *class, struct error *error)
     return options_check_backend(&class->options, error);
 }
 
+/* Check that the FILTERS of a line are names or regular files. A pipe could be the stream of jobs itself, and all
+ * workers wait while a filter is read. */
+static bool check_filter_files(const char *filters, struct error *error)
+{
+    bool done = true;
+    for (const char *at = filters; done && *at != '\0';) {
+        const size_t length = at == filters && access(at, F_OK) == 0 ? strlen(at) : strcspn(at, ",");
+        char *path = strndup(at, length);
+        struct stat status;
+        done = path != NULL || error_no_memory(error, "a path");
+        if (done && stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+            done = error_about(error, ERROR_USAGE, path,
+                               "is not a regular file; give the name of a filter, or the path of a filter file");
+        free(path);
+        at += length + (at[length] == ',');
+    }
+    return done;
+}
+
 /* Find the filters of a class, and check that they can run. */
 static bool make_recipe(struct stream *stream, struct job_class *class, struct error *error)
 {
@@ -140,7 +159,8 @@ static bool make_recipe(struct stream *stream, struct job_class *class, struct e
     if (options->filter == NULL)
         return error_set(error, ERROR_USAGE,
                          "has no \"filter\"; give it in the line, or --filter on the command line for all lines");
-    if (!find_recipe(options, recipe, error) || !pipeline_check(recipe, error))
+    if ((options->filter != stream->options->filter && !check_filter_files(options->filter, error)) ||
+        !find_recipe(options, recipe, error) || !pipeline_check(recipe, error))
         return false;
     if (recipe->choice != CHOICE_CUDA)
         return true;

@@ -254,7 +254,8 @@ def test_lines_that_are_no_jobs():
 def test_ids_and_names_come_back():
     picture("in.png")
     ids = ["18446744073709551615", "-0.10", "1E5", '"a\\u00e9\\n\\udc80,}]"', '{"a": [1, {"id": 2}], "b": "]"}', "null", "true",
-           '" \\\\"', '""', "[ ]", "1e999", "-0.0e-0999", '"\\u0000"', '{"\\ud800": "\\\\u0000", "x": [10.50, 1e+9999]}', "9" * 999]
+           '" \\\\"', '""', "[ ]", "1e999", "-0.0e-0999", '"\\u0000"', '{"\\ud800": "\\\\u0000", "x": [10.50, 1e+9999]}', "9" * 999,
+           '{"k": 1, "k": [2, {"k": 3, "k": 3}]}']
     lines = [f'\t{{"filter":"blur", "id" : {text} ,"input":"in.png","output":"o.png"}} \r\n'.encode() for text in ids]
     worker = Worker("--ordered", "-q")
     out, _ = worker.process.communicate(b"".join(lines), timeout=SECONDS)
@@ -263,6 +264,8 @@ def test_ids_and_names_come_back():
     for text in ("01", "1e", "[1,]", '"\\u00"', "1.", "--1", "0x1", '{"a" 1}', "1 2", '"', "", "1e5.5"):
         (answer,), status, _ = work(b'{"filter": "blur", "input": "in.png", "output": "o.png", "id": %s}\n' % text.encode())
         assert status == 1 and answer["id"] is None and "is not JSON" in answer["error"], (text, answer)
+    (answer,), _, _ = work(b'{"input": "in.png", "id": [4, "x"], "input": "in.png", "output": "o.png"}\n')
+    assert answer["id"] == [4, "x"] and "duplicate" in answer["error"], answer
     (answer,), _, _ = work(b'{"\\u0069d": 8, "filter": "blur", "input": "in.png", "output": "o.png"}\n')
     assert answer["id"] == 8 and answer["status"] == "done", answer
     for name in ("filter", "quality"):
@@ -298,6 +301,19 @@ def test_no_job_touches_a_file_of_the_stream():
     lines = [{"filter": "blur", "input": "/dev/stdin", "output": "none.png"}] + lines[-1:]
     answers, status, _ = work(lines, "--ordered")
     assert [answer["status"] for answer in answers] == ["failed", "done"] and status == 1, answers
+
+
+def test_a_filter_that_is_no_regular_file_takes_no_line():
+    picture("in.png")
+    os.mkfifo("waits")
+    filters = ["/dev/stdin", "/dev/fd/0", "./waits", "blur,waits", "/dev/zero", "sharpen"]
+    lines = [{"id": i, "filter": name, "input": "in.png", "output": f"{i}.png"} for i, name in enumerate(filters)]
+    answers, status, said = work(lines, "-j2")
+    assert status == 1 and sorted(answer["id"] for answer in answers) == list(range(len(lines))), (answers, said)
+    for answer in answers:
+        is_name = filters[answer["id"]] == "sharpen"
+        assert answer["status"] == ("done" if is_name else "failed"), answer
+        assert is_name or "is not a regular file" in answer["error"], answer
 
 
 def test_a_filter_file_that_has_changed_is_read_again():
