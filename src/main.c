@@ -4,10 +4,12 @@
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/options.h"
+#include "base/parallel.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Occupy the standard descriptors that are closed. Otherwise a file that is opened later becomes one of them. Each is
@@ -54,14 +56,39 @@ static int dispatch(const struct options *options)
     }
 }
 
-int main(int argc, char *argv[])
+struct program {
+    int argc;
+    char **argv;
+    int status;
+};
+
+static void *run_program(void *context)
 {
-    occupy_descriptors();
-    keep_signals_from_killing();
+    struct program *program = context;
     struct options options;
     struct error error;
-    const bool parsed = options_parse(argc, argv, &options, &error);
-    const int status = parsed ? flush_output(dispatch(&options)) : print_error_line(&error);
+    const bool parsed = options_parse(program->argc, program->argv, &options, &error);
+    program->status = parsed ? flush_output(dispatch(&options)) : print_error_line(&error);
     options_free(&options);
-    return status;
+    return NULL;
+}
+
+int main(int argc, char *argv[])
+{
+    struct program program = {argc, argv, STATUS_FAILED};
+    struct rlimit stack;
+    pthread_t thread;
+    sigset_t all;
+    occupy_descriptors();
+    keep_signals_from_killing();
+    /* `ulimit -s` may leave too small a stack. Then all runs on a thread with a larger one, which takes the signals. */
+    if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < PARALLEL_STACK_MIN &&
+        parallel_start_thread(&thread, run_program, &program) == 0) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, NULL);
+        pthread_join(thread, NULL);
+    } else {
+        run_program(&program);
+    }
+    return program.status;
 }

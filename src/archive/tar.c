@@ -179,10 +179,10 @@ static bool fail_read(const struct tar *tar, struct error *error)
             *error = tar->problem;
         return false;
     }
+    if (errno == ENOMEM || tar->library.archive_errno(tar->reader) == ENOMEM)
+        return error_no_memory(error, "a member of the archive");
     if (tar->buffered_end == 0)
         return error_about(error, ERROR_WORK, file_input_name(tar->name), "is empty (0 bytes); give a tar archive");
-    if (tar->library.archive_errno(tar->reader) == ENOMEM)
-        return error_no_memory(error, "a member of the archive");
     why = why != NULL ? why : "it may be damaged";
     if (tar->content == 0)
         return error_about(error, ERROR_WORK, file_input_name(tar->name), "is no tar archive (%s); make one", why);
@@ -223,8 +223,11 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
     const uint64_t unread = tar->buffered_end - (uint64_t)library->archive_filter_bytes(tar->reader, 0);
     tar->buffered_first = unread < tar->buffered_size ? tar->buffered_size - (size_t)unread : 0;
     tar->buffered_max = HEADERS_MAX;
+    errno = 0; /* libarchive may take a lack of memory for the end */
     const int status = library->archive_read_next_header2(tar->reader, tar->entry);
     *end = status == ARCHIVE_EOF;
+    if (*end && errno == ENOMEM)
+        return fail_read(tar, error);
     if (*end)
         return check_end(tar, error);
     if (!succeeded(status))
@@ -372,13 +375,15 @@ bool tar_write(struct tar *tar, const struct tar_member *member, const char *nam
     struct archive *reader = new_reader(library, read_headers, &unread);
     if (reader == NULL)
         return error_no_memory(error, "a member of the archive");
+    errno = 0; /* libarchive may go on without memory, and leave out content */
     const bool done = succeeded(library->archive_read_open1(reader)) &&
                       succeeded(library->archive_read_next_header2(reader, tar->changed)) &&
-                      write_entry(tar, tar->changed, name, link, content, size);
+                      write_entry(tar, tar->changed, name, link, content, size) && errno != ENOMEM;
+    const bool lacks_memory = errno == ENOMEM || library->archive_errno(tar->writer) == ENOMEM;
     library->archive_read_free(reader);
     if (done && tar->write_problem.code == ERROR_NONE)
         return true;
-    if (tar->write_problem.code == ERROR_NONE && library->archive_errno(tar->writer) == ENOMEM)
+    if (tar->write_problem.code == ERROR_NONE && lacks_memory)
         return error_no_memory(error, "a member of the archive");
     if (tar->write_problem.code == ERROR_NONE)
         return error_about(error, ERROR_WORK, name, "cannot be written to the archive: %s",

@@ -58,16 +58,17 @@ static bool fail_read(const char *name, int reason, size_t limit, enum error_cod
     }
 }
 
-/* Read FD to its end. The buffer has CAPACITY bytes at first. For a regular file that is one more than its size, so
- * that the read that finds the end needs no larger buffer. At least one byte of the buffer stays free. Returns false
- * with the reason in errno. */
-static bool read_all(int fd, size_t limit, size_t capacity, uint8_t **bytes, size_t *size)
+/* Read FD to its end, or only FILE_HEAD bytes if IS_WANTED, unless NULL, does not want what begins so. The buffer has
+ * CAPACITY bytes at first. For a regular file that is one more than its size, so that the read that finds the end needs
+ * no larger buffer. At least one byte of the buffer stays free. Returns false with the reason in errno. */
+static bool read_all(int fd, size_t limit, size_t capacity, file_head_judge *is_wanted, uint8_t **bytes, size_t *size)
 {
     uint8_t *buffer = bytes_allocate(capacity), *larger;
     size_t used = 0;
     int reason = ENOMEM;
     while (buffer != NULL) {
-        const ssize_t got = read(fd, buffer + used, capacity - used);
+        const bool is_head = is_wanted != NULL && used < FILE_HEAD && capacity > FILE_HEAD;
+        const ssize_t got = read(fd, buffer + used, (is_head ? FILE_HEAD : capacity) - used);
         if (got < 0 && errno == EINTR)
             continue;
         used += got > 0 ? (size_t)got : 0;
@@ -75,7 +76,7 @@ static bool read_all(int fd, size_t limit, size_t capacity, uint8_t **bytes, siz
             reason = got < 0 ? errno : EFBIG;
             break;
         }
-        if (got == 0) {
+        if (got == 0 || (is_head && used == FILE_HEAD && !is_wanted(buffer, used))) {
             *bytes = buffer;
             *size = used;
             return true;
@@ -95,8 +96,8 @@ static bool read_all(int fd, size_t limit, size_t capacity, uint8_t **bytes, siz
 
 /* Read a file, which may be empty. The buffer has a free byte after the content. CODE is for a file that cannot be
  * read. */
-static bool read_file(const char *path, size_t limit, enum error_code code, uint8_t **bytes, size_t *size,
-                      struct stat *info, struct error *error)
+static bool read_file(const char *path, size_t limit, file_head_judge *is_wanted, enum error_code code, uint8_t **bytes,
+                      size_t *size, struct stat *info, struct error *error)
 {
     const int fd = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status = {0};
@@ -106,8 +107,9 @@ static bool read_file(const char *path, size_t limit, enum error_code code, uint
     if (done) {
         const bool sized = S_ISREG(status.st_mode) && status.st_size > 0, is_device = S_ISCHR(status.st_mode);
         const bool large = sized && (uintmax_t)status.st_size > limit;
-        done = !large && read_all(fd, is_device && limit > FILE_DEVICE_MAX ? FILE_DEVICE_MAX : limit,
-                                  sized ? (size_t)status.st_size + 1 : FIRST_CAPACITY, bytes, size);
+        done = !large &&
+               read_all(fd, is_device && limit > FILE_DEVICE_MAX ? FILE_DEVICE_MAX : limit,
+                        sized ? (size_t)status.st_size + 1 : FIRST_CAPACITY, is_device ? NULL : is_wanted, bytes, size);
         errno = large ? EFBIG : is_device && errno == EFBIG ? ENODEV : errno;
     }
     if (!done)
@@ -121,7 +123,13 @@ static bool read_file(const char *path, size_t limit, enum error_code code, uint
 
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error)
 {
-    if (!read_file(path, limit, ERROR_WORK, bytes, size, info, error))
+    return file_read_wanted(path, limit, NULL, bytes, size, info, error);
+}
+
+bool file_read_wanted(const char *path, size_t limit, file_head_judge *is_wanted, uint8_t **bytes, size_t *size,
+                      struct stat *info, struct error *error)
+{
+    if (!read_file(path, limit, is_wanted, ERROR_WORK, bytes, size, info, error))
         return false;
     if (*size > 0)
         return true;
@@ -135,7 +143,7 @@ bool file_read_text(const char *path, size_t limit, enum error_code code, char *
                     struct error *error)
 {
     uint8_t *bytes;
-    const bool done = read_file(path, limit, code, &bytes, size, NULL, error);
+    const bool done = read_file(path, limit, NULL, code, &bytes, size, NULL, error);
     *text = (char *)bytes;
     if (done)
         (*text)[*size] = '\0';

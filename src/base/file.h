@@ -33,6 +33,12 @@ enum { FILE_DEVICE_MAX = 1 << 20 };
  * status of the file before its first byte was read. */
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error);
 
+/* The same, but only the first FILE_HEAD bytes of a larger file if IS_WANTED returns false for these. */
+enum { FILE_HEAD = 1 << 12 };
+typedef bool file_head_judge(const uint8_t *bytes, size_t size);
+bool file_read_wanted(const char *path, size_t limit, file_head_judge *is_wanted, uint8_t **bytes, size_t *size,
+                      struct stat *info, struct error *error);
+
 /* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. Errors that pass, such as
  * a lack of memory, have their own code; all others have CODE. */
 bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,

@@ -261,13 +261,17 @@ static void count_filters(struct conformance_result *result, const char *names)
 
 static void report(void *context, const struct job_result *job, enum job_event event)
 {
-    const struct conformance *conformance = context;
+    struct conformance *conformance = context;
     struct conformance_result *result = conformance->result;
     const struct part *part = (const struct part *)job->job;
     const bool is_done = job->outcome == JOB_DONE, has_variant = conformance->request->variant != NULL;
     char digest[SHA256_DIGEST_STRING_LENGTH] = "";
     if (event != JOB_ENDED)
         return;
+    if (!is_done && job->error.code == ERROR_MEMORY) { /* that says nothing about the build */
+        conformance->error = job->error;
+        return;
+    }
     if (!is_done && !part->is_refused && has_variant && job->error.code == ERROR_USAGE) {
         result->not_taken++;
         return;
@@ -352,7 +356,9 @@ static struct part *make_part(struct conformance *conformance, const struct line
     if (part->recipe.chain != NULL)
         return part;
     result->cases++;
-    if (!part->is_refused || refusal.code != ERROR_USAGE)
+    if (refusal.code == ERROR_MEMORY)
+        *error = refusal;
+    else if (!part->is_refused || refusal.code != ERROR_USAGE)
         add_mismatch(result, part->id, refusal.message);
     release(NULL, &part->job);
     return NULL;

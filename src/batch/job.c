@@ -131,6 +131,11 @@ static bool inspect_input(struct job_worker *worker, struct conversion *conversi
     return check_in_place(worker->settings, conversion, error);
 }
 
+static bool is_image(const uint8_t *bytes, size_t size)
+{
+    return format_find_by_magic(bytes, size, "", NULL) != NULL;
+}
+
 /* Reserve memory for the file, read it, inspect it and reserve memory for its image. Fails as `reserve` does. */
 static bool read_input(struct job_worker *worker, struct conversion *conversion)
 {
@@ -149,8 +154,8 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
         conversion->bytes = (uint8_t *)job->content;
         conversion->size = (size_t)job->bytes;
     } else {
-        done = file_read(job->input, budget_input_max(budget), &conversion->bytes, &conversion->size,
-                         &conversion->status, error);
+        done = file_read_wanted(job->input, budget_input_max(budget), is_image, &conversion->bytes, &conversion->size,
+                                &conversion->status, error);
     }
     phases_end(phases, PHASE_READ);
     if (done && journal_holds(&worker->outputs->report->journal, conversion->bytes, conversion->size)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Memory by the shape of a picture: shapes.py GPUCONV.
+"""Memory by the shape of a picture and the first bytes of a file: shapes.py GPUCONV.
 
 Pictures of a few kilobytes, of any ratio, become small results by way of huge ones, which are never in memory as a
 whole. The samples are those of one filter after another, with files between them."""
@@ -43,6 +43,15 @@ def test_an_enlarged_picture_takes_some_rows():
     write(105, 104, 1)
     status, memory, errors = peak([PROGRAM, "--threads", "2", "--backend", "cpu", "resize:10000%", "in.png", "out.png"])
     assert status == 0 and memory < BASE + (30 << 20), (memory, errors)
+
+
+def test_what_is_no_image_is_not_read_whole():
+    with open("long.jpg", "wb") as file:
+        file.write(b"no image")
+        file.truncate(256 << 20)
+    for words in ["blur", "long.jpg", "out.png"], ["--digest", "long.jpg"]:
+        status, memory, errors = peak([PROGRAM, *words])
+        assert status == 1 and "is not a PNG" in errors[0] and memory < BASE, (words, memory, errors)
 
 
 def test_the_samples_are_those_of_single_filters():

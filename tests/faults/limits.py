@@ -137,7 +137,7 @@ def test_threads(program):
 
 
 def test_small_stack(program):
-    """All kinds of runs in a stack of 128 KiB: 0 or 1, as with a large one."""
+    """All kinds of runs in a stack of 64 KiB: 0 or 1, as with a large one."""
     os.makedirs("a")
     os.makedirs("b")
     for seed in (0, 1):
@@ -157,9 +157,9 @@ def test_small_stack(program):
               ["--bench", "--backend", "cpu", "--bench-size", "64x64", "--bench-filter", "motion:9:3"],
               ["blur", "none.png", "o.png"], ["blr", "a/0.png", "o.png"]]
     for arguments in images + others:
-        ended = run([program, *arguments], preexec_fn=limited(resource.RLIMIT_STACK, 128 << 10))
+        ended = run([program, *arguments], preexec_fn=limited(resource.RLIMIT_STACK, 64 << 10))
         usual = run([program, *arguments]).status
-        check(ended.status == usual, f"ulimit -s 128, {arguments}: {ended.status} instead of {usual}, {ended.lines()}")
+        check(ended.status == usual, f"ulimit -s 64, {arguments}: {ended.status} instead of {usual}, {ended.lines()}")
 
 
 def test_stack_and_time(program):
