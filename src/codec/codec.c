@@ -386,6 +386,8 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
 
 bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error)
 {
+    if (reason != NULL && strncmp(reason, "Improper call", strlen("Improper call")) == 0)
+        reason = NULL; /* libjpeg's words for a JPEG that ends before its picture */
     return error_about(
         error, ERROR_WORK, input->name, "the %s file is damaged: its data cannot be decoded%s%s%s; get an intact copy",
         input->info->format->name, reason != NULL ? " (" : "", reason != NULL ? reason : "", reason != NULL ? ")" : "");
@@ -403,8 +405,8 @@ static bool check_size(const struct codec_info *info, size_t max, const char *na
                            info->width, info->height, FORMAT_SIDE_MAX);
     if (max > 0 && (size_t)info->width * (size_t)info->height > max)
         return error_about(error, ERROR_WORK, name,
-                           "%d x %d pixels are more than the %zu that --max-pixels allows; scale it down, or "
-                           "allow more",
+                           "%d x %d pixels are more than the %zu that are allowed; scale it down, or "
+                           "raise max-pixels",
                            info->width, info->height, max);
     return true;
 }

@@ -164,6 +164,8 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
         return REFUSE(state, "the JPEG file gives its height after the picture, which is not read; save it again");
     if (info->width == 0)
         return DAMAGED(state, "it claims %d pixels per row", 0);
+    if (components == 2)
+        return REFUSE(state, "is a JPEG of %u channels, which is not read; save it again as grey or RGB", components);
     if (components != 1 && components != 3 && components != 4)
         return DAMAGED(state, "it claims %u channels", components);
     headers->frame = segment->marker;

@@ -18,8 +18,11 @@ struct reading {
 };
 
 /* Refuse a kind of TIFF. */
-#define NOT_READ(reading, text, ...)                                                                                   \
-    REFUSE(reading, "is a TIFF " text ", which is not read; save it again as RGB of 8 or 16 bits", __VA_ARGS__)
+#define NOT_READ_BUT(other, reading, text, ...)                                                                        \
+    REFUSE(reading, "is a TIFF " text ", which is not read; save it again " other, __VA_ARGS__)
+#define NOT_READ(...) NOT_READ_BUT("as RGB of 8 or 16 bits", __VA_ARGS__)
+#define BITS_NOT_READ(...) NOT_READ_BUT("with 8 or 16 bits for each sample", __VA_ARGS__)
+#define CODES_NOT_READ(...) NOT_READ_BUT("with deflate or LZW", __VA_ARGS__)
 
 /* The most bytes that a byte of compressed data gives, or 0 if there is no limit. A code of LZW has 9 bits or more, and
  * stands for at most 4096 bytes; one of deflate as in a PNG. PackBits repeats a byte 128 times. */
@@ -52,10 +55,10 @@ static bool check_compression(const struct reading *reading, const struct tiff_h
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         is_known = is_known || compression == known[i];
     if (compression == 6)
-        return NOT_READ(reading, "with JPEG of the old kind (compression %u)", compression);
+        return CODES_NOT_READ(reading, "with JPEG of the old kind (compression %u)", compression);
     if (compression == TIFF_JPEG && header->bits != 8)
-        return NOT_READ(reading, "with JPEG of %d bits", header->bits);
-    return is_known || NOT_READ(reading, "of compression %u", compression);
+        return CODES_NOT_READ(reading, "with JPEG of %d bits", header->bits);
+    return is_known || CODES_NOT_READ(reading, "of compression %u", compression);
 }
 
 /* Read the bits of a sample, which must be alike in all channels, and of unsigned numbers. */
@@ -69,14 +72,14 @@ static bool read_bits(const struct reading *reading, struct tiff_header *header)
         const uint64_t samples = tiff_find_number(first, TIFF_TAG_SAMPLES, 1); /* some writers list more */
         for (size_t i = 1; i < entry.count && i < samples; i++)
             if (tiff_number(first, &entry, i) != bits)
-                return NOT_READ(reading, "whose channels have different %s", "bits");
+                return BITS_NOT_READ(reading, "whose channels have different %s", "bits");
         if (bits < 1 || bits > 64)
             return DAMAGED(reading, "its samples have %llu bits", (unsigned long long)bits);
         header->bits = (int)bits;
     }
     const uint64_t format = tiff_find_number(first, TIFF_TAG_SAMPLE_FORMAT, 1);
     return format == 1 || format == 4 ||
-           NOT_READ(reading, "of %s", format == 3 ? "floating-point samples" : "samples with a sign");
+           BITS_NOT_READ(reading, "of %s", format == 3 ? "floating-point samples" : "samples with a sign");
 }
 
 /* Fill the channels and bits of INFO from what the file says of its colours. */
@@ -99,7 +102,7 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
         return NOT_READ(reading, "with %llu channels", (unsigned long long)samples);
     const int bits = header->bits;
     if (bits != 8 && (bits != 16 || is_palette) && (is_colour || samples > 1 || (bits != 1 && bits != 2 && bits != 4)))
-        return NOT_READ(reading, "with %d bits per sample", bits);
+        return BITS_NOT_READ(reading, "with %d bits per sample", bits);
     header->photometric = (unsigned)photometric;
     header->samples = (int)samples;
     header->compression = (unsigned)tiff_find_number(first, TIFF_TAG_COMPRESSION, 1);

@@ -47,6 +47,20 @@ static bool add_iptc(struct metadata *metadata, const struct tiff_entry *entry)
     return done;
 }
 
+/* Has EXIF only tags that every TIFF has, and that other parts of the metadata hold? */
+static bool is_no_exif(const struct blob *exif)
+{
+    struct tiff_directory directory;
+    bool done = exif->size > 0 && tiff_open_first(exif->bytes, exif->size, &directory);
+    struct tiff_entry entry;
+    for (size_t i = 0; done && i < directory.count; i++)
+        done = tiff_read_entry(&directory, i, &entry) &&
+               (entry.tag == TIFF_TAG_WIDTH || entry.tag == TIFF_TAG_HEIGHT || entry.tag == TIFF_TAG_X_RESOLUTION ||
+                entry.tag == TIFF_TAG_Y_RESOLUTION || entry.tag == TIFF_TAG_RESOLUTION_UNIT ||
+                (entry.tag == TIFF_TAG_ORIENTATION && exif_orientation(exif) == 1));
+    return done;
+}
+
 bool metadata_read_tiff(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
 {
     struct tiff_directory directory;
@@ -56,6 +70,8 @@ bool metadata_read_tiff(const uint8_t *bytes, size_t size, struct metadata *meta
         return metadata_read_end(true, metadata, error);
     read_resolution(metadata, &directory);
     bool done = metadata_add_exif_of_file(metadata, bytes, size);
+    if (is_no_exif(&metadata->exif))
+        blob_free(&metadata->exif);
     if (done && tiff_find(&directory, TIFF_TAG_ICC, &entry))
         done = metadata_add_icc(metadata, entry.value, entry.size);
     if (done && tiff_find(&directory, TIFF_TAG_XMP, &entry))

@@ -170,6 +170,19 @@ def test_metadata(test):
         test.equal(exiftool("out.tif").get("IPTC2:ObjectName"), "A title", "IPTC")
 
 
+def test_no_exif(test):
+    """What every TIFF says of its picture is no EXIF: nothing is lost, and no other format gets some."""
+    for order, more in itertools.product("<>", ({}, {274: (3, [1]), 282: (5, [300, 1]), 283: (5, [300, 1]), 296: (3, [2])})):
+        test.write("in.tif", tiff(order, {256: (3, [5]), 257: (3, [3]), 258: (3, [8]), 259: (3, [1]), 262: (3, [1]), **more},
+                                  bytes(range(15))))
+        for target in "out.pgm", "out.png", "out.jpg", "out.tif":
+            test.equal(test.run("identity", "in.tif", target), "", f"{order} {more} {target}")
+        with open("out.png", "rb") as png_file, open("out.jpg", "rb") as jpeg_file:
+            test.equal((b"eXIf" in png_file.read(), b"Exif" in jpeg_file.read()), (False, False), f"{order} {more}")
+        if more:
+            test.equal(exiftool("out.tif").get("IFD0:XResolution"), 300, "the resolution")
+
+
 def test_pages(test):
     """The first page is read, with a warning; --in-place refuses; a smaller size of the picture does not count."""
     pages = [Image.new("RGB", (20, 10), (i * 90, 1, 2)) for i in range(3)]
@@ -246,6 +259,9 @@ def test_refused(test):
             ({259: (3, [6])}, 48, "JPEG of the old kind"), ({259: (3, [34712])}, 48, "of compression 34712"),
             ({262: (3, [5]), 277: (3, [4]), 258: (3, [8] * 4)}, 64, "in CMYK"), ({339: (3, [3])}, 48, "floating-point"),
             ({258: (3, [32] * 3)}, 192, "with 32 bits"), ({258: (3, [8, 8, 16])}, 48, "different bits"),
+            ({258: (3, [12]), 262: (3, [1]), 277: (3, [1])}, 24, "12 bits per sample, which is not read; save it again with 8 or 16 bits"),
+            ({259: (3, [34712])}, 48, "which is not read; save it again with deflate or LZW"),
+            ({259: (3, [50002])}, 48, "which is not read; save it again with deflate or LZW"),
             ({262: (3, [6]), 259: (3, [7]), 284: (3, [2])}, 48, "in YCbCr with its channels apart"),
             ({277: (3, [4]), 258: (3, [8] * 4), 338: (3, [0])}, 64, "no alpha (ExtraSamples 0)"),
             ({277: (3, [4]), 258: (3, [8] * 4), 338: (3, [9])}, 64, "no alpha (ExtraSamples 9)"),

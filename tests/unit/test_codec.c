@@ -172,6 +172,7 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"no-frame.jpg", "it holds no frame header"},
         {"zero-width.jpg", "it claims 0 pixels per row"},
         {"12-bit.jpg", "12 bits per sample"},
+        {"two-channels.jpg", "is a JPEG of 2 channels, which is not read"},
         {"lossless.jpg", "of the lossless kind"},
         {"hierarchical.jpg", "of the hierarchical kind"},
         {"jpeg-ls.jpg", "of the JPEG-LS kind"},

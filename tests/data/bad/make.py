@@ -96,6 +96,9 @@ FILES = {
     "no-frame.jpg": jpeg(header=b""),
     "zero-width.jpg": jpeg(header=frame(width=0)),
     "12-bit.jpg": jpeg(header=frame(0xC1, bits=12)),
+    # Two channels, which is allowed; the second one has a scan of its own.
+    "two-channels.jpg": jpeg(header=jpeg_segment(0xC0, b"\x08\0\x08\0\x08\2\1\x11\0\2\x11\0"),
+                             end=jpeg_segment(0xDA, b"\1\2\0\0\x3f\0") + b"\x3f\xff\xd9"),
     "lossless.jpg": jpeg(header=frame(0xC3)),
     "hierarchical.jpg": b"\xff\xd8" + frame(0xDE) + jpeg()[2:],
     "jpeg-ls.jpg": jpeg(header=frame(0xF7)),
