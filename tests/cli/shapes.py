@@ -49,7 +49,7 @@ def test_what_is_no_image_is_not_read_whole():
     with open("long.jpg", "wb") as file:
         file.write(b"no image")
         file.truncate(256 << 20)
-    for words in ["blur", "long.jpg", "out.png"], ["--digest", "long.jpg"]:
+    for words in ["--backend", "cpu", "blur", "long.jpg", "out.png"], ["--digest", "long.jpg"]:
         status, memory, errors = peak([PROGRAM, *words])
         assert status == 1 and "is not a PNG" in errors[0] and memory < BASE, (words, memory, errors)
 
