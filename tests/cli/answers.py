@@ -81,7 +81,8 @@ def check_lists(home):
         text, found = both("--list-variants", program=program)
         width = max(len(entry["name"]) for entry in found)
         lines = [f"{v['name']:{width}}  {v['backend']:4}  {'sm_%d' % v['capability'] if v['capability'] else '-':5}  "
-                 f"{'8/16 bit' if v['bits'] == [8, 16] else '8 bit':8}  {v['filters']:14}  {v['summary']}"
+                 f"{'/'.join(map(str, v['bits'])) + ' bit' if v['bits'] else 'float':8}  {v['filters']:14}  "
+                 f"{v['summary']}"
                  for v in found]
         without = "This gpuconv was built without CUDA: the variants of the backend cuda cannot run."
         if not all(v["built_in"] for v in found):
