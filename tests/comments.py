@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check the comments of src/, kernels/, python/ and tests/: comments.py [ROOT] [--self-test].
+"""Check the comments of src/, codecs/, kernels/, python/ and tests/: comments.py [ROOT] [--self-test].
 
 A line of a comment has at most 120 columns: clang-format does not reflow comments. No comment writes a word and a
 colon for "if", as in "NULL: there is none". ROOT is this repository by default. The exit status is 1 if a comment
@@ -71,7 +71,7 @@ def main():
     if "--self-test" in sys.argv:
         return 1 if self_test() else 0
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[1])
-    listed = subprocess.run(["git", "ls-files", "-z", "src", "kernels", "python", "tests"], cwd=root, check=True,
+    listed = subprocess.run(["git", "ls-files", "-z", "src", "codecs", "kernels", "python", "tests"], cwd=root, check=True,
                             stdout=subprocess.PIPE, text=True).stdout.split("\0")
     found = 0
     for name in listed:

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "png/png.h"
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <libdeflate.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * The GPU's half of src/jpeg/decode.c and index.c.
  * The decoder on the device: its memory, its tables, and the order of its stages. */
 #include "base/round.h"
+#include "jpeg/decode.cuh"
 #include "jpeg/lookup.h"
-#include "kernels/jpeg/decode.cuh"
 
 struct loaded {
     size_t header_at, firsts_at, starts_at, bytes_at; /* in the data */

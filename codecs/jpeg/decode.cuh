@@ -6,7 +6,7 @@
 #ifndef GPUCONV_JPEG_DECODE_CUH
 #define GPUCONV_JPEG_DECODE_CUH
 
-#include "kernels/jpeg/workspace.cuh"
+#include "jpeg/workspace.cuh"
 
 /* The data are cut into subsequences. A thread walks one, beginning in a state that it guesses at first. */
 #ifndef SUBSEQUENCE_BITS

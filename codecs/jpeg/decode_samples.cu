@@ -4,7 +4,7 @@
  * From coefficients to pixels. The inverse DCT goes through the blocks of a component row by row, 8 threads a block, so
  * that a warp writes 32 bytes to each of 8 rows. In a smaller picture a thread makes a block. Then a thread makes 4
  * pixels of a row. */
-#include "kernels/jpeg/decode.cuh"
+#include "jpeg/decode.cuh"
 
 #include "jpeg/samples.h"
 #include "kernels/shared/lanes.cuh"

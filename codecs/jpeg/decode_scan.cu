@@ -14,7 +14,7 @@
  * The data may be anything. No walk leaves its subsequence by more than a symbol. Each launch ends, because the states
  * of the first K subsequences of a thread block are final after K rounds. The walk that writes checks the states and
  * all that libjpeg-turbo would warn of. It writes to the blocks of its segment only. */
-#include "kernels/jpeg/decode.cuh"
+#include "jpeg/decode.cuh"
 
 namespace
 {

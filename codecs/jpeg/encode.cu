@@ -15,7 +15,7 @@
  * does not depend on the order of the tiles. */
 #include "jpeg/forward.h"
 #include "jpeg/lookup.h"
-#include "kernels/jpeg/workspace.cuh"
+#include "jpeg/workspace.cuh"
 #include "kernels/shared/prefix.cuh"
 
 namespace

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The GPU's half of src/jpeg/jpeg.h: opening and closing its buffers. */
-#include "kernels/jpeg/workspace.cuh"
+#include "jpeg/workspace.cuh"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef GPUCONV_JPEG_WORKSPACE_CUH
 #define GPUCONV_JPEG_WORKSPACE_CUH
 
-#include "kernels/jpeg/jpeg.h"
+#include "jpeg/jpeg_gpu.h"
 #include "kernels/shared/conv.cuh"
 
 struct encoder {

@@ -6,7 +6,7 @@
 #ifndef GPUCONV_PNG_CANDIDATES_CUH
 #define GPUCONV_PNG_CANDIDATES_CUH
 
-#include "kernels/png/encode.cuh"
+#include "png/encode.cuh"
 
 /* For the search of candidates. Each warp has the hashes of one part. */
 constexpr int parts = warps, part_shift = DEFLATE_HASH_BITS - 3, step_words = 4, step_places = threads * step_words;

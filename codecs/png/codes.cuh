@@ -6,7 +6,7 @@
 #ifndef GPUCONV_PNG_CODES_CUH
 #define GPUCONV_PNG_CODES_CUH
 
-#include "kernels/png/encode.cuh"
+#include "png/encode.cuh"
 
 /* What a warp keeps in shared memory while it makes the codes of a block. */
 struct coding {

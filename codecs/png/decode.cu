@@ -9,10 +9,10 @@
  *                hands its pixels over. Most pictures then have their samples
  *     expand     a thread makes the samples of a pixel: palettes, transparent colours, less than 8 bits
  *     check      one block of threads compares sizes and checksums */
-#include "kernels/png/adler.cuh"
-#include "kernels/png/workspace.cuh"
 #include "kernels/shared/lanes.cuh"
+#include "png/adler.cuh"
 #include "png/png.h"
+#include "png/workspace.cuh"
 
 namespace
 {

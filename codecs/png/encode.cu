@@ -10,10 +10,10 @@
  *     emit     a block of threads writes the bits of a block to their place
  *
  * Each bit is written once, to words that were 0, so the result does not depend on the order of the threads. */
-#include "kernels/png/adler.cuh"
-#include "kernels/png/codes.cuh"
-#include "kernels/png/encode.cuh"
-#include "kernels/png/workspace.cuh"
+#include "png/adler.cuh"
+#include "png/codes.cuh"
+#include "png/encode.cuh"
+#include "png/workspace.cuh"
 
 namespace
 {

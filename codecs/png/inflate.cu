@@ -18,7 +18,7 @@
  * Each write is bounded by a count, a part ends with its stream, and all counts have limits. Damaged streams, and those
  * with too many blocks for these limits, go to the CPU, which reports the error. A kernel returns at once if one before
  * it has set the status. */
-#include "kernels/png/inflate_parts.cuh"
+#include "png/inflate_parts.cuh"
 
 #include "kernels/shared/prefix.cuh"
 

@@ -9,7 +9,7 @@
  *
  * The first kernel counts bytes, so that all pieces have a place. The second one has a block of threads for each slice,
  * which decodes its pieces to symbols of 16 bits: a byte, or a marker for a byte of the 32 KiB before the slice. */
-#include "kernels/png/inflate_parts.cuh"
+#include "png/inflate_parts.cuh"
 
 namespace
 {

@@ -5,8 +5,8 @@
 #ifndef GPUCONV_PNG_INFLATE_PARTS_CUH
 #define GPUCONV_PNG_INFLATE_PARTS_CUH
 
-#include "kernels/png/inflate.cuh"
 #include "kernels/shared/lanes.cuh"
+#include "png/inflate.cuh"
 #include "png/symbols.h"
 
 /* Smaller numbers, for tests, give small pictures several slices and groups. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The GPU's half of src/png/png.h: opening and closing its buffers. */
-#include "kernels/png/workspace.cuh"
+#include "png/workspace.cuh"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * The GPU's half of the splitting in src/png/deflate_loops.c.
  * Where the repetitions of each block are: steps 1 to 8 of png/rules.h. Both kernels have a block of threads for each
  * block of bytes. */
-#include "kernels/png/candidates.cuh"
-#include "kernels/png/encode.cuh"
+#include "png/candidates.cuh"
+#include "png/encode.cuh"
 
 namespace
 {

@@ -5,8 +5,8 @@
 #ifndef GPUCONV_PNG_WORKSPACE_CUH
 #define GPUCONV_PNG_WORKSPACE_CUH
 
-#include "kernels/png/inflate.cuh"
-#include "kernels/png/png.h"
+#include "png/inflate.cuh"
+#include "png/png_gpu.h"
 
 struct png_encoder {
     struct workspace filtered, sums, block_list, ends, stream;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/lib/codec_check.h"
+#include "codecs/tests/codec_check.h"
 
 #include "kernels/device/device.h"
 #include "pipeline/start.h"

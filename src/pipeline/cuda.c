@@ -5,9 +5,9 @@
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"
+#include "jpeg/jpeg_gpu.h"
 #include "kernels/device/device.h"
-#include "kernels/jpeg/jpeg.h"
-#include "kernels/png/png.h"
+#include "png/png_gpu.h"
 
 #include <stdlib.h>
 #include <string.h>

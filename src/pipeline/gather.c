@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/round.h"
+#include "jpeg/jpeg_gpu.h"
 #include "kernels/device/device.h"
-#include "kernels/jpeg/jpeg.h"
 
 #include <stdlib.h>
 #include <string.h>

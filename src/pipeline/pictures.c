@@ -6,9 +6,9 @@
 
 #include "base/parallel.h"
 #include "base/round.h"
+#include "jpeg/jpeg_gpu.h"
 #include "kernels/device/device.h"
-#include "kernels/jpeg/jpeg.h"
-#include "kernels/png/png.h"
+#include "png/png_gpu.h"
 
 #include <assert.h>
 #include <stdlib.h>

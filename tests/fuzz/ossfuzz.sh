@@ -9,7 +9,7 @@
 # the build folder, $WORK/fuzz. $OUT gets each fuzzer with its inputs, dictionary and options, and in lib/ the libraries
 # that it loads: it runs where they are not installed.
 set -eu
-names=$(for folder in tests/fuzz/corpus/*/; do basename "$folder"; done)
+names=$(for folder in */fuzz/corpus/*/; do basename "$folder"; done)
 # A plain build has no flags but $CFLAGS: Meson does not see a sanitizer there, and would add what hinders it. Libraries
 # look for their own libraries on a program's RPATH, and not on its RUNPATH.
 # shellcheck disable=SC2016 # $ORIGIN is for the loader

@@ -15,12 +15,17 @@ import pathlib
 import sys
 import tarfile
 
-CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def corpus_of(name):
+    """The folder with inputs of the fuzzer NAME, in tests/fuzz or codecs/fuzz. The archive is beside it."""
+    return next(ROOT.glob(f"*/fuzz/corpus/{name}"))
 
 
 def named_inputs(name):
     """The files of corpus/NAME/: name -> bytes."""
-    return {file.name: file.read_bytes() for file in sorted((CORPUS / name).iterdir())}
+    return {file.name: file.read_bytes() for file in sorted(corpus_of(name).iterdir())}
 
 
 def packed_inputs(archive):
@@ -42,7 +47,7 @@ def write_archive(archive, inputs):
 
 def unpack(name, folder, listing=None, depfile=None):
     """Fill FOLDER with all inputs of NAME. Whatever was in it is removed."""
-    archive = CORPUS / f"{name}.tar.xz"
+    archive = corpus_of(name).with_suffix(".tar.xz")
     inputs = {**named_inputs(name), **packed_inputs(archive)}
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,14 +60,14 @@ def unpack(name, folder, listing=None, depfile=None):
     if listing:
         pathlib.Path(listing).write_text("".join(file + "\n" for file in sorted(inputs)), encoding="utf-8")
     if depfile:  # a folder changes with each file that is added or removed
-        sources = [archive, CORPUS / name, *sorted((CORPUS / name).iterdir())]
+        sources = [archive, corpus_of(name), *sorted(corpus_of(name).iterdir())]
         escaped = (str(source).replace(" ", "\\ ") for source in sources)
         pathlib.Path(depfile).write_text(f"{listing}: {' '.join(escaped)}\n", encoding="utf-8")
 
 
 def add(name, paths):
     """Add the files in PATHS to the archive by their names, except those whose bytes are committed already."""
-    archive = CORPUS / f"{name}.tar.xz"
+    archive = corpus_of(name).with_suffix(".tar.xz")
     packed = packed_inputs(archive)
     known = {hashlib.sha1(data).hexdigest() for data in [*named_inputs(name).values(), *packed.values()]}
     before = len(packed)

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 # Look for inputs that break something: tests/fuzz/run.sh NAME SECONDS [--merge]
 #
-# NAME is filter, image, inflate, jobs or metadata, as in tests/fuzz/NAME.c. The search starts from the committed
-# inputs. It uses the build folder $BUILD (default build-fuzz), and sets it up with clang and its sanitizers if it is
-# missing.
+# NAME is filter, image, jobs or metadata, as in tests/fuzz/NAME.c, or inflate, as in codecs/fuzz/inflate.c. The search
+# starts from the committed inputs. It uses the build folder $BUILD (default build-fuzz), and sets it up with clang and
+# its sanitizers if it is missing.
 #
 # An input that crashes, leaks or takes more than $TIMEOUT (default 10) seconds ends the run with an exit status other
 # than 0. It is kept in $BUILD/found-NAME; once the bug is fixed, add it to tests/data/bad.
 #
 # The last lines report the edges (cov) and features (ft) that were reached, and the executions. With --merge the new
-# inputs that reach more than the committed ones are added to tests/fuzz/corpus/NAME.tar.xz.
+# inputs that reach more than the committed ones are added to corpus/NAME.tar.xz.
 set -eu
 [ $# -ge 2 ] || { echo 'usage: tests/fuzz/run.sh NAME SECONDS [--merge]' >&2; exit 2; }
 name=$1 seconds=$2 merge=${3-}

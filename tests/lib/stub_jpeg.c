@@ -5,7 +5,7 @@
 #include "codec/codec.h"
 #include "image/rows.h"
 #include "jpeg/jpeg.h"
-#include "kernels/jpeg/jpeg.h"
+#include "jpeg/jpeg_gpu.h"
 #include "tests/lib/stub_device.h"
 
 #include <stdio.h>

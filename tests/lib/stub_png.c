@@ -5,7 +5,7 @@
 #include "codec/codec.h"
 #include "container/png.h"
 #include "container/zlib.h"
-#include "kernels/png/png.h"
+#include "png/png_gpu.h"
 #include "tests/lib/stub_device.h"
 
 #include <stdlib.h>

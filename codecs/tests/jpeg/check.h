@@ -4,11 +4,11 @@
 #ifndef GPUCONV_CHECK_JPEG_H
 #define GPUCONV_CHECK_JPEG_H
 
+#include "codecs/tests/codec_check.h"
 #include "image/image.h"
 #include "jpeg/jpeg.h"
+#include "jpeg/jpeg_gpu.h"
 #include "kernels/device/device.h"
-#include "kernels/jpeg/jpeg.h"
-#include "tests/lib/codec_check.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,9 +4,9 @@
 #ifndef GPUCONV_CHECK_PNG_H
 #define GPUCONV_CHECK_PNG_H
 
+#include "codecs/tests/codec_check.h"
 #include "image/image.h"
-#include "kernels/png/png.h"
-#include "tests/lib/codec_check.h"
+#include "png/png_gpu.h"
 
 /* ---- bench.c ---- */
 

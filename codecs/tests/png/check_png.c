@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "codec/format.h"
 #include "codec/gpu_codec.h"
+#include "codecs/tests/png/deflate_streams.h"
 #include "png/png.h"
-#include "tests/lib/deflate_streams.h"
 
 #include <libdeflate.h>
 #include <stdio.h>

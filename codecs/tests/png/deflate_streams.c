@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/lib/deflate_streams.h"
+#include "codecs/tests/png/deflate_streams.h"
 
 #include "base/random.h"
 #include "tests/lib/program.h"

@@ -4,9 +4,9 @@
  * with all strategies, and a stream's whole beginning where it is damaged. */
 #include "base/parallel.h"
 #include "base/random.h"
+#include "codecs/tests/png/deflate_streams.h"
 #include "png/inflate.h"
 #include "png/png.h"
-#include "tests/lib/deflate_streams.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
