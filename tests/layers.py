@@ -14,8 +14,8 @@ import sys
 import tempfile
 
 # From top to bottom.
-ROOMS = ["main.c", "app", "library", "compare", "batch", "bench", "pipeline", "codec", "metadata", "jpeg", "png", "variants", "cpu",
-         "kernels", "container", "plan", "filter", "image", "archive", "base"]
+ROOMS = ["main.c", "app", "library", "compare", "batch", "bench", "pipeline", "codec", "metadata", "container", "jpeg", "png",
+         "variants", "cpu", "kernels", "plan", "filter", "image", "archive", "base"]
 # A library inside the house: other rooms include only these headers.
 HEADERS = {"jpeg": ("jpeg/jpeg.h", "jpeg/jpeg_gpu.h"), "png": ("png/png.h", "png/png_gpu.h")}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')

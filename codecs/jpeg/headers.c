@@ -8,6 +8,18 @@
 
 /* ---- Reading ---- */
 
+/* Only 1, 2 or 4 samples of brightness for one of colour are accepted. Other factors are rare and hard to write. */
+struct chroma_subsampling jpeg_chroma_subsampling(const struct jpeg_headers *headers)
+{
+    const struct jpeg_frame_component *luma = headers->components;
+    const int horizontal = luma->horizontal, vertical = luma->vertical;
+    bool is_known = headers->component_count == 3 && (horizontal == 1 || horizontal == 2 || horizontal == 4) &&
+                    (vertical == 1 || vertical == 2);
+    for (int i = 1; i < 3; i++)
+        is_known = is_known && luma[i].horizontal == 1 && luma[i].vertical == 1;
+    return is_known ? (struct chroma_subsampling){horizontal, vertical} : (struct chroma_subsampling){0, 0};
+}
+
 /* Is the table right? The symbols of DC are at most 15. */
 static bool is_huffman(const struct jpeg_huffman *table, bool is_dc)
 {
@@ -186,6 +198,14 @@ void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, 
     }
     for (int i = 1; i < components; i++)
         layout->components[i].quantiser = layout->components[i].dc = layout->components[i].ac = 1;
+}
+
+bool jpeg_segment_append(struct blob *out, enum jpeg_marker marker, const void *head, size_t head_size,
+                         const uint8_t *bytes, size_t size)
+{
+    const size_t length = 2 + head_size + size;
+    const uint8_t start[4] = {0xff, (uint8_t)marker, (uint8_t)(length >> 8), (uint8_t)length};
+    return blob_append(out, start, sizeof start) && blob_append(out, head, head_size) && blob_append(out, bytes, size);
 }
 
 static bool append_quantisers(struct blob *out, const struct jpeg_layout *layout, int table)
