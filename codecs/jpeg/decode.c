@@ -23,7 +23,8 @@ void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8
         index->loops->decode(index, row, planes);
 }
 
-void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct rows *planes, uint8_t *samples)
+void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct jpeg_planes *planes,
+                       uint8_t *samples)
 {
     index->loops->convert(&index->layout, first, rows, planes, samples);
 }

@@ -6,7 +6,6 @@
 #define GPUCONV_JPEG_DECODE_LOOPS_H
 
 #include "base/vector/instruction_sets.h"
-#include "image/rows.h"
 #include "jpeg/index.h"
 
 /* A place between two blocks. */
@@ -28,8 +27,8 @@ typedef void jpeg_decode_function(const struct jpeg_index *index, int row, uint8
 
 /* Upsample and convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES. PLANES are the
  * decoded rows of MCUs that hold them, and those above and below. */
-typedef void jpeg_convert_function(const struct jpeg_layout *layout, int first, int rows, const struct rows *planes,
-                                   uint8_t *samples);
+typedef void jpeg_convert_function(const struct jpeg_layout *layout, int first, int rows,
+                                   const struct jpeg_planes *planes, uint8_t *samples);
 
 /* One instruction set. */
 struct jpeg_decode_loops {

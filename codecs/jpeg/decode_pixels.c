@@ -15,8 +15,8 @@ enum { TILE = 1024 }; /* pixels; a multiple of 4 and of GROUP */
 /* A picture, and where its planes are. */
 struct source {
     const struct jpeg_layout *layout;
-    const struct rows *planes;
-    int64_t first, last; /* the rows of MCUs in planes->data */
+    const struct jpeg_planes *planes;
+    int64_t first, last; /* the rows of MCUs in planes->band */
 };
 
 /* Row Y of the plane of component PART. */
@@ -28,7 +28,7 @@ static const uint8_t *component_row(const struct source *source, int component, 
     const size_t row_bytes = jpeg_planes_bytes(layout);
     const uint8_t *at = number < source->first  ? source->planes->above - row_bytes
                         : number > source->last ? source->planes->below
-                                                : source->planes->data + (size_t)(number - source->first) * row_bytes;
+                                                : source->planes->band + (size_t)(number - source->first) * row_bytes;
     for (int i = 0; i < component; i++)
         at += jpeg_plane_bytes(&layout->components[i]);
     return at + (size_t)(y % height) * jpeg_plane_stride(of);
@@ -135,7 +135,7 @@ static void convert_row(const struct source *source, int64_t y, uint8_t *samples
     }
 }
 
-void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows, const struct rows *planes,
+void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows, const struct jpeg_planes *planes,
                           uint8_t *samples)
 {
     const int mcu_height = jpeg_mcu_height(layout);

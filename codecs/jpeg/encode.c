@@ -131,18 +131,19 @@ static void keep_first(const struct jpeg_layout *layout, const struct jpeg_block
     }
 }
 
-static bool encode_row(const struct jpeg_encoder *encoder, const struct image *rows, bool is_first,
+/* Encode a row of MCUs: ROWS rows of pixels. */
+static bool encode_row(const struct jpeg_encoder *encoder, const uint8_t *samples, int rows, bool is_first,
                        int predictors[JPEG_COMPONENTS_MAX], struct growth *growth)
 {
     struct jpeg_blocks blocks;
-    const size_t pixel = image_pixel_bytes(rows);
-    for (int x = 0; x < rows->width; x += JPEG_TILE) {
+    const int width = encoder->layout.width, channels = encoder->layout.component_count;
+    for (int x = 0; x < width; x += JPEG_TILE) {
         const struct jpeg_tile tile = {
-            .samples = rows->samples + (size_t)x * pixel,
-            .row_bytes = (size_t)rows->width * pixel,
-            .channels = rows->channels,
-            .columns = rows->width - x,
-            .rows = rows->height,
+            .samples = samples + (size_t)x * (size_t)channels,
+            .row_bytes = (size_t)width * (size_t)channels,
+            .channels = channels,
+            .columns = width - x,
+            .rows = rows,
         };
         const bool keep = is_first && x == 0;
         const int mcus = encoder->loops->transform(&encoder->layout, encoder->divisors, &tile, &blocks);
@@ -155,17 +156,17 @@ static bool encode_row(const struct jpeg_encoder *encoder, const struct image *r
     return true;
 }
 
-bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct image *rows)
+bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, int rows, const uint8_t *samples)
 {
     const int mcu_height = JPEG_SIDE * encoder->layout.vertical;
+    const size_t row_bytes = (size_t)encoder->layout.width * (size_t)encoder->layout.component_count;
     int predictors[JPEG_COMPONENTS_MAX] = {0};
-    struct growth growth = {.capacity = image_bytes(rows) / 8};
+    struct growth growth = {.capacity = (size_t)rows * row_bytes / 8};
     if (!reserve_tile(&growth))
         return false;
-    for (int y = 0; y < rows->height; y += mcu_height) {
-        const int left = rows->height - y;
-        const struct image row = image_rows(rows, y, left < mcu_height ? left : mcu_height);
-        if (!encode_row(encoder, &row, y == 0, predictors, &growth)) {
+    for (int y = 0; y < rows; y += mcu_height) {
+        const int some = rows - y < mcu_height ? rows - y : mcu_height;
+        if (!encode_row(encoder, samples + (size_t)y * row_bytes, some, y == 0, predictors, &growth)) {
             free(growth.band);
             return false;
         }

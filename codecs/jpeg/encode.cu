@@ -503,8 +503,8 @@ static bool shares_tables(const struct jpeg_layout *a, const struct jpeg_layout 
 /* More than a byte a sample is more than photographs need at the highest quality. */
 static size_t expected_size(const struct jpeg_output *output)
 {
-    const struct image *image = &output->image;
-    const size_t samples = (size_t)image->width * (size_t)image->height * (size_t)output->layout->component_count;
+    const struct jpeg_layout *layout = output->layout;
+    const size_t samples = (size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count;
     return samples + samples / 8 + 4096;
 }
 
@@ -512,19 +512,19 @@ static size_t expected_size(const struct jpeg_output *output)
 static struct encoding describe(const struct jpeg_output *output)
 {
     const struct jpeg_layout *layout = output->layout;
-    const struct image *image = &output->image;
+    const size_t pixels = (size_t)layout->width * (size_t)layout->height;
     struct encoding picture = {};
-    picture.samples = image->samples;
-    picture.size = output->plane != 0 ? 2 * output->plane + image_bytes(image) / 3 : image_bytes(image);
+    picture.samples = output->samples;
+    picture.size = output->plane != 0 ? 2 * output->plane + pixels : pixels * (size_t)output->channels;
     picture.plane = output->plane;
-    picture.width = image->width;
-    picture.height = image->height;
-    picture.channels = image->channels;
+    picture.width = layout->width;
+    picture.height = layout->height;
+    picture.channels = output->channels;
     picture.components = layout->component_count;
     picture.horizontal = layout->horizontal;
     picture.vertical = layout->vertical;
-    picture.luma_across = (image->width + JPEG_SIDE - 1) / JPEG_SIDE;
-    picture.luma_down = (image->height + JPEG_SIDE - 1) / JPEG_SIDE;
+    picture.luma_across = (layout->width + JPEG_SIDE - 1) / JPEG_SIDE;
+    picture.luma_down = (layout->height + JPEG_SIDE - 1) / JPEG_SIDE;
     picture.mcus_across = layout->mcus_across;
     picture.mcus = layout->mcus_across * layout->mcus_down;
     picture.mcu_blocks = layout->mcu_blocks;

@@ -6,6 +6,7 @@
 #ifndef GPUCONV_JPEG_FORWARD_H
 #define GPUCONV_JPEG_FORWARD_H
 
+#include "base/inline.h"
 #include "jpeg/jpeg.h"
 
 /* ---- Colours ---- */

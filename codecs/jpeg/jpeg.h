@@ -14,13 +14,11 @@
 #define GPUCONV_JPEG_JPEG_H
 
 #include "base/bytes.h"
-#include "image/image.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct rows;        /* image/rows.h */
 struct thread_pool; /* base/parallel.h */
 
 /* ---- Headers of files ---- */
@@ -305,9 +303,16 @@ static inline size_t jpeg_planes_bytes(const struct jpeg_layout *layout)
  * jpeg_planes_bytes for each. The planes of the components follow each other. */
 void jpeg_decode_band(const struct jpeg_index *index, int first, int rows, uint8_t *planes);
 
+/* What jpeg_decode_band has made of a band and of its neighbours, which upsampling reads. */
+struct jpeg_planes {
+    const uint8_t *band;
+    const uint8_t *above; /* the end of the planes of the rows above; NULL at the top of the picture */
+    const uint8_t *below; /* the planes of the rows below; NULL at its bottom */
+};
+
 /* Convert ROWS rows of pixels, from row FIRST on, which begins a row of MCUs, to SAMPLES: 1 or 3 bytes each, row by
- * row. PLANES are what jpeg_decode_band has made of the same rows. */
-void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct rows *planes,
+ * row. PLANES are those of the same rows. */
+void jpeg_convert_band(const struct jpeg_index *index, int first, int rows, const struct jpeg_planes *planes,
                        uint8_t *samples);
 
 /* ---- Encoding ---- */
@@ -324,9 +329,9 @@ struct jpeg_encoder;
  * returns NULL, and the functions below return false, if there is not enough memory. */
 struct jpeg_encoder *jpeg_encoder_open(const struct jpeg_layout *layout);
 
-/* Encode a band: ROWS of the picture, of 8 bits, from row FIRST on. They begin and end where rows of MCUs do, or with
- * the picture. They have as many channels as the layout components. Several threads may encode at a time. */
-bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, const struct image *rows);
+/* Encode a band: ROWS rows of the picture, from row FIRST on. They begin and end where rows of MCUs do, or with the
+ * picture. SAMPLES has a byte for each component of each pixel, row by row. Several threads may encode at a time. */
+bool jpeg_encode_band(struct jpeg_encoder *encoder, int first, int rows, const uint8_t *samples);
 
 /* Append the encoded bands of ROWS rows, from row FIRST on, to the file. The calls go from the top of the picture to
  * its bottom. */

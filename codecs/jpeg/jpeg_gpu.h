@@ -7,7 +7,7 @@
 #define GPUCONV_DEVICE_JPEG_H
 
 #include "jpeg/jpeg.h"
-#include "kernels/device/device.h"
+#include "kernels/device/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,9 +52,10 @@ bool device_jpeg_decoded(struct device_jpeg *jpeg, bool *is_decoded, struct erro
  * intervals. It has 1 component for 1 or 2 channels, else 3. */
 struct jpeg_output {
     const struct jpeg_layout *layout;
-    struct image image; /* 8 bits and 1 to 4 channels in device memory, aligned to 16 bytes; alpha is dropped */
-    size_t plane;       /* as in struct jpeg_input; only for 3 channels */
-    size_t margin;      /* bytes before the downloaded data and after them, for the caller */
+    const uint8_t *samples; /* on the device: height x width pixels of CHANNELS bytes, aligned to 16 bytes */
+    int channels;           /* 1 to 4; alpha is dropped */
+    size_t plane;           /* as in struct jpeg_input; only for 3 channels */
+    size_t margin;          /* bytes before the downloaded data and after them, for the caller */
 };
 
 /* Queue the encoding of COUNT pictures in one launch. OUTPUTS and the samples stay as they are until

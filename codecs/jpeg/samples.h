@@ -5,6 +5,7 @@
 #ifndef GPUCONV_JPEG_SAMPLES_H
 #define GPUCONV_JPEG_SAMPLES_H
 
+#include "base/inline.h"
 #include "jpeg/jpeg.h"
 
 /* Bits that the sums of the two passes of the inverse DCT lose. */

@@ -6,7 +6,7 @@
 #define GPUCONV_JPEG_WORKSPACE_CUH
 
 #include "jpeg/jpeg_gpu.h"
-#include "kernels/shared/conv.cuh"
+#include "kernels/shared/queue.cuh"
 
 struct encoder {
     const struct jpeg_output *outputs; /* what was queued last */

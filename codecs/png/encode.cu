@@ -392,32 +392,33 @@ __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ s
 
 /* ---- The host's part ---- */
 
-/* Describe IMAGE, but the memory for it. */
-static struct png_encode_launch picture_of(const struct image *image)
+/* Describe a picture of LAYOUT, but the memory for it. */
+static struct png_encode_launch describe(const struct png_layout *layout, const uint8_t *samples)
 {
     struct png_encode_launch launch;
-    launch.samples = image->samples;
-    launch.row_bytes = (size_t)image->width * image_pixel_bytes(image);
-    launch.height = image->height;
-    launch.pixel = (int)image_pixel_bytes(image);
-    launch.is_wide = image->bits > 8;
-    const int band_rows = png_band_rows(launch.row_bytes, image->height);
+    launch.samples = samples;
+    launch.row_bytes = png_row_bytes(layout, (size_t)layout->width);
+    launch.height = layout->height;
+    launch.pixel = png_layout_pixel(layout);
+    launch.is_wide = layout->bits > 8;
+    const int band_rows = png_band_rows(launch.row_bytes, layout->height);
     const size_t row = launch.row_bytes + 1, block = DEFLATE_BLOCK;
     launch.band_bytes = (size_t)band_rows * row;
-    launch.bytes = (size_t)image->height * row;
-    launch.bands = (image->height - 1) / band_rows + 1;
+    launch.bytes = (size_t)layout->height * row;
+    launch.bands = (layout->height - 1) / band_rows + 1;
     launch.band_blocks = (int)((launch.band_bytes - 1) / block + 1);
     const size_t last = launch.bytes - (size_t)(launch.bands - 1) * launch.band_bytes;
     launch.blocks = (launch.bands - 1) * launch.band_blocks + (int)((last - 1) / block + 1);
     return launch;
 }
 
-bool device_png_encode(struct device_png *png, const struct image *image, struct error *error)
+bool device_png_encode(struct device_png *png, const struct png_layout *layout, const uint8_t *samples,
+                       struct error *error)
 {
     enum { SLACK = 64 }; /* bytes before and after the filtered rows are read; whole words are written */
     struct device *device = png->device;
     struct png_encoder *encoder = &png->encoder;
-    struct png_encode_launch launch = picture_of(image);
+    struct png_encode_launch launch = describe(layout, samples);
     const size_t words = ((size_t)launch.bands * deflate_bound(launch.band_bytes) + SLACK) / sizeof *launch.stream;
     if (!reserve_items(device, &encoder->filtered, launch.bytes + 2 * SLACK, &launch.filtered, error) ||
         !reserve_items(device, &encoder->sums, (size_t)launch.height, &launch.sums, error) ||

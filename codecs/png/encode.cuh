@@ -6,8 +6,8 @@
 #ifndef GPUCONV_PNG_ENCODE_CUH
 #define GPUCONV_PNG_ENCODE_CUH
 
-#include "kernels/shared/conv.cuh"
 #include "kernels/shared/lanes.cuh"
+#include "kernels/shared/queue.cuh"
 #include "png/codes.h"
 #include "png/png.h"
 

@@ -5,7 +5,7 @@
 #ifndef GPUCONV_PNG_INFLATE_CUH
 #define GPUCONV_PNG_INFLATE_CUH
 
-#include "kernels/shared/conv.cuh"
+#include "kernels/shared/queue.cuh"
 
 /* Buffers, which grow. */
 struct inflation {

@@ -6,8 +6,7 @@
 #ifndef GPUCONV_DEVICE_PNG_H
 #define GPUCONV_DEVICE_PNG_H
 
-#include "image/image.h"
-#include "kernels/device/device.h"
+#include "kernels/device/stream.h"
 #include "png/png.h"
 
 #ifdef __cplusplus
@@ -33,9 +32,11 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
  * and the CPU has to decode the file. */
 bool device_png_decoded(struct device_png *png, bool *is_decoded, struct error *error);
 
-/* Queue the encoding of IMAGE, 8 or 16 bits and 1 to 4 channels in device memory. The samples stay as they are until
- * device_png_encoded returns. */
-bool device_png_encode(struct device_png *png, const struct image *image, struct error *error);
+/* Queue the encoding of SAMPLES, in device memory: pixels as LAYOUT has them, 1 to 4 channels of 8 bits, or of 16 in the
+ * machine's byte order, without a palette or a transparent colour. They stay as they are until device_png_encoded
+ * returns. */
+bool device_png_encode(struct device_png *png, const struct png_layout *layout, const uint8_t *samples,
+                       struct error *error);
 
 /* Wait for the encoder, and download the deflate data of all bands, without the head and the checksum of zlib. *BYTES
  * is page-locked and valid until the next call; so are MARGIN bytes before the data and after it, for the caller.

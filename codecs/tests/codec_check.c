@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "codecs/tests/codec_check.h"
 
-#include "kernels/device/device.h"
-#include "pipeline/start.h"
+#include "kernels/device/stream.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -10,12 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAMS = 4 };
+enum { STREAMS = 4, CONNECTIONS = 8 };
 
 void must(bool is_done, const struct error *error)
 {
     if (!is_done)
         fail("%s", error->message);
+}
+
+uint8_t *read_bytes(const char *name, size_t *size)
+{
+    FILE *file = fopen(name, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
+        fail("%s cannot be read", name);
+    *size = (size_t)ftell(file);
+    uint8_t *bytes = allocate(*size);
+    rewind(file);
+    if (fread(bytes, 1, *size, file) != *size)
+        fail("%s cannot be read", name);
+    fclose(file);
+    return bytes;
 }
 
 struct beside {
@@ -87,7 +100,7 @@ int codec_check_main(const struct codec_check *check, int argc, char **argv)
         return EXIT_SKIPPED;
     }
     if (is_bench) {
-        device_expect_streams(CONNECTIONS_MANY);
+        device_expect_streams(CONNECTIONS);
         check->bench(argc - 2, argv + 2);
         return 0;
     }

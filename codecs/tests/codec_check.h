@@ -39,6 +39,9 @@ struct codec_check {
  * than quick_cases, nothing runs on several streams. Returns the exit status. */
 int codec_check_main(const struct codec_check *check, int argc, char **argv);
 
+/* The bytes of a file; release them with free. */
+uint8_t *read_bytes(const char *name, size_t *size);
+
 /* End the program where a call failed. */
 void must(bool is_done, const struct error *error);
 

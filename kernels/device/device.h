@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C interface of a GPU, for src/pipeline/, src/library/ and src/bench/: open it, one stream, workspaces, upload,
- * download, time. The files of this folder implement it. A build without CUDA has none of these functions and does not
- * define GPUCONV_CUDA. The message of a failed call ends with CUDA's own words. */
+ * The C interface of a GPU, for src/pipeline/, src/library/ and src/bench/: the device layer of stream.h, and images and
+ * planes in device memory. The files of this folder implement both. A build without CUDA has none of these functions and
+ * does not define GPUCONV_CUDA. The message of a failed call ends with CUDA's own words. */
 #ifndef GPUCONV_DEVICE_H
 #define GPUCONV_DEVICE_H
 
-#include "base/error.h"
 #include "image/image.h"
+#include "kernels/device/stream.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct device;
 
 struct device_info {
     char name[256];
@@ -38,15 +36,8 @@ struct device_peaks {
     double tensor; /* bytes, on the tensor cores (mma.sync) */
 };
 
-/* Points in time on the device's stream. */
-enum { DEVICE_MARKS = 16 };
-
 /* May this machine have a CUDA device? It looks for the files of NVIDIA's drivers, because to ask CUDA takes long. */
 bool device_may_exist(void);
-
-/* Set *COUNT to the number of CUDA devices of this machine. Fails with the reason if there is no driver, an old driver,
- * or no device. */
-bool device_count(int *count, struct error *error);
 
 /* Describe device INDEX in INFO. */
 bool device_describe(int index, struct device_info *info, struct error *error);
@@ -54,22 +45,9 @@ bool device_describe(int index, struct device_info *info, struct error *error);
 /* The newest CUDA version that the driver supports, as 1000 * major + 10 * minor, or 0 if there is no driver. */
 int device_driver_version(void);
 
-/* Create the context (about a third of a second, unless this process already has it) and a stream on device INDEX. This
- * is for the calling thread; other threads must open the device for themselves. Streams of one device share constant
- * memory. While one stream is between a variant's prepare and the device_wait after its launch, no other may be. */
-bool device_open(int index, struct device **device, struct error *error);
-
-/* Wait for what was queued between device_enter and device_leave, and release the device; NULL is allowed. First
- * release its workspaces. */
-void device_close(struct device *device);
-
 /* Say that device_reset, or the end of the process, will release everything on the device. From now on, the releases
  * and device_close do nothing on the device: buffer by buffer, they would take longer than a batch of photos. */
 void device_abandon(struct device *device);
-
-/* Say, before any other call, that COUNT streams, 1 to 32, will work beside each other. The driver makes and frees the
- * context of one in half the time of that of eight. Nothing changes if CUDA_DEVICE_MAX_CONNECTIONS is set. */
-void device_expect_streams(int count);
 
 /* Release the context of device INDEX, which must not be open. */
 void device_reset(int index);
@@ -77,45 +55,9 @@ void device_reset(int index);
 /* The description of the open device. */
 const struct device_info *device_get_info(const struct device *device);
 
-/* Memory that only grows: of the device, aligned to 512 bytes, or page-locked memory of the host. Copies between the
- * two need no intermediate buffer. It is empty if all is 0 but IS_LOCKED. */
-struct workspace {
-    uint8_t *bytes;
-    size_t size;
-    bool is_locked; /* it is the host's */
-};
-
-/* Make WORKSPACE at least SIZE bytes long. If it grows, its content is lost, and the call waits for all queued work. On
- * a device that pipelines share, it grows in the stream's order, without waiting: call this between device_enter and
- * device_leave. */
-bool device_reserve(struct device *device, struct workspace *workspace, size_t size, struct error *error);
-
-/* The same; a workspace that grows gets an eighth more, if there is as much. This is for the data of codecs: the next
- * file may be a little longer, and new memory makes all streams of the device wait. */
-bool device_reserve_more(struct device *device, struct workspace *workspace, size_t size, struct error *error);
-
-/* Empty WORKSPACE. Kernels that were queued before may still use its memory. */
-void device_release(struct device *device, struct workspace *workspace);
-
 /* Lay out COUNT planes with the alignment that struct plane requires. data becomes NULL. Returns the bytes of all
  * planes. Rows are EXTRA bytes longer than necessary; EXTRA is a multiple of 128. */
 size_t device_plane_layout(enum sample sample, int width, int height, int count, size_t extra, struct plane *plane);
-
-/* Queue a copy of SIZE bytes to, from or within the device. Memory on the host must not change until device_wait. */
-bool device_upload(struct device *device, void *to, const void *from, size_t size, struct error *error);
-bool device_download(struct device *device, void *to, const void *from, size_t size, struct error *error);
-bool device_copy(struct device *device, void *to, const void *from, size_t size, struct error *error);
-
-/* Queue the setting of SIZE bytes to VALUE. */
-bool device_fill(struct device *device, void *buffer, uint8_t value, size_t size, struct error *error);
-
-/* Wait for all queued work and report its errors. */
-bool device_wait(struct device *device, struct error *error);
-
-/* Queue a note of the time as MARK (0 to DEVICE_MARKS - 1) on the stream. device_elapsed waits for the later of two
- * marks and gives the milliseconds between them. */
-bool device_mark(struct device *device, int mark, struct error *error);
-bool device_elapsed(struct device *device, int from, int to, float *milliseconds, struct error *error);
 
 /* Measure the peaks, which takes half a second. Uses marks 0 and 1. */
 bool device_peaks(struct device *device, struct device_peaks *peaks, struct error *error);

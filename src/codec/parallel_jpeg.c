@@ -33,7 +33,8 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
 {
     const struct codec_reader *reader = context;
     (void)error;
-    jpeg_convert_band(reader->state, first, rows, raw, samples);
+    const struct jpeg_planes planes = {raw->data, raw->above, raw->below};
+    jpeg_convert_band(reader->state, first, rows, &planes, samples);
     return true;
 }
 
@@ -80,7 +81,7 @@ static bool encode_rows(void *context, int thread, int first, const struct image
 {
     const struct codec_writer *writer = context;
     (void)thread;
-    return jpeg_encode_band(writer->state, first, rows) || report_memory(error);
+    return jpeg_encode_band(writer->state, first, rows->height, rows->samples) || report_memory(error);
 }
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)

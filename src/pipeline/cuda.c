@@ -229,6 +229,14 @@ static bool queue_input(struct pipeline *pipeline, const struct end *in, const s
     return is_opaque;
 }
 
+bool gpu_encode_png(struct pipeline *pipeline, const struct image *image, struct end *out, struct error *error)
+{
+    const struct png_layout layout = {
+        .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
+    return device_png_encode(pipeline->png, &layout, image->samples, error) &&
+           device_png_encoded(pipeline->png, out->head.size, &out->data, &out->size, &out->adler, error);
+}
+
 /* Encode the GPU's image, and download the data. */
 static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu, struct end *out, struct error *error)
 {
@@ -236,9 +244,9 @@ static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu,
     if (encoded->samples != image->samples && !device_orient(pipeline->device, image, 1, encoded, error))
         return false;
     if (out->kind == END_PNG)
-        return device_png_encode(pipeline->png, encoded, error) &&
-               device_png_encoded(pipeline->png, out->head.size, &out->data, &out->size, &out->adler, error);
-    const struct jpeg_output output = {.layout = &out->jpeg, .image = *encoded, .margin = out->head.size};
+        return gpu_encode_png(pipeline, encoded, out, error);
+    const struct jpeg_output output = {
+        .layout = &out->jpeg, .samples = encoded->samples, .channels = encoded->channels, .margin = out->head.size};
     struct jpeg_scan scan;
     if (!device_jpeg_encode(pipeline->jpegs[0], &output, 1, error) ||
         !device_jpeg_encoded(pipeline->jpegs[0], &scan, error))

@@ -37,6 +37,7 @@ struct engine {
     struct request *requests[IMAGES_MAX];
     size_t count;
     struct jpeg_input inputs[IMAGES_MAX];
+    struct image images[IMAGES_MAX]; /* the results, in device memory */
     struct jpeg_output outputs[IMAGES_MAX];
     struct jpeg_scan scans[IMAGES_MAX];
     bool is_decoded[IMAGES_MAX];
@@ -120,7 +121,9 @@ static bool queue_filters(struct engine *engine, struct gpu_image *gpu, uint8_t 
         if (!recipe_resize(engine->pipeline.recipe, &to, error) ||
             !gpu_queue(&engine->pipeline, &from, &to, gpu, error))
             return false;
-        engine->outputs[i] = (struct jpeg_output){.layout = &engine->requests[i]->out->jpeg, .image = to};
+        engine->images[i] = to;
+        engine->outputs[i] = (struct jpeg_output){
+            .layout = &engine->requests[i]->out->jpeg, .samples = to.samples, .channels = to.channels};
     }
     return true;
 }
@@ -155,7 +158,7 @@ static bool hand_out(struct engine *engine, size_t index, struct error *error)
     pipeline->gathered = data;
     out->data = memcpy(data + out->head.size, scan->bytes, scan->size);
     out->size = scan->size;
-    *out->image = engine->outputs[index].image;
+    *out->image = engine->images[index];
     out->image->samples = NULL;
     return true;
 }

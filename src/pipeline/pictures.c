@@ -336,11 +336,14 @@ static bool queue_encoding(struct group *group, struct error *error)
     uint8_t *way = group->memory->bytes;
     for (size_t i = 0; i < group->count; i++) {
         struct jpeg_output *output = &group->outputs[i];
+        struct image image;
         output->layout = &group->pictures[i]->end.jpeg;
         output->plane = jpeg_plane(group->pictures[i]);
         output->margin = group->pictures[i]->end.head.size;
-        if (!bring_from_view(group->pipeline, group->pictures[i], 8, way, &output->image, error))
+        if (!bring_from_view(group->pipeline, group->pictures[i], 8, way, &image, error))
             return false;
+        output->samples = image.samples;
+        output->channels = image.channels;
         way += way_back_bytes(group->pictures[i], 8);
     }
     return device_jpeg_encode(group->jpeg, group->outputs, group->count, error);
@@ -375,8 +378,7 @@ static bool encode_other(struct pipeline *pipeline, struct gpu_picture *picture,
         return false;
     picture->is_done = true;
     if (end->kind == END_PNG)
-        return device_png_encode(pipeline->png, &image, error) &&
-               device_png_encoded(pipeline->png, end->head.size, &end->data, &end->size, &end->adler, error);
+        return gpu_encode_png(pipeline, &image, end, error);
     return device_download(pipeline->device, end->image->samples, image.samples, image_bytes(&image), error) &&
            device_wait(pipeline->device, error);
 }

@@ -95,6 +95,9 @@ bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gp
 bool gpu_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, struct gpu_image *gpu,
                struct error *error);
 
+/* Encode IMAGE, in device memory, as the stream of OUT, a PNG, and download it. */
+bool gpu_encode_png(struct pipeline *pipeline, const struct image *image, struct end *out, struct error *error);
+
 /* As pipeline_run, for images in the memory of a shared GPU, between device_enter and device_leave. */
 enum run_result run_on_device(struct pipeline *pipeline, const struct image *in, const struct image *out,
                               struct error *error);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * JPEG on the GPU of stub_device.c: the functions of kernels/jpeg/jpeg.h by those of the CPU, which make the same
+ * JPEG on the GPU of stub_device.c: the functions of jpeg/jpeg_gpu.h by those of the CPU, which make the same
  * bytes. */
 #include "codec/codec.h"
-#include "image/rows.h"
 #include "jpeg/jpeg.h"
 #include "jpeg/jpeg_gpu.h"
 #include "tests/lib/stub_device.h"
@@ -108,9 +107,9 @@ static bool decode(const struct jpeg_input *input)
     uint8_t *samples = malloc((size_t)layout->width * (size_t)layout->height * (size_t)layout->component_count);
     const bool is_decoded = index != NULL && planes != NULL && samples != NULL;
     if (is_decoded) {
-        const struct rows rows = {.data = planes};
+        const struct jpeg_planes all = {.band = planes};
         jpeg_decode_band(index, 0, layout->height, planes);
-        jpeg_convert_band(index, 0, layout->height, &rows, samples);
+        jpeg_convert_band(index, 0, layout->height, &all, samples);
         copy_planes(layout, samples, input);
     }
     free(samples);
@@ -150,12 +149,17 @@ static bool encode(const struct jpeg_output *output, struct encoded *encoded, st
     const struct jpeg_layout *layout = output->layout;
     const struct codec_settings settings = {.quality = find_quality(layout),
                                             .chroma_subsampling = {layout->horizontal, layout->vertical}};
-    const struct image *image = &output->image, planes = planes_of(image, image->samples, output->plane);
+    const struct image image = {.width = layout->width,
+                                .height = layout->height,
+                                .channels = output->channels,
+                                .bits = 8,
+                                .samples = (uint8_t *)output->samples},
+                       planes = planes_of(&image, image.samples, output->plane);
     struct image packed;
     struct codec_info info;
     uint8_t *file = NULL;
     size_t size;
-    if (!image_allocate(&packed, image->width, image->height, image->channels, 8, error))
+    if (!image_allocate(&packed, image.width, image.height, image.channels, 8, error))
         return false;
     image_copy(&planes, &packed);
     bool done = codec_encode(&packed, format_of(FORMAT_JPEG), &settings, &file, &size, error) &&

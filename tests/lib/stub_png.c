@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * PNG on the GPU of stub_device.c: the functions of kernels/png/png.h by the codec of the CPU, which makes the same
+ * PNG on the GPU of stub_device.c: the functions of png/png_gpu.h by the codec of the CPU, which makes the same
  * bytes. The stream is taken out of its file, or gets a file around it. */
 #include "codec/codec.h"
 #include "container/png.h"
@@ -90,12 +90,18 @@ bool device_png_decoded(struct device_png *png, bool *is_decoded, struct error *
     return stub_works_png(error);
 }
 
-bool device_png_encode(struct device_png *png, const struct image *image, struct error *error)
+bool device_png_encode(struct device_png *png, const struct png_layout *layout, const uint8_t *samples,
+                       struct error *error)
 {
+    const struct image image = {.width = layout->width,
+                                .height = layout->height,
+                                .channels = layout->channels,
+                                .bits = layout->bits,
+                                .samples = (uint8_t *)samples};
     const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
     size_t size;
     free(png->file);
-    if (!codec_encode(image, format_of(FORMAT_PNG), &settings, &png->file, &size, error))
+    if (!codec_encode(&image, format_of(FORMAT_PNG), &settings, &png->file, &size, error))
         return false;
     struct png_walk walk = png_walk_begin(png->file, size);
     while (png_walk_next(&walk, &png->data) == PNG_STEP_CHUNK && !png_chunk_is(&png->data, "IDAT"))

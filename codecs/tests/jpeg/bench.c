@@ -5,7 +5,6 @@
 #include "check.h"
 
 #include "base/clock.h"
-#include "kernels/device/device.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@ enum { STREAMS_MAX = 16, TOGETHER_MAX = 512, ROUNDS = 100, QUALITY = 90 };
 
 /* A file, as it is encoded again: 4:2:0. */
 struct source {
-    struct image image;
+    struct pixels pixels;
     struct jpeg_layout layout;
 };
 
@@ -35,8 +34,8 @@ static struct source load_source(const char *name)
     uint8_t *bytes = read_bytes(name, &size);
     struct source source;
     struct reference reference;
-    reference_decode(bytes, size, &source.image);
-    reference_encode(&source.image, QUALITY, 2, 2, &source.layout, &reference);
+    reference_decode(bytes, size, &source.pixels);
+    reference_encode(&source.pixels, QUALITY, 2, 2, &source.layout, &reference);
     free(reference.file);
     free(bytes);
     return source;
@@ -55,14 +54,14 @@ static void *run_stream(void *argument)
     struct jpeg_scan scans[TOGETHER_MAX];
     for (int i = 0; i < count; i++) {
         const struct source *source = &stream->sources[(stream->first + i) % stream->source_count];
-        const size_t size = image_bytes(&source->image);
+        const size_t size = pixels_bytes(&source->pixels);
         samples[i] = (struct workspace){0};
         must(device_reserve(device, &samples[i], size, &error) &&
-                 device_upload(device, samples[i].bytes, source->image.samples, size, &error),
+                 device_upload(device, samples[i].bytes, source->pixels.samples, size, &error),
              &error);
-        outputs[i] = (struct jpeg_output){.layout = &source->layout, .image = source->image};
-        outputs[i].image.samples = samples[i].bytes;
-        stream->pixels += (double)source->image.width * source->image.height * ROUNDS;
+        outputs[i] = (struct jpeg_output){
+            .layout = &source->layout, .samples = samples[i].bytes, .channels = source->pixels.channels};
+        stream->pixels += (double)source->pixels.width * source->pixels.height * ROUNDS;
     }
     double start = 0;
     for (int i = -2; i < ROUNDS; i++) { /* in the first rounds the buffers grow */
@@ -124,6 +123,6 @@ void bench_files(int count, char **names)
         for (int streams = 1; streams <= 2; streams++)
             bench_streams(streams, sources, count, together);
     for (int i = 0; i < count; i++)
-        free(sources[i].image.samples);
+        free(sources[i].pixels.samples);
     free(sources);
 }

@@ -5,10 +5,8 @@
 #define GPUCONV_CHECK_JPEG_H
 
 #include "codecs/tests/codec_check.h"
-#include "image/image.h"
-#include "jpeg/jpeg.h"
 #include "jpeg/jpeg_gpu.h"
-#include "kernels/device/device.h"
+#include "reference.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,32 +31,14 @@ void reserve_samples(struct place *place, size_t size);
 void place_open(struct place *place);
 void place_close(struct place *place);
 
-/* The bytes of a file; release them with free. */
-uint8_t *read_bytes(const char *name, size_t *size);
-
 /* ---- pictures.c ---- */
 
 enum content { NOISE, EXTREMES, FLAT, EDGES, PHOTO, CONTENTS };
 
 extern const char *const content_names[CONTENTS];
 
-/* Fill IMAGE, whose sizes are set, with samples; release them with free. */
-void make_picture(struct image *image, enum content content, uint64_t *state);
-
-/* ---- reference.c ---- */
-
-/* libjpeg-turbo's file, and where in it the data of the scan are. */
-struct reference {
-    uint8_t *file;
-    size_t file_size, first, size;
-};
-
-/* Encode IMAGE with the sampling factors of luma, and fill LAYOUT. Release the file with free. */
-void reference_encode(const struct image *image, int quality, int horizontal, int vertical, struct jpeg_layout *layout,
-                      struct reference *reference);
-
-/* Decode a file to RGB or grey; release the samples with free. */
-void reference_decode(const uint8_t *file, size_t size, struct image *image);
+/* Fill PIXELS, whose sizes are set, with samples; release them with free. */
+void make_picture(struct pixels *pixels, enum content content, uint64_t *state);
 
 /* ---- encode_cases.c ---- */
 

@@ -6,8 +6,6 @@
  * check_jpeg --bench FILE... times the kernels with the pictures of JPEG files. */
 #include "check.h"
 
-#include "kernels/device/device.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,20 +16,6 @@ void reserve_samples(struct place *place, size_t size)
     struct error error = {0};
     device_release(place->device, &place->samples);
     must(device_reserve(place->device, &place->samples, size, &error), &error);
-}
-
-uint8_t *read_bytes(const char *name, size_t *size)
-{
-    FILE *file = fopen(name, "rb");
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0)
-        fail("%s cannot be read", name);
-    *size = (size_t)ftell(file);
-    uint8_t *bytes = allocate(*size);
-    rewind(file);
-    if (fread(bytes, 1, *size, file) != *size)
-        fail("%s cannot be read", name);
-    fclose(file);
-    return bytes;
 }
 
 /* ---- The run ---- */

@@ -6,7 +6,6 @@
 #include "check.h"
 
 #include "base/random.h"
-#include "container/check.h"
 #include "jpeg_files.h"
 
 #include <stdio.h>
@@ -32,11 +31,11 @@ struct picture {
 
 bool find_picture(const uint8_t *file, size_t size, int shrink, struct jpeg_layout *layout, struct jpeg_scan *scan)
 {
-    struct codec_info info;
-    if (!jpeg_check(file, size, "file", &info, NULL) || !jpeg_layout_for_reading(layout, &info.jpeg))
+    struct jpeg_headers headers;
+    if (!read_jpeg_headers(file, size, &headers) || !jpeg_layout_for_reading(layout, &headers))
         return false;
     jpeg_layout_shrink(layout, shrink);
-    *scan = (struct jpeg_scan){file + info.jpeg.scan, info.jpeg.scan_size};
+    *scan = (struct jpeg_scan){file + headers.scan, headers.scan_size};
     return true;
 }
 

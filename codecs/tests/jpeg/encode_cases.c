@@ -4,7 +4,6 @@
 #include "check.h"
 
 #include "base/random.h"
-#include "kernels/device/device.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,15 +43,15 @@ struct group {
 };
 
 /* Let the samples be planes, unless PLANE is 0. */
-static void make_planes(struct image *image, size_t plane)
+static void make_planes(struct pixels *pixels, size_t plane)
 {
     if (plane == 0)
         return;
     uint8_t *planes = allocate(3 * plane);
     for (size_t i = 0; i < 3 * plane; i++)
-        planes[i % 3 * plane + i / 3] = image->samples[i];
-    free(image->samples);
-    image->samples = planes;
+        planes[i % 3 * plane + i / 3] = pixels->samples[i];
+    free(pixels->samples);
+    pixels->samples = planes;
 }
 
 /* Encode the pictures of all cases at once, and compare. */
@@ -62,6 +61,7 @@ static void check_group(struct group *group)
     struct place *place = group->place;
     struct jpeg_layout layouts[GROUP];
     struct reference references[GROUP];
+    struct pixels pictures[GROUP];
     struct jpeg_output outputs[GROUP];
     struct jpeg_scan scans[GROUP];
     size_t end = 0;
@@ -70,26 +70,29 @@ static void check_group(struct group *group)
     for (int i = 0; i < group->count; i++) {
         const struct encode_case *c = &group->cases[i];
         uint64_t state = c->key;
-        struct image *image = &outputs[i].image;
-        *image = (struct image){.width = c->width, .height = c->height, .channels = c->channels, .bits = 8};
-        make_picture(image, c->content, &state);
-        reference_encode(image, c->quality, c->horizontal, c->vertical, &layouts[i], &references[i]);
-        outputs[i].layout = &layouts[i];
-        outputs[i].plane = c->channels == 3 && c->key % 3 == 0 ? (size_t)c->width * (size_t)c->height : 0;
-        outputs[i].margin = (size_t)(GROUP - i); /* the next has less */
-        make_planes(image, outputs[i].plane);
-        end = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + image_bytes(image);
+        struct pixels *pixels = &pictures[i];
+        *pixels = (struct pixels){.width = c->width, .height = c->height, .channels = c->channels};
+        make_picture(pixels, c->content, &state);
+        reference_encode(pixels, c->quality, c->horizontal, c->vertical, &layouts[i], &references[i]);
+        outputs[i] = (struct jpeg_output){
+            .layout = &layouts[i],
+            .channels = c->channels,
+            .plane = c->channels == 3 && c->key % 3 == 0 ? (size_t)c->width * (size_t)c->height : 0,
+            .margin = (size_t)(GROUP - i), /* the next has less */
+        };
+        make_planes(pixels, outputs[i].plane);
+        end = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + pixels_bytes(pixels);
     }
     reserve_samples(place, end); /* the last picture ends where the memory does */
     size_t at = 0;
     for (int i = 0; i < group->count; i++) {
-        struct image *image = &outputs[i].image;
-        const size_t size = image_bytes(image);
-        must(device_upload(place->device, place->samples.bytes + at, image->samples, size, &error) &&
+        struct pixels *pixels = &pictures[i];
+        const size_t size = pixels_bytes(pixels);
+        must(device_upload(place->device, place->samples.bytes + at, pixels->samples, size, &error) &&
                  device_wait(place->device, &error),
              &error);
-        free(image->samples);
-        image->samples = place->samples.bytes + at;
+        free(pixels->samples);
+        outputs[i].samples = place->samples.bytes + at;
         at += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     must(device_jpeg_encode(place->jpeg, outputs, (size_t)group->count, &error), &error);

@@ -149,7 +149,7 @@ uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size)
     return bytes;
 }
 
-/* ---- Decoding ---- */
+/* ---- Reading ---- */
 
 struct errors {
     struct jpeg_error_mgr manager; /* first, because the library knows only this */
@@ -169,6 +169,81 @@ static void errors_emit(j_common_ptr jpeg, int level)
     if (level < 0 && (code != JWRN_EXTRANEOUS_DATA || is_arithmetic) && code != JWRN_ADOBE_XFORM &&
         code != JWRN_JFIF_MAJOR && code != JWRN_NOT_SEQUENTIAL)
         errors_exit(jpeg);
+}
+
+static void copy_table(const JHUFF_TBL *from, unsigned number, struct jpeg_huffman *tables, unsigned *known)
+{
+    if (from == NULL)
+        return;
+    memcpy(tables[number].counts + 1, from->bits + 1, 16);
+    memcpy(tables[number].symbols, from->huffval, sizeof tables[number].symbols);
+    *known |= 1u << number;
+}
+
+/* Copy the tables and the components. */
+static void copy_headers(const struct jpeg_decompress_struct *jpeg, struct jpeg_headers *headers)
+{
+    for (unsigned i = 0; i < JPEG_TABLES; i++) {
+        const JQUANT_TBL *quantisers = jpeg->quant_tbl_ptrs[i];
+        if (quantisers != NULL) {
+            memcpy(headers->tables.quantisers[i], quantisers->quantval, sizeof headers->tables.quantisers[i]);
+            headers->quantisers |= 1u << i;
+        }
+        copy_table(jpeg->dc_huff_tbl_ptrs[i], i, headers->tables.dc, &headers->dc);
+        copy_table(jpeg->ac_huff_tbl_ptrs[i], i, headers->tables.ac, &headers->ac);
+    }
+    headers->is_sequential = !jpeg->progressive_mode && !jpeg->arith_code &&
+                             jpeg->comps_in_scan == jpeg->num_components && jpeg->Ss == 0 && jpeg->Se == 63 &&
+                             jpeg->Ah == 0 && jpeg->Al == 0;
+    for (int i = 0; headers->is_sequential && i < jpeg->num_components; i++) {
+        const jpeg_component_info *component = &jpeg->comp_info[i];
+        headers->components[i] = (struct jpeg_frame_component){
+            .id = (uint8_t)component->component_id,
+            .horizontal = (uint8_t)component->h_samp_factor,
+            .vertical = (uint8_t)component->v_samp_factor,
+            .quantiser = (uint8_t)component->quant_tbl_no,
+            .dc = (uint8_t)component->dc_tbl_no,
+            .ac = (uint8_t)component->ac_tbl_no,
+        };
+        headers->is_sequential = jpeg->cur_comp_info[i] == component;
+    }
+}
+
+static bool try_headers(struct jpeg_decompress_struct *jpeg, struct errors *errors, const uint8_t *bytes, size_t size,
+                        struct jpeg_headers *headers)
+{
+    if (setjmp(errors->back) != 0)
+        return false;
+    jpeg_create_decompress(jpeg);
+    jpeg_mem_src(jpeg, bytes, size);
+    jpeg_read_header(jpeg, TRUE);
+    *headers = (struct jpeg_headers){
+        .width = (int)jpeg->image_width,
+        .height = (int)jpeg->image_height,
+        .component_count = jpeg->num_components,
+        .restart_interval = (int)jpeg->restart_interval,
+        .has_jfif = jpeg->saw_JFIF_marker,
+        .has_adobe = jpeg->saw_Adobe_marker,
+        .adobe_transform = jpeg->Adobe_transform,
+        .scan = size - jpeg->src->bytes_in_buffer,
+    };
+    copy_headers(jpeg, headers);
+    headers->scan_size = size - headers->scan; /* with the marker that ends the file */
+    headers->is_sequential &= headers->scan_size >= 2 && memcmp(bytes + size - 2, "\xff\xd9", 2) == 0;
+    headers->scan_size -= headers->is_sequential ? 2 : 0;
+    return true;
+}
+
+bool read_jpeg_headers(const uint8_t *bytes, size_t size, struct jpeg_headers *headers)
+{
+    struct jpeg_decompress_struct jpeg;
+    struct errors errors;
+    jpeg.err = jpeg_std_error(&errors.manager);
+    errors.manager.error_exit = errors_exit;
+    errors.manager.emit_message = errors_emit;
+    const bool done = try_headers(&jpeg, &errors, bytes, size, headers);
+    jpeg_destroy_decompress(&jpeg);
+    return done;
 }
 
 struct decoding {

@@ -4,6 +4,8 @@
 #ifndef GPUCONV_TESTS_JPEG_FILES_H
 #define GPUCONV_TESTS_JPEG_FILES_H
 
+#include "jpeg/jpeg.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +31,9 @@ struct jpeg_recipe {
 
 /* The bytes of a file. Release with free. */
 uint8_t *make_jpeg(const struct jpeg_recipe *recipe, size_t *size);
+
+/* Read the headers of a file with libjpeg-turbo. Returns false if it refuses them. */
+bool read_jpeg_headers(const uint8_t *bytes, size_t size, struct jpeg_headers *headers);
 
 /* Decode with libjpeg-turbo, 1/2^SHRINK as wide and high, to height x width pixels of 1, 3 or 4 bytes. Release with
  * free. NULL if it refused the file, or warned of what the codec libjpeg-turbo takes for damage. */

@@ -35,12 +35,12 @@ static uint8_t sample_of(enum content content, int x, int y, int channel, uint64
     }
 }
 
-void make_picture(struct image *image, enum content content, uint64_t *state)
+void make_picture(struct pixels *pixels, enum content content, uint64_t *state)
 {
     const uint64_t key = random_next(state);
-    uint8_t *to = image->samples = allocate(image_bytes(image));
-    for (int y = 0; y < image->height; y++)
-        for (int x = 0; x < image->width; x++)
-            for (int c = 0; c < image->channels; c++)
+    uint8_t *to = pixels->samples = allocate(pixels_bytes(pixels));
+    for (int y = 0; y < pixels->height; y++)
+        for (int x = 0; x < pixels->width; x++)
+            for (int c = 0; c < pixels->channels; c++)
                 *to++ = sample_of(content, x, y, c, key, state);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * libjpeg-turbo, set up as the codec of that name does it. */
-#include "check.h"
+#include "reference.h"
+
+#include "tests/lib/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +51,8 @@ static void find_scan(struct reference *reference)
     reference->size = reference->file_size - 2 - reference->first;
 }
 
-void reference_encode(const struct image *image, int quality, int horizontal, int vertical, struct jpeg_layout *layout,
-                      struct reference *reference)
+void reference_encode(const struct pixels *pixels, int quality, int horizontal, int vertical,
+                      struct jpeg_layout *layout, struct reference *reference)
 {
     static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, JCS_GRAYSCALE, JCS_RGB, JCS_EXT_RGBX};
     struct jpeg_compress_struct jpeg;
@@ -60,10 +62,10 @@ void reference_encode(const struct image *image, int quality, int horizontal, in
     unsigned char *file = NULL;
     unsigned long size = 0;
     jpeg_mem_dest(&jpeg, &file, &size);
-    jpeg.image_width = (JDIMENSION)image->width;
-    jpeg.image_height = (JDIMENSION)image->height;
-    jpeg.in_color_space = spaces[image->channels];
-    jpeg.input_components = image->channels == 2 ? 1 : image->channels;
+    jpeg.image_width = (JDIMENSION)pixels->width;
+    jpeg.image_height = (JDIMENSION)pixels->height;
+    jpeg.in_color_space = spaces[pixels->channels];
+    jpeg.input_components = pixels->channels == 2 ? 1 : pixels->channels;
     jpeg_set_defaults(&jpeg);
     jpeg_set_quality(&jpeg, quality, TRUE);
     if (jpeg.num_components == 3) {
@@ -72,11 +74,11 @@ void reference_encode(const struct image *image, int quality, int horizontal, in
     }
     fill_layout(&jpeg, layout);
     jpeg_start_compress(&jpeg, TRUE);
-    uint8_t *grey = allocate((size_t)image->width);
-    for (int y = 0; y < image->height; y++) {
-        JSAMPROW row = image_row(image, y);
-        if (image->channels == 2) {
-            for (int x = 0; x < image->width; x++)
+    uint8_t *grey = allocate((size_t)pixels->width);
+    for (int y = 0; y < pixels->height; y++) {
+        JSAMPROW row = pixels->samples + (size_t)y * (size_t)pixels->width * (size_t)pixels->channels;
+        if (pixels->channels == 2) {
+            for (int x = 0; x < pixels->width; x++)
                 grey[x] = row[2 * x];
             row = grey;
         }
@@ -92,7 +94,7 @@ void reference_encode(const struct image *image, int quality, int horizontal, in
 
 /* ---- Reading ---- */
 
-void reference_decode(const uint8_t *file, size_t size, struct image *image)
+void reference_decode(const uint8_t *file, size_t size, struct pixels *pixels)
 {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -102,13 +104,12 @@ void reference_decode(const uint8_t *file, size_t size, struct image *image)
     jpeg_read_header(&jpeg, TRUE);
     jpeg.out_color_space = jpeg.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_start_decompress(&jpeg);
-    *image = (struct image){.width = (int)jpeg.output_width,
-                            .height = (int)jpeg.output_height,
-                            .channels = jpeg.output_components,
-                            .bits = 8};
-    image->samples = allocate(image_bytes(image));
+    *pixels = (struct pixels){
+        .width = (int)jpeg.output_width, .height = (int)jpeg.output_height, .channels = jpeg.output_components};
+    pixels->samples = allocate(pixels_bytes(pixels));
     while (jpeg.output_scanline < jpeg.output_height) {
-        JSAMPROW row = image_row(image, (int)jpeg.output_scanline);
+        JSAMPROW row =
+            pixels->samples + (size_t)jpeg.output_scanline * (size_t)pixels->width * (size_t)pixels->channels;
         jpeg_read_scanlines(&jpeg, &row, 1);
     }
     jpeg_finish_decompress(&jpeg);

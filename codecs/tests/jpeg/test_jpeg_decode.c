@@ -3,8 +3,6 @@
  * The decoder of baseline JPEG: its samples are those of libjpeg-turbo, byte for byte. */
 #include "base/file.h"
 #include "base/parallel.h"
-#include "codec/codec.h"
-#include "container/check.h"
 #include "jpeg/decode_loops.h"
 #include "jpeg_files.h"
 
@@ -24,9 +22,9 @@
 /* Read the headers of a file. False if it is not supported. */
 static bool read_headers(const uint8_t *file, size_t size, struct jpeg_layout *layout, struct jpeg_scan *scan)
 {
-    struct codec_info info = {0};
-    const bool done = jpeg_check(file, size, "file", &info, NULL) && jpeg_layout_for_reading(layout, &info.jpeg);
-    *scan = (struct jpeg_scan){file + info.jpeg.scan, info.jpeg.scan_size};
+    struct jpeg_headers headers = {0};
+    const bool done = read_jpeg_headers(file, size, &headers) && jpeg_layout_for_reading(layout, &headers);
+    *scan = (struct jpeg_scan){file + headers.scan, headers.scan_size};
     return done;
 }
 
@@ -139,7 +137,7 @@ static void decode_band(const struct jpeg_index *index, int first, int rows, uin
         jpeg_decode_band(index, first - height, height, above);
     if (has_below)
         jpeg_decode_band(index, first + mcu_rows * height, 1, below);
-    const struct rows all = {planes, has_above ? above + bytes : NULL, below};
+    const struct jpeg_planes all = {planes, has_above ? above + bytes : NULL, below};
     jpeg_convert_band(index, first, rows, &all, samples);
     free(above);
     free(below);
@@ -466,27 +464,6 @@ static void test_damage_is_declined(void **state)
         }
 }
 
-/* Decode with the codecs parallel-jpeg and libjpeg-turbo: the same samples, or the same words. */
-static void compare_codecs(const uint8_t *file, size_t size, struct thread_pool *pool)
-{
-    static const char *const names[2] = {"parallel-jpeg", "libjpeg-turbo"};
-    struct image images[2];
-    struct error errors[2];
-    bool done[2];
-    for (int i = 0; i < 2; i++) {
-        const struct codec_settings settings = {.codec = codec_find(names[i], NULL), .quality = 90, .pool = pool};
-        assert_non_null(settings.codec);
-        done[i] = codec_decode(file, size, "mutated", &settings, &images[i], NULL, &errors[i]);
-    }
-    assert_int_equal(done[0], done[1]);
-    if (done[0])
-        assert_memory_equal(images[0].samples, images[1].samples, image_bytes(&images[0]));
-    else
-        assert_string_equal(errors[0].message, errors[1].message);
-    for (int i = 0; i < 2 && done[i]; i++)
-        image_free(&images[i]);
-}
-
 /* A mutated file has the samples of libjpeg-turbo, or is unsupported. */
 static void test_mutated_files(void **state)
 {
@@ -505,141 +482,16 @@ static void test_mutated_files(void **state)
             const uint8_t old = file[at];
             struct way way = make_way(i + j);
             way.overflows = true;
-            struct codec_info info;
-            struct error error = {0};
             file[at] = (uint8_t)(j % 2 == 0 ? old ^ 1u << (next_random(&seed) & 7) : next_random(&seed));
             way.pool = j % 4 == 0 ? &pool : NULL;
             way.chunking = (struct jpeg_chunking){2048, 500};
-            if (codec_inspect(file, size, "mutated", NULL, &info, &error))
-                unsupported += is_unsupported(file, size, &way);
-            if (WRAPS_ALIKE && j % 4 == 0)
-                compare_codecs(file, size, &pool);
+            unsupported += is_unsupported(file, size, &way);
             file[at] = old;
         }
         free(file);
     }
     thread_pool_close(&pool);
     assert_in_range(unsupported, FILES * MUTATIONS / 50, FILES * MUTATIONS * 9 / 10); /* both happen */
-}
-
-/* ---- CMYK and arithmetic codes ---- */
-
-/* The kinds that only libjpeg-turbo reads. All parts of NUMBER say what the recipe has; there are 96. */
-static struct jpeg_recipe make_rare_recipe(int number)
-{
-    static const int restarts[] = {0, 5};
-    struct jpeg_recipe recipe = {.width = 61, .height = 45, .quality = 80, .noise = 60, .seed = (uint32_t)number};
-    recipe.components = number % 4 == 0 ? 1 : number % 4 == 1 ? 3 : 4;
-    recipe.is_ycck = number % 4 == 3;
-    const int *factor = factors[recipe.components == 1 ? 0 : number / 4 % 3];
-    recipe.horizontal = factor[0];
-    recipe.vertical = factor[1];
-    recipe.is_progressive = number / 12 % 2 != 0;
-    recipe.is_arithmetic = number / 24 % 2 != 0;
-    recipe.restart_mcus = restarts[number / 48 % 2];
-    return recipe;
-}
-
-/* What CMYK becomes, in place, by the formula of the manual. */
-static void convert_cmyk(uint8_t *samples, int pixels)
-{
-    for (int i = 0; i < pixels; i++)
-        for (int c = 0; c < 3; c++)
-            samples[3 * i + c] = (uint8_t)lround(samples[4 * i + c] * samples[4 * i + 3] / 255.0);
-}
-
-/* Decode a file by the codec NAME, 1/2^SHRINK as wide and high. */
-static void decode_shrunk(const uint8_t *file, size_t size, const char *name, int shrink, struct image *image)
-{
-    const struct codec_settings settings = {.codec = codec_find(name, NULL)};
-    struct codec_info info;
-    struct error error;
-    const struct codec_input input = {
-        .bytes = file, .size = size, .name = "rare", .info = &info, .settings = &settings};
-    if (!codec_inspect(file, size, "rare", &settings, &info, &error) ||
-        !codec_choose_reader(&info, &settings, "rare", &error))
-        fail_msg("%s", error.message);
-    codec_shrink(&info, shrink);
-    if (codec_read_picture(&input, image, NULL, &error) == NULL)
-        fail_msg("%s at 1/%d: %s", name, 1 << shrink, error.message);
-}
-
-/* Both codecs read each file to the samples of libjpeg-turbo. A GPU leaves files that it cannot read to the CPU. */
-static void test_rare_files(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 96 * 4; i++) {
-        const struct jpeg_recipe recipe = make_rare_recipe(i / 4);
-        int width = 0, height = 0, components = 0;
-        struct jpeg_layout layout;
-        struct jpeg_scan scan;
-        struct image image;
-        size_t size = 0;
-        uint8_t *file = make_jpeg(&recipe, &size);
-        uint8_t *expected = decode_jpeg(file, size, i % 4, &width, &height, &components);
-        assert_int_equal(components, recipe.components);
-        if (components == 4)
-            convert_cmyk(expected, width * height);
-        for (int j = 0; j < 2; j++) {
-            decode_shrunk(file, size, j == 0 ? "parallel-jpeg" : "libjpeg-turbo", i % 4, &image);
-            assert_int_equal(image.width, width);
-            assert_int_equal(image.height, height);
-            assert_int_equal(image.channels, components == 1 ? 1 : 3);
-            assert_memory_equal(image.samples, expected, image_bytes(&image));
-            image_free(&image);
-        }
-        assert_int_equal(read_headers(file, size, &layout, &scan),
-                         components < 4 && !recipe.is_progressive && !recipe.is_arithmetic);
-        free(expected);
-        free(file);
-    }
-}
-
-/* Is a file refused, by whichever codec is chosen? */
-static bool is_refused(const uint8_t *file, size_t size)
-{
-    const struct codec_settings settings = {.codec = NULL};
-    struct image image;
-    struct error error;
-    const bool done = codec_decode(file, size, "damaged", &settings, &image, NULL, &error);
-    if (done)
-        image_free(&image);
-    return !done;
-}
-
-/* Damaged CMYK is refused if its data end early. Arithmetic-coded data are refused if any are left, which nearly every
- * change of a byte leads to. */
-static void test_damaged_rare_files(void **state)
-{
-    enum { TIMES = 20, MORE = 40 };
-    int missed = 0, changed = 0;
-    uint32_t seed = 7;
-    (void)state;
-    for (int i = 0; i < 48; i++) {
-        const struct jpeg_recipe recipe = make_rare_recipe(i);
-        size_t size = 0;
-        uint8_t *file = make_jpeg(&recipe, &size);
-        uint8_t *copy = malloc(size + MORE);
-        for (size_t j = 0; j < TIMES && (recipe.is_arithmetic || recipe.components == 4); j++) {
-            memcpy(copy, file, size);
-            const size_t at = size - 2 - (size / 2) * j / TIMES; /* all in the data of the last scan, or a marker */
-            if (recipe.is_arithmetic) {
-                copy[at - 1] ^= (uint8_t)(1u << (next_random(&seed) & 7));
-                missed += !is_refused(copy, size);
-                changed++;
-            } else if (!recipe.is_progressive && j > 0) {
-                memcpy(copy + at, "\xff\xd9", 2);
-                assert_true(is_refused(copy, at + 2));
-            }
-        }
-        memcpy(copy, file, size - 2);
-        memset(copy + size - 2, 'x', MORE);
-        memcpy(copy + size - 2 + MORE, "\xff\xd9", 2);
-        assert_int_equal(is_refused(copy, size + MORE), recipe.is_arithmetic);
-        free(copy);
-        free(file);
-    }
-    assert_in_range(missed, 0, changed / 4);
 }
 
 int main(void)
@@ -657,8 +509,6 @@ int main(void)
         cmocka_unit_test(test_dc_wraps),
         cmocka_unit_test(test_damage_is_declined),
         cmocka_unit_test(test_mutated_files),
-        cmocka_unit_test(test_rare_files),
-        cmocka_unit_test(test_damaged_rare_files),
     };
     return cmocka_run_group_tests_name("jpeg_decode", tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * JPEG as written by src/jpeg and by the codec parallel-jpeg, byte by byte against libjpeg-turbo: every instruction
- * set, chroma subsampling, number of channels and quality, all small sizes, bands of all heights. */
+ * The encoder, byte by byte against libjpeg-turbo: every instruction set, chroma subsampling, number of channels and
+ * quality, all small sizes, bands of all heights. */
 #include "base/parallel.h"
 #include "base/random.h"
-#include "codec/codec.h"
 #include "jpeg/encode_loops.h"
+#include "reference.h"
+#include "tests/lib/program.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define JPEG format_of(FORMAT_JPEG)
 
 static const struct chroma_subsampling all_chroma[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}, {0, 0}};
 
@@ -47,15 +46,15 @@ static uint8_t make_sample(enum content content, int x, int y, int channel, uint
     }
 }
 
-static struct image make_image(int width, int height, int channels, enum content content)
+static struct pixels make_image(int width, int height, int channels, enum content content)
 {
-    struct image image;
+    struct pixels image = {.width = width, .height = height, .channels = channels};
     uint64_t random = (uint64_t)(width * 1000 + height);
-    assert_true(image_allocate(&image, width, height, channels, 8, NULL));
+    uint8_t *to = image.samples = allocate(pixels_bytes(&image));
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             for (int c = 0; c < channels; c++)
-                image_row(&image, y)[x * channels + c] = make_sample(content, x, y, c, &random);
+                *to++ = make_sample(content, x, y, c, &random);
     return image;
 }
 
@@ -66,48 +65,77 @@ struct file {
     size_t size;
 };
 
-static const struct codec *find_or_skip(const char *name)
+static struct file encode_by_reference(const struct pixels *image, struct chroma_subsampling chroma, int quality)
 {
-    const struct codec *codec = codec_find(name, NULL);
-    if (codec == NULL) {
-        print_message("%s was not built in\n", name);
-        skip();
-    }
-    return codec;
+    struct jpeg_layout layout;
+    struct reference reference;
+    chroma = jpeg_chroma_for(chroma, quality);
+    reference_encode(image, quality, chroma.horizontal, chroma.vertical, &layout, &reference);
+    return (struct file){reference.file, reference.file_size};
 }
 
-static struct file encode_by_codec(const char *name, const struct image *image, struct chroma_subsampling chroma,
-                                   int quality, struct thread_pool *pool)
+/* An encoding of some bands. */
+struct encoding {
+    struct jpeg_encoder *encoder;
+    const struct pixels *image;
+    int rows; /* of a band */
+};
+
+static struct encoding begin(const struct pixels *image, struct chroma_subsampling chroma, int quality, int rows)
 {
-    const struct codec_settings settings = {
-        .codec = find_or_skip(name), .quality = quality, .chroma_subsampling = chroma, .pool = pool};
+    struct jpeg_layout layout;
+    jpeg_layout_for_writing(&layout, image->width, image->height, image->channels, chroma, quality);
+    struct encoding encoding = {jpeg_encoder_open(&layout), image, rows * JPEG_SIDE * layout.vertical};
+    assert_non_null(encoding.encoder);
+    return encoding;
+}
+
+static int rows_from(const struct encoding *encoding, int y)
+{
+    const int left = encoding->image->height - y;
+    return left < encoding->rows ? left : encoding->rows;
+}
+
+static void encode_band(void *context, int64_t index, int thread)
+{
+    struct encoding *encoding = context;
+    const struct pixels *image = encoding->image;
+    const int y = (int)index * encoding->rows;
+    (void)thread;
+    assert_true(jpeg_encode_band(encoding->encoder, y, rows_from(encoding, y),
+                                 image->samples + (size_t)y * (size_t)image->width * (size_t)image->channels));
+}
+
+static int64_t count_bands(const struct encoding *encoding)
+{
+    return (encoding->image->height - 1) / encoding->rows + 1;
+}
+
+/* Write bands of ROWS rows of pixels, and end. */
+static struct file finish(struct encoding *encoding, int rows)
+{
     struct file file;
-    assert_true(codec_encode(image, JPEG, &settings, &file.bytes, &file.size, NULL));
+    encoding->rows = rows;
+    for (int y = 0; y < encoding->image->height; y += rows)
+        assert_true(jpeg_write_bands(encoding->encoder, y, rows_from(encoding, y)));
+    assert_true(jpeg_encoder_finish(encoding->encoder, &file.bytes, &file.size));
+    jpeg_encoder_close(encoding->encoder);
     return file;
 }
 
 /* Encode bands of ROWS rows of MCUs, with one instruction set. */
-static struct file encode_bands(const struct jpeg_encode_loops *loops, const struct image *image,
+static struct file encode_bands(const struct jpeg_encode_loops *loops, const struct pixels *image,
                                 struct chroma_subsampling chroma, int quality, int rows)
 {
-    struct jpeg_layout layout;
-    struct file file;
-    jpeg_layout_for_writing(&layout, image->width, image->height, image->channels, chroma, quality);
-    struct jpeg_encoder *encoder = jpeg_encoder_open(&layout);
-    assert_non_null(encoder);
-    encoder->loops = loops;
-    rows *= JPEG_SIDE * layout.vertical;
-    for (int y = 0; y < image->height; y += rows) {
-        const struct image part = image_rows(image, y, image->height - y < rows ? image->height - y : rows);
-        assert_true(jpeg_encode_band(encoder, y, &part) && jpeg_write_bands(encoder, y, part.height));
-    }
-    assert_true(jpeg_encoder_finish(encoder, &file.bytes, &file.size));
-    jpeg_encoder_close(encoder);
-    return file;
+    struct encoding encoding = begin(image, chroma, quality, rows);
+    encoding.encoder->loops = loops;
+    for (int64_t i = 0; i < count_bands(&encoding); i++)
+        encode_band(&encoding, i, 0);
+    return finish(&encoding, encoding.rows);
 }
 
 /* Release the ACTUAL file. */
-static void expect_equal(struct file expected, struct file actual, const char *name, const struct image *image,
+static void expect_equal(struct file expected, struct file actual, const char *name, const struct pixels *image,
                          struct chroma_subsampling chroma, int quality)
 {
     if (expected.size != actual.size || memcmp(expected.bytes, actual.bytes, expected.size) != 0)
@@ -117,11 +145,11 @@ static void expect_equal(struct file expected, struct file actual, const char *n
 }
 
 /* Every instruction set writes IMAGE as libjpeg-turbo does. */
-static void check_sets(const struct image *image, struct chroma_subsampling chroma, int quality, int rows)
+static void check_sets(const struct pixels *image, struct chroma_subsampling chroma, int quality, int rows)
 {
     size_t count;
     const enum instruction_set *sets = instruction_sets(&count);
-    const struct file expected = encode_by_codec("libjpeg-turbo", image, chroma, quality, NULL);
+    const struct file expected = encode_by_reference(image, chroma, quality);
     for (size_t i = 0; i < count; i++)
         expect_equal(expected, encode_bands(jpeg_encode_loops_for(sets[i]), image, chroma, quality, rows),
                      instruction_set_name(sets[i]), image, chroma, quality);
@@ -136,17 +164,17 @@ static void test_the_headers_are_libjpeg_turbos(void **state)
     for (int channels = 1; channels <= 3; channels += 2)
         for (int i = 0; i < CHROMAS; i++)
             for (int quality = 1; quality <= 100; quality++) {
-                struct image image = make_image(40, 23, channels, FLAT);
+                struct pixels image = make_image(40, 23, channels, FLAT);
                 struct jpeg_layout layout;
                 struct blob headers = {0};
                 jpeg_layout_for_writing(&layout, 40, 23, channels, all_chroma[i], quality);
                 assert_true(jpeg_append_headers(&headers, &layout));
-                const struct file file = encode_by_codec("libjpeg-turbo", &image, all_chroma[i], quality, NULL);
+                const struct file file = encode_by_reference(&image, all_chroma[i], quality);
                 assert_true(headers.size < file.size);
                 assert_memory_equal(file.bytes, headers.bytes, headers.size);
                 blob_free(&headers);
                 free(file.bytes);
-                image_free(&image);
+                free(image.samples);
             }
 }
 
@@ -160,9 +188,9 @@ static void test_small_sizes(void **state)
                 const int number = width * 67 + height;
                 if ((width > 17 || height > 17) && (number + i) % 5 != 0)
                     continue;
-                struct image image = make_image(width, height, 3, (enum content)(number % CONTENTS));
+                struct pixels image = make_image(width, height, 3, (enum content)(number % CONTENTS));
                 check_sets(&image, all_chroma[i], 1 + number * 7 % 100, 1 + number % 3);
-                image_free(&image);
+                free(image.samples);
             }
 }
 
@@ -174,9 +202,9 @@ static void test_sizes_of_grey(void **state)
             const int number = width * 67 + height;
             if ((width > 9 || height > 9) && number % 7 != 0)
                 continue;
-            struct image image = make_image(width, height, 1, (enum content)(number % CONTENTS));
+            struct pixels image = make_image(width, height, 1, (enum content)(number % CONTENTS));
             check_sets(&image, all_chroma[number % CHROMAS], 1 + number * 7 % 100, 1 + number % 3);
-            image_free(&image);
+            free(image.samples);
         }
 }
 
@@ -189,9 +217,9 @@ static void test_wide_sizes(void **state)
             for (int more = -33; more <= 33; more++) {
                 const int number = tiles * 67 + more, width = tiles * JPEG_TILE + more,
                           channels = number % 4 == 0 ? 1 : 3;
-                struct image image = make_image(width, 17 + number % 16, channels, (enum content)(number % CONTENTS));
+                struct pixels image = make_image(width, 17 + number % 16, channels, (enum content)(number % CONTENTS));
                 check_sets(&image, all_chroma[i], 1 + number * 7 % 100, 1 + number % 2);
-                image_free(&image);
+                free(image.samples);
             }
 }
 
@@ -200,10 +228,10 @@ static void test_qualities(void **state)
     (void)state;
     for (int content = 0; content < CONTENTS; content++)
         for (int channels = 1; channels <= 3; channels += 2) {
-            struct image image = make_image(139, 70, channels, (enum content)content);
+            struct pixels image = make_image(139, 70, channels, (enum content)content);
             for (int quality = 1; quality <= 100; quality++)
                 check_sets(&image, all_chroma[quality % CHROMAS], quality, 2);
-            image_free(&image);
+            free(image.samples);
         }
 }
 
@@ -214,17 +242,19 @@ static void test_threads(void **state)
     (void)state;
     for (int content = 0; content < CONTENTS; content++)
         for (int i = 0; i < CHROMAS; i++) {
-            struct image image = make_image(150, 331, 3, (enum content)content);
-            const struct file expected = encode_by_codec("libjpeg-turbo", &image, all_chroma[i], 85, NULL);
+            struct pixels image = make_image(150, 331, 3, (enum content)content);
+            const struct file expected = encode_by_reference(&image, all_chroma[i], 85);
             for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
                 struct thread_pool pool;
                 thread_pool_open(&pool, threads[k]);
-                expect_equal(expected, encode_by_codec("parallel-jpeg", &image, all_chroma[i], 85, &pool),
-                             "parallel-jpeg", &image, all_chroma[i], 85);
+                struct encoding encoding = begin(&image, all_chroma[i], 85, 1 + (int)k);
+                parallel_for(&pool, threads[k], count_bands(&encoding), encode_band, &encoding);
+                expect_equal(expected, finish(&encoding, encoding.rows), "a file of several threads", &image,
+                             all_chroma[i], 85);
                 thread_pool_close(&pool);
             }
             free(expected.bytes);
-            image_free(&image);
+            free(image.samples);
         }
 }
 
@@ -246,43 +276,27 @@ static void test_divisions(void **state)
     }
 }
 
-/* Encode from the bottom to the top in bands of some multiples, and write in bands of others. */
-static struct file write_bands(const struct image *image, const struct codec_settings *settings, int encoded,
-                               int written)
+/* Encode from the bottom to the top in bands of ENCODED rows of MCUs, and write in bands of WRITTEN. */
+static struct file write_bands(const struct pixels *image, int encoded, int written)
 {
-    struct codec_writer writer;
-    struct file file;
-    assert_true(codec_writer_open(&writer, image, JPEG, settings, NULL));
-    encoded *= writer.sink.multiple;
-    written *= writer.sink.multiple;
-    for (int y = (image->height - 1) / encoded * encoded; y >= 0; y -= encoded) {
-        const int left = image->height - y;
-        const struct image rows = image_rows(image, y, left < encoded ? left : encoded);
-        assert_true(writer.sink.encode(&writer, 0, y, &rows, NULL));
-    }
-    for (int y = 0; y < image->height; y += written) {
-        const int left = image->height - y;
-        const struct image rows = image_rows(image, y, left < written ? left : written);
-        assert_true(writer.sink.write(&writer, y, &rows, NULL));
-    }
-    assert_true(codec_writer_finish(&writer, &file.bytes, &file.size, NULL));
-    codec_writer_close(&writer);
-    return file;
+    struct encoding encoding = begin(image, all_chroma[0], 95, encoded);
+    for (int64_t i = count_bands(&encoding); i > 0; i--)
+        encode_band(&encoding, i - 1, 0);
+    return finish(&encoding, encoding.rows / encoded * written);
 }
 
 static void test_bands_of_all_heights(void **state)
 {
-    const struct codec_settings settings = {.codec = find_or_skip("parallel-jpeg"), .quality = 95};
     (void)state;
     for (int content = 0; content < CONTENTS; content++) {
-        struct image image = make_image(130, 123, 3, (enum content)content);
-        const struct file expected = encode_by_codec("libjpeg-turbo", &image, settings.chroma_subsampling, 95, NULL);
+        struct pixels image = make_image(130, 123, 3, (enum content)content);
+        const struct file expected = encode_by_reference(&image, all_chroma[0], 95);
         for (int encoded = 1; encoded <= 17; encoded++)
             for (int written = 1; written <= encoded; written += 3)
-                expect_equal(expected, write_bands(&image, &settings, encoded, written), "parallel-jpeg", &image,
-                             settings.chroma_subsampling, 95);
+                expect_equal(expected, write_bands(&image, encoded, written), "a file of bands", &image, all_chroma[0],
+                             95);
         free(expected.bytes);
-        image_free(&image);
+        free(image.samples);
     }
 }
 

@@ -4,8 +4,6 @@
 #include "check.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "codec/gpu_codec.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,24 +15,21 @@ enum { STREAMS_MAX = 16, PICTURES_MAX = 4, ROUNDS = 10 };
 /* A file: its samples, and its stream. */
 struct source {
     const char *name;
-    struct image image;
-    struct png_layout layout;
-    uint8_t *data;
-    size_t size;
+    struct picture picture;
+    struct blob stream;
 };
 
 /* A picture of a stream. */
-struct picture {
+struct task_picture {
     const struct source *source;
     struct device *device;
     struct device_png *png;
     struct workspace samples;
-    struct image image; /* in device memory */
 };
 
 /* What is timed, without and with the copies of compressed bytes in host memory or to it. */
 struct task {
-    void (*run)(struct picture *picture, bool has_copy);
+    void (*run)(struct task_picture *picture, bool has_copy);
     const char *name, *text, *text_of_copies;
 };
 
@@ -48,51 +43,57 @@ struct stream {
     double seconds[2]; /* without and with copies */
 };
 
+/* Read a PNG of 8 or 16 bits, without a palette. */
 static void load_source(const char *name, struct source *source)
 {
-    const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
-    struct codec_info info;
-    struct png_stream stream;
-    struct error error = {0};
-    uint8_t *bytes;
-    size_t size;
-    must(file_read(name, SIZE_MAX, &bytes, &size, NULL, &error) &&
-             codec_decode(bytes, size, name, &settings, &source->image, &info, &error),
-         &error);
-    const struct codec_input input = {bytes, size, name, &info, &settings};
-    if (codec_find_stream(&input, &source->layout, &stream) == NULL)
-        fail("%s: not a PNG that a GPU reads", name);
-    source->name = name;
-    source->size = stream.size;
-    source->data = allocate(stream.size);
-    png_stream_copy(&stream, 0, stream.size, source->data);
+    enum { SIGNATURE = 8, CHUNK_HEAD = 8, CHUNK_OVERHEAD = 12 };
+    struct png_layout *layout = &source->picture.layout;
+    size_t size, length;
+    uint8_t *bytes = read_bytes(name, &size);
+    *source = (struct source){.name = name};
+    for (size_t at = SIGNATURE; at + CHUNK_OVERHEAD <= size; at += CHUNK_OVERHEAD + length) {
+        const uint8_t *const chunk = bytes + at, *const data = chunk + CHUNK_HEAD;
+        length = big32(chunk);
+        if (length > size - at - CHUNK_OVERHEAD)
+            break;
+        if (memcmp(chunk + 4, "IHDR", 4) == 0) {
+            *layout = (struct png_layout){.width = (int)big32(data), .height = (int)big32(data + 4), .bits = data[8]};
+            layout->channels = 1 + (data[9] & 2) + (data[9] >> 2);  /* grey, and for colour 2 more, for alpha 1 more */
+            layout->paletted = (data[9] & 1) != 0 || data[12] != 0; /* or interlaced */
+        } else if (memcmp(chunk + 4, "IDAT", 4) == 0 && !blob_append(&source->stream, data, length)) {
+            fail("no memory");
+        }
+    }
     free(bytes);
+    source->picture.samples = layout->bits >= 8 && !layout->paletted ? reference_decode(&source->stream, layout) : NULL;
+    if (source->picture.samples == NULL)
+        fail("%s: not an intact PNG of 8 or 16 bits without a palette", name);
 }
 
-static void encode(struct picture *picture, bool has_copy)
+static void encode(struct task_picture *picture, bool has_copy)
 {
     struct error error = {0};
     uint8_t *bytes;
     size_t size;
     uint32_t adler;
-    must(device_png_encode(picture->png, &picture->image, &error) &&
+    must(device_png_encode(picture->png, &picture->source->picture.layout, picture->samples.bytes, &error) &&
              (has_copy ? device_png_encoded(picture->png, 0, &bytes, &size, &adler, &error)
                        : device_wait(picture->device, &error)),
          &error);
 }
 
 /* Without a copy, the stream of the time before is decoded again. */
-static void decode(struct picture *picture, bool has_copy)
+static void decode(struct task_picture *picture, bool has_copy)
 {
     const struct source *source = picture->source;
     struct error error = {0};
     bool is_decoded = false;
     if (has_copy) {
         uint8_t *data;
-        must(device_png_reserve(picture->png, source->size, &data, &error), &error);
-        memcpy(data, source->data, source->size);
+        must(device_png_reserve(picture->png, source->stream.size, &data, &error), &error);
+        memcpy(data, source->stream.bytes, source->stream.size);
     }
-    must(device_png_decode(picture->png, &source->layout, picture->image.samples, &error) &&
+    must(device_png_decode(picture->png, &source->picture.layout, picture->samples.bytes, &error) &&
              device_png_decoded(picture->png, &is_decoded, &error),
          &error);
     if (!is_decoded)
@@ -102,22 +103,21 @@ static void decode(struct picture *picture, bool has_copy)
 static void *run_stream(void *argument)
 {
     struct stream *stream = argument;
-    void (*const run)(struct picture *, bool) = stream->task->run;
+    void (*const run)(struct task_picture *, bool) = stream->task->run;
     struct error error = {0};
     struct device *device;
-    struct picture pictures[PICTURES_MAX];
+    struct task_picture pictures[PICTURES_MAX];
     must(device_open(0, &device, &error), &error);
     for (int i = 0; i < PICTURES_MAX; i++) {
         const struct source *source = &stream->sources[(stream->index * PICTURES_MAX + i) % stream->source_count];
-        const struct image *image = &source->image;
-        const size_t size = image_bytes(image);
+        const struct png_layout *layout = &source->picture.layout;
+        const size_t size = picture_bytes(layout);
         struct workspace *const samples = &pictures[i].samples;
-        pictures[i] = (struct picture){.source = source, .device = device, .image = *image};
+        pictures[i] = (struct task_picture){.source = source, .device = device};
         must(device_png_open(device, &pictures[i].png, &error) && device_reserve(device, samples, size, &error) &&
-                 device_upload(device, samples->bytes, image->samples, size, &error),
+                 device_upload(device, samples->bytes, source->picture.samples, size, &error),
              &error);
-        pictures[i].image.samples = samples->bytes;
-        stream->pixels += (double)image->width * image->height * ROUNDS;
+        stream->pixels += (double)layout->width * layout->height * ROUNDS;
     }
     for (int i = 0; i < 2 * PICTURES_MAX; i++) /* the buffers grow */
         run(&pictures[i % PICTURES_MAX], true);
@@ -177,8 +177,8 @@ void bench_files(int count, char **names)
         for (int streams = 1; streams <= STREAMS_MAX; streams *= 4)
             bench_streams(&tasks[i], streams, sources, count);
     for (int i = 0; i < count; i++) {
-        free(sources[i].image.samples);
-        free(sources[i].data);
+        free(sources[i].picture.samples);
+        blob_free(&sources[i].stream);
     }
     free(sources);
 }

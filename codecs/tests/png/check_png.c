@@ -7,12 +7,8 @@
  * check_png --bench FILE... times the kernels with the pictures of PNG files. */
 #include "check.h"
 
-#include "base/bytes.h"
 #include "base/random.h"
-#include "codec/format.h"
-#include "codec/gpu_codec.h"
 #include "codecs/tests/png/deflate_streams.h"
-#include "png/png.h"
 
 #include <libdeflate.h>
 #include <stdio.h>
@@ -56,16 +52,16 @@ static uint8_t sample_of(enum content content, int x, int y, int byte, uint64_t 
     }
 }
 
-static struct image make_picture(enum content content, int width, int height, int channels, int bits, uint64_t *state)
+static struct picture make_picture(enum content content, int width, int height, int channels, int bits, uint64_t *state)
 {
     const uint64_t key = random_next(state);
-    struct image image = {.width = width, .height = height, .channels = channels, .bits = bits};
-    uint8_t *to = image.samples = allocate(image_bytes(&image));
+    struct picture picture = {.layout = {.width = width, .height = height, .channels = channels, .bits = bits}};
+    uint8_t *to = picture.samples = allocate(picture_bytes(&picture.layout));
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
-            for (int byte = 0; byte < (int)image_pixel_bytes(&image); byte++)
+            for (int byte = 0; byte < channels * bits / 8; byte++)
                 *to++ = sample_of(content, x, y, byte, key, state);
-    return image;
+    return picture;
 }
 
 /* ---- One case ---- */
@@ -90,52 +86,50 @@ static void place_close(struct place *place)
     device_close(place->device);
 }
 
-/* Encode IMAGE on the GPU, and compare with the CPU's file: a signature, IHDR, one IDAT chunk with a head of zlib and a
- * checksum, and IEND. */
-static void check_picture(struct place *place, const struct image *image, const char *name)
+/* Encode PICTURE on the GPU, and compare with the CPU's data. */
+static void check_picture(struct place *place, const struct picture *picture, const char *name)
 {
-    enum { STREAM_AT = 8 + 25 + 8 + 2, TAIL = 4 + 4 + 12, MARGIN = 100 };
-    const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
-    struct image on_device = *image;
+    enum { MARGIN = 100 };
+    const struct png_layout *layout = &picture->layout;
+    const size_t bytes = picture_bytes(layout);
     struct error error = {0};
-    uint8_t *stream = NULL, *file;
-    size_t file_size, size = 0;
-    uint32_t adler = 0;
-    must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &file_size, &error), &error);
+    struct blob expected = {0};
+    uint8_t *stream = NULL;
+    size_t size = 0;
+    uint32_t adler = 0, expected_adler;
+    reference_encode(picture, LEVEL_STANDARD, &expected, &expected_adler);
     struct workspace samples = {0};
-    must(device_reserve(place->device, &samples, image_bytes(image), &error) &&
-             device_upload(place->device, samples.bytes, image->samples, image_bytes(image), &error),
+    must(device_reserve(place->device, &samples, bytes, &error) &&
+             device_upload(place->device, samples.bytes, picture->samples, bytes, &error),
          &error);
-    on_device.samples = samples.bytes;
-    must(device_png_encode(place->png, &on_device, &error) &&
+    must(device_png_encode(place->png, layout, samples.bytes, &error) &&
              device_png_encoded(place->png, MARGIN, &stream, &size, &adler, &error),
          &error);
     device_release(place->device, &samples);
     memset(stream - MARGIN, 0, MARGIN); /* it may be written */
     memset(stream + size, 0, MARGIN);
-    const size_t expected = file_size - STREAM_AT - TAIL;
     size_t same = 0;
-    while (same < size && same < expected && stream[same] == file[STREAM_AT + same])
+    while (same < size && same < expected.size && stream[same] == expected.bytes[same])
         same++;
-    if (size != expected || same != size || adler != big32(file + file_size - TAIL))
+    if (size != expected.size || same != size || adler != expected_adler)
         fail("%s, %d x %d, %d channels of %d bits: %zu bytes, the CPU has %zu, equal up to byte %zu; checksum %08x, "
              "the CPU has %08x",
-             name, image->width, image->height, image->channels, image->bits, size, expected, same, adler,
-             big32(file + file_size - TAIL));
-    free(file);
+             name, layout->width, layout->height, layout->channels, layout->bits, size, expected.size, same, adler,
+             expected_adler);
+    blob_free(&expected);
     place->counts.cases++;
 }
 
-/* Decode STREAM on the GPU. Returns the samples, or NULL if it is left to the CPU. */
-static uint8_t *decode_on_gpu(struct place *place, const struct png_stream *stream, const struct png_layout *layout,
-                              size_t sample_bytes)
+/* Decode STREAM, of zlib, on the GPU. Returns the samples, or NULL if it is left to the CPU. */
+static uint8_t *decode_on_gpu(struct place *place, const struct blob *stream, const struct png_layout *layout)
 {
+    const size_t sample_bytes = picture_bytes(layout);
     struct error error = {0};
     uint8_t *data, *result = NULL;
     struct workspace samples = {0};
     bool is_decoded = false;
     must(device_png_reserve(place->png, stream->size, &data, &error), &error);
-    png_stream_copy(stream, 0, stream->size, data);
+    memcpy(data, stream->bytes, stream->size);
     must(device_reserve(place->device, &samples, sample_bytes, &error) &&
              device_png_decode(place->png, layout, samples.bytes, &error) &&
              device_png_decoded(place->png, &is_decoded, &error),
@@ -150,175 +144,102 @@ static uint8_t *decode_on_gpu(struct place *place, const struct png_stream *stre
     return result;
 }
 
-/* Give the samples of *FILE, a PNG of IMAGE, another meaning: fewer bits, a palette, a transparent colour. */
-static void reinterpret(const struct image *image, uint8_t **file, size_t *size, uint64_t *state)
+/* Give the samples of PICTURE another meaning in LAYOUT: fewer bits, a palette, a transparent colour. */
+static void reinterpret(const struct picture *picture, struct png_layout *layout, uint64_t *state)
 {
-    enum { IHDR_AT = PNG_SIGNATURE, IDAT_AT = IHDR_AT + PNG_CHUNK_OVERHEAD + PNG_HEADER_DATA };
-    uint8_t *header = *file + IHDR_AT + PNG_CHUNK_HEAD, random[3 * PNG_PALETTE_MAX], key[6];
-    size_t colours = 0;
-    struct blob out = {0};
-    for (size_t i = 0; i < sizeof random; i++)
-        random[i] = (uint8_t)random_next(state);
-    if (image->channels == 1 && image->bits == 8) {
-        const int bits = 1 << random_between(state, 0, 3), pixels = 8 / bits;
-        const bool is_paletted = random_between(state, 0, 1) != 0;
-        put_big32(header, (uint32_t)(image->width * pixels - random_between(state, 0, pixels - 1)));
-        header[8] = (uint8_t)bits;
-        header[9] = is_paletted ? PNG_COLOUR | PNG_PALETTE : 0;
-        colours = is_paletted ? (size_t)1 << bits : 0;
-        png_chunk_close(*file + IHDR_AT, "IHDR", PNG_HEADER_DATA);
+    *layout = picture->layout;
+    if (layout->channels == 1 && layout->bits == 8) {
+        layout->bits = 1 << random_between(state, 0, 3);
+        layout->paletted = random_between(state, 0, 1) != 0;
+        layout->width *= 8 / layout->bits;
+        layout->width -= random_between(state, 0, 8 / layout->bits - 1);
     }
-    for (int c = 0; c < image->channels % 4; c++) /* of the first pixel */
-        put_big16(key + 2 * c,
-                  image->bits == 16 ? ((const uint16_t *)image->samples)[c] : ((const uint8_t *)image->samples)[c]);
-    bool is_done = blob_append(&out, *file, IDAT_AT);
-    if (colours > 0)
-        is_done = is_done && png_chunk_append(&out, "PLTE", random, 3 * colours);
-    if (image->channels % 2 != 0 && random_between(state, 0, 1) != 0)
-        is_done = is_done && png_chunk_append(&out, "tRNS", colours > 0 ? random : key,
-                                              colours > 0 ? colours : 2 * (size_t)image->channels);
-    if (!is_done || !blob_append(&out, *file + IDAT_AT, *size - IDAT_AT))
-        fail("no memory");
-    free(*file);
-    *file = out.bytes;
-    *size = out.size;
+    layout->transparent = layout->channels % 2 != 0 && random_between(state, 0, 1) != 0;
+    for (int i = 0; i < 256; i++)
+        for (int c = 0; c < 4; c++)
+            layout->palette[i][c] = c < 3 || layout->transparent ? (uint8_t)random_next(state) : 255;
+    for (size_t c = 0; layout->transparent && c < (size_t)layout->channels; c++) /* of the first pixel */
+        layout->key[c] = layout->bits == 16 ? ((const uint16_t *)(const void *)picture->samples)[c]
+                                            : png_read_sample(picture->samples, c, (unsigned)layout->bits);
 }
 
-/* A file in parts: what comes before the data, the data, and the most bytes of a chunk of data. */
-struct parts {
-    const char *name;
-    const uint8_t *head;
-    size_t head_size;
-    struct blob data; /* a stream of zlib */
-    int chunk_max;
-};
-
-static struct blob join_parts(const struct parts *parts, uint64_t *state)
+/* Let another writer make STREAM: other filters and blocks. Returns whether all filters are known. */
+static bool write_as_others(struct blob *stream, const struct png_layout *layout, uint64_t *state)
 {
-    struct blob file = {0};
-    bool is_done = blob_append(&file, parts->head, parts->head_size);
-    for (size_t at = 0, some; is_done && at < parts->data.size; at += some) {
-        some = (size_t)random_between(state, 1, parts->chunk_max);
-        some = some < parts->data.size - at ? some : parts->data.size - at;
-        is_done = png_chunk_append(&file, "IDAT", parts->data.bytes + at, some);
-    }
-    if (!is_done || !png_chunk_append(&file, "IEND", NULL, 0))
-        fail("no memory");
-    return file;
-}
-
-/* Give the data of PARTS to another writer: other filters, blocks and chunks. Returns whether all filters are known. */
-static bool write_as_others(struct parts *parts, const struct png_layout *layout, uint64_t *state)
-{
-    enum { HEAD = 2 };
     const size_t row = png_row_bytes(layout, (size_t)layout->width) + 1, size = row * (size_t)layout->height;
     const bool has_other_filters = random_between(state, 0, 1) != 0;
-    uint8_t *rows = allocate(size), adler[4];
-    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
-    if (decompressor == NULL || libdeflate_zlib_decompress(decompressor, parts->data.bytes, parts->data.size, rows,
-                                                           size, NULL) != LIBDEFLATE_SUCCESS)
-        fail("%s: libdeflate does not inflate the stream", parts->name);
-    libdeflate_free_decompressor(decompressor);
+    uint8_t *const rows = reference_inflate(stream, size);
+    struct blob data = {0};
+    if (rows == NULL)
+        fail("libdeflate does not inflate the stream");
     for (size_t at = 0; has_other_filters && at < size; at += row) /* the picture becomes another one */
         rows[at] = (uint8_t)random_between(state, 0, PNG_FILTERS - 1);
     const bool has_unknown = random_between(state, 0, 9) == 0;
     if (has_unknown)
         rows[row * (size_t)random_between(state, 0, layout->height - 1)] =
             (uint8_t)(PNG_FILTERS + random_between(state, 0, 2));
-    blob_free(&parts->data);
-    uint8_t *const head = blob_extend(&parts->data, HEAD);
-    if (head == NULL)
-        fail("no memory");
-    const unsigned method = 8 | (unsigned)(deflate_as_others(state, rows, size, &parts->data) - 8) << 4;
-    parts->data.bytes[0] = (uint8_t)method;
-    parts->data.bytes[1] = (uint8_t)(31 - (method << 8) % 31);
-    put_big32(adler, libdeflate_adler32(1, rows, size));
-    if (!blob_append(&parts->data, adler, sizeof adler))
-        fail("no memory");
+    const int window_bits = deflate_as_others(state, rows, size, &data);
+    blob_free(stream);
+    wrap_zlib(&data, window_bits, libdeflate_adler32(1, rows, size), stream);
+    blob_free(&data);
     free(rows);
-    const int chunk_maxima[] = {parts->data.size < 20000 ? 1 : 300, 50, 8192, 1 << 20};
-    parts->chunk_max = chunk_maxima[random_between(state, 0, 3)];
     return !has_unknown;
 }
 
-/* Decode the file on the CPU, and its stream on the GPU, as LAYOUT says. Returns whether the GPU decoded it. It must
- * not, if the CPU refuses the file; and the samples must be equal. */
-static bool check_parts(struct place *place, const struct parts *parts, const struct png_layout *layout,
-                        bool is_damaged, uint64_t *state)
+/* Decode STREAM on the CPU and on the GPU, as LAYOUT says. Returns whether the GPU decoded it. It must not, if the CPU
+ * refuses it; and the samples must be equal. */
+static bool check_stream(struct place *place, const struct blob *stream, const struct png_layout *layout,
+                         bool is_damaged, const char *name)
 {
-    const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
-    struct blob file = join_parts(parts, state);
-    const struct png_stream stream = {file.bytes + parts->head_size, parts->data.size};
-    struct image expected = {0};
-    struct error error = {0};
-    const bool is_good = codec_decode(file.bytes, file.size, parts->name, &settings, &expected, NULL, &error);
+    uint8_t *expected = reference_decode(stream, layout), *samples = decode_on_gpu(place, stream, layout);
+    const bool is_good = expected != NULL, is_decoded = samples != NULL;
     if (!is_good && !is_damaged)
-        fail("%s", error.message);
-    const size_t pixel_bytes = (size_t)png_layout_channels(layout) * (layout->bits == 16 ? 2 : 1);
-    const size_t bytes = (size_t)layout->width * (size_t)layout->height * pixel_bytes;
-    uint8_t *samples = decode_on_gpu(place, &stream, layout, bytes);
-    const bool is_decoded = samples != NULL;
-    if (is_decoded && (!is_good || memcmp(samples, expected.samples, bytes) != 0))
-        fail("%s, %d x %d, %d channels of %d bits%s%s, %zu bytes of data%s: other samples", parts->name, layout->width,
+        fail("%s: the CPU does not decode the stream", name);
+    if (is_decoded && (!is_good || memcmp(samples, expected, picture_bytes(layout)) != 0))
+        fail("%s, %d x %d, %d channels of %d bits%s%s, %zu bytes of data%s: other samples", name, layout->width,
              layout->height, layout->channels, layout->bits, layout->paletted ? ", a palette" : "",
-             layout->transparent ? ", a transparent colour" : "", parts->data.size, is_damaged ? ", damaged" : "");
+             layout->transparent ? ", a transparent colour" : "", stream->size, is_damaged ? ", damaged" : "");
     free(samples);
-    if (is_good)
-        image_free(&expected);
-    blob_free(&file);
+    free(expected);
     place->counts.cases++;
     return is_decoded;
 }
 
-/* Files of all levels and of other writers must give the CPU's samples, and damaged ones must not give wrong samples.
- * The GPU must decode our own files. It may leave other ones to the CPU, and counts these. */
-static void check_file(struct place *place, const struct image *image, const char *name, bool is_ours, uint64_t *state)
+/* Streams of all levels and of other writers must give the CPU's samples, and damaged ones must not give wrong samples.
+ * The GPU must decode our own streams. It may leave other ones to the CPU, and counts these. */
+static void check_decoder(struct place *place, const struct picture *picture, const char *name, bool is_ours,
+                          uint64_t *state)
 {
-    static const int levels[] = {0, 1, 1, 2, 6, 9};
-    const struct codec_settings settings = {.compression = levels[random_between(state, 0, 5)]};
-    struct codec_info info;
+    static const int levels[] = {LEVEL_STORED, LEVEL_STANDARD, LEVEL_STANDARD, LEVEL_FAST, 6, 9};
+    const int level = levels[random_between(state, 0, 5)];
     struct png_layout layout;
-    struct png_stream stream;
-    struct image ignored;
-    struct error error = {0};
-    uint8_t *file;
-    size_t size;
-    must(codec_encode(image, format_find_by_suffix("png"), &settings, &file, &size, &error), &error);
-    reinterpret(image, &file, &size, state);
-    must(codec_decode(file, size, name, &settings, &ignored, &info, &error), &error);
-    image_free(&ignored);
-    const struct codec_input input = {file, size, name, &info, &settings};
-    if (codec_find_stream(&input, &layout, &stream) == NULL)
-        fail("not a file that a GPU reads");
-    struct parts parts = {
-        .name = name, .head = file, .head_size = (size_t)(stream.chunks - file), .chunk_max = 1 << 30};
-    uint8_t *data = blob_extend(&parts.data, stream.size);
-    if (data == NULL)
-        fail("no memory");
-    png_stream_copy(&stream, 0, stream.size, data);
-    const bool is_good = is_ours || write_as_others(&parts, &layout, state);
-    const bool is_decoded = check_parts(place, &parts, &layout, !is_good, state);
+    struct blob data = {0}, stream = {0};
+    uint32_t adler;
+    reference_encode(picture, level, &data, &adler);
+    wrap_zlib(&data, WINDOW_BITS_MAX, adler, &stream);
+    blob_free(&data);
+    reinterpret(picture, &layout, state);
+    const bool is_good = is_ours || write_as_others(&stream, &layout, state);
+    const bool is_decoded = check_stream(place, &stream, &layout, !is_good, name);
     if (is_ours && !is_decoded)
-        fail("%s, %d x %d, level %d: not decoded", name, layout.width, layout.height, settings.compression);
+        fail("%s, %d x %d, level %d: not decoded", name, layout.width, layout.height, level);
     place->counts.others += !is_ours && is_good;
     place->counts.left += is_good && !is_decoded;
     for (int i = 0; i < 2; i++) {
-        parts.data.bytes[random_between(state, 0, (int)parts.data.size - 1)] ^=
-            (uint8_t)(1 << random_between(state, 0, 7));
-        (void)check_parts(place, &parts, &layout, true, state);
+        stream.bytes[random_between(state, 0, (int)stream.size - 1)] ^= (uint8_t)(1 << random_between(state, 0, 7));
+        (void)check_stream(place, &stream, &layout, true, name);
     }
-    blob_free(&parts.data);
-    free(file);
+    blob_free(&stream);
 }
 
 static void check_size(struct place *place, enum content content, int width, int height, uint64_t *state)
 {
     const int channels = random_between(state, 1, 4), bits = random_between(state, 0, 2) == 0 ? 16 : 8;
-    struct image image = make_picture(content, width, height, channels, bits, state);
-    check_picture(place, &image, content_names[content]);
-    check_file(place, &image, content_names[content], true, state);
-    check_file(place, &image, content_names[content], false, state);
-    free(image.samples);
+    struct picture picture = make_picture(content, width, height, channels, bits, state);
+    check_picture(place, &picture, content_names[content]);
+    check_decoder(place, &picture, content_names[content], true, state);
+    check_decoder(place, &picture, content_names[content], false, state);
+    free(picture.samples);
 }
 
 /* ---- The run ---- */

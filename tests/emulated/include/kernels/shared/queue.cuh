@@ -4,7 +4,7 @@
 #ifndef GPUCONV_QUEUE_CUH
 #define GPUCONV_QUEUE_CUH
 
-#include "kernels/device/device.h"
+#include "kernels/device/stream.h"
 
 #include <cuda_runtime.h>
 
