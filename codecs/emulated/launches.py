@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Make kernels for the emulated GPU: launches.py KERNELS.cu OUT.cc DEPENDENCIES. A launch by queue_kernel gets the
 kernel's name. Headers of kernels are put in the places of their #include, but for those that the emulated GPU has of
-its own (include/)."""
+its own (include/, and tests/emulated/include)."""
 import pathlib
 import re
 import sys
@@ -14,7 +14,7 @@ headers = []
 
 def include(match):
     path = here.parents[1] / match[1]
-    if (here / "include" / match[1]).exists():
+    if any((folder / "include" / match[1]).exists() for folder in (here, here.parents[1] / "tests/emulated")):
         return match[0]
     headers.append(path)
     text = match.string[:match.end()]
