@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check the order of the rooms: layers.py [ROOT] [--edges | --self-test]. ROOT is this repository by default.
+"""Check the order of the rooms, and the wall of the house codecs/: layers.py [ROOT] [--edges | --self-test].
+
+ROOT is this repository by default.
 
 A room is a folder of src/ or codecs/, or kernels/. A room includes only rooms below it in ROOMS. An #include names the
-room ("base/error.h"), so that readers see where a header comes from. The exit status is 1 if a file breaks these rules.
+room ("base/error.h"), so that readers see where a header comes from. The house codecs/ with its tests takes only base
+and the device layer, so it can be built and read alone. The exit status is 1 if a file breaks these rules.
 --edges also prints how many #include lines lead from each room to another. --self-test plants violations in a copy of
 ROOT's sources and expects the check to find each."""
 import collections
@@ -16,8 +19,12 @@ import tempfile
 # From top to bottom.
 ROOMS = ["main.c", "app", "library", "compare", "batch", "bench", "pipeline", "codec", "metadata", "container", "jpeg", "png",
          "variants", "cpu", "kernels", "plan", "filter", "image", "archive", "base"]
-# A library inside the house: other rooms include only these headers.
+# The rooms of the house codecs/. Other rooms include only these headers of them.
 HEADERS = {"jpeg": ("jpeg/jpeg.h", "jpeg/jpeg_gpu.h"), "png": ("png/png.h", "png/png_gpu.h")}
+# What that house takes of kernels/. These files take only base and each other.
+DEVICE_LAYER = ("kernels/device/stream.h", "kernels/shared/queue.cuh", "kernels/shared/lanes.cuh", "kernels/shared/prefix.cuh")
+# What its tests take of others'.
+TEST_HEADERS = ("tests/lib/program.h", "tests/fuzz/fuzz.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -35,19 +42,36 @@ def sources(root):
                 yield file, prefix + file.relative_to(folder).as_posix()
 
 
+def includes(file):
+    """The lines of a file that include one of ours: their numbers and the names of the headers."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match is not None:
+            yield number, match[1]
+
+
+def check_wall(root):
+    """The violations of the wall around the house codecs/."""
+    inside = [file for file in sorted((root / "codecs").rglob("*")) if file.suffix in (".c", ".cc", ".h", ".cu", ".cuh")]
+    for file in inside + [root / name for name in DEVICE_LAYER]:
+        where = file.relative_to(root)
+        is_test = where.parts[0] == "codecs" and where.parts[1] not in HEADERS
+        for number, name in includes(file):
+            room = room_of(name)
+            if not (room == "base" or name in DEVICE_LAYER or (where.parts[0] == "codecs" and room in HEADERS)
+                    or (is_test and ("/" not in name or name.startswith("codecs/tests/") or name in TEST_HEADERS))):
+                yield f'{where}:{number}: "{name}" is outside base, codecs and the device layer'
+
+
 def check(root):
     """The violations, and the number of #include lines from each room to each other."""
-    violations, edges = [], collections.Counter()
+    violations, edges = list(check_wall(root)), collections.Counter()
     for file, path in sources(root):
         where, room = file.relative_to(root), room_of(path)
         if room not in ROOMS:
             violations.append(f"{where}: {room} is not a room; add it to ROOMS in tests/layers.py, at its place")
             continue
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            match = INCLUDE.match(line)
-            if match is None:
-                continue
-            name = match.group(1)
+        for number, name in includes(file):
             other = room_of(name)
             if "/" not in name or other not in ROOMS:
                 violations.append(f'{where}:{number}: "{name}" does not begin with a room, such as "base/error.h"')
@@ -71,6 +95,11 @@ def self_test(root):
         ("src/app/planted.c", '#include "../base/error.h"\n', '"../base/error.h" does not begin with a room'),
         ("src/codec/planted.c", '#include "jpeg/lookup.h"\n', "include jpeg/jpeg.h or jpeg/jpeg_gpu.h only"),
         ("src/pipeline/planted.c", '#include "png/inflate.h"\n', "include png/png.h or png/png_gpu.h only"),
+        ("kernels/planted.cu", '#include "jpeg/jpeg.h"\n', "but jpeg is above kernels"),
+        ("codecs/jpeg/encode.c", '#include "image/rows.h"\n', '"image/rows.h" is outside base, codecs and the device layer'),
+        ("codecs/png/planted.cuh", '#include "kernels/device/device.h"\n', '"kernels/device/device.h" is outside base'),
+        ("codecs/tests/png/planted.c", '#include "codec/codec.h"\n', '"codec/codec.h" is outside base'),
+        ("kernels/shared/queue.cuh", '#include "plan/plan.h"\n', '"plan/plan.h" is outside base'),
         ("src/attic/planted.c", "int planted;\n", "attic is not a room"),
         ("src/planted.c", "int planted;\n", "planted.c is not a room"),
     ]
