@@ -63,12 +63,12 @@ def commands(text):
 def make_folder(folder):
     """What the commands expect where they run."""
     (folder / "build/tests").mkdir(parents=True)
+    (folder / "build/codecs").symlink_to(BUILD / "codecs")
     for name in ("photos/deep", "more", "expected", "actual", "bin"):
         (folder / name).mkdir(parents=True)
     for name in ("bin", "build"):
         (folder / name / "gpuconv").symlink_to(GPUCONV)
-    for name in ("variants", "jpeg", "png"):
-        (folder / "build/tests" / name).symlink_to(BUILD / "tests" / name)
+    (folder / "build/tests/variants").symlink_to(BUILD / "tests/variants")
     (folder / "docs").symlink_to(ROOT / "docs")
     (folder / "bin/curl").write_text("#!/bin/sh\ncat photo.png\n")
     (folder / "bin/zstd").write_text('#!/bin/sh\n[ "$1" != -dc ] || exec cat photos.tar\ncat\n')
@@ -250,7 +250,7 @@ RULES = [
     (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
     (r"(meson setup|ninja -C) build .*", set_up, False),
     (r"build/tests/variants/check_variants --quick --variant \w+", check, True),
-    (r"build/tests/\w+/check_\w+ --bench PHOTO(\.png)?\.\.\.", time_files, True),
+    (r"build/codecs/tests/\w+/check_\w+ --bench PHOTO(\.png)?\.\.\.", time_files, True),
     (r"ncu .* build/gpuconv .*", profile, True),
     (r"(build/)?gpuconv --bench.*", bench, True),
     (r"gpuconv .*--backend cuda.*", expect, True),
