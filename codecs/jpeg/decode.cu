@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/decode.c and index.c.
+ * The GPU's half of decode.c and index.c.
  * The decoder on the device: its memory, its tables, and the order of its stages. */
 #include "base/round.h"
 #include "jpeg/decode.cuh"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/decode_loops.h.
+ * The GPU's half of decode_loops.h.
  * The stages of the decoder. decode.cu queues them; decode_scan.cu makes coefficients of the data, and
  * decode_samples.cu makes samples of coefficients. */
 #ifndef GPUCONV_JPEG_DECODE_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/decode_blocks.c and decode_pixels.c.
+ * The GPU's half of decode_blocks.c and decode_pixels.c.
  * From coefficients to pixels. The inverse DCT goes through the blocks of a component row by row, 8 threads a block, so
  * that a warp writes 32 bytes to each of 8 rows. In a smaller picture a thread makes a block. Then a thread makes 4
  * pixels of a row. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/index.c and decode_walk.c.
+ * The GPU's half of index.c and decode_walk.c.
  * From the data of a scan to coefficients, in parallel although each Huffman code begins where the last one ends.
  * (Weissenberger and Schmidt, "Accelerating JPEG Decompression on GPUs", 2021; arXiv 2111.09219.)
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/encode.c and encode_loops.c.
+ * The GPU's half of encode.c and encode_loops.c.
  * The JPEG encoder: one kernel makes the data of the scan from the pixels. A block of threads makes a tile: as many
  * MCUs, one after the other in the scan, as it has threads for their blocks of 8 x 8, and the MCU before them for its
  * DC.

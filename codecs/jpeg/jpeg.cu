@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/jpeg.h: opening and closing its buffers. */
+ * The GPU's half of jpeg.h: opening and closing its buffers. */
 #include "jpeg/workspace.cuh"
 
 #include <stdlib.h>

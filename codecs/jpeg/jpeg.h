@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Baseline JPEG on all cores, with the samples and the bytes of libjpeg-turbo. This header is the only one that other
- * rooms use. kernels/jpeg/ does the same on a GPU: it is a part of this library and uses its other headers, too. nvcc
- * reads this file. The terms are those of ITU-T T.81.
+ * Baseline JPEG on all cores, with the samples and the bytes of libjpeg-turbo. Other rooms use this header of the
+ * folder, and jpeg_gpu.h, which has the same for a GPU, and no third one. nvcc reads this file. The terms are those of
+ * ITU-T T.81.
  *
  * To decode, make a layout of the file's headers and open an index of its scan. Then any thread decodes any rows. To
  * encode, make a layout and open an encoder. Any thread encodes any rows, and one thread writes them to the file.
@@ -96,8 +96,7 @@ struct jpeg_frame_component {
     uint8_t quantiser, dc, ac;        /* numbers of its tables; those of Huffman tables are from the first scan */
 };
 
-/* What the headers of a file say, up to the header of its first scan. The caller reads them: src/container/jpeg_check.c
- * does. */
+/* What the headers of a file say, up to the header of its first scan. The caller reads them. */
 struct jpeg_headers {
     unsigned frame; /* its marker */
     int width, height, component_count;
@@ -239,8 +238,8 @@ static inline int jpeg_period(const struct jpeg_layout *layout)
 /* Fill LAYOUT from the headers of a file. Returns false if they are unsupported. */
 bool jpeg_layout_for_reading(struct jpeg_layout *layout, const struct jpeg_headers *headers);
 
-/* Fill LAYOUT as libjpeg-turbo would encode a picture of 1 or 3 COMPONENTS with QUALITY, 1 to 100. CHROMA is as in
- * codec_settings: 0, 0 is chosen by quality. */
+/* Fill LAYOUT as libjpeg-turbo would encode a picture of 1 or 3 COMPONENTS with QUALITY, 1 to 100. CHROMA is
+ * as in jpeg_chroma_for: QUALITY decides if it is 0, 0. */
 void jpeg_layout_for_writing(struct jpeg_layout *layout, int width, int height, int components,
                              struct chroma_subsampling chroma, int quality);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/jpeg/: its buffers. jpeg.cu makes and releases them; the encoder and the decoder have
+ * The GPU's half of : its buffers. jpeg.cu makes and releases them; the encoder and the decoder have
  * their own. */
 #ifndef GPUCONV_JPEG_WORKSPACE_CUH
 #define GPUCONV_JPEG_WORKSPACE_CUH

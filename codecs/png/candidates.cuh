@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of find_candidates in src/png/deflate_loops.c.
+ * The GPU's half of find_candidates in deflate_loops.c.
  * The candidates of places: for each, the latest place before it with the same hash and the same bytes (step 5 of
  * png/rules.h). */
 #ifndef GPUCONV_PNG_CANDIDATES_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/codes.h.
+ * The GPU's half of codes.h.
  * The Huffman codes of a block, by a warp. The results are those of png/codes.h: the order of equal symbols, which may
  * be another one, does not matter, because only the number of codes of each length does. */
 #ifndef GPUCONV_PNG_CODES_CUH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Huffman codes of a block: their lengths from the uses of the symbols, their bits, and how a block describes them.
- * The GPU uses the functions with HOST_DEVICE; in place of the others a warp works (kernels/png/codes.cuh). */
+ * The GPU uses the functions with HOST_DEVICE; in place of the others a warp works (codes.cuh). */
 #ifndef GPUCONV_PNG_CODES_H
 #define GPUCONV_PNG_CODES_H
 

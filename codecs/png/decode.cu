@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/filter.c and src/codec/png_picture.c.
+ * The GPU's half of filter.c and src/codec/png_picture.c.
  * The PNG decoder: inflate.cu makes the bytes of the filtered rows, and these kernels samples of them.
  *
  *     sum        a warp sums up a row for the Adler-32

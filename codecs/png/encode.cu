@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/filter_loops.c, deflate.c and the writing in deflate_loops.c.
+ * The GPU's half of filter_loops.c, deflate.c and the writing in deflate_loops.c.
  * The PNG encoder, from samples to the stream: six kernels, one after the other.
  *
  *     filter   a warp filters a row, and sums it up for the Adler-32

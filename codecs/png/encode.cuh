@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/loops.h.
+ * The GPU's half of loops.h.
  * Between the two files of the encoder. png/rules.h defines what it writes, and counts the steps that the comments
  * here name. */
 #ifndef GPUCONV_PNG_ENCODE_CUH

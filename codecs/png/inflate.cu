@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/inflate_parts.c.
+ * The GPU's half of inflate_parts.c.
  * Inflating on a GPU. A stream has no index, but a block with codes of its own is recognised by its header, at whatever
  * bit it begins. So the stream is cut into parts at such blocks:
  *

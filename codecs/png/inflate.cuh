@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of the inflating in src/png/png.h.
+ * The GPU's half of the inflating in png.h.
  * Inflating on a GPU: the data of a deflate stream in device memory become bytes there. */
 #ifndef GPUCONV_PNG_INFLATE_CUH
 #define GPUCONV_PNG_INFLATE_CUH

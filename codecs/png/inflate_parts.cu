@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/inflate.c.
+ * The GPU's half of inflate.c.
  * The symbols of a stream. A block of threads decodes a part of it. In a block with codes, each thread decodes a piece
  * of 1,024 bits, and does not know where the first symbol begins. It guesses. A decoder that begins at a wrong bit
  * nearly always falls into step with the right one after some symbols. So a thread first decodes the piece before its

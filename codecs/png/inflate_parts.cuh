@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/inflate.h.
+ * The GPU's half of inflate.h.
  * Between the two files that inflate: the stream, and what the kernels know of it. */
 #ifndef GPUCONV_PNG_INFLATE_PARTS_CUH
 #define GPUCONV_PNG_INFLATE_PARTS_CUH

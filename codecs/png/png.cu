@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/png.h: opening and closing its buffers. */
+ * The GPU's half of png.h: opening and closing its buffers. */
 #include "png/workspace.cuh"
 
 #include <stdlib.h>

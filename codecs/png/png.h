@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deflate (RFC 1951) and the rows of PNG, on all cores. This header is the only one that other rooms use. kernels/png/
- * does the same on a GPU: it is a part of this library and uses its other headers, too. nvcc reads this file.
+ * Deflate (RFC 1951) and the rows of PNG, on all cores. Other rooms use this header of the folder, and png_gpu.h, which
+ * has the same for a GPU, and no third one. nvcc reads this file.
  *
  * To decode, inflate the stream of a file, on one thread or in parts on several. Then undo the filters of the rows, and
  * make samples of them. To encode, filter the rows of a band, and deflate it. Bands do not depend on each other, and
- * together they are one stream. codec/png_read.c and codec/png_write.c know the file around the streams. */
+ * together they are one stream. The caller knows the file around it. */
 #ifndef GPUCONV_PNG_PNG_H
 #define GPUCONV_PNG_PNG_H
 

@@ -32,9 +32,9 @@ bool device_png_decode(struct device_png *png, const struct png_layout *layout, 
  * and the CPU has to decode the file. */
 bool device_png_decoded(struct device_png *png, bool *is_decoded, struct error *error);
 
-/* Queue the encoding of SAMPLES, in device memory: pixels as LAYOUT has them, 1 to 4 channels of 8 bits, or of 16 in the
- * machine's byte order, without a palette or a transparent colour. They stay as they are until device_png_encoded
- * returns. */
+/* Queue the encoding of SAMPLES, in device memory: pixels of LAYOUT, which has no palette and no transparent colour.
+ * They are 1 to 4 channels of 8 bits, or of 16 bits in the machine's byte order, and stay as they are until
+ * device_png_encoded returns. */
 bool device_png_encode(struct device_png *png, const struct png_layout *layout, const uint8_t *samples,
                        struct error *error);
 

@@ -50,7 +50,7 @@
  * values, all 256 values count once. The distances and the lengths of all parts of runs count, but the sum of each
  * symbol is divided by n and rounded up. A block that becomes larger is stored, too. The GPU does not write this level.
  *
- * The CPU and the GPU share the functions of this file, but kernels/png/split.cu chooses places four at a time. */
+ * The CPU and the GPU share the functions of this file, but split.cu chooses places four at a time. */
 #ifndef GPUCONV_PNG_RULES_H
 #define GPUCONV_PNG_RULES_H
 

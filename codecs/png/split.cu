@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of the splitting in src/png/deflate_loops.c.
+ * The GPU's half of the splitting in deflate_loops.c.
  * Where the repetitions of each block are: steps 1 to 8 of png/rules.h. Both kernels have a block of threads for each
  * block of bytes. */
 #include "png/candidates.cuh"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of src/png/: its buffers. png.cu makes and releases them; the encoder and the decoder have
+ * The GPU's half of : its buffers. png.cu makes and releases them; the encoder and the decoder have
  * their own. */
 #ifndef GPUCONV_PNG_WORKSPACE_CUH
 #define GPUCONV_PNG_WORKSPACE_CUH

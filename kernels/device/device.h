@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C interface of a GPU, for src/pipeline/, src/library/ and src/bench/: the device layer of stream.h, and images and
- * planes in device memory. The files of this folder implement both. A build without CUDA has none of these functions and
- * does not define GPUCONV_CUDA. The message of a failed call ends with CUDA's own words. */
+ * The C interface of a GPU, for src/pipeline/, src/library/ and src/bench/: the device layer of stream.h, and images
+ * and planes in device memory. The files of this folder implement both. A build without CUDA has none of these
+ * functions and does not define GPUCONV_CUDA. The message of a failed call ends with CUDA's own words. */
 #ifndef GPUCONV_DEVICE_H
 #define GPUCONV_DEVICE_H
 

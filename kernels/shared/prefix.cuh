@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For src/jpeg/ and src/png/ on the GPU: sums over all blocks of threads before one, in a single launch (Merrill and
+ * For codecs/ on the GPU: sums over all blocks of threads before one, in a single launch (Merrill and
  * Garland, "Single-pass parallel prefix scan with decoupled look-back", 2016). Each block draws a ticket, which says
  * what part of the work it does. It publishes its own sum. It looks back at the blocks with lower tickets until one has
  * published a sum from the beginning. Then it publishes its own sum from the beginning. A block waits only for blocks
