@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Baseline JPEG on all cores, with the samples and the bytes of libjpeg-turbo. Other rooms use this header of the
- * folder, and jpeg_gpu.h, which has the same for a GPU, and no third one. nvcc reads this file. The terms are those of
- * ITU-T T.81.
+ * Baseline JPEG on all cores, with the samples and the bytes of libjpeg-turbo. jpeg_gpu.h does this on a GPU. Other
+ * rooms use only these two headers of the folder. nvcc reads this file. The terms are those of ITU-T T.81.
  *
  * To decode, make a layout of the file's headers and open an index of its scan. Then any thread decodes any rows. To
  * encode, make a layout and open an encoder. Any thread encodes any rows, and one thread writes them to the file.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deflate (RFC 1951) and the rows of PNG, on all cores. Other rooms use this header of the folder, and png_gpu.h, which
- * has the same for a GPU, and no third one. nvcc reads this file.
+ * Deflate (RFC 1951) and the rows of PNG, on all cores. png_gpu.h does this on a GPU. Other rooms use only these two
+ * headers of the folder. nvcc reads this file.
  *
  * To decode, inflate the stream of a file, on one thread or in parts on several. Then undo the filters of the rows, and
  * make samples of them. To encode, filter the rows of a band, and deflate it. Bands do not depend on each other, and

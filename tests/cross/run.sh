@@ -99,7 +99,8 @@ sysroot = '$sysroot'
 END
     meson setup "$build" --cross-file "$folder/constants.ini" --cross-file tests/cross/debian.ini -Dwerror=true \
         -Dcuda=disabled
-    ninja -C "$build" gpuconv ${variants:+tests/variants/check_variants} $(printf 'tests/unit/test_%s ' $tests)
+    ninja -C "$build" gpuconv ${variants:+tests/variants/check_variants} \
+        $(for test in $tests; do find tests/unit codecs/tests -name "test_$test.c"; done | sed 's/\.c$//')
     touch "$folder/built"
 }
 
@@ -124,7 +125,7 @@ for word; do
     if [ -f "\$word" ] && [[ \$* != */pages.py* ]]; then # which looks for the build folder beside gpuconv
         case \$word in
         */gpuconv | */gpuconv-stub) word=$folder/run/\${word##*/} ;;
-        */unit/test_*) words=($emulator) ;;
+        */unit/test_* | */codecs/tests/*/test_*) words=($emulator) ;;
         esac
     fi
     words+=("\$word")
