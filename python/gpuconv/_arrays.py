@@ -137,7 +137,7 @@ def is_like(kind, image):
     return module is not None and isinstance(image, getattr(module, kind[1], ()))
 
 
-PILLOW, MASKED, TENSOR = ("PIL.Image", "Image"), ("numpy.ma", "MaskedArray"), ("torch", "Tensor")
+PILLOW, MASKED = ("PIL.Image", "Image"), ("numpy.ma", "MaskedArray")
 _PILLOW_MODES = "L", "LA", "RGB", "RGBA", "I;16", "I;16B", "F"
 
 
@@ -154,7 +154,7 @@ def host_array(image, name):
         raise TypeError(f"the {name} is {_library.shown(image)}; give an array, or gpuconv.read(...)")
     if hasattr(image, "__dlpack__") and not hasattr(image, "__array__"):
         return numpy.from_dlpack(image)
-    if is_like(TENSOR, image):
+    if is_tensor(image):
         image = image.detach()
         if kind_of(image.dtype) == "bfloat16":
             raise TypeError(f"the {name} has samples of bfloat16, which NumPy lacks; give image.float()")
@@ -259,17 +259,17 @@ def like_caller(array, image):
 
 # ---- As they are: on a GPU, of NumPy, and tensors ----
 
-def _is_tensor(image):
+def is_tensor(image):
     """Is IMAGE a tensor of PyTorch? It says all about itself faster than its __cuda_array_interface__, which it makes
-    anew each time."""
+    anew each time, and not for a tensor with a gradient."""
     torch = sys.modules.get("torch")
-    return torch is not None and type(image) is torch.Tensor
+    return torch is not None and isinstance(image, torch.Tensor)
 
 
 def is_on_device(image):
     if type(image) is numpy.ndarray:
         return False
-    return image.is_cuda if is_like(TENSOR, image) else hasattr(image, "__cuda_array_interface__")
+    return image.is_cuda if is_tensor(image) else hasattr(image, "__cuda_array_interface__")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -298,7 +298,7 @@ def direct_view(image, layout, name):
         geometry = _geometry(image.dtype, image.shape, image.strides, HOST, layout, name) \
             if flags.aligned and (flags.writeable or name != "output") else None
         return geometry and _view_at(geometry, _address_of(image), image)
-    if is_like(TENSOR, image):
+    if is_tensor(image):
         torch = sys.modules["torch"]
         if image.requires_grad or type(image) is not torch.Tensor:
             if name == "output":  # PyTorch follows what is copied to it
@@ -316,12 +316,12 @@ def direct_view(image, layout, name):
 
 
 def _move_axes(image, order):
-    return (image.permute if is_like(TENSOR, image) else image.transpose)(*order)
+    return (image.permute if is_tensor(image) else image.transpose)(*order)
 
 
 def copied(image, name):
     """A copy of IMAGE of the same library, or of NumPy, without padding."""
-    if is_like(TENSOR, image):
+    if is_tensor(image):
         return image.detach().resolve_neg().clone(memory_format=sys.modules["torch"].contiguous_format)
     if not is_on_device(image):
         return host_array(image, name).copy()
@@ -334,7 +334,7 @@ def input_view(image, layout, name):
     """The View of an array as direct_view() gives it, or of its copy, which the View keeps. None if it is neither a
     tensor nor on a GPU."""
     view = direct_view(image, layout, name)
-    if view is None and (is_like(TENSOR, image) or is_on_device(image)):
+    if view is None and (is_tensor(image) or is_on_device(image)):
         if kind_of(image.dtype) not in SAMPLES:
             raise refused(image.dtype, name)
         if layout == "hwc" and are_many_images(image.shape, layout):  # only planes are at equal distances
@@ -348,7 +348,7 @@ def input_view(image, layout, name):
 def many_views(images, view_of):
     """The Views of IMAGES by VIEW_OF(image), as an array of ctypes, and what must stay meanwhile. Tensors of one shape
     differ in their addresses only."""
-    if images and all(map(_is_tensor, images)) and \
+    if images and all(map(is_tensor, images)) and \
             len({(image.dtype, image.shape, image.stride(), image.device, image.is_neg()) for image in images}) == 1:
         first, views = view_of(images[0]), (View * len(images))()
         if first.array is images[0]:
@@ -373,7 +373,7 @@ def store_directly(result, out):
 
 def bounds(image, name):
     """The addresses of the first byte of IMAGE, an array, and of the byte after its last. NAME is for messages."""
-    if is_like(TENSOR, image):
+    if is_tensor(image):
         size, address = image.element_size(), image.data_ptr()
         shape, strides = image.shape, [size * stride for stride in image.stride()]
     else:
@@ -387,7 +387,7 @@ def bounds(image, name):
 
 def device_of(image):
     """The number of the GPU that has IMAGE."""
-    return image.device.index if _is_tensor(image) else image.__dlpack_device__()[1]
+    return image.device.index if is_tensor(image) else image.__dlpack_device__()[1]
 
 
 def empty_like(image, view, taps, layout):
@@ -422,7 +422,7 @@ def stack(images):
     """IMAGES, arrays of one kind, as one array: without a copy if they are parts of a tensor at equal distances, as
     those that read() makes."""
     first = images[0]
-    if _is_tensor(first):
+    if is_tensor(first):
         address, step = first.data_ptr(), images[1].data_ptr() - first.data_ptr()
         if step > 0 and first.untyped_storage().data_ptr() == images[-1].untyped_storage().data_ptr() and all(
                 image.data_ptr() == address + index * step and image.stride() == first.stride()
@@ -433,7 +433,7 @@ def stack(images):
 
 def current_stream(image):
     """The CUDA stream on which the caller's library queues its work now. CuPy says it in its interface."""
-    if _is_tensor(image):
+    if is_tensor(image):
         torch = sys.modules["torch"]
         raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # as Triton does: a Stream takes 10 us to make
         return raw(image.device.index) if raw else torch.cuda.current_stream(image.device).cuda_stream

@@ -235,7 +235,7 @@ def _filter_directly(view, taps, options, layout, out, context):
     if is_on_device and not _arrays.is_on_device(result):
         raise TypeError("the image is on a GPU and the output is not; give one on the same GPU")
     if target is None:
-        if out is None or not _arrays.is_like(_arrays.TENSOR, out) and not is_on_device:
+        if out is None or not _arrays.is_tensor(out) and not is_on_device:
             return None
         return _arrays.store_directly(_filter_directly(view, taps, options, layout, None, context), out)
     if is_on_device:

@@ -165,7 +165,7 @@ def view_of(image, name, layout=None, takes_device=False):
         image, layout = image.array, image._layout_as(layout)
     if _arrays.is_on_device(image) and not takes_device:
         raise TypeError(f"the {name} is on a GPU; copy it to the host")
-    array = image if _arrays.is_like(_arrays.TENSOR, image) or _arrays.is_on_device(image) else \
+    array = image if _arrays.is_tensor(image) or _arrays.is_on_device(image) else \
         _arrays.host_array(image, name)
     if len(array.shape) not in (2, 3):
         raise ValueError(f"the {name} has {len(array.shape)} dimensions; give (H, W) or (H, W, C)")
@@ -174,7 +174,7 @@ def view_of(image, name, layout=None, takes_device=False):
         array = _arrays.plain(_arrays.host_array(array, name), name)
         view = _arrays.host_view(array, layout, name)
     if view.type not in _arrays.LEVELS:
-        form = ".to(torch.uint8)" if _arrays.is_like(_arrays.TENSOR, image) else '.astype("uint8")'
+        form = ".to(torch.uint8)" if _arrays.is_tensor(image) else '.astype("uint8")'
         raise TypeError(f"the {name} has samples of {_arrays.kind_of(array.dtype)}; give uint8 or uint16, such as "
                         f"(255 * image).round(){form}")
     if view.count > 1:
