@@ -34,8 +34,9 @@ def wrong_links(page):
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    pages = [*(page for page in root.glob("*.md") if page.name != "NEWS.md"), *(page for folder in ("codecs", "docs", "samples", "tests") for kind in ("md", "ipynb")
-                                   for page in (root / folder).rglob(f"*.{kind}"))]
+    pages = [page for page in root.glob("*.md") if page.name != "NEWS.md"]
+    pages += [page for folder in ("codecs", "docs", "packaging", "samples", "tests") for kind in ("md", "ipynb")
+              for page in (root / folder).rglob(f"*.{kind}")]
     assert len(pages) > 20, pages
     wrong = [f"{page.relative_to(root)}: {link}" for page in sorted(pages) for link in wrong_links(page)]
     assert not wrong, "these lead nowhere:\n" + "\n".join(wrong)
