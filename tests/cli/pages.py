@@ -25,8 +25,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import run, skip  # noqa: E402
 from write_png import png, unfiltered  # noqa: E402
 
-PROGRAM = (r"(?:(?:build/)?gpuconv |build/|docs/learn/count |\./\w|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc"
-           r"|g?cc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
+PROGRAM = (r"(?:[A-Z_]+=\S+ )*(?:(?:build/)?gpuconv |build/|docs/learn/count |\./\w"
+           r"|(?:benchmarks|tests/\w+|docs)/\w+\.(?:py|sh)|(?:python3|meson|ninja|nvcc|gdb|g?cc|ncu|git|make|apt-get|dpkg-buildpackage|srun|sbatch|mpirun|check_variants) )")
 # The marker before a block, and what runs it.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
          "slurm: requeue": "tests/cli/statuses.py", "recipe: golden.sh": "tests/cli/recipes.py",
@@ -159,7 +159,7 @@ def set_up(line):
     """With the compiler, set up and list what would be built."""
     words = shlex.split(line)
     if words[0] == "meson":
-        for word in words[3:]:
+        for word in filter(lambda word: word.startswith("-D"), words[3:]):
             assert f"option('{word[2:word.index('=')]}'" in source("meson_options.txt"), line
     if not any(row["built_in"] for row in VARIANTS.values() if row["backend"] == "cuda"):
         words = words if words[0] == "ninja" else ["true"]
@@ -172,6 +172,16 @@ def set_up(line):
         words.append("-n")
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+
+
+def start_debugger(line):
+    """The debugger starts this build in place of the one for it."""
+    expect(line.replace("gdb --args build-debug", "build"))
+
+
+def list_suite(line):
+    suite = line.split()[-1]
+    assert any(f"'{suite}'" in path.read_text() for path in (ROOT / "tests").rglob("meson.build")), line
 
 
 def check(line):
@@ -212,9 +222,9 @@ def accept(line):
 
 
 def name_script(line):
-    """A script that the text names, with no operands."""
-    name, *words = line.split()
-    assert all(word in source(name) for word in words), line
+    """A script that the text names, with no operands but numbers."""
+    name, *words = re.sub(r"^(\w+=\S+ )+python3 ", "", line).split()
+    assert all(word in source(name) for word in words if not word.isdigit()), line
 
 
 def elsewhere(name, words):
@@ -248,14 +258,23 @@ RULES = [
     (r"benchmarks/(peers|png_peers|array_peers|backends|join|learn|scale|lists)\.py|tests/gpu/soak\.py|tests/variants/choice\.py --update"
      r"|tests/cluster/engines\.py", name_script, False),
     (r"(python3 )?benchmarks/\w+\.py .*", accept, False),
-    (r"(meson setup|ninja -C) build .*", set_up, False),
+    (r"(\w+=\S+ )+python3 benchmarks/\w+\.py .*", name_script, False),
+    (r"(meson setup|ninja -C) build(-debug)? .*", set_up, False),
+    (r"gdb --args .*", start_debugger, False),
+    (r"meson test -C build --suite \w+", list_suite, False),
+    (r"tests/fuzz/run\.sh filter 10", elsewhere(".ci/functions", "tests/fuzz/run.sh"), False),
+    (r"build/tests/fuzz/replay_image .*", elsewhere("tests/fuzz/meson.build", "'replay_'"), False),
+    (r"tests/gpu/soak\.py build/gpuconv .*", elsewhere("tests/gpu/meson.build", "'--backend', 'cpu'"), False),
+    (r"tests/golden/golden\.py build/gpuconv --update", elsewhere("tests/golden/meson.build", "'golden.py'"), False),
+    (r"PYTHONPATH=.* python/tests/product\.py .*", elsewhere("python/tests/meson.build", "'product.py'"), False),
+    (r"GPUCONV_STUB_FAIL=.* build/tests/gpuconv-stub .*", elsewhere("tests/faults/gpu.py", "GPUCONV_STUB_FAIL"), False),
     (r"build/tests/variants/check_variants --quick --variant \w+", check, True),
     (r"build/codecs/tests/\w+/check_\w+ --bench PHOTO(\.png)?\.\.\.", time_files, True),
     (r"ncu .* build/gpuconv .*", profile, True),
     (r"(build/)?gpuconv --bench.*", bench, True),
     (r"gpuconv .*--backend cuda.*", expect, True),
     (r"parallel --pipe .*", elsewhere("tests/cluster/engines.py", '"parallel", "--pipe"'), False),
-    (r"((find|curl|printf|zstd) .*\| )?gpuconv .*", expect, False),
+    (r"((find|curl|printf|zstd) .*\| |GPUCONV_\w+=\w+ )?(build/)?gpuconv .*", expect, False),
 ]
 
 
