@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Join the results of several runs into one file. A later run's row replaces an earlier one.
 
-    join.py bench RUN.json... > bench-h200.json             runs of gpuconv --bench --json
-    join.py peers BENCH.json RUN.json... > peers-h200.json  runs of benchmarks/peers.py; new ratios to BENCH.json
+    join.py bench RUN... > bench-h200.csv                   runs of gpuconv --bench --json, and earlier results
+    join.py peers RUN... > peers-h200.csv                   runs of benchmarks/peers.py, and earlier results
     join.py lesson BENCH.json NCU.csv > lesson-h200.json    a run of a build with -Dexercise=true, or an earlier result,
                                                             and what ncu --csv --page raw --print-units base says of
                                                             kernels
@@ -18,12 +18,7 @@ import json
 import re
 import sys
 
-import peers
-
-
-def load(path):
-    with open(path) as file:
-        return json.load(file)
+import measurements
 
 
 def rows_by(key, runs):
@@ -32,11 +27,6 @@ def rows_by(key, runs):
         for row in run["rows"]:
             rows[tuple(row[k] for k in key)] = row
     return list(rows.values())
-
-
-def same_taps(a, b):
-    keys = {"scale", "offset", "absolute", "combine", "taps", "row", "column"}
-    return all(a[key] == b[key] for key in keys & set(a) & set(b))
 
 
 def join_bench(runs):
@@ -48,7 +38,7 @@ def join_bench(runs):
         for name, peak in run["peaks"].items():  # that of a backend that was not asked for is not known
             first["peaks"][name] = first["peaks"].get(name) or peak
         for name, facts in run["filters"].items():
-            if not same_taps(first["filters"].get(name, facts), facts):
+            if first["filters"].get(name, facts) != facts:
                 for earlier in runs[:runs.index(run)]:
                     earlier["rows"] = [row for row in earlier["rows"] if row["filter"] != name]
             first["filters"][name] = facts
@@ -56,7 +46,7 @@ def join_bench(runs):
     return first
 
 
-def join_peers(bench, runs):
+def join_peers(runs):
     first = runs[0]
     for run in runs[1:]:
         first["libraries"].update(run["libraries"])
@@ -68,8 +58,6 @@ def join_peers(bench, runs):
     for row in rows:
         if row["status"] != "ok" and tuple(row[k] for k in case) + (row["peer"].split()[0],) in timed:
             continue
-        row["gpuconv_ms"], row["gpuconv_variant"] = peers.gpuconv_time(bench, row)
-        row["ratio"] = row["median_ms"] / row["gpuconv_ms"] if row["median_ms"] and row["gpuconv_ms"] else None
         first["rows"].append(row)
     first["absent"] = {name: why for name, why in first["absent"].items()
                        if not any(row["peer"].startswith(name) and row["status"] == "ok" for row in rows)}
@@ -113,10 +101,11 @@ def main():
     if len(sys.argv) < 3 or sys.argv[1] not in ("bench", "peers", "lesson"):
         raise SystemExit(__doc__)
     if sys.argv[1] == "lesson":
-        write(join_lesson(load(sys.argv[2]), sys.argv[3]), sys.stdout)
+        with open(sys.argv[2]) as file:
+            write(join_lesson(json.load(file), sys.argv[3]), sys.stdout)
         return
-    files = [load(path) for path in sys.argv[2:]]
-    write(join_bench(files) if sys.argv[1] == "bench" else join_peers(files[0], files[1:]), sys.stdout)
+    join = join_bench if sys.argv[1] == "bench" else join_peers
+    measurements.write(join([measurements.read(path) for path in sys.argv[2:]]), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Draw the benchmark's plots:
 
-    python3 benchmarks/plot.py benchmarks/bench-h200.json benchmarks/peers-h200.json docs
+    python3 benchmarks/plot.py benchmarks/bench-h200.csv benchmarks/peers-h200.csv docs
 
-The first file is the output of gpuconv --bench --json, the second that of peers.py for it. The script writes
+The first file is what join.py makes of the output of gpuconv --bench --json, the second of that of peers.py. The script writes
 time-by-size.svg (a 9 x 9 filter against image size, every variant), cpu-or-gpu.svg (the CPU beside the GPU, with and
 without transfers), roofline.svg (the same rows under the measured roofs) and time-by-filter.svg (the largest image
 against filter size, beside the peers) into the folder. With --batches FILE, the JSON of backends.py, it writes
@@ -12,7 +12,6 @@ batch-by-cores.svg, too. The same input gives the same bytes with the same matpl
 3.5.
 """
 import argparse
-import json
 import math
 import os
 import sys
@@ -22,6 +21,8 @@ import matplotlib
 matplotlib.use("SVG")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+import measurements
 
 FILTER, SAMPLE = "int8-9", "uint8"  # what time-by-size and the roofline show; separable rows are of rank1-9
 SEPARABLE = "rank1-9"
@@ -376,22 +377,18 @@ def batch_by_cores_of(rows, axes, gpu):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", metavar="BENCH.json")
-    parser.add_argument("peers", metavar="PEERS.json")
+    parser.add_argument("bench", metavar="BENCH.csv")
+    parser.add_argument("peers", metavar="PEERS.csv")
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--batches", metavar="BATCHES.json")
     options = parser.parse_args()
-    with open(options.bench) as file:
-        bench = json.load(file)
-    with open(options.peers) as file:
-        peers = json.load(file)
+    bench, peers = measurements.read(options.bench), measurements.read(options.peers)
     time_by_size(bench, options.folder)
     roofline(bench, options.folder)
     time_by_filter(bench, peers, options.folder)
     cpu_or_gpu(bench, options.folder)
     if options.batches:
-        with open(options.batches) as file:
-            batch_by_cores(json.load(file), options.folder)
+        batch_by_cores(measurements.read(options.batches), options.folder)
 
 
 if __name__ == "__main__":

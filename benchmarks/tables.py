@@ -8,16 +8,18 @@
 It also rewrites the line "Measured" in the heads of kernels/*.cu that have one.
 
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
-bench-h200.json and peers-h200.json, beside which some tables set bench-h100.json; those of the steps of the lesson, and
+bench-h200.csv and peers-h200.csv, beside which some tables set bench-h100.csv; those of the steps of the lesson, and
 what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json, and the CPU's loops from
 loops.json. The book in docs/learn/ has learn-h200.json.
 """
 
-import json
 import os
 import re
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+import measurements  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -86,7 +88,7 @@ class Tables:
                          row["sample"] == "uint8"]
         self.peers = [row for row in peers["rows"] if row["width"] == SIDE and row["status"] == "ok"]
         self.copy = {row["sample"]: row["median_ms"] for row in self.rows if row["variant"] == "(copy)"}
-        self.blurs = [name for name, facts in bench["filters"].items() if facts["taps"] is None]
+        self.blurs = [name for name, facts in bench["filters"].items() if facts["two_passes"]]
         self.lesson = lesson
         self.photos = photos
         self.loops = loops["rows"]
@@ -351,16 +353,16 @@ class Tables:
 
 
 def load(name):
-    with open(os.path.join(HERE, name), encoding="utf-8") as file:
-        return json.load(file)
+    return measurements.read(os.path.join(HERE, name))
 
 
 def main():
     operands = [word for word in sys.argv[1:] if not word.startswith("--")]
     if len(operands) != 1:
         sys.exit(__doc__)
-    tables = Tables(Program(operands[0]), *(load(f"{name}.json") for name in (
-        "bench-h200", "bench-h100", "peers-h200", "lesson-h200", "photos", "loops", "learn-h200")))
+    tables = Tables(Program(operands[0]), *(load(name) for name in (
+        "bench-h200.csv", "bench-h100.csv", "peers-h200.csv", "lesson-h200.json", "photos.json", "loops.json",
+        "learn-h200.json")))
     stale = 0
 
     def table(match):

@@ -5,7 +5,7 @@
  *
  * The constants were measured on one NVIDIA H200 and on one core of an EPYC with AVX-512. Other machines are slower or
  * faster by about the same factor for all variants. tests/variants/choice.py compares the choice with the committed
- * measurements, benchmarks/bench-h200.json: the chosen variant may take at most 10% longer than the fastest. */
+ * measurements, benchmarks/bench-h200.csv: the chosen variant may take at most 10% longer than the fastest. */
 #include "variants/cost_model.h"
 
 #include "base/vector/instruction_sets.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which variant would be chosen: for each line `FILTER-FILE SAMPLE WIDTH HEIGHT PLANES` of standard input, the
- * name of the CUDA variant that the automatic choice takes for planes of that size. For choice.py. */
-#include "variants/choose.h"
+ * Which variant would be chosen: for each line `FILTER SAMPLE WIDTH HEIGHT PLANES` of standard input, the name of the
+ * CUDA variant that the automatic choice takes for planes of that size. FILTER is a name, also of a filter of the
+ * benchmark. For choice.py. */
+#include "bench/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,12 @@
 
 int main(void)
 {
-    char path[1024], sample[16];
+    char name[64], sample[16];
     struct work work = {.threads = 1};
     struct filter *filter = malloc(2 * sizeof *filter); /* and room for its `filter16` */
     struct error error;
-    while (filter && scanf("%1023s %15s %d %d %d", path, sample, &work.width, &work.height, &work.planes) == 5) {
-        if (!filter_find(path, filter, filter + 1, &error)) {
+    while (filter && scanf("%63s %15s %d %d %d", name, sample, &work.width, &work.height, &work.planes) == 5) {
+        if (!bench_find_filter(name, filter, filter + 1, &error)) {
             fprintf(stderr, "%s\n", error.message);
             return 1;
         }
