@@ -121,7 +121,7 @@ __device__ __forceinline__ void add_taps(float (&sum)[rows], const float (&low)[
 __device__ __forceinline__ void sum_column(const struct pass_call &call, const unsigned char *in, int x, int y,
                                            const float *taps, float (&sum)[rows])
 {
-    /* The samples after those of the last whole step are read, too, and may be outside. */
+    /* Up to 2 ROWS samples after those of the last tap's output are read, too, and may be outside. */
     const bool is_inside = y >= 0 && y + call.count + 2 * rows <= call.height;
     float low[rows], high[rows];
     int left = call.count;
@@ -138,7 +138,8 @@ __device__ __forceinline__ void sum_column(const struct pass_call &call, const u
 #pragma unroll
         for (int r = 0; r < rows; r++)
             low[r] = high[r];
-        load_rows(call, in, x, y += rows, is_inside, high);
+        if (left > rows)
+            load_rows(call, in, x, y += rows, is_inside, high);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel of `resample` against the reference, in random sizes. */
+ * The kernels of `resample` and `passes` against the reference, in random sizes. */
 #include "base/random.h"
 #include "base/round.h"
 #include "cpu/cpu.h"
@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool resample_prepare(struct plan *plan, struct device *device, struct error *error);
-bool resample_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
-                     struct error *error);
+typedef bool prepare_function(struct plan *plan, struct device *device, struct error *error);
+typedef bool launch_function(const struct plan *plan, struct device *device, const struct plane *in,
+                             const struct plane *out, struct error *error);
+prepare_function resample_prepare, passes_prepare;
+launch_function resample_launch, passes_launch;
 
-enum { CASES = 240, ROW = 128, PLANES = 2 };
+enum { CASES = 240, PASSES_CASES = 120, ROW = 128, PLANES = 2 };
 
 /* Planes as a device has them, filled with BYTE. */
 static struct plane make_planes(enum sample sample, int width, int height, int byte)
@@ -46,6 +48,7 @@ struct resize_case {
     enum sample sample;
     int width, height, new_width, new_height;
     int kernel;
+    const char *blur; /* a filter for `passes`, in place of a resize */
     bool is_extreme, is_bright;
 };
 
@@ -65,15 +68,31 @@ static struct resize_case random_case(uint64_t *state)
                                 .is_extreme = is_extreme};
 }
 
+static struct resize_case random_blur(uint64_t *state)
+{
+    static const char *const names[] = {"gaussian:3.5", "gaussian:11", "box:70", "unsharp:4:1", "unsharp:9:0.7:3"};
+    const int width = random_between(state, 1, 150), height = random_between(state, 1, 400);
+    return (struct resize_case){.sample = SAMPLE_F32,
+                                .width = width,
+                                .height = height,
+                                .new_width = width,
+                                .new_height = height,
+                                .blur = names[random_between(state, 0, 4)]};
+}
+
 static void check_case(const struct resize_case *c, uint64_t *state, struct device *device, struct filter *filter)
 {
+    static struct filter filter16;
     const enum sample sample = c->sample;
     const int width = c->width, height = c->height, new_width = c->new_width, new_height = c->new_height;
     struct error error = {0};
     char spec[64];
     struct plan plan;
-    snprintf(spec, sizeof spec, "resize:%dx%d:exact:%s", new_width, new_height,
-             resample_name((enum resample_kernel)c->kernel));
+    if (c->blur != NULL)
+        snprintf(spec, sizeof spec, "%s", c->blur);
+    else
+        snprintf(spec, sizeof spec, "resize:%dx%d:exact:%s", new_width, new_height,
+                 resample_name((enum resample_kernel)c->kernel));
     struct plane in = make_planes(sample, width, height, 0xff);
     struct plane expected = make_planes(sample, new_width, new_height, 0), actual = expected;
     actual.data = make_planes(sample, new_width, new_height, 0xff).data;
@@ -88,11 +107,14 @@ static void check_case(const struct resize_case *c, uint64_t *state, struct devi
             else
                 ((float *)row)[x] = (float)(r >> 40) / (1 << 24);
         }
-    if (!filter_find(spec, filter, NULL, &error))
+    if (!filter_find(spec, filter, c->blur != NULL ? &filter16 : NULL, &error))
         fail("%s", error.message);
-    plan_make(&plan, filter, BORDER_REPLICATE, sample);
-    if (!plan_resize(&plan, width, height, &error) || !reference_resample_launch(&plan, NULL, &in, &expected, &error) ||
-        !resample_prepare(&plan, device, &error) || !resample_launch(&plan, device, &in, &actual, &error))
+    const enum border border = (enum border)(c->blur != NULL ? random_between(state, 0, BORDER_COUNT - 1) : 0);
+    launch_function *const reference = c->blur != NULL ? reference_launch : reference_resample_launch;
+    plan_make(&plan, filter, border, sample);
+    if (!plan_resize(&plan, width, height, &error) || !reference(&plan, NULL, &in, &expected, &error) ||
+        !(c->blur != NULL ? passes_prepare : resample_prepare)(&plan, device, &error) ||
+        !(c->blur != NULL ? passes_launch : resample_launch)(&plan, device, &in, &actual, &error))
         fail("%s: %s", spec, error.message);
     if (!are_equal(&expected, &actual))
         fail("%s of %d x %d %s has other samples", spec, width, height, sample_name(sample));
@@ -123,8 +145,12 @@ int main(void)
                                      .kernel = RESAMPLE_BOX,
                                      .is_bright = true};
     check_case(&tall, &state, device, filter);
+    for (int i = 0; i < PASSES_CASES; i++) {
+        const struct resize_case c = random_blur(&state);
+        check_case(&c, &state, device, filter);
+    }
     device_close(device);
     free(filter);
-    printf("%d cases\n", CASES);
+    printf("%d cases\n", CASES + PASSES_CASES);
     return 0;
 }

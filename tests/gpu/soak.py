@@ -78,7 +78,7 @@ SANITIZED = (Recipe("sanitize", "sharpen,gaussian:2", ("--format", "png")),
 
 def corpus():
     """Name and bytes of the small and damaged files of the other tests."""
-    inputs = pack.named_inputs("image") | pack.packed_inputs(pack.CORPUS / "image.tar.xz")
+    inputs = pack.named_inputs("image") | pack.packed_inputs(pack.corpus_of("image").with_suffix(".tar.xz"))
     for path in itertools.chain((ROOT / "tests/data/pngsuite").glob("*.png"), (ROOT / "tests/data/bad").iterdir()):
         inputs[path.name] = path.read_bytes()
     kinds = {b"\x89P": "png", b"\xff\xd8": "jpg", b"RI": "webp", b"II": "tif", b"MM": "tif", b"P7": "pam", b"P5": "pgm",
