@@ -232,7 +232,9 @@ bool queue_pass(const struct plan *plan, const struct plane *in, const struct pl
     }
     const int tiles_y = (in->height + tile_height - 1) / tile_height;
     const dim3 grid((unsigned)call.tiles_x * (unsigned)tiles_y, 1, (unsigned)in->count);
-    return queue_kernel(sum_columns, grid, dim3(warp, warps), (size_t)call.count * sizeof(float), device, error, call);
+    /* The compiler loads four taps of a step at a time, also some that it does not use. */
+    const size_t shared = round_up((size_t)call.count, rows) * sizeof(float);
+    return queue_kernel(sum_columns, grid, dim3(warp, warps), shared, device, error, call);
 }
 } // namespace
 
