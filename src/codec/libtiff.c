@@ -123,7 +123,8 @@ static int note_error(TIFF *tiff, void *context, const char *module, const char 
 static int note_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
 {
     const struct tiff_file *file = context;
-    return file->is_decoding ? note_error(tiff, context, module, format, arguments) : 1;
+    const bool is_decodable = strstr(format, "should be able to decode it") != NULL; /* progressive JPEG in a TIFF */
+    return file->is_decoding && !is_decodable ? note_error(tiff, context, module, format, arguments) : 1;
 }
 
 /* Open FILE in MODE. The library allocates no block of more than MAX bytes. */
