@@ -27,6 +27,7 @@ def read(path):
 
 text = re.sub(r"\bqueue_kernel\((\w+)(?=[,<])", r'queue_kernel("\1", \1', read(source))
 text = text.replace("static __global__", "__global__")  # which is static
+text = text.replace("__noinline__", "__attribute__((noinline))")  # libstdc++ has the word, too: a macro would break it
 # A thread of the host runs one block after the other, so it needs one array.
 text = re.sub(r"extern __shared__ ([\w ]+) (\w+)\[\];", r"\1 *\2 = (\1 *)emulated_memory;", text)
 if "<<<" in text:

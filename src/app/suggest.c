@@ -36,7 +36,7 @@ static const char *mode_before(const char *ours, bool compares)
 static void guess_option(const char *word, bool compares, char *text, size_t size)
 {
     enum { NEAREST_MAX = 4 };
-    const char *names[OPTIONS_MAX], *nearest[NEAREST_MAX], *meant = compares ? words_find('~', word) : NULL;
+    const char *names[OPTIONS_MAX], *nearest[NEAREST_MAX] = {""}, *meant = compares ? words_find('~', word) : NULL;
     char list[256] = "", **filters = NULL;
     size_t count = 0;
     meant = meant != NULL ? meant : words_find('-', word);

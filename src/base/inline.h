@@ -10,7 +10,7 @@
 /* Marks the small functions that kernels share with the CPU, so that each rule is written once. */
 #ifdef __CUDACC__
 #define HOST_DEVICE __host__ __device__
-#define NOT_INLINED __noinline__
+#define NOT_INLINED __attribute__((noinline))
 #else
 #define HOST_DEVICE
 #define NOT_INLINED __attribute__((unused))

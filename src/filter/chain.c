@@ -126,15 +126,22 @@ static void cut_side(int first, int count, int side, int *from, int *kept)
 
 struct rectangle chain_needs(const struct filter_chain *chain, size_t number, int width, int height)
 {
-    const struct filter *filter = &chain->filters[number], *next = filter + 1;
+    const struct filter *filter = &chain->filters[number];
     struct rectangle needed = {0, 0, width, height};
-    int new_width = width, new_height = height;
-    if (number + 1 == chain->count || filter->kind == STEP_CONVOLVE || turns(filter) || next->kind != STEP_MOVE ||
-        turns(next) || !filter_resize(next, &new_width, &new_height, NULL))
+    size_t cuts = 0; /* filters after this one that only cut or pad the picture */
+    if (filter->kind == STEP_CONVOLVE || turns(filter))
         return needed;
-    const struct rectangle later = chain_needs(chain, number + 1, new_width, new_height);
-    const struct placement place = filter_place(next, width, height);
-    cut_side(later.x + place.x, later.width, width, &needed.x, &needed.width);
-    cut_side(later.y + place.y, later.height, height, &needed.y, &needed.height);
+    while (number + cuts + 1 < chain->count && filter[cuts + 1].kind == STEP_MOVE && !turns(&filter[cuts + 1]) &&
+           filter_resize(&filter[cuts + 1], &needed.width, &needed.height, NULL))
+        cuts++;
+    for (; cuts > 0; cuts--) {
+        const struct rectangle later = needed;
+        int before_width = width, before_height = height; /* of the picture that filter[cuts] gets */
+        for (size_t i = 1; i < cuts; i++)
+            filter_resize(&filter[i], &before_width, &before_height, NULL);
+        const struct placement place = filter_place(&filter[cuts], before_width, before_height);
+        cut_side(later.x + place.x, later.width, before_width, &needed.x, &needed.width);
+        cut_side(later.y + place.y, later.height, before_height, &needed.y, &needed.height);
+    }
     return needed;
 }

@@ -262,7 +262,7 @@ bool resample_make(struct resample_axis *axis)
 {
     axis->count = count_taps(axis);
     const int kept = resample_kept(axis);
-    int64_t *weights = malloc(((size_t)kept + 1) * (size_t)axis->count * sizeof *weights);
+    int64_t *weights = calloc(((size_t)kept + 1) * (size_t)axis->count, sizeof *weights);
     axis->taps = malloc(resample_bytes(axis));
     const bool done = weights != NULL && axis->taps != NULL;
     if (done)

@@ -20,7 +20,6 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __constant__
 #define __forceinline__ inline
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __CUDA_ARCH__ 800
 #define __grid_constant__
