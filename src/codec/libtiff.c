@@ -41,9 +41,11 @@ static tmsize_t file_read_bytes(thandle_t handle, void *to, tmsize_t size)
     struct tiff_file *file = handle;
     const size_t end = file->content->size, all = end + file->mended.size;
     const size_t left = file->at < all ? all - file->at : 0, count = (size_t)size < left ? (size_t)size : left;
-    const size_t inside = file->at < end ? end - file->at : 0, first = count < inside ? count : inside;
+    size_t first = file->at < end ? end - file->at : 0; /* bytes that are in the file itself */
+    if (first > count)
+        first = count;
     memcpy(to, file->content->bytes + (file->at < end ? file->at : 0), first);
-    if (count > first)
+    if (first < count)
         memcpy((uint8_t *)to + first, file->mended.bytes + (file->at + first - end), count - first);
     /* The directory takes the position of the one in the file, and is no longer. */
     for (size_t i = 0; i < file->directory_size; i++)
