@@ -46,7 +46,7 @@ LAYOUTS = {  # of images (N, H, W, C), as views of memory, and `layout`
 KINDS = ["uint8", "uint16", "bool", "float16", "float32", "float64"] + ["bfloat16"] * bool(
     PLACE in ("torch", "host") and importlib.util.find_spec("torch"))
 BORDERS = ["replicate", "reflect", "reflect101", "wrap", "zero"]
-OTHER_AXES = (("60x70", "41x33", "1x1", "5x130"), ("new", "out", "part"), ("premultiply", "keep", "filter"),
+OTHER_AXES = (("60x70", "41x33", "1x1", "5x130"), ("new", "out", "part"), ("premultiply", "keep", "filter", "default"),
               ("levels", "linear"), ("unit", "wide", "odd"))  # chosen by chance, as their product is too large
 MORE = ("box:70", "box:300", "gaussian:20", "gaussian:100", "unsharp:2:1.5:4", "unsharp:20:1", "blur,edge",
         "gaussian:2,resize:30x20:exact,sharpen", "turn:90,box:40,mirror:y", "crop:50%,sobel,pad:50x50:#ff8000")
@@ -96,7 +96,7 @@ def check(case):  # returns what is wrong, or None
     name, kind, arrangement, channels, border, size, output, alpha, linear, values = case.split()
     arrange, layout = LAYOUTS[arrangement]
     view = arrange(make_images(kind, channels, size, values, numpy.random.default_rng(zlib.crc32(case.encode()))))
-    options = {"border": border, "alpha": alpha, "linear": linear == "linear"}
+    options = {"border": border, "alpha": None if alpha == "default" else alpha, "linear": linear == "linear"}
 
     def result(place, output="new"):
         out = places.output(view, gpuconv.Filter(name), layout, output, kind, place)
