@@ -9,7 +9,7 @@
  *     |  v        |      |       |                     |           |
  *     +-----------+      +-------+                     +-----------+
  *
- * The same kernel runs twice. It sums down columns, because then the lanes of a warp read samples side by side, and
+ * One kernel runs twice. It sums down columns, because then the lanes of a warp read samples side by side, and
  * writes its outputs transposed, so that the second launch also sums down columns, which are rows of the planes. (The
  * column comes first here. The order makes no difference but that of rounded sums.)
  *
@@ -44,12 +44,12 @@ struct pass_call {
     unsigned char *out;
     size_t in_row, in_plane, image_row, image_plane, out_row, out_plane; /* strides in bytes */
     enum storage in_stored, image_stored, out_stored;
-    int width, height; /* of what it reads */
+    int width, height; /* samples of a row and of a column of IN */
     int tiles_x;
     enum border border;
-    int anchor, count; /* the row of the tap over the output; taps */
-    const float *taps; /* in device memory */
-    float amount;      /* of an unsharp mask, or 0 */
+    int anchor, count; /* the number of the tap over the output; the number of taps */
+    const float *taps; /* COUNT taps, in device memory */
+    float amount;      /* of the unsharp mask; 0 if the filter is a blur */
 };
 
 /* A sample of 16 bits from its bits, and its bits. */

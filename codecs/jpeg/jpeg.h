@@ -63,7 +63,7 @@ struct chroma_subsampling {
 
 enum {
     JPEG_BLOCK = 64,              /* coefficients of a block */
-    JPEG_TABLES = 4,              /* of each kind */
+    JPEG_TABLES = 4,              /* quantisers, DC and AC tables of a file: four each */
     JPEG_COMPONENTS_IN_FRAME = 4, /* at most */
 };
 

@@ -7,10 +7,10 @@
 
 namespace
 {
-constexpr int threads = 256, pixels = 4; /* of a thread, step by step */
+constexpr int threads = 256, pixels = 4; /* that a thread copies, STEP columns apart */
 constexpr int step = 64, tile_width = pixels * step, tile_height = threads / step;
 
-/* In bytes. */
+/* Bytes from a row, a pixel or a channel to the next one. */
 struct strides {
     size_t row, pixel, channel;
 };
@@ -100,7 +100,7 @@ bool device_copy_samples(struct device *device, const struct image *from, const 
 {
     const int tiles_x = (from->width + tile_width - 1) / tile_width;
     const unsigned tiles = (unsigned)tiles_x * (unsigned)((from->height + tile_height - 1) / tile_height);
-    const bool are_planes = from->channels > 4; /* of several images; each has blocks of its own */
+    const bool are_planes = from->channels > 4; /* several images: each channel has its own blocks */
     const dim3 grid(tiles, 1, are_planes ? (unsigned)from->channels : 1);
     const struct copy copy = {
         strides_of(from), strides_of(to), from->width, from->height, are_planes ? 1 : from->channels, tiles_x, is_lost};

@@ -50,8 +50,8 @@ struct workspace {
  * device_leave. */
 bool device_reserve(struct device *device, struct workspace *workspace, size_t size, struct error *error);
 
-/* The same; a workspace that grows gets an eighth more, if there is as much. This is for the data of codecs: the next
- * file may be a little longer, and new memory makes all streams of the device wait. */
+/* As device_reserve, but a workspace that grows gets an eighth more, if there is as much. Codecs use it for the data of
+ * files: the next file may be a little longer, and new memory makes all streams of the device wait. */
 bool device_reserve_more(struct device *device, struct workspace *workspace, size_t size, struct error *error);
 
 /* Empty WORKSPACE. Kernels that were queued before may still use its memory. */

@@ -264,7 +264,7 @@ def _operator_for(image):
 
 
 def _apart(images, out):
-    """IMAGES, with copies of those that share memory with an output before them."""
+    """IMAGES. An image is copied if an earlier output would overwrite it."""
     if len(images) < 2:
         return images
     begins, ends = numpy.array([_arrays.bounds(target, "output") for target in out]).T

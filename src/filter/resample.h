@@ -59,9 +59,9 @@ enum resample_kernel {
 /* The word for a kernel in a filter's name. */
 const char *resample_name(enum resample_kernel kernel);
 
-/* The taps of the outputs that are made: all, or `made` from number `first` on. Those of output i are
- * taps[((i - first) % period) * count] and the next. The first of them multiplies input resample_first(axis, i), which
- * may lie outside the picture. Only the CPU makes a part of the outputs. */
+/* The taps of one axis. The axis makes `made` outputs, from output `first` on: all, but for the CPU, which may make a
+ * part. Output i has `count` taps, from taps[((i - first) % period) * count] on. The first tap multiplies input
+ * resample_first(axis, i), which may lie outside the picture. */
 struct resample_axis {
     enum resample_kernel kernel;
     int from, to;

@@ -74,7 +74,7 @@ def test_samples(test):
 
 
 def test_invalid_orientation(test):
-    """An orientation other than integers, of which the first is from 1 to 8, counts as 1."""
+    """An orientation counts as 1 if its first value is no integer from 1 to 8."""
     for kind, count, value in ((3, 1, b"\0\0"), (3, 1, b"\0\x09"), (3, 1, b"\xff\xff"), (4, 1, b"\0\6\0\0"),
                                (9, 1, b"\xff\xff\xff\6"), (2, 1, b"6"), (7, 1, b"\6"), (99, 1, b"\0\6")):
         test.write("in.png", png(chunk(b"eXIf", bytes(Tiff(">", [(0x0112, kind, count, value)]).data))))

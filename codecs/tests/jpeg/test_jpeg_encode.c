@@ -78,7 +78,7 @@ static struct file encode_by_reference(const struct pixels *image, struct chroma
 struct encoding {
     struct jpeg_encoder *encoder;
     const struct pixels *image;
-    int rows; /* of a band */
+    int rows; /* of the picture, in a band */
 };
 
 static struct encoding begin(const struct pixels *image, struct chroma_subsampling chroma, int quality, int rows)

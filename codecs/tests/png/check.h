@@ -8,7 +8,7 @@
 #include "codecs/tests/codec_check.h"
 #include "png/png_gpu.h"
 
-/* A picture: height x width pixels, without a palette. Those of 16 bits are in the machine's byte order. */
+/* A picture: height x width pixels, without a palette. Samples of 16 bits have the machine's byte order. */
 struct picture {
     struct png_layout layout;
     uint8_t *samples;

@@ -158,7 +158,8 @@ static void reinterpret(const struct picture *picture, struct png_layout *layout
     for (int i = 0; i < 256; i++)
         for (int c = 0; c < 4; c++)
             layout->palette[i][c] = c < 3 || layout->transparent ? (uint8_t)random_next(state) : 255;
-    for (size_t c = 0; layout->transparent && c < (size_t)layout->channels; c++) /* of the first pixel */
+    /* The colour of the first pixel is the transparent one. */
+    for (size_t c = 0; layout->transparent && c < (size_t)layout->channels; c++)
         layout->key[c] = layout->bits == 16 ? ((const uint16_t *)(const void *)picture->samples)[c]
                                             : png_read_sample(picture->samples, c, (unsigned)layout->bits);
 }
