@@ -87,8 +87,11 @@ def filter_alone(images, name, kind, options):
     parts = [images] if images.shape[3] <= 4 else numpy.split(images, images.shape[3], 3)
     made = numpy.concatenate([numpy.stack([gpuconv.filter(image.copy(), name, layout="hwc", **options)
                                            for image in part]) for part in parts], 3)
-    if kind == "bool" and not (abs(made - (made >= 0.5)) <= 2**-12).all():
-        raise ValueError("the result is not True and False alone")
+    if kind == "bool":
+        nearest = made >= 0.5
+        if not (abs(made - nearest) <= 2**-12).all():
+            raise ValueError("the result is not True and False alone")
+        return nearest
     return made
 
 
