@@ -4,8 +4,8 @@
 
     join.py bench RUN... > bench-h200.csv                   runs of gpuconv --bench --json, and earlier results
     join.py peers RUN... > peers-h200.csv                   runs of benchmarks/peers.py, and earlier results
-    join.py lesson BENCH.json NCU.csv > lesson-h200.json    a run of a build with -Dexercise=true, or an earlier result,
-                                                            and what ncu --csv --page raw --print-units base says of
+    join.py lesson BENCH.json NCU.csv > lesson-h200.json    a run of gpuconv --bench --json, or an earlier result, and
+                                                            what ncu --csv --page raw --print-units base says of
                                                             kernels
 
 Runs of different cards are refused. Where a later run has another filter under a name, the rows of the earlier one go.

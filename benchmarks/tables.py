@@ -8,8 +8,8 @@
 It also rewrites the line "Measured" in the heads of kernels/*.cu that have one.
 
 The lists of variants and filters are what GPUCONV prints. GPU times are those of one plane of 16384 x 16384, from
-bench-h200.csv and peers-h200.csv, beside which some tables set bench-h100.csv; those of the steps of the lesson, and
-what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json, and the CPU's loops from
+bench-h200.csv and peers-h200.csv, beside which some tables set bench-h100.csv; those of the kernels that the programs of
+docs/learn/strips.md come from, and what the profiler says, are from lesson-h200.json. Whole runs on photos are from photos.json, and the CPU's loops from
 loops.json. The book in docs/learn/ has learn-h200.json.
 """
 
@@ -27,14 +27,14 @@ PAGES = ["README.md", *(f"docs/{name}.md" for name in (
     "benchmarks", "kernels", "manual", "notes/16-bits", "notes/old-questions", "notes/two-cards")),
     *(f"docs/learn/{name}" for name in sorted(os.listdir(os.path.join(ROOT, "docs/learn")))
       if name.endswith(".md") and name != "resampling.md")]
-STEPS = ["first", "constant", "tile-input", "tile-output", "tile-words", "column", "words", "dp4a", "mma"]
+STEPS = ["first", "constant", "tile-input", "tile-output", "tile-words", "column", "words", "registers",
+         "rows-ahead", "row-ring", "dp4a", "mma"]
 SIDE = 16384
 KINDS = {"int8": "dense, taps of 8 bits", "int16": "dense, taps of 16 bits", "rank1": "separable"}
 SIDES = [3, 5, 7, 9, 15, 31]
 SAMPLES = ["uint8", "float"]
-PROFILED = ["basic", "constant", "coarsened", "tiled-input", "tiled-output", "tiled-cached", "texture", "registers",
-            "rows-ahead", "row-ring", "register-tiled", "separable", "tensor-core", "blur", "sparse", "copy",
-            "gradient"]
+PROFILED = ["basic", "constant", "coarsened", "tiled-input", "tiled-output", "tiled-cached", "texture",
+            "register-tiled", "separable", "tensor-core", "blur", "sparse", "copy", "gradient"]
 WAITS = {"long_scoreboard": "memory", "mio_throttle": "room in the queue of shared memory", "wait": "a fixed time",
          "not_selected": "another warp's turn", "no_instruction": "instructions", "tex_throttle": "the texture unit",
          "lg_throttle": "room in the queue of loads"}
@@ -68,9 +68,8 @@ class Program:
         return [row for row in (re.split(" {2,}", text) for text in result.stdout.splitlines()) if len(row) > 2]
 
     def variants(self):
-        """Name, backend, least GPU, bits, which filters, summary; without the rows of -Dexercise=true."""
-        lesson = {"exercise", *(name[:-3] for name in os.listdir(os.path.join(ROOT, "kernels", "lesson")))}
-        return [row for row in self.print("--list-variants") if row[0] not in lesson]
+        """Name, backend, least GPU, bits, which filters, summary."""
+        return self.print("--list-variants")
 
     def filters(self):
         """Name, size, title."""
@@ -191,7 +190,7 @@ class Tables:
         return lines
 
     def by_step(self):
-        """The lesson's kernels from coarsened to register-tiled, by the filter's size."""
+        """The kernels from coarsened to register-tiled, by the filter's size."""
         rows = [row for row in self.lesson["rows"] if row["filter"]]
         names = sorted(dict.fromkeys(row["variant"] for row in rows), key=lambda name: name == "register-tiled")
         lines = head("ms", *names)
@@ -212,12 +211,12 @@ class Tables:
         most = max(waits, key=waits.get)
         return f"{WAITS[most]}, `{most}` {waits[most] / sum(waits.values()):.0%}"
 
-    def profile(self):
-        """What bounds each variant, and the stall that most waiting warps have."""
+    def profile(self, *names):
+        """What bounds each variant, or the ones of these NAMES, and the stall that most waiting warps have."""
         peak = ".avg.pct_of_peak_sustained_"
         lines = head("variant", "instructions per output", "issue slots", "L1, shared memory, texture unit", "L2",
                      "warps", "most waiting warps wait for")
-        for name in PROFILED:
+        for name in names or PROFILED:
             facts = self.lesson["profile"][name]
             shares = [facts[key + peak + when] for key, when in (
                 ("smsp__issue_active", "active"), ("l1tex__throughput", "active"), ("lts__throughput", "elapsed"),
@@ -259,7 +258,9 @@ class Tables:
         for name in names:
             program, _, answer = name.partition(":")
             rows = [row for row in self.book["rows"] if (row["program"], row["answer"]) == (program, int(answer or 0))]
-            if rows[0]["what"]:  # a program with several times, which are no convolutions of the whole image
+            if not rows:
+                lines.append(line([f"`{program}`" + ", the answer" * bool(answer), "to be measured", ""]))
+            elif rows[0]["what"]:  # a program with several times, which are no convolutions of the whole image
                 lines = lines if len(lines) > 2 else head(f"`{program}`" + ", the answer" * bool(answer), "ms")
                 lines += [line([row["what"], milliseconds(row["ms"])]) for row in rows]
             else:
@@ -277,10 +278,12 @@ class Tables:
         for name in STEPS + ["copy"]:
             with open(os.path.join(ROOT, "docs", "learn", f"{name}.cu"), encoding="utf-8") as file:
                 sentence = re.search(r"(?m)^ \* (.*)\.$", file.read()).group(1)
-            steps.append((f"{name}.cu", rows[f"{name}.cu", 0, ""], sentence[0].lower() + sentence[1:]))
-        return lines + [line([f"[{name}]({name})", f"{ms:.0f}" if ms >= 100 else milliseconds(ms),
-                              f"{ms / copy:.0f}" if ms / copy >= 100 else f"{ms / copy:.1f}", what.replace(" x ", " × ")])
-                        for name, ms, what in steps]
+            steps.append((f"{name}.cu", rows.get((f"{name}.cu", 0, "")), sentence[0].lower() + sentence[1:]))
+        for name, ms, what in steps:
+            times = ["to be measured", ""] if ms is None else [
+                f"{ms:.0f}" if ms >= 100 else milliseconds(ms), f"{ms / copy:.0f}" if ms / copy >= 100 else f"{ms / copy:.1f}"]
+            lines.append(line([f"[{name}]({name})", *times, what.replace(" x ", " × ")]))
+        return lines
 
     def counters(self):
         """What the profiler counts in the steps of the book."""

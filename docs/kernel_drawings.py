@@ -104,13 +104,13 @@ def tiled_cached():
     return drawing
 
 
-def registers():
+def many_sums():
     drawing = Drawing(760, 280)
     left = Panel(drawing, 110, 60, 10, "samples that a thread reads", 12)
     left.rect(0, 0, 12, 16, "halo")
     left.rect(4, 4, 4, 8, "tile")
     left.cells(0, 1, 12, 1)
-    left.across(0, 12, 0, "12: three quads")
+    left.across(0, 12, 0, "12: three words")
     left.down(0, 16, 0, "16 = 8 + 8")
     left.across(4, 8, 16, "4", 8)
     right = outputs(drawing, 100, 10, 4, 8, [(x, y) for x in range(4) for y in range(8)], "its outputs")
@@ -151,7 +151,7 @@ def walk(slots, samples, rows, road, ring):
 
 
 def rows_ahead():
-    return walk(2, 136, 32, ("3 quads,", "a row ahead"), "registers: rows r + 1 and r")
+    return walk(2, 136, 32, ("3 words,", "a row ahead"), "registers: rows r + 1 and r")
 
 
 def row_ring():
@@ -300,5 +300,6 @@ def gradient():
     return drawing
 
 
-DRAWINGS = [basic, constant, coarsened, tiled_input, tiled_output, tiled_cached, texture, registers, rows_ahead,
-            row_ring, register_tiled, separable, tensor_core, blur, sparse, copy, gradient]
+DRAWINGS = [basic, constant, coarsened, tiled_input, tiled_output, tiled_cached, texture, register_tiled,
+            separable, tensor_core, blur, sparse, copy, gradient]
+STEPS = [many_sums, rows_ahead, row_ring]  # of docs/learn/strips.md

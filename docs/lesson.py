@@ -52,7 +52,8 @@ def main():
              for page in [DOCS / "kernels.md", *sorted((DOCS / "learn").glob("*.md"))]}
     fresh = {page: re.sub(r"<!-- code: (.*?) -->\n(?:```c(?:uda)?\n.*?\n```\n)?", quotation, text, flags=re.S)
              for page, text in pages.items()}
-    fresh |= drawn("kernels", kernel_drawings.DRAWINGS, pages) | drawn("learn", learn_drawings.DRAWINGS, pages)
+    fresh |= drawn("kernels", kernel_drawings.DRAWINGS, pages) | drawn(
+        "learn", [*learn_drawings.DRAWINGS, *kernel_drawings.STEPS], pages)
     stale = 0
     for path, text in fresh.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * coarsened: constant, and each thread computes several pixels, one block height apart. In register-tiled a thread
- * computes neighbouring pixels instead, which share samples; kernels/lesson/ has the steps between.
+ * computes neighbouring pixels instead, which share samples; docs/learn/strips.md has the steps between.
  *
  *     thread (x, y):   o          the same index arithmetic and loop overhead now serve `coarsening` pixels,
  *                      .          and each tap, once loaded, is used for all of them;

@@ -32,8 +32,7 @@ def missing(program, root):
     transcripts = set(re.findall(r"'([\w-]+)'", (root / "tests/cli/meson.build").read_text(encoding="utf-8")))
     for name in sorted(stems(root / "filters", ".txt") - filters):
         yield f"filters/{name}.txt has no line in filters/meson.build"
-    lesson = {"exercise"} | stems(root / "kernels/lesson", ".cu")  # built with -Dexercise=true
-    files = stems(root / "kernels", ".cu") - {"exercise"} | (lesson if kernels & lesson else set())
+    files = stems(root / "kernels", ".cu")
     for name in sorted(files - kernels):
         yield f"kernels/{name}.cu has no row in src/variants/table.c"
     for name in sorted(kernels - files):

@@ -54,7 +54,7 @@ static double chosen_seconds(const struct filter *filters, size_t count, enum ba
     double seconds = 0;
     for (size_t i = 0; i < count; i++) {
         const struct variant *variant = variant_choose(&filters[i], backend, &image);
-        seconds += variant == NULL || variant->left_out ? INFINITY : cost_variant_seconds(variant, &filters[i], &image);
+        seconds += variant == NULL ? INFINITY : cost_variant_seconds(variant, &filters[i], &image);
         filter_resize(&filters[i], &image.width, &image.height, NULL);
     }
     return seconds;

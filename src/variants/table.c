@@ -17,12 +17,11 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
-    blur_launch, running_sums_launch, passes_launch, copy_launch, move_launch, resample_launch, gradient_launch,
-    exercise_launch, registers_launch, rows_ahead_launch, row_ring_launch;
+    blur_launch, running_sums_launch, passes_launch, copy_launch, move_launch, resample_launch, gradient_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
     sparse_prepare, blur_prepare, running_sums_prepare, passes_prepare, copy_prepare, resample_prepare,
-    gradient_prepare, exercise_prepare, registers_prepare, rows_ahead_prepare, row_ring_prepare;
+    gradient_prepare;
 
 /* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
  * that all rows call one function of the stub. */
@@ -43,14 +42,6 @@ prepare_function CUDA_FUNCTION(any, prepare);
 #define ON_CUDA(kind, bits, cost, variant)                                                                             \
     .backend = BACKEND_CUDA, .capability = 75,                                                                         \
     .steps = {[kind] = {bits, cost, CUDA_FUNCTION(variant, prepare), CUDA_FUNCTION(variant, launch)}}
-
-/* The same for a row whose kernels take longest to compile: -Dkernels=textbook leaves it out. */
-#ifdef GPUCONV_TEXTBOOK
-#define LARGE_ON_CUDA(kind, bits, cost, variant)                                                                       \
-    .backend = BACKEND_CUDA, .capability = 75, .left_out = true, .steps = {[kind] = {bits, cost, NULL, NULL}}
-#else
-#define LARGE_ON_CUDA(kind, bits, cost, variant) ON_CUDA(kind, bits, cost, variant)
-#endif
 
 /* A row whose sums are floats, as in textbooks. */
 #define TEXTBOOK(text, variant, line)                                                                                  \
@@ -91,21 +82,21 @@ static const struct variant table[] = {
         .name = "register-tiled",
         .summary = "each thread has a window of outputs in registers",
         .accepts = ACCEPTS_ONE_GRID,
-        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, register_tiled_cost, register_tiled),
+        ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, register_tiled_cost, register_tiled),
     },
     {
         .name = "separable",
         .summary = "row and column pass fused in one kernel; rank 1 only",
         .accepts = ACCEPTS_RANK_1,
         .two_pass = F32,
-        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, separable_cost, separable),
+        ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, separable_cost, separable),
     },
     {
         .name = "tensor-core",
         .summary = "banded matrix products on the tensor cores",
         .accepts = ACCEPTS_ONE_GRID,
         .unit = UNIT_TENSOR,
-        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, tensor_core_cost, tensor_core),
+        ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, tensor_core_cost, tensor_core),
     },
     {
         .name = "blur",
@@ -113,7 +104,7 @@ static const struct variant table[] = {
         .accepts = ACCEPTS_BLURS,
         .two_pass = U8 | U16,
         .unit = UNIT_TENSOR,
-        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16, blur_cost, blur),
+        ON_CUDA(STEP_CONVOLVE, U8 | U16, blur_cost, blur),
     },
     {
         .name = "running-sums",
@@ -156,14 +147,8 @@ static const struct variant table[] = {
         .name = "gradient",
         .summary = "both sums of a filter with two grids, and their root",
         .accepts = ACCEPTS_TWO_GRIDS,
-        LARGE_ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, gradient_cost, gradient),
+        ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, gradient_cost, gradient),
     },
-#ifdef GPUCONV_EXERCISE
-    TEXTBOOK("exercise", exercise, "the reader's: kernels/exercise.cu, at first a copy of basic"),
-    TEXTBOOK("registers", registers, "lesson: 4 x 8 outputs per thread in registers"),
-    TEXTBOOK("rows-ahead", rows_ahead, "lesson: the same in a loop, the next row on its way"),
-    TEXTBOOK("row-ring", row_ring, "lesson: rows by asynchronous copies into a ring"),
-#endif
 };
 
 enum { TABLE_ROWS = sizeof table / sizeof table[0] };
@@ -325,11 +310,6 @@ bool variant_plan(struct plan *plan, const struct filter *filter, enum border bo
                          variant->name, sample_name(sample));
     if (!variant_accepts(variant, filter, sample))
         return refuse_filter(variant, filter_of_depth(filter, sample != SAMPLE_U8), error);
-    if (variant->left_out)
-        return error_set(error, ERROR_WORK,
-                         "this gpuconv was built with -Dkernels=textbook, without the variant %s; use --backend cpu, "
-                         "name another by --variant, or build it with -Dkernels=all",
-                         variant->name);
     if (!variant_is_built(variant))
         return error_set(error, ERROR_WORK,
                          "this gpuconv was built without CUDA, which the variant %s needs; use --backend cpu or build "

@@ -71,7 +71,6 @@ struct variant {
     bool takes_halves;    /* floats may also be stored as STORED_HALF and STORED_BFLOAT16 */
     unsigned two_pass;    /* bits as of variant_step's samples, for filters in two passes */
     int capability;       /* the least compute capability, times 10; 0 on the CPU */
-    bool left_out;        /* by -Dkernels=textbook: it has no `launch` */
     enum unit unit;       /* for the benchmark */
 };
 

@@ -22,9 +22,9 @@ STUB = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$NOTES"
 case "$(basename "$0") $1" in
 "git clone") mkdir gpuconv; ln -s "$SOURCES/docs" "$SOURCES/samples" gpuconv ;;
-"meson setup") mkdir -p build/textbook/tests/variants
-               ln -s "$BIN/gpuconv" build/textbook
-               ln -s "$BIN/check_variants" build/textbook/tests/variants ;;
+"meson setup") mkdir -p build/kernels/tests/variants
+               ln -s "$BIN/gpuconv" build/kernels
+               ln -s "$BIN/check_variants" build/kernels/tests/variants ;;
 "nvcc -arch=sm_75") for word; do
                         case "$word" in
                         *.cu) test -s "$word" && ! cmp -s "$word" docs/learn/first.cu && echo "$word" ;;
@@ -99,17 +99,16 @@ def check_notes(notes, sources):
     script = (sources / "install-packages").read_text(encoding="utf-8")
     packages = words_of("sudo apt-get install -y ")
     assert packages and all(re.search(rf"[ ']{name}\b", script) for name in packages[0]), packages
-    options = re.findall(r"-D(\w+)=", " ".join(words_of("meson setup build/textbook ")[0] + words_of("pip install . ")[0]))
+    options = re.findall(r"-D(\w+)=", " ".join(words_of("meson setup build/kernels ")[0] + words_of("pip install . ")[0]))
     known = (sources / "meson_options.txt").read_text(encoding="utf-8")
-    assert "exercise" in options and all(f"option('{name}'" in known for name in options), options
+    assert "gpu_arch" in options and all(f"option('{name}'" in known for name in options), options
 
-    names = {path.stem for folder in ("kernels", "kernels/lesson") for path in (sources / folder).glob("*.cu")}
-    names.add("exercise")  # -Dexercise=true makes its file
+    names = {path.stem for path in (sources / "kernels").glob("*.cu")}
     named = re.findall(r"--variant (\S+)", "\n".join(notes))
     assert len(named) >= 2 and {name for some in named for name in some.split(",")} <= names, named
     usage = (sources / "tests/variants/check_variants.c").read_text(encoding="utf-8")
     assert all(f'"{word}"' in usage for words in words_of("check_variants ") for word in words if word.startswith("--"))
-    assert words_of("ninja -C ") == [["build/textbook", "gpuconv", "tests/variants/check_variants"]]
+    assert words_of("ninja -C ") == [["build/kernels", "gpuconv", "tests/variants/check_variants"]]
     assert "build/learn/mine.cu" in notes, "the edit changes nothing"
 
 

@@ -5,7 +5,7 @@
 Every command of a block `sh`, of an indented line and in backticks has its row in RULES or is in a block of OWNED; one
 that has none fails the test. Commands run as they stand in a folder with pictures; images of the benchmark are smaller.
 With `words`, what needs a GPU, the compiler or other libraries has its words checked. With `gpu`, what needs a GPU
-runs; the test is skipped (exit status 77) where there is none, or where -Dexercise=true was not given."""
+runs; the test is skipped (exit status 77) where there is none."""
 import argparse
 import json
 import os
@@ -38,8 +38,7 @@ NO_JOBS = re.compile("was built without --jobs-from")
 GPUCONV, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 BUILD = pathlib.Path(GPUCONV).parent
 VARIANTS = {row["name"]: row for row in json.loads(run(GPUCONV, "--list-variants", "--json").stdout)}
-KERNELS = {path.stem: path for folder in ("kernels", "kernels/lesson") for path in (ROOT / folder).glob("*.cu")}
-KERNELS.setdefault("exercise", KERNELS["basic"])  # -Dexercise=true makes its file
+KERNELS = {path.stem: path for path in (ROOT / "kernels").glob("*.cu")}
 IS_GPU = sys.argv[3] == "gpu"
 TOP = pathlib.Path(tempfile.mkdtemp(prefix="gpuconv-"))
 
@@ -185,11 +184,11 @@ def list_suite(line):
 
 
 def check(line):
-    """Skipped by itself without a GPU; unknown in a build without the exercise."""
+    """Skipped by itself without a GPU."""
     name = re.search(r"--variant (\S+)", line).group(1)
     assert name in KERNELS, line
     done = start(line)
-    expected = [2] if name not in VARIANTS else [0] if IS_GPU else [0, 77]
+    expected = [0] if IS_GPU else [0, 77]
     assert done.returncode in expected, f"{line}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
 
 
@@ -294,8 +293,6 @@ def main():
                 print("passed:", line, flush=True)
     assert not unknown, "no test runs these; give them a row in RULES:\n" + "\n".join(unknown)
     assert count >= (8 if IS_GPU else 60), count
-    if IS_GPU and "exercise" not in VARIANTS:
-        skip("this build has no -Dexercise=true; the commands without the lesson's variants passed")
 
 
 try:
