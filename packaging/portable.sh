@@ -135,7 +135,7 @@ archive() {
     local name=gpuconv-$version-linux-$cpu
     mkdir "$work/$name"
     cp -r "$work"/unpacked/gpuconv/{gpuconv,libgpuconv.so.0} "$work"/unpacked/*.data/data/share "$work/$name"
-    cp -r LICENSE NEWS.md README.md completions src/library/gpuconv.h "$work/$name"
+    cp -r LICENSE NEWS.md README.md packaging/completions src/library/gpuconv.h "$work/$name"
     mkdir "$work/$name/share/man/man3"
     cp docs/gpuconv.3 "$work/$name/share/man/man3"
     chmod 755 "$work/$name/gpuconv"

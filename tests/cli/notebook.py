@@ -96,7 +96,7 @@ def check_notes(notes, sources):
     def words_of(start):
         return [line[len(start):].split() for line in notes if line.startswith(start)]
 
-    script = (sources / "install-packages").read_text(encoding="utf-8")
+    script = (sources / "packaging/install-packages").read_text(encoding="utf-8")
     packages = words_of("sudo apt-get install -y ")
     assert packages and all(re.search(rf"[ ']{name}\b", script) for name in packages[0]), packages
     options = re.findall(r"-D(\w+)=", " ".join(words_of("meson setup build/kernels ")[0] + words_of("pip install . ")[0]))

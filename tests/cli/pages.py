@@ -31,6 +31,7 @@ PROGRAM = (r"(?:[A-Z_]+=\S+ )*(?:(?:build/)?gpuconv |build/|docs/learn/count |\.
 OWNED = {"run": ".ci/run", "test": ".ci/run", "jq": "tests/cluster/cluster.py", "jq: answers": "tests/cli/answers.py",
          "slurm: requeue": "tests/cli/statuses.py", "recipe: golden.sh": "tests/cli/recipes.py",
          "digest": "tests/cli/digests.py"}
+NOT_MANUALS = ["CONTRIBUTING.md", "SECURITY.md"]
 MODULES = ["cv2", "matplotlib", "matplotlib.pyplot", "matplotlib.ticker", "numpy"]
 NO_GPU = re.compile("no GPU can be used|was built without (CUDA|libarchive)")
 NO_JOBS = re.compile("was built without --jobs-from")
@@ -245,7 +246,7 @@ RULES = [
     (r"podman .*|git archive HEAD \| podman build .*", elsewhere("packaging/try_container.sh", "buildah bud"), False),
     (r"meson install -C build", elsewhere(".ci/functions", "meson install -C"), False),
     (r"meson setup build -DOPTION=VALUE", elsewhere(".ci/functions", 'meson setup "$folder" "$@"'), False),
-    (r"\./install-packages( tests)?", elsewhere("tests/unit/readme.py", '"install-packages"'), False),
+    (r"packaging/install-packages( tests)?", elsewhere("tests/unit/readme.py", '"install-packages"'), False),
     (r"cc -static", elsewhere("tests/library/installed.py", '["-static",'), False),
     (r"apt-get build-dep \.", elsewhere(".ci/functions", "apt-get build-dep -y ."), False),
     (r"dpkg-buildpackage -us -uc -b", elsewhere(".ci/functions", "dpkg-buildpackage -us -uc -b"), False),
@@ -282,7 +283,8 @@ def main():
         skip("there is no GPU")
     make_folder(TOP / "fresh")
     unknown, count = [], 0
-    for page in ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]:
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.name not in NOT_MANUALS]
+    for page in ["README.md", *sorted(str(path.relative_to(ROOT)) for path in pages)]:
         for line in commands(source(page)):
             rule = next((rule for rule in RULES if re.fullmatch(rule[0], line)), None)
             if rule is None:

@@ -37,10 +37,10 @@ folder=$(realpath "$3") sysroot=$(realpath "$3")/sysroot
 build=$folder/build
 cd "$(dirname "$0")/../.."
 
-# The libraries of install-packages and what they need.
+# The libraries of packaging/install-packages and what they need.
 unpack() {
     local libraries
-    libraries=$(sed -n "/^build=/,/'\$/p" install-packages | grep -o '[a-z0-9]*-dev')
+    libraries=$(sed -n "/^build=/,/'\$/p" packaging/install-packages | grep -o '[a-z0-9]*-dev')
     . packaging/apt.sh
     foreign_apt "$debian" "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$folder/apt"
     $foreign install -y --download-only --no-install-recommends $libraries

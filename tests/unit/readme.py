@@ -3,8 +3,8 @@
 """README's two commands in every installed shell, in a path with a space: readme.py SOURCES.
 
 They run as root, as a user with sudo and as one without; where the packages are installed, are missing, and cannot be
-installed; on Debian, on Fedora, and on a system that ./install-packages does not know. The programs that they call are
-stand-ins that write down their names; ./install-packages is the real one.
+installed; on Debian, on Fedora, and on a system that packaging/install-packages does not know. The programs that they call are
+stand-ins that write down their names; packaging/install-packages is the real one.
 If the tests fail, their results are still printed, and decide the exit status."""
 import itertools
 import json
@@ -40,7 +40,8 @@ def run(script, shell, command, user, status, system="Debian", failing=()):
         os.makedirs(programs)
         os.makedirs(os.path.join(folder, "build"))
         os.symlink("/bin/sh", os.path.join(programs, "sh"))
-        shutil.copy(script, folder)
+        os.makedirs(os.path.join(folder, "packaging"))
+        shutil.copy(script, os.path.join(folder, "packaging"))
         for path in ("bin/meson", "bin/ninja", "bin/python3", "build/gpuconv", f"bin/{manager}"):
             name = os.path.basename(path)
             result = 100 if name == manager and status == "refused" else int(name in failing)
@@ -73,7 +74,7 @@ def main():
     check_results(os.path.join(sys.argv[1], "tests", "results.py"))
     with open(os.path.join(sys.argv[1], "README.md"), encoding="utf-8") as file:
         text = file.read()
-    script = os.path.join(sys.argv[1], "install-packages")
+    script = os.path.join(sys.argv[1], "packaging", "install-packages")
     bad = False
     for name, programs in PROGRAMS.items():
         command = re.search(f"^<!-- {name} -->\n```sh\n(.*)\n```$", text, re.M)[1]
