@@ -338,14 +338,6 @@ class Tables:
             machine = row["machine"]
         return lines
 
-    def batch_short(self):
-        lines = head("machine", "gpuconv, CPU", "gpuconv, 1 GPU", "OpenCV, one process per core", "vips, `xargs`")
-        rates = {(row["machine"], row["column"]): f"{row['images_per_s']}" for row in self.photos["batch"]}
-        for machine in list(dict.fromkeys(row["machine"] for row in self.photos["batch"])):
-            lines.append(line([machine] + [rates.get((machine, column), "")
-                                           for column in ("cpu", "gpu", "opencv", "vips")]))
-        return lines
-
     def filters_shipped(self):
         return head("filter", "what it does") + [line([f"`{name}`", title]) for name, size, title
                                                  in self.program.filters() if size != "any"]
