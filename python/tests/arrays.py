@@ -11,7 +11,8 @@ import warnings
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT, NAME = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-sys.path.insert(0, str(ROOT / "tests/lib"))
+sys.path[:0] = [str(ROOT / "tests/lib"), str(ROOT / "tests/data")]
+from bad import FILES as BAD_FILES  # noqa: E402
 from harness import expect, need_module, skip, temporary_folder  # noqa: E402
 
 if NAME not in ("stub", "emulated"):
@@ -106,10 +107,12 @@ def check_files(to_numpy):
         cat = gpuconv.read(ROOT / "samples/cat.png").array
         assert numpy.array_equal(gpuconv.read("a.png"), cat)
         assert pathlib.Path("b.jpg").read_bytes() == gpuconv.encode(cat, "jpg")
-    bad = ROOT / "tests/data/bad/truncated.jpg"
-    expect(gpuconv.ImageError, f"{bad}: the JPEG", gpuconv.read, [paths[0], bad], device="cuda")
-    expect(gpuconv.ImageError, "file 1 of the list: the JPEG", gpuconv.read, [paths[0], bad.read_bytes()],
-           device="cuda")
+    bad = BAD_FILES["truncated.jpg"]
+    with temporary_folder():
+        path = pathlib.Path("truncated.jpg").resolve()
+        path.write_bytes(bad)
+        expect(gpuconv.ImageError, f"{path}: the JPEG", gpuconv.read, [paths[0], path], device="cuda")
+    expect(gpuconv.ImageError, "file 1 of the list: the JPEG", gpuconv.read, [paths[0], bad], device="cuda")
     expect(ValueError, "the device is 'cuda:x'", gpuconv.read, paths[0], device="cuda:x")
     expect(ValueError, "the device is 'cpu'", gpuconv.read, paths[0], device="cpu")
 

@@ -263,6 +263,7 @@ RULES = [
     (r"gdb --args .*", start_debugger, False),
     (r"meson test -C build --suite \w+", list_suite, False),
     (r"tests/fuzz/run\.sh filter 10", elsewhere(".ci/functions", "tests/fuzz/run.sh"), False),
+    (r"tests/data/bad\.py", elsewhere("tests/data/meson.build", "'bad.py'"), False),
     (r"build/tests/fuzz/replay_image .*", elsewhere("tests/fuzz/meson.build", "'replay_'"), False),
     (r"tests/gpu/soak\.py build/gpuconv .*", elsewhere("tests/gpu/meson.build", "'--backend', 'cpu'"), False),
     (r"tests/golden/golden\.py build/gpuconv --update", elsewhere("tests/golden/meson.build", "'golden.py'"), False),

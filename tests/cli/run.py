@@ -14,8 +14,9 @@ files that they leave must be exactly those of the transcript:
     = 2                            its exit status; without this line 0
     files in.png out.png           the files that are left at the end; without this line none
 
-`gpuconv` is the program under test, and `png` is png.py. $ROOT is the source tree, also in the output. There <9b> is a
-byte that is not UTF-8. --update writes the actual results into the transcript; read the change before you keep it."""
+`gpuconv` is the program under test, and `png` is png.py. $ROOT is the source tree and $BAD the folder of the bad inputs,
+also in the output. There <9b> is a byte that is not UTF-8. --update writes the actual results into the transcript; read
+the change before you keep it."""
 import argparse
 import os
 import re
@@ -25,7 +26,9 @@ import sys
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data"))
 from harness import temporary_folder  # noqa: E402
+import bad  # noqa: E402
 
 SKIP = 77
 SECONDS = 120  # a command that takes longer hangs; the slowest need a few seconds, under sanitizers on a busy machine
@@ -62,8 +65,9 @@ def parse(path):
     return head, steps, files
 
 
-def environment(program, root, home):
-    values = dict(os.environ, GPUCONV=program, ROOT=root, PYTHON=sys.executable, HOME=home, LC_ALL="C")
+def environment(program, root, outer):
+    values = dict(os.environ, GPUCONV=program, ROOT=root, PYTHON=sys.executable, HOME=os.path.join(outer, "home"),
+                  BAD=os.path.join(outer, "bad"), LC_ALL="C")
     for name in ("GPUCONV_FILTERS", "XDG_CONFIG_HOME"):
         values.pop(name, None)
     return values
@@ -85,7 +89,7 @@ def execute(command, folder, values):
 def lines_of(output, values):
     text = output.decode("utf-8", "surrogateescape")
     text = re.sub("[\udc80-\udcff]", lambda byte: f"<{ord(byte[0]) - 0xdc00:02x}>", text)
-    for name in ("GPUCONV", "ROOT"):
+    for name in ("GPUCONV", "ROOT", "BAD"):
         text = text.replace(values[name], "$" + name)
     lines = text.split("\n")
     if lines[-1] == "":
@@ -158,7 +162,9 @@ def main():
     with temporary_folder() as outer:
         folder = os.path.join(outer, "work")
         os.mkdir(folder)
-        values = environment(program, root, os.path.join(outer, "home"))
+        values = environment(program, root, outer)
+        if any("$BAD" in step.command for step in steps):
+            bad.write(values["BAD"])
         for line in head:
             if line.startswith("require "):
                 command, reason = line[len("require "):].rsplit(" -- ", 1)

@@ -42,11 +42,12 @@ for full in full.jpg full.png raw.png; do # metadata of all kinds, turned, to bo
 done
 check 0 --compare out.png out.png
 check 1 --compare again.png "$tests/golden/source.png" difference.png
+"$PYTHON" "$tests/data/bad.py" bad || exit 1
 for bad in crc.png huffman.jpg few-rows.png not-deflate.png; do
-    check 1 $cpu blur "$tests/data/bad/$bad" out.png
+    check 1 $cpu blur "bad/$bad" out.png
 done
 for bad in ragged.txt overflow.txt binary.txt; do
-    check 2 $cpu "$tests/data/bad/$bad" alpha.png out.png
+    check 2 $cpu "bad/$bad" alpha.png out.png
 done
 check 2 --nonsense
 exit $failed

@@ -16,7 +16,7 @@ names=$(for folder in */fuzz/corpus/*/; do basename "$folder"; done)
 LDFLAGS="${LDFLAGS-} -Wl,-rpath,"'$ORIGIN/lib -Wl,--disable-new-dtags' meson setup "$WORK/fuzz" --buildtype plain \
     -Dcuda=disabled -Dfuzz=true "-Dfuzz_engine=$LIB_FUZZING_ENGINE" -Db_lundef=false "$@"
 # shellcheck disable=SC2046 # words
-ninja -C "$WORK/fuzz" $(for name in $names; do echo "tests/fuzz/fuzz_$name" "tests/fuzz/corpus-$name.txt"; done)
+ninja -C "$WORK/fuzz" $(for name in $names; do echo "tests/fuzz/fuzz_$name" "tests/fuzz/corpus-$name.txt"; done) tests/data/bad.txt
 
 mkdir -p "$OUT/lib"
 for name in $names; do
@@ -24,7 +24,7 @@ for name in $names; do
     cp "$built/fuzz_$name" "$fuzzer"
     ldd "$built/fuzz_$name" | sed -n 's|.* => \(/.*\) (.*|\1|p' | grep -Ev '/(libc|libm|libdl|librt|libpthread)\.so' |
         xargs -I{} cp -L {} "$OUT/lib"
-    set -- "$built/corpus/$name" tests/data/bad
+    set -- "$built/corpus/$name" "$WORK/fuzz/tests/data/bad"
     [ "$name" != image ] || set -- "$@" tests/data/pngsuite
     [ "$name" != filter ] || set -- "$@" filters
     python3 -m zipfile -c "${fuzzer}_seed_corpus.zip" "$@"

@@ -7,7 +7,7 @@
 # its sanitizers if it is missing.
 #
 # An input that crashes, leaks or takes more than $TIMEOUT (default 10) seconds ends the run with an exit status other
-# than 0. It is kept in $BUILD/found-NAME; once the bug is fixed, add it to tests/data/bad.
+# than 0. It is kept in $BUILD/found-NAME; once the bug is fixed, add it to tests/data/bad.py.
 #
 # The last lines report the edges (cov) and features (ft) that were reached, and the executions. With --merge the new
 # inputs that reach more than the committed ones are added to corpus/NAME.tar.xz.
@@ -18,12 +18,12 @@ cd "$(dirname "$0")/../.."
 build=${BUILD:-build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" -Dfuzz=true -Dwerror=true -Dcuda=disabled \
     -Doptimization=1 -Ddebug=true -Db_sanitize=address,undefined -Db_lundef=false
-ninja -C "$build" "tests/fuzz/fuzz_$name" "tests/fuzz/corpus-$name.txt" >"$build/$name.log" ||
+ninja -C "$build" "tests/fuzz/fuzz_$name" "tests/fuzz/corpus-$name.txt" tests/data/bad.txt >"$build/$name.log" ||
     { cat "$build/$name.log"; exit 1; }
 fuzzer=$build/tests/fuzz/fuzz_$name corpus=$build/tests/fuzz/corpus/$name
 found=$build/found-$name log=$build/$name.log status=0
 mkdir -p "$found/new"
-set -- "$found/new" "$corpus" tests/data/bad
+set -- "$found/new" "$corpus" "$build/tests/data/bad"
 [ "$name" != image ] || set -- "$@" tests/data/pngsuite
 [ ! -f "tests/fuzz/$name.dict" ] || set -- "-dict=tests/fuzz/$name.dict" "$@"
 export ASAN_OPTIONS=allocator_may_return_null=1

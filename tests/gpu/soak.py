@@ -6,7 +6,7 @@ soak.py GPUCONV [--seed N] [--files 1500] [--seconds 300] [--batches N] [--first
 [--library FILE] [--sanitize [TOOL=FILES,...]] [--json OUT] [--keep FOLDER] [--commit ID]
 
 A seed makes the files: PNGs and JPEGs of writers that are not ours (tests/lib/foreign_files.py), and a part of
-PngSuite, tests/data/bad and the fuzzers' corpus. Then batches run, one by one or several at once, each with filters,
+PngSuite, tests/data/bad.py and the fuzzers' corpus. Then batches run, one by one or several at once, each with filters,
 options, files and workers by chance: named files, --jobs-from and --tar. Each output, status and message must be what
 --backend cpu gives; it is asked once for each filter and options. With --backend cpu, batches of many workers must give
 what one thread gives. At the end, the library filters some arrays (python/tests/product.py).
@@ -36,12 +36,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-for room in "tests/lib", "tests/fuzz", "benchmarks":
+for room in "tests/lib", "tests/data", "tests/fuzz", "benchmarks":
     sys.path.insert(0, str(ROOT / room))
 from harness import SKIP, need_module, run, skip  # noqa: E402
 
 need_module("numpy")
 need_module("PIL")
+import bad  # noqa: E402
 import foreign_files  # noqa: E402
 import pack  # noqa: E402
 from backends import describe_machine  # noqa: E402
@@ -79,12 +80,11 @@ SANITIZED = (Recipe("sanitize", "sharpen,gaussian:2", ("--format", "png")),
 def corpus():
     """Name and bytes of the small and damaged files of the other tests."""
     inputs = pack.named_inputs("image") | pack.packed_inputs(pack.corpus_of("image").with_suffix(".tar.xz"))
-    for path in itertools.chain((ROOT / "tests/data/pngsuite").glob("*.png"), (ROOT / "tests/data/bad").iterdir()):
-        inputs[path.name] = path.read_bytes()
+    inputs |= bad.FILES | {path.name: path.read_bytes() for path in (ROOT / "tests/data/pngsuite").glob("*.png")}
     kinds = {b"\x89P": "png", b"\xff\xd8": "jpg", b"RI": "webp", b"II": "tif", b"MM": "tif", b"P7": "pam", b"P5": "pgm",
              b"P6": "ppm"}
     for name, data in sorted(inputs.items()):
-        if not name.endswith((".txt", ".py")):
+        if not name.endswith(".txt"):
             yield name if "." in name else f"{name}.{kinds.get(data[:2], 'png')}", data
 
 

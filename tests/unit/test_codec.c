@@ -198,16 +198,16 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"cmyk.pam", "is a PAM of depth 4 and tuple type \"CMYK\", which is not read"},
         {"depth.pam", "is a PAM of depth 2 and tuple type \"RGB\", which is not read"},
     };
-    const char *root = getenv("GPUCONV_SOURCE_ROOT");
+    const char *root = getenv("GPUCONV_BAD_INPUTS");
     (void)state;
     if (root == NULL)
-        fail_msg("GPUCONV_SOURCE_ROOT is not set to the folder of the sources");
+        fail_msg("GPUCONV_BAD_INPUTS is not set to the folder of tests/data/bad.py");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         const struct format *format = format_find_by_path(files[i][0]);
         uint8_t *bytes;
         size_t size;
         char path[4096];
-        snprintf(path, sizeof path, "%s/tests/data/bad/%s", root, files[i][0]);
+        snprintf(path, sizeof path, "%s/%s", root, files[i][0]);
         EACH_READER(codec, format)
         {
             const struct codec_settings settings = settings_of(codec);

@@ -1,23 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make the bad inputs of this folder, each with one thing wrong. The tests read the committed files; run this
-again only to change them: tests/data/bad/make.py"""
+"""Bad inputs, each with one thing wrong: bad.py FOLDER [LIST] writes them to FOLDER, and their names to LIST.
+
+The build writes them to tests/data/bad of its folder. The bytes are the same everywhere: no data are compressed here,
+because versions of zlib differ."""
+import base64
 import os
 import pathlib
 import struct
 import sys
-import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from write_png import SIGNATURE, chunk, ihdr  # noqa: E402
 
-HERE = pathlib.Path(__file__).parent
+# Rows of a PNG of width x height x channels, as zlib compresses them: sample x of row y is 5 x + 3 y modulo 256.
+ROWS = {
+    (8, 8, 3): (
+        "c-muNVCCW$k(5)`&^0o*adh(z2#tzQ$;>NeVCLWz5|>d_(>5@*vUl<H3yz3QO3x`QV_@SJ5S5Zw(bO}xuyu0x2@H!)NX^PGsbt{f"
+        "6PA!wQr9swvvzRx@(+oOOU}qGDz9PS5fqbFP}R~mv9xpc@C^!&NleQwD6Ohzz-n_vZ4(1lo2wgI8L--1*W3XB64o;T"),
+    (8, 8, 1): "c-muNVCCW$k(5(rVCLWz5|>d_V_@SJ5S5Zw(PZG{6PA!wQrBVN5fqbFP}S0B0ISr{HDUm()HX0>0ISq9wg3RqNCyD",
+    (8, 4, 3): (
+        "c-muNVCCW$k(5)`&^0o*adh(z2#tzQ$;>NeVCLWz5|>d_(>5@*vUl<H3yz3QO3x`QV_@SJ5S5Zw(bO}xuyu0x2@H!)NX^PGsbt{f"
+        "6PA!wQr9swvvzRx@(+oOOU}qGDz5<m4j>mn"),
+    (8, 1, 3): "c-muNVCCW$k(5)`&^0o*adh(z2#tzQ$;>MT04)UtWd",
+}
 
 
 def idat(width, height, channels=3):
-    rows = b"".join(b"\0" + bytes((5 * x + 3 * y) % 256 for x in range(width * channels)) for y in range(height))
-    return chunk(b"IDAT", zlib.compress(rows, 9))
+    return chunk(b"IDAT", base64.b85decode(ROWS[width, height, channels]))
 
 
 def flipped(data, at):
@@ -89,7 +100,8 @@ FILES = {
     # The data of 8 x 8 pixels.
     "few-data.png": SIGNATURE + ihdr(16000, 16000) + idat(8, 8) + END,
     # 1 MiB of zeros for a picture that needs 200 bytes.
-    "bomb.png": SIGNATURE + ihdr(8, 8) + chunk(b"IDAT", zlib.compress(bytes(1 << 20), 9)) + END,
+    "bomb.png": SIGNATURE + ihdr(8, 8) + chunk(
+        b"IDAT", b"\x78\xda\xed\xc1\x31\1\0\0\0\xc2\xa0\xf5\x4f\x6d\x08\x5f\xa0" + bytes(1016) + b"\x3e\3\0\xf0\0\1") + END,
     # JPEG.
     "truncated.jpg": jpeg(end=b""),
     "no-scan.jpg": b"\xff\xd8" + JPEG_TABLES + frame() + b"\xff\xd9",
@@ -156,5 +168,18 @@ FILES = {
     "decimal-comma.txt": b"0,5 1,25 0,5\n",
 }
 
-for name, data in FILES.items():
-    (HERE / name).write_bytes(data)
+
+def write(folder):
+    """Make FOLDER, with these files alone."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])
+    if len(sys.argv) > 2:
+        pathlib.Path(sys.argv[2]).write_text("".join(f"{name}\n" for name in FILES), encoding="utf-8")
