@@ -82,8 +82,8 @@ bool bytes_contain(const uint8_t *bytes, size_t size, const char *text);
  * take a tenth of its decoding time. */
 void *bytes_allocate(size_t size);
 
-/* Make room for one more item of SIZE bytes in an array of COUNT items, which only this function has allocated. Returns
- * the array, which may have moved, or NULL if there is not enough memory. */
+/* Extend an array of COUNT items of SIZE bytes, which only this function has allocated, so that it can hold one more
+ * item. Returns the array, which may have moved, or NULL if there is not enough memory. */
 void *array_grow(void *items, size_t count, size_t size);
 
 /* A buffer that grows. The struct owns the bytes; all zero is an empty one. */

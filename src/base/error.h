@@ -54,13 +54,13 @@ struct error {
 bool error_about(struct error *error, enum error_code code, const char *subject, const char *format, ...)
     ERROR_PRINTF(4, 5);
 
-/* The same, without a subject. */
+/* Fill ERROR as error_about does, but without a subject. */
 #define error_set(error, code, ...) error_about(error, code, "", __VA_ARGS__)
 
 /* Fill ERROR: there is not enough memory for WHAT, such as "an image of 3 x 2 pixels". Returns false. */
 bool error_no_memory(struct error *error, const char *what, ...) ERROR_PRINTF(2, 3);
 
-/* May the same request succeed later, although nobody changes it or the input? */
+/* Can a retry of the same request succeed? */
 bool error_may_retry(enum error_code code);
 
 /* The exit status for CODE. */

@@ -40,7 +40,7 @@ const char *file_output_name(const char *path)
 /* ---- Reading ---- */
 
 /* Say that NAME cannot be read, from REASON, an errno. LIMIT is the size that it may have. */
-static bool fail_read(const char *name, int reason, size_t limit, enum error_code code, struct error *error)
+static bool report_read_error(const char *name, int reason, size_t limit, enum error_code code, struct error *error)
 {
     switch (reason) {
     case ENOMEM:
@@ -113,7 +113,7 @@ static bool read_file(const char *path, size_t limit, file_head_judge *is_wanted
         errno = large ? EFBIG : is_device && errno == EFBIG ? ENODEV : errno;
     }
     if (!done)
-        fail_read(file_input_name(path), errno, limit, code, error);
+        report_read_error(file_input_name(path), errno, limit, code, error);
     if (fd > STDERR_FILENO)
         close(fd);
     if (info != NULL)

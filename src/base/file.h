@@ -33,24 +33,25 @@ enum { FILE_DEVICE_MAX = 1 << 20 };
  * status of the file before its first byte was read. */
 bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct stat *info, struct error *error);
 
-/* The same, but only the first FILE_HEAD bytes of a larger file if IS_WANTED returns false for these. */
+/* Read a file as file_read does. If it is larger than FILE_HEAD bytes, and IS_WANTED returns false for the first
+ * FILE_HEAD of them, read only these. */
 enum { FILE_HEAD = 1 << 12 };
 typedef bool file_head_judge(const uint8_t *bytes, size_t size);
 bool file_read_wanted(const char *path, size_t limit, file_head_judge *is_wanted, uint8_t **bytes, size_t *size,
                       struct stat *info, struct error *error);
 
-/* The same for text. It may be empty. A NUL that *SIZE does not count follows the last byte. Errors that pass, such as
- * a lack of memory, have their own code; all others have CODE. */
+/* Read a text file, which may be empty, as file_read does. A NUL that *SIZE does not count follows the last byte.
+ * Errors that pass, such as a lack of memory, have a code that says so; all others have CODE. */
 bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,
                     struct error *error);
 
 /* The bytes of a temporary file's name, hidden and random, with the NUL. */
 enum { FILE_TEMPORARY = sizeof ".gpuconv-0123456789abcdef" };
 
-/* The functions that file_write calls before and after it renames the temporary file. All three are called in turn. */
+/* The functions that file_write calls before and after it renames the temporary file: begin, then allow, then end. */
 struct file_guard {
     void (*begin)(void *context); /* file_write is about to look at what is there */
-    /* May the file take its place? INFO is what is there, itself no symbolic link, or NULL. */
+    /* May the new file replace the old one? INFO is the old one, which is no symbolic link, or NULL. */
     bool (*allow)(void *context, const struct stat *info, struct error *error);
     /* INFO is the new file, or NULL if it was not allowed or the rename has failed. */
     void (*end)(void *context, const struct stat *info);
@@ -68,12 +69,12 @@ struct file_guard {
 bool file_write(const char *path, const uint8_t *bytes, size_t size, const struct file_guard *guard,
                 struct error *error);
 
-/* The same, written piece by piece. */
+/* A file that is written piece by piece, with the promises of file_write. */
 struct file_output {
     int descriptor; /* open for writing */
 
     /* For replace.c. */
-    const char *path; /* of messages */
+    const char *path; /* the path as the caller gave it, for error messages */
     char *real;       /* the path without symbolic links, or NULL for a pipe or device, which is written directly */
     int folder;       /* open, so that all steps are in one folder, even if it is renamed; -1 if REAL is NULL */
     bool exists;

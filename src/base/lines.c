@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* Read more bytes after those in the buffer, which is not full. At the end of the file there are none. */
-static bool fill(struct line_reader *reader, struct error *error)
+static bool fill_buffer(struct line_reader *reader, struct error *error)
 {
     ssize_t got;
     do
@@ -51,7 +51,7 @@ enum line_result lines_next(struct line_reader *reader, char **line, size_t *siz
             reader->end = length;
             reader->begin = 0;
         }
-        if (!fill(reader, error))
+        if (!fill_buffer(reader, error))
             return LINE_END;
     }
 }

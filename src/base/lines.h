@@ -17,7 +17,7 @@ struct line_reader {
 
     char *buffer; /* max + 1 bytes */
     size_t begin, end;
-    size_t number; /* of the last line, from 1 */
+    size_t number; /* the number of the line that was read last, from 1 */
     bool has_ended;
 };
 
@@ -27,8 +27,8 @@ enum line_result {
     LINE_END,      /* there are no more, or the file cannot be read: then ERROR is set */
 };
 
-/* Let *LINE be the next line, of *SIZE bytes and a NUL in place of its end, until the next call. The last line may lack
- * an end. */
+/* Read the next line: *LINE points to its *SIZE bytes and a NUL instead of its line end, until the next call. The last
+ * line may lack a line end. */
 enum line_result lines_next(struct line_reader *reader, char **line, size_t *size, struct error *error);
 
 /* Release the buffer. */

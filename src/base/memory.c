@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* glibc's HEAP_MAX_SIZE on 64-bit machines: what the arena of a thread has at most, in one piece. */
+/* glibc's HEAP_MAX_SIZE on 64-bit machines: the largest block of memory, in bytes, that a thread's arena has. */
 enum { HEAP_BYTES = 64 << 20 };
 
 /* malloc keeps what was freed, up to 64 MiB for each thread by default, and no budget counts that. Where this is little
@@ -129,7 +129,7 @@ size_t budget_input_max(const struct memory_budget *budget)
     return budget->file_max < budget->max ? budget->file_max : budget->max;
 }
 
-/* The bytes that LIMIT leaves, if so many PAGES count for it already. */
+/* The bytes that LIMIT leaves, if PAGES memory pages count for it already. */
 static size_t limit_leaves(const struct rlimit *limit, unsigned long pages)
 {
     const size_t used = pages * (size_t)sysconf(_SC_PAGE_SIZE);

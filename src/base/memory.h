@@ -4,12 +4,12 @@
  * allocates nothing.
  *
  * A job reserves for its file, then, when the file's header is known, for its image, and then for its output as it
- * grows. Two jobs that each hold memory and wait for more could wait for each other for ever. So jobs that have to wait
- * take turns:
+ * grows. Two jobs that each hold memory and wait for more could wait for each other for ever. So only one job waits at
+ * a time:
  *   - a job first gives back all that it holds;
  *   - budget_begin_wait lets one job at a time through, and only that job may wait while it holds memory;
  *   - any other job holds nothing, or does not wait: it ends, or lacks memory, and gives back what it holds.
- * So the job that has its turn gets its memory at last, and there is no deadlock.
+ * So the job that waits gets its memory at last, and there is no deadlock.
  *
  * Only a limit that the user gives refuses a job. By default the limit is a share of this process's memory
  * (base/resource_limits.h): three quarters of what a container or Slurm sets aside for it, or a quarter of a machine,
@@ -35,11 +35,11 @@ struct memory_budget {
     size_t file_max;    /* by budget_file_max, which reads many files */
     size_t limit, used; /* bytes of all jobs; only a job that runs alone may exceed the limit */
     size_t waiting;     /* jobs between budget_begin_wait and budget_end_wait; no new job begins before them */
-    bool taken;         /* one of them has its turn */
+    bool taken;         /* one job is between budget_begin_wait and budget_end_wait, and may wait for memory */
 };
 
-/* Open a budget of GIVEN bytes for so many WORKERS whose jobs may be large. If GIVEN is 0, the budget has the default
- * size. */
+/* Open a budget of GIVEN bytes. If GIVEN is 0, the budget has the default size. WORKERS is the number of workers whose
+ * jobs may be large. */
 void budget_open(struct memory_budget *budget, size_t given, int workers);
 
 /* Release the budget. No thread may use it any more. */
@@ -51,13 +51,14 @@ bool budget_check(const struct memory_budget *budget, size_t need, const char *n
 /* Reserve SIZE bytes more for a job that has reserved RESERVED bytes. Returns false if that would need waiting. */
 bool budget_try(struct memory_budget *budget, size_t size, size_t reserved);
 
-/* Wait for the caller's turn. The caller must hold nothing. */
+/* Wait until no other job may wait for memory; then the caller may. The caller must hold no memory. */
 void budget_begin_wait(struct memory_budget *budget);
 
-/* The same, but wait until the bytes are there, or until no other job holds any. It must be the caller's turn. */
+/* Reserve SIZE bytes more, as budget_try does, but wait until they are there, or until no other job holds any. Only
+ * between budget_begin_wait and budget_end_wait. */
 void budget_wait(struct memory_budget *budget, size_t size, size_t reserved);
 
-/* End the caller's turn; the next job gets its own. */
+/* Let the next job past budget_begin_wait. */
 void budget_end_wait(struct memory_budget *budget);
 
 /* Let a job that holds *RESERVED bytes hold at least NEED. If they are not free now, give all back and wait. */
@@ -66,11 +67,11 @@ void budget_raise(struct memory_budget *budget, size_t need, size_t *reserved);
 /* Give back SIZE bytes. */
 void budget_release(struct memory_budget *budget, size_t size);
 
-/* The largest file that is read, also from a pipe that does not end: half of this process's memory. Its result may have
- * the same size. */
+/* The largest file in bytes that is read, also from a pipe that does not end: half of this process's memory. Its result
+ * may be as large. */
 size_t budget_file_max(void);
 
-/* The most bytes of one input: file_max, but no more than may be reserved. */
+/* The largest input in bytes: file_max, but no more than may be reserved. */
 size_t budget_input_max(const struct memory_budget *budget);
 
 /* The bytes that `ulimit -v` and `ulimit -d` leave to this process. SIZE_MAX if they do not limit it. */

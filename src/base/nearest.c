@@ -12,7 +12,7 @@
 /* Names are short, so a longer word is no mistyped name. The limit also bounds the rows of distances. */
 #define LONGEST_WORD 64
 
-static size_t smaller(size_t a, size_t b)
+static size_t smaller_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -36,9 +36,9 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
             const size_t replaced = above[j - 1] + !same_letter(a[i - 1], b[j - 1]);
-            row[j] = smaller(replaced, smaller(above[j], row[j - 1]) + 1);
+            row[j] = smaller_size(replaced, smaller_size(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
-                row[j] = smaller(row[j], rows[(i - 2) % 3][j - 2] + 1);
+                row[j] = smaller_size(row[j], rows[(i - 2) % 3][j - 2] + 1);
         }
     }
     return rows[a_length % 3][b_length];

@@ -77,7 +77,7 @@ static void take_indices(struct thread_pool *pool, int thread)
         pool->work(pool->context, index, thread);
 }
 
-static void *run_thread(void *argument)
+static void *run_pool_thread(void *argument)
 {
     struct thread_pool *pool = argument;
     pthread_mutex_lock(&pool->mutex);
@@ -102,7 +102,7 @@ static void *run_thread(void *argument)
 /* Let the pool have COUNT threads, or as many as the system allows. Only the calling thread takes signals that end the
  * program. It blocks them while it writes a file (file_write), and that would be useless if another thread took
  * them. */
-static void start_threads(struct thread_pool *pool, int count)
+static void start_pool_threads(struct thread_pool *pool, int count)
 {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -112,7 +112,7 @@ static void start_threads(struct thread_pool *pool, int count)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     while (pool->started < count && !pool->is_refused) {
-        pool->is_refused = pthread_create(&pool->handles[pool->started], &attributes, run_thread, pool) != 0;
+        pool->is_refused = pthread_create(&pool->handles[pool->started], &attributes, run_pool_thread, pool) != 0;
         pool->started += pool->is_refused ? 0 : 1;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -141,7 +141,7 @@ void parallel_for(struct thread_pool *pool, int threads, int64_t count,
     const int max = threads < thread_pool_threads(pool) ? threads : thread_pool_threads(pool);
     const int others = (int)(count < max ? count : max) - 1;
     if (others > 0)
-        start_threads(pool, others);
+        start_pool_threads(pool, others);
     if (others <= 0 || pool->started == 0) {
         for (int64_t index = 0; index < count; index++)
             work(context, index, 0);

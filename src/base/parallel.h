@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The most threads of a pool, and of --threads. */
+/* The maximal number of threads of a pool, and of --threads. */
 enum { PARALLEL_THREADS_MAX = 1024 };
 
 /* Threads that wait for loops. One thread at a time may use a pool. Threads start when a loop first needs them, and end
  * with the pool. If the system refuses a thread, loops run on the threads that there are. */
 struct thread_pool {
-    int threads;     /* the most that a loop uses, the calling thread included */
-    int threads_max; /* the most that it may be allowed to use */
+    int threads;     /* the maximal number of threads of a loop, the calling thread included */
+    int threads_max; /* the largest value that THREADS may get */
     int started;     /* threads besides the calling one */
     bool is_refused; /* the system has refused to start one */
     bool is_closing;
@@ -53,7 +53,7 @@ void thread_pool_limit(struct thread_pool *pool, int threads);
 /* End the threads. A pool of zeros is allowed. */
 void thread_pool_close(struct thread_pool *pool);
 
-/* The most threads of a loop. A pool that is NULL has one thread, the caller's. */
+/* The maximal number of threads of a loop. A pool that is NULL has one thread, the caller's. */
 int thread_pool_threads(const struct thread_pool *pool);
 
 /* Call WORK once for each index below COUNT, in any order, on at most THREADS threads of POOL. They have numbers from 0

@@ -159,7 +159,7 @@ static bool keep_attributes(int from, const struct stat *info, int to)
 /* ---- Replacing ---- */
 
 /* Find what is at PATH, and open the folder for a temporary file. Pipes and devices are opened themselves. */
-static bool find_place(struct file_output *output, const char *path, struct error *error)
+static bool find_target(struct file_output *output, const char *path, struct error *error)
 {
     struct stat *status = &output->info;
     const bool standard = file_is_standard(path) || strcmp(path, "/dev/stdout") == 0;
@@ -220,7 +220,7 @@ static bool complete_temporary(struct file_output *output)
     return done;
 }
 
-/* Let the temporary file take its place, if GUARD allows it; *REFUSED says that it does not. */
+/* Rename the temporary file to the output's name, if GUARD allows it; *REFUSED says that it does not. */
 static bool rename_guarded(const struct file_output *output, const struct file_guard *guard, bool *refused,
                            struct error *error)
 {
@@ -241,7 +241,7 @@ static bool rename_guarded(const struct file_output *output, const struct file_g
 
 bool file_output_open(struct file_output *output, const char *path, struct error *error)
 {
-    return find_place(output, path, error) && open_temporary(output, error);
+    return find_target(output, path, error) && open_temporary(output, error);
 }
 
 bool file_output_write(const struct file_output *output, const void *bytes, size_t size, struct error *error)
@@ -274,7 +274,7 @@ bool file_write(const char *path, const uint8_t *bytes, size_t size, const struc
 {
     struct file_output output;
     sigset_t all, before;
-    bool done = find_place(&output, path, error);
+    bool done = find_target(&output, path, error);
     const bool renames = output.folder >= 0;
     sigfillset(&all);
     if (renames) /* until no temporary file is left, because most signals end the program */

@@ -12,7 +12,7 @@
 /* ---- Cgroups ---- */
 
 /* The one or two numbers of the file NAME in a folder: how many there are. `max`, and v1's -1, are none. */
-static int read_numbers(const char *folder, const char *name, long long numbers[2])
+static int read_limit_file(const char *folder, const char *name, long long numbers[2])
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -46,12 +46,12 @@ static void read_cgroup(const char *folder, struct resource_limits *limits)
     static const char *const memory[] = {"memory.max", "memory.high", "memory.limit_in_bytes"};
     long long numbers[2], period[2];
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-        if (read_numbers(folder, memory[i], numbers) > 0)
+        if (read_limit_file(folder, memory[i], numbers) > 0)
             lower_memory(limits, (unsigned long long)numbers[0]);
-    if (read_numbers(folder, "cpu.max", numbers) == 2)
+    if (read_limit_file(folder, "cpu.max", numbers) == 2)
         lower_processors(limits, numbers[0], numbers[1]);
-    else if (read_numbers(folder, "cpu.cfs_quota_us", numbers) > 0 &&
-             read_numbers(folder, "cpu.cfs_period_us", period) > 0)
+    else if (read_limit_file(folder, "cpu.cfs_quota_us", numbers) > 0 &&
+             read_limit_file(folder, "cpu.cfs_period_us", period) > 0)
         lower_processors(limits, numbers[0], period[0]);
 }
 
@@ -98,7 +98,7 @@ static void find_cgroups(const char *root, struct resource_limits *limits)
 /* ---- Slurm and MPI ---- */
 
 /* The number that VARIABLE begins with; 0 if it is not set, or makes no sense. */
-static int read_variable(const char *variable)
+static int read_count_variable(const char *variable)
 {
     const char *value = getenv(variable);
     const long long number = value != NULL ? strtoll(value, NULL, 10) : 0;
@@ -109,7 +109,7 @@ static int read_variable(const char *variable)
 static int slurm_tasks(void)
 {
     const char *at = getenv("SLURM_STEP_TASKS_PER_NODE");
-    for (long node = read_variable("SLURM_NODEID"); at != NULL && *at != '\0'; at += *at == ',') {
+    for (long node = read_count_variable("SLURM_NODEID"); at != NULL && *at != '\0'; at += *at == ',') {
         char *end;
         const long tasks = strtol(at, &end, 10);
         long nodes = 1;
@@ -131,7 +131,8 @@ static int slurm_tasks(void)
  * have SLURM_UMASK: a batch script may inherit the other variables of a step. */
 static int local_processes(void)
 {
-    const int open_mpi = read_variable("OMPI_COMM_WORLD_LOCAL_SIZE"), mpich = read_variable("MPI_LOCALNRANKS");
+    const int open_mpi = read_count_variable("OMPI_COMM_WORLD_LOCAL_SIZE"),
+              mpich = read_count_variable("MPI_LOCALNRANKS");
     return open_mpi > 0 ? open_mpi : mpich > 0 ? mpich : getenv("SLURM_UMASK") != NULL ? slurm_tasks() : 1;
 }
 
@@ -152,9 +153,9 @@ struct resource_limits resource_limits_find(const char *root)
         .processors = online > 0 && online < INT_MAX ? (int)online : 1,
     };
     find_cgroups(root, &limits);
-    const int processes = local_processes(), node = read_variable("SLURM_CPUS_ON_NODE");
-    const size_t for_node = (size_t)read_variable("SLURM_MEM_PER_NODE"),
-                 for_processor = (size_t)read_variable("SLURM_MEM_PER_CPU");
+    const int processes = local_processes(), node = read_count_variable("SLURM_CPUS_ON_NODE");
+    const size_t for_node = (size_t)read_count_variable("SLURM_MEM_PER_NODE"),
+                 for_processor = (size_t)read_count_variable("SLURM_MEM_PER_CPU");
     lower_count(&limits.processors, node);
     if (for_node > 0)
         lower_memory(&limits, for_node * SLURM_UNIT);
@@ -162,7 +163,7 @@ struct resource_limits resource_limits_find(const char *root)
         lower_memory(&limits, for_processor * (size_t)node * SLURM_UNIT);
     limits.memory /= (size_t)processes;
     limits.processors /= processes;
-    lower_count(&limits.processors, read_variable("SLURM_CPUS_PER_TASK"));
+    lower_count(&limits.processors, read_count_variable("SLURM_CPUS_PER_TASK"));
     limits.processors = limits.processors > 0 ? limits.processors : 1;
     return limits;
 }

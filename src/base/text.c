@@ -62,7 +62,7 @@ static bool changes_other_text(uint32_t code)
            code == 0xfffe || code == 0xffff;     /* no characters, in XML 1.0 */
 }
 
-/* The most bytes of one character that is escaped, with the NUL: four times \xff. */
+/* The maximal size in bytes of one escaped character, with the NUL: four times \xff. */
 enum { ESCAPED = 17 };
 
 /* Write the first character of SIZE bytes at C to TO, for people, or for the inside of a JSON string. Returns its bytes
@@ -92,7 +92,7 @@ static void print_characters(FILE *file, const char *text, size_t size, bool jso
 {
     char escaped[ESCAPED];
     for (const uint8_t *c = (const uint8_t *)text, *end = c + size; c < end;) {
-        const uint8_t *first = c; /* of the ASCII that needs no escape: most of the text */
+        const uint8_t *first = c; /* the first of the bytes that need no escape, nearly all of a usual text */
         while (c < end && *c >= ' ' && *c < 0x7f && *c != '"' && *c != '\\')
             c++;
         fwrite(first, 1, (size_t)(c - first), file);
@@ -152,10 +152,10 @@ void text_print_json_member(FILE *file, const char *name, const char *text)
     text_print_json(file, text);
 }
 
-void text_add_word(char *text, size_t size, const char *word, const char *joint)
+void text_add_word(char *text, size_t size, const char *word, const char *conjunction)
 {
     const size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s%s", used == 0 ? "" : joint != NULL ? joint : ", ", word);
+    snprintf(text + used, size - used, "%s%s", used == 0 ? "" : conjunction != NULL ? conjunction : ", ", word);
 }
 
 bool text_read_colour(const char *text, uint8_t rgb[3])
@@ -248,7 +248,7 @@ const char *text_of_double(double number, char text[TEXT_OF_SIZE])
 
 /* ---- In memory ---- */
 
-static ssize_t append(void *context, const char *bytes, size_t size)
+static ssize_t append_to_memory(void *context, const char *bytes, size_t size)
 {
     struct text_buffer *buffer = context;
     if (size >= buffer->capacity - buffer->size) {                /* the NUL needs a byte, too */
@@ -269,9 +269,9 @@ FILE *text_open(struct text_buffer *buffer)
 {
     FILE *stream = NULL;
     *buffer = (struct text_buffer){0};
-    append(buffer, "", 0);
+    append_to_memory(buffer, "", 0);
     if (buffer->bytes != NULL)
-        stream = fopencookie(buffer, "w", (cookie_io_functions_t){.write = append});
+        stream = fopencookie(buffer, "w", (cookie_io_functions_t){.write = append_to_memory});
     if (stream == NULL) {
         free(buffer->bytes);
         *buffer = (struct text_buffer){0};

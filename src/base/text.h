@@ -30,16 +30,17 @@ void text_escape(const char *text, char *to, size_t size);
  * tags, or as an attribute's value in double quotation marks. */
 void text_print_xml(FILE *file, const char *text);
 
-/* Print TEXT as a JSON string with its quotation marks. The same characters become \u009b. A byte that is not UTF-8
- * becomes a lone surrogate, U+DC80 to U+DCFF, as Python's surrogateescape does. NULL is printed as null. */
+/* Print TEXT as a JSON string with its quotation marks. The characters that text_print_escaped escapes become \u009b. A
+ * byte that is not UTF-8 becomes a lone surrogate, U+DC80 to U+DCFF, as Python's surrogateescape does. NULL is printed
+ * as null. */
 void text_print_json(FILE *file, const char *text);
 
 /* Print a comma, NAME and TEXT: one more member of a JSON object. NAME needs no escapes. */
 void text_print_json_member(FILE *file, const char *name, const char *text);
 
-/* Add WORD to the list "a, b and c" in TEXT, of SIZE bytes. TEXT is empty before the first word. JOINT stands before
- * the last word instead of a comma: " and ". It is NULL for the other words. Longer text is cut. */
-void text_add_word(char *text, size_t size, const char *word, const char *joint);
+/* Add WORD to the list "a, b and c" in TEXT, of SIZE bytes. TEXT is empty before the first word. CONJUNCTION, such as
+ * " and ", replaces the comma before the last word; it is NULL for the other words. Longer text is cut. */
+void text_add_word(char *text, size_t size, const char *word, const char *conjunction);
 
 /* Step over the byte order mark that some editors write before UTF-8, at the beginning of the text from *TEXT to END.
  * Fails with CODE, about the file NAME, if the text is in UTF-16, or has no LF but a CR that is not its last byte: it
@@ -56,7 +57,7 @@ bool text_read_colour(const char *text, uint8_t rgb[3]);
 /* The end of a noun after COUNT: "" or "s". */
 const char *text_plural(int count);
 
-/* The most bytes that text_of_size and text_of_double write, with the NUL. */
+/* The maximal number of bytes that text_of_size and text_of_double write, with the NUL. */
 enum { TEXT_OF_SIZE = 32 };
 
 /* Write SIZE bytes to TEXT in the unit that fits: "812 bytes", "3.4 KiB", "1.5 GiB". Returns TEXT. */

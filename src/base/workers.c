@@ -18,7 +18,7 @@ enum {
     POLL_MILLISECONDS = 10,       /* between two looks at these outputs */
     REPORT_SECONDS = 1,           /* the longest wait for a report that has begun */
     /* The signal that tells the calling thread of the last worker's end. Nothing else sends it, and it does no harm if
-     * nobody waits for it. Unlike a signal of real time, it needs no place in a queue that may be full. */
+     * nobody waits for it. Unlike a signal of real time, it is not put into a queue, which may be full. */
     SIGNAL_ENDED = SIGURG,
 };
 
@@ -170,7 +170,7 @@ void workers_end_output(struct workers *workers)
 
 /* ---- Threads ---- */
 
-static void *run_thread(void *context)
+static void *run_worker(void *context)
 {
     struct worker_thread *thread = context;
     struct workers *workers = thread->workers;
@@ -181,7 +181,7 @@ static void *run_thread(void *context)
 }
 
 /* Start all threads, or as many as the system allows. */
-static bool start_threads(struct workers *workers, struct error *error)
+static bool start_workers(struct workers *workers, struct error *error)
 {
     int reason = 0;
     workers->caller = pthread_self();
@@ -189,7 +189,7 @@ static bool start_threads(struct workers *workers, struct error *error)
         struct worker_thread *thread = &workers->threads[workers->started];
         thread->workers = workers;
         atomic_fetch_add(&workers->running, 1);
-        reason = parallel_start_thread(&thread->handle, run_thread, thread);
+        reason = parallel_start_thread(&thread->handle, run_worker, thread);
         if (reason != 0) {
             atomic_fetch_sub(&workers->running, 1);
             break;
@@ -200,7 +200,7 @@ static bool start_threads(struct workers *workers, struct error *error)
 }
 
 /* A report that is under way may hang at a pipe that nobody reads. Do not wait for it, so that signals are heard. */
-static void report_progress(struct workers *workers)
+static void report_workers_progress(struct workers *workers)
 {
     if (pthread_mutex_trylock(&workers->reporting) != 0)
         return;
@@ -228,7 +228,7 @@ static int wait_for_threads(struct workers *workers)
         if (have_ended && number == 0)
             return 0;
         if (number == 0 && pause > 0)
-            report_progress(workers);
+            report_workers_progress(workers);
     }
 }
 
@@ -292,7 +292,7 @@ bool workers_run(struct workers *workers, struct error *error)
         workers->request.run(workers->request.context, 0);
         return true;
     }
-    if (!start_threads(workers, error))
+    if (!start_workers(workers, error))
         return false;
     workers->signal = wait_for_threads(workers);
     if (workers->signal != 0 && !workers->at_rest)

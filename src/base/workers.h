@@ -23,7 +23,7 @@
 struct workers_request {
     size_t count;        /* jobs; 0 for a stream, whose jobs workers_take takes */
     int workers;         /* at most; the system may refuse to start all, but at least one starts */
-    int usual;           /* of these; the others only do jobs that take little memory. All are usual if this is 0 */
+    int usual;           /* workers that do any job; the others only do jobs that take little memory; 0 means all */
     size_t memory;       /* bytes that all jobs in progress may use together, or 0 for the default of base/memory.h */
     bool on_this_thread; /* the only worker is the calling thread, which leaves signals alone and reports no progress */
     void *context;
@@ -42,7 +42,7 @@ struct workers {
     bool hangs;   /* and a report that had begun did not end */
     bool at_rest; /* and no job is under way: a stream was left after the jobs that had begun */
 
-    double *work;    /* of each job, as estimated; the mean of the others if it is not known */
+    double *work;    /* the estimated work of each job; the mean of the other jobs if it is not known */
     double all_work; /* their sum */
     size_t *order;   /* the jobs as they begin */
     atomic_size_t next;

@@ -61,7 +61,7 @@ INLINE uchars load_uchars(const void *from)
     return (uchars)load(from);
 }
 
-/* ---- The same value in each lane ---- */
+/* ---- One value in all lanes ---- */
 
 INLINE ints repeat(int32_t value)
 {

@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 
-/* Most instructions have the same name in all sets, but for a prefix, or for that and the suffix of a whole vector. */
+/* Most instructions differ between the sets only in a prefix, and some also in a suffix. */
 #if VECTOR == 64
 #define INTRINSIC(name) _mm512_##name
 #define WHOLE(name) _mm512_##name##_si512
@@ -80,7 +80,7 @@ BINARY(shorts, pack_shorts_unsigned, shorts, packus_epi16)
 BINARY(ints, multiply_pairs, shorts, madd_epi16)
 
 #if HAS_BYTE_PAIRS
-/* The same for uint8_t in A and int8_t in B, saturated to 16 bits. */
+/* a[2i] b[2i] + a[2i + 1] b[2i + 1] for uint8_t in A and int8_t in B, saturated to 16 bits. */
 BINARY(shorts, multiply_byte_pairs, ints, maddubs_epi16)
 
 /* Differences of uint16_t of at least 0. */
@@ -130,12 +130,13 @@ INLINE doubles smaller_doubles(doubles a, doubles b)
  * larger, smaller: the maximum and the minimum.
  * odd_lanes: the odd lanes of ODD, and the even ones of EVEN.
  * prefix_sums: each lane becomes the sum of the lanes up to it. repeat_last: each lane becomes the last one.
- * first_doubles, last_doubles: half of the lanes as doubles. load_doubles: the same, from memory. join_doubles: two
- *     halves as ints, truncated.
+ * first_doubles, last_doubles: half of the lanes as doubles. load_doubles: half a vector of ints in memory as doubles.
+ *     join_doubles: two halves as ints, truncated.
  * store_past: store past the caches. It neither reads the cache line first nor keeps it. TO is a multiple of a vector.
  * pack_unsigned: as pack, to uint16_t. With SSE2 only for ints of at least -2^31 + 32768.
- * gather_halves: the first halves of all quads, and then the last ones. gather_quarters: the same for their four lanes.
- * load_quad: the same 16 bytes in each quad. load_quads: 16 bytes from each address.
+ * gather_halves: the first halves of all quads, and then the last ones. gather_quarters: the first lanes of all quads,
+ *     then the second ones, and so on.
+ * load_quad: one block of 16 bytes in each quad. load_quads: 16 bytes from each address.
  * shuffle: each quad's bytes at the INDICES, or 0 for 128. Not with SSE2.
  * quad: one quad. is_zero: are all bits 0? Both are not for AVX-512: nothing needs them. */
 
