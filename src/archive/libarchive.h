@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of libarchive. It is loaded when an archive is opened, not linked: with the libraries that it needs
- * in turn, every start of gpuconv would take 2 ms more. */
+ * The functions of libarchive. It is loaded when an archive is opened, not linked: every start of gpuconv would take 2
+ * ms more to load it and the libraries that it needs. */
 #ifndef GPUCONV_LIBARCHIVE_H
 #define GPUCONV_LIBARCHIVE_H
 

@@ -94,7 +94,7 @@ static void forget_zeros(struct tar *tar)
 }
 
 /* Let the buffer have CAPACITY bytes. */
-static bool reserve(struct tar *tar, size_t capacity)
+static bool reserve_buffer(struct tar *tar, size_t capacity)
 {
     uint8_t *larger = realloc(tar->buffered, capacity);
     if (larger == NULL)
@@ -117,7 +117,7 @@ static bool keep(struct tar *tar, const uint8_t *bytes, size_t size)
         return error_about(&tar->problem, ERROR_WORK, file_input_name(tar->name),
                            "is damaged from byte %llu on: a member is longer than its header says",
                            (unsigned long long)(tar->buffered_end - tar->buffered_size));
-    if (tar->buffered_size + size > tar->buffered_capacity && !reserve(tar, 2 * tar->buffered_size + size))
+    if (tar->buffered_size + size > tar->buffered_capacity && !reserve_buffer(tar, 2 * tar->buffered_size + size))
         return error_no_memory(&tar->problem, "a member of the archive");
     memcpy(tar->buffered + tar->buffered_size, bytes, size);
     tar->buffered_size += size;
@@ -171,7 +171,7 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
 }
 
 /* Say why the input cannot be read on. */
-static bool fail_read(const struct tar *tar, struct error *error)
+static bool report_archive_error(const struct tar *tar, struct error *error)
 {
     const char *why = tar->library.archive_error_string(tar->reader);
     if (tar->problem.code != ERROR_NONE) {
@@ -201,11 +201,11 @@ static bool skip_content(struct tar *tar, enum input_bytes use, struct error *er
         succeeded(tar->library.archive_read_data_skip(tar->reader)) &&
         (use == USE_KEEP || use_buffered(tar, (uint64_t)tar->library.archive_filter_bytes(tar->reader, 0)));
     tar->use = USE_KEEP;
-    return done || fail_read(tar, error);
+    return done || report_archive_error(tar, error);
 }
 
 /* The archive ends here. If the two blocks of zeros are missing, perhaps members are, too. */
-static bool check_end(const struct tar *tar, struct error *error)
+static bool check_end_blocks(const struct tar *tar, struct error *error)
 {
     return tar->buffered_end >= (uint64_t)tar->library.archive_read_header_position(tar->reader) + 2 * BLOCK ||
            error_about(error, ERROR_WORK, file_input_name(tar->name),
@@ -227,11 +227,11 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
     const int status = library->archive_read_next_header2(tar->reader, tar->entry);
     *end = status == ARCHIVE_EOF;
     if (*end && errno == ENOMEM)
-        return fail_read(tar, error);
+        return report_archive_error(tar, error);
     if (*end)
-        return check_end(tar, error);
+        return check_end_blocks(tar, error);
     if (!succeeded(status))
-        return fail_read(tar, error);
+        return report_archive_error(tar, error);
     const char *hard_link = library->archive_entry_hardlink(tar->entry);
     if (hard_link == NULL && status == ARCHIVE_WARN && library->archive_entry_filetype(tar->entry) == 0)
         return error_about(error, ERROR_WORK, file_input_name(tar->name),
@@ -256,7 +256,7 @@ bool tar_next(struct tar *tar, struct tar_member *member, bool *end, struct erro
 bool tar_hold(struct tar *tar, struct tar_member *member, struct error *error)
 {
     tar->buffered_max = (size_t)(tar->content - tar->header + member->size) + RECORD + READ_BYTES;
-    if (tar->buffered_max > tar->buffered_capacity && !reserve(tar, tar->buffered_max))
+    if (tar->buffered_max > tar->buffered_capacity && !reserve_buffer(tar, tar->buffered_max))
         return error_no_memory(error, "a member of the archive");
     const bool done = skip_content(tar, USE_KEEP, error);
     tar->library.archive_entry_clear(tar->entry); /* small blocks again, which this thread should free */
@@ -295,7 +295,7 @@ static struct archive *new_reader(const struct libarchive *library, archive_read
 /* ---- Writing ---- */
 
 /* archive_write_callback: write what libarchive gives. It does not hear of a failure, after which it would leak. */
-static la_ssize_t write_block(struct archive *archive, void *context, const void *bytes, size_t size)
+static la_ssize_t write_archive_block(struct archive *archive, void *context, const void *bytes, size_t size)
 {
     struct tar *tar = context;
     (void)archive;
@@ -330,7 +330,7 @@ static size_t global_headers(const struct tar_member *member)
     return at;
 }
 
-/* archive_read_callback: give libarchive a held member, once. */
+/* archive_read_callback: give libarchive the bytes of the member that tar_hold has read, once. */
 static la_ssize_t read_headers(struct archive *archive, void *context, const void **bytes)
 {
     struct tar_member *unread = context;
@@ -416,9 +416,9 @@ static bool open_archives(struct tar *tar, struct error *error)
         !succeeded(library->archive_write_set_format_pax(tar->writer)) ||
         !succeeded(library->archive_write_set_options(tar->writer, "xattrheader=SCHILY")) ||
         !succeeded(library->archive_write_set_bytes_per_block(tar->writer, 0)) ||
-        !succeeded(library->archive_write_open(tar->writer, tar, NULL, write_block, NULL)))
+        !succeeded(library->archive_write_open(tar->writer, tar, NULL, write_archive_block, NULL)))
         return error_no_memory(error, "an archive");
-    return succeeded(library->archive_read_open1(tar->reader)) || fail_read(tar, error);
+    return succeeded(library->archive_read_open1(tar->reader)) || report_archive_error(tar, error);
 }
 
 bool tar_open(struct tar **opened, const char *input, const struct file_output *output, struct error *error)

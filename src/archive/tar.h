@@ -21,11 +21,11 @@ struct tar;
 struct tar_member {
     /* Until tar_hold or the next tar_next. */
     const char *name; /* any bytes */
-    const char *link; /* of a hard or symbolic link: what it names; else NULL */
+    const char *link; /* the path that a hard or symbolic link names; NULL for other members */
 
     bool is_hard_link;
     bool is_file;  /* a regular file with its own content */
-    uint64_t size; /* of the content */
+    uint64_t size; /* bytes of the member's content */
 
     /* From tar_hold on. */
     uint8_t *bytes; /* all of the member: headers, content, padding. Release it with free. */
@@ -38,9 +38,9 @@ struct tar_member {
 bool tar_open(struct tar **tar, const char *input, const struct file_output *output, struct error *error);
 void tar_close(struct tar *tar);
 
-/* Blocks of at least so many bytes stay out of the cache that malloc keeps for each thread. A small block that another
- * thread has allocated would wait there, amid that thread's free memory, whose parts are then too small for the next
- * image: with small images, workers took twice the memory. */
+/* The smallest block, in bytes, that stays out of the cache that malloc keeps for each thread. A smaller block that
+ * another thread has allocated would wait there, amid that thread's free memory, whose parts are then too small for the
+ * next image: with small images, workers took twice the memory. */
 enum { TAR_BLOCK_MIN = 1100 };
 
 /* Find the next member; the content of the one before is skipped if it has not been read. *END says that there is none.
@@ -54,7 +54,7 @@ bool tar_hold(struct tar *tar, struct tar_member *member, struct error *error);
  * archive. */
 bool tar_copy(struct tar *tar, struct error *error);
 
-/* Write a held member as it was read. */
+/* Write a member that tar_hold has read, unchanged. */
 bool tar_write_same(struct tar *tar, const struct tar_member *member, struct error *error);
 
 /* Write a member under NAME with other content, SIZE bytes. A link has none; LINK is then what it names, else NULL.
