@@ -37,7 +37,7 @@ bool image_is_opaque(const struct image *image)
 }
 
 /* Copy a row of COUNT samples of SIZE bytes at distances FROM_STEP and TO_STEP in bytes. */
-static void copy_samples(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step, int count, size_t size)
+static void copy_strided(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step, int count, size_t size)
 {
     if (from_step == size && to_step == size)
         memcpy(to, from, (size_t)count * size);
@@ -80,7 +80,7 @@ bool image_copy(const struct image *from, const struct image *to)
         if (is_packed)
             memcpy(out, in, image_row_bytes(from));
         for (int c = 0; !is_packed && c < from->channels; c++)
-            copy_samples(in + (size_t)c * image_channel_stride(from), image_pixel_stride(from),
+            copy_strided(in + (size_t)c * image_channel_stride(from), image_pixel_stride(from),
                          out + (size_t)c * image_channel_stride(to), image_pixel_stride(to), from->width,
                          image_sample_bytes(from));
     }
@@ -122,7 +122,7 @@ const char *sample_name(enum sample sample)
     return names[sample];
 }
 
-CLONES static void widen(const uint8_t *restrict in, size_t count, uint16_t *restrict out)
+CLONES static void widen_bytes(const uint8_t *restrict in, size_t count, uint16_t *restrict out)
 {
     for (size_t i = 0; i < count; i++)
         out[i] = widen_sample(in[i]);
@@ -139,7 +139,7 @@ void image_convert_samples(const struct image *from, const struct image *to)
     if (from->bits == to->bits)
         memcpy(to->samples, from->samples, image_bytes(from));
     else if (to->bits > from->bits)
-        widen(from->samples, image_samples(from), image_samples16(to));
+        widen_bytes(from->samples, image_samples(from), image_samples16(to));
     else
         reduce(image_samples16(from), image_samples(from), to->samples);
 }
@@ -199,7 +199,7 @@ CLONES static void compose16(const uint16_t *restrict colour, const uint16_t *re
 }
 
 /* Repeat each of COUNT samples of SIZE bytes as red, green and blue. */
-static void repeat(const uint8_t *in, size_t count, size_t size, uint8_t *out)
+static void repeat_as_rgb(const uint8_t *in, size_t count, size_t size, uint8_t *out)
 {
     for (size_t i = 0; i < 3 * count; i++)
         memcpy(out + i * size, in + i / 3 * size, size);
@@ -213,7 +213,7 @@ bool image_compose(const struct image *image, const uint8_t rgb[3], int channels
     if (!image_allocate(composed, image->width, image->height, channels, image->bits, error))
         return false;
     if (!image_has_alpha(image)) {
-        repeat(image->samples, count, image_sample_bytes(image), composed->samples);
+        repeat_as_rgb(image->samples, count, image_sample_bytes(image), composed->samples);
         return true;
     }
     for (size_t c = 0; c < wide; c++) {

@@ -25,7 +25,7 @@ enum storage { STORED_FLOAT, STORED_HALF, STORED_BFLOAT16, STORED_DOUBLE, STORED
 struct image {
     int width, height; /* pixels, at least 1 each */
     int channels;      /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
-    int bits;          /* of a sample: 8, 16, or 32 for floats from 0 to 1 */
+    int bits;          /* bits of one sample: 8, 16, or 32 for floats from 0 to 1 */
     uint8_t *samples;  /* height x width x channels, no padding; those of 16 bits are aligned uint16_t in the
                           machine's byte order, floats are aligned, too; owned by the image */
 
@@ -33,7 +33,7 @@ struct image {
      * a view, for example of planes or of a part of a larger image. Only functions that say so take views. */
     size_t row_stride, pixel_stride, channel_stride;
 
-    enum storage stored; /* of 32 bits. All functions but image_copy, and the GPU's, take STORED_FLOAT alone */
+    enum storage stored; /* how samples of 32 bits are stored; only image_copy and the GPU take all but STORED_FLOAT */
 };
 
 /* The type of a plane's samples: 8-bit levels, 16-bit levels in the machine's byte order, or floats from 0 to 1. */
@@ -53,7 +53,7 @@ struct plane {
      * COUNT samples apart. Some filters take such planes, on the CPU. */
     bool is_together;
 
-    enum storage stored; /* of SAMPLE_F32: STORED_FLOAT, but for variants that take others, too */
+    enum storage stored; /* how samples of SAMPLE_F32 are stored; only some variants take all but STORED_FLOAT */
 };
 
 /* The samples from one to the next in a row. */
@@ -376,7 +376,7 @@ HOST_DEVICE static inline uint16_t multiply_alpha(enum alpha mode, unsigned colo
 {
     if (mode == ALPHA_HEADROOM)
         return premultiply_headroom(colour, alpha);
-    if (mode == ALPHA_BLACK) /* the same as in planes of 8 bits */
+    if (mode == ALPHA_BLACK) /* the level that planes of 8 bits have */
         return widen_sample(premultiply_sample(colour, alpha));
     return premultiply_sample16(widen_sample(colour), widen_sample(alpha));
 }

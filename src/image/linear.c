@@ -135,7 +135,7 @@ static bool is_srgb(const struct curve *curve)
 /* ---- Tables ---- */
 
 /* Fill in the tables for one depth. An even step is a level, and an odd one is the end of the level before. */
-static bool fill(struct linear_tables *tables, const struct curve *curve, int bits)
+static bool fill_tables(struct linear_tables *tables, const struct curve *curve, int bits)
 {
     const int steps = bits == 8 ? 2 * 255 : STEPS;
     double last = 0;
@@ -184,7 +184,7 @@ bool linear_set(struct linear *linear, const struct curve *curves, int count, in
     bool done = true;
     for (int i = 0; done && i < count; i++) {
         linear->curves[i] = chosen[i];
-        done = fill(&linear->tables[i], &chosen[i], bits);
+        done = fill_tables(&linear->tables[i], &chosen[i], bits);
     }
     if (!done)
         linear->depths = 0;

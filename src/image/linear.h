@@ -22,7 +22,7 @@ struct curve {
     enum curve_kind kind;
     double g, a, b, c, d, e, f;
     const uint8_t *entries; /* for the samples from 0 to 1 in equal steps; big-endian numbers, 65535 is 1 */
-    size_t count;           /* of the entries, at least 2 */
+    size_t count;           /* the number of entries, at least 2 */
 };
 
 /* IEC 61966-2-1. */
@@ -48,11 +48,11 @@ struct linear_tables {
 };
 
 struct linear {
-    int count;                      /* of the tables: 1 for all colours, or 3 for red, green and blue */
-    int depths;                     /* that are filled in: 8, 16, or their sum */
-    unsigned version;               /* changes with the tables */
-    struct curve curves[3];         /* of the tables */
-    struct linear_tables tables[3]; /* the last, as linear_bytes says */
+    int count;              /* the number of tables: 1 for all colours, or 3 for red, green and blue */
+    int depths;             /* the bits of the samples whose tables are filled in: 8, 16, or their sum for both */
+    unsigned version;       /* a number that changes with the tables */
+    struct curve curves[3]; /* the curve that each table was computed from */
+    struct linear_tables tables[3]; /* the last member, because linear_bytes cuts off what is not used */
 };
 
 /* Reserve memory for tables. Release it with free. Returns NULL if there is not enough memory. */

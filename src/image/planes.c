@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    ROW_ALIGNMENT = 64, /* of planes on the host: a cache line, and the widest vector of a CPU */
-    ROW_PIXELS = 1024,  /* narrow rows are split and merged in rows of so many pixels */
+    ROW_ALIGNMENT = 64, /* bytes that rows of planes are aligned to: a cache line, and the widest vector of a CPU */
+    ROW_PIXELS = 1024,  /* narrow rows are joined, and split and merged as one row of at most this number of pixels */
 };
 
 /* ---- Layout ---- */
@@ -58,7 +58,7 @@ static uint16_t *plane_row16(const struct plane *planes, int c)
 
 /* Take the rows of IMAGE and PLANES from Y on as one row. They are several if they lie one after the other and are
  * narrow. Returns their number. */
-static int take_rows(const struct image *image, const struct plane *planes, int y, struct image *row,
+static int join_rows(const struct image *image, const struct plane *planes, int y, struct image *row,
                      struct plane *row_planes)
 {
     const bool joined = planes->row_bytes == (size_t)image->width * sample_bytes(planes->sample) &&
@@ -181,7 +181,7 @@ static void merge_channel16(const struct image *image, const uint16_t *row, cons
 }
 
 /* Is channel C of the image a colour, not alpha? */
-static bool is_colour(const struct image *image, int c)
+static bool is_colour_channel(const struct image *image, int c)
 {
     return !image_has_alpha(image) || c < image->channels - 1;
 }
@@ -216,7 +216,7 @@ static void split_16(const struct image *image, enum alpha alpha, const struct l
     }
     for (int c = 0; c < planes->count; c++) {
         uint16_t *row = plane_row16(planes, c);
-        const bool colour = is_colour(image, c);
+        const bool colour = is_colour_channel(image, c);
         const uint8_t *in = channel_of(image, c);
         split_channel16(image, in, colour ? linear_of(linear, c) : NULL, row);
         if (colour && multiplies)
@@ -239,7 +239,7 @@ static void merge_16(const struct plane *planes, enum alpha alpha, const struct 
     const int alpha_channel = dividing_alpha(image, alpha);
     const bool headroom = has_headroom(image, alpha, linear);
     for (int c = 0; c < planes->count; c++) {
-        const bool colour = is_colour(image, c);
+        const bool colour = is_colour_channel(image, c);
         const uint16_t *row = plane_row16(planes, c);
         const uint16_t *alphas = alpha_channel >= 0 ? plane_row16(planes, alpha_channel) : NULL;
         if (headroom)
@@ -342,7 +342,7 @@ void image_split(const struct image *image, enum alpha alpha, const struct linea
     struct plane to;
     linear = alpha == ALPHA_AS_IS ? NULL : linear;
     for (int y = 0; y < image->height;) {
-        y += take_rows(image, planes, y, &row, &to);
+        y += join_rows(image, planes, y, &row, &to);
         if (planes->sample == SAMPLE_U16)
             split_16(&row, alpha, linear, &to);
         else if (planes->sample == SAMPLE_F32)
@@ -358,7 +358,7 @@ void image_merge(const struct plane *planes, enum alpha alpha, const struct line
     struct plane from;
     linear = alpha == ALPHA_AS_IS ? NULL : linear;
     for (int y = 0; y < image->height;) {
-        y += take_rows(image, planes, y, &row, &from);
+        y += join_rows(image, planes, y, &row, &from);
         if (planes->sample == SAMPLE_U16)
             merge_16(&from, alpha, linear, &row);
         else if (planes->sample == SAMPLE_F32)

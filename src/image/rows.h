@@ -24,20 +24,20 @@ struct rows {
 /* Gives the rows of an image. The functions return false after an error, which ends the stream. */
 struct row_source {
     const struct image *image; /* the whole image, in memory; NULL if the functions below make its rows */
-    void *context;             /* of the functions */
-    size_t raw_bytes;          /* of a fetched row */
-    int multiple;              /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
+    void *context;             /* the first argument of the functions */
+    size_t raw_bytes;          /* bytes of one fetched row */
+    int multiple;              /* calls get a multiple of this number of rows, except for the last rows; at least 1 */
     bool any_order; /* several threads call at once, in any order; else each function gets the rows from the top down,
                        and one thread may fetch while another reads, so the two share no state */
-    int readers;    /* in order: the most threads that read at once; a read waits for the rows above where it needs
-                       them; 0 means 1 */
+    int readers;    /* without any_order: the maximal number of threads that read at once; a read waits for the rows
+                       above where it needs them; 0 means 1 */
     atomic_bool *translucent; /* set, and the stream fails, once a pixel is not opaque; or NULL */
 
     /* Fetch ROWS rows, from row FIRST on, to RAW. That has raw_bytes for each row, and for as many more as the multiple
      * asks for. It is NULL if rows are read without a fetch. */
     bool (*fetch)(void *context, int first, int rows, uint8_t *raw, struct error *error);
 
-    /* Do a piece of what later fetches would do, on any thread, beside all other calls. Returns false if there is
+    /* Do part of the work of later fetches. Any thread may call this at any time. Returns false if there is
      * nothing to do before another call ends. It is NULL if there never is. */
     bool (*help)(void *context);
 
@@ -48,8 +48,8 @@ struct row_source {
 /* Takes the rows of an image. The functions return false after an error, which ends the stream. */
 struct row_sink {
     struct image *image; /* receives the rows, and the functions below get them from it; or NULL */
-    void *context;       /* of the functions */
-    int multiple;        /* all calls but those for the last rows get a multiple of so many rows; at least 1 */
+    void *context;       /* the first argument of the functions */
+    int multiple;        /* calls get a multiple of this number of rows, except for the last rows; at least 1 */
     bool reads_above;    /* `encode` gets the row above its rows, too: it stands before them in memory */
 
     /* Encode ROWS, from row FIRST of the image on, on thread number THREAD, below those of the pool. Several threads

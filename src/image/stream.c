@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A source's rows are fetched and read in strips, as they suit the source. They are transformed, encoded and written in
- * bands, as they suit the transform and the sink. Strips and bands lie in slots, which are used again in turn:
+ * bands, as they suit the transform and the sink. Strips and bands lie in slots, which are used again cyclically:
  *
  *   source -- fetch --> raw slots -- read --> read slots -- make, encode --> output slots -- write --> sink
  *             strips                 strips                 bands                            bands
@@ -56,7 +56,7 @@
 
 /* ---- Sizes ---- */
 
-static int smaller(int64_t a, int b)
+static int smaller_count(int64_t a, int b)
 {
     return a < b ? (int)a : b;
 }
@@ -71,7 +71,7 @@ static struct row_span needed_rows(const struct stream *stream, struct row_span 
 static struct row_span band_rows(const struct stream *stream, int first, int count)
 {
     const int rows = stream->bands.rows, above = stream->sink->reads_above && first > 0 ? 1 : 0;
-    const int last = smaller(((int64_t)first + count) * rows, stream->produced_shape.height);
+    const int last = smaller_count(((int64_t)first + count) * rows, stream->produced_shape.height);
     return needed_rows(stream, (struct row_span){first * rows - above, last});
 }
 
@@ -86,36 +86,43 @@ static int used_rows(const struct stream *stream)
 static int source_rows(const struct stream *stream, int rows)
 {
     const int64_t scaled = (int64_t)rows * used_rows(stream) / stream->produced_shape.height;
-    return scaled < 1 ? 1 : smaller(scaled, stream->shape.height);
+    return scaled < 1 ? 1 : smaller_count(scaled, stream->shape.height);
 }
 
 static int choose_band(const struct stream *stream, int64_t cached)
 {
-    /* A band has at least so many times the rows that it shares with others, which bounds the work. From an image in
-     * memory it has so many times more, if there are enough for all threads: up to so many times what a cache holds, or
-     * wide bands. */
-    enum { BAND_NEEDS = 2, HIGH_NEEDS = 4, HIGH_CACHES = 8, WIDE_NEEDS = 32, ROUNDED_BYTES = 16 << 20 };
+    enum {
+        /* A band shares some rows with its neighbours, and has at least BAND_NEEDS times their number: this bounds the
+         * work that is done twice. From an image in memory it has HIGH_NEEDS times their number, at most HIGH_CACHES
+         * times what a cache holds, or WIDE_NEEDS times if bands may be tall; each thread still gets two bands. */
+        BAND_NEEDS = 2,
+        HIGH_NEEDS = 4,
+        HIGH_CACHES = 8,
+        WIDE_NEEDS = 32,
+        ROUNDED_BYTES = 16 << 20, /* bands are rounded to the transform's multiple while that takes no more bytes */
+    };
     const int height = stream->produced_shape.height;
     const int64_t shared = BAND_NEEDS * stream->shared_rows;
     const size_t sink = (size_t)stream->sink->multiple, fitting = ROUNDED_BYTES / (stream->row_bytes + 1),
-                 multiple = (size_t)(stream->multiple > 1 ? smaller((int64_t)fitting, stream->multiple) : 1);
+                 multiple = (size_t)(stream->multiple > 1 ? smaller_count((int64_t)fitting, stream->multiple) : 1);
     const int64_t enough =
-        stream->is_wide ? WIDE_NEEDS * shared : smaller(HIGH_NEEDS * shared, HIGH_CACHES * (int)cached);
-    const int64_t high =
-        stream->source->image != NULL ? smaller(enough, height / (stream->threads > 1 ? 2 * stream->threads : 1)) : 0;
+        stream->is_wide ? WIDE_NEEDS * shared : smaller_count(HIGH_NEEDS * shared, HIGH_CACHES * (int)cached);
+    const int64_t high = stream->source->image != NULL
+                             ? smaller_count(enough, height / (stream->threads > 1 ? 2 * stream->threads : 1))
+                             : 0;
     const int64_t least = high > shared ? high : shared;
     const size_t wanted = (size_t)(cached > least ? cached : least);
     const int64_t rows = (int64_t)round_up(multiple > 1 ? round_up(wanted, multiple) : wanted, sink);
     assert(rows > 0); /* static analysers do not see it */
-    return stream->is_whole ? height : smaller(rows, height);
+    return stream->is_whole ? height : smaller_count(rows, height);
 }
 
 void stream_plan(struct stream *stream)
 {
     enum {
-        BAND_BYTES = 1 << 19, /* of one set of planes: two sets, and the image's rows, fill a core's second cache */
-        BANDS_EACH = 6,       /* at least so many for each thread, if all steps have several: the last bands end late */
-        PNG_ROWS = 8,         /* PNG's filters are undone on so many rows at once */
+        BAND_BYTES = 1 << 19, /* bytes of one set of planes: two sets, and the image's rows, fill a core's L2 cache */
+        BANDS_EACH = 6,       /* the least bands for each thread, if all steps have several: the last bands end late */
+        PNG_ROWS = 8,         /* rows whose PNG filters are undone at once */
     };
     const struct row_source *source = stream->source;
     const int height = stream->shape.height;
@@ -124,19 +131,19 @@ void stream_plan(struct stream *stream)
     const int64_t row = (int64_t)(stream->make != NULL ? stream->row_bytes : plain);
     struct bands *bands = &stream->bands;
     const int pool = thread_pool_threads(stream->pool), each = source->any_order && pool > 1 ? pool * BANDS_EACH : 1;
-    const int64_t fitting = smaller(BAND_BYTES / row, stream->produced_shape.height / each);
+    const int64_t fitting = smaller_count(BAND_BYTES / row, stream->produced_shape.height / each);
     const int64_t cached = fitting > 0 ? fitting : 1;
     bands->rows = choose_band(stream, cached);
     bands->count = (stream->produced_shape.height - 1) / bands->rows + 1;
-    bands->strip_rows = source_rows(stream, smaller(cached, bands->rows));
+    bands->strip_rows = source_rows(stream, smaller_count(cached, bands->rows));
     if (source->multiple > 1)
         bands->strip_rows = (int)round_up((size_t)bands->strip_rows, (size_t)source->multiple);
     else if (bands->strip_rows > PNG_ROWS && bands->strip_rows < height)
         bands->strip_rows -= bands->strip_rows % PNG_ROWS;
     bands->strips = (height - 1) / bands->strip_rows + 1;
-    bands->threads = smaller(stream->threads, bands->count);
+    bands->threads = smaller_count(stream->threads, bands->count);
     const int readers = source->any_order ? stream->threads : source->readers > 1 ? source->readers : 1;
-    bands->reading_threads = smaller(smaller(readers, stream->threads), bands->strips);
+    bands->reading_threads = smaller_count(smaller_count(readers, stream->threads), bands->strips);
 
     /* For the bands that are made; for a strip that is needed in part; and for those that are read meanwhile. */
     int64_t needed = 1;
@@ -145,9 +152,9 @@ void stream_plan(struct stream *stream)
         needed = span.last - span.first > needed ? span.last - span.first : needed;
     }
     const int64_t read = (needed + bands->strip_rows - 1) / bands->strip_rows + 1 + bands->reading_threads;
-    bands->read_slots = smaller(read, bands->strips);
-    bands->raw_slots = smaller((source->any_order ? 2 : 1) * (1 + bands->reading_threads), bands->strips);
-    bands->output_slots = smaller(bands->threads + 1, bands->count);
+    bands->read_slots = smaller_count(read, bands->strips);
+    bands->raw_slots = smaller_count((source->any_order ? 2 : 1) * (1 + bands->reading_threads), bands->strips);
+    bands->output_slots = smaller_count(bands->threads + 1, bands->count);
 }
 
 /* Bytes of all slots of a kind. An output slot has a band, and the row above it for the sink. */
@@ -176,10 +183,10 @@ size_t stream_need(const struct stream *stream)
 /* ---- Rows ---- */
 
 /* Rows of an image like SHAPE from FIRST on, COUNT or as many as it has. Their samples are not set. */
-static struct image part_of(const struct image *shape, int first, int count)
+static struct image shape_of_rows(const struct image *shape, int first, int count)
 {
     struct image part = *shape;
-    part.height = smaller(count, shape->height - first);
+    part.height = smaller_count(count, shape->height - first);
     return part;
 }
 
@@ -188,7 +195,7 @@ struct image stream_rows(const struct stream *stream, int first, int last)
     const int rows = stream->bands.strip_rows, at = first % rows;
     if (stream->in != NULL)
         return image_rows(stream->in, first, last - first);
-    struct image part = part_of(&stream->shape, first, smaller(last - first, rows - at));
+    struct image part = shape_of_rows(&stream->shape, first, smaller_count(last - first, rows - at));
     const size_t slot = (size_t)(first / rows % stream->bands.read_slots);
     part.samples = stream->read + (slot * (size_t)rows + (size_t)at) * image_row_bytes(&part);
     return part;
@@ -198,7 +205,7 @@ struct image stream_rows(const struct stream *stream, int first, int last)
 static struct image output_band(const struct stream *stream, int band)
 {
     const int rows = stream->bands.rows, first = band * rows;
-    struct image part = part_of(&stream->produced_shape, first, rows);
+    struct image part = shape_of_rows(&stream->produced_shape, first, rows);
     if (stream->out != NULL)
         return image_rows(stream->out, first, part.height);
     const size_t slot = (size_t)(band % stream->bands.output_slots);
@@ -224,7 +231,7 @@ static bool fetch_strip(const struct stream *stream, int strip, struct error *er
 {
     const struct row_source *source = stream->source;
     const int first = strip * stream->bands.strip_rows;
-    const struct image part = part_of(&stream->shape, first, stream->bands.strip_rows);
+    const struct image part = shape_of_rows(&stream->shape, first, stream->bands.strip_rows);
     return source->fetch(source->context, first, part.height, raw_strip(stream, strip), error);
 }
 
@@ -232,7 +239,7 @@ static bool read_strip(const struct stream *stream, int strip, struct error *err
 {
     const struct row_source *source = stream->source;
     const int rows = stream->bands.strip_rows, first = strip * rows;
-    const struct image part = stream_rows(stream, first, smaller((int64_t)first + rows, stream->shape.height));
+    const struct image part = stream_rows(stream, first, smaller_count((int64_t)first + rows, stream->shape.height));
     struct rows raw = {0};
     if (source->fetch != NULL)
         raw.data = raw_strip(stream, strip);
@@ -268,7 +275,7 @@ static bool make_band(const struct stream *stream, int band, int thread, double 
     return done;
 }
 
-static bool write_band(const struct stream *stream, int band, struct error *error)
+static bool write_output(const struct stream *stream, int band, struct error *error)
 {
     const struct row_sink *sink = stream->sink;
     const struct image rows = output_band(stream, band);
@@ -306,7 +313,7 @@ static bool can_begin(const struct stream *stream, enum stream_step step)
     case STREAM_FETCH:
         return next < bands->raw_slots || next - bands->raw_slots + below < steps[STREAM_READ].ended;
     case STREAM_READ:
-        return smaller(next + below, bands->strips - 1) < steps[STREAM_FETCH].ended &&
+        return smaller_count(next + below, bands->strips - 1) < steps[STREAM_FETCH].ended &&
                (next < bands->read_slots || is_used(stream, next - bands->read_slots));
     case STREAM_MAKE:
         return is_fed(stream, next) &&
@@ -324,9 +331,9 @@ static bool is_reached(const struct stream *stream)
            (stream->goal == STREAM_READ && stream->steps[STREAM_MAKE].ended == 0 && is_fed(stream, 0));
 }
 
-/* Choose a step and mark it as begun with strip or band *INDEX. A step that decodes in turn comes first, because it
- * feeds other threads. Where decoding takes any order, what is nearest to its end comes first: its rows are still in a
- * cache, and no more strips are decoded than the transform needs. */
+/* Choose a step and mark it as begun with strip or band *INDEX. A step that decodes in order comes first, because it
+ * feeds other threads. Where decoding takes any order, the step nearest to the sink comes first: its rows are still in
+ * a cache, and no more strips are decoded than the transform needs. */
 static int next_step(struct stream *stream, int *index)
 {
     static const enum stream_step orders[2][STREAM_STEPS] = {
@@ -355,7 +362,7 @@ static bool run_step(const struct stream *stream, int step, int index, int threa
     const double start = clock_milliseconds();
     const bool done = step == STREAM_FETCH  ? fetch_strip(stream, index, error)
                       : step == STREAM_READ ? read_strip(stream, index, error)
-                                            : write_band(stream, index, error);
+                                            : write_output(stream, index, error);
     *(step == STREAM_WRITE ? encoding : decoding) += clock_milliseconds() - start;
     return done;
 }
@@ -369,7 +376,7 @@ static void end_step(struct stream_progress *progress, int index)
 }
 
 /* Tell other threads how far the image is. A single band says nothing until all is done. */
-static void note_progress(const struct stream *stream)
+static void record_progress(const struct stream *stream)
 {
     const struct stream_progress *written = &stream->steps[STREAM_WRITE];
     if (stream->progress_permille != NULL && written->count > 1)
@@ -377,14 +384,14 @@ static void note_progress(const struct stream *stream)
 }
 
 /* Note that a call has ended, after which others may begin. */
-static void note_change(struct stream *stream)
+static void announce_change(struct stream *stream)
 {
     stream->changes++;
     pthread_cond_broadcast(&stream->changed);
 }
 
 /* There is no step to take: help the source, or wait. Adds the time of the help to *DECODING. */
-static void help_or_wait(struct stream *stream, double *decoding)
+static void help_source_or_wait(struct stream *stream, double *decoding)
 {
     const struct row_source *source = stream->source;
     const unsigned changes = stream->changes;
@@ -397,13 +404,13 @@ static void help_or_wait(struct stream *stream, double *decoding)
         pthread_mutex_lock(&stream->mutex);
     }
     if (helped)
-        note_change(stream);
+        announce_change(stream);
     else if (changes == stream->changes)
         pthread_cond_wait(&stream->changed, &stream->mutex);
 }
 
 /* One thread: take steps until the goal is reached, or one has failed. */
-static void run_steps(void *context, int64_t number, int thread)
+static void take_steps(void *context, int64_t number, int thread)
 {
     struct stream *stream = context;
     double decoding = 0, encoding = 0;
@@ -416,7 +423,7 @@ static void run_steps(void *context, int64_t number, int thread)
         if (step == STEP_END)
             break;
         if (step == STEP_WAIT) {
-            help_or_wait(stream, &decoding);
+            help_source_or_wait(stream, &decoding);
             continue;
         }
         pthread_mutex_unlock(&stream->mutex);
@@ -427,8 +434,8 @@ static void run_steps(void *context, int64_t number, int thread)
             stream->error = error;
         }
         end_step(&stream->steps[step], index);
-        note_progress(stream);
-        note_change(stream);
+        record_progress(stream);
+        announce_change(stream);
     }
     stream->decoding += decoding;
     stream->encoding += encoding;
@@ -436,17 +443,17 @@ static void run_steps(void *context, int64_t number, int thread)
 }
 
 /* Let THREADS threads take steps up to GOAL. */
-static void reach(struct stream *stream, enum stream_step goal, int threads)
+static void run_up_to(struct stream *stream, enum stream_step goal, int threads)
 {
     stream->goal = goal;
-    parallel_for(stream->pool, threads, threads, run_steps, stream);
+    parallel_for(stream->pool, threads, threads, take_steps, stream);
 }
 
 /* ---- A stream ---- */
 
 /* Reserve the slots and the flags of the steps. One block for all would raise the size from which malloc maps blocks,
  * and the memory of files that grow. */
-static bool reserve(struct stream *stream)
+static bool reserve_slots(struct stream *stream)
 {
     const struct bands *bands = &stream->bands;
     const struct image *in = stream->source->image, *out = stream->sink->image;
@@ -469,7 +476,7 @@ static bool reserve(struct stream *stream)
            (stream->out != NULL || stream->output != NULL) && stream->flags != NULL;
 }
 
-static void release(struct stream *stream)
+static void release_slots(struct stream *stream)
 {
     free(stream->raw);
     free(stream->read);
@@ -480,25 +487,25 @@ static void release(struct stream *stream)
 bool stream_run(struct stream *stream, struct error *error)
 {
     const struct bands *bands = &stream->bands;
-    if (!reserve(stream)) {
-        release(stream);
+    if (!reserve_slots(stream)) {
+        release_slots(stream);
         return error_no_memory(error, "bands of %d rows of %d pixels", bands->rows, stream->shape.width);
     }
-    note_progress(stream);
+    record_progress(stream);
     pthread_mutex_init(&stream->mutex, NULL);
     pthread_cond_init(&stream->changed, NULL);
     const int readers = stream->source->help != NULL ? stream->threads : bands->reading_threads;
     if (bands->count == 1)
-        reach(stream, STREAM_READ, readers);
+        run_up_to(stream, STREAM_READ, readers);
     if (stream->steps[STREAM_WRITE].ended < bands->count)
-        reach(stream, STREAM_WRITE, bands->threads);
+        run_up_to(stream, STREAM_WRITE, bands->threads);
     if (stream->steps[STREAM_READ].ended < bands->strips) /* no band needs the others, but they may be damaged */
-        reach(stream, STREAM_READ, readers > bands->threads ? readers : bands->threads);
+        run_up_to(stream, STREAM_READ, readers > bands->threads ? readers : bands->threads);
     if (stream->has_failed && error != NULL)
         *error = stream->error;
     pthread_mutex_destroy(&stream->mutex);
     pthread_cond_destroy(&stream->changed);
-    release(stream);
+    release_slots(stream);
     return !stream->has_failed;
 }
 

@@ -15,18 +15,18 @@ struct thread_pool; /* base/parallel.h */
 
 /* The parts of an image, and the slots for them. They follow from its shape, the source, the transform and the sink. */
 struct bands {
-    int rows, count;              /* rows of a band; the last may have fewer */
-    int strip_rows, strips;       /* the same of a strip */
-    int threads, reading_threads; /* the second: that read at once */
+    int rows, count;              /* rows of a band; the last may have fewer; and the number of bands */
+    int strip_rows, strips;       /* rows of a strip; the last may have fewer; and the number of strips */
+    int threads, reading_threads; /* threads that work at once; those of them that read at once */
     int raw_slots, read_slots, output_slots;
 };
 
 /* How far a step is with the strips or bands of the image. */
 struct stream_progress {
-    int count;        /* all of them */
-    int begun, ended; /* those before the first that has not begun, or not ended */
-    bool *has_ended;  /* for each */
-    int at_once;      /* that may be under way */
+    int count;        /* the number of strips or bands of the image */
+    int begun, ended; /* the index of the first that has not begun, or not ended */
+    bool *has_ended;  /* for each strip or band: has the step ended? */
+    int at_once;      /* the maximal number that may be under way at once */
 };
 
 /* The rows from FIRST to the one before LAST. */
@@ -38,12 +38,12 @@ enum stream_step { STREAM_FETCH, STREAM_READ, STREAM_MAKE, STREAM_WRITE, STREAM_
 
 struct stream {
     /* Set by the caller. */
-    struct image shape;          /* of the source's image; its samples do not matter */
-    struct image produced_shape; /* of the sink's */
+    struct image shape;          /* the shape of the source's image; its samples do not matter */
+    struct image produced_shape; /* the shape of the sink's image */
     const struct row_source *source;
     const struct row_sink *sink;
     struct thread_pool *pool;      /* or NULL, for the calling thread only */
-    int threads;                   /* of the pool, at most */
+    int threads;                   /* the maximal number of the pool's threads to use */
     atomic_int *progress_permille; /* receives the thousandths of the rows that are written; or NULL */
 
     /* The transform. It makes PRODUCED, whose first row is row FIRST of the sink's image, on thread number THREAD, from
@@ -54,10 +54,10 @@ struct stream {
     /* The rows of the source on which PRODUCED rows of the sink depend. This is monotonic: later rows never
      * need earlier rows. It is NULL only if `make` is. */
     struct row_span (*needs)(const void *context, struct row_span produced);
-    void *context;       /* of both functions */
-    size_t row_bytes;    /* of memory that a thread of the transform works on, for each row of the sink */
-    int64_t shared_rows; /* of the sink, whose work is that for the rows which two bands share */
-    int multiple;        /* of rows, that the transform prefers where they are not too wide; 0 means 1 */
+    void *context;       /* the first argument of both functions */
+    size_t row_bytes;    /* bytes of memory that a thread of the transform works on, for each row of the sink */
+    int64_t shared_rows; /* the work on the rows that two bands share, in rows of the sink */
+    int multiple;        /* the transform prefers bands of a multiple of this, if rows are not too wide; 0 means 1 */
     bool is_whole;       /* the image cannot be cut */
     bool is_wide;        /* bands are high, as they need no planes */
 
@@ -69,7 +69,7 @@ struct stream {
     /* Private. */
     const struct image *in, *out; /* have what is read, and what is made; NULL if the slots do */
     uint8_t *raw, *read, *output; /* the slots */
-    bool *flags;                  /* of the steps */
+    bool *flags;                  /* the memory of has_ended of all steps */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct stream_progress steps[STREAM_STEPS];
