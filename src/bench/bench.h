@@ -72,7 +72,7 @@ struct bench_request {
     uint64_t variants; /* 1 << row for each row of the table that is named, or 0 for all */
     bool cpu, cuda;    /* the backends; with both, a missing GPU is an error only for a variant that is named */
     int device;
-    int threads; /* of the CPU, or 0 for one for each processor */
+    int threads; /* threads of the CPU's variants, or 0 for one for each processor */
 };
 
 /* One finished row of the benchmark. */
@@ -85,8 +85,8 @@ struct bench_row {
     enum border border;
 
     int runs;                         /* 0 if it was not timed; then all times and rates are 0 */
-    double median_ms, min_ms, max_ms; /* of one launch */
-    double spread;                    /* (third quartile - first quartile) / median */
+    double median_ms, min_ms, max_ms; /* milliseconds of one launch */
+    double spread;                    /* interquartile range / median */
     double gpixel_s;                  /* 10^9 samples per second, of all planes */
     double gb_s;                      /* 10^9 bytes per second, each sample read once and written once */
     double tmac_s;                    /* 10^12 multiply-adds per second: all taps for each sample; for a
@@ -96,7 +96,7 @@ struct bench_row {
     double x_copy, percent_copy;      /* median / copy's median, and the inverse in percent */
     double percent_peak;              /* tmac_s in percent of the measured peak of the unit that the variant uses */
     bool memory_bound;                /* at this intensity, the speed of a copy is a lower limit than that peak */
-    double upload_ms, download_ms;    /* of the planes, from and to pageable memory; 0 on the CPU */
+    double upload_ms, download_ms;    /* milliseconds to copy the planes from and to pageable memory; 0 on the CPU */
     bool canonical;                   /* the variant returns the canonical bytes */
     bool chosen;                      /* the automatic choice would take this variant on this backend */
     bool wrong;                       /* some samples differ by more than they may */
@@ -112,7 +112,7 @@ struct bench {
     struct error no_device; /* set if CUDA was requested and there is no GPU; the message says why */
     struct device *device;  /* or NULL */
     struct device_info info;
-    int driver;    /* of device_driver_version */
+    int driver;    /* the result of device_driver_version */
     char cpu[128]; /* the processor's name */
     struct thread_pool pool;
     struct device_peaks peaks; /* 0 without a device */
@@ -169,11 +169,12 @@ struct bench_writer {
     size_t rows;
 
     /* For the table, whose rows are in groups of one size, sample type and filter. */
-    struct bench_row last;               /* in the current group */
-    struct bench_row chosen[2], best[2]; /* of the group, by backend; without runs if there is none yet */
-    int cases, near;                     /* automatic choices, and those within 10% of the fastest */
-    bool some_variants;                  /* the request names some, so the choice cannot be judged */
-    struct text_buffer misses;           /* one line per choice that was not near the fastest */
+    struct bench_row last; /* in the current group */
+    struct bench_row chosen[2],
+        best[2];               /* the group's automatic choice and fastest row, by backend; no runs if none yet */
+    int cases, near;           /* automatic choices, and those within 10% of the fastest */
+    bool some_variants;        /* the request names some, so the choice cannot be judged */
+    struct text_buffer misses; /* one line per choice that was not near the fastest */
     FILE *misses_file;
 };
 

@@ -17,13 +17,13 @@ struct bench_case {
     struct bench_size size;
     enum sample sample;
     struct plane in, expected, actual; /* on the host; the last two have the size that the filter makes */
-    size_t bytes;                      /* of all planes of each */
-    double copy_ms[2];                 /* by backend */
-    double tap_seconds;                /* of the reference, for one tap of one sample */
+    size_t bytes;                      /* bytes of all planes of IN; EXPECTED and ACTUAL each have as many */
+    double copy_ms[2];                 /* milliseconds of a copy of the planes, by backend */
+    double tap_seconds;                /* seconds that the reference takes for one tap of one sample */
     size_t wrong_rows;
 
     /* On the GPU. */
-    int pairs;                          /* of input and output buffers */
+    int pairs;                          /* the number of pairs of an input and an output buffer */
     struct workspace memory;            /* all pairs */
     struct plane device_in, device_out; /* the first pair */
     struct workspace images;            /* one interleaved image for each pair; empty if the planes make none */

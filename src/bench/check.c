@@ -20,7 +20,7 @@ double bench_sample(const struct plane *plane, int channel, int y, int x)
                                          : (double)((const float *)row)[x];
 }
 
-enum { COMPARED_ROWS = 16 }; /* a thread compares so many at a time */
+enum { COMPARED_ROWS = 16 }; /* rows that a thread compares at a time */
 
 struct comparison {
     const struct plane *expected, *actual;

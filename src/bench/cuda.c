@@ -38,7 +38,7 @@ static size_t gpu_plane_layout(const struct bench_size *size, enum sample sample
 /* ---- Launches ---- */
 
 /* The interleaved image of pair number PAIR. */
-static struct image image_of(const struct bench_case *c, size_t pair)
+static struct image pair_image(const struct bench_case *c, size_t pair)
 {
     const struct plane *in = &c->in;
     return (struct image){.width = in->width,
@@ -61,7 +61,7 @@ static bool queue_launch(struct bench_case *c, const struct plan *plan, bool ima
         return device_copy(device, out.data, in.data, c->bytes, error);
     if (!image)
         return variant_launch(plan, device, &in, &out, error);
-    const struct image pixels = image_of(c, pair);
+    const struct image pixels = pair_image(c, pair);
     return device_split(device, &pixels, ALPHA_FILTER, NULL, &in, error) &&
            variant_launch(plan, device, &in, &out, error) &&
            device_merge(device, &out, ALPHA_FILTER, NULL, &pixels, error);
@@ -117,12 +117,12 @@ static bool time_gpu(struct bench_case *c, const struct plan *plan, bool image, 
     return !image || fill_inputs(c, error); /* the splits have overwritten them */
 }
 
-static bool run_gpu(struct bench_case *c, struct plan *plan, bool image, struct error *error)
+static bool time_on_gpu(struct bench_case *c, struct plan *plan, bool image, struct error *error)
 {
     struct device *device = c->bench->device;
     const struct plane *in = &c->device_in, *out = &c->device_out;
     const size_t bytes = c->bytes;
-    const struct image pixels = image_of(c, 0);
+    const struct image pixels = pair_image(c, 0);
     return (!image || device_merge(device, in, ALPHA_FILTER, NULL, &pixels, error)) &&
            device_fill(device, out->data, 0xff, bytes, error) && variant_prepare(plan, device, error) &&
            queue_launch(c, plan, image, 0, error) &&
@@ -190,6 +190,6 @@ const struct bench_gpu bench_gpu = {
     .plane_layout = gpu_plane_layout,
     .reserve = reserve_gpu,
     .release = release_gpu,
-    .run = run_gpu,
+    .run = time_on_gpu,
     .time = time_gpu,
 };

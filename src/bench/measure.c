@@ -15,7 +15,7 @@
 static const double longest_reference_seconds = 0.5;
 
 /* FILTER is a filter's name, or empty. */
-static void report_progress(const struct bench_case *c, const char *filter, const char *what)
+static void show_progress(const struct bench_case *c, const char *filter, const char *what)
 {
     char text[512];
     if (c->listener->on_progress == NULL)
@@ -133,10 +133,10 @@ static struct bench_row new_row(const struct bench_case *c, const char *variant,
 }
 
 /* Time copies on both backends. */
-static bool copy_rows(struct bench_case *c, struct error *error)
+static bool measure_copies(struct bench_case *c, struct error *error)
 {
     const bool wanted[2] = {[BACKEND_CPU] = c->bench->request->cpu, [BACKEND_CUDA] = c->bench->device != NULL};
-    report_progress(c, "", "copies");
+    show_progress(c, "", "copies");
     for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++) {
         struct bench_row row = new_row(c, backend == BACKEND_CUDA ? "(copy)" : "(memcpy)", backend);
         if (!wanted[backend])
@@ -150,7 +150,7 @@ static bool copy_rows(struct bench_case *c, struct error *error)
     return true;
 }
 
-static bool is_named(const struct bench *bench, const struct variant *variant)
+static bool names_variant(const struct bench *bench, const struct variant *variant)
 {
     size_t count;
     return (bench->request->variants >> (variant - variants(&count)) & 1) != 0;
@@ -163,7 +163,7 @@ static bool is_wanted(const struct bench *bench, const struct variant *variant, 
 {
     const struct bench_request *request = bench->request;
     if (!variant_is_built(variant) || !variant_accepts(variant, filter, sample) ||
-        (request->variants != 0 && !is_named(bench, variant)))
+        (request->variants != 0 && !names_variant(bench, variant)))
         return false;
     if (variant->backend == BACKEND_CPU ? !request->cpu
                                         : bench->device == NULL || variant->capability > bench->info.capability)
@@ -209,7 +209,7 @@ static bool measure_row(struct bench_case *c, const struct variant *variant, con
                         const struct work *work, struct error *error)
 {
     struct plan plan;
-    report_progress(c, filter->name, image ? "(image)" : variant->name);
+    show_progress(c, filter->name, image ? "(image)" : variant->name);
     if (!case_plan(c, filter, variant, &plan, error))
         return false;
     const bool done = measure_plan(c, &plan, image, work, error);
@@ -235,7 +235,7 @@ static const struct variant *image_variant(const struct bench_case *c, const str
 /* Would the reference take too long? If the user named it, it is timed anyway. */
 static bool is_too_slow(const struct bench_case *c, const struct variant *variant, const struct filter *filter)
 {
-    return variant->is_reference && !is_named(c->bench, variant) &&
+    return variant->is_reference && !names_variant(c->bench, variant) &&
            c->tap_seconds * filter_multiply_adds(filter) * size_samples(&c->size) > longest_reference_seconds;
 }
 
@@ -255,7 +255,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);
     struct plan plan;
     uint64_t wrong;
-    report_progress(c, filter->name, "expected samples");
+    show_progress(c, filter->name, "expected samples");
     if (!case_plan(c, filter, canonical, &plan, error))
         return false;
     const bool done = variant_launch(&plan, NULL, &c->in, &c->expected, error);
@@ -288,8 +288,9 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
 
 static bool measure_case(struct bench_case *c, struct error *error)
 {
-    report_progress(c, "", "samples");
-    if (!case_reserve(c, error) || (c->bench->device != NULL && !bench_gpu.reserve(c, error)) || !copy_rows(c, error))
+    show_progress(c, "", "samples");
+    if (!case_reserve(c, error) || (c->bench->device != NULL && !bench_gpu.reserve(c, error)) ||
+        !measure_copies(c, error))
         return false;
     const struct bench_request *request = c->bench->request;
     for (size_t i = 0; i < request->filter_count; i++)
@@ -368,7 +369,7 @@ bool bench_open(struct bench *bench, const struct bench_request *request, struct
     size_t count;
     const struct variant *table = variants(&count);
     for (const struct variant *row = table; row < table + count; row++)
-        if (is_named(bench, row) && !check_named(bench, row, error))
+        if (names_variant(bench, row) && !check_named(bench, row, error))
             return false;
     if (bench->device != NULL && !bench_gpu.measure(bench, error))
         return false;

@@ -44,8 +44,8 @@ static const struct {
              {peak_8_12, 8, 12}, {peak_4_8, 4, 8},     {peak_4_12, 4, 12}};
 
 struct thread_rate {
-    double calls; /* of the loop, per second */
-    float result; /* of the loop */
+    double calls; /* calls of the loop per second */
+    float result; /* the loop's result, which is used so that no compiler drops the loop */
 };
 
 struct measurement {

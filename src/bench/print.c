@@ -163,7 +163,7 @@ static void json_begin(FILE *file, const struct bench *bench)
 /* ---- The table ---- */
 
 /* Print a number in WIDTH columns, with fewer decimals if it is too long. */
-static void print_number(FILE *file, int width, int decimals, double value)
+static void print_cell(FILE *file, int width, int decimals, double value)
 {
     while (decimals > 0 && snprintf(NULL, 0, "%.*f", decimals, value) > width)
         decimals--;
@@ -245,7 +245,7 @@ static void judge_group(struct bench_writer *writer)
 }
 
 /* Remember what judge_group needs. */
-static void note_choice(struct bench_writer *writer, const struct bench_row *row)
+static void record_choice(struct bench_writer *writer, const struct bench_row *row)
 {
     const int backend = (int)row->backend;
     if (row->filter == NULL || row->runs == 0 || !row->canonical)
@@ -263,7 +263,7 @@ static void table_row(struct bench_writer *writer, const struct bench_row *row)
         judge_group(writer);
         group_header(file, row);
     }
-    note_choice(writer, row);
+    record_choice(writer, row);
     writer->last = *row;
     fprintf(file, "%c%-15s", row->chosen ? '*' : row->different > 0 && !row->wrong ? '~' : ' ', row->variant);
     if (row->wrong) {
@@ -271,23 +271,23 @@ static void table_row(struct bench_writer *writer, const struct bench_row *row)
                 (unsigned long long)row->different);
         return;
     }
-    print_number(file, 9, 4, row->median_ms);
-    print_number(file, 9, 4, row->min_ms);
+    print_cell(file, 9, 4, row->median_ms);
+    print_cell(file, 9, 4, row->min_ms);
     fprintf(file, " %5.1f%% %4d", 100 * row->spread, row->runs);
-    print_number(file, 8, 3, row->gpixel_s);
-    print_number(file, 7, 1, row->gb_s);
+    print_cell(file, 8, 3, row->gpixel_s);
+    print_cell(file, 7, 1, row->gb_s);
     if (row->filter != NULL) {
-        print_number(file, 7, 3, row->tmac_s);
-        print_number(file, 7, 1, row->intensity);
-        print_number(file, 6, 1, row->percent_copy);
-        print_number(file, 6, 1, row->percent_peak);
+        print_cell(file, 7, 3, row->tmac_s);
+        print_cell(file, 7, 1, row->intensity);
+        print_cell(file, 6, 1, row->percent_copy);
+        print_cell(file, 6, 1, row->percent_peak);
     } else {
         fprintf(file, " %7s %7s %6.1f %6s", "", "", row->percent_copy, "");
     }
     fprintf(file, row->backend == BACKEND_CUDA ? " %-6s" : " %s", row->memory_bound ? "memory" : "arith");
     if (row->backend == BACKEND_CUDA) {
-        print_number(file, 8, 2, row->upload_ms);
-        print_number(file, 8, 2, row->download_ms);
+        print_cell(file, 8, 2, row->upload_ms);
+        print_cell(file, 8, 2, row->download_ms);
     }
     fputc('\n', file);
 }
