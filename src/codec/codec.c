@@ -242,9 +242,9 @@ bool codec_choose_reader(struct codec_info *info, const struct codec_settings *s
                            info->format->name, missing_codec(info->format));
     if (first == NULL)
         return error_about(error, ERROR_WORK, name,
-                           "is a JPEG of the %skind, which is read only if libjpeg-turbo is built in; save it again as "
-                           "a plain JPEG or PNG",
-                           kind);
+                           "is a%s %sJPEG, which is read only if libjpeg-turbo is built in; save it again as a plain "
+                           "JPEG or PNG",
+                           info->arithmetic ? "n" : "", kind);
     if (!reads_kind(codec, info))
         return error_about(error, ERROR_WORK, name, "the codec %s reads no %s%s; leave --codec out, or give %s",
                            codec->name, kind, info->format->name, first->name);

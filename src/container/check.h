@@ -19,8 +19,8 @@
 
 /* The properties of a file and of its image. A check sets all but the last three. */
 struct codec_info {
-    int width, height, channels; /* of the decoded image: 3 or 4 channels for a palette, 3 for CMYK */
-    int bits;                    /* of its samples: 16 if the file has 16, else 8 */
+    int width, height, channels; /* the shape of the decoded image: 3 or 4 channels for a palette, 3 for CMYK */
+    int bits;                    /* bits of its samples: 16 if the file has 16, else 8 */
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
     bool arithmetic;             /* a JPEG with arithmetic codes, not Huffman codes */
     bool interlaced;             /* a PNG whose rows are in several passes */
@@ -29,15 +29,15 @@ struct codec_info {
     size_t data;                 /* bytes of the samples in the file, compressed or not */
     unsigned other_content;      /* what the file holds besides the image, as in other_content.h */
     struct chroma_subsampling chroma_subsampling;
-    struct jpeg_headers jpeg; /* of a JPEG */
-    struct pnm_header pnm;    /* of a PGM, PPM or PAM */
-    struct webp_header webp;  /* of a WebP */
-    struct tiff_header tiff;  /* of a TIFF */
+    struct jpeg_headers jpeg; /* set only for a JPEG */
+    struct pnm_header pnm;    /* set only for a PGM, PPM or PAM */
+    struct webp_header webp;  /* set only for a WebP */
+    struct tiff_header tiff;  /* set only for a TIFF */
 
     const struct format *format; /* by codec_inspect, as the next */
     size_t size;                 /* bytes of the file */
     const struct codec *codec;   /* by codec_choose_reader; after codec_decode, the one that has read the file */
-    int shrink;                  /* by codec_shrink: the decoder halves both sides so many times */
+    int shrink;                  /* by codec_shrink: the number of times that the decoder halves both sides */
 };
 
 /* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, of a PGM, PPM or PAM up to its

@@ -41,7 +41,7 @@ struct jpeg_walk jpeg_walk_begin(const uint8_t *bytes, size_t size);
 /* Step to the next segment and fill SEGMENT. After SOS, the step skips the data of the scan first. */
 enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segment);
 
-/* The same, but only up to the first scan. Returns false at the scan, at the end, and after a failed step. */
+/* Take the next segment before the first scan. Returns false at the scan, at the end, and after a failed step. */
 bool jpeg_walk_headers(struct jpeg_walk *walk, struct jpeg_segment *segment);
 
 /* The chroma subsampling J:a:b of the three digits 444, 422, 420, 440 or 411, else 0, 0. In two rows of J = 4 samples,

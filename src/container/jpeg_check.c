@@ -8,13 +8,14 @@
 
 #include <string.h>
 
-/* The most scans of a file. Encoders write about ten. A decoder goes through the whole picture for each scan, and a
- * scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for minutes. */
+/* The maximal number of scans of a file. Encoders write about ten. A decoder goes through the whole picture for each
+ * scan, and a scan may have very few bytes. Thousands of scans in a few kilobytes would keep a decoder busy for
+ * minutes. */
 enum { SCANS_MAX = 100 };
 
-/* The most scans with one AC coefficient of a progressive file: the first sends all bits but 13 at most, and each of
- * the others sends one more (ITU-T T.81, G.1.1.1 and table B.3). These scans may have nearly no data: one code can say
- * that 32767 blocks have no more coefficients. */
+/* The maximal number of scans with one AC coefficient of a progressive file: the first sends all bits but 13 at most,
+ * and each of the others sends one more (ITU-T T.81, G.1.1.1 and table B.3). These scans may have nearly no data: one
+ * code can say that 32767 blocks have no more coefficients. */
 enum { COEFFICIENT_SCANS_MAX = 1 + 13 };
 
 /* The bits of data that a scan of arithmetic codes may lack. A flat picture needs nearly no data: a decision may take
@@ -35,7 +36,7 @@ struct jpeg_state {
     unsigned last;   /* marker of the last segment */
     int scans;
     uint64_t data_bits;        /* the fewest bits of data that follow the last segment */
-    struct jpeg_segment index; /* of several pictures; all zeros if there is none */
+    struct jpeg_segment index; /* the index of the file's pictures (MPF); all zeros if there is none */
 };
 
 /* ---- Tables and other segments ---- */
@@ -122,14 +123,14 @@ static bool read_other(const struct jpeg_segment *segment, struct jpeg_headers *
 
 /* ---- The frame ---- */
 
-/* The kind of JPEG that has such a marker, if it is not read, or NULL (T.81, table B.1; T.87). */
+/* The name of the unsupported kind of JPEG that MARKER begins, or NULL (T.81, table B.1; T.87). */
 static const char *name_unsupported(unsigned marker)
 {
     static const char *const kinds[256] = {
-        [0xc3] = "lossless",     [0xcb] = "lossless",     [0xc5] = "hierarchical",
-        [0xc6] = "hierarchical", [0xc7] = "hierarchical", [0xcd] = "hierarchical",
-        [0xce] = "hierarchical", [0xcf] = "hierarchical", [0xde] = "hierarchical", /* DHP */
-        [0xf7] = "JPEG-LS",
+        [0xc3] = "lossless JPEG",     [0xcb] = "lossless JPEG",     [0xc5] = "hierarchical JPEG",
+        [0xc6] = "hierarchical JPEG", [0xc7] = "hierarchical JPEG", [0xcd] = "hierarchical JPEG",
+        [0xce] = "hierarchical JPEG", [0xcf] = "hierarchical JPEG", [0xde] = "hierarchical JPEG", /* DHP */
+        [0xf7] = "JPEG-LS file",
     };
     return kinds[marker];
 }
@@ -183,7 +184,7 @@ static bool check_frame(const struct jpeg_segment *segment, struct jpeg_state *s
 
 /* The blocks of SIZE pixels of a component, whose factor is FACTOR and the largest is MAX (ITU-T T.81, A.1.1 and
  * A.2.2). */
-static uint64_t count_blocks(int64_t size, unsigned factor, unsigned max)
+static uint64_t count_frame_blocks(int64_t size, unsigned factor, unsigned max)
 {
     const uint64_t samples = ((uint64_t)size * factor + max - 1) / max;
     return (samples + 7) / 8;
@@ -198,8 +199,8 @@ static uint64_t count_component_blocks(const struct jpeg_frame_component *compon
         horizontal = other->horizontal > horizontal ? other->horizontal : horizontal;
         vertical = other->vertical > vertical ? other->vertical : vertical;
     }
-    return count_blocks(headers->width, component->horizontal, horizontal) *
-           count_blocks(headers->height, component->vertical, vertical);
+    return count_frame_blocks(headers->width, component->horizontal, horizontal) *
+           count_frame_blocks(headers->height, component->vertical, vertical);
 }
 
 /* The index in the frame of the component with number ID, or -1. Some writers give all the same number, so a second one
@@ -268,7 +269,7 @@ static bool check_scan(const struct jpeg_segment *segment, struct jpeg_state *st
 }
 
 /* Note the SIZE bytes between a segment and the next, from byte AT on: they are the data of a scan, or nothing. */
-static void note_data(size_t at, size_t size, struct jpeg_state *state)
+static void record_data(size_t at, size_t size, struct jpeg_state *state)
 {
     struct codec_info *info = &state->info;
     info->data += size;
@@ -284,8 +285,7 @@ static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state 
 {
     const char *unsupported = name_unsupported(segment->marker);
     if (unsupported != NULL)
-        return REFUSE(state, "is a JPEG of the %s kind, which is not read; save it again as a plain JPEG or PNG",
-                      unsupported);
+        return REFUSE(state, "is a %s, which is not read; save it again as a plain JPEG or PNG", unsupported);
     state->last = segment->marker;
     state->info.other_content |= container_other_content_of(segment);
     if (state->index.data == NULL && container_is_picture_index(segment))
@@ -323,7 +323,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct code
     enum jpeg_step step;
     size_t from = walk.at;
     while ((step = jpeg_walk_next(&walk, &segment)) == JPEG_STEP_SEGMENT) {
-        note_data(from, segment.at - from, &state);
+        record_data(from, segment.at - from, &state);
         if (!check_segment(&segment, &state))
             return false;
         from = walk.at;
@@ -333,7 +333,7 @@ bool jpeg_check(const uint8_t *bytes, size_t size, const char *name, struct code
     struct codec_info *found = &state.info;
     if (found->width == 0 || state.scans == 0)
         return DAMAGED(&state, "it holds no %s", state.scans > 0 ? "frame header" : "picture");
-    note_data(from, segment.at - from, &state);
+    record_data(from, segment.at - from, &state);
     for (int i = 0; i < found->jpeg.component_count; i++)
         found->is_too_short |= !state.components[i].filled;
     found->progressive = is_progressive(found->jpeg.frame) || state.scans > 1;

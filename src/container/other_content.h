@@ -11,13 +11,13 @@
 
 /* A set of these is an unsigned number, 1 << extra for each. */
 enum container_extra {
-    OTHER_FRAMES,   /* of an animated PNG, after the first */
-    OTHER_LAYERS,   /* of Adobe Fireworks or Photoshop */
-    OTHER_GAIN_MAP, /* of Ultra HDR, ISO 21496-1 or Apple: the picture's bright parts for bright screens */
+    OTHER_FRAMES,   /* frames of an animated PNG, after the first */
+    OTHER_LAYERS,   /* layers of Adobe Fireworks or Photoshop */
+    OTHER_GAIN_MAP, /* Ultra HDR, ISO 21496-1 or Apple: the picture's bright parts for bright screens */
     OTHER_PICTURES,
     OTHER_RAW,  /* a camera's samples before it made the picture */
-    OTHER_FILM, /* of a motion photo */
-    OTHER_DATA, /* of an unknown kind, after the end of the picture */
+    OTHER_FILM, /* the film of a motion photo */
+    OTHER_DATA, /* data of an unknown kind, after the end of the picture */
     OTHER_COUNT
 };
 

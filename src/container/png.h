@@ -14,7 +14,7 @@
 enum {
     PNG_SIGNATURE = 8,       /* bytes before the first chunk */
     PNG_CHUNK_HEAD = 8,      /* a chunk's length and type, before its data */
-    PNG_CHUNK_OVERHEAD = 12, /* the same and its CRC, after its data */
+    PNG_CHUNK_OVERHEAD = 12, /* a chunk's length, type and CRC: all of it but its data */
     PNG_HEADER_DATA = 13,    /* bytes of data in IHDR */
     PNG_PALETTE_MAX = 256,   /* entries of PLTE */
 };
@@ -30,7 +30,7 @@ struct png_chunk {
     const uint8_t *head; /* its length; its type and data follow */
     const char *type;    /* four letters, without a NUL */
     const uint8_t *data;
-    uint32_t size; /* of the data in bytes */
+    uint32_t size; /* bytes of the data */
 };
 
 /* The result of a step of the walk. */

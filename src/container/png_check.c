@@ -137,7 +137,7 @@ static bool report_png_step(enum png_step step, const struct png_walk *walk, con
 
 /* Is there too little data for the rows? Deflate makes at most 258 bytes of two bits: a code for the length and one for
  * the distance have at least one bit each. A row is counted without a part of a byte; interlaced rows are longer. */
-static bool is_too_short(const struct png_state *state)
+static bool has_too_little_data(const struct png_state *state)
 {
     enum { RATIO_MAX = 258 * 8 / 2 };
     const uint64_t width = (uint64_t)state->info.width, height = (uint64_t)state->info.height;
@@ -161,7 +161,7 @@ bool png_check(const uint8_t *bytes, size_t size, const char *name, struct codec
         return report_png_step(step, &walk, &chunk, &state);
     *info = state.info;
     info->channels += state.transparency;
-    info->is_too_short = is_too_short(&state);
+    info->is_too_short = has_too_little_data(&state);
     info->bits = info->bits > 8 ? 16 : 8;
     info->data = state.data;
     info->other_content |= container_other_content_behind(bytes, size, walk.at, &(struct jpeg_segment){0});

@@ -41,7 +41,7 @@ static bool set_field(const struct reading *reading, const char *what, int64_t n
 /* ---- PGM and PPM ---- */
 
 /* The next byte, or -1 at the end. A comment counts as its end of line, also after a digit. */
-static int next_byte(struct reading *reading)
+static int next_header_byte(struct reading *reading)
 {
     if (reading->at < reading->end && *reading->at == '#')
         while (reading->at < reading->end && *reading->at != '\n' && *reading->at != '\r')
@@ -50,24 +50,24 @@ static int next_byte(struct reading *reading)
 }
 
 /* Read a number, and the one blank after it. */
-static bool read_number(struct reading *reading, const char *what, int max, int *field)
+static bool read_header_number(struct reading *reading, const char *what, int max, int *field)
 {
     int64_t number = 0;
-    int byte = next_byte(reading);
+    int byte = next_header_byte(reading);
     while (byte_is_blank(byte))
-        byte = next_byte(reading);
-    for (; byte >= 0 && !byte_is_blank(byte); byte = next_byte(reading))
+        byte = next_header_byte(reading);
+    for (; byte >= 0 && !byte_is_blank(byte); byte = next_header_byte(reading))
         number = add_digit(number, byte);
     return byte >= 0 ? set_field(reading, what, number, max, field) : report_truncated(reading);
 }
 
-static bool read_numbers(struct reading *reading, struct pnm_header *header)
+static bool read_header_numbers(struct reading *reading, struct pnm_header *header)
 {
-    if (!byte_is_blank(next_byte(reading)))
+    if (!byte_is_blank(next_header_byte(reading)))
         return DAMAGED(reading, "no blank follows its first %d bytes", PNM_MAGIC);
-    return read_number(reading, "width", INT32_MAX, &header->width) &&
-           read_number(reading, "height", INT32_MAX, &header->height) &&
-           read_number(reading, "maxval", PNM_MAXVAL_MAX, &header->maxval);
+    return read_header_number(reading, "width", INT32_MAX, &header->width) &&
+           read_header_number(reading, "height", INT32_MAX, &header->height) &&
+           read_header_number(reading, "maxval", PNM_MAXVAL_MAX, &header->maxval);
 }
 
 /* ---- PAM ---- */
@@ -79,7 +79,7 @@ struct line {
 };
 
 /* Read the next line. Fails if none ends. */
-static bool read_line(struct reading *reading, struct line *line)
+static bool read_header_line(struct reading *reading, struct line *line)
 {
     const uint8_t *at = reading->at, *end = memchr(at, '\n', (size_t)(reading->end - at));
     if (end == NULL)
@@ -132,7 +132,8 @@ static bool read_field(const struct reading *reading, const struct line *line, s
     return DAMAGED(reading, "its header has an unknown line at byte %zu", (size_t)(line->word - reading->bytes));
 }
 
-/* Check that a file of tuple type TYPE is read, and has so many channels. Without a type, their number says all. */
+/* Check that the tuple type TYPE is one that is read, and that it has CHANNELS channels. TYPE may be missing, and then
+ * the number of channels says all. */
 static bool check_type(const struct reading *reading, const char *type, int channels)
 {
     static const struct {
@@ -156,11 +157,11 @@ static bool read_lines(struct reading *reading, struct pnm_header *header)
 {
     char type[TYPE_SIZE] = "";
     struct line line;
-    if (!read_line(reading, &line))
+    if (!read_header_line(reading, &line))
         return false;
     if (line.word_size > 0)
         return DAMAGED(reading, "no end of line follows its first %d bytes", PNM_MAGIC);
-    while (read_line(reading, &line)) {
+    while (read_header_line(reading, &line)) {
         const bool is_comment = line.word_size == 0 || line.word[0] == '#';
         if (line_is(&line, "ENDHDR"))
             return header->width > 0 && header->height > 0 && header->channels > 0 && header->maxval > 0
@@ -175,8 +176,8 @@ static bool read_lines(struct reading *reading, struct pnm_header *header)
 /* ---- The file ---- */
 
 /* Read the header of the SIZE bytes, which begin with P5, P6 or P7, and check that all rows follow it. */
-static bool read_header(const uint8_t *bytes, size_t size, const char *name, struct pnm_header *header,
-                        struct error *error)
+static bool read_pnm_header(const uint8_t *bytes, size_t size, const char *name, struct pnm_header *header,
+                            struct error *error)
 {
     const uint8_t kind = bytes[1];
     struct reading reading = {
@@ -189,7 +190,7 @@ static bool read_header(const uint8_t *bytes, size_t size, const char *name, str
         .end = bytes + size,
     };
     *header = (struct pnm_header){.channels = kind == '5' ? 1 : kind == '6' ? 3 : 0};
-    if (!(kind == '7' ? read_lines(&reading, header) : read_numbers(&reading, header)))
+    if (!(kind == '7' ? read_lines(&reading, header) : read_header_numbers(&reading, header)))
         return false;
     header->samples = (size_t)(reading.at - bytes);
     const uint64_t rows = (size - header->samples) / pnm_row_bytes(header);
@@ -200,7 +201,7 @@ static bool read_header(const uint8_t *bytes, size_t size, const char *name, str
 bool pnm_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
     struct pnm_header header;
-    if (!read_header(bytes, size, name, &header, error))
+    if (!read_pnm_header(bytes, size, name, &header, error))
         return false;
     *info = (struct codec_info){
         .width = header.width,

@@ -8,7 +8,7 @@
 /* ---- Directories ---- */
 
 /* The number of COUNT bytes, at most 8. */
-static uint64_t read_number(const uint8_t *bytes, size_t count, bool big)
+static uint64_t number_at(const uint8_t *bytes, size_t count, bool big)
 {
     uint64_t number = 0;
     for (size_t i = 0; i < count; i++)
@@ -44,22 +44,22 @@ void tiff_open_damaged_at(const struct tiff_directory *first, uint64_t at, struc
     if (directory->is_cut)
         return;
     directory->at = (size_t)at + head;
-    const uint64_t count = read_number(first->bytes + at, head, first->big);
+    const uint64_t count = number_at(first->bytes + at, head, first->big);
     const size_t left = size - directory->at, there = left / entry_bytes(first);
     directory->is_cut = count > there;
     directory->count = directory->is_cut ? there : (size_t)count;
     const size_t end = directory->count * entry_bytes(first);
     if (left - end >= word(first))
-        directory->next = read_number(first->bytes + directory->at + end, word(first), first->big);
+        directory->next = number_at(first->bytes + directory->at + end, word(first), first->big);
 }
 
 void tiff_open_damaged(const uint8_t *bytes, size_t size, struct tiff_directory *directory)
 {
     const bool big = size > 0 && bytes[0] == 'M';
     const struct tiff_directory file = {
-        .bytes = bytes, .size = size, .big = big, .wide = size >= 4 && read_number(bytes + 2, 2, big) == 43};
+        .bytes = bytes, .size = size, .big = big, .wide = size >= 4 && number_at(bytes + 2, 2, big) == 43};
     const size_t offset = file.wide ? 8 : 4, head = offset + word(&file);
-    tiff_open_damaged_at(&file, size >= head ? read_number(bytes + offset, word(&file), big) : 0, directory);
+    tiff_open_damaged_at(&file, size >= head ? number_at(bytes + offset, word(&file), big) : 0, directory);
 }
 
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory)
@@ -72,13 +72,13 @@ bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *d
 {
     tiff_open_damaged(bytes, size, directory);
     return !directory->is_cut &&
-           (!directory->wide || read_number(bytes + 4, 4, directory->big) == (directory->big ? 0x80000 : 8));
+           (!directory->wide || number_at(bytes + 4, 4, directory->big) == (directory->big ? 0x80000 : 8));
 }
 
 /* ---- Entries ---- */
 
 /* Bytes of a value of TYPE, or 0 if it is unknown. */
-static size_t type_bytes(unsigned type)
+static size_t value_bytes(unsigned type)
 {
     static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
     return type < sizeof sizes ? sizes[type] : type == TIFF_TYPE_UTF8 ? 1 : 0;
@@ -100,17 +100,17 @@ bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struc
     const bool big = directory->big;
     const size_t bytes = word(directory);
     const uint8_t *at = directory->bytes + directory->at + index * entry_bytes(directory);
-    const uint64_t count = read_number(at + 4, bytes, big);
+    const uint64_t count = number_at(at + 4, bytes, big);
     *entry = (struct tiff_entry){.index = index,
-                                 .tag = (unsigned)read_number(at, 2, big),
-                                 .type = (unsigned)read_number(at + 2, 2, big),
+                                 .tag = (unsigned)number_at(at, 2, big),
+                                 .type = (unsigned)number_at(at + 2, 2, big),
                                  .value = at + 4 + bytes};
-    const size_t each = type_bytes(entry->type);
+    const size_t each = value_bytes(entry->type);
     if (each == 0 || count == 0 || count > directory->size / each)
         return false;
     entry->count = (size_t)count;
     entry->size = entry->count * each;
-    const uint64_t offset = read_number(entry->value, bytes, big);
+    const uint64_t offset = number_at(entry->value, bytes, big);
     if (entry->size <= bytes)
         return true;
     if (offset > directory->size || entry->size > directory->size - offset)
@@ -122,18 +122,18 @@ bool tiff_read_entry(const struct tiff_directory *directory, size_t index, struc
 bool tiff_find(const struct tiff_directory *directory, unsigned tag, struct tiff_entry *entry)
 {
     for (size_t i = 0; i < directory->count; i++)
-        if (read_number(directory->bytes + directory->at + i * entry_bytes(directory), 2, directory->big) == tag)
+        if (number_at(directory->bytes + directory->at + i * entry_bytes(directory), 2, directory->big) == tag)
             return tiff_read_entry(directory, i, entry);
     return false;
 }
 
 uint64_t tiff_number(const struct tiff_directory *directory, const struct tiff_entry *entry, size_t index)
 {
-    const size_t each = type_bytes(entry->type);
+    const size_t each = value_bytes(entry->type);
     const unsigned type = entry->type;
     const bool is_whole = type == TIFF_TYPE_BYTE || type == TIFF_TYPE_SHORT || type == TIFF_TYPE_LONG ||
                           type == TIFF_TYPE_IFD || type == TIFF_TYPE_LONG8 || type == TIFF_TYPE_IFD8;
-    return is_whole && index < entry->count ? read_number(entry->value + index * each, each, directory->big) : 0;
+    return is_whole && index < entry->count ? number_at(entry->value + index * each, each, directory->big) : 0;
 }
 
 uint64_t tiff_find_number(const struct tiff_directory *directory, unsigned tag, uint64_t other)
@@ -186,7 +186,7 @@ size_t tiff_count_needed(const struct tiff_directory *directory)
 size_t tiff_put_needed(const struct tiff_directory *directory, size_t sizes_at, size_t cells,
                        uint8_t bytes[TIFF_NEEDED_BYTES])
 {
-    const size_t head = head_bytes(directory), each = entry_bytes(directory), place = word(directory);
+    const size_t head = head_bytes(directory), each = entry_bytes(directory), word_bytes = word(directory);
     struct tiff_entry entry;
     size_t count = 0;
     memset(bytes, 0, TIFF_NEEDED_BYTES);
@@ -196,8 +196,8 @@ size_t tiff_put_needed(const struct tiff_directory *directory, size_t sizes_at, 
         if (sizes_at != 0 && needed[i] == TIFF_TAG_STRIP_SIZES) {
             bytes_put_number(to, 2, directory->big, TIFF_TAG_STRIP_SIZES);
             bytes_put_number(to + 2, 2, directory->big, directory->wide ? TIFF_TYPE_LONG8 : TIFF_TYPE_LONG);
-            bytes_put_number(to + 4, place, directory->big, cells);
-            bytes_put_number(to + 4 + place, place, directory->big, sizes_at);
+            bytes_put_number(to + 4, word_bytes, directory->big, cells);
+            bytes_put_number(to + 4 + word_bytes, word_bytes, directory->big, sizes_at);
             count++;
         } else if (!(sizes_at != 0 && is_list) && tiff_find(directory, needed[i], &entry)) {
             memcpy(to, directory->bytes + directory->at + entry.index * each, each);
@@ -205,7 +205,7 @@ size_t tiff_put_needed(const struct tiff_directory *directory, size_t sizes_at, 
         }
     }
     bytes[directory->big ? head - 1 : 0] = (uint8_t)count;
-    return head + count * each + place;
+    return head + count * each + word_bytes;
 }
 
 /* ---- Strips and tiles ---- */

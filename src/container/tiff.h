@@ -49,7 +49,7 @@ enum tiff_tag {
     TIFF_TAG_GPS = 34853,
     TIFF_TAG_INTEROP = 40965,
     TIFF_TAG_ICC = 34675,
-    TIFF_TAG_LAYERS = 37724, /* of Photoshop: ImageSourceData */
+    TIFF_TAG_LAYERS = 37724, /* Photoshop's ImageSourceData */
     TIFF_TAG_DNG = 50706,    /* DNGVersion */
 };
 
@@ -94,14 +94,14 @@ struct tiff_directory {
     const uint8_t *bytes;
     size_t size;
     bool big, wide;   /* big-endian; BigTIFF */
-    size_t at, count; /* of its entries */
+    size_t at, count; /* the offset of the first entry, and the number of entries */
     bool is_cut;      /* the file ends before the last of its entries, which are not counted */
     uint64_t next;    /* the offset of the next directory, or 0 */
 };
 
 /* An entry whose value is in the file. */
 struct tiff_entry {
-    size_t index; /* in the directory */
+    size_t index; /* the entry's index in the directory */
     unsigned tag, type;
     size_t count;
     const uint8_t *value;
@@ -110,16 +110,16 @@ struct tiff_entry {
 
 /* The first picture of a file. */
 struct tiff_header {
-    int samples, bits; /* of a pixel in the file, of a sample */
+    int samples, bits; /* samples of a pixel, and bits of a sample, in the file */
     unsigned photometric, compression;
     bool is_tiled, is_separate; /* each channel has strips or tiles of its own */
     bool is_associated;
-    int cell_width, cell_height; /* of a tile or a strip */
-    size_t cells;                /* all of them */
-    size_t cell_max;             /* bytes of the largest one in the file */
-    size_t numbers;              /* in the values that a decoder needs, besides the lists of cells */
-    bool has_wrong_sizes;        /* the list of their bytes is missing, or not right */
-    size_t coefficients;         /* that a JPEG of several scans has at most, in a cell */
+    int cell_width, cell_height; /* pixels on the sides of a cell: a tile or a strip */
+    size_t cells;                /* the number of all cells */
+    size_t cell_max;             /* bytes of the largest cell in the file */
+    size_t numbers;              /* the count of numbers that a decoder needs, besides the lists of cells */
+    bool has_wrong_sizes;        /* the list of the cells' bytes is missing, or not right */
+    size_t coefficients;         /* the maximal number of coefficients of a JPEG of several scans in a cell */
 };
 
 /* Bytes of a row of a strip or tile, decoded. */
@@ -134,8 +134,8 @@ static inline size_t tiff_cell_row(const struct tiff_header *header)
 bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
 
-/* The same for a block that may be damaged: its directories may be cut. Each has as many entries as are there, or none.
- * Its first bytes are not checked. */
+/* Open a directory of a block that may be damaged, whose first bytes are not checked. A directory that is cut has as
+ * many entries as are there, or none. */
 void tiff_open_damaged(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
 void tiff_open_damaged_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
 

@@ -24,8 +24,8 @@ struct reading {
 #define BITS_NOT_READ(...) NOT_READ_BUT("with 8 or 16 bits for each sample", __VA_ARGS__)
 #define CODES_NOT_READ(...) NOT_READ_BUT("with deflate or LZW", __VA_ARGS__)
 
-/* The most bytes that a byte of compressed data gives, or 0 if there is no limit. A code of LZW has 9 bits or more, and
- * stands for at most 4096 bytes; one of deflate as in a PNG. PackBits repeats a byte 128 times. */
+/* The maximal number of bytes that a byte of compressed data gives, or 0 if there is no limit. A code of LZW has 9 bits
+ * or more, and stands for at most 4096 bytes; one of deflate as in a PNG. PackBits repeats a byte 128 times. */
 static uint64_t max_ratio(unsigned compression)
 {
     switch (compression) {
@@ -123,7 +123,7 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
 }
 
 /* Read the sides of strips or tiles. */
-static bool read_cells(const struct reading *reading, struct tiff_header *header, const struct codec_info *info)
+static bool read_cell_sides(const struct reading *reading, struct tiff_header *header, const struct codec_info *info)
 {
     const struct tiff_directory *first = &reading->first;
     struct tiff_entry entry;
@@ -156,7 +156,7 @@ static bool count_coefficients(const uint8_t *bytes, size_t size, size_t *count)
     enum {
         UNIT = 32,
         FRAME = 6
-    }; /* the most samples on a side of a unit, which are filled up; bytes of a frame's head */
+    }; /* the maximal number of samples on a side of a unit, which are filled up; bytes of a frame's head */
     struct jpeg_walk walk = jpeg_walk_begin(bytes, size);
     struct jpeg_segment segment, frame = {.size = 0};
     while (size >= JPEG_SOI_BYTES && jpeg_walk_headers(&walk, &segment))
@@ -205,20 +205,20 @@ static bool check_cells(const struct reading *reading, struct tiff_header *heade
 
 /* ---- Other content ---- */
 
-enum { DIRECTORIES_MAX = 1000, BUDGET_MIN = 1 << 20 }; /* of directories that are looked at; of steps */
+enum { DIRECTORIES_MAX = 1000, BUDGET_MIN = 1 << 20 }; /* directories that are visited; steps of the walk */
 
 /* A walk over all directories of a file. */
 struct walk {
     const struct tiff_directory *first;
-    size_t end;    /* of all that directories refer to */
-    size_t budget; /* of steps: entries and numbers that are still looked at */
+    size_t end;    /* the largest end of what directories refer to, as an offset in the file */
+    size_t budget; /* steps that are left: a step looks at an entry or a number */
     unsigned others;
     size_t count;
-    uint64_t offsets[DIRECTORIES_MAX]; /* of directories */
+    uint64_t offsets[DIRECTORIES_MAX]; /* the offsets of the directories that were found */
 };
 
-/* Let the walk come to the directory at PLACE, if there is one there, once. */
-static void add_directory(struct walk *walk, uint64_t offset)
+/* Add the directory at OFFSET to the walk, once. If OFFSET is 0, there is none. */
+static void add_to_walk(struct walk *walk, uint64_t offset)
 {
     size_t i = 0;
     while (i < walk->count && walk->offsets[i] != offset)
@@ -235,14 +235,14 @@ static bool spend(struct walk *walk, size_t count)
     return done;
 }
 
-static void note_end(struct walk *walk, uint64_t offset, uint64_t size)
+static void record_end(struct walk *walk, uint64_t offset, uint64_t size)
 {
     if (offset <= walk->first->size && size <= walk->first->size - offset && offset + size > walk->end)
         walk->end = (size_t)(offset + size);
 }
 
-/* Note the end of what two lists of a directory refer to: offsets and sizes of strips, tiles and previews. */
-static void note_lists(struct walk *walk, const struct tiff_directory *directory)
+/* Record the ends of what the lists of a directory refer to: strips, tiles and previews, by their offsets and sizes. */
+static void record_lists(struct walk *walk, const struct tiff_directory *directory)
 {
     static const unsigned lists[][2] = {{TIFF_TAG_STRIPS, TIFF_TAG_STRIP_SIZES},
                                         {TIFF_TAG_TILES, TIFF_TAG_TILE_SIZES},
@@ -252,7 +252,7 @@ static void note_lists(struct walk *walk, const struct tiff_directory *directory
         if (tiff_find(directory, lists[k][0], &offsets) && tiff_find(directory, lists[k][1], &sizes) &&
             spend(walk, offsets.count))
             for (size_t i = 0; i < offsets.count; i++)
-                note_end(walk, tiff_number(directory, &offsets, i), tiff_number(directory, &sizes, i));
+                record_end(walk, tiff_number(directory, &offsets, i), tiff_number(directory, &sizes, i));
 }
 
 static bool has_directories(const struct tiff_entry *entry)
@@ -276,17 +276,17 @@ static void look_at(struct walk *walk, const struct tiff_directory *directory)
     struct tiff_entry entry;
     if (has_picture(walk, directory))
         walk->others |= 1U << OTHER_PICTURES;
-    note_end(walk, tiff_end(directory), 0);
-    note_lists(walk, directory);
-    add_directory(walk, directory->next);
+    record_end(walk, tiff_end(directory), 0);
+    record_lists(walk, directory);
+    add_to_walk(walk, directory->next);
     for (size_t i = 0; i < directory->count && spend(walk, 1); i++) {
         if (!tiff_read_entry(directory, i, &entry))
             continue;
-        note_end(walk, (uint64_t)(entry.value - directory->bytes), entry.size);
+        record_end(walk, (uint64_t)(entry.value - directory->bytes), entry.size);
         if (entry.tag == TIFF_TAG_LAYERS)
             walk->others |= 1U << OTHER_LAYERS;
         for (size_t k = 0; has_directories(&entry) && k < entry.count && spend(walk, DIRECTORIES_MAX); k++)
-            add_directory(walk, tiff_number(directory, &entry, k));
+            add_to_walk(walk, tiff_number(directory, &entry, k));
     }
 }
 
@@ -300,7 +300,7 @@ static unsigned find_others(const struct tiff_directory *first)
     struct tiff_entry entry;
     if (tiff_find_number(first, TIFF_TAG_KIND, 0) & SMALLER && tiff_find(first, TIFF_TAG_DIRECTORIES, &entry))
         return 1U << OTHER_RAW;
-    add_directory(&walk, tiff_start(first));
+    add_to_walk(&walk, tiff_start(first));
     for (size_t i = 0; i < walk.count; i++)
         if (tiff_open_at(first, walk.offsets[i], &directory))
             look_at(&walk, &directory);
@@ -323,7 +323,7 @@ bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct code
     if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX)
         return DAMAGED(&reading, "it claims %llu x %llu pixels", (unsigned long long)width, (unsigned long long)height);
     *info = (struct codec_info){.width = (int)width, .height = (int)height};
-    if (!read_colours(&reading, &header, info) || !read_cells(&reading, &header, info) ||
+    if (!read_colours(&reading, &header, info) || !read_cell_sides(&reading, &header, info) ||
         !check_cells(&reading, &header, info))
         return false;
     header.numbers = tiff_count_needed(&reading.first);

@@ -45,14 +45,14 @@ struct reading {
 };
 
 /* Report the chunk at which WALK has stopped, if there is one. Returns whether there is none. */
-static bool check_end(const struct reading *reading, const struct webp_walk *walk)
+static bool check_walk_end(const struct reading *reading, const struct webp_walk *walk)
 {
     return walk->at == walk->end || DAMAGED(reading, "the chunk at byte %zu is longer than what holds it", walk->at);
 }
 
 /* Read the sides of the picture in CHUNK, VP8 or VP8L. A frame of VP8 begins with three bytes, a start code and the
  * sides (RFC 6386, 9.1): bit 0 of the first byte is 0 in a key frame, bit 4 says that the frame is shown. */
-static bool read_picture(const struct reading *reading, const struct webp_chunk *chunk, struct webp_header *header)
+static bool read_sides(const struct reading *reading, const struct webp_chunk *chunk, struct webp_header *header)
 {
     const uint8_t *data = chunk->data;
     header->lossless = webp_chunk_is(chunk, "VP8L");
@@ -73,7 +73,7 @@ static bool read_picture(const struct reading *reading, const struct webp_chunk 
 }
 
 /* Find the picture in WALK, and fill HEADER but for its position. An ALPH chunk counts before VP8 only. */
-static bool find_picture(const struct reading *reading, struct webp_walk *walk, struct webp_header *header)
+static bool find_picture_chunk(const struct reading *reading, struct webp_walk *walk, struct webp_header *header)
 {
     struct webp_chunk chunk;
     size_t alpha = 0;
@@ -82,7 +82,7 @@ static bool find_picture(const struct reading *reading, struct webp_walk *walk, 
             alpha = chunk.at;
         if (!webp_chunk_is(&chunk, "VP8 ") && !webp_chunk_is(&chunk, "VP8L"))
             continue;
-        if (!read_picture(reading, &chunk, header))
+        if (!read_sides(reading, &chunk, header))
             return false;
         const bool uses_alpha = alpha > 0 && !header->lossless;
         header->has_alpha = header->has_alpha || uses_alpha;
@@ -90,7 +90,7 @@ static bool find_picture(const struct reading *reading, struct webp_walk *walk, 
         header->size = walk->at - header->data;
         return true;
     }
-    return check_end(reading, walk) && DAMAGED(reading, "it holds no %s", "picture");
+    return check_walk_end(reading, walk) && DAMAGED(reading, "it holds no %s", "picture");
 }
 
 /* Read the frame in CHUNK, ANMF: x / 2, y / 2, width - 1, height - 1 and a duration in 3 bytes each, then flags, then
@@ -102,7 +102,7 @@ static bool read_frame(const struct reading *reading, const struct webp_chunk *c
     struct webp_walk walk = {.bytes = reading->bytes, .end = start + chunk->size, .at = start + FRAME};
     if (chunk->size < FRAME)
         return DAMAGED(reading, "its frame at byte %zu has no header", chunk->at);
-    if (!find_picture(reading, &walk, header))
+    if (!find_picture_chunk(reading, &walk, header))
         return false;
     header->x = 2 * (int)bytes_number(chunk->data, 3, false);
     header->y = 2 * (int)bytes_number(chunk->data + 3, 3, false);
@@ -112,23 +112,23 @@ static bool read_frame(const struct reading *reading, const struct webp_chunk *c
 }
 
 /* Find the first picture in the chunks of an extended file, after VP8X, and count the frames. */
-static bool find_first(const struct reading *reading, struct webp_walk *walk, bool is_animation,
-                       struct webp_header *header, int *frames)
+static bool find_first_chunk(const struct reading *reading, struct webp_walk *walk, bool is_animation,
+                             struct webp_header *header, int *frames)
 {
     struct webp_chunk chunk;
     struct webp_walk first = *walk;
-    if (!is_animation && !find_picture(reading, &first, header))
+    if (!is_animation && !find_picture_chunk(reading, &first, header))
         return false;
     while (webp_walk_next(walk, &chunk))
         if (is_animation && webp_chunk_is(&chunk, "ANMF") && (*frames)++ == 0 && !read_frame(reading, &chunk, header))
             return false;
-    return check_end(reading, walk) &&
+    return check_walk_end(reading, walk) &&
            (!is_animation || *frames > 0 || DAMAGED(reading, "it is an animation without %s", "a frame"));
 }
 
 /* Are there too few data for the picture? A macroblock of 16 x 16 pixels takes at least 3 bits: its modes have fixed
  * probabilities (RFC 6386, 11.2 and 11.4). A pixel of a lossless picture may take none. */
-static bool is_too_short(const struct webp_header *header)
+static bool has_too_few_bytes(const struct webp_header *header)
 {
     const uint64_t blocks = (uint64_t)((header->width + 15) / 16) * (uint64_t)((header->height + 15) / 16);
     return !header->lossless && 3 * blocks > 8 * (uint64_t)header->size;
@@ -153,7 +153,7 @@ bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct code
     } else {
         walk = all;
     }
-    if (!find_first(&reading, &walk, width > 0 && chunk.data[0] & WEBP_ANIMATION, &header, &frames))
+    if (!find_first_chunk(&reading, &walk, width > 0 && chunk.data[0] & WEBP_ANIMATION, &header, &frames))
         return false;
     if (width == 0 && header.size > 0) {
         width = header.width;
@@ -169,7 +169,7 @@ bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct code
         .channels = header.has_alpha || header.width < width || header.height < height ? 4 : 3,
         .bits = 8,
         .data = header.size,
-        .is_too_short = is_too_short(&header),
+        .is_too_short = has_too_few_bytes(&header),
         .webp = header,
     };
     info->other_content = (frames > 1 ? 1U << OTHER_FRAMES : 0) |

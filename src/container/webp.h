@@ -33,7 +33,7 @@ struct webp_chunk {
     size_t at;           /* the offset of its type in the file */
     const uint8_t *type; /* four letters */
     const uint8_t *data;
-    size_t size; /* of the data in bytes */
+    size_t size; /* bytes of the data */
 };
 
 /* A walk over the chunks in the first END of BYTES. */

@@ -173,9 +173,9 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
         {"zero-width.jpg", "it claims 0 pixels per row"},
         {"12-bit.jpg", "12 bits per sample"},
         {"two-channels.jpg", "is a JPEG of 2 channels, which is not read"},
-        {"lossless.jpg", "of the lossless kind"},
-        {"hierarchical.jpg", "of the hierarchical kind"},
-        {"jpeg-ls.jpg", "of the JPEG-LS kind"},
+        {"lossless.jpg", "is a lossless JPEG"},
+        {"hierarchical.jpg", "is a hierarchical JPEG"},
+        {"jpeg-ls.jpg", "is a JPEG-LS file"},
         {"segment.jpg", "truncated: segment E0 at byte 2 claims 65535 bytes and 6 are left"},
         {"scans.jpg", "more than 100 scans"},
         {"huffman.jpg", "the Huffman tables at byte 84 are wrong"},
@@ -258,7 +258,7 @@ static void test_limits_of_stb(void **state)
     assert_false(codec_choose_reader(&info, &any, "x", &error));
     assert_non_null(strstr(error.message, codec_find("libjpeg-turbo", NULL)
                                               ? "cut the image into pieces or scale it down"
-                                              : "is a JPEG of the CMYK kind"));
+                                              : "is a CMYK JPEG"));
 }
 
 static void test_images_beyond_the_limits_are_refused(void **state)

@@ -94,7 +94,7 @@ static void test_a_cmyk_jpeg_goes_to_the_codec_that_checks_it(void **state)
     put16(&jpeg, 0xffd9);
     assert_false(codec_decode(jpeg.bytes, jpeg.size, "x", &stb, &image, NULL, &error));
     if (!codec_find("libjpeg-turbo", NULL)) {
-        assert_error(&error, "x: is a JPEG of the CMYK kind, which is read only if libjpeg-turbo is built in; save it "
+        assert_error(&error, "x: is a CMYK JPEG, which is read only if libjpeg-turbo is built in; save it "
                              "again as a plain JPEG or PNG");
         return;
     }
