@@ -270,7 +270,8 @@ bool exif_append_directory(const struct blob *exif, size_t base, const uint8_t *
 /* ---- Blocks that are rebuilt ---- */
 
 /* Find TAG in a block from copy_directories. */
-static bool find_entry(const struct blob *exif, enum exif_directory directory, unsigned tag, struct tiff_entry *entry)
+static bool find_exif_entry(const struct blob *exif, enum exif_directory directory, unsigned tag,
+                            struct tiff_entry *entry)
 {
     static const unsigned ways[DIRECTORIES][2] = {[DIRECTORY_EXIF] = {TIFF_TAG_EXIF},
                                                   [DIRECTORY_GPS] = {TIFF_TAG_GPS},
@@ -283,12 +284,13 @@ static bool find_entry(const struct blob *exif, enum exif_directory directory, u
 }
 
 /* The value of TAG in such a block, if it is one integer of any type, or one rational number; else NULL. */
-static uint8_t *find_number(const struct blob *exif, enum exif_directory directory, unsigned tag, bool is_rational)
+static uint8_t *find_single_number(const struct blob *exif, enum exif_directory directory, unsigned tag,
+                                   bool is_rational)
 {
     const unsigned integers = 1U << TIFF_TYPE_BYTE | 1U << TIFF_TYPE_SHORT | 1U << TIFF_TYPE_LONG |
                               1U << TIFF_TYPE_SIGNED_BYTE | 1U << TIFF_TYPE_SIGNED_SHORT | 1U << TIFF_TYPE_SIGNED_LONG;
     struct tiff_entry entry;
-    if (!find_entry(exif, directory, tag, &entry) || entry.count != 1 || entry.type >= 32 ||
+    if (!find_exif_entry(exif, directory, tag, &entry) || entry.count != 1 || entry.type >= 32 ||
         !((is_rational ? 1U << TIFF_TYPE_RATIONAL : integers) >> entry.type & 1))
         return NULL;
     return exif->bytes + (entry.value - exif->bytes);
@@ -300,29 +302,29 @@ static bool is_big(const struct blob *exif)
 }
 
 /* The integer that TAG holds, taken as unsigned; -1 if there is none. */
-static int64_t read_number(const struct blob *exif, enum exif_directory directory, unsigned tag)
+static int64_t read_integer(const struct blob *exif, enum exif_directory directory, unsigned tag)
 {
     struct tiff_entry entry;
-    if (find_number(exif, directory, tag, false) == NULL || !find_entry(exif, directory, tag, &entry))
+    if (find_single_number(exif, directory, tag, false) == NULL || !find_exif_entry(exif, directory, tag, &entry))
         return -1;
     return bytes_number(entry.value, entry.size, is_big(exif));
 }
 
 int exif_orientation(const struct blob *exif)
 {
-    const int64_t value = read_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION);
+    const int64_t value = read_integer(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION);
     return value >= 1 && value <= 8 ? (int)value : value < 0 ? 0 : 1;
 }
 
 enum exif_colours exif_colours(const struct blob *exif)
 {
-    const int64_t value = read_number(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE);
+    const int64_t value = read_integer(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE);
     struct tiff_entry index;
     if (value < 0)
         return EXIF_COLOURS_NONE;
     if (value == 1)
         return EXIF_COLOURS_SRGB;
-    return find_entry(exif, DIRECTORY_INTEROP, TAG_INTEROP_INDEX, &index) &&
+    return find_exif_entry(exif, DIRECTORY_INTEROP, TAG_INTEROP_INDEX, &index) &&
                    bytes_begin(index.value, index.size, "R03", 3)
                ? EXIF_COLOURS_ADOBE
                : EXIF_COLOURS_OTHER;
@@ -332,7 +334,7 @@ enum exif_colours exif_colours(const struct blob *exif)
 static void set_number(struct blob *exif, enum exif_directory directory, unsigned tag, enum tiff_type type,
                        uint32_t number)
 {
-    uint8_t *value = find_number(exif, directory, tag, false);
+    uint8_t *value = find_single_number(exif, directory, tag, false);
     if (value == NULL)
         return;
     bytes_put_number(value - 6, 2, is_big(exif), type); /* it is in the entry itself, after a type and a count */
@@ -343,8 +345,8 @@ static void set_number(struct blob *exif, enum exif_directory directory, unsigne
 /* Swap the values of two tags, if the block has both and each is one rational number. */
 static void swap_rationals(struct blob *exif, enum exif_directory directory, unsigned a, unsigned b)
 {
-    uint8_t *first = find_number(exif, directory, a, true);
-    uint8_t *second = find_number(exif, directory, b, true), kept[8];
+    uint8_t *first = find_single_number(exif, directory, a, true);
+    uint8_t *second = find_single_number(exif, directory, b, true), kept[8];
     if (first == NULL || second == NULL)
         return;
     memcpy(kept, first, sizeof kept);
@@ -369,7 +371,7 @@ bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, 
     metadata->text_bytes += block.text_bytes;
     if (exif->size == 0 && metadata->dropped == before)
         metadata_drop(metadata, METADATA_EXIF, METADATA_DAMAGED);
-    const int64_t orientation = read_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION);
+    const int64_t orientation = read_integer(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION);
     if (orientation == 0 || orientation > 8) /* it has no meaning, and readers treat it differently */
         exif_set_upright(exif);
     return true;
@@ -397,7 +399,7 @@ void exif_swap_resolutions(struct blob *exif)
 /* Multiply the numerator of a tag, if the block has it and it is one rational number. */
 static void scale_rational(struct blob *exif, unsigned tag, double factor)
 {
-    uint8_t *value = find_number(exif, DIRECTORY_EXIF, tag, true);
+    uint8_t *value = find_single_number(exif, DIRECTORY_EXIF, tag, true);
     if (value == NULL)
         return;
     const double scaled = (double)bytes_number(value, 4, is_big(exif)) * factor + 0.5;

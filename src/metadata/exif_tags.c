@@ -9,7 +9,7 @@
 
 /* The content of a tag. Writers differ in the types of numbers, so only their count is checked. */
 enum content {
-    NUMBERS,   /* of any type, text and bytes included */
+    NUMBERS,   /* numbers of any type; text and bytes count, too */
     BYTES,     /* numbers of one byte each */
     TEXT,      /* in ASCII, or what else the writer took for it */
     CODED,     /* text after CODE_BYTES that name its character set */

@@ -13,7 +13,7 @@
 #define JFIF_HEAD "JFIF"
 
 enum {
-    PROFILE_PIECES_MAX = 255, /* the most segments of a profile */
+    PROFILE_PIECES_MAX = 255, /* the maximal number of segments of a profile */
     JFIF_RESOLUTION = 7,      /* the offset in JFIF's data of the unit, 1 byte, and two resolutions, 2 bytes each */
     JFIF_RESOLUTION_BYTES = 5,
     FRAME_COMPONENTS = 5, /* the offset of the number of components in a frame header */
@@ -33,7 +33,7 @@ struct pieces {
 };
 
 /* Note one piece of a profile: its number, the number of pieces, its bytes. */
-static void note_profile_piece(struct pieces *pieces, const uint8_t *data, size_t size)
+static void record_profile_piece(struct pieces *pieces, const uint8_t *data, size_t size)
 {
     const unsigned number = data[0], count = data[1];
     if (pieces->claimed == 0)
@@ -61,7 +61,7 @@ static bool join_profile(struct metadata *metadata, const struct pieces *pieces)
     return done;
 }
 
-static bool is_ascii(const uint8_t *text, size_t size)
+static bool is_ascii_text(const uint8_t *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if (text[i] >= 0x80)
@@ -78,7 +78,7 @@ static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t 
         size--;
     if (size == 0 || memchr(text, 0, size) != NULL)
         return size == 0 || metadata_drop(metadata, METADATA_TEXT, METADATA_DAMAGED);
-    const bool utf8 = !is_ascii(text, size) && text_is_utf8(text, size); /* Latin-1 almost never is */
+    const bool utf8 = !is_ascii_text(text, size) && text_is_utf8(text, size); /* Latin-1 almost never is */
     const bool done = blob_append(&data, utf8 ? utf8_head : latin_head, utf8 ? sizeof utf8_head : sizeof latin_head) &&
                       blob_append(&data, text, size) &&
                       png_chunk_append(&chunk, utf8 ? "iTXt" : "tEXt", data.bytes, data.size) &&
@@ -96,7 +96,7 @@ static bool is_jfif(const struct jpeg_segment *segment)
            segment->size >= JFIF_RESOLUTION + JFIF_RESOLUTION_BYTES;
 }
 
-static void read_resolution(struct metadata *metadata, const uint8_t *data)
+static void read_jfif_resolution(struct metadata *metadata, const uint8_t *data)
 {
     static const enum resolution_unit units[] = {RESOLUTION_ASPECT, RESOLUTION_INCH, RESOLUTION_CENTIMETRE};
     if (metadata->resolution.unit != RESOLUTION_NONE || data[0] > 2)
@@ -115,7 +115,7 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
     switch (segment->marker) {
     case JPEG_MARKER_APP0:
         if (is_jfif(segment))
-            read_resolution(metadata, data + JFIF_RESOLUTION);
+            read_jfif_resolution(metadata, data + JFIF_RESOLUTION);
         return true;
     case JPEG_MARKER_APP1:
         if (bytes_begin(data, size, XMP_HEAD, sizeof XMP_HEAD))
@@ -123,7 +123,7 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
         return !metadata_is_exif(data, size) || metadata_add_exif(metadata, data, size);
     case JPEG_MARKER_APP2:
         if (bytes_begin(data, size, ICC_HEAD, sizeof ICC_HEAD) && size >= sizeof ICC_HEAD + 2)
-            note_profile_piece(pieces, data + sizeof ICC_HEAD, size - sizeof ICC_HEAD);
+            record_profile_piece(pieces, data + sizeof ICC_HEAD, size - sizeof ICC_HEAD);
         return true;
     case JPEG_MARKER_APP13:
         return !bytes_begin(data, size, PHOTOSHOP_HEAD, sizeof PHOTOSHOP_HEAD) ||
@@ -163,7 +163,7 @@ static bool append_part(struct blob *out, const char *head, size_t head_size, co
     return blob->size == 0 || jpeg_segment_append(out, JPEG_MARKER_APP1, head, head_size, blob->bytes, blob->size);
 }
 
-static bool append_icc(const struct blob *icc, struct blob *out, uint64_t *dropped)
+static bool append_profile(const struct blob *icc, struct blob *out, uint64_t *dropped)
 {
     enum { HEAD = sizeof ICC_HEAD + 2, PIECE = JPEG_SEGMENT_MAX - HEAD };
     const size_t count = (icc->size + PIECE - 1) / PIECE;
@@ -182,7 +182,7 @@ static bool append_icc(const struct blob *icc, struct blob *out, uint64_t *dropp
     return done;
 }
 
-static bool append_resources(const struct blob *iptc, struct blob *out)
+static bool append_photoshop(const struct blob *iptc, struct blob *out)
 {
     enum { PIECE = JPEG_SEGMENT_MAX - sizeof PHOTOSHOP_HEAD };
     bool done = true;
@@ -227,7 +227,7 @@ static bool append_segments(const struct metadata *metadata, bool grey, struct b
     const bool profile = metadata_has_icc_for(metadata, grey, dropped);
     return append_part(out, EXIF_HEAD, sizeof EXIF_HEAD, &metadata->exif, METADATA_EXIF, dropped) &&
            append_part(out, XMP_HEAD, sizeof XMP_HEAD, &metadata->xmp, METADATA_XMP, dropped) &&
-           append_resources(&metadata->iptc, out) && (!profile || append_icc(&metadata->icc, out, dropped)) &&
+           append_photoshop(&metadata->iptc, out) && (!profile || append_profile(&metadata->icc, out, dropped)) &&
            append_comments(&metadata->texts, out, dropped);
 }
 

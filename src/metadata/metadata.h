@@ -24,17 +24,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most bytes of one part, inflated, and of all parts together; and the most that are inflated from a file, kept or
- * not. A JPEG's 255 segments hold 16.7 million of a profile. */
+/* The maximal number of bytes of one part, inflated, and of all parts together. METADATA_MAX also limits the bytes that
+ * are inflated from a file, kept or not. A JPEG's 255 segments hold 16.7 million bytes of a profile. */
 #define METADATA_PART_MAX ((size_t)16 << 20)
 #define METADATA_MAX ((size_t)64 << 20)
 
-/* The most bytes of a text: half as many as base64 takes for a small thumbnail. And of all texts of a file. Two of 613
- * photos of public collections have a longer caption, and one has more text. */
+/* The maximal number of bytes of one text, half as many as base64 takes for a small thumbnail, and of all texts of a
+ * file. Two of 613 photos of public collections have a longer caption, and one has more text. */
 #define METADATA_TEXT_MAX ((size_t)1000)
 #define METADATA_TEXTS_MAX ((size_t)8000)
 
-/* The most bytes of a text with KEEP_TEXT, inflated. */
+/* The maximal number of bytes of one text with KEEP_TEXT, inflated. */
 #define METADATA_LONG_TEXT_MAX ((size_t)1 << 20)
 
 /* The parts that can be dropped with a warning, and the reasons. */
@@ -76,33 +76,33 @@ struct metadata {
             struct blob iptc;  /* Photoshop's resources that are kept, one after the other */
             struct blob texts; /* whole tEXt, zTXt and iTXt chunks; a JPEG's comments have the keyword Comment */
         };
-        struct blob blobs[METADATA_BLOBS]; /* the same, by part */
+        struct blob blobs[METADATA_BLOBS]; /* these five blobs, by enum metadata_part */
     };
-    char icc_name[80]; /* of the profile in a PNG; may be empty */
+    char icc_name[80]; /* the name of the profile in a PNG; may be empty */
 
     uint8_t chromaticities[32], gamma[4], coding[4]; /* PNG's cHRM, gAMA and cICP */
     uint8_t intent;                                  /* PNG's sRGB */
     bool has_chromaticities, has_gamma, has_coding, has_srgb;
     struct resolution resolution;
 
-    size_t max;        /* for reading: bytes that a part may have inflated */
+    size_t max;        /* for reading: the maximal number of bytes of a part, inflated */
     bool keep_text;    /* for reading: keep texts of any length, and XMP of any namespace */
     bool needs_more;   /* a part has more, and might be kept */
     size_t inflated;   /* bytes that reading has inflated, kept or not */
-    size_t text_bytes; /* of the texts that are kept */
-    int orientation;   /* of EXIF, 1 to 8; 1 also if there is no valid one */
+    size_t text_bytes; /* bytes of the texts that are kept */
+    int orientation;   /* EXIF's orientation, 1 to 8; 1 also if there is no valid one */
     uint64_t dropped;  /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };
 
 /* Read the metadata of the SIZE bytes of a file, which its check must have accepted. METADATA has only MAX and
  * KEEP_TEXT; the caller sets them. Release METADATA with metadata_free, also after a failure. Damaged parts are
  * dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and
- * four times MAX, the most bytes that a part has inflated, up to METADATA_PART_MAX. If MAX is less and too small for a
- * part, NEEDS_MORE says so: free METADATA and try more. */
+ * four times MAX, which is at most METADATA_PART_MAX. If MAX is less, and too small for a part, NEEDS_MORE says so:
+ * free METADATA and try a larger MAX. */
 typedef bool metadata_reader(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
 metadata_reader metadata_read_png, metadata_read_jpeg, metadata_read_tiff, metadata_read_webp;
 
-/* The same for a format without metadata. */
+/* The reader of a format without metadata. */
 metadata_reader metadata_read_none;
 
 /* Turn IMAGE upright. METADATA then say so: orientation, sides and resolution change, and CHROMA turns too. */

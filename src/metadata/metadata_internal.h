@@ -87,7 +87,8 @@ bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, b
 
 /* ---- EXIF: a block that says how and when a picture was taken ---- */
 
-/* The same for EXIF, from the known tags of a block of at most 16 MiB. The texts may then be more than fit. */
+/* Rebuild EXIF from the known tags of the block of SIZE bytes, at most 16 MiB, as xmp_rebuild does. METADATA may then
+ * have more texts than METADATA_TEXTS_MAX. */
 bool exif_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, bool turned, struct blob *exif);
 
 /* Append a directory of a little-endian TIFF file to OUT, which will be at byte BASE of the file: OTHER_COUNT entries
@@ -105,8 +106,9 @@ int exif_orientation(const struct blob *exif);
 enum exif_colours { EXIF_COLOURS_NONE, EXIF_COLOURS_SRGB, EXIF_COLOURS_ADOBE, EXIF_COLOURS_OTHER };
 enum exif_colours exif_colours(const struct blob *exif);
 
-/* Change such a block: the picture is upright, or has so many pixels, or its horizontal and vertical resolutions are
- * swapped, or it has so many times as many pixels for a length on the sensor. No tags are added. */
+/* Change a block from exif_rebuild: set the orientation to upright, set the sides in pixels, swap the horizontal and
+ * vertical resolutions, or multiply the resolutions of the focal plane, in pixels per length on the sensor. No tags are
+ * added. */
 void exif_set_upright(struct blob *exif);
 void exif_set_sides(struct blob *exif, int width, int height);
 void exif_swap_resolutions(struct blob *exif);

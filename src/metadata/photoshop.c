@@ -15,9 +15,9 @@ enum {
 /* The resources that are kept. All others are dropped: one of them is a thumbnail. */
 enum {
     RESOURCE_IPTC = 0x0404,
-    RESOURCE_DIGEST = 0x0425,    /* of IPTC */
+    RESOURCE_DIGEST = 0x0425,    /* the MD5 digest of the resource IPTC */
     RESOURCE_COPYRIGHT = 0x040a, /* a flag */
-    RESOURCE_ADDRESS = 0x040b,   /* of the copyright */
+    RESOURCE_ADDRESS = 0x040b,   /* the URL of the copyright */
 };
 
 enum { FLAG_MAX = 4, DIGEST_BYTES = 16 };

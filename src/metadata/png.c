@@ -20,7 +20,7 @@ enum {
 
 static const char xmp_keyword[] = "XML:com.adobe.xmp";
 static const char raw_keyword[] = "Raw profile type ";
-static const char digits[] = "0123456789abcdef"; /* of a raw profile */
+static const char digits[] = "0123456789abcdef"; /* the digits of a raw profile */
 
 /* ---- Compressed parts ---- */
 
@@ -180,7 +180,7 @@ static void read_fixed(const struct png_chunk *chunk, const char *type, size_t s
     memcpy(field, chunk->data, size);
 }
 
-static enum metadata_part part_of(const struct png_chunk *chunk)
+static enum metadata_part chunk_part(const struct png_chunk *chunk)
 {
     static const char texts[] = "tEXt zTXt iTXt", colours[] = "gAMA cHRM sRGB cICP";
     return png_chunk_is(chunk, "iCCP")                               ? METADATA_ICC
@@ -192,7 +192,7 @@ static enum metadata_part part_of(const struct png_chunk *chunk)
 
 static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
 {
-    const enum metadata_part part = part_of(chunk);
+    const enum metadata_part part = chunk_part(chunk);
     const uint8_t *data = chunk->data;
     if (png_chunk_is_needless(chunk) && !png_chunk_crc_fits(chunk))
         return metadata_drop(metadata, part, METADATA_DAMAGED);

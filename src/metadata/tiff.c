@@ -96,8 +96,8 @@ struct directory {
 };
 
 /* Add an entry of COUNT times TYPE. VALUE has SIZE bytes, at least 4, little-endian. */
-static void add_entry(struct directory *directory, unsigned tag, enum tiff_type type, size_t count,
-                      const uint8_t *value, size_t size)
+static void add_tag(struct directory *directory, unsigned tag, enum tiff_type type, size_t count, const uint8_t *value,
+                    size_t size)
 {
     uint8_t *entry = directory->entries + directory->count++ * ENTRY;
     bytes_put_number(entry, 2, false, tag);
@@ -114,7 +114,7 @@ static void add_entry(struct directory *directory, unsigned tag, enum tiff_type 
 static void add_blob(struct directory *directory, unsigned tag, enum tiff_type type, const struct blob *blob)
 {
     if (blob->size >= 4)
-        add_entry(directory, tag, type, blob->size, blob->bytes, blob->size);
+        add_tag(directory, tag, type, blob->size, blob->bytes, blob->size);
 }
 
 static bool says_resolution(const struct blob *exif, const struct resolution *resolution)
@@ -139,10 +139,10 @@ static void add_resolution(struct directory *directory, const struct metadata *m
         uint8_t value[8];
         bytes_put_number(value, 4, false, sides[i]);
         bytes_put_number(value + 4, 4, false, is_metre ? 100 : 1);
-        add_entry(directory, TIFF_TAG_X_RESOLUTION + i, TIFF_TYPE_RATIONAL, 1, value, sizeof value);
+        add_tag(directory, TIFF_TAG_X_RESOLUTION + i, TIFF_TYPE_RATIONAL, 1, value, sizeof value);
     }
     const uint8_t unit[4] = {resolution->unit == RESOLUTION_ASPECT ? 1 : resolution->unit == RESOLUTION_INCH ? 2 : 3};
-    add_entry(directory, TIFF_TAG_RESOLUTION_UNIT, TIFF_TYPE_SHORT, 1, unit, sizeof unit);
+    add_tag(directory, TIFF_TAG_RESOLUTION_UNIT, TIFF_TYPE_SHORT, 1, unit, sizeof unit);
 }
 
 /* Has the file more than one channel of colour? */

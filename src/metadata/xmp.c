@@ -2,9 +2,9 @@
  *
  * XMP: a packet of XML (XML 1.0, without document types). The filter walks over it, checks that it is well-formed, and
  * copies the properties that describe the picture. A property is an attribute or an element directly inside of
- * rdf:Description (XMP specification, part 1, section 7). It is copied as a whole or not at all, so the copy is
- * well-formed too. Around the copied properties, only rdf:Description and the elements that contain it are copied. They
- * count as text. So does each element of a property, because the choice among empty elements could be a code. */
+ * rdf:Description (XMP specification, part 1, section 7). It is copied as a whole or not at all, so the copy_to_output
+ * is well-formed too. Around the copied properties, only rdf:Description and the elements that contain it are copied.
+ * They count as text. So does each element of a property, because the choice among empty elements could be a code. */
 #include "metadata/metadata_internal.h"
 
 #include "base/text.h"
@@ -44,7 +44,7 @@ struct filter_state {
     struct {
         struct span name;
         size_t begin;                    /* its offset in the output */
-        int namespace_count, properties; /* of those before it */
+        int namespace_count, properties; /* namespaces and properties before the element */
     } open[DEPTH_MAX];                   /* the elements that are open */
     int depth;
     struct {
@@ -61,7 +61,7 @@ struct filter_state {
 
 /* ---- Characters and names ---- */
 
-static bool copy(struct filter_state *state, const void *bytes, size_t size)
+static bool copy_to_output(struct filter_state *state, const void *bytes, size_t size)
 {
     state->no_memory = !blob_append(state->out, bytes, size);
     return !state->no_memory;
@@ -69,7 +69,7 @@ static bool copy(struct filter_state *state, const void *bytes, size_t size)
 
 static bool copy_span(struct filter_state *state, size_t start, size_t end)
 {
-    return copy(state, state->bytes + start, end - start);
+    return copy_to_output(state, state->bytes + start, end - start);
 }
 
 /* Do the next bytes begin with TEXT? Step over it. */
@@ -250,7 +250,7 @@ static enum verdict judge(const struct filter_state *state, enum namespace_kind 
 }
 
 /* Note the namespace that a prefix is declared for, until the innermost element is closed. A carried one is text. */
-static bool note_namespace(struct filter_state *state, struct span prefix, struct span value)
+static bool record_namespace(struct filter_state *state, struct span prefix, struct span value)
 {
     enum namespace_kind kind = find_kind(state, value);
     if (state->namespace_count == NAMESPACES_MAX)
@@ -319,17 +319,17 @@ static bool copy_attribute(struct filter_state *state, struct span name, struct 
         state->properties += kind != NAMESPACE_RDF;
     else
         return true;
-    return copy(state, " ", 1) && copy_span(state, name.start, end);
+    return copy_to_output(state, " ", 1) && copy_span(state, name.start, end);
 }
 
 static bool copy_declaration(struct filter_state *state, struct span name, struct span prefix, struct span value)
 {
     return judge(state, kind_of_prefix(state, prefix), (struct span){0}) != VERDICT_CARRIED ||
-           (copy(state, " ", 1) && copy_span(state, name.start, value.end + 1));
+           (copy_to_output(state, " ", 1) && copy_span(state, name.start, value.end + 1));
 }
 
-/* Read the attributes of a tag. First note the namespaces that they declare; then, with COPIED, copy those that are
- * carried. */
+/* Read the attributes of a tag. First note the namespaces that they declare; then, with COPIED, copy_to_output those
+ * that are carried. */
 static bool read_attributes(struct filter_state *state, bool copied)
 {
     for (;;) {
@@ -340,7 +340,7 @@ static bool read_attributes(struct filter_state *state, bool copied)
         if (!apart || !read_attribute(state, &name, &value))
             return false;
         const bool declares = is_declaration(state, name, &prefix);
-        const bool done = !copied    ? !declares || note_namespace(state, prefix, value)
+        const bool done = !copied    ? !declares || record_namespace(state, prefix, value)
                           : declares ? copy_declaration(state, name, prefix, value)
                                      : copy_attribute(state, name, value);
         if (!done)
@@ -403,7 +403,7 @@ static bool read_start_tag(struct filter_state *state)
     if (!copy_span(state, start, name->end) || !read_attributes(state, true))
         return false;
     const bool empty = skip_text(state, "/");
-    if (!skip_text(state, ">") || !copy(state, empty ? "/>" : ">", 1 + empty))
+    if (!skip_text(state, ">") || !copy_to_output(state, empty ? "/>" : ">", 1 + empty))
         return false;
     if (empty)
         close_element(state);
@@ -419,7 +419,7 @@ static bool read_end_tag(struct filter_state *state)
         return false;
     skip_blank(state);
     if (!spans_are_equal(state, name, state->open[state->depth - 1].name) || !skip_text(state, ">") ||
-        !copy_span(state, start, name.end) || !copy(state, ">", 1))
+        !copy_span(state, start, name.end) || !copy_to_output(state, ">", 1))
         return false;
     close_element(state);
     return true;
@@ -477,7 +477,8 @@ bool xmp_rebuild(struct metadata *metadata, const uint8_t *bytes, size_t size, b
     *xmp = (struct blob){0};
     if (size == 0)
         return true;
-    const bool done = copy(&state, head, sizeof head - 1) && read_packet(&state) && copy(&state, tail, sizeof tail - 1);
+    const bool done = copy_to_output(&state, head, sizeof head - 1) && read_packet(&state) &&
+                      copy_to_output(&state, tail, sizeof tail - 1);
     if (!done || state.properties == 0)
         blob_free(xmp);
     if (!done) {
