@@ -302,7 +302,7 @@ struct image codec_converted_shape(const struct image *shape, const struct forma
     return converted;
 }
 
-/* Does CODEC write the bits of SHAPE, or the most that the format holds? */
+/* Does CODEC write the bits of SHAPE, or the maximal bits that the format holds? */
 static bool writes_bits(const struct codec *codec, const struct format *format, const struct image *shape)
 {
     const int converted = shape->bits < format->max_bits ? shape->bits : format->max_bits;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Bytes to image and back: THE TABLE of codecs, and the choice of one. Before a codec sees a file, its container and
- * its limits are checked here. This room knows nothing of filters. */
+ * its limits are checked here. The codecs know nothing of filters. */
 #ifndef GPUCONV_CODEC_H
 #define GPUCONV_CODEC_H
 
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most pixels of an image: as many as its sides allow. */
+/* The maximal number of pixels of an image: as many as its sides allow. */
 #define CODEC_MAX_PIXELS ((size_t)FORMAT_SIDE_MAX * FORMAT_SIDE_MAX)
 
 struct thread_pool; /* base/parallel.h */
@@ -26,23 +26,23 @@ enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG
 /* How to decode and encode. */
 struct codec_settings {
     const struct codec *codec;             /* or NULL, for the best codec for each file */
-    int bits;                              /* of a decoded sample, 8 or 16; or 0, for those of the file */
-    int quality;                           /* of a JPEG or a lossy WebP, 1 to 100 */
-    bool lossless;                         /* a WebP */
-    const struct jpeg_headers *quantisers; /* of this JPEG, instead of those of its quality; or NULL */
-    bool progressive;                      /* a JPEG in several scans */
+    int bits;                              /* bits of a decoded sample, 8 or 16; or 0, for as many as the file has */
+    int quality;                           /* the quality of a JPEG or a lossy WebP, 1 to 100 */
+    bool lossless;                         /* write a lossless WebP */
+    const struct jpeg_headers *quantisers; /* the JPEG whose tables are used instead of the quality's; or NULL */
+    bool progressive;                      /* write a JPEG in several scans */
     unsigned jpeg_options;                 /* bits of enum jpeg_option that a JPEG's codec must have */
-    int compression;                       /* of a PNG, 0 (none) to 9, or CODEC_COMPRESSION_FAST */
+    int compression;                       /* the level of a PNG, 0 (none) to 9, or CODEC_COMPRESSION_FAST */
     uint8_t background[3];                 /* red, green and blue, below the image if a format holds no alpha */
     struct thread_pool *pool;              /* or NULL, for the calling thread only. It never changes the result. */
-    struct chroma_subsampling chroma_subsampling; /* of a JPEG; if it is 0, 0, its quality decides */
+    struct chroma_subsampling chroma_subsampling; /* for a JPEG; if it is 0, 0, its quality decides */
     size_t reader_extra; /* bytes that codec_reader_extra may take. It never changes the result. */
-    size_t max_pixels;   /* of width x height; if it is 0, only CODEC_MAX_PIXELS limits that */
+    size_t max_pixels;   /* the maximum of width x height; if it is 0, only CODEC_MAX_PIXELS limits that */
 
     /* May a file that grows take SIZE bytes of memory in all? If not, the writing fails. If this is NULL, it always
      * may. */
     bool (*may_grow)(void *context, size_t size, struct error *error);
-    void *context; /* of may_grow */
+    void *context; /* the first argument of may_grow */
 };
 
 /* The standard settings. */
@@ -75,17 +75,17 @@ struct codec_input {
 /* Reads the rows of a file, so that the picture need not be in memory as a whole. It must not be moved, because the
  * source points to it. */
 struct codec_reader {
-    struct row_source source; /* of samples with codec_bits each; without a read the file is decoded at once */
+    struct row_source source; /* gives samples of codec_bits; if its read is NULL, the file is decoded at once */
     struct codec_input input;
-    const struct codec *codec; /* that reads the file: the chosen one, if it supports the file */
+    const struct codec *codec; /* the codec that reads the file: the chosen one, if it supports the file */
     bool unsupported;          /* reader_open failed, without an error, because another codec must read the file */
-    struct row_source inner;   /* the codec's, if the source above converts its samples */
-    void *state;               /* of the codec */
+    struct row_source inner;   /* the codec's source, if the source above converts its samples */
+    void *state;               /* the codec's state */
 };
 
 /* Writes the rows of an image. It must not be moved, because the sink points to it. */
 struct codec_writer {
-    struct row_sink sink; /* of images like the one that it was opened for */
+    struct row_sink sink; /* takes rows of an image like the one that it was opened for */
     const struct codec *codec;
     const struct format *format;
     const struct codec_settings *settings;
@@ -93,8 +93,8 @@ struct codec_writer {
     bool finishes_late;    /* codec_writer_finish takes longer than all rows */
     struct blob file;      /* what the codec has written; it may be longer until the file is finished */
     size_t written;        /* bytes of the file so far; the codec's write sets it */
-    struct row_sink inner; /* the codec's, which the sink above calls */
-    void *state;           /* of the codec */
+    struct row_sink inner; /* the codec's sink, which the sink above calls */
+    void *state;           /* the codec's state */
 };
 
 /* The functions of a codec. `encode` and the writer's functions get images that the format holds: of at most max_bits,
@@ -144,7 +144,7 @@ struct codec_functions {
 struct codec {
     const char *name, *summary;
     unsigned reads, writes;    /* 1 << format_id for each */
-    int read_bits, write_bits; /* the most bits a sample */
+    int read_bits, write_bits; /* the maximal number of bits of a sample */
     bool reads_rare_jpegs;     /* in CMYK or with arithmetic codes, itself or by falling back */
     bool shrinks;              /* it uses codec_info.shrink */
     unsigned jpeg_options;     /* bits of enum jpeg_option */
@@ -153,10 +153,10 @@ struct codec {
     bool any_order;            /* its reader takes rows in any order */
     bool fetches;              /* its reader fetches raw rows before it reads them */
     bool has_gpu_version;      /* kernels/ reads or writes the same on a GPU: codec/gpu_codec.h */
-    int max_side;              /* its limits, 0 if it has none: pixels on a side */
-    size_t max_bytes;          /* of an image's samples in memory */
-    size_t max_file;           /* bytes of a file that it reads */
-    const char *limits;        /* the same in words; NULL if it has none */
+    int max_side;              /* the maximal number of pixels on a side; 0 if it has no limit */
+    size_t max_bytes;          /* the maximal number of bytes of an image's samples in memory; 0 if it has no limit */
+    size_t max_file;           /* the maximal number of bytes of a file that it reads; 0 if it has no limit */
+    const char *limits;        /* these three limits in words; NULL if it has none */
 
     const struct codec_functions *functions; /* NULL if it is not built in */
 };

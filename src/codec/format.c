@@ -76,7 +76,7 @@ static const struct format table[FORMAT_COUNT] = {
             .magics = {"WEBP"},
             .magic_at = 8,
             .magic_size = 4,
-            .max_side = 16383, /* of a lossy picture; a lossless one holds one more */
+            .max_side = 16383, /* the limit of a lossy picture; a lossless one has at most 16384 pixels on a side */
             .max_bits = 8,
             .work_of_byte = 200, /* libwebp encodes about 6 Mpixel a second */
             .holds_grey = true,  /* as equal colours */
@@ -205,13 +205,14 @@ bool format_describe_foreign(const char *suffix, char *text, size_t size)
     return i < FOREIGN;
 }
 
-/* Write the names of all formats that are read to TEXT, of SIZE bytes: "PNG, JPEG and PGM", where JOINT is " and ". */
-static void join_names(const char *joint, char *text, size_t size)
+/* Write the names of all formats that are read to TEXT, of SIZE bytes: "PNG, JPEG and PGM" for the CONJUNCTION " and
+ * ". */
+static void join_names(const char *conjunction, char *text, size_t size)
 {
     text[0] = '\0';
     for (int i = 0; i < FORMAT_COUNT; i++)
         if (table[i].magics[0] != NULL)
-            text_add_word(text, size, table[i].name, i == FORMAT_COUNT - 1 ? joint : NULL);
+            text_add_word(text, size, table[i].name, i == FORMAT_COUNT - 1 ? conjunction : NULL);
 }
 
 const struct format *format_find_by_magic(const uint8_t *bytes, size_t size, const char *name, struct error *error)

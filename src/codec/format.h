@@ -26,7 +26,7 @@ enum format_id {
     FORMAT_COUNT
 };
 
-/* The most suffixes and magics of a format, and a NULL after them. */
+/* The maximal number of suffixes and magics of a format, with a NULL after them. */
 enum { FORMAT_SUFFIXES = 4, FORMAT_MAGICS = 5 };
 
 /* The options that only some formats have. */
@@ -43,12 +43,12 @@ enum format_option {
 struct format {
     enum format_id id;
     const char *name;                      /* in messages: "PNG" */
-    const char *suffixes[FORMAT_SUFFIXES]; /* of file names, without the dot; the usual one first, NULL ends them */
+    const char *suffixes[FORMAT_SUFFIXES]; /* suffixes of names, without the dot; the usual one first, NULL ends them */
     const char
         *magics[FORMAT_MAGICS];    /* the first bytes of a file; NULL ends them. PNM has none: its files have others' */
     size_t magic_at, magic_size;   /* their offset and size; the check reports damage around them */
-    int max_side;                  /* the most pixels on a side in a file that gpuconv writes */
-    int max_bits;                  /* of a sample */
+    int max_side;                  /* the maximal number of pixels on a side in a file that gpuconv writes */
+    int max_bits;                  /* the maximal number of bits of a sample */
     int work_of_byte;              /* the time that a byte of a file takes, relative to the other formats */
     bool holds_grey, holds_colour; /* without grey, a grey image becomes RGB */
     bool holds_alpha, holds_comments;

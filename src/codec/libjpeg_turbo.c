@@ -79,8 +79,8 @@ static size_t rows_need(int width, int channels)
     return (size_t)COPIES * 32 * ((size_t)width + 31) * (size_t)channels + OTHER;
 }
 
-/* Bytes of all coefficients of a progressive file, which are in memory in whole units: those of brightness, and of
- * OTHERS components with a sample for so many of brightness as CHROMA says, or unknown. */
+/* Bytes of all coefficients of a progressive file, which are in memory in whole units: those of brightness, and those
+ * of OTHERS more components, subsampled as CHROMA says. If that is unknown, they are not subsampled. */
 static size_t coefficients_need(int width, int height, int others, struct chroma_subsampling chroma)
 {
     const size_t all = round_up((size_t)width, 32) * round_up((size_t)height, 32) * sizeof(JCOEF);
@@ -303,7 +303,7 @@ static void write_scanlines(void *context)
 }
 
 /* Call CALL for WRITER. Only memory can be missing: codec.c has checked the sides. */
-static bool call_library(const struct codec_writer *writer, void (*call)(void *), struct error *error)
+static bool call_libjpeg(const struct codec_writer *writer, void (*call)(void *), struct error *error)
 {
     struct jpeg_writer *state = writer->state;
     return attempt(&state->errors, call, state) || report_memory(error);
@@ -315,7 +315,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
     struct jpeg_writer *state = writer->state;
     (void)first;
     state->rows = rows;
-    if (!call_library(writer, write_scanlines, error))
+    if (!call_libjpeg(writer, write_scanlines, error))
         return false;
     writer->written = writer->file.size - state->sink.manager.free_in_buffer;
     return true;
@@ -331,7 +331,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     state->sink.manager = (struct jpeg_destination_mgr){
         .init_destination = sink_begin, .empty_output_buffer = sink_full, .term_destination = sink_end};
     state->sink.file = &writer->file;
-    return call_library(writer, begin_writing, error);
+    return call_libjpeg(writer, begin_writing, error);
 }
 
 static void finish_writing(void *context)
@@ -343,7 +343,7 @@ static void finish_writing(void *context)
 static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
     const struct jpeg_writer *state = writer->state;
-    if (!call_library(writer, finish_writing, error))
+    if (!call_libjpeg(writer, finish_writing, error))
         return false;
     writer->file.size -= state->sink.manager.free_in_buffer;
     return true;

@@ -25,7 +25,7 @@ struct tiff_file {
     TIFF *tiff;
     struct blob *content;
     size_t at;
-    uint8_t directory[TIFF_NEEDED_BYTES]; /* of a file to read: what the library sees there */
+    uint8_t directory[TIFF_NEEDED_BYTES]; /* only for reading: the directory as libtiff sees it */
     size_t directory_at, directory_size;
     struct blob mended; /* what the library sees after the end of the file */
     bool is_called, lacks_memory;
@@ -93,7 +93,7 @@ static int file_close(thandle_t handle)
  * Some decoders fill up what is damaged, give a message and succeed. The library has many words for a lack of memory,
  * and goes on without those lists and values. Then it may crash, or read another picture. But malloc sets errno, and
  * the library gives a message, from which it does not get back here. It leaks a few small blocks then. */
-static bool call_library(struct tiff_file *file, bool (*function)(void *context), void *context)
+static bool call_libtiff(struct tiff_file *file, bool (*function)(void *context), void *context)
 {
     bool done = false;
     errno = 0;
@@ -106,7 +106,7 @@ static bool call_library(struct tiff_file *file, bool (*function)(void *context)
 }
 
 /* Keep the first message. Returns 1: it is handled. */
-static int note_error(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
+static int record_error(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
 {
     struct tiff_file *file = context;
     (void)tiff;
@@ -122,11 +122,11 @@ static int note_error(TIFF *tiff, void *context, const char *module, const char 
     return 1;
 }
 
-static int note_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
+static int record_warning(TIFF *tiff, void *context, const char *module, const char *format, va_list arguments)
 {
     const struct tiff_file *file = context;
     const bool is_decodable = strstr(format, "should be able to decode it") != NULL; /* progressive JPEG in a TIFF */
-    return file->is_decoding && !is_decodable ? note_error(tiff, context, module, format, arguments) : 1;
+    return file->is_decoding && !is_decodable ? record_error(tiff, context, module, format, arguments) : 1;
 }
 
 /* Open FILE in MODE. The library allocates no block of more than MAX bytes. */
@@ -136,8 +136,8 @@ static bool file_open(struct tiff_file *file, const char *mode, size_t max)
     file->lacks_memory = options == NULL;
     if (options == NULL)
         return false;
-    TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, file);
-    TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, file);
+    TIFFOpenOptionsSetErrorHandlerExtR(options, record_error, file);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, record_warning, file);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
     errno = 0;
     file->tiff = TIFFClientOpenExt("image", mode, file, file_read_bytes, file_write_bytes, file_seek, file_close,
@@ -165,7 +165,7 @@ struct tiff_reader {
     uint8_t *rows;           /* a row of cells, or one row, with all samples of a pixel next to each other */
     uint8_t *cell;           /* a decoded tile or strip, where ROWS is not all of it */
     int first, count;        /* the rows that ROWS holds */
-    uint8_t palette[256][3]; /* of 8 bits */
+    uint8_t palette[256][3]; /* red, green and blue of each index, in 8 bits */
 };
 
 static bool is_deflate(const struct tiff_header *header)
@@ -188,7 +188,7 @@ static bool fills_rows(const struct tiff_header *header)
 }
 
 /* Bytes of a row of the picture in the reader's memory. */
-static size_t row_bytes(const struct codec_info *info)
+static size_t memory_row_bytes(const struct codec_info *info)
 {
     const struct tiff_header *header = &info->tiff;
     const size_t across = header->is_tiled ? (size_t)((info->width - 1) / header->cell_width + 1) : 1;
@@ -197,7 +197,7 @@ static size_t row_bytes(const struct codec_info *info)
 
 static size_t rows_bytes(const struct codec_info *info)
 {
-    return row_bytes(info) * (reads_single_rows(&info->tiff) ? 1 : (size_t)info->tiff.cell_height);
+    return memory_row_bytes(info) * (reads_single_rows(&info->tiff) ? 1 : (size_t)info->tiff.cell_height);
 }
 
 static size_t cell_bytes(const struct codec_info *info)
@@ -269,7 +269,7 @@ static bool agrees(TIFF *tiff, const struct codec_info *info)
 }
 
 /* Read the palette of a file that was checked. Some writers store 8 bits in its 16. */
-static void read_palette(struct tiff_reader *state, const struct tiff_directory *directory, size_t count)
+static void read_colour_map(struct tiff_reader *state, const struct tiff_directory *directory, size_t count)
 {
     struct tiff_entry entry;
     bool is_wide = false;
@@ -287,7 +287,7 @@ static void read_palette(struct tiff_reader *state, const struct tiff_directory 
 static void put_cell(const struct codec_info *info, const struct tiff_reader *state, size_t x, size_t channel)
 {
     const struct tiff_header *header = &info->tiff;
-    const size_t from = tiff_cell_row(header), to = row_bytes(info), sample = (size_t)header->bits / 8;
+    const size_t from = tiff_cell_row(header), to = memory_row_bytes(info), sample = (size_t)header->bits / 8;
     const size_t pixel = sample * (size_t)header->samples;
     for (int y = 0; y < state->count; y++) {
         const uint8_t *in = state->cell + (size_t)y * from;
@@ -317,7 +317,7 @@ static bool check_deflate(const struct codec_reader *reader, uint32_t index, uin
 }
 
 /* Fill the rows from row Y of the picture on: a row of cells. */
-static bool read_cells(const struct codec_reader *reader, int y)
+static bool read_cell_row(const struct codec_reader *reader, int y)
 {
     const struct codec_info *info = reader->input.info;
     const struct tiff_header *header = &info->tiff;
@@ -353,8 +353,8 @@ struct found_row {
     const uint8_t *bytes;
 };
 
-/* call_library's function: find a row. */
-static bool find_row(void *context)
+/* call_libtiff's function: find a row. */
+static bool find_cell_row(void *context)
 {
     struct found_row *row = context;
     const struct codec_info *info = row->reader->input.info;
@@ -362,9 +362,9 @@ static bool find_row(void *context)
     row->bytes = state->rows;
     if (reads_single_rows(&info->tiff))
         return TIFFReadScanline(state->file.tiff, state->rows, (uint32_t)row->y, 0) == 1;
-    if ((row->y < state->first || row->y >= state->first + state->count) && !read_cells(row->reader, row->y))
+    if ((row->y < state->first || row->y >= state->first + state->count) && !read_cell_row(row->reader, row->y))
         return false;
-    row->bytes += (size_t)(row->y - state->first) * row_bytes(info);
+    row->bytes += (size_t)(row->y - state->first) * memory_row_bytes(info);
     return true;
 }
 
@@ -398,7 +398,8 @@ static void divide_alpha(uint8_t *samples, int channels, int bits, size_t count)
 }
 
 /* Turn a row of the file into one of the image. */
-static void convert_row(const struct codec_info *info, const struct tiff_reader *state, const uint8_t *in, uint8_t *out)
+static void convert_strip_row(const struct codec_info *info, const struct tiff_reader *state, const uint8_t *in,
+                              uint8_t *out)
 {
     const struct tiff_header *header = &info->tiff;
     const size_t width = (size_t)info->width, bytes = width * (size_t)info->channels * (size_t)info->bits / 8;
@@ -423,14 +424,14 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
     (void)raw;
     for (int y = 0; y < rows; y++) {
         struct found_row found = {.reader = reader, .y = first + y};
-        if (!call_library(&state->file, find_row, &found))
+        if (!call_libtiff(&state->file, find_cell_row, &found))
             return report_reason(reader, error);
-        convert_row(info, state, found.bytes, samples + (size_t)y * row);
+        convert_strip_row(info, state, found.bytes, samples + (size_t)y * row);
     }
     return true;
 }
 
-/* call_library's function: read the directory of an open file. */
+/* call_libtiff's function: read the directory of an open file. */
 static bool read_directory(void *context)
 {
     const struct codec_reader *reader = context;
@@ -458,7 +459,7 @@ static bool mend_sizes(struct tiff_file *file, const struct tiff_directory *dire
 }
 
 /* Let the library open a checked file. */
-static bool open_input(struct codec_reader *reader)
+static bool open_in_library(struct codec_reader *reader)
 {
     const struct codec_input *input = &reader->input;
     struct tiff_reader *state = reader->state;
@@ -474,8 +475,8 @@ static bool open_input(struct codec_reader *reader)
     if (file->lacks_memory)
         return false;
     if (input->info->tiff.photometric == TIFF_PALETTE)
-        read_palette(state, &directory, (size_t)1 << input->info->tiff.bits);
-    file->is_decoding = file_open(file, "rhmc", reader_need(input->info)) && call_library(file, read_directory, reader);
+        read_colour_map(state, &directory, (size_t)1 << input->info->tiff.bits);
+    file->is_decoding = file_open(file, "rhmc", reader_need(input->info)) && call_libtiff(file, read_directory, reader);
     return file->is_decoding;
 }
 
@@ -490,7 +491,7 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
     state->cell = calloc(1, cell_bytes(info) + 1);
     if (state->rows == NULL || state->cell == NULL)
         return error_no_memory(error, "the decoder");
-    if (!open_input(reader))
+    if (!open_in_library(reader))
         return report_reason(reader, error);
     if (!TIFFIsCODECConfigured((uint16_t)header->compression))
         return error_about(error, ERROR_WORK, input->name,
@@ -516,13 +517,13 @@ struct tiff_writer {
     struct tiff_file file;
     int strip_rows;
     uint8_t *strip; /* a copy, because the library changes what it writes */
-    uint32_t index; /* of this strip */
-    tmsize_t size;  /* its bytes */
+    uint32_t index; /* the strip's index in the file */
+    tmsize_t size;  /* the strip's bytes */
 };
 
 enum { STRIP_BYTES = 1 << 18 };
 
-static int strip_rows(const struct image *shape)
+static int rows_of_strip(const struct image *shape)
 {
     const size_t rows = STRIP_BYTES / image_row_bytes(shape);
     return rows < 1 ? 1 : rows < (size_t)shape->height ? (int)rows : shape->height;
@@ -534,7 +535,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 {
     enum { OTHER = 1 << 20, SEARCH = 9 << 20, LISTS = 64 };
     const size_t row = image_row_bytes(shape), fixed = settings->compression == 9 ? OTHER + SEARCH : OTHER;
-    return fixed + 4 * row * (size_t)strip_rows(shape) + LISTS * (size_t)(shape->height / strip_rows(shape) + 1);
+    return fixed + 4 * row * (size_t)rows_of_strip(shape) + LISTS * (size_t)(shape->height / rows_of_strip(shape) + 1);
 }
 
 static bool report_unwritten(const struct tiff_writer *state, struct error *error)
@@ -544,7 +545,7 @@ static bool report_unwritten(const struct tiff_writer *state, struct error *erro
     return error_set(error, ERROR_WORK, "the TIFF cannot be written: %s; write a PNG", state->file.reason);
 }
 
-/* call_library's function. */
+/* call_libtiff's function. */
 static bool write_strip(void *context)
 {
     const struct tiff_writer *state = context;
@@ -562,14 +563,14 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
         memcpy(state->strip, image_row(rows, y), size);
         state->index = (uint32_t)((first + y) / state->strip_rows);
         state->size = (tmsize_t)size;
-        if (!call_library(&state->file, write_strip, state))
+        if (!call_libtiff(&state->file, write_strip, state))
             return report_unwritten(state, error);
     }
     writer->written = writer->file.size;
     return true;
 }
 
-/* call_library's function: say what the picture is. The level is --compression; the differences of neighbours
+/* call_libtiff's function: say what the picture is. The level is --compression; the differences of neighbours
  * compress better than samples. */
 static bool set_fields(void *context)
 {
@@ -599,19 +600,19 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     const size_t classic_max = (size_t)4000 << 20; /* with its lists and metadata it stays below 2^32 bytes */
     struct tiff_writer *state = writer->state;
     state->file.content = &writer->file;
-    state->strip_rows = strip_rows(&writer->shape);
+    state->strip_rows = rows_of_strip(&writer->shape);
     writer->sink.multiple = state->strip_rows;
     writer->sink.write = write_rows;
     state->strip = malloc((size_t)state->strip_rows * image_row_bytes(&writer->shape));
     if (state->strip == NULL)
         return report_memory(error);
     const bool is_large = codec_file_bound(&writer->shape, writer->format, writer->settings) > classic_max;
-    return (file_open(&state->file, is_large ? "wl8" : "wl", 0) && call_library(&state->file, set_fields, writer)) ||
+    return (file_open(&state->file, is_large ? "wl8" : "wl", 0) && call_libtiff(&state->file, set_fields, writer)) ||
            report_unwritten(state, error);
 }
 
-/* call_library's function. */
-static bool flush(void *context)
+/* call_libtiff's function. */
+static bool flush_library(void *context)
 {
     return TIFFFlush(((struct tiff_writer *)context)->file.tiff) == 1;
 }
@@ -619,7 +620,7 @@ static bool flush(void *context)
 static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
     struct tiff_writer *state = writer->state;
-    return call_library(&state->file, flush, state) || report_unwritten(state, error);
+    return call_libtiff(&state->file, flush_library, state) || report_unwritten(state, error);
 }
 
 static void writer_close(struct codec_writer *writer)

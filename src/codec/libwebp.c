@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <webp/decode.h>
 #include <webp/encode.h>
+#include <webp/decode.h>
 
 /* May the library use two threads? Where it codes alpha, it allocates on the second one. There errno would not tell
  * that memory was lacking: the library calls that damage, or takes a simpler way without a word, to other bytes. A
@@ -71,7 +71,7 @@ static bool report_damage(const struct codec_input *input, VP8StatusCode status,
                                 error);
 }
 
-static bool decode(const struct codec_input *input, struct image *image, struct error *error)
+static bool webp_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
     const struct codec_info *info = input->info;
     const struct webp_header *header = &info->webp;
@@ -109,7 +109,7 @@ static bool decode(const struct codec_input *input, struct image *image, struct 
 struct webp_writer {
     WebPPicture picture;
     const struct codec_settings *settings;
-    struct error *error; /* of `append` */
+    struct error *error; /* receives the error of append_to_file */
     struct blob *file;
 };
 
@@ -126,7 +126,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 }
 
 /* Append SIZE bytes to the file. */
-static int append(const uint8_t *bytes, size_t size, const WebPPicture *picture)
+static int append_to_file(const uint8_t *bytes, size_t size, const WebPPicture *picture)
 {
     struct webp_writer *state = picture->custom_ptr;
     return codec_may_grow(state->settings, state->file->size + size, state->error) &&
@@ -143,7 +143,7 @@ static void put_pixels(const uint8_t *in, int channels, size_t count, uint32_t *
     }
 }
 
-static bool take_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+static bool copy_rows_to_picture(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
     const struct codec_writer *writer = context;
     const WebPPicture *picture = &((struct webp_writer *)writer->state)->picture;
@@ -159,7 +159,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
 {
     struct webp_writer *state = writer->state;
     writer->sink.multiple = 1;
-    writer->sink.encode = take_rows;
+    writer->sink.encode = copy_rows_to_picture;
     writer->finishes_late = true;
     state->settings = writer->settings;
     state->file = &writer->file;
@@ -168,7 +168,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     state->picture.use_argb = 1;
     state->picture.width = writer->shape.width;
     state->picture.height = writer->shape.height;
-    state->picture.writer = append;
+    state->picture.writer = append_to_file;
     state->picture.custom_ptr = state;
     return WebPPictureAlloc(&state->picture) || report_memory(error);
 }
@@ -221,7 +221,7 @@ static void writer_close(struct codec_writer *writer)
 
 const struct codec_functions libwebp = {
     .writer_state = sizeof(struct webp_writer),
-    .decode = decode,
+    .decode = webp_decode,
     .reader_need = reader_need,
     .writer_need = writer_need,
     .writer_open = writer_open,

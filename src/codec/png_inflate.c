@@ -15,7 +15,7 @@ struct png_inflater {
     const struct codec_input *input;
     const struct png_picture *picture;
     size_t left;       /* bytes of the rows */
-    uint32_t checksum; /* of the bytes so far */
+    uint32_t checksum; /* Adler-32 of the bytes of the rows so far */
 
     struct inflate_stream *stream; /* inflates on one thread; or NULL */
     struct png_walk walk;          /* over the IDAT chunks */
@@ -24,11 +24,11 @@ struct png_inflater {
 
     struct inflate_parts *parts; /* inflates on several threads; or NULL */
     const uint8_t *all;          /* the data of all IDAT chunks */
-    uint8_t *joined;             /* the same, if there are several such chunks */
+    uint8_t *joined;             /* the memory of ALL if there are several IDAT chunks, else NULL */
 };
 
 /* Report that the inflation failed; ZLIB_DONE means that it ended too early. Returns false. */
-static bool report(const struct codec_input *input, enum zlib_result result, struct error *error)
+static bool report_inflate_error(const struct codec_input *input, enum zlib_result result, struct error *error)
 {
     static const char *const reasons[] = {
         [ZLIB_DONE] = "it ends before the last row",
@@ -73,15 +73,14 @@ static bool begin_stream(struct png_inflater *inflater, struct error *error)
     inflater->walk =
         (struct png_walk){.bytes = input->bytes, .size = input->size, .at = (size_t)(stream->chunks - input->bytes)};
     if (stream->size <= ZLIB_HEAD || read_data(inflater, head, ZLIB_HEAD) < ZLIB_HEAD || !zlib_head_is_known(head))
-        return report(input, ZLIB_UNKNOWN, error);
+        return report_inflate_error(input, ZLIB_UNKNOWN, error);
     inflater->stream = inflate_stream_open(read_data, inflater);
     return inflater->stream != NULL || error_no_memory(error, "the decoder");
 }
 
 /* ---- The data on several threads ---- */
 
-/* The data are copied in so many pieces, on all threads. */
-enum { COPY = 1 << 20 };
+enum { COPY = 1 << 20 }; /* bytes of a piece; all threads copy the data piece by piece */
 
 /* Copy piece number INDEX of the data. */
 static void copy_piece(void *context, int64_t index, int thread)
@@ -94,7 +93,7 @@ static void copy_piece(void *context, int64_t index, int thread)
 }
 
 /* Use the data of the only IDAT chunk, or a copy of the data of all. */
-static bool join_chunks(struct png_inflater *inflater)
+static bool join_image_data(struct png_inflater *inflater)
 {
     struct thread_pool *pool = inflater->input->settings->pool;
     const size_t size = inflater->picture->stream.size;
@@ -124,7 +123,7 @@ static void begin_parts(struct png_inflater *inflater)
     const size_t size = inflater->picture->stream.size, extra = png_inflate_extra(inflater->input->info, settings);
     const int threads = thread_pool_threads(settings->pool);
     const struct inflate_cut cut = inflate_usual_cut(size, inflater->left, threads);
-    if (extra > 0 && extra <= settings->reader_extra && size > ZLIB_HEAD + ZLIB_TAIL && join_chunks(inflater) &&
+    if (extra > 0 && extra <= settings->reader_extra && size > ZLIB_HEAD + ZLIB_TAIL && join_image_data(inflater) &&
         zlib_head_is_known(inflater->all))
         inflater->parts = inflate_parts_open(inflater->all + ZLIB_HEAD, size - ZLIB_HEAD, &cut);
 }
@@ -162,7 +161,7 @@ static bool has_ended(struct png_inflater *inflater)
 
 /* Inflate what follows the rows, and check the end of the stream. Some writers add a few bytes, which all readers
  * ignore. A stream with more is damaged. */
-static enum zlib_result check_end(struct png_inflater *inflater)
+static enum zlib_result check_stream_end(struct png_inflater *inflater)
 {
     enum { MORE = 1 << 16 };
     const struct png_layout *layout = &inflater->picture->layout;
@@ -185,8 +184,8 @@ bool png_inflate_next(struct png_inflater *inflater, uint8_t *out, size_t size, 
     if (is_short)
         result = has_ended(inflater) ? ZLIB_DONE : ZLIB_DAMAGED;
     else if (inflater->left == 0)
-        result = check_end(inflater);
-    return (!is_short && result == ZLIB_DONE) || report(inflater->input, result, error);
+        result = check_stream_end(inflater);
+    return (!is_short && result == ZLIB_DONE) || report_inflate_error(inflater->input, result, error);
 }
 
 /* ---- Opening and closing ---- */

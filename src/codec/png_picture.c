@@ -6,7 +6,7 @@
 /* ---- Chunks ---- */
 
 /* Colours that the palette lacks are opaque black, as in libpng. */
-static void read_palette(const struct png_chunk *chunk, struct png_layout *layout)
+static void read_png_palette(const struct png_chunk *chunk, struct png_layout *layout)
 {
     for (size_t i = 0; i < PNG_PALETTE_MAX; i++)
         layout->palette[i][3] = 255;
@@ -39,7 +39,7 @@ void png_picture_read(const struct codec_input *input, struct png_picture *pictu
     layout->paletted = header.colour & PNG_PALETTE;
     while (png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK) {
         if (png_chunk_is(&chunk, "PLTE")) {
-            read_palette(&chunk, layout);
+            read_png_palette(&chunk, layout);
         } else if (png_chunk_is(&chunk, "tRNS")) {
             read_transparency(&chunk, layout);
         } else if (png_chunk_is(&chunk, "IDAT")) {

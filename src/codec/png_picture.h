@@ -47,8 +47,8 @@ struct png_inflater;
 /* Bytes of memory that an inflater holds at most, besides those for several threads. */
 size_t png_inflate_need(void);
 
-/* Bytes of memory for several threads, or 0 if one thread inflates. One thread does that, too, if the settings do not
- * allow so many bytes. */
+/* Bytes of memory that several threads take to inflate, or 0 if one thread inflates. One thread also inflates if the
+ * settings do not allow these bytes. */
 size_t png_inflate_extra(const struct codec_info *info, const struct codec_settings *settings);
 
 /* Begin with the SIZE bytes that the rows of PICTURE have with their filters. INPUT and PICTURE must outlive the

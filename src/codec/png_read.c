@@ -89,8 +89,8 @@ static void wait_for_rows(struct png_reader *state, int column, int row)
     pthread_mutex_unlock(&state->mutex);
 }
 
-/* Note that ROW rows are undone in COLUMN. */
-static void note_rows(struct png_reader *state, int column, int row)
+/* Record that the filters of ROW rows are undone in COLUMN. */
+static void record_rows(struct png_reader *state, int column, int row)
 {
     pthread_mutex_lock(&state->mutex);
     state->undone[column] = row;
@@ -121,7 +121,7 @@ static bool read_columns(void *context, int first, int rows, const struct rows *
         wait_for_rows(state, i, first);
         png_unfilter_columns(raw->data, count, above, &columns, samples, above + size);
         memcpy(below + from, samples + (count - 1) * size + from, to - from);
-        note_rows(state, i, first + rows);
+        record_rows(state, i, first + rows);
     }
     if (state->picture.layout.bits == 16)
         bytes_swap_big16(samples, count * size / 2, samples);
@@ -186,7 +186,7 @@ void png_reader_close(struct codec_reader *reader)
 
 /* The pixels of one pass over an interlaced picture, or all pixels of another picture. */
 struct pass {
-    size_t x, y;           /* of the first pixel */
+    size_t x, y;           /* the position of the pass's first pixel in the picture */
     size_t step_x, step_y; /* from one pixel to the next */
     size_t width, height, row_bytes;
 };

@@ -22,14 +22,14 @@ static_assert((int)PNG_BAND_BYTES <= (int)CODEC_BAND_BYTES, "memory is planned f
  * streams cannot be joined. Drawings become a fifth smaller, photos larger. The smaller stream is kept. */
 enum { LIBDEFLATE_LEVEL = 2 };
 
-/* The most bytes of data in a chunk. */
+/* The maximal number of bytes of data in a chunk. */
 enum { CHUNK_MAX = INT32_MAX };
 
 /* A compressed band. */
 struct band {
     uint8_t *bytes; /* NULL once it is in the file */
     size_t size;
-    uint32_t adler; /* of its filtered rows */
+    uint32_t adler; /* Adler-32 of the band's filtered rows */
 };
 
 /* The state of a thread. */
@@ -50,8 +50,8 @@ struct encoding {
     struct thread_state **threads;
     int thread_count;
     struct blob *file; /* the bands that are written, and what is before them */
-    uint32_t crc;      /* of an IDAT chunk of these bands */
-    uint32_t adler;    /* of them */
+    uint32_t crc;      /* CRC of an IDAT chunk with the bands that are written */
+    uint32_t adler;    /* Adler-32 of the filtered rows of these bands */
 };
 
 /* The bytes of a full band before compression, with one byte in front of each row. */
@@ -106,7 +106,7 @@ static void copy_row(const struct encoding *encoding, const uint8_t *samples, ui
 }
 
 /* Filter ROWS. If IS_FIRST, no row is above them. Without compression, filters gain nothing and are not used. */
-static void filter_rows(const struct encoding *encoding, struct thread_state *state, bool is_first,
+static void filter_band(const struct encoding *encoding, struct thread_state *state, bool is_first,
                         const struct image *rows, uint8_t *out)
 {
     const size_t size = encoding->row_bytes;
@@ -140,7 +140,7 @@ static bool encode_band(struct encoding *encoding, struct thread_state *state, i
     uint8_t *out = malloc(deflate_bound(size) + (encoding->level == CODEC_COMPRESSION_FAST ? DEFLATE_FAST_EXTRA : 0));
     if (out == NULL)
         return false;
-    filter_rows(encoding, state, index == 0, rows, filtered);
+    filter_band(encoding, state, index == 0, rows, filtered);
     band->adler = libdeflate_adler32(1, filtered, size);
     band->size = encoding->level == 0 ? deflate_store(filtered, size, is_last, out)
                                       : deflate_band(state->workspace, filtered, size, encoding->pixel, is_last, out);

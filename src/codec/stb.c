@@ -20,7 +20,7 @@
 enum { GROW_SLACK = 1 << 16 };
 
 /* Report why stb failed. Not every failure sets a reason: then stb still has the reason of an earlier one. To detect
- * this, decode sets one of the two reasons below first. */
+ * this, decode_bytes sets one of the two reasons below first. */
 static bool report_failure(const struct codec_input *input, struct error *error)
 {
     const char *reason = stbi_failure_reason();
@@ -80,8 +80,8 @@ static bool needs_patch(const struct codec_input *input)
     return header.colour & PNG_PALETTE || header.bits < 8;
 }
 
-static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t size, struct image *image,
-                   struct error *error)
+static bool decode_bytes(const struct codec_input *input, const uint8_t *bytes, size_t size, struct image *image,
+                         struct error *error)
 {
     const struct codec_info *info = input->info;
     /* The need of a file is its own size, doubled because stb collects its chunks. Or it is the size of its rows with
@@ -101,17 +101,17 @@ static bool decode(const struct codec_input *input, const uint8_t *bytes, size_t
     return true;
 }
 
-static bool decode_file(const struct codec_input *input, struct image *image, struct error *error)
+static bool decode_checked(const struct codec_input *input, struct image *image, struct error *error)
 {
     size_t size;
     /* stb reads no checksum, and reads zeros after a stream that ends too early. */
     if (input->info->format->id == FORMAT_PNG && !png_check_rows(input, error))
         return false;
     if (!needs_patch(input))
-        return decode(input, input->bytes, input->size, image, error);
+        return decode_bytes(input, input->bytes, input->size, image, error);
     uint8_t *copy = patch_png_for_stb(input, &size);
     const bool done =
-        copy != NULL ? decode(input, copy, size, image, error) : error_no_memory(error, "a copy of the file");
+        copy != NULL ? decode_bytes(input, copy, size, image, error) : error_no_memory(error, "a copy of the file");
     free(copy);
     return done;
 }
@@ -129,8 +129,8 @@ static void sink_append(void *context, void *bytes, int size)
     sink->failed = sink->failed || !blob_append(&sink->file, bytes, (size_t)size);
 }
 
-static bool encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
-                   uint8_t **bytes, size_t *size, struct error *error)
+static bool stb_encode(const struct image *image, const struct format *format, const struct codec_settings *settings,
+                       uint8_t **bytes, size_t *size, struct error *error)
 {
     const int width = image->width, height = image->height, channels = image->channels;
     struct sink sink = {0};
@@ -163,4 +163,4 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 }
 
 const struct codec_functions stb = {
-    .decode = decode_file, .encode = encode, .reader_need = reader_need, .writer_need = writer_need};
+    .decode = decode_checked, .encode = stb_encode, .reader_need = reader_need, .writer_need = writer_need};
