@@ -44,7 +44,7 @@ static bool goes_past_caches(const struct plane *out)
            ((uintptr_t)out->data | out->row_bytes | (out->count > 1 ? out->plane_bytes : 0)) % SCRATCH_ALIGNMENT == 0;
 }
 
-static bool no_memory(const struct plan *plan, struct error *error)
+static bool report_no_plan_memory(const struct plan *plan, struct error *error)
 {
     return error_no_memory(error, "the filter %s", plan->filter->name);
 }
@@ -66,12 +66,12 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error)
         return true;
     plan->prepared = program_make(plan, all_loops[set]);
     if (plan->prepared == NULL)
-        return no_memory(plan, error);
+        return report_no_plan_memory(plan, error);
     plan->release = release_program;
     return true;
 }
 
-static bool launch_tiles(const struct plan *plan, const struct plane *from, const struct plane *to, struct error *error)
+static bool run_tiles(const struct plan *plan, const struct plane *from, const struct plane *to, struct error *error)
 {
     const struct program *program = plan->prepared;
     const int step = plane_step(from);
@@ -98,7 +98,7 @@ static bool launch_tiles(const struct plan *plan, const struct plane *from, cons
     threads = tiles < threads ? (int)tiles : threads;
     tiling.scratch = aligned_alloc(SCRATCH_ALIGNMENT, (size_t)threads * tiling.scratch_bytes);
     if (tiling.scratch == NULL)
-        return no_memory(plan, error);
+        return report_no_plan_memory(plan, error);
     /* Vectors read a little beyond a row, where the taps are 0. These bytes must be initialised. */
     memset(tiling.scratch, 0, (size_t)threads * tiling.scratch_bytes);
     parallel_for(plan->pool, threads, tiles, tile_convolve, &tiling);
@@ -110,5 +110,5 @@ bool cpu_launch(const struct plan *plan, struct device *device, const struct pla
                 struct error *error)
 {
     (void)device;
-    return in->is_together ? launch_tiles(plan, in, out, error) : thin_launch(plan, in, out, launch_tiles, error);
+    return in->is_together ? run_tiles(plan, in, out, error) : thin_launch(plan, in, out, run_tiles, error);
 }

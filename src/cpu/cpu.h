@@ -33,8 +33,8 @@ bool cpu_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                 struct error *error);
 
-/* The same for a plan that changes the size. Nothing is prepared if an output has so many taps that the reference takes
- * less memory, and hardly more time. */
+/* Prepare and launch a plan that changes the size, as cpu_prepare and cpu_launch do for others. Nothing is prepared if
+ * an output has more taps than the loops are worth: the reference then takes less memory, and hardly more time. */
 bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
                          const struct plane *out, struct error *error);

@@ -15,7 +15,7 @@
  *     fours of rows interleaved,     (1 + 1 + 2 + 2) * 3 = 18  3 * 9 * 4 = 108    (4 + 4 + 5 + 5) * 15 = 270
  *               loads                2 * 3 * 4 / 4 = 6         27                 5 * 15 * 4 / 4 = 75
  *
- * Interleaving also takes 16 shuffles for 64 columns of four rows. If no byte of a lane were wasted, 9 x 9 would take
+ * Interleaving also takes 16 shuffles for 64 columns of four rows. If each byte of a lane had a tap, 9 x 9 would take
  * 81 multiply-adds. */
 
 #include "cpu/outputs.h"
@@ -24,7 +24,7 @@
 #include <string.h>
 
 /* samples * taps + sums. */
-INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
+INLINE ints multiply_add_cells(enum arithmetic arithmetic, ints sums, ints samples, ints taps)
 {
     switch (arithmetic) {
     case ARITHMETIC_BYTES:
@@ -51,7 +51,7 @@ INLINE ints multiply_add(enum arithmetic arithmetic, ints sums, ints samples, in
 }
 
 /* Bytes from an output, or a sum, to the next. */
-INLINE size_t bytes_of(enum target target)
+INLINE size_t target_bytes(enum target target)
 {
     return target == TARGET_U8 ? 1 : target == TARGET_U16 ? 2 : 4;
 }
@@ -63,7 +63,7 @@ INLINE ints finish_float(float offset, bool absolute, ints c)
     return (ints)((floats)c + repeat_float(offset));
 }
 
-INLINE ints pair(ints first, ints second)
+INLINE ints pair_values(ints first, ints second)
 {
     return (first & 0xffff) | shift_left(second, 16);
 }
@@ -76,7 +76,7 @@ INLINE ints pair_high(ints first, ints second)
 
 INLINE ints pair_low(ints first, ints second)
 {
-    return pair(first, second) ^ (int32_t)0x80008000;
+    return pair_values(first, second) ^ (int32_t)0x80008000;
 }
 
 /* The rows of a group. */
@@ -110,7 +110,7 @@ INLINE void multiply_columns(struct sums *sums, const struct column *column, con
         FOR_UNROLLED (v, 0, sum_vectors(arithmetic)) {
             const ints samples = load(at + vector_offset(arithmetic, v));
             FOR_UNROLLED (a, low, high + 1)
-                sums->of[a][v] = multiply_add(arithmetic, sums->of[a][v], samples, taps[a]);
+                sums->of[a][v] = multiply_add_cells(arithmetic, sums->of[a][v], samples, taps[a]);
         }
     } while (++column < end);
 }
@@ -152,7 +152,7 @@ INLINE bool store_narrow(const struct pass *pass, const struct narrow_finish *na
     if (pass->target == TARGET_PAIRS) {
         FOR_UNROLLED (p, 0, NARROW_GROUP / 2)
             FOR_UNROLLED (v, 0, 2) {
-                store(to[p] + v * VECTOR, pair(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
+                store(to[p] + v * VECTOR, pair_values(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
                 store(to[p] + (v + 2) * VECTOR, pair_high(sums->of[2 * p][v], sums->of[2 * p + 1][v]));
             }
         return true;
@@ -172,8 +172,8 @@ INLINE bool store_narrow(const struct pass *pass, const struct narrow_finish *na
 }
 
 /* The steps of a pass over single rows, where all rows of the group have the same taps. */
-INLINE void sum_rows(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
-                     struct sums *sums)
+INLINE void sum_row_steps(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
+                          struct sums *sums)
 {
     const struct column *column = pass->columns, *end = column + pass->steps->columns;
     const char *from[GROUP_MAX];
@@ -183,14 +183,14 @@ INLINE void sum_rows(const struct pass *pass, const void *const *rows, int x, co
         const ints taps = repeat(column->taps[0].i);
         FOR_UNROLLED (a, 0, group_of(arithmetic))
             FOR_UNROLLED (v, 0, sum_vectors(arithmetic))
-                sums->of[a][v] = multiply_add(arithmetic, sums->of[a][v],
-                                              load(from[a] + column->offset + vector_offset(arithmetic, v)), taps);
+                sums->of[a][v] = multiply_add_cells(
+                    arithmetic, sums->of[a][v], load(from[a] + column->offset + vector_offset(arithmetic, v)), taps);
     } while (++column < end);
 }
 
 /* The steps of a pass over single columns. */
-INLINE void sum_columns(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
-                        struct sums *sums)
+INLINE void sum_column_steps(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
+                             struct sums *sums)
 {
     const struct column *column = pass->columns;
     const struct step *end = pass->steps + pass->step_count;
@@ -200,8 +200,8 @@ INLINE void sum_columns(const struct pass *pass, const void *const *rows, int x,
 }
 
 /* Compute the sums of the block from column X on: all steps of PASS. */
-INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
-                      struct sums *sums)
+INLINE void sum_pass_block(const struct pass *pass, const void *const *rows, int x, const enum arithmetic arithmetic,
+                           struct sums *sums)
 {
     const int part_bits = arithmetic == ARITHMETIC_BYTES ? 8 : 16;
     const struct step *end = pass->steps + pass->step_count;
@@ -213,11 +213,11 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
         FOR_UNROLLED (v, 0, 4)
             sums->of[a][v] = start;
     if (pass->is_row) {
-        sum_rows(pass, rows, x, arithmetic, sums);
+        sum_row_steps(pass, rows, x, arithmetic, sums);
         return;
     }
     if (arithmetic == ARITHMETIC_PAIRS) {
-        sum_columns(pass, rows, x, arithmetic, sums);
+        sum_column_steps(pass, rows, x, arithmetic, sums);
         return;
     }
     for (const struct step *step = pass->steps; step < end; step++) {
@@ -253,8 +253,8 @@ INLINE void sum_block(const struct pass *pass, const void *const *rows, int x, c
 }
 
 /* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
-INLINE void store_block(const struct pass *pass, const struct finish *finish, struct sums *sums, bool past,
-                        const enum arithmetic arithmetic, enum layout layout, char *const *to)
+INLINE void store_sums(const struct pass *pass, const struct finish *finish, struct sums *sums, bool past,
+                       const enum arithmetic arithmetic, enum layout layout, char *const *to)
 {
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     ints(*c)[4] = sums->of;
@@ -275,7 +275,7 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
     case TARGET_PAIRS:
         FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4)
-                store(to[p] + v * VECTOR, pair(c[2 * p][v], c[2 * p + 1][v]));
+                store(to[p] + v * VECTOR, pair_values(c[2 * p][v], c[2 * p + 1][v]));
         break;
     case TARGET_HIGH_LOW:
         FOR_UNROLLED (a, 0, group_of(arithmetic))
@@ -314,7 +314,7 @@ INLINE void store_block(const struct pass *pass, const struct finish *finish, st
     case TARGET_SHIFTED_PAIRS:
         FOR_UNROLLED (p, 0, group_of(arithmetic) / 2)
             FOR_UNROLLED (v, 0, 4)
-                store(to[p] + v * VECTOR, pair(c[2 * p][v] >> finish->shift, c[2 * p + 1][v] >> finish->shift));
+                store(to[p] + v * VECTOR, pair_values(c[2 * p][v] >> finish->shift, c[2 * p + 1][v] >> finish->shift));
         break;
     }
 }
@@ -331,7 +331,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
 {
     const enum target target = pass->target;
     const bool high_low = target == TARGET_HIGH_LOW || target == TARGET_PAIRS_HIGH_LOW;
-    const size_t output_bytes = bytes_of(target);
+    const size_t output_bytes = target_bytes(target);
     const bool samples = arithmetic <= ARITHMETIC_WORDS;
     const enum layout layout = samples ? sums_layout(arithmetic) : pass->layout;
     const struct finish finish =
@@ -342,8 +342,8 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     for (; count > 0; x += BLOCK, count -= BLOCK) {
         struct sums sums;
         prefetch_rows(pass, rows, x);
-        sum_block(pass, rows, x, arithmetic, &sums);
-        store_block(pass, &finish, &sums, past, arithmetic, layout, to);
+        sum_pass_block(pass, rows, x, arithmetic, &sums);
+        store_sums(pass, &finish, &sums, past, arithmetic, layout, to);
         for (int a = 0; a < group_of(arithmetic); a++)
             to[a] += BLOCK * output_bytes;
         for (int a = group_of(arithmetic); high_low && a < 2 * group_of(arithmetic); a++)
@@ -351,14 +351,14 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
     }
 }
 
-/* Write whole blocks to their place. A last partial block goes through a buffer, unless rows have slack for it. */
+/* Write whole blocks directly. A last partial block goes through a buffer, unless rows have slack for it. */
 INLINE void run_pass(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs,
                      const enum arithmetic arithmetic)
 {
     const bool exact = pass->target == TARGET_U8 || pass->target == TARGET_U16 || pass->target == TARGET_F32;
     const bool high_low = pass->target == TARGET_HIGH_LOW || pass->target == TARGET_PAIRS_HIGH_LOW;
     const int whole = exact ? width / BLOCK * BLOCK : width;
-    const size_t output_bytes = bytes_of(pass->target);
+    const size_t output_bytes = target_bytes(pass->target);
     union cell rest[GROUP_MAX][BLOCK] __attribute__((aligned(VECTOR)));
     char *to[2 * GROUP_MAX];
     int count;
@@ -430,8 +430,8 @@ static void run_roots(const struct pass *first, const struct pass *second, float
         struct sums sums[2];
         const bool whole = width - x >= BLOCK;
         prefetch_rows(first, rows, x);
-        sum_block(first, rows, x, ARITHMETIC_NARROW, &sums[0]);
-        sum_block(second, rows, x, ARITHMETIC_NARROW, &sums[1]);
+        sum_pass_block(first, rows, x, ARITHMETIC_NARROW, &sums[0]);
+        sum_pass_block(second, rows, x, ARITHMETIC_NARROW, &sums[1]);
         FOR_UNROLLED (a, 0, NARROW_GROUP) {
             char rest[BLOCK] __attribute__((aligned(VECTOR))), *to = (char *)outs[a] + x;
             shorts levels[2];
@@ -464,7 +464,7 @@ INLINE void sum_row_parts(const struct row_parts *p, const char *row, int width,
             FOR_UNROLLED (v, 0, 4) {
                 const ints samples = load(from + vector_offset(arithmetic, v));
                 FOR_UNROLLED (part, 0, parts)
-                    sums[part][v] = multiply_add(arithmetic, sums[part][v], samples, repeat(taps[part].i));
+                    sums[part][v] = multiply_add_cells(arithmetic, sums[part][v], samples, repeat(taps[part].i));
             }
         FOR_UNROLLED (v, 0, 4) {
             ints sum = sums[0][v];
@@ -514,7 +514,7 @@ INLINE void multiply_row(struct column_sums *sums, const int32_t *row, const dou
 }
 
 /* Output A of the group takes rows A to A + height - 1: at the first and the last rows, some outputs have no tap. */
-INLINE void sum_column(const struct double_column *c, const void *const *rows, int x, struct column_sums *sums)
+INLINE void sum_double_column(const struct double_column *c, const void *const *rows, int x, struct column_sums *sums)
 {
     const double *taps = c->taps + COLUMN_GROUP_MAX - 1;
     FOR_UNROLLED (a, 0, (int)COLUMN_GROUP)
@@ -549,7 +549,7 @@ INLINE void write_levels(const struct pass *pass, const int32_t *levels, int cou
     const void *from = pass->target == TARGET_U8    ? (const void *)bytes
                        : pass->target == TARGET_U16 ? (const void *)words
                                                     : ints_of;
-    memcpy(to, from, (size_t)count * bytes_of(pass->target));
+    memcpy(to, from, (size_t)count * target_bytes(pass->target));
 }
 
 static void run_double_column(const struct pass *pass, const void *const *rows, int width, void *const *outs)
@@ -559,7 +559,7 @@ static void run_double_column(const struct pass *pass, const void *const *rows, 
         int32_t levels[COLUMN_GROUP][2 * LANES];
         for (int v = 0; v < 2; v++) {
             struct column_sums sums;
-            sum_column(&c, rows, x + v * LANES, &sums);
+            sum_double_column(&c, rows, x + v * LANES, &sums);
             FOR_UNROLLED (a, 0, (int)COLUMN_GROUP) {
                 doubles lower = sums.of[a][0], upper = sums.of[a][1];
                 if (c.divisor == 0) {
@@ -574,11 +574,11 @@ static void run_double_column(const struct pass *pass, const void *const *rows, 
         }
         const int count = width - x < 2 * (int)LANES ? width - x : 2 * (int)LANES;
         for (int a = 0; a < (int)COLUMN_GROUP; a++)
-            write_levels(pass, levels[a], count, (char *)outs[a] + (size_t)x * bytes_of(pass->target));
+            write_levels(pass, levels[a], count, (char *)outs[a] + (size_t)x * target_bytes(pass->target));
     }
 }
 
-static void run(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs)
+static void apply_pass(const struct pass *pass, const void *const *rows, int width, bool past, void *const *outs)
 {
     if (pass->row_parts.taps != NULL) {
         if (HAS_PAIRS && pass->arithmetic == ARITHMETIC_WORDS)
@@ -662,7 +662,8 @@ NOT_INLINED static void join_each(const struct join *j, const int32_t *first, co
     }
 }
 
-static void join(const struct join *from, const void *first, const void *second, int width, bool past_caches, void *out)
+static void join_sums(const struct join *from, const void *first, const void *second, int width, bool past_caches,
+                      void *out)
 {
     const struct join j = *from; /* a copy, because a compiler must assume that a store may change it */
     const bool each = j.combine == COMBINE_MAGNITUDE && j.target == TARGET_U8 && !j.in_float;
@@ -701,7 +702,7 @@ const struct loops IN_SET(loops) = {
     .bytes = HAS_FOURS,
     .narrow = HAS_BYTE_PAIRS,
     .words = HAS_PAIRS,
-    .run = run,
+    .run = apply_pass,
 #if HAS_BYTE_PAIRS
     .run_roots = run_roots,
 #endif
@@ -712,11 +713,11 @@ const struct loops IN_SET(loops) = {
     .add_across = add_across,
     .slide_wide = slide_wide,
     .slide_across_wide = slide_across_wide,
-    .join = join,
+    .join = join_sums,
     .join16 = join16,
     .unsharp = unsharp,
     .mark_detail = mark_detail,
     .keep_unmarked = keep_unmarked,
-    .widen = widen,
+    .widen = widen8,
     .widen16 = widen16,
 };

@@ -66,8 +66,8 @@ enum sample_part {
 /* The columns that the four vectors of a block hold; each has L lanes. */
 enum layout {
     LAYOUT_STRAIGHT, /* vector v, lane l: column v L + l */
-    LAYOUT_TWOS,     /* 2 l + v % 2 + v / 2 * 2 L: lanes of two columns, loaded at two places */
-    LAYOUT_FOURS,    /* 4 l + v: lanes of four columns, loaded at four places, or of halves, loaded at two */
+    LAYOUT_TWOS,     /* 2 l + v % 2 + v / 2 * 2 L: lanes of two columns, loaded from two addresses */
+    LAYOUT_FOURS,    /* 4 l + v: lanes of four columns, loaded from four addresses, or of halves, loaded from two */
 };
 
 /* The layout of the sums of samples. */
@@ -105,7 +105,7 @@ struct narrow_finish {
 };
 
 struct finish {
-    struct narrow_finish narrow; /* if it is used, it takes the place of the way */
+    struct narrow_finish narrow; /* if it is used, it replaces the way */
     enum finish_way way;
     bool absolute;
     int32_t bias, shift;
@@ -122,9 +122,9 @@ struct finish {
  * as shifts that round down may be joined. Only the number before each shift must fit in 32 bits. */
 struct row_parts {
     int parts, bits, shift;
-    int count; /* of multiply-adds for each part: of two taps in words, of one in integers */
+    int count; /* the number of multiply-adds for each part: each has two taps in words, or one in integers */
     int32_t start;
-    union cell *taps; /* of multiply-add j and part p: taps[j * parts + p] */
+    union cell *taps; /* taps[j * parts + p] has the taps of multiply-add j and part p */
 };
 
 #define ROW_PARTS_MAX 4
@@ -137,7 +137,7 @@ struct double_column {
     int height;   /* taps without the zeros */
 };
 
-/* The most rows of outputs that a double_column makes at once. */
+/* The maximal number of rows of outputs that a double_column makes at once. */
 #define COLUMN_GROUP_MAX 8
 
 /* One multiply-add in each lane: the offset of its samples from the start of the row, in bytes, and its taps for each
@@ -163,7 +163,7 @@ struct pass {
     enum layout layout;
     int group;                    /* rows of outputs at once, as the loops have it */
     int row_count;                /* rows of memory that one group of outputs reads */
-    size_t ahead_bytes;           /* of a sample: after these rows, there is a group of rows of the plane to prefetch */
+    size_t ahead_bytes;           /* bytes of a sample, if a group of rows of the plane to prefetch follows; else 0 */
     int step_count, column_count; /* in the order of execution */
     bool is_row;                  /* there is one row of taps, in one part: all steps have the columns of the first */
     int32_t start;                /* the value that integer sums start with */
@@ -183,7 +183,7 @@ struct join {
     enum combine combine;
     bool is_float;        /* the sums are float */
     enum target target;   /* TARGET_U8 or TARGET_F32 */
-    enum layout layout;   /* of the sums */
+    enum layout layout;   /* the layout of the sums in their rows */
     float offset;         /* TARGET_F32: added to the sum */
     struct finish finish; /* for COMBINE_MAX and _SUM; COMBINE_MAGNITUDE makes levels, which it does not change */
 
@@ -200,7 +200,7 @@ struct join {
  * root16. */
 struct join16 {
     enum combine combine;
-    enum layout layout; /* of the sums */
+    enum layout layout; /* the layout of the sums in their rows */
     bool is_float;      /* the sums are float, then one row each */
     int sum_parts;      /* rows of a sum: 1 or 2 */
     double unit, base;
@@ -250,7 +250,7 @@ struct loops {
     /* For a window of equal taps: slide a row of column sums down. Add ENTERING, subtract LEAVING. */
     void (*slide)(const uint8_t *entering, const uint8_t *leaving, int count, uint16_t *columns);
 
-    /* Add ENTERING to the sums of a window so many TIMES. They are uint32_t for a wide window, else uint16_t. */
+    /* Add TIMES times ENTERING to the sums of a window. They are uint32_t for a wide window, else uint16_t. */
     void (*slide_times)(enum sample sample, const void *entering, int times, int count, bool is_wide, void *columns);
 
     /* Slide the window along a row of column sums: WIDTH outputs, by the pass's FINISH. There is a 0 before the row.
@@ -258,11 +258,11 @@ struct loops {
     void (*slide_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                          bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 
-    /* The same for pixels (cpu_takes_pixels). */
+    /* Do what slide_across does for planes for interleaved pixels (cpu_takes_pixels). */
     void (*add_across)(const struct pass *pass, const struct window *window, const uint16_t *columns, int width,
                        bool past_caches, const uint8_t *next, const uint8_t *gone, uint8_t *out);
 
-    /* The same for a wide window. LEAVING is NULL while rows enter only. */
+    /* Do what slide and slide_across do for a wide window. LEAVING is NULL while rows enter only. */
     void (*slide_wide)(enum sample sample, const void *entering, const void *leaving, int count, uint32_t *columns);
     void (*slide_across_wide)(const struct wide_window *window, const uint32_t *columns, int width, void *out);
 

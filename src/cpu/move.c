@@ -7,24 +7,24 @@
 
 #include <string.h>
 
-enum { BLOCK_ROWS = 64 }; /* that a thread takes at once */
+enum { BLOCK_ROWS = 64 }; /* rows of a block, which a thread takes at once */
 
 /* What all blocks of a launch share. */
 struct moving {
     const struct plan *plan;
     const struct plane *in, *out;
-    int first_row, last_row; /* of the planes that are written */
-    int blocks;              /* of a plane */
+    int first_row, last_row; /* the rows of the planes that are written, from the first to the one before the last */
+    int blocks;              /* the number of blocks of a plane */
     uint32_t fill[4];
 };
 
-static int clamp(int value, int low, int high)
+static int clamp_int(int value, int low, int high)
 {
     return value < low ? low : value > high ? high : value;
 }
 
 /* Set the samples of a row from FIRST to the one before LAST. */
-static void fill_row(enum sample sample, void *row, int first, int last, uint32_t fill)
+static void fill_samples(enum sample sample, void *row, int first, int last, uint32_t fill)
 {
     if (sample == SAMPLE_U8)
         memset((uint8_t *)row + first, (int)fill, (size_t)(last - first));
@@ -45,16 +45,16 @@ static void move_block(void *context, int64_t index, int thread)
     const struct plane *in = moving->in, *out = moving->out;
     const int channel = (int)(index / moving->blocks), width = out->width, shift = place->y + plan->out_row;
     const int y0 = moving->first_row + (int)(index % moving->blocks) * BLOCK_ROWS;
-    const int y1 = clamp(y0 + BLOCK_ROWS, y0, moving->last_row);
+    const int y1 = clamp_int(y0 + BLOCK_ROWS, y0, moving->last_row);
 
     /* The part that has samples of the picture. It may be empty. */
-    const int left = clamp(-place->x, 0, width), right = clamp(place->turned_width - place->x, left, width);
-    const int top = clamp(-shift, y0, y1), bottom = clamp(place->turned_height - shift, top, y1);
+    const int left = clamp_int(-place->x, 0, width), right = clamp_int(place->turned_width - place->x, left, width);
+    const int top = clamp_int(-shift, y0, y1), bottom = clamp_int(place->turned_height - shift, top, y1);
     for (int y = y0; y < y1; y++) {
         const bool is_inside = y >= top && y < bottom;
         void *row = plane_row(out, channel, y);
-        fill_row(out->sample, row, 0, is_inside ? left : width, moving->fill[channel % 4]);
-        fill_row(out->sample, row, is_inside ? right : width, width, moving->fill[channel % 4]);
+        fill_samples(out->sample, row, 0, is_inside ? left : width, moving->fill[channel % 4]);
+        fill_samples(out->sample, row, is_inside ? right : width, width, moving->fill[channel % 4]);
     }
     const ptrdiff_t size = (ptrdiff_t)sample_bytes(in->sample), row_bytes = (ptrdiff_t)in->row_bytes;
     const struct pixel_walk walk =

@@ -111,7 +111,7 @@ static void mark_detail(const struct passes *p, enum sample sample, const void *
     else if (sample == SAMPLE_U16)
         MARK(uint16_t, int32_t, int32_t, 1 << UNSHARP_LEVEL_BITS, threshold)
     else
-        MARK(float, float, float, 1, (float)threshold / (65535 << UNSHARP_LEVEL_BITS)) /* of the filter for 16 bits */
+        MARK(float, float, float, 1, (float)threshold / (65535 << UNSHARP_LEVEL_BITS)) /* a threshold for 16 bits */
 }
 
 #define KEEP(type)                                                                                                     \
@@ -150,7 +150,7 @@ static void widen16(enum arithmetic arithmetic, enum sample_part part, const uin
         WIDEN(int32_t, from[k] >> shift & mask)
 }
 
-static void widen(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
+static void widen8(enum arithmetic arithmetic, const uint8_t *from, int count, void *to)
 {
     if (arithmetic <= ARITHMETIC_NARROW)
         memcpy(to, from, (size_t)count);

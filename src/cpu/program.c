@@ -5,9 +5,9 @@
  * A lane of 32 bits multiplies and adds 4 taps of int8_t, 2 taps of int16_t, or one float or int32_t. Small taps of
  * int8_t have sums of 16 bits: then each half of a lane multiplies and adds 2 of them.
  *
- * A tap that is too large for its place is split into parts: signed digits in base 256 or 65536. The sum of the highest
- * part is computed first and multiplied by the base before the next part is added. All of this is modulo 2^32; the
- * whole sum fits in 32 bits, so it is exact. */
+ * A tap that is too large for its byte or word is split into parts: signed digits in base 256 or 65536. The sum of the
+ * highest part is computed first and multiplied by the base before the next part is added. All of this is modulo 2^32;
+ * the whole sum fits in 32 bits, so it is exact. */
 #include "cpu/program.h"
 
 #include "cpu/cpu.h"
@@ -21,7 +21,7 @@
 
 enum {
     WINDOW_TAPS = 25, /* equal taps from which on running sums are faster than multiply-adds, in planes */
-    WINDOW_ROWS = 4,  /* of scratch: an entering row, a leaving row, and the column sums, twice as long */
+    WINDOW_ROWS = 4,  /* rows of scratch: an entering row, a leaving row, and the column sums, twice as long */
 };
 
 /* The HEIGHT x WIDTH taps of a pass. */
@@ -407,7 +407,7 @@ static bool make_at_once(const struct plan *plan, struct program *program, enum 
 /* The two passes of a separable filter. */
 struct rank_1 {
     struct weights row, column;
-    enum arithmetic across, down; /* of the row pass and the column pass */
+    enum arithmetic across, down; /* the arithmetic of the row pass, and of the column pass */
     int32_t row_start, column_start;
     int sum_parts;
 };
@@ -524,7 +524,7 @@ bool cpu_takes_pixels(const struct filter *filter, int width)
     return pass.finish.narrow.is_used;
 }
 
-/* Make a pass without steps, in the arithmetic that leaves rows as they are. It needs so many ROWS of scratch, to which
+/* Make a pass without steps, in the arithmetic that leaves rows as they are. It needs ROWS rows of scratch, to which
  * tiles_choose fits the tiles. */
 static bool make_plain(const struct plan *plan, struct program *program, int rows)
 {

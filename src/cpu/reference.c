@@ -12,14 +12,14 @@
 #include <stdlib.h>
 
 /* Sample X of a row. */
-INLINE double sample_at(enum sample sample, const void *row, int x)
+INLINE double row_sample(enum sample sample, const void *row, int x)
 {
     return sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
            : sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
                                   : (double)((const float *)row)[x];
 }
 
-static void store(const struct plane *out, int channel, int y, int x, double value)
+static void store_output(const struct plane *out, int channel, int y, int x, double value)
 {
     x *= plane_step(out);
     if (out->sample == SAMPLE_F32)
@@ -32,8 +32,8 @@ static void store(const struct plane *out, int channel, int y, int x, double val
 
 /* The sum of the filter's grid number GRID at (y, x), for samples of one type. It is exact for integers: sum|q| is
  * below 2^31, so all sums are below 2^47. */
-INLINE double sum_samples(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x,
-                          enum sample sample)
+INLINE double sum_grid(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x,
+                       enum sample sample)
 {
     const struct filter *f = plan->filter;
     double sum = 0;
@@ -44,7 +44,7 @@ INLINE double sum_samples(const struct plan *plan, int grid, const struct plane 
             const int from_x = border_index(x + j - f->anchor_x, in->width, plan->border);
             if (from_x >= 0)
                 sum += (double)f->taps[(grid * f->height + i) * f->width + j] *
-                       sample_at(sample, row, from_x * plane_step(in));
+                       row_sample(sample, row, from_x * plane_step(in));
         }
     }
     return sum;
@@ -52,9 +52,9 @@ INLINE double sum_samples(const struct plan *plan, int grid, const struct plane 
 
 static double reference_sum(const struct plan *plan, int grid, const struct plane *in, int channel, int y, int x)
 {
-    return in->sample == SAMPLE_U8    ? sum_samples(plan, grid, in, channel, y, x, SAMPLE_U8)
-           : in->sample == SAMPLE_U16 ? sum_samples(plan, grid, in, channel, y, x, SAMPLE_U16)
-                                      : sum_samples(plan, grid, in, channel, y, x, SAMPLE_F32);
+    return in->sample == SAMPLE_U8    ? sum_grid(plan, grid, in, channel, y, x, SAMPLE_U8)
+           : in->sample == SAMPLE_U16 ? sum_grid(plan, grid, in, channel, y, x, SAMPLE_U16)
+                                      : sum_grid(plan, grid, in, channel, y, x, SAMPLE_F32);
 }
 
 /* The greatest level whose step the sums of a filter of COMBINE_MAGNITUDE reach. */
@@ -140,7 +140,7 @@ static void first_pass_row(void *context, int64_t index, int thread)
         for (int j = 0; j < f->width; j++) {
             const int from_x = border_index(x + j - f->anchor_x, in->width, images->plan->border);
             if (from_x >= 0)
-                sum += f->row[j] * sample_at(in->sample, row, from_x);
+                sum += f->row[j] * row_sample(in->sample, row, from_x);
         }
         images->row_sums[index * in->width + x] = in->sample == SAMPLE_F32
                                                       ? ldexp(sum, -f->row_shift)
@@ -160,7 +160,7 @@ static double second_pass(const struct images *images, int channel, int y, int x
         if (from_y >= 0)
             sum += f->column[i] * images->row_sums[((int64_t)channel * in->height + from_y) * in->width + x];
     }
-    const double sample = sample_at(in->sample, plane_row(in, channel, y), x);
+    const double sample = row_sample(in->sample, plane_row(in, channel, y), x);
     if (in->sample == SAMPLE_F32) {
         const double blur = sum / (double)f->pass_scale, detail = sample - blur;
         *has_detail |= fabs(detail) >= ldexp(f->threshold, -UNSHARP_LEVEL_BITS) / 65535;
@@ -184,9 +184,9 @@ static void second_pass_row(void *context, int64_t index, int thread)
     for (int x = 0; x < in->width; x++) {
         bool is_changed = images->plan->filter->amount == 0;
         for (int channel = 0; channel < in->count; channel++)
-            store(images->out, channel, y, x, second_pass(images, channel, y, x, &is_changed));
+            store_output(images->out, channel, y, x, second_pass(images, channel, y, x, &is_changed));
         for (int channel = 0; channel < in->count && !is_changed; channel++)
-            store(images->out, channel, y, x, sample_at(in->sample, plane_row(in, channel, y), x));
+            store_output(images->out, channel, y, x, row_sample(in->sample, plane_row(in, channel, y), x));
     }
 }
 
@@ -215,9 +215,9 @@ static void reference_row(void *context, int64_t index, int thread)
     if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
         return;
     for (int x = 0; x < in->width; x++)
-        store(images->out, channel, y, x,
-              in->sample == SAMPLE_F32 ? reference_f32(images->plan, in, channel, y, x)
-                                       : reference_level(images->plan, in, channel, y, x));
+        store_output(images->out, channel, y, x,
+                     in->sample == SAMPLE_F32 ? reference_f32(images->plan, in, channel, y, x)
+                                              : reference_level(images->plan, in, channel, y, x));
 }
 
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,

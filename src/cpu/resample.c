@@ -101,7 +101,7 @@ static bool make_taps(struct prepared *prepared, const struct plan *plan)
     return make_pairs(columns) && make_pairs(rows);
 }
 
-static void release(void *memory)
+static void free_prepared(void *memory)
 {
     struct prepared *prepared = memory;
     free(prepared->columns.pairs);
@@ -114,7 +114,7 @@ static void release(void *memory)
     free(prepared);
 }
 
-static bool no_memory(const struct plan *plan, struct error *error)
+static bool report_no_resample_memory(const struct plan *plan, struct error *error)
 {
     return error_no_memory(error, "the taps of %s", plan->filter->name);
 }
@@ -129,11 +129,11 @@ bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error
         return true;
     struct prepared *prepared = calloc(1, sizeof *prepared);
     if (prepared == NULL)
-        return no_memory(plan, error);
+        return report_no_resample_memory(plan, error);
     prepared->loops = all_loops[set];
     plan->prepared = prepared;
-    plan->release = release;
-    return make_taps(prepared, plan) || no_memory(plan, error);
+    plan->release = free_prepared;
+    return make_taps(prepared, plan) || report_no_resample_memory(plan, error);
 }
 
 /* ---- Tiles ---- */
@@ -144,12 +144,12 @@ struct resample_tiling {
     const struct prepared *prepared;
     const struct plane *in, *out;
     int channels;            /* whose samples lie together in both planes */
-    int first_row, last_row; /* of the outputs, in the picture */
+    int first_row, last_row; /* the rows of the outputs, in the picture */
     int tile_width, tile_rows, tiles_x, tiles_y;
-    int row_inputs, column_inputs; /* of a unit of sums, and of pairs */
-    size_t row_bytes;              /* of sums */
-    int blocks;                    /* whose pairs are kept from one group of rows to the next: all, or one */
-    size_t pairs_bytes, cells_bytes, out_bytes, spare_bytes, rows_bytes; /* of a thread */
+    int row_inputs, column_inputs; /* the inputs of a unit of sums, and of a unit of pairs */
+    size_t row_bytes;              /* bytes of a row of sums */
+    int blocks;                    /* blocks whose pairs the next group of rows reuses: all of them, or one */
+    size_t pairs_bytes, cells_bytes, out_bytes, spare_bytes, rows_bytes; /* bytes of each part of a thread's scratch */
     char *scratch;
 };
 
@@ -157,7 +157,7 @@ struct resample_tiling {
 enum { KEPT_BYTES = 1 << 20 };
 
 /* Where row or pair of rows NUMBER, which may be negative, is among SLOTS. */
-static int slot_of(int number, int slots)
+static int ring_slot(int number, int slots)
 {
     return (int)(number - resample_floor(number, slots) * slots);
 }
@@ -224,8 +224,8 @@ struct resample_tile {
 };
 
 /* Pair rows NUMBER of WIDTH columns from X on. */
-static void pair_rows(const struct resample_tiling *tiling, const struct resample_tile *tile, int number, int x,
-                      int width, int32_t *to)
+static void pair_tile_rows(const struct resample_tiling *tiling, const struct resample_tile *tile, int number, int x,
+                           int width, int32_t *to)
 {
     const struct plan *plan = tiling->plan;
     const int after = (tiling->in->width - tile->left) * tiling->channels - x; /* columns from X on */
@@ -246,7 +246,8 @@ static void pair_rows(const struct resample_tiling *tiling, const struct resampl
 }
 
 /* Sum a block of columns from X on, for COUNT rows of outputs from Y on. Returns the next pair of rows. */
-static int sum_block(const struct resample_tiling *tiling, const struct resample_tile *tile, int y, int count, int x)
+static int sum_tile_block(const struct resample_tiling *tiling, const struct resample_tile *tile, int y, int count,
+                          int x)
 {
     const struct resample_taps *taps = &tiling->prepared->columns;
     const int slots = taps->count, columns = (tile->right - tile->left) * tiling->channels;
@@ -261,7 +262,7 @@ static int sum_block(const struct resample_tiling *tiling, const struct resample
             slot = slot + 1 == slots ? 0 : slot + 1;
         }
         for (next = next < first ? first : next; next < first + slots; next++)
-            pair_rows(tiling, tile, next, x, width, tile->rows[next - first]);
+            pair_tile_rows(tiling, tile, next, x, width, tile->rows[next - first]);
         tiling->prepared->loops->columns(
             taps, tiling->plan->sample, y + l - taps->axis->first, (const int32_t *const *)tile->rows, width,
             tile->sums + (size_t)l * tiling->row_bytes + (size_t)x * sizeof(float) / (size_t)tiling->row_inputs);
@@ -284,7 +285,7 @@ static void copy_pixel(const struct resample_tiling *tiling, char *cells, int fr
 }
 
 /* Make COUNT rows of a tile, from row Y on. */
-static void make_group(const struct resample_tiling *tiling, struct resample_tile *tile, int y, int count)
+static void make_row_group(const struct resample_tiling *tiling, struct resample_tile *tile, int y, int count)
 {
     const struct resample_loops *loops = tiling->prepared->loops;
     const enum sample sample = tiling->plan->sample;
@@ -296,10 +297,10 @@ static void make_group(const struct resample_tiling *tiling, struct resample_til
     int next = tile->next;
     for (int l = 0; l < count; l++) {
         tile->firsts[l] = (int)resample_floor(resample_first(&tiling->plan->columns, y + l), tiling->column_inputs);
-        tile->slots[l] = slot_of(tile->firsts[l], tiling->prepared->columns.count);
+        tile->slots[l] = ring_slot(tile->firsts[l], tiling->prepared->columns.count);
     }
     for (int x = 0; x < columns; x += RESAMPLE_BLOCK)
-        next = sum_block(tiling, tile, y, count, x);
+        next = sum_tile_block(tiling, tile, y, count, x);
     tile->next = next;
     loops->to_cells(tile->sums, tiling->row_bytes, (columns + each - 1) / each, each == 2 ? channels : 1,
                     cells + (ptrdiff_t)((tile->left - start) / each * channels) * loops->lanes);
@@ -346,7 +347,7 @@ static void resample_tile(void *context, int64_t index, int thread)
     tile.spare = tile.pairs + tiling->pairs_bytes;
     tile.rows = (int32_t **)(void *)(tile.spare + tiling->spare_bytes);
     for (int y = y0; y < y1 && !cpu_is_stopped(tiling->plan->stop); y += lanes)
-        make_group(tiling, &tile, y, y1 - y < lanes ? y1 - y : lanes);
+        make_row_group(tiling, &tile, y, y1 - y < lanes ? y1 - y : lanes);
 }
 
 bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,

@@ -32,7 +32,7 @@ INLINE void pair_words(const char *a, const char *b, int32_t *to)
     store_shorts(to + LANES, zip_last16(first, second));
 }
 
-static void pair_rows(enum sample sample, const char *a, const char *b, int count, int32_t *to)
+static void pair_two_rows(enum sample sample, const char *a, const char *b, int count, int32_t *to)
 {
     const int each = VECTOR / (int)sample_bytes(sample);
     const size_t block = RESAMPLE_BLOCK * sample_bytes(sample); /* the next one is fetched while this one is summed */
@@ -69,8 +69,8 @@ INLINE ints finish(ints high, ints low, int low_bits, int shift)
     return add(subtract(half, high), -low >> low_bits) >> (shift - low_bits);
 }
 
-/* Store the quads of two vectors in turns. */
-INLINE void store_quads(char *to, ints first, ints last)
+/* Store the quads of two vectors alternately. */
+INLINE void store_alternating_quads(char *to, ints first, ints last)
 {
     char halves[2][VECTOR];
     store(halves[0], first);
@@ -107,8 +107,8 @@ INLINE void columns_bytes(const struct resample_taps *taps, int count, const int
         const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
         sums[v] = (sums[is_little ? v : v + 1] & 0xffff) | shift_left(sums[is_little ? v + 1 : v], 16);
     }
-    store_quads(out, sums[0], sums[2]);
-    store_quads(out + 2 * VECTOR, sums[4], sums[6]);
+    store_alternating_quads(out, sums[0], sums[2]);
+    store_alternating_quads(out + 2 * VECTOR, sums[4], sums[6]);
 }
 
 /* 4 LANES columns of uint16_t, as m - 2^21. */
@@ -131,8 +131,8 @@ INLINE void columns_words(const struct resample_taps *taps, int count, const int
     }
     for (int v = 0; v < 4; v++)
         high[v] = finish(high[v], low[v], taps->low_bits, taps->axis->shift - RESAMPLE_FRACTION);
-    store_quads(out, high[0], high[1]);
-    store_quads(out + 2 * VECTOR, high[2], high[3]);
+    store_alternating_quads(out, high[0], high[1]);
+    store_alternating_quads(out + 2 * VECTOR, high[2], high[3]);
 }
 
 /* 4 LANES columns of floats. */
@@ -147,8 +147,8 @@ INLINE void columns_floats(const struct resample_taps *taps, const double *facto
         store(out + v * VECTOR, (ints)sums[v]);
 }
 
-static void sum_columns(const struct resample_taps *taps, enum sample sample, int output, const int32_t *const *rows,
-                        int count, char *out)
+static void sum_resample_columns(const struct resample_taps *taps, enum sample sample, int output,
+                                 const int32_t *const *rows, int count, char *out)
 {
     const int kind = output % taps->period;
     const size_t at = (size_t)kind * (size_t)taps->count;
@@ -192,7 +192,7 @@ INLINE cells to_units(cells words, int channels)
 }
 
 /* Transpose 4 x 4 cells, from four rows to four rows. */
-INLINE void transpose(const char *const from[4], int channels, char *const to[4])
+INLINE void transpose_cells(const char *const from[4], int channels, char *const to[4])
 {
     cells r[4];
     for (int i = 0; i < 4; i++)
@@ -214,7 +214,7 @@ static void to_cells(const char *rows, size_t stride, int units, int channels, i
             const char *const from[4] = {at, at + stride, at + 2 * stride, at + 3 * stride};
             char *cell = (char *)(to + (size_t)u * LANES + l);
             char *const cells_to[4] = {cell, cell + VECTOR, cell + 2 * VECTOR, cell + 3 * VECTOR};
-            transpose(from, channels, cells_to);
+            transpose_cells(from, channels, cells_to);
         }
 }
 
@@ -230,7 +230,7 @@ static void to_rows(const int32_t *from, size_t bytes, int count, char *const *r
             const size_t size = bytes - at;
             for (int i = 0; i < 4; i++)
                 to[i] = l + i < count && size >= RESAMPLE_PIECE ? rows[l + i] + at : spare[i];
-            transpose(units, 1, to);
+            transpose_cells(units, 1, to);
             for (int i = 0; i < 4 && l + i < count && size < RESAMPLE_PIECE; i++)
                 memcpy(rows[l + i] + at, spare[i], size);
         }
@@ -239,8 +239,8 @@ static void to_rows(const int32_t *from, size_t bytes, int count, char *const *r
 /* ---- Rows ---- */
 
 /* A level of each row of the group less 128, for each of CHANNELS. */
-INLINE void row_bytes(const struct resample_taps *taps, int count, int channels, const int32_t *cells_in,
-                      const int32_t *pairs, ints *levels)
+INLINE void row_levels8(const struct resample_taps *taps, int count, int channels, const int32_t *cells_in,
+                        const int32_t *pairs, ints *levels)
 {
     const int shift = taps->axis->shift + RESAMPLE_FRACTION;
     ints high[4] = {{0}}, sums[4] = {{0}};
@@ -259,9 +259,9 @@ INLINE void row_bytes(const struct resample_taps *taps, int count, int channels,
                                         : subtract(repeat(1 << (shift - 1)), sums[c]) >> shift;
 }
 
-/* The same of uint16_t. */
-INLINE void row_words(const struct resample_taps *taps, int channels, const int32_t *cells_in, const double *factors,
-                      ints *levels)
+/* Compute levels of uint16_t, as row_levels8 computes levels of uint8_t. */
+INLINE void row_levels16(const struct resample_taps *taps, int channels, const int32_t *cells_in, const double *factors,
+                         ints *levels)
 {
     doubles sums[8] = {{0}};
     for (int k = 0; k < taps->count; k++, cells_in += channels * LANES)
@@ -324,9 +324,9 @@ INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, in
         const int32_t *from = cells_in + (ptrdiff_t)((taps->firsts[x] - start) / inputs) * channels * LANES;
         const size_t at = (size_t)kind * (size_t)taps->count;
         if (sample == SAMPLE_U8)
-            row_bytes(taps, taps->used[kind], channels, from, taps->pairs + at, levels);
+            row_levels8(taps, taps->used[kind], channels, from, taps->pairs + at, levels);
         else if (sample == SAMPLE_U16)
-            row_words(taps, channels, from, taps->taps + at, levels);
+            row_levels16(taps, channels, from, taps->taps + at, levels);
         else
             row_floats(taps, channels, from, taps->taps + at, levels);
         for (int c = 0; c < channels; c++) {
@@ -341,8 +341,8 @@ INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, in
     }
 }
 
-static void sum_rows(const struct resample_taps *taps, enum sample sample, int channels, const int32_t *cells_in,
-                     int start, int first, int last, int32_t *out)
+static void sum_resample_rows(const struct resample_taps *taps, enum sample sample, int channels,
+                              const int32_t *cells_in, int start, int first, int last, int32_t *out)
 {
     /* Sums stay in registers if the compiler knows their number. */
     if (channels == 1)
@@ -358,9 +358,9 @@ static void sum_rows(const struct resample_taps *taps, enum sample sample, int c
 const struct resample_loops IN_SET(resample) = {
     .lanes = LANES,
     .vector = VECTOR,
-    .pair_rows = pair_rows,
-    .columns = sum_columns,
+    .pair_rows = pair_two_rows,
+    .columns = sum_resample_columns,
     .to_cells = to_cells,
-    .rows = sum_rows,
+    .rows = sum_resample_rows,
     .to_rows = to_rows,
 };

@@ -13,7 +13,7 @@
 struct resampling {
     const struct plan *plan;
     const struct plane *in, *out;
-    double *sums; /* of a row of inputs, for each thread: below 1.55 * 2^36 * 2^16 < 2^53, so a double is exact */
+    double *sums; /* a row of column sums for each thread: below 1.55 * 2^36 * 2^16 < 2^53, so a double is exact */
 };
 
 static int clamp_index(int i, int n)
@@ -32,7 +32,7 @@ static double round_sum(int64_t sum, int bits)
     return (double)((sum + ((int64_t)1 << (bits - 1))) >> bits);
 }
 
-static double sample_at(const void *row, enum sample sample, int x)
+static double number_at_column(const void *row, enum sample sample, int x)
 {
     return sample == SAMPLE_U8    ? ((const uint8_t *)row)[x]
            : sample == SAMPLE_U16 ? ((const uint16_t *)row)[x]
@@ -40,7 +40,7 @@ static double sample_at(const void *row, enum sample sample, int x)
 }
 
 /* Sum the columns for row Y of the outputs: m of integers. */
-static void sum_columns(const struct resampling *work, int channel, int y, double *sums)
+static void sum_reference_columns(const struct resampling *work, int channel, int y, double *sums)
 {
     const struct resample_axis *axis = &work->plan->columns;
     const enum sample sample = work->in->sample;
@@ -50,7 +50,7 @@ static void sum_columns(const struct resampling *work, int channel, int y, doubl
     for (int k = 0; k < axis->count && !cpu_is_stopped(work->plan->stop); k++) {
         const void *row = plane_row(work->in, channel, clamp_index(first + k, axis->from) - work->plan->in_row);
         for (int x = 0; x < width && taps[k] != 0; x++)
-            sums[x] += taps[k] * sample_at(row, sample, x * step);
+            sums[x] += taps[k] * number_at_column(row, sample, x * step);
     }
     for (int x = 0; x < width; x++)
         sums[x] = sample == SAMPLE_F32 ? ldexp(sums[x], -axis->shift)
@@ -68,7 +68,7 @@ static void resample_row(void *context, int64_t index, int thread)
         return;
     double *sums = work->sums + (ptrdiff_t)thread * in->width;
     void *row = plane_row(out, channel, y);
-    sum_columns(work, channel, plan->out_row + y, sums);
+    sum_reference_columns(work, channel, plan->out_row + y, sums);
     for (int x = 0; x < out->width; x++) {
         const int first = resample_first(axis, axis->first + x);
         const int32_t *taps = taps_of(axis, axis->first + x);

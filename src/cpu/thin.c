@@ -22,7 +22,7 @@ enum {
     NARROW = BLOCK_MAX / 2, /* narrower planes leave more than half of the lanes empty */
     TRANSPOSED_ROWS = 64,   /* rows that are transposed at once, so that they stay in a cache */
     SEGMENTS_MAX = 4 * BLOCK_MAX,
-    JOINED_MAX = 1 << 30, /* of joined taps: the largest sum of a parametric filter */
+    JOINED_MAX = 1 << 30, /* the largest sum of joined taps: that of a parametric filter */
 };
 
 /* ---- Filters ---- */
@@ -58,7 +58,7 @@ static void join_row(int32_t *taps, int count, int anchor, int low, int size, en
 }
 
 /* Join the columns of a filter for planes of WIDTH. */
-static void join_columns(struct filter *f, int width, enum border border)
+static void join_filter_columns(struct filter *f, int width, enum border border)
 {
     const int count = f->width, anchor = f->anchor_x, rows = f->two_pass ? 0 : filter_grids(f) * f->height;
     int low = 0, high = 0;
@@ -124,8 +124,8 @@ static void transpose_planes(const struct plane *narrow, const struct plane *wid
 
 /* Segments of planes, side by side. */
 struct segments {
-    int count, rows; /* of outputs in one segment */
-    int columns;     /* of one segment, with its halo */
+    int count, rows; /* the number of segments, and the rows of outputs in one segment */
+    int columns;     /* columns of one segment, with its halo */
 };
 
 /* The number of segments for which the fewest blocks are done. */
@@ -203,8 +203,8 @@ struct thin {
     int32_t spare[FILTER_MAX * FILTER_MAX];
 };
 
-static bool launch_transposed(struct thin *thin, const struct plane *in, const struct plane *out,
-                              plane_launcher *launch, struct error *error)
+static bool launch_on_transposed(struct thin *thin, const struct plane *in, const struct plane *out,
+                                 plane_launcher *launch, struct error *error)
 {
     const int first_row = thin->plan.first_row, last_row = thin->plan.last_row;
     thin->plan.first_row = thin->plan.last_row = 0; /* all */
@@ -270,10 +270,10 @@ bool thin_launch(const struct plan *plan, const struct plane *in, const struct p
     thin->filter.filter16 = NULL;
     const bool transposes = is_narrow && (!f->two_pass || slides);
     if (joins)
-        join_columns(&thin->filter, in->width, plan->border);
+        join_filter_columns(&thin->filter, in->width, plan->border);
     transpose_filter(&thin->filter, thin->spare);
     if (joins)
-        join_columns(&thin->filter, in->height, plan->border);
+        join_filter_columns(&thin->filter, in->height, plan->border);
     if (!transposes)
         transpose_filter(&thin->filter, thin->spare);
     plan_make(&thin->plan, &thin->filter, plan->border, plan->sample);
@@ -284,7 +284,7 @@ bool thin_launch(const struct plan *plan, const struct plane *in, const struct p
     thin->plan.prepared = program_make(&thin->plan, program->loops);
     bool done = thin->plan.prepared != NULL || error_no_memory(error, "the filter %s", f->name);
     if (done)
-        done = transposes  ? launch_transposed(thin, in, out, launch, error)
+        done = transposes  ? launch_on_transposed(thin, in, out, launch, error)
                : is_narrow ? launch_segments(thin, in, out, launch, error)
                            : launch(&thin->plan, in, out, error);
     program_free(thin->plan.prepared);

@@ -13,20 +13,19 @@
 #include <string.h>
 
 enum {
-    TILE_BYTES = 24 << 10,           /* of a ring: three quarters of 32 KiB, the smallest L1 data cache in use */
-    TILE_WIDTH_MIN = 256,            /* narrower tiles would read too many halo columns; high filters then use L2 */
-    FIR_WIDTH = 512,                 /* of tiles for fast FIRs: halo columns take differences, too */
-    TILE_WIDTH_MAX = 4096,           /* whole pages of a row */
-    TILE_HEIGHT_MAX = 256,           /* more if the filter has many halo rows */
-    WINDOW_HEIGHT_MAX = 1024,        /* the same for running sums, which take as long for halo rows as for others */
-    WINDOW_WIDTH_MAX = 16384,        /* of windows: whole rows are faster, though their sums of columns use L2 */
-    TILES_A_THREAD = 4,              /* at least, so that threads end at about the same time */
+    TILE_BYTES = 24 << 10,    /* bytes of a ring: 3/4 of 32 KiB, the smallest L1 data cache in use */
+    TILE_WIDTH_MIN = 256,     /* narrower tiles would read too many halo columns; high filters then use L2 */
+    FIR_WIDTH = 512,          /* samples in a row of a tile for fast FIRs: halo columns take differences, too */
+    TILE_WIDTH_MAX = 4096,    /* whole pages of a row */
+    TILE_HEIGHT_MAX = 256,    /* more if the filter has many halo rows */
+    WINDOW_HEIGHT_MAX = 1024, /* rows of a tile for running sums, which take as long for halo rows as for others */
+    WINDOW_WIDTH_MAX = 16384, /* samples in a row for running sums: long rows are faster, though sums use L2 */
+    TILES_A_THREAD = 4,       /* the least tiles of a thread, so that threads end at about the same time */
     OUTS_MAX = FIR_STEP * GROUP_MAX, /* rows that a pass makes at once: also COLUMN_GROUP_MAX */
     IN_PLACE_WIDTHS = 8,             /* the narrow tiles at both ends are then at most a quarter of the image */
 };
 
-static void copy_samples(const struct tiling *tiling, enum sample_part part, const void *row, int x, int count,
-                         char *to)
+static void copy_inputs(const struct tiling *tiling, enum sample_part part, const void *row, int x, int count, char *to)
 {
     const struct program *program = tiling->program;
     if (tiling->plan->sample == SAMPLE_F32)
@@ -73,7 +72,7 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
-        copy_samples(tiling, part, row, x0 + before, after - before, to + (size_t)before * size);
+        copy_inputs(tiling, part, row, x0 + before, after - before, to + (size_t)before * size);
     for (int k = before > 0 || after <= before ? 0 : after; k < count; k++) {
         if (k == before && after > before)
             k = after;
@@ -86,14 +85,14 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
         else if (x >= x0 + before && x < x0 + after) /* TO has it already */
             copy_cell(to + (size_t)k * size, to + (size_t)(x - x0) * size, size);
         else
-            copy_samples(tiling, part, row, x, 1, to + (size_t)k * size);
+            copy_inputs(tiling, part, row, x, 1, to + (size_t)k * size);
     }
 }
 
 /* One tile of one plane: rows Y0 to Y1, columns X0 to X1. */
 struct tile {
     int channel, y0, y1, x0, x1;
-    uint8_t *marks; /* of its pixels, for the threshold of an unsharp mask, or NULL */
+    uint8_t *marks; /* a mark for each pixel, for the threshold of an unsharp mask, or NULL */
 };
 
 /* Are outputs to be made from row Y on? */

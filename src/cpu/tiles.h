@@ -19,12 +19,12 @@ struct tiling {
     const struct program *program;
     const struct plane *in, *out;
     int step;                /* samples from a pixel to the next one in a row */
-    int first_row, last_row; /* of the outputs that are made */
+    int first_row, last_row; /* the rows of the outputs that are made */
     bool past_caches;        /* outputs are written past the caches */
     bool in_place;           /* away from the border, passes read the samples of the input plane without a copy */
     int first_width, tile_width, tile_height, tiles_x, tiles_y; /* the first column of tiles has its own width */
-    int tile_planes;            /* that a tile has: all for the threshold of an unsharp mask, else one */
-    int input_sets, input_rows; /* of a thread's scratch; a set for each part of the samples */
+    int tile_planes;            /* planes of a tile: all for the threshold of an unsharp mask, else one */
+    int input_sets, input_rows; /* sets and rows of inputs in a thread's scratch; a set for each part of the samples */
     int ring_rows;              /* rows of the ring of the first pass's sums, one ring for each part; 0 for one pass */
     int sum_rows;               /* joined_rows for each row of a group */
     size_t input_bytes, ring_bytes, spare_bytes; /* bytes of a row; a row of sums is as long as a row of a ring */
