@@ -16,28 +16,38 @@
 
 /* ---- Arguments ---- */
 
-/* Is --compare on the command line, perhaps after what is parsed now? */
-static bool has_compare(int argc, char *const argv[])
+/* Report the unknown option ARGUMENT of the command line. --compare may follow. Returns false. */
+static bool fail_unknown(int argc, char *const argv[], const char *argument, struct error *error)
 {
-    bool found = false;
+    bool compares = false;
     for (int i = 1; i < argc; i++)
-        found = found || strcmp(argv[i], "--compare") == 0;
-    return found;
+        compares = compares || strcmp(argv[i], "--compare") == 0;
+    return suggest_option(argument, compares, error);
 }
 
-/* Parse argv[*i], a long option. If the next argument is its value, advance *i to it. */
-static bool parse_long(int argc, char *const argv[], int *i, struct options *options, struct error *error)
+/* Is TEXT, the argument after an option that takes no value, or NULL, a number that was meant for it? OPERANDS is the
+ * number of those before it: FILTER and INPUT may not be numbers, unless they are there. */
+static bool is_stray_value(const char *text, int operands)
+{
+    return text != NULL && operands < 2 && suggest_is_number(text) && access(text, F_OK) != 0 &&
+           !(operands == 0 && filter_is_named(text));
+}
+
+/* Parse argv[*i], a long option after OPERANDS operands. If the next argument is its value, advance *i to it. */
+static bool parse_long(int argc, char *const argv[], int *i, int operands, struct options *options, struct error *error)
 {
     const char *argument = argv[*i];
     const size_t length = strcspn(argument, "=");
     const struct option *o = option_find(argument + 2, length - 2);
     if (o == NULL)
-        return suggest_option(argument, length, has_compare(argc, argv), error);
+        return fail_unknown(argc, argv, argument, error);
 
     const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
     if (value == NULL && o->kind == KIND_FLAG && o->keyword != NULL && *i + 1 < argc &&
         strcmp(argv[*i + 1], o->keyword) == 0)
         value = argv[++*i];
+    if (o->argument == NULL && value == NULL && is_stray_value(argv[*i + 1], operands))
+        value = argv[*i + 1];
     if (o->argument == NULL && value != NULL && (o->keyword == NULL || strcmp(value, o->keyword) != 0))
         return suggest_no_value(o, false, value, error);
     if (o->argument != NULL && value == NULL) {
@@ -59,15 +69,19 @@ static bool parse_long(int argc, char *const argv[], int *i, struct options *opt
 }
 
 /* Parse argv[*i], a bundle of letters. The value of the last is the rest, as in -j4 and -o=DIR, or the next argument;
- * then advance *i to it. */
-static bool parse_letters(int argc, char *const argv[], int *i, struct options *options, struct error *error)
+ * then advance *i to it. OPERANDS operands stand before. */
+static bool parse_letters(int argc, char *const argv[], int *i, int operands, struct options *options,
+                          struct error *error)
 {
     const char *argument = argv[*i];
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
         const struct option *o = option_of_letter(*letter);
         if (o == NULL)
-            return suggest_letter(argument, letter, has_compare(argc, argv), error);
+            return fail_unknown(argc, argv, argument, error);
         if (o->argument == NULL) {
+            const char *value = suggest_is_number(letter + 1) ? letter + 1 : argv[*i + 1];
+            if (value == letter + 1 || (letter[1] == '\0' && is_stray_value(value, operands)))
+                return suggest_no_value(o, true, value, error);
             if (!option_set(o, NULL, options, error))
                 return false;
             continue;
@@ -527,9 +541,9 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
         else if (strcmp(argument, "--") == 0)
             only_operands = true;
         else if (argument[1] == '-')
-            done = parse_long(argc, argv, &i, options, error);
+            done = parse_long(argc, argv, &i, count, options, error);
         else
-            done = parse_letters(argc, argv, &i, options, error);
+            done = parse_letters(argc, argv, &i, count, options, error);
         /* Ignore the rest: a user who asks for help gets it, perhaps about a filter. */
         if (done && (options->mode == MODE_HELP || options->mode == MODE_VERSION)) {
             const char *word = count > 0 ? operands[0] : i + 1 < argc ? argv[i + 1] : "";
@@ -544,7 +558,7 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
         return true;
     }
     if (done && options->mode == MODE_RUN && count > 0)
-        done = suggest_operands(argc, argv, count, options, error);
+        done = suggest_operands(count, options, error);
     return done && validate(count, options, error);
 }
 

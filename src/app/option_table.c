@@ -51,16 +51,6 @@ static const char *sample_word(int value)
     return value < SAMPLE_COUNT ? sample_name((enum sample)value) : NULL;
 }
 
-/* Words of other programs that are far from ours. */
-static const char *const borders_meant[][2] = {
-    {"mirror", "reflect"},   {"symmetric", "reflect"}, {"clamp", "replicate"}, {"edge", "replicate"},
-    {"extend", "replicate"}, {"nearest", "replicate"}, {"copy", "replicate"},  {"tile", "wrap"},
-    {"repeat", "wrap"},      {"periodic", "wrap"},     {"circular", "wrap"},   {"constant", "zero"},
-    {"black", "zero"},       {"fill", "zero"},         {NULL, NULL},
-};
-
-static const char *const backends_meant[][2] = {{"gpu", "cuda"}, {"nvidia", "cuda"}, {"host", "cpu"}, {NULL, NULL}};
-
 /* ---- The table ---- */
 
 /* The field of a KIND_WORD may be an enum. The parser writes an int there, which must have the enum's size. */
@@ -86,7 +76,7 @@ static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeo
 
 const struct option option_table[] = {
     VALUE("border", "BORDER", GROUP_FILTER, KIND_WORD, recipe.border, "how to extend the image past its edges",
-          .word = border_word, .meant = borders_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
+          .word = border_word, .bits = IN_BENCH | IN_FILTERED | IN_LINE | IN_RECIPE),
     VALUE("alpha", "MODE", GROUP_FILTER, KIND_WORD, recipe.alpha, "how to treat transparency (default premultiply)",
           .word = alpha_word, .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
     FLAG("flip", GROUP_FILTER, flip, "rotate the taps by 180 degrees, for true convolution",
@@ -97,7 +87,7 @@ const struct option option_table[] = {
          .bits = IN_FILTERED | IN_LINE | IN_RECIPE),
 
     VALUE("backend", "BACKEND", GROUP_BACKEND, KIND_WORD, recipe.choice, "where to run; auto picks the faster",
-          .word = choice_word, .meant = backends_meant, .bits = IN_BENCH | IN_FILTERED | IN_LINE),
+          .word = choice_word, .bits = IN_BENCH | IN_FILTERED | IN_LINE),
     VALUE("variant", "NAME", GROUP_BACKEND, KIND_VARIANT, recipe.variant,
           "use this variant and its backend; see --list-variants", .bits = IN_BENCH | IN_FILTERED | IN_LINE),
     /* The bound only keeps a number short. */

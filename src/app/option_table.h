@@ -85,7 +85,6 @@ struct option {
     int low, high;
     const char *keyword;            /* KIND_NUMBER, and KIND_FLAG, which it may follow: or NULL */
     const char *(*word)(int value); /* the word for a value; NULL beyond the last */
-    const char *const (*meant)[2];  /* KIND_WORD: words of other programs, and ours; NULL ends them */
 };
 
 extern const struct option option_table[];
@@ -120,12 +119,12 @@ void option_join_words(const struct option *o, char *text, size_t size);
 
 #define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
 
-/* Report the unknown option in the first LENGTH characters of ARGUMENT, which begins with dashes. COMPARES says whether
- * the command line has --compare. Returns false. */
-bool suggest_option(const char *argument, size_t length, bool compares, struct error *error);
+/* Report the unknown option ARGUMENT, with its dashes, and perhaps = and a value. COMPARES says whether the command
+ * line has --compare. Returns false. */
+bool suggest_option(const char *argument, bool compares, struct error *error);
 
-/* Report the unknown option *LETTER of ARGUMENT, a bundle of letters. Returns false. */
-bool suggest_letter(const char *argument, const char *letter, bool compares, struct error *error);
+/* Is TEXT a number, or a percentage? */
+bool suggest_is_number(const char *text);
 
 /* Report that VALUE is none of the words of the option O. Returns false. */
 bool suggest_word(const struct option *o, const char *value, struct error *error);
@@ -134,7 +133,7 @@ bool suggest_word(const struct option *o, const char *value, struct error *error
 bool suggest_no_value(const struct option *o, bool is_letter, const char *value, struct error *error);
 
 /* Check the COUNT operands of a run in OPTIONS, FILTER first: a word that is no filter may be an option without its
- * dashes, or the value of one. ARGV is the whole command line. */
-bool suggest_operands(int argc, char *const argv[], int count, const struct options *options, struct error *error);
+ * dashes. */
+bool suggest_operands(int count, const struct options *options, struct error *error);
 
 #endif

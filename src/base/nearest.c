@@ -12,11 +12,6 @@
 /* Names are short, so a longer word is no mistyped name. The limit also bounds the rows of distances. */
 #define LONGEST_WORD 64
 
-static size_t smaller_size(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool same_letter(char a, char b)
 {
     return tolower((unsigned char)a) == tolower((unsigned char)b);
@@ -36,18 +31,13 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
             const size_t replaced = above[j - 1] + !same_letter(a[i - 1], b[j - 1]);
-            row[j] = smaller_size(replaced, smaller_size(above[j], row[j - 1]) + 1);
+            const size_t added = (above[j] < row[j - 1] ? above[j] : row[j - 1]) + 1;
+            row[j] = replaced < added ? replaced : added;
             if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
-                row[j] = smaller_size(row[j], rows[(i - 2) % 3][j - 2] + 1);
+                row[j] = row[j] <= rows[(i - 2) % 3][j - 2] ? row[j] : rows[(i - 2) % 3][j - 2] + 1;
         }
     }
     return rows[a_length % 3][b_length];
-}
-
-/* Is PART, of at least three letters, a part of WHOLE? */
-static bool is_part(const char *part, const char *whole)
-{
-    return strlen(part) >= 3 && strcasestr(whole, part) != NULL;
 }
 
 /* How far NAME is from WORD, or SIZE_MAX if that is too far for a mistyped name. */
@@ -57,7 +47,9 @@ static size_t distance_of_name(const char *word, const char *name)
     if (length > LONGEST_WORD || name_length > LONGEST_WORD)
         return SIZE_MAX;
     const size_t changes = distance(word, length, name, name_length);
-    if (changes > 1 && (is_part(word, name) || is_part(name, word)))
+    const bool is_part =
+        (length >= 3 && strcasestr(name, word) != NULL) || (name_length >= 3 && strcasestr(word, name) != NULL);
+    if (changes > 1 && is_part)
         return 2;
     /* With every letter replaced, nothing of the word is left. */
     return changes <= (length + 2) / 3 && changes < (length > name_length ? length : name_length) ? changes : SIZE_MAX;

@@ -227,9 +227,13 @@ bool filter_is_current(const struct filter *filter);
 /* Is SPEC, or the first of a chain, the name of a filter? Its parameters may be wrong or missing. */
 bool filter_is_named(const char *spec);
 
-/* What gpuconv has for WORD of another program, or a sentence after `!`; NULL if that is not known. PLACE is `-` for an
- * option without its dashes, `~` for one beside --compare, `=` for a filter and `:` for a word of resize. */
-const char *words_find(char place, const char *word);
+/* What gpuconv has for WORD of another program: a filter, an option with its dashes, a value, or a sentence after `!`;
+ * NULL if that is not known. WORD is a filter, an option without its dashes, or an option, a blank and its value. */
+const char *words_find(const char *word);
+
+/* Write the name that is nearest to WORD, of a filter or the word of a form, to NEAREST, of SIZE bytes. Returns false
+ * if none is near. */
+bool filter_nearest(const char *word, char *nearest, size_t size);
 
 /* A function as filter_find. */
 typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);

@@ -278,7 +278,7 @@ static void test_an_unknown_name_is_refused_with_the_nearest(void **state)
                 "there is no filter named \"gausian\"; gaussian:SIGMA takes one number above 0 and up to 170, for "
                 "example gaussian:2.5");
     refuse_find("gausian3", ERROR_USAGE,
-                "there is no filter named \"gausian3\"; did you mean \"gaussian3\"? (gpuconv --list shows all)");
+                "there is no filter named \"gausian3\"; did you mean \"gaussian:3\"? (gpuconv --list shows all)");
     refuse_find("bx:3", ERROR_USAGE,
                 "there is no filter named \"bx:3\"; did you mean \"box:3\"? (gpuconv --list shows all)");
     refuse_find("blur:3", ERROR_USAGE,
