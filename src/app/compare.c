@@ -6,8 +6,10 @@
 #include "app/progress.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "batch/batch.h"
 #include "batch/collisions.h"
 #include "batch/job.h"
 #include "batch/report.h"
@@ -33,6 +35,12 @@ struct comparison {
     struct image mask;
     struct compare_rows rows;
     struct progress progress;
+    struct job *jobs;             /* of the rows that are compared */
+    struct compare_row **pairs;   /* these rows */
+    int threads;                  /* for one pair */
+    struct pair_worker **workers; /* by their numbers; NULL until a worker compares */
+    int worker_count;
+    atomic_bool no_new_files;
 };
 
 /* ---- What to compare ---- */
@@ -298,24 +306,78 @@ static void print_step(void *context, enum update_step step, const struct compar
 static void on_progress(void *context, const struct batch_totals *totals)
 {
     struct comparison *comparison = context;
-    progress_draw(&comparison->progress, totals);
+    struct batch_totals pairs = *totals;
+    pairs.only = (struct job_progress){0}; /* a lone pair has no rows of pixels that are counted */
+    progress_draw(&comparison->progress, &pairs);
 }
 
-/* Compare. A signal ends the program here. */
+static void on_report(void *context, const struct job_result *result, enum job_event event)
+{
+    struct comparison *comparison = context;
+    if (event == JOB_WRITTEN)
+        rows_add_thumbnails(&comparison->rows, comparison->pairs[result->job - comparison->jobs]);
+}
+
+static void run_pair(const struct job *job, struct workers *workers, int number, struct job_result *result)
+{
+    struct comparison *comparison = job->context;
+    struct compare_row *row = comparison->pairs[job - comparison->jobs];
+    struct compare_settings settings = comparison->settings;
+    pthread_mutex_lock(&workers->reporting);
+    settings.thumbnails = row < comparison->rows.unshown;
+    pthread_mutex_unlock(&workers->reporting);
+    compare_pair(&comparison->workers[number], workers, comparison->threads, &settings, row);
+    result->width = row->expected.width;
+    result->height = row->expected.height;
+}
+
+/* Make a job of each row that has two files, or one whose thumbnail is wanted. Returns their number. */
+static size_t make_jobs(struct comparison *comparison)
+{
+    struct compare_rows *rows = &comparison->rows;
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct compare_row *row = &rows->rows[i];
+        if (row->kind != ROW_EQUAL && !comparison->settings.thumbnails)
+            continue;
+        comparison->jobs[count] =
+            (struct job){.input = row->expected.path != NULL ? row->expected.path : row->actual.path,
+                         .bytes = row->expected.bytes + row->actual.bytes,
+                         .run = run_pair,
+                         .context = comparison};
+        comparison->pairs[count++] = row;
+    }
+    if (comparison->settings.thumbnails)
+        rows->unshown = rows->rows + rows->count;
+    return count;
+}
+
+/* Compare the rows that have two readable files, and count the kinds of all. If there are fewer of them than threads, a
+ * pair takes several. A signal ends the program here. */
 static bool compare_all(struct comparison *comparison, struct error *error)
 {
+    static const struct recipe none = {.choice = CHOICE_CPU};
     const struct options *options = comparison->options;
+    struct compare_rows *rows = &comparison->rows;
     const bool progress = comparison->folders && !options->quiet && isatty(STDERR_FILENO);
-    const struct compare_request request = {
-        .settings = &comparison->settings,
-        .threads = options->threads,
-        .jobs = options->batch.workers,
-        .memory = options->batch.memory,
-        .on_progress = progress ? on_progress : NULL,
-        .context = comparison,
-    };
+    const struct batch_callbacks callbacks = {
+        .context = comparison, .report = on_report, .on_progress = progress ? on_progress : NULL};
+    const int threads = options->threads > 0 ? options->threads : parallel_processors();
+    struct batch_request batch = {.recipe = &none,
+                                  .workers = options->batch.workers > 0 ? options->batch.workers : threads,
+                                  .memory = options->batch.memory};
     struct batch_totals totals;
-    const bool done = compare_run(&request, &comparison->rows, &totals, error);
+    batch.jobs = comparison->jobs = calloc(rows->count + 1, sizeof *comparison->jobs);
+    comparison->pairs = calloc(rows->count + 1, sizeof(struct compare_row *));
+    comparison->worker_count = batch.workers;
+    comparison->workers = calloc((size_t)batch.workers, sizeof(struct pair_worker *));
+    if (comparison->jobs == NULL || comparison->pairs == NULL || comparison->workers == NULL)
+        return error_no_memory(error, "%zu pairs", rows->count);
+    batch.count = make_jobs(comparison);
+    comparison->settings.no_new_files = &comparison->no_new_files;
+    const int pairs = batch.count < (size_t)batch.workers ? (int)batch.count : batch.workers;
+    comparison->threads = pairs > 0 && threads > pairs ? threads / pairs : 1;
+    const bool done = batch_run(&batch, &callbacks, &totals, error);
     if (totals.signal != 0) { /* threads still run */
         if (progress && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(STATUS_FAILED);
@@ -324,6 +386,8 @@ static bool compare_all(struct comparison *comparison, struct error *error)
         _exit(128 + totals.signal);
     }
     progress_clear(&comparison->progress);
+    for (size_t i = 0; i < rows->count; i++)
+        rows->counts[rows->rows[i].kind]++;
     return done;
 }
 
@@ -434,6 +498,11 @@ int run_compare(const struct options *options)
                       pictures_remove_old(&comparison.settings, &comparison.rows, &error) &&
                       compare_all(&comparison, &error);
     const int status = done ? answer(&comparison, &error) : print_error_line(&error);
+    for (int i = 0; comparison.workers != NULL && i < comparison.worker_count; i++)
+        compare_worker_free(comparison.workers[i]);
+    free(comparison.workers);
+    free(comparison.jobs);
+    free(comparison.pairs);
     rows_free(&comparison.rows);
     image_free(&comparison.mask);
     return status;

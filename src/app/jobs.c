@@ -7,7 +7,6 @@
 #include "app/modes.h"
 #include "app/option_table.h"
 #include "app/progress.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/lines.h"
 #include "batch/batch.h"
@@ -240,32 +239,21 @@ static struct job_class *find_class(struct stream *stream, struct job_line *line
 /* ---- Jobs ---- */
 
 /* Do what a line without a job asks for: report why. */
-static void run_failure(struct job *job, struct workers *workers, int number, struct job_result *result)
+static void run_failure(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     (void)workers, (void)number;
     result->outcome = JOB_FAILED;
     result->error = ((struct entry *)job)->error;
 }
 
-static void run_pair(struct job *job, struct workers *workers, int number, struct job_result *result)
+static void run_pair(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     struct entry *entry = (struct entry *)job;
     struct compare_row *row = entry->rows.rows;
     struct compare_settings settings = entry->class->compare;
-    struct pair_worker **worker = &entry->stream->pair_workers[number];
-    const double start = clock_milliseconds();
-    if (*worker == NULL)
-        *worker = compare_worker_make(workers, entry->class->options.threads > 0 ? entry->class->options.threads : 1);
-    if (*worker == NULL) {
-        result->outcome = JOB_FAILED;
-        error_no_memory(&result->error, "the comparison");
-        row->kind = ROW_UNREADABLE;
-        row_set_problem(row, &result->error);
-        return;
-    }
+    const int threads = entry->class->options.threads;
     settings.picture = entry->line.files[JOB_DIFF];
-    compare_pair(*worker, &settings, row);
-    row->seconds = (clock_milliseconds() - start) / 1000;
+    compare_pair(&entry->stream->pair_workers[number], workers, threads > 0 ? threads : 1, &settings, row);
     result->width = row->expected.width;
     result->height = row->expected.height;
     if (row->kind < ROW_UNREADABLE && row->problem == NULL)

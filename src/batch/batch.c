@@ -188,14 +188,14 @@ static void report_progress(void *context)
 /* ---- The work ---- */
 
 /* Do a job that does itself. */
-static void run_other(struct worker *worker, int number, struct job_result *result)
+static void run_other(struct worker *worker, int number, const struct job *job, struct job_result *result)
 {
     struct workers *workers = &worker->batch->workers;
-    *result = (struct job_result){.job = worker->taken, .outcome = JOB_DONE, .device = -1};
+    *result = (struct job_result){.job = job, .outcome = JOB_DONE, .device = -1};
     phases_begin(&result->phases);
     atomic_store(&worker->job_worker.start, result->phases.start);
     atomic_store(&worker->job_worker.step, JOB_STEP_READ);
-    worker->taken->run(worker->taken, workers, number, result);
+    job->run(job, workers, number, result);
     if (workers_begin_output(workers)) {
         report(worker, result, JOB_WRITTEN);
         workers_end_output(workers);
@@ -223,7 +223,7 @@ static void do_job(struct worker *worker, int number, const struct job *job)
     worker->job_worker.settings = job->settings != NULL ? job->settings : request->settings;
     worker->job_worker.recipe = job->recipe != NULL ? job->recipe : request->recipe;
     if (job->run != NULL)
-        run_other(worker, number, &result);
+        run_other(worker, number, job, &result);
     else
         job_run(&worker->job_worker, job, &result);
     if (result.outcome == JOB_FAILED && (request->fail_fast || (result.error.no_new_files && request->source == NULL)))

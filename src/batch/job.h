@@ -34,7 +34,7 @@ struct job {
     uint64_t bytes;              /* of the input; 0 where it is no regular file */
     const struct format *format; /* to write; NULL for the input's */
 
-    /* For a stream of jobs. */
+    /* For a stream of jobs, and for jobs that `run` does. */
     const struct recipe *recipe;          /* what to do to this image; NULL if as to all */
     const struct job_settings *settings;  /* likewise */
     const uint8_t *content;               /* `bytes` of them are the input; NULL if that is a file */
@@ -44,7 +44,8 @@ struct job {
     bool in_memory;                       /* the output becomes result->output, and no file is written */
     /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. It is
      * NULL for an image to filter. */
-    void (*run)(struct job *job, struct workers *workers, int number, struct job_result *result);
+    void (*run)(const struct job *job, struct workers *workers, int number, struct job_result *result);
+    void *context; /* of `run`; whoever made the job owns it */
 
     /* For the checks of a list. */
     dev_t device;

@@ -207,7 +207,7 @@ static void break_output(struct members *members, struct job_result *result, con
 }
 
 /* job's `run` for a member that is no image. */
-static void skip_member(struct job *job, struct workers *workers, int number, struct job_result *result)
+static void skip_member(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     (void)workers;
     (void)number;
@@ -217,7 +217,7 @@ static void skip_member(struct job *job, struct workers *workers, int number, st
 
 /* The same for a long member, and for an image that is too large to be held. All members before it are written first,
  * and none is read meanwhile. */
-static void copy_member(struct job *job, struct workers *workers, int number, struct job_result *result)
+static void copy_member(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     struct member *member = (struct member *)job;
     struct members *members = member->members;

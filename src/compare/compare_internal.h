@@ -10,28 +10,15 @@
 #include "compare/report.h"
 #include "compare/run.h"
 
-#include <stdatomic.h>
-
 /* ---- pair.c ---- */
 
-/* What one thread keeps from pair to pair. The caller sets the first three fields, and may set the fourth per pair. */
+/* What one thread keeps from pair to pair. */
 struct pair_worker {
-    const struct compare_settings *settings;
-    struct workers *workers;   /* of which this is one */
-    atomic_bool *no_new_files; /* of all workers: the folder of the pictures is full or read-only, so write no more */
-    bool wants_thumbnails;
-    struct thumbnails *thumbnails;    /* of the last pair, which the caller takes, or NULL */
-    struct thread_pool both, each[2]; /* for the two files at the same time, and for each of them */
-    size_t reserved;                  /* bytes of the budget */
+    const struct compare_settings *settings; /* of this pair */
+    struct workers *workers;                 /* of which this is one */
+    struct thread_pool both, each[2];        /* for the two files at the same time, and for each of them */
+    size_t reserved;                         /* bytes of the budget */
 };
-
-/* Prepare a worker that uses THREADS threads. Release with pair_worker_close. */
-void pair_worker_open(struct pair_worker *worker, int threads);
-void pair_worker_close(struct pair_worker *worker);
-
-/* Compare the two files of ROW, and set its kind and all that follows. Files of the same bytes are not decoded. A row
- * of one file keeps its kind and may get a thumbnail. */
-void pair_compare(struct pair_worker *worker, struct compare_row *row);
 
 /* ---- picture.c ---- */
 

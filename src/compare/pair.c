@@ -3,6 +3,7 @@
  * The phases of one pair. */
 #include "compare/compare_internal.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "codec/format.h"
 #include "metadata/metadata.h"
@@ -224,7 +225,7 @@ static bool draw_picture(struct pair *pair, struct error *error)
     const struct difference *difference = &pair->row->difference;
     const bool other = pair->row->kind == ROW_SHAPE;
     const bool saves = (pair->row->beyond != 0 || other) && (settings->pictures != NULL || settings->picture != NULL) &&
-                       !atomic_load(pair->worker->no_new_files);
+                       (settings->no_new_files == NULL || !atomic_load(settings->no_new_files));
     struct image picture = {0}, small = {0};
     if (!saves && (pair->thumbnails == NULL || (difference->largest == 0 && difference->antialiased == 0 && !other)))
         return true;
@@ -279,7 +280,7 @@ static void make_thumbnails(struct pair *pair)
             decode_single(pair, i);
     show_side(pair, 0, &pair->thumbnails->expected);
     show_side(pair, 1, &pair->thumbnails->actual);
-    pair->worker->thumbnails = pair->thumbnails;
+    pair->row->thumbnails = pair->thumbnails;
     pair->thumbnails = NULL;
 }
 
@@ -358,26 +359,20 @@ static bool compare_files(struct pair *pair, struct error *error)
            run_both(pair, widen_side, error) && run_mask(pair, decode_side, error) && compare_sides(pair, error);
 }
 
-void pair_compare(struct pair_worker *worker, struct compare_row *row)
+static void compare(struct pair_worker *worker, struct pair *pair, struct compare_row *row)
 {
+    const struct compare_settings *settings = worker->settings;
     struct error error;
-    struct pair *pair = calloc(1, sizeof *pair);
-    if (pair == NULL) {
-        error_no_memory(&error, "the comparison of %s", row->name);
-        row->kind = ROW_UNREADABLE;
-        row_set_problem(row, &error);
-        return;
-    }
     *pair = (struct pair){.worker = worker,
                           .row = row,
                           .sides = {{.file = &row->expected}, {.file = &row->actual}, {.file = &row->mask}}};
     for (int i = 0; i < SIDES; i++) {
-        pair->codec[i] = worker->settings->codec;
+        pair->codec[i] = settings->codec;
         pair->codec[i].pool = i < MASK ? &worker->each[i] : NULL;
     }
-    if (worker->wants_thumbnails)
+    if (settings->thumbnails)
         pair->thumbnails = calloc(1, sizeof *pair->thumbnails);
-    row->thumbnails_lost = worker->wants_thumbnails && pair->thumbnails == NULL;
+    row->thumbnails_lost = settings->thumbnails && pair->thumbnails == NULL;
     if (row->kind == ROW_EQUAL && !compare_files(pair, &error)) {
         error_add_subject(&error, file_input_name(row->actual.path));
         row->kind = row->kind == ROW_MASK ? ROW_MASK : ROW_UNREADABLE;
@@ -398,21 +393,42 @@ void pair_compare(struct pair_worker *worker, struct compare_row *row)
         free(pair->sides[i].bytes);
     }
     free(pair->antialiased);
-    free(pair);
     budget_release(&worker->workers->budget, worker->reserved);
     worker->reserved = 0;
 }
 
-void pair_worker_open(struct pair_worker *worker, int threads)
+void compare_pair(struct pair_worker **kept, struct workers *workers, int threads,
+                  const struct compare_settings *settings, struct compare_row *row)
 {
-    thread_pool_open(&worker->both, threads > 0 ? threads : 1);
-    for (int i = 0; i < 2; i++)
-        thread_pool_open(&worker->each[i], threads >= 4 ? threads / 2 : 1);
+    struct pair_worker *worker = *kept != NULL ? *kept : calloc(1, sizeof *worker);
+    struct pair *pair = calloc(1, sizeof *pair);
+    const double start = clock_milliseconds();
+    struct error error;
+    if (worker != NULL && *kept == NULL) {
+        thread_pool_open(&worker->both, threads);
+        for (int i = 0; i < 2; i++)
+            thread_pool_open(&worker->each[i], threads >= 4 ? threads / 2 : 1);
+        *kept = worker;
+    }
+    if (worker != NULL && pair != NULL) {
+        worker->settings = settings;
+        worker->workers = workers;
+        compare(worker, pair, row);
+    } else {
+        error_no_memory(&error, "the comparison of %s", row->name);
+        row->kind = ROW_UNREADABLE;
+        row_set_problem(row, &error);
+    }
+    free(pair);
+    row->seconds = (clock_milliseconds() - start) / 1000;
 }
 
-void pair_worker_close(struct pair_worker *worker)
+void compare_worker_free(struct pair_worker *worker)
 {
+    if (worker == NULL)
+        return;
     thread_pool_close(&worker->both);
     for (int i = 0; i < 2; i++)
         thread_pool_close(&worker->each[i]);
+    free(worker);
 }

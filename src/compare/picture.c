@@ -84,8 +84,8 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
         row->picture = path;
     else
         free(path);
-    if (!done && error->no_new_files)
-        atomic_store(worker->no_new_files, true);
+    if (!done && error->no_new_files && settings->no_new_files != NULL)
+        atomic_store(settings->no_new_files, true);
     return done;
 }
 

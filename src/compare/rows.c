@@ -41,6 +41,23 @@ void row_set_problem(struct compare_row *row, const struct error *error)
     row->problem = strdup(text); /* without memory the row has its kind, and no sentence */
 }
 
+void rows_add_thumbnails(struct compare_rows *rows, struct compare_row *row)
+{
+    struct compare_row *last = row;
+    if (row->thumbnails == NULL)
+        return;
+    if (row < rows->unshown && ++rows->shown > COMPARE_THUMBNAILS_MAX) {
+        do
+            last = --rows->unshown;
+        while (last->thumbnails == NULL);
+        rows->shown--;
+    } else if (row < rows->unshown) {
+        return;
+    }
+    thumbnails_free(last->thumbnails);
+    last->thumbnails = NULL;
+}
+
 void row_free(struct compare_row *row)
 {
     free(row->expected.path);

@@ -59,8 +59,10 @@ struct compare_row {
 struct compare_rows {
     struct compare_row *rows; /* sorted by name, byte by byte */
     size_t count;
-    size_t counts[ROW_KINDS]; /* rows of each kind */
-    bool no_work;             /* in no shard is there a pair to compare or, for an update, an image to accept */
+    size_t counts[ROW_KINDS];    /* rows of each kind */
+    size_t shown;                /* rows with thumbnails */
+    struct compare_row *unshown; /* neither this row nor a later one keeps thumbnails; NULL if no row does */
+    bool no_work;                /* in no shard is there a pair to compare or, for an update, an image to accept */
 };
 
 /* "equal", "channels", "tolerated", "different", "shape", "missing", "new", "unreadable" or "mask". */
@@ -71,6 +73,12 @@ struct compare_row *rows_add(struct compare_rows *rows);
 
 /* Set the problem of a row to the text of ERROR. */
 void row_set_problem(struct compare_row *row, const struct error *error);
+
+/* Only the first rows by name have thumbnails: the size of the page is bounded, and the same in each run. */
+enum { COMPARE_THUMBNAILS_MAX = 2000 };
+
+/* Count the thumbnails of ROW, and release those of the last row that has some if there are too many. */
+void rows_add_thumbnails(struct compare_rows *rows, struct compare_row *row);
 
 /* Release the thumbnails, each from malloc; NULL is allowed. */
 void thumbnails_free(struct thumbnails *thumbnails);

@@ -59,7 +59,7 @@ static void check_line(bool holds, int line)
 /* ---- The jobs ---- */
 
 /* The first job of eight takes longer than the seven others. */
-static void run_alone(struct job *job, struct workers *workers, int number, struct job_result *result)
+static void run_alone(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     const struct test_job *test = (struct test_job *)job;
     (void)workers, (void)number;
