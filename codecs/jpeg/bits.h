@@ -33,14 +33,14 @@ INLINE void seek(struct reader *reader, uint64_t bit)
     reader->count -= skipped;
 }
 
-/* The number of the next bit. */
-INLINE uint64_t place(const struct reader *reader)
+/* The position of the next bit in the data. */
+INLINE uint64_t bit_position(const struct reader *reader)
 {
     return (uint64_t)(reader->next - reader->data) * 8 - reader->count;
 }
 
 /* The entry for the next bits. */
-INLINE uint32_t look_up(const struct reader *reader, const uint32_t *table)
+INLINE uint32_t look_up_code(const struct reader *reader, const uint32_t *table)
 {
     return table[reader->buffer >> (64 - JPEG_LOOKUP_BITS)];
 }
@@ -52,7 +52,7 @@ INLINE void skip(struct reader *reader, uint32_t entry)
     reader->count -= entry & 63;
 }
 
-/* Has a block ended, properly, after so many steps? */
+/* Has a block ended, properly, after STEPS steps? */
 INLINE bool is_ended(unsigned steps)
 {
     return steps == JPEG_BLOCK || steps - JPEG_STEPS_END < JPEG_BLOCK;
@@ -63,7 +63,7 @@ INLINE bool is_ended(unsigned steps)
 static __attribute__((noinline, unused)) unsigned walk_slowly(struct reader *reader,
                                                               const struct jpeg_code_order *codes, unsigned steps)
 {
-    const uint64_t bit = place(reader);
+    const uint64_t bit = bit_position(reader);
     int more = 0, value;
     const int bits = jpeg_read_ac(codes, jpeg_bits_at(reader->data, bit), &more, &value);
     if (bits == 0 || (more < JPEG_STEPS_END && steps + (unsigned)more > JPEG_BLOCK))
@@ -80,7 +80,7 @@ INLINE bool walk_block(struct reader *reader, const struct jpeg_lookup *lookup, 
         while (steps < JPEG_BLOCK) {
             refill(reader);
             for (int i = 0; i < 4; i++) { /* at most 48 bits */
-                entry = look_up(reader, lookup->next);
+                entry = look_up_code(reader, lookup->next);
                 skip(reader, entry);
                 steps += entry >> 8;
                 if (steps >= JPEG_BLOCK)
@@ -90,7 +90,7 @@ INLINE bool walk_block(struct reader *reader, const struct jpeg_lookup *lookup, 
         if (is_ended(steps))
             return true;
         /* The entry is slow, or goes past the end of the block. */
-        seek(reader, place(reader) - (entry & 63));
+        seek(reader, bit_position(reader) - (entry & 63));
         steps = walk_slowly(reader, &lookup->ac, steps - (entry >> 8));
         if (steps == 0)
             return false;

@@ -31,8 +31,10 @@ INLINE void convert_words(shorts luma, shorts blue, shorts red, shorts rgb[3])
 
 /* Store GROUP pixels. */
 #ifdef __AVX2__
-#define PLACE(colour, i) (char)((i) % 3 == (colour) ? (i) / 3 : 0x80)
-#define FOUR(colour, i) PLACE(colour, i), PLACE(colour, (i) + 1), PLACE(colour, (i) + 2), PLACE(colour, (i) + 3)
+#define SHUFFLE_INDEX(colour, i) (char)((i) % 3 == (colour) ? (i) / 3 : 0x80)
+#define FOUR(colour, i)                                                                                                \
+    SHUFFLE_INDEX(colour, i), SHUFFLE_INDEX(colour, (i) + 1), SHUFFLE_INDEX(colour, (i) + 2),                          \
+        SHUFFLE_INDEX(colour, (i) + 3)
 #define MASK(colour, i)                                                                                                \
     _mm256_broadcastsi128_si256(                                                                                       \
         _mm_setr_epi8(FOUR(colour, i), FOUR(colour, (i) + 4), FOUR(colour, (i) + 8), FOUR(colour, (i) + 12)))

@@ -9,7 +9,7 @@
 struct loaded {
     size_t header_at, firsts_at, starts_at, bytes_at; /* in the data */
     int tables[2][JPEG_TABLES]; /* the first entry of each table, of DC and of AC; -1 if no component uses it */
-    size_t segments, size;      /* of the scan: restart segments; bytes without stuffing and restart markers */
+    size_t segments, size;      /* the scan's restart segments; its bytes without stuffing and restart markers */
     struct scan scan;           /* without addresses */
     bool is_unsupported;        /* the CPU has to decode the file */
 };
@@ -39,11 +39,11 @@ void make_table(const struct jpeg_huffman *huffman, bool is_dc, uint16_t *table)
 {
     constexpr uint32_t first = 1 << look_bits, more = 1 << more_bits;
     uint16_t *entry = table, *const last = table + first + longer_entries(huffman);
-    uint32_t place = 0;
+    uint32_t symbol = 0;
     for (uint32_t length = 1; length <= longest_code; length++) {
-        for (int i = 0; i < huffman->counts[length]; i++, place++)
+        for (int i = 0; i < huffman->counts[length]; i++, symbol++)
             for (int k = 1 << ((length <= look_bits ? look_bits : longest_code) - length); k > 0; k--)
-                *entry++ = huffman_entry(huffman->symbols[place], length, is_dc);
+                *entry++ = huffman_entry(huffman->symbols[symbol], length, is_dc);
         if (length == look_bits) {
             for (uint16_t *more_at = table + first; more_at < last; more_at += more)
                 *entry++ = (uint16_t)((more_at - table) >> more_bits << 5);
@@ -55,8 +55,8 @@ void make_table(const struct jpeg_huffman *huffman, bool is_dc, uint16_t *table)
         *entry++ = (uint16_t)bad_entry;
 }
 
-/* The first entry of table NUMBER, which gets a place at its first use. */
-uint16_t place_table(const struct jpeg_huffman *huffman, int *table, struct scan *scan)
+/* The index of the first entry of a table, which is appended to the scan's tables at its first use. */
+uint16_t append_table(const struct jpeg_huffman *huffman, int *table, struct scan *scan)
 {
     if (*table < 0) {
         *table = (int)scan->table_entries;
@@ -65,15 +65,15 @@ uint16_t place_table(const struct jpeg_huffman *huffman, int *table, struct scan
     return (uint16_t)*table;
 }
 
-/* Give places to the tables of all components, each once, and say which ones the blocks of an MCU use. */
-void place_tables(const struct jpeg_layout *layout, struct loaded *loaded)
+/* Append the tables of all components, each once, and say which ones the blocks of an MCU use. */
+void append_tables(const struct jpeg_layout *layout, struct loaded *loaded)
 {
     struct scan *scan = &loaded->scan;
     memset(loaded->tables, -1, sizeof loaded->tables);
     for (int i = 0; i < layout->mcu_blocks; i++) {
         const struct jpeg_component *from = &layout->components[layout->mcu_components[i]];
-        scan->dc[i] = place_table(&layout->tables.dc[from->dc], &loaded->tables[0][from->dc], scan);
-        scan->ac[i] = place_table(&layout->tables.ac[from->ac], &loaded->tables[1][from->ac], scan);
+        scan->dc[i] = append_table(&layout->tables.dc[from->dc], &loaded->tables[0][from->dc], scan);
+        scan->ac[i] = append_table(&layout->tables.ac[from->ac], &loaded->tables[1][from->ac], scan);
     }
 }
 
@@ -281,7 +281,7 @@ bool device_jpeg_reserve(struct device_jpeg *jpeg, const struct jpeg_input *inpu
         struct loaded *loaded = &all[i];
         memset(loaded, 0, sizeof *loaded);
         loaded->segments = jpeg_count_segments(inputs[i].layout, &inputs[i].scan);
-        place_tables(inputs[i].layout, loaded);
+        append_tables(inputs[i].layout, loaded);
         loaded->is_unsupported = loaded->segments == 0 || loaded->scan.table_entries > tables_max;
         if (loaded->is_unsupported)
             continue;

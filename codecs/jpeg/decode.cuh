@@ -18,28 +18,28 @@ static_assert(subsequence_bits % 32 == 0, "words do not straddle subsequences");
 #ifndef WALK_THREADS
 #define WALK_THREADS 256
 #endif
-constexpr int walk_threads = WALK_THREADS; /* of a block: as many subsequences */
-static_assert(walk_threads % 32 == 0 && walk_threads >= JPEG_BLOCK, "a thread sets a place of a block");
+constexpr int walk_threads = WALK_THREADS; /* threads of a thread block: one for each subsequence */
+static_assert(walk_threads % 32 == 0 && walk_threads >= JPEG_BLOCK, "a thread sets a coefficient of a block");
 
 /* Launches that hand states from block to block. Each carries a wrong state at least through one block. After the last
  * one, data that have not synchronised go to the CPU. */
 constexpr int walk_launches = 6;
 
 /* A Huffman table for decoding has entries of 16 bits. The next look_bits bits of the data are the number of an entry.
- * If they begin a longer code, the entry has the place of 64 more entries, and the next 6 bits are the number of one of
+ * If they begin a longer code, the entry has the index of 64 more entries, and the next 6 bits are the number of one of
  * these. The entry of a symbol says all about it:
  *
  *     bits 0-4    bits of the code and of the value after it, 1 to 31; 0 where the code is longer
  *     bits 5-8    bits of the value
- *     bits 9-15   places that the zigzag index advances: 1 for DC; run + 1 for AC; 64 for the end of a block
+ *     bits 9-15   what the zigzag index advances by: 1 for DC; run + 1 for AC; 64 for the end of a block
  *
- * The entry of a longer code has that place, divided by 64, in bits 5-15. Codes of 11 bits or more take at most an
+ * The entry of a longer code has that index, divided by 64, in bits 5-15. Codes of 11 bits or more take at most an
  * eighth of all 16-bit words: 256 symbols of 2^5 words each. */
 constexpr int look_bits = 10, longest_code = 16, more_bits = longest_code - look_bits;
 constexpr uint32_t end_of_block = 64;
 constexpr uint32_t bad_entry = end_of_block << 9 | 1 << 5 | 1; /* no code: the end of a block, with a value */
 constexpr uint32_t table_entries_max = (1 << look_bits) + (1 << longest_code) / 8;
-static_assert(table_entries_max >> more_bits < 1 << 11, "the place of a longer code has 11 bits");
+static_assert(table_entries_max >> more_bits < 1 << 11, "the index of a longer code has 11 bits");
 
 /* The tables of a scan are in shared memory, which has 48 KiB. The CPU decodes a picture that needs more. */
 constexpr uint32_t tables_max = 46 * 1024 / sizeof(uint16_t);
@@ -55,28 +55,28 @@ static inline uint16_t huffman_entry(uint32_t symbol, uint32_t length, bool is_d
 /* The data of a scan on the device. */
 struct scan {
     const uint32_t *words;           /* the bytes, padded with at least 16 of any value */
-    const uint32_t *starts, *firsts; /* of each segment: first byte, first subsequence; and the ends */
+    const uint32_t *starts, *firsts; /* each segment's first byte, and its first subsequence; then the ends */
     const uint16_t *tables;          /* one after another: TABLE_ENTRIES, a multiple of 64 */
     uint32_t segment_count, subsequences, table_entries; /* segments are restart intervals */
     uint32_t segment_blocks, blocks;                     /* blocks of a segment, and of all */
-    uint32_t period;                                     /* the tables of the blocks of an MCU repeat after so many */
+    uint32_t period;                                     /* blocks after which the tables of an MCU's blocks repeat */
     uint16_t dc[JPEG_MCU_BLOCKS_MAX], ac[JPEG_MCU_BLOCKS_MAX]; /* the first entries of the tables of each block */
 };
 
 /* What the walks over the subsequences find, on the device. */
 struct walk {
     uint16_t *in, *out;    /* the states at the beginning and at the end of each subsequence */
-    uint16_t *counts;      /* of the blocks that end in each subsequence */
-    uint32_t *blocks;      /* that end before it in the same thread block */
+    uint16_t *counts;      /* the number of blocks that end in each subsequence */
+    uint32_t *blocks;      /* blocks that end before each subsequence in its thread block */
     uint32_t *totals;      /* blocks that end before each thread block */
     uint16_t *edges;       /* the last state of each thread block, after each launch */
-    int16_t *dc;           /* of each block of the scan: the difference; after decode_sum_dc, the sum in its tile */
-    uint2 *dc_totals;      /* sums before each tile of MCUs: of a component each half of a word */
-    int16_t *coefficients; /* of each block of the scan, column by column */
+    int16_t *dc;           /* each block's DC difference; after decode_sum_dc, the sum of differences in its tile */
+    uint2 *dc_totals;      /* sums of DC before each tile of MCUs: each half of a word is a component's */
+    int16_t *coefficients; /* the coefficients of each block of the scan, column by column */
     uint32_t *is_bad;
 };
 
-constexpr int tile_mcus = 256; /* whose DC values one thread block sums up */
+constexpr int tile_mcus = 256; /* MCUs whose DC values one thread block sums up */
 
 static __host__ __device__ inline uint32_t blocks_of(size_t items, int size)
 {
@@ -92,7 +92,7 @@ struct component {
     int horizontal, vertical; /* log2 of the sampling factors */
     int side;                 /* samples on a side of a block */
     int across, down;         /* log2 of the pixels that a sample stands for */
-    int first;                /* of its blocks in an MCU */
+    int first;                /* the index in an MCU of the component's first block */
     int quantiser;
 };
 
@@ -110,14 +110,14 @@ struct picture {
     struct scan scan;
     struct walk walk;
     struct component components[JPEG_COMPONENTS_MAX];
-    struct tiles tiles; /* of components with whole blocks */
+    struct tiles tiles; /* the tiles of components with whole blocks */
     uint8_t *pixels;
     size_t plane;               /* as in struct jpeg_input */
     const uint16_t *quantisers; /* each column by column */
-    int count;                  /* of components */
+    int count;                  /* the number of components */
     int width, height;
     enum upsampling upsampling;
-    int luma_blocks; /* of an MCU */
+    int luma_blocks; /* blocks of luma in an MCU */
     uint32_t mcus, mcus_across, mcu_blocks;
     uint32_t segment_mcus; /* 0 if there is one segment */
 
@@ -131,9 +131,9 @@ struct pictures {
     size_t count;
 };
 
-/* The most that a picture needs, such as blocks of threads: the largest NEED(picture). */
+/* The largest NEED(picture) of all pictures, such as blocks of threads. */
 template <typename Need>
-static inline uint32_t most_of(const struct pictures *pictures, Need need)
+static inline uint32_t max_of(const struct pictures *pictures, Need need)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < pictures->count; i++) {

@@ -13,16 +13,16 @@
 
 enum {
     DUMMY = JPEG_BLOCK,                                     /* what goes past the end of a block goes here */
-    PLACES = JPEG_BLOCK + JPEG_STEPS_SLOW + 1,              /* the most steps of an entry from within a block */
-    FEW = 10,                                               /* the first coefficients are in 4 x 4 places */
+    POSITIONS = JPEG_BLOCK + JPEG_STEPS_SLOW + 1,           /* a block, and the maximal number of steps of an entry */
+    FEW = 10,                                               /* the first coefficients in zigzag order: within 4 x 4 */
     KINDS = 2,                                              /* blocks with more than FEW coefficients, and others */
     SLOTS = JPEG_COMPONENTS_MAX * KINDS * (BLOCKS - 1) + 1, /* one more than can wait */
 };
 
-/* The place in natural order of the last of so many steps. */
+/* Entry i is the index in natural order of the coefficient that i steps lead to. */
 #define FIFTEEN DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY, DUMMY
 #define SIXTY FIFTEEN, FIFTEEN, FIFTEEN, FIFTEEN
-static const uint8_t places[PLACES] = {DUMMY, JPEG_NATURAL_ORDER_LIST, DUMMY, SIXTY, SIXTY, SIXTY, SIXTY};
+static const uint8_t positions[POSITIONS] = {DUMMY, JPEG_NATURAL_ORDER_LIST, DUMMY, SIXTY, SIXTY, SIXTY, SIXTY};
 
 struct slot {
     _Alignas(32) int16_t coefficients[JPEG_BLOCK + 1]; /* in natural order; the last one is DUMMY */
@@ -55,10 +55,10 @@ INLINE unsigned decode_coefficients(struct reader *reader, const struct jpeg_loo
     for (;;) {
         refill(reader);
         for (int i = 0; i < 4; i++) { /* at most 48 bits */
-            const uint32_t entry = look_up(reader, lookup->ac_values);
+            const uint32_t entry = look_up_code(reader, lookup->ac_values);
             skip(reader, entry);
             steps += entry >> 8 & 255;
-            coefficients[places[steps]] = (int16_t)(entry >> 16);
+            coefficients[positions[steps]] = (int16_t)(entry >> 16);
             if (steps >= JPEG_BLOCK)
                 break;
         }
@@ -67,10 +67,10 @@ INLINE unsigned decode_coefficients(struct reader *reader, const struct jpeg_loo
         if (steps < JPEG_STEPS_SLOW)
             break;
         int more = JPEG_STEPS_END, value = 0;
-        const uint64_t bit = place(reader);
+        const uint64_t bit = bit_position(reader);
         seek(reader, bit + (unsigned)jpeg_read_ac(&lookup->ac, jpeg_bits_at(reader->data, bit), &more, &value));
         steps += (unsigned)more - JPEG_STEPS_SLOW;
-        coefficients[places[steps]] = (int16_t)value;
+        coefficients[positions[steps]] = (int16_t)value;
         if (steps >= JPEG_BLOCK)
             break;
     }
@@ -80,19 +80,19 @@ INLINE unsigned decode_coefficients(struct reader *reader, const struct jpeg_loo
 INLINE uint16_t decode_dc(struct reader *reader, const struct jpeg_lookup *lookup)
 {
     refill(reader);
-    const uint32_t entry = look_up(reader, lookup->dc_values);
+    const uint32_t entry = look_up_code(reader, lookup->dc_values);
     skip(reader, entry);
     if ((entry & 63) > 0)
         return (uint16_t)(entry >> 16);
-    const uint64_t bit = place(reader);
+    const uint64_t bit = bit_position(reader);
     int value = 0;
     seek(reader, bit + (unsigned)jpeg_read_dc(&lookup->dc, jpeg_bits_at(reader->data, bit), &value));
     return (uint16_t)value;
 }
 
 /* Transform blocks to SIDE x SIDE samples. */
-static void transform(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
-                      size_t stride, int side, bool is_few)
+static void transform_by_side(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
+                              size_t stride, int side, bool is_few)
 {
     if (side == JPEG_SIDE && is_few)
         inverse_few(coefficients, quantisers, to, stride);
@@ -109,7 +109,7 @@ static void transform(const int16_t *const *coefficients, const uint16_t *quanti
 }
 
 /* Transform the blocks that wait. */
-static void flush(struct row *row, int component, int kind)
+static void transform_waiting(struct row *row, int component, int kind)
 {
     struct waiting *waiting = &row->waiting[component][kind];
     const int16_t *coefficients[BLOCKS];
@@ -121,8 +121,8 @@ static void flush(struct row *row, int component, int kind)
     }
     for (int i = 0; i < BLOCKS; i++)
         coefficients[i] = waiting->slots[i]->coefficients;
-    transform(coefficients, row->quantisers[component], waiting->to, row->stride[component], row->side[component],
-              kind == 0);
+    transform_by_side(coefficients, row->quantisers[component], waiting->to, row->stride[component],
+                      row->side[component], kind == 0);
     for (unsigned i = 0; i < waiting->count; i++) {
         memset(waiting->slots[i]->coefficients, 0, JPEG_BLOCK * sizeof(int16_t));
         row->spare[row->spares++] = (uint8_t)(waiting->slots[i] - row->slots);
@@ -165,7 +165,7 @@ static void decode_block(struct row *row, const struct jpeg_lookup *lookup, int 
     waiting->slots[waiting->count] = slot;
     waiting->to[waiting->count++] = to;
     if (waiting->count == BLOCKS)
-        flush(row, component, kind);
+        transform_waiting(row, component, kind);
 }
 
 void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t *planes)
@@ -201,5 +201,5 @@ void IN_SET(jpeg_decode_row)(const struct jpeg_index *index, int number, uint8_t
     }
     for (int i = 0; i < layout->component_count; i++)
         for (int kind = 0; kind < KINDS; kind++)
-            flush(&row, i, kind);
+            transform_waiting(&row, i, kind);
 }

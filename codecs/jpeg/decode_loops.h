@@ -8,12 +8,12 @@
 #include "base/vector/instruction_sets.h"
 #include "jpeg/index.h"
 
-/* A place between two blocks. */
+/* A position between two blocks of the data. */
 struct jpeg_cursor {
     uint64_t bit;
     uint64_t blocks;                    /* walked so far */
     int phase;                          /* number of the next block in its MCU */
-    uint16_t sums[JPEG_MCU_BLOCKS_MAX]; /* of the DC differences so far, modulo 2^16, by the number in the MCU */
+    uint16_t sums[JPEG_MCU_BLOCKS_MAX]; /* sums of the DC differences so far, modulo 2^16, by the block in the MCU */
 };
 
 /* Walk over COUNT blocks, without the values of AC coefficients, or until CURSOR reaches or passes bit number STOP. END

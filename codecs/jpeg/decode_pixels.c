@@ -36,7 +36,7 @@ static const uint8_t *component_row(const struct source *source, int component, 
 
 /* The rows of a component of chroma that make row Y of pixels: the nearest, and the next but one. */
 struct chroma {
-    const uint8_t *near, *far; /* the same without interpolation */
+    const uint8_t *near, *far; /* these two rows; without interpolation, both are the nearest */
     unsigned is_odd;
     int width, across, down; /* as of the component */
     bool is_interpolated;    /* by columns: libjpeg-turbo does so only where there are three of them */
@@ -79,7 +79,7 @@ static void upsample_rows(const struct chroma *chroma, int first, int count, uin
         to[i] = (uint8_t)jpeg_upsample(near[i], far[i], chroma->is_odd);
 }
 
-/* The same for pixels twice as dense in columns, and also in rows if IS_TWICE is set. */
+/* Upsample chroma to pixels twice as dense in columns, and also in rows if IS_TWICE is set. */
 static void upsample_columns(const struct chroma *chroma, bool is_twice, int first, int count, uint8_t *to)
 {
     enum { MAX = TILE / 2 };
@@ -106,7 +106,7 @@ static void upsample_columns(const struct chroma *chroma, bool is_twice, int fir
 }
 
 /* COUNT samples as dense as pixels, from column FIRST on. Samples that need no work stay where they are. */
-static const uint8_t *upsample(const struct chroma *chroma, int first, int count, uint8_t *to)
+static const uint8_t *upsample_row(const struct chroma *chroma, int first, int count, uint8_t *to)
 {
     if (chroma->across == 1 && chroma->down == 1)
         return chroma->near + first;
@@ -121,7 +121,7 @@ static const uint8_t *upsample(const struct chroma *chroma, int first, int count
 
 /* ---- Rows ---- */
 
-static void convert_row(const struct source *source, int64_t y, uint8_t *samples)
+static void convert_row_to_rgb(const struct source *source, int64_t y, uint8_t *samples)
 {
     const struct jpeg_layout *layout = source->layout;
     const uint8_t *luma = component_row(source, 0, y);
@@ -129,8 +129,8 @@ static void convert_row(const struct source *source, int64_t y, uint8_t *samples
     uint8_t blues[TILE], reds[TILE];
     for (int x = 0; x < layout->width; x += TILE) {
         const int count = layout->width - x < TILE ? layout->width - x : TILE;
-        const uint8_t *const blue_at = upsample(&blue, x, count, blues);
-        const uint8_t *const red_at = upsample(&red, x, count, reds);
+        const uint8_t *const blue_at = upsample_row(&blue, x, count, blues);
+        const uint8_t *const red_at = upsample_row(&red, x, count, reds);
         convert_pixels(luma + x, blue_at, red_at, count, samples + 3 * (size_t)x);
     }
 }
@@ -145,7 +145,7 @@ void IN_SET(jpeg_convert)(const struct jpeg_layout *layout, int first, int rows,
         if (layout->component_count == 1)
             memcpy(samples, component_row(&source, 0, y), row_bytes);
         else
-            convert_row(&source, y, samples);
+            convert_row_to_rgb(&source, y, samples);
     }
 }
 

@@ -159,7 +159,7 @@ __host__ __device__ inline uint32_t small_tiles(const struct picture &picture, i
                : blocks_of((size_t)component.blocks_across, transform_threads) * (uint32_t)component.blocks_down;
 }
 
-/* The same to SIDE x SIDE samples, 4, 2 or 1, of component INDEX: a thread a block. */
+/* Transform blocks to SIDE x SIDE samples, 4, 2 or 1, of component INDEX: a thread a block. */
 template <int SIDE>
 __global__ void __launch_bounds__(transform_threads)
     transform_small(const struct picture *__restrict__ pictures, int index)
@@ -202,10 +202,10 @@ __device__ __forceinline__ void upsample(const struct component &component, int 
     unsigned columns[group]; /* with ACROSS and BOTH, the first one is that of X if X is odd, else the one before */
 #pragma unroll
     for (int k = 0; k < group; k++) {
-        const int place = UPSAMPLING == ACROSS || UPSAMPLING == BOTH ? ((x - 1) >> 1) + k
-                          : UPSAMPLING == COPIED                     ? max(x + k, 0) >> h
-                                                                     : x + k;
-        const int at = min(max(place, 0), component.width - 1);
+        const int wanted = UPSAMPLING == ACROSS || UPSAMPLING == BOTH ? ((x - 1) >> 1) + k
+                           : UPSAMPLING == COPIED                     ? max(x + k, 0) >> h
+                                                                      : x + k;
+        const int at = min(max(wanted, 0), component.width - 1);
         columns[k] = sample_at(component, at, near_y);
         if (UPSAMPLING == DOWN)
             columns[k] = jpeg_upsample(columns[k], sample_at(component, at, far_y), (unsigned)odd_y);
@@ -318,14 +318,14 @@ bool decode_transform(const struct pictures *pictures, struct device *device, st
 {
     const uint32_t count = (uint32_t)pictures->count;
     const auto tiles_of = [](const struct picture &picture) { return picture.transform_tiles; };
-    const uint32_t whole = most_of(pictures, tiles_of);
+    const uint32_t whole = max_of(pictures, tiles_of);
     if (whole > 0 &&
         !queue_kernel(transform, dim3(whole, count), transform_threads, 0, device, error, pictures->device))
         return false;
     for (int side = JPEG_SIDE / 2; side > 0; side /= 2)
         for (int i = 0; i < JPEG_COMPONENTS_MAX; i++) {
             const auto need = [&](const struct picture &picture) { return small_tiles(picture, i, side); };
-            const uint32_t tiles = most_of(pictures, need);
+            const uint32_t tiles = max_of(pictures, need);
             const auto kernel = side == 4 ? transform_small<4> : side == 2 ? transform_small<2> : transform_small<1>;
             if (tiles > 0 &&
                 !queue_kernel(kernel, dim3(tiles, count), transform_threads, 0, device, error, pictures->device, i))
@@ -341,7 +341,7 @@ bool decode_colour(const struct pictures *pictures, struct device *device, struc
         const auto need = [&](const struct picture &picture) {
             return number_colour_kernel(picture) == i ? picture.colour_tiles : 0;
         };
-        const dim3 grid(most_of(pictures, need), (uint32_t)pictures->count);
+        const dim3 grid(max_of(pictures, need), (uint32_t)pictures->count);
         if (grid.x > 0 && !queue_kernel(colour_kernels[i], grid, block, 0, device, error, pictures->device))
             return false;
     }

@@ -19,17 +19,17 @@
 namespace
 {
 constexpr int warp_size = 32;
-constexpr int most_sum_threads = 1024; /* of the one block that sums up totals */
+constexpr int max_sum_threads = 1024; /* threads of the one thread block that sums up totals */
 
-/* The place of each zigzag index in a block that is stored column by column. */
+/* The position of each zigzag index in a block that is stored column by column. */
 struct column_order {
-    uint8_t places[JPEG_BLOCK];
+    uint8_t positions[JPEG_BLOCK];
 
-    constexpr column_order() : places()
+    constexpr column_order() : positions()
     {
         constexpr uint8_t natural[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
         for (int i = 0; i < JPEG_BLOCK; i++)
-            places[i] = natural[i] % JPEG_SIDE * JPEG_SIDE + natural[i] / JPEG_SIDE;
+            positions[i] = natural[i] % JPEG_SIDE * JPEG_SIDE + natural[i] / JPEG_SIDE;
     }
 };
 __constant__ const column_order columns;
@@ -72,7 +72,7 @@ __device__ __forceinline__ uint2 shuffle_up(uint2 value, int by)
 template <typename Sum>
 __device__ __forceinline__ Sum sum_before(Sum value, Sum *total)
 {
-    __shared__ Sum warps[most_sum_threads / warp_size];
+    __shared__ Sum warps[max_sum_threads / warp_size];
     const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size;
     Sum sum = value;
 #pragma unroll
@@ -114,13 +114,13 @@ __device__ __forceinline__ void sum_totals(const uint32_t *is_bad, Sum *totals, 
     }
 }
 
-__global__ void __launch_bounds__(most_sum_threads) sum_walk_totals(const struct picture *__restrict__ pictures)
+__global__ void __launch_bounds__(max_sum_threads) sum_walk_totals(const struct picture *__restrict__ pictures)
 {
     const struct picture &picture = pictures[blockIdx.y];
     sum_totals(picture.walk.is_bad, picture.walk.totals, picture.walk_blocks);
 }
 
-__global__ void __launch_bounds__(most_sum_threads) sum_dc_totals(const struct picture *__restrict__ pictures)
+__global__ void __launch_bounds__(max_sum_threads) sum_dc_totals(const struct picture *__restrict__ pictures)
 {
     const struct picture &picture = pictures[blockIdx.y];
     sum_totals(picture.walk.is_bad, picture.walk.dc_totals, picture.dc_tiles);
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(most_sum_threads) sum_dc_totals(const struct p
 /* Threads of the one block of a picture that sums up to COUNT totals. */
 uint32_t threads_for(uint32_t count)
 {
-    return count < most_sum_threads ? (count + warp_size - 1) / warp_size * warp_size : most_sum_threads;
+    return count < max_sum_threads ? (count + warp_size - 1) / warp_size * warp_size : max_sum_threads;
 }
 
 /* ---- The walk ---- */
@@ -153,7 +153,7 @@ __device__ __forceinline__ struct state unpack_state(uint32_t begin, uint16_t pa
 struct subsequence {
     uint32_t segment, first; /* the first subsequence of the segment */
     uint32_t begin, end;     /* bits */
-    bool is_first, is_last;  /* of its segment */
+    bool is_first, is_last;  /* the first, or the last, subsequence of its segment */
 };
 
 __device__ __forceinline__ struct subsequence find_subsequence(const struct scan &scan, uint32_t number)
@@ -215,7 +215,7 @@ struct bits {
 
 /* The tables in shared memory. */
 struct walk_tables {
-    const uint16_t *entries; /* of all tables, one after another */
+    const uint16_t *entries; /* the entries of all tables, one after another */
     const uint32_t
         *order; /* for each block of the period, the first entry of its tables: DC, and in the high half AC */
     uint32_t period;
@@ -344,7 +344,7 @@ __device__ __forceinline__ int value_of(uint32_t window, uint32_t length, uint32
 /* Walk over a subsequence, and write the coefficients of the blocks FROM to COUNT of its segment, which begins with
  * block FIRST of the scan. Returns false for data that libjpeg-turbo would warn of. */
 __device__ bool write_blocks(const struct scan &scan, const struct walk &walk, const struct walk_tables &tables,
-                             const uint8_t *place, const struct subsequence &at, uint16_t in, uint32_t first,
+                             const uint8_t *positions, const struct subsequence &at, uint16_t in, uint32_t first,
                              uint32_t from, uint32_t count)
 {
     struct state state = unpack_state(at.begin, in);
@@ -363,7 +363,7 @@ __device__ bool write_blocks(const struct scan &scan, const struct walk &walk, c
         if (state.zigzag == 0)
             dc[block] = (int16_t)value;
         else if (size != 0)
-            coefficients[place[zigzag - 1]] = (int16_t)value;
+            coefficients[positions[zigzag - 1]] = (int16_t)value;
         bits.skip(length);
         state.zigzag = zigzag;
         if (zigzag >= JPEG_BLOCK) {
@@ -384,7 +384,7 @@ __global__ void __launch_bounds__(walk_threads) write(const struct picture *__re
 {
     extern __shared__ uint4 shared[];
     __shared__ uint32_t order[JPEG_MCU_BLOCKS_MAX];
-    __shared__ uint8_t place[JPEG_BLOCK];
+    __shared__ uint8_t positions[JPEG_BLOCK];
     const struct picture &picture = pictures[blockIdx.y];
     const struct scan &scan = picture.scan;
     const struct walk &walk = picture.walk;
@@ -393,7 +393,7 @@ __global__ void __launch_bounds__(walk_threads) write(const struct picture *__re
         return;
     const struct walk_tables tables = load_tables(scan, shared, order);
     if (threadIdx.x < JPEG_BLOCK)
-        place[threadIdx.x] = columns.places[threadIdx.x];
+        positions[threadIdx.x] = columns.positions[threadIdx.x];
     __syncthreads();
     if (number >= scan.subsequences)
         return;
@@ -405,7 +405,7 @@ __global__ void __launch_bounds__(walk_threads) write(const struct picture *__re
                           walk.totals[at.first / walk_threads] - walk.blocks[at.first];
     bool is_good = in == (at.is_first ? 0 : walk.out[number - 1]);
     if (is_good && from < count) /* after the last block there is only padding */
-        is_good = write_blocks(scan, walk, tables, place, at, in, first, from, count);
+        is_good = write_blocks(scan, walk, tables, positions, at, in, first, from, count);
     if (!is_good)
         atomicOr(walk.is_bad, 1u);
 }
@@ -452,9 +452,8 @@ __global__ void __launch_bounds__(tile_mcus) sum_dc(const struct picture *__rest
 
 bool decode_walk(const struct pictures *pictures, struct device *device, struct error *error)
 {
-    const uint32_t blocks = most_of(pictures, [](const struct picture &picture) { return picture.walk_blocks; });
-    const uint32_t entries =
-        most_of(pictures, [](const struct picture &picture) { return picture.scan.table_entries; });
+    const uint32_t blocks = max_of(pictures, [](const struct picture &picture) { return picture.walk_blocks; });
+    const uint32_t entries = max_of(pictures, [](const struct picture &picture) { return picture.scan.table_entries; });
     const uint32_t count = (uint32_t)pictures->count;
     const size_t shared = entries * sizeof(uint16_t);
     for (int launch = 0; launch < (blocks > 1 ? walk_launches : 1); launch++)
@@ -467,7 +466,7 @@ bool decode_walk(const struct pictures *pictures, struct device *device, struct 
 
 bool decode_sum_dc(const struct pictures *pictures, struct device *device, struct error *error)
 {
-    const uint32_t tiles = most_of(pictures, [](const struct picture &picture) { return picture.dc_tiles; });
+    const uint32_t tiles = max_of(pictures, [](const struct picture &picture) { return picture.dc_tiles; });
     const uint32_t count = (uint32_t)pictures->count;
     return queue_kernel(sum_dc, dim3(tiles, count), tile_mcus, 0, device, error, pictures->device) &&
            queue_kernel(sum_dc_totals, dim3(1, count), threads_for(tiles), 0, device, error, pictures->device);

@@ -6,7 +6,7 @@
 static __attribute__((noinline)) unsigned walk_dc_slowly(struct reader *reader, const struct jpeg_code_order *codes,
                                                          uint16_t *sum)
 {
-    const uint64_t bit = place(reader);
+    const uint64_t bit = bit_position(reader);
     int value = 0;
     const int bits = jpeg_read_dc(codes, jpeg_bits_at(reader->data, bit), &value);
     if (bits == 0)
@@ -27,14 +27,14 @@ bool IN_SET(jpeg_walk)(const struct jpeg_index *index, struct jpeg_cursor *curso
     for (; count > 0 && bit < stop; count--) {
         const struct jpeg_lookup *lookup = index->blocks[phase];
         refill(&reader);
-        const uint32_t entry = look_up(&reader, lookup->first);
+        const uint32_t entry = look_up_code(&reader, lookup->first);
         unsigned steps = entry >> 8 & 255;
         uint16_t sum = (uint16_t)(cursor->sums[phase] + (entry >> 16));
         skip(&reader, entry);
         if (steps == JPEG_STEPS_SLOW)
             steps = walk_dc_slowly(&reader, &lookup->dc, &sum);
         const bool is_whole = steps > 0 && walk_block(&reader, lookup, steps);
-        const uint64_t next = place(&reader);
+        const uint64_t next = bit_position(&reader);
         if (!is_whole || next > end) {
             *failed = next;
             break;

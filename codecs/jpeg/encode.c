@@ -83,14 +83,14 @@ void jpeg_encoder_close(struct jpeg_encoder *encoder)
 struct jpeg_band {
     int16_t first[JPEG_MCU_BLOCKS_MAX][JPEG_BLOCK]; /* the blocks of the first MCU, as in struct jpeg_blocks */
     uint64_t first_nonzero[JPEG_MCU_BLOCKS_MAX];
-    int last_dc[JPEG_COMPONENTS_MAX]; /* of the last MCU */
+    int last_dc[JPEG_COMPONENTS_MAX]; /* the DC of each component's last block in the band */
     uint64_t bit_count;
-    uint8_t bits[]; /* of all MCUs but the first, without stuffed bytes */
+    uint8_t bits[]; /* the codes of all MCUs but the first, without stuffed bytes */
 };
 
 struct growth {
     struct jpeg_band *band;
-    size_t capacity; /* of its bits, in bytes */
+    size_t capacity; /* bytes that the band's bits may take */
     struct jpeg_bits bits;
 };
 
@@ -104,7 +104,7 @@ static uint64_t bits_end(const struct jpeg_bits *bits, const uint8_t *begin)
 
 enum { TILE_BYTES = JPEG_TILE_BLOCKS * JPEG_BLOCK_BYTES_MAX + 16 }; /* the codes of a tile, and a word after them */
 
-/* Make room for the codes of another tile. */
+/* Extend the band, so that it can hold the codes of another tile. */
 static bool reserve_tile(struct growth *growth)
 {
     const size_t used = growth->band != NULL ? (size_t)(growth->bits.next - growth->band->bits) : 0;
@@ -195,7 +195,7 @@ static uint8_t *put_byte(uint8_t *to, uint64_t byte)
     return to + 1 + (byte == 0xff);
 }
 
-/* The same for the 8 bytes of WORD, the highest first. */
+/* Write the 8 bytes of WORD as put_byte does, the highest first. */
 static uint8_t *put_word(uint8_t *to, uint64_t word)
 {
     const uint64_t bytes = htobe64(word);

@@ -7,8 +7,8 @@
  *
  *     load     pixels to Y, Cb and Cr in shared memory, chroma reduced
  *     block    a thread makes the DCT of a block in registers, quantises it and stores it in shared memory
- *     code     a sum over the threads places their bits in the tile, as if it began at bit 0
- *     place    a sum over all tiles before says at which bit of the scan the tile begins
+ *     code     a sum over the threads says where their bits are in the tile, as if it began at bit 0
+ *     offset   a sum over all tiles before says at which bit of the scan the tile begins
  *     store    the tile's bytes, shifted to that bit. A second sum counts the bytes FF before; a 0 follows each
  *
  * A tile stores the bytes that end in it, and the last one pads with ones. So each byte has one writer, and the result
@@ -20,23 +20,24 @@
 
 namespace
 {
-constexpr int threads = 128, warps = threads / 32; /* of a tile; also its blocks of 8 x 8 */
+constexpr int threads = 128,
+              warps = threads / 32; /* threads and warps of a tile, which has as many blocks as threads */
 
 /* The longest code of a block: DC of 16 + 11 bits, and 63 coefficients of 16 + 10. */
 constexpr int block_bits = JPEG_CODE_MAX + JPEG_DC_SIZE_MAX + (JPEG_BLOCK - 1) * (JPEG_CODE_MAX + JPEG_AC_SIZE_MAX);
 constexpr int lead_bits = 32; /* before the tile's first bit: the last bits of the tile before */
 constexpr int bit_words = lead_bits / 32 + block_bits * threads / 32 + 3;
-constexpr int tail_bits = 7; /* of the tile before, which may belong to this tile's first byte */
+constexpr int tail_bits = 7; /* bits of the tile before that may belong to this tile's first byte */
 
 struct tables {
-    uint32_t dc[2][16], ac[2][256];                  /* of luma, of chroma: as jpeg_symbol_codes sets them */
+    uint32_t dc[2][16], ac[2][256];                  /* codes of luma, and of chroma: as jpeg_symbol_codes sets them */
     struct jpeg_divisor divisors[2][JPEG_BLOCK + 1]; /* in natural order; one more keeps the two in different banks */
 };
 
 /* A picture on the device. The kernel gets an array of them, and blockIdx.y is the number of the picture. */
 struct encoding {
     const uint8_t *samples;
-    size_t size;  /* of the samples in bytes */
+    size_t size;  /* bytes of the samples */
     size_t plane; /* as in struct jpeg_output */
     int width, height, channels;
     int components, horizontal, vertical;
@@ -45,7 +46,7 @@ struct encoding {
     const struct tables *tables;
     uint64_t *words; /* a ticket, then the sums of bits and of bytes FF: see prefix.cuh */
     uint8_t *scan;
-    size_t capacity; /* of the scan in bytes. If it is longer, the kernel finds only its size */
+    size_t capacity; /* bytes that the scan may take. If it is longer, the kernel finds only its size */
     uint64_t *scan_size;
 };
 
@@ -56,11 +57,11 @@ struct tile {
     };
     union {
         int16_t coefficients[JPEG_BLOCK][threads]; /* in zigzag order, of all blocks */
-        int2 corners[threads];                     /* of the MCUs, in pixels; before there are coefficients */
+        int2 corners[threads];                     /* the MCUs' corners in pixels; before there are coefficients */
     };
     struct tables tables;
     int16_t dc[threads];
-    uint32_t sums[warps]; /* of bits, then of bytes FF */
+    uint32_t sums[warps]; /* each warp's sum of bits, then of bytes FF */
     uint64_t before[2];   /* bits and bytes FF of all tiles before */
     int ticket;
 };
@@ -213,8 +214,7 @@ __device__ __forceinline__ int real_luma(const struct encoding &picture, int2 re
     return y < real.y ? y * picture.horizontal + min(x, real.x - 1) : (real.y - 1) * picture.horizontal + real.x - 1;
 }
 
-/* Make the coefficients of the thread's block. Returns a bit for each AC that is not 0, by its place in zigzag
- * order. */
+/* Make the coefficients of the thread's block. Returns a bit for each AC that is not 0, by its zigzag index. */
 __device__ __forceinline__ uint64_t transform(struct tile &tile, int set)
 {
     constexpr uint8_t natural[JPEG_BLOCK] = JPEG_NATURAL_ORDER;
@@ -301,13 +301,13 @@ __device__ __forceinline__ void put_block(const struct tile &tile, int set, int 
     sink.put(tile.tables.dc[set][size], difference, size);
     int last = 0;
     for (; mask != 0; mask &= mask - 1) {
-        const int place = __ffsll((long long)mask) - 1;
-        int zeros = place - last - 1;
+        const int zigzag = __ffsll((long long)mask) - 1;
+        int zeros = zigzag - last - 1;
         for (; zeros >= 16; zeros -= 16)
             sink.put(ac[JPEG_ZERO_RUN], 0, 0);
-        const int value = tile.coefficients[place][threadIdx.x], bits = magnitude_bits(value);
+        const int value = tile.coefficients[zigzag][threadIdx.x], bits = magnitude_bits(value);
         sink.put(ac[zeros << 4 | bits], value, bits);
-        last = place;
+        last = zigzag;
     }
     if (last != JPEG_BLOCK - 1)
         sink.put(ac[0], 0, 0);
@@ -357,11 +357,11 @@ __device__ __forceinline__ void store_bytes(const struct tile &tile, struct rang
                        word = i + lane < range.count ? shifted_word(tile, byte / 4, shift) : 0;
         const uint8_t value = (uint8_t)(word >> 8 * (3 - byte % 4));
         const unsigned full = __ballot_sync(0xffffffff, value == 255);
-        uint8_t *const place = to + i + lane + __popc((int)(full & ((1u << lane) - 1)));
+        uint8_t *const out = to + i + lane + __popc((int)(full & ((1u << lane) - 1)));
         if (i + lane < range.count)
-            place[0] = value;
+            out[0] = value;
         if (value == 255)
-            place[1] = 0;
+            out[1] = 0;
         to += __popc((int)full);
     }
 }
@@ -449,7 +449,7 @@ __global__ void __launch_bounds__(threads, 4) encode(const struct encoding *__re
     /* DC less that of the same component's block before it in the scan. */
     int difference = 0;
     if (is_real && mcu > 0) {
-        int from = t - mcu_blocks; /* of chroma */
+        int from = t - mcu_blocks; /* the block of chroma in the MCU before */
         if (set == 0 && block > 0)
             from = t - block + real_luma(picture, real, block - 1);
         else if (set == 0 && number > 0)

@@ -53,12 +53,12 @@ struct pairs {
 
 INLINE struct pairs load_pairs(const uint8_t *from)
 {
-    static const uint8_t places[2][QUAD] = {PAIRS(0, 1), PAIRS(2, 1)};
+    static const uint8_t indices[2][QUAD] = {PAIRS(0, 1), PAIRS(2, 1)};
     const void *quads[QUADS];
     for (int i = 0; i < QUADS; i++)
         quads[i] = from + (size_t)i * 8 * PIXEL;
     const shorts samples = load_quads(quads);
-    return (struct pairs){shuffle(samples, load_quad(places[0])), shuffle(samples, load_quad(places[1]))};
+    return (struct pairs){shuffle(samples, load_quad(indices[0])), shuffle(samples, load_quad(indices[1]))};
 }
 
 /* Red times A + green times B + blue times C + green times D. */
@@ -105,7 +105,7 @@ INLINE void convert_colours(const uint8_t *restrict row, int16_t *restrict y, in
 
 #endif
 
-static void convert_row(const uint8_t *row, int channels, struct planes *planes, int at)
+static void convert_to_ycc(const uint8_t *row, int channels, struct planes *planes, int at)
 {
     int16_t *y = planes->rows[0][at];
     if (channels == PIXEL)
@@ -116,7 +116,7 @@ static void convert_row(const uint8_t *row, int channels, struct planes *planes,
 }
 
 /* Convert the rows of TILE. Its last column is repeated up to the width of a tile. */
-static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
+static void convert_tile_rows(const struct jpeg_tile *tile, struct planes *planes)
 {
     enum { READ_BEHIND = 4 };
     const size_t pixel = (size_t)tile->channels, whole = JPEG_TILE * pixel + READ_BEHIND;
@@ -130,7 +130,7 @@ static void convert_rows(const struct jpeg_tile *tile, struct planes *planes)
                 padded[i] = padded[i - pixel];
             samples = padded;
         }
-        convert_row(samples, tile->channels, planes, y);
+        convert_to_ycc(samples, tile->channels, planes, y);
     }
 }
 
@@ -206,7 +206,7 @@ enum {
     F_3_072 = 25172,
 };
 
-INLINE void transpose(shorts v[8])
+INLINE void transpose_block(shorts v[8])
 {
     shorts a[8], b[8];
     for (int i = 0; i < 8; i += 2) {
@@ -291,9 +291,9 @@ INLINE void transform_blocks(const int16_t *samples, const struct jpeg_divisors 
     shorts v[8];
     for (int i = 0; i < 8; i++)
         v[i] = load_shorts(samples + i * JPEG_TILE);
-    transpose(v);
+    transpose_block(v);
     transform_words(v, true);
-    transpose(v);
+    transpose_block(v);
     transform_words(v, false);
     for (int i = 0; i < 8; i++)
         v[i] = quantise(v[i], divisors, i);
@@ -329,8 +329,8 @@ static void transform_row(const struct jpeg_layout *layout, int i, int y, int mc
     }
 }
 
-static int transform(const struct jpeg_layout *layout, const struct jpeg_divisors divisors[2],
-                     const struct jpeg_tile *tile, struct jpeg_blocks *blocks)
+static int transform_tile(const struct jpeg_layout *layout, const struct jpeg_divisors divisors[2],
+                          const struct jpeg_tile *tile, struct jpeg_blocks *blocks)
 {
     const int horizontal = layout->horizontal, vertical = layout->vertical, mcu_width = JPEG_SIDE * horizontal;
     const int columns = tile->columns < JPEG_TILE ? tile->columns : JPEG_TILE;
@@ -338,7 +338,7 @@ static int transform(const struct jpeg_layout *layout, const struct jpeg_divisor
     const int across = (columns + JPEG_SIDE - 1) / JPEG_SIDE, down = (tile->rows + JPEG_SIDE - 1) / JPEG_SIDE;
     struct planes planes;
     assert(tile->rows > 0 && tile->columns > 0);
-    convert_rows(tile, &planes);
+    convert_tile_rows(tile, &planes);
     for (int i = 0; i < layout->component_count; i++) {
         int16_t(*rows)[JPEG_TILE] = planes.rows[i];
         if (i == 0) {
@@ -358,18 +358,20 @@ static int transform(const struct jpeg_layout *layout, const struct jpeg_divisor
 
 /* ---- The codes ---- */
 
-/* Append the last LENGTH bits of VALUE, whose others are 0. Up to 64 are held. */
-INLINE struct jpeg_bits hold(struct jpeg_bits bits, uint32_t value, int length)
+/* Append the last LENGTH bits of VALUE, whose others are 0, to BITS, which keeps up to 64 bits before they are
+ * stored. */
+INLINE struct jpeg_bits append_bits(struct jpeg_bits bits, uint32_t value, int length)
 {
     bits.pending = bits.pending << length | value;
     bits.count += length;
     return bits;
 }
 
-/* The same, for at least one bit, and store all whole bytes. The next call writes the bytes after them again. */
-INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
+/* Append at least one bit as append_bits does, and store all whole bytes. The next call writes the bytes after them
+ * again. */
+INLINE struct jpeg_bits append_and_store(struct jpeg_bits bits, uint32_t value, int length)
 {
-    bits = hold(bits, value, length);
+    bits = append_bits(bits, value, length);
     const uint64_t bytes = htobe64(bits.pending << (64 - bits.count));
     memcpy(bits.next, &bytes, sizeof bytes);
     bits.next += bits.count >> 3;
@@ -380,7 +382,7 @@ INLINE struct jpeg_bits put(struct jpeg_bits bits, uint32_t value, int length)
 /* Append the code of a symbol, and the COUNT bits of VALUE that follow it. */
 INLINE struct jpeg_bits put_symbol(struct jpeg_bits bits, uint32_t code, int value, int count)
 {
-    return put(bits, (code & 0xffff) << count | value_bits(value, count), (int)(code >> 16));
+    return append_and_store(bits, (code & 0xffff) << count | value_bits(value, count), (int)(code >> 16));
 }
 
 INLINE struct jpeg_bits put_dc(struct jpeg_bits bits, const struct jpeg_codes *codes, int difference)
@@ -398,37 +400,37 @@ static struct jpeg_bits put_large(struct jpeg_bits bits, const struct jpeg_codes
     return put_symbol(bits, codes->ac[run << 4 | count], value, count);
 }
 
-INLINE bool is_small(int run, int value)
+INLINE bool is_small_code(int run, int value)
 {
     return run < 16 && (unsigned)(value + JPEG_SMALL) < 2 * JPEG_SMALL;
 }
 
-/* Every second small code waits for the one after it: at most 7 + 16 + 5 bits are held then. */
-INLINE struct jpeg_bits put_block(struct jpeg_bits bits, const struct jpeg_codes *codes, const int16_t *coefficients,
-                                  uint64_t nonzero, int predictor)
+/* Every second small code waits for the one after it: BITS keeps at most 7 + 16 + 5 bits then. */
+INLINE struct jpeg_bits append_block(struct jpeg_bits bits, const struct jpeg_codes *codes, const int16_t *coefficients,
+                                     uint64_t nonzero, int predictor)
 {
     int last = 0;
     bits = put_dc(bits, codes, coefficients[0] - predictor);
     for (nonzero &= ~(uint64_t)1; nonzero != 0; nonzero &= nonzero - 1) {
         int at = __builtin_ctzll(nonzero), run = at - last - 1, value = coefficients[at];
         last = at;
-        if (!is_small(run, value)) {
+        if (!is_small_code(run, value)) {
             bits = put_large(bits, codes, run, value);
             continue;
         }
         uint32_t code = codes->small[run][value + JPEG_SMALL];
-        bits = hold(bits, code >> 8, (int)(code & 255));
+        bits = append_bits(bits, code >> 8, (int)(code & 255));
         nonzero &= nonzero - 1;
         if (nonzero == 0)
             break;
         at = __builtin_ctzll(nonzero), run = at - last - 1, value = coefficients[at];
         last = at;
-        if (!is_small(run, value)) {
+        if (!is_small_code(run, value)) {
             bits = put_large(bits, codes, run, value);
             continue;
         }
         code = codes->small[run][value + JPEG_SMALL];
-        bits = put(bits, code >> 8, (int)(code & 255));
+        bits = append_and_store(bits, code >> 8, (int)(code & 255));
     }
     return last < JPEG_BLOCK - 1 ? put_symbol(bits, codes->ac[0], 0, 0) : bits;
 }
@@ -442,7 +444,7 @@ static void encode(const struct jpeg_layout *layout, const struct jpeg_codes cod
         for (int i = 0; i < layout->mcu_blocks; i++, at++) {
             const int component = layout->mcu_components[i];
             const int16_t *coefficients = blocks->coefficients[at];
-            bits = put_block(bits, &codes[component > 0], coefficients, blocks->nonzero[at], predictors[component]);
+            bits = append_block(bits, &codes[component > 0], coefficients, blocks->nonzero[at], predictors[component]);
             predictors[component] = coefficients[0];
         }
     for (; bits.count >= 8; bits.count -= 8)
@@ -451,6 +453,6 @@ static void encode(const struct jpeg_layout *layout, const struct jpeg_codes cod
 }
 
 const struct jpeg_encode_loops IN_SET(jpeg_encode) = {
-    .transform = transform,
+    .transform = transform_tile,
     .encode = encode,
 };

@@ -41,8 +41,8 @@ struct jpeg_blocks {
 
 /* Some pixels of a row of MCUs. */
 struct jpeg_tile {
-    const uint8_t *samples; /* of the first pixel */
-    size_t row_bytes;       /* to the next row */
+    const uint8_t *samples; /* the samples of the first pixel */
+    size_t row_bytes;       /* bytes from a row to the next */
     int channels;           /* 1 or 3 */
     int columns;            /* pixels from the first one to the end of its row */
     int rows;               /* at most those of an MCU */
@@ -98,7 +98,7 @@ struct jpeg_file {
 
 struct jpeg_encoder {
     struct jpeg_layout layout;
-    struct jpeg_divisors divisors[2]; /* of luma, of chroma */
+    struct jpeg_divisors divisors[2]; /* the divisors of luma, and of chroma */
     struct jpeg_codes codes[2];
     const struct jpeg_encode_loops *loops;
     struct jpeg_file file;

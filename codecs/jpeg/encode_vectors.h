@@ -48,40 +48,41 @@ INLINE void store_zigzag(const shorts rows[8], const int at[BLOCKS], struct jpeg
 
 #elif VECTOR == 32
 
-/* The bytes of a row that eight coefficients take from it: N is a place in natural order. */
+/* The bytes of a row that eight coefficients take from it: N is an index in natural order. */
 #define BYTE(n, row, i) (n) / 8 == (row) ? 2 * ((n) % 8) + (i) : 128
 #define WORD(n, row) BYTE(n, row, 0), BYTE(n, row, 1)
-#define PLACES(row, a, b, c, d, e, f, g, h)                                                                            \
+#define INDICES(row, a, b, c, d, e, f, g, h)                                                                           \
     {                                                                                                                  \
         WORD(a, row), WORD(b, row), WORD(c, row), WORD(d, row), WORD(e, row), WORD(f, row), WORD(g, row), WORD(h, row) \
     }
-#define PLACES_OF_ALL_ROWS(...)                                                                                        \
+#define INDICES_OF_ALL_ROWS(...)                                                                                       \
     {                                                                                                                  \
-        PLACES(0, __VA_ARGS__), PLACES(1, __VA_ARGS__), PLACES(2, __VA_ARGS__), PLACES(3, __VA_ARGS__),                \
-            PLACES(4, __VA_ARGS__), PLACES(5, __VA_ARGS__), PLACES(6, __VA_ARGS__), PLACES(7, __VA_ARGS__)             \
+        INDICES(0, __VA_ARGS__), INDICES(1, __VA_ARGS__), INDICES(2, __VA_ARGS__), INDICES(3, __VA_ARGS__),            \
+            INDICES(4, __VA_ARGS__), INDICES(5, __VA_ARGS__), INDICES(6, __VA_ARGS__), INDICES(7, __VA_ARGS__)         \
     }
 
-static const uint8_t zigzag_places[8][8][QUAD] = {
-    PLACES_OF_ALL_ROWS(0, 1, 8, 16, 9, 2, 3, 10),       PLACES_OF_ALL_ROWS(17, 24, 32, 25, 18, 11, 4, 5),
-    PLACES_OF_ALL_ROWS(12, 19, 26, 33, 40, 48, 41, 34), PLACES_OF_ALL_ROWS(27, 20, 13, 6, 7, 14, 21, 28),
-    PLACES_OF_ALL_ROWS(35, 42, 49, 56, 57, 50, 43, 36), PLACES_OF_ALL_ROWS(29, 22, 15, 23, 30, 37, 44, 51),
-    PLACES_OF_ALL_ROWS(58, 59, 52, 45, 38, 31, 39, 46), PLACES_OF_ALL_ROWS(53, 60, 61, 54, 47, 55, 62, 63),
+static const uint8_t zigzag_indices[8][8][QUAD] = {
+    INDICES_OF_ALL_ROWS(0, 1, 8, 16, 9, 2, 3, 10),       INDICES_OF_ALL_ROWS(17, 24, 32, 25, 18, 11, 4, 5),
+    INDICES_OF_ALL_ROWS(12, 19, 26, 33, 40, 48, 41, 34), INDICES_OF_ALL_ROWS(27, 20, 13, 6, 7, 14, 21, 28),
+    INDICES_OF_ALL_ROWS(35, 42, 49, 56, 57, 50, 43, 36), INDICES_OF_ALL_ROWS(29, 22, 15, 23, 30, 37, 44, 51),
+    INDICES_OF_ALL_ROWS(58, 59, 52, 45, 38, 31, 39, 46), INDICES_OF_ALL_ROWS(53, 60, 61, 54, 47, 55, 62, 63),
 };
 
 /* Eight coefficients, which are in rows FIRST to LAST. */
-INLINE shorts gather(const shorts rows[8], int group, int first, int last)
+INLINE shorts gather_coefficients(const shorts rows[8], int group, int first, int last)
 {
     shorts to = {0};
     for (int row = first; row <= last; row++)
-        to |= shuffle(rows[row], load_quad(zigzag_places[group][row]));
+        to |= shuffle(rows[row], load_quad(zigzag_indices[group][row]));
     return to;
 }
 
 INLINE void store_zigzag(const shorts rows[8], const int at[BLOCKS], struct jpeg_blocks *blocks)
 {
-    const shorts zigzag[8] = {gather(rows, 0, 0, 2), gather(rows, 1, 0, 4), gather(rows, 2, 1, 6),
-                              gather(rows, 3, 0, 3), gather(rows, 4, 4, 7), gather(rows, 5, 1, 6),
-                              gather(rows, 6, 3, 7), gather(rows, 7, 5, 7)};
+    const shorts zigzag[8] = {gather_coefficients(rows, 0, 0, 2), gather_coefficients(rows, 1, 0, 4),
+                              gather_coefficients(rows, 2, 1, 6), gather_coefficients(rows, 3, 0, 3),
+                              gather_coefficients(rows, 4, 4, 7), gather_coefficients(rows, 5, 1, 6),
+                              gather_coefficients(rows, 6, 3, 7), gather_coefficients(rows, 7, 5, 7)};
     uint64_t zeros[2] = {0};
     for (int i = 0; i < 8; i += 2) {
         const shorts a = zigzag[i], b = zigzag[i + 1];
@@ -107,9 +108,9 @@ INLINE void store_zigzag(const shorts rows[8], const int at[BLOCKS], struct jpeg
     memcpy(&top, rows, sizeof top);
     memcpy(&bottom, rows + 4, sizeof bottom);
     for (int i = 0; i < JPEG_SIDE; i++) {
-        /* The places of both bytes of eight coefficients; a table gives what is beyond it to the other one. */
-        const uchars places = (uchars)(vmovl_u8(vld1_u8(natural_order + JPEG_SIDE * i)) * 0x202 + 0x100);
-        const uchars zigzag = vqtbx4q_u8(vqtbl4q_u8(top, places), bottom, places - sizeof top);
+        /* The indices of both bytes of eight coefficients. An index beyond one table selects from the other. */
+        const uchars indices = (uchars)(vmovl_u8(vld1_u8(natural_order + JPEG_SIDE * i)) * 0x202 + 0x100);
+        const uchars zigzag = vqtbx4q_u8(vqtbl4q_u8(top, indices), bottom, indices - sizeof top);
         store_shorts(blocks->coefficients[at[0]] + JPEG_SIDE * i, (shorts)zigzag);
         nonzero[i] = (uchars)((shorts)zigzag != 0);
     }

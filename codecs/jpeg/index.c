@@ -6,12 +6,11 @@
 
 #include <stdlib.h>
 
-/* Within a chunk, places are marked about so many bits apart. The beginnings of rows are found from there. */
-enum { MARK_BITS = 4096 };
+enum { MARK_BITS = 4096 }; /* bits from a mark in a chunk to the next, about; rows are found from the marks */
 
-/* A place in a chunk. */
+/* A position between two blocks of a chunk. */
 struct mark {
-    uint32_t bit, blocks; /* from the chunk's first place */
+    uint32_t bit, blocks; /* bits and blocks since the chunk's first position */
     uint16_t sums[JPEG_MCU_BLOCKS_MAX];
 };
 
@@ -33,7 +32,7 @@ const struct jpeg_chunking jpeg_usual_chunking = {.chunk = 1 << 19, .lead = 1 <<
 struct index_builder {
     struct jpeg_index *index;
     struct jpeg_chunking chunking;
-    uint64_t bits, blocks; /* of the data, and of the picture */
+    uint64_t bits, blocks; /* bits of the data, and blocks of the picture */
     struct chunk *chunks;
     struct mark *marks;
     size_t chunk_count, marks_each;
@@ -48,7 +47,7 @@ static uint64_t chunk_begin(const struct index_builder *builder, size_t number)
     return begin < builder->bits ? begin : builder->bits;
 }
 
-/* Walk over a chunk, from its first place on, which is known or guessed. */
+/* Walk over a chunk, from its first position on, which is known or guessed. */
 static void walk_chunk(struct index_builder *builder, struct chunk *chunk, size_t number)
 {
     const uint64_t end = chunk_begin(builder, number + 1);
@@ -69,8 +68,8 @@ static void walk_chunk(struct index_builder *builder, struct chunk *chunk, size_
     }
 }
 
-/* Guess the state before a chunk, find its first place, and walk over it. If codes are wrong, the guess was wrong: go
- * on after them. */
+/* Guess the state before a chunk, find its first position, and walk over it. If codes are wrong, the guess was wrong:
+ * go on after them. */
 static void guess_chunk(void *context, int64_t number, int thread)
 {
     struct index_builder *builder = context;
@@ -98,7 +97,7 @@ static void add_sums(const struct jpeg_layout *layout, const uint16_t *sums, int
 
 /* Join the chunks. One that was not guessed right is walked again, from where the chunk before it ends. Returns false
  * if the data are damaged. */
-static bool join_chunks(struct index_builder *builder)
+static bool join_chunk_states(struct index_builder *builder)
 {
     struct jpeg_index *index = builder->index;
     const int blocks = index->layout.mcu_blocks;
@@ -128,8 +127,8 @@ static bool join_chunks(struct index_builder *builder)
     return false;
 }
 
-/* The place before block number BLOCK, by the last mark before it. */
-static bool find_place(const struct index_builder *builder, uint64_t block, struct jpeg_entry *entry)
+/* Find the position before block number BLOCK, from the last mark before it. */
+static bool find_block(const struct index_builder *builder, uint64_t block, struct jpeg_entry *entry)
 {
     const struct jpeg_layout *layout = &builder->index->layout;
     size_t low = 0, high = builder->chunk_count;
@@ -163,11 +162,11 @@ static uint64_t row_blocks(const struct jpeg_layout *layout)
     return (uint64_t)layout->mcus_across * (uint64_t)layout->mcu_blocks;
 }
 
-static void find_row(void *context, int64_t row, int thread)
+static void find_row_start(void *context, int64_t row, int thread)
 {
     struct index_builder *builder = context;
     (void)thread;
-    if (!find_place(builder, (uint64_t)row * row_blocks(&builder->index->layout), &builder->index->rows[row]))
+    if (!find_block(builder, (uint64_t)row * row_blocks(&builder->index->layout), &builder->index->rows[row]))
         builder->is_damaged = true;
 }
 
@@ -186,16 +185,16 @@ static bool make_rows(struct index_builder *builder, struct thread_pool *pool)
         builder->chunks[i].marks = builder->marks + i * builder->marks_each;
     if (threads > 1)
         parallel_for(pool, threads, (int64_t)builder->chunk_count, guess_chunk, builder);
-    if (!join_chunks(builder) || !find_place(builder, builder->blocks, &end) || builder->bits - end.bit >= 8)
+    if (!join_chunk_states(builder) || !find_block(builder, builder->blocks, &end) || builder->bits - end.bit >= 8)
         return false;
-    parallel_for(pool, threads, builder->index->layout.mcus_down, find_row, builder);
+    parallel_for(pool, threads, builder->index->layout.mcus_down, find_row_start, builder);
     return !builder->is_damaged;
 }
 
 /* ---- Restart segments ---- */
 
 /* Walk over segment number NUMBER, and note the rows that begin in it. */
-static bool walk_segment(struct jpeg_index *index, size_t number)
+static bool walk_restart_segment(struct jpeg_index *index, size_t number)
 {
     const struct jpeg_layout *layout = &index->layout;
     const uint64_t across = (uint64_t)layout->mcus_across, all = across * (uint64_t)layout->mcus_down;
@@ -231,7 +230,7 @@ static void walk_run(void *context, int64_t number, int thread)
     const size_t length = run_length(builder), first = (size_t)number * length;
     (void)thread;
     for (size_t i = first; i < first + length && i < builder->index->segment_count && !builder->is_damaged; i++)
-        if (!walk_segment(builder->index, i))
+        if (!walk_restart_segment(builder->index, i))
             builder->is_damaged = true;
 }
 

@@ -19,13 +19,13 @@ struct jpeg_entry {
 struct jpeg_index {
     struct jpeg_layout layout;
     const struct jpeg_decode_loops *loops;
-    uint8_t *data; /* of the scan, without stuffed bytes and restart markers; JPEG_DATA_PADDING zeros follow */
+    uint8_t *data; /* the scan's data, without stuffed bytes and restart markers; JPEG_DATA_PADDING zeros follow */
     size_t size;
     uint32_t *segments; /* where each restart segment begins; one more is the end of the data */
     size_t segment_count;
     struct jpeg_lookup *lookups;                           /* different ones */
-    const struct jpeg_lookup *blocks[JPEG_MCU_BLOCKS_MAX]; /* of each block of an MCU */
-    int period;                                            /* of the blocks in an MCU, after which the lookups repeat */
+    const struct jpeg_lookup *blocks[JPEG_MCU_BLOCKS_MAX]; /* the lookup of each block of an MCU */
+    int period;                                            /* blocks of an MCU after which the lookups repeat */
     struct jpeg_entry *rows;                               /* layout.mcus_down of them */
     size_t wrong_guesses;                                  /* chunks that were walked again */
 };

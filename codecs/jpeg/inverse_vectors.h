@@ -188,7 +188,7 @@ static void inverse(const int16_t *const *coefficients, const uint16_t *quantise
     inverse_blocks(coefficients, quantisers, to, stride, false);
 }
 
-/* Only the first 10 coefficients in zigzag order, which are in the first 4 x 4 places, are not 0. */
+/* Only the first 10 coefficients in zigzag order, which are the first four of four rows, are not 0. */
 static void inverse_few(const int16_t *const *coefficients, const uint16_t *quantisers, uint8_t *const to[BLOCKS],
                         size_t stride)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Baseline JPEG on all cores, with the samples and the bytes of libjpeg-turbo. jpeg_gpu.h does this on a GPU. Other
- * rooms use only these two headers of the folder. nvcc reads this file. The terms are those of ITU-T T.81.
+ * folders use only these two headers. nvcc reads this file. The terms are those of ITU-T T.81.
  *
  * To decode, make a layout of the file's headers and open an index of its scan. Then any thread decodes any rows. To
  * encode, make a layout and open an encoder. Any thread encodes any rows, and one thread writes them to the file.
@@ -52,7 +52,7 @@ enum jpeg_marker {
 
 enum {
     JPEG_SOI_BYTES = 2,       /* before the first segment */
-    JPEG_SEGMENT_MAX = 65533, /* the most data of a segment in bytes: the length has 16 bits and counts itself */
+    JPEG_SEGMENT_MAX = 65533, /* the maximal bytes of a segment's data: the length has 16 bits and counts itself */
 };
 
 /* Chroma subsampling: how many samples of brightness there are for one of colour in each direction. 0, 0 means that it
@@ -151,7 +151,7 @@ struct jpeg_layout {
     int width, height;        /* in pixels, at least 1, as the decoder makes them */
     int component_count;      /* 1 or 3 */
     int horizontal, vertical; /* the largest factors: those of the first component */
-    int side;                 /* of that component's blocks, in samples */
+    int side;                 /* samples on a side of that component's blocks */
     struct jpeg_component components[JPEG_COMPONENTS_MAX];
     int mcus_across, mcus_down;
     int mcu_blocks;                              /* blocks of an MCU */

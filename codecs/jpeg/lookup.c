@@ -12,30 +12,30 @@ struct singles {
 bool jpeg_order_codes(struct jpeg_code_order *codes, const struct jpeg_huffman *table)
 {
     uint32_t code = 0;
-    int32_t place = 0;
+    int32_t index = 0;
     codes->ends[0] = 0;
     for (int length = 1; length <= 16; length++, code <<= 1) {
-        codes->offsets[length] = place - (int32_t)code;
-        place += table->counts[length];
+        codes->offsets[length] = index - (int32_t)code;
+        index += table->counts[length];
         code += table->counts[length];
         codes->ends[length] = code << (16 - length);
     }
     codes->ends[17] = UINT32_MAX;
     memcpy(codes->symbols, table->symbols, sizeof codes->symbols);
-    return place > 0 && codes->ends[16] < 1 << 16;
+    return index > 0 && codes->ends[16] < 1 << 16;
 }
 
 void jpeg_symbol_codes(const struct jpeg_huffman *table, uint32_t *codes, int count)
 {
     struct jpeg_code_order order;
-    int place = 0;
+    int index = 0;
     jpeg_order_codes(&order, table);
     memset(codes, 0, (size_t)count * sizeof *codes);
     for (int length = 1; length <= 16; length++)
-        for (const int end = place + table->counts[length]; place < end && place < 256; place++) {
-            const int symbol = table->symbols[place];
+        for (const int end = index + table->counts[length]; index < end && index < 256; index++) {
+            const int symbol = table->symbols[index];
             if (symbol < count)
-                codes[symbol] = (uint32_t)(length + (symbol & 15)) << 16 | (uint32_t)(place - order.offsets[length]);
+                codes[symbol] = (uint32_t)(length + (symbol & 15)) << 16 | (uint32_t)(index - order.offsets[length]);
         }
 }
 

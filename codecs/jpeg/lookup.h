@@ -22,14 +22,14 @@ enum {
     JPEG_STEPS_END = 128,
     JPEG_STEPS_SLOW = 255,
     JPEG_SYMBOL_BITS_MAX = 16 + 15,                          /* a code, and its value */
-    JPEG_BLOCK_BITS_MAX = JPEG_BLOCK * JPEG_SYMBOL_BITS_MAX, /* a decoder may go so far past the end of the data */
-    JPEG_DATA_PADDING = JPEG_BLOCK_BITS_MAX / 8 + 16,        /* so many zeros must follow the data */
+    JPEG_BLOCK_BITS_MAX = JPEG_BLOCK * JPEG_SYMBOL_BITS_MAX, /* bits that a decoder may read past the end of the data */
+    JPEG_DATA_PADDING = JPEG_BLOCK_BITS_MAX / 8 + 16,        /* bytes of zeros that must follow the data */
 };
 
 /* The codes of a table, in their order (ITU-T T.81, F.2.2.3). */
 struct jpeg_code_order {
-    uint32_t ends[18];   /* after the codes of at most so many bits, as numbers of 16 bits */
-    int32_t offsets[17]; /* from a code of so many bits to its symbol's place */
+    uint32_t ends[18];   /* entry n: the end of the codes of at most n bits, as a number of 16 bits */
+    int32_t offsets[17]; /* entry n: what is added to a code of n bits for the index of its symbol */
     uint8_t symbols[256];
 };
 
@@ -89,7 +89,7 @@ static inline int jpeg_read_dc(const struct jpeg_code_order *codes, uint64_t bit
     return length + symbol;
 }
 
-/* The same for an AC coefficient, and the steps to it. */
+/* Read an AC coefficient as jpeg_read_dc reads DC, and the steps to it. */
 static inline int jpeg_read_ac(const struct jpeg_code_order *codes, uint64_t bits, int *steps, int *value)
 {
     int length;

@@ -66,7 +66,7 @@ HOST_DEVICE static inline uint8_t jpeg_inverse_sample(int value)
 /* ---- Fewer samples ---- */
 
 /* One pass of the inverse DCT to SIDE samples, 4 or 2, as in libjpeg-turbo's jidctred.c: 4 uses all values but the
- * fifth, and 2 the first and those at odd places. The results, in 32 bits, replace the first values. */
+ * fifth, and 2 the first and those with an odd index. The results, in 32 bits, replace the first values. */
 HOST_DEVICE static inline void jpeg_inverse_pass_small(int value[8], int side, int shift)
 {
     const uint32_t half = 1u << (shift - 1);
@@ -102,7 +102,7 @@ HOST_DEVICE static inline uint8_t jpeg_inverse_single(int dc, uint16_t quantiser
 HOST_DEVICE static inline void jpeg_inverse_small(const int16_t *coefficients, const uint16_t *quantisers, int dc,
                                                   int across, int side, uint8_t *to, size_t stride)
 {
-    const int down = JPEG_SIDE / across, step = side == 4 ? 1 : 2; /* 2: the odd places, and the first */
+    const int down = JPEG_SIDE / across, step = side == 4 ? 1 : 2; /* 2: the odd rows, and the first */
     int rows[4][8] = {{0}};
     bool is_flat = side == 4;
     if (side == 1) {
@@ -132,14 +132,14 @@ HOST_DEVICE static inline void jpeg_inverse_small(const int16_t *coefficients, c
 
 /* ---- Colours ---- */
 
-/* Upsampling by 2 in one direction: the output at an even place (IS_ODD is 0) or at an odd one, between the NEAR sample
+/* Upsampling by 2 in one direction: the output with an even index (IS_ODD is 0) or an odd one, between the NEAR sample
  * and the next but one, FAR. At the borders FAR is NEAR. */
 HOST_DEVICE static inline unsigned jpeg_upsample(unsigned near, unsigned far, unsigned is_odd)
 {
     return (3 * near + far + 1 + is_odd) >> 2;
 }
 
-/* The same in both directions: NEAR and FAR are 3 x the sample of the near row + the sample of the far row. */
+/* Upsampling by 2 in both directions: NEAR and FAR are 3 x the sample of the near row + the sample of the far row. */
 HOST_DEVICE static inline unsigned jpeg_upsample_sums(unsigned near, unsigned far, unsigned is_odd)
 {
     return (3 * near + far + 8 - is_odd) >> 4;

@@ -13,7 +13,7 @@ struct encoder {
     size_t *capacities;                /* bytes that the scan of each may have */
     size_t count;
     struct workspace sent;       /* page-locked: the pictures, and their codes and divisors */
-    struct workspace pictures;   /* the same on the device */
+    struct workspace pictures;   /* the copy of SENT on the device */
     struct workspace words;      /* sums over tiles */
     struct workspace scans;      /* the data of the scans */
     struct workspace scan_sizes; /* page-locked: how long they are, written by the kernel */
@@ -26,13 +26,13 @@ struct loaded;
 struct decoder {
     struct workspace data;         /* page-locked: the pictures; for each its tables, segments and bytes of the scan */
     struct workspace result;       /* page-locked: are the data of each picture bad? */
-    struct workspace upload;       /* the same as the data, on the device */
+    struct workspace upload;       /* the copy of DATA on the device */
     struct workspace work;         /* states, sums and DC values */
-    struct workspace coefficients; /* of all blocks in the order of the scans */
-    struct workspace samples;      /* of all components */
+    struct workspace coefficients; /* the coefficients of all blocks in the order of the scans */
+    struct workspace samples;      /* the samples of all components */
     const struct jpeg_input *inputs;
     struct loaded *loaded;
-    size_t count, size; /* of pictures; used bytes of the data */
+    size_t count, size; /* the number of pictures; used bytes of the data */
 };
 
 struct device_jpeg {
