@@ -56,12 +56,12 @@ static __device__ __forceinline__ int list_symbols(struct coding &coding, const 
     return max(count, 2);
 }
 
-/* Sort the keys: a key's place is the number of smaller ones. */
+/* Sort the keys: a key's rank is the number of smaller ones. */
 static __device__ __forceinline__ void sort_keys(struct coding &coding, int count)
 {
     constexpr int keys_each = (DEFLATE_LITLENS + 31) / 32;
     const int lane = (int)threadIdx.x;
-    uint32_t keys[keys_each], places[keys_each] = {};
+    uint32_t keys[keys_each], ranks[keys_each] = {};
 #pragma unroll
     for (int k = 0; k < keys_each; k++)
         keys[k] = 32 * k + lane < count ? coding.keys[32 * k + lane] : 0;
@@ -69,14 +69,14 @@ static __device__ __forceinline__ void sort_keys(struct coding &coding, int coun
         const uint32_t key = coding.keys[i];
 #pragma unroll
         for (int k = 0; k < keys_each; k++)
-            places[k] += key < keys[k];
+            ranks[k] += key < keys[k];
     }
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < keys_each; k++)
         if (32 * k + lane < count) {
-            coding.keys[places[k]] = keys[k];
-            coding.weights[places[k]] = keys[k] >> 9;
+            coding.keys[ranks[k]] = keys[k];
+            coding.weights[ranks[k]] = keys[k] >> 9;
         }
     __syncwarp();
 }

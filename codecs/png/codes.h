@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Huffman codes of a block: their lengths from the uses of the symbols, their bits, and how a block describes them.
- * The GPU uses the functions with HOST_DEVICE; in place of the others a warp works (codes.cuh). */
+ * The GPU uses the functions with HOST_DEVICE; a warp does what the others do (codes.cuh). */
 #ifndef GPUCONV_PNG_CODES_H
 #define GPUCONV_PNG_CODES_H
 
@@ -27,7 +27,7 @@ struct deflate_code {
     uint16_t length;
 };
 
-/* The codes of a block, and their description: items of a third code. */
+/* The codes of a block, and their description: items of the precode, the code of code lengths. */
 struct deflate_codes {
     struct deflate_code litlens[DEFLATE_LITLENS], distances[DEFLATE_DISTANCES], precodes[PRECODES];
     uint16_t items[DEFLATE_LITLENS + DEFLATE_DISTANCES];
@@ -83,13 +83,13 @@ static inline void sort_uses(uint32_t *keys, int count)
 {
     uint32_t other[DEFLATE_LITLENS], *from = keys, *to = other;
     for (int shift = 9; shift < 25; shift += 8) {
-        int places[256 + 1] = {0};
+        int offsets[256 + 1] = {0};
         for (int i = 0; i < count; i++)
-            places[(from[i] >> shift & 255) + 1]++;
+            offsets[(from[i] >> shift & 255) + 1]++;
         for (int i = 0; i < 256; i++)
-            places[i + 1] += places[i];
+            offsets[i + 1] += offsets[i];
         for (int i = 0; i < count; i++)
-            to[places[from[i] >> shift & 255]++] = from[i];
+            to[offsets[from[i] >> shift & 255]++] = from[i];
         uint32_t *swap = from;
         from = to;
         to = swap;
@@ -133,7 +133,7 @@ static inline HOST_DEVICE void huffman_lengths(uint32_t *weights, int count)
  * lengthened until the sum of 2^-length is 1. */
 static inline HOST_DEVICE void limit_lengths(unsigned *lengths, int limit)
 {
-    unsigned sum = 0; /* of 2^(LIMIT - length) */
+    unsigned sum = 0; /* the code space that is used: the sum of 2^(LIMIT - length) */
     for (int length = 1; length <= limit; length++)
         sum += lengths[length] << (limit - length);
     for (; sum > 1u << limit; sum--) {
@@ -208,7 +208,7 @@ static inline uint64_t code_cost(const uint32_t *uses, const struct deflate_code
     return cost;
 }
 
-/* Write the code lengths as symbols of a third code. Symbol 16 repeats the last length 3 to 6 times. Symbols 17 and 18
+/* Write the code lengths as symbols of the precode. Symbol 16 repeats the last length 3 to 6 times. Symbols 17 and 18
  * mean 3 to 10 and 11 to 138 zeros (RFC 1951, 3.2.7). Each item is a symbol in 5 bits, with its extra bits above. */
 static inline HOST_DEVICE int describe_codes(const uint8_t *lengths, int count, uint16_t *items)
 {

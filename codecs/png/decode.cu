@@ -18,7 +18,7 @@ namespace
 {
 constexpr int threads = 256, warps = threads / 32;
 constexpr int rows_at_once = 32, batch = 8;      /* a batch is pixels of a row that are loaded together */
-constexpr size_t head_bytes = 2, tail_bytes = 4; /* of zlib */
+constexpr size_t head_bytes = 2, tail_bytes = 4; /* bytes of zlib's head, and of its Adler-32 */
 
 /* What the kernels get, by value. */
 struct png_decode_launch {
@@ -31,7 +31,7 @@ struct png_decode_launch {
     uint64_t *edges;    /* the last row of each warp, in words of 4 bytes of one pixel, which have a mark above */
     uint8_t *out;       /* the rows without filters, OUT_STRIDE bytes apart: the samples, or the rows in place */
     size_t out_stride;
-    unsigned order; /* of the bytes of two samples, for __byte_perm */
+    unsigned order; /* the order of the bytes of two samples, for __byte_perm */
     uint8_t *samples;
     const struct inflate_state *state;
     uint32_t adler;       /* as the stream has it */
@@ -97,7 +97,7 @@ __device__ __forceinline__ uint32_t predict_paeth(uint32_t left, uint32_t up, ui
     return (low & is_low) | (~is_low & ((corner & is_corner) | (high & ~is_corner)));
 }
 
-/* How a row predicts its pixels. Paeth with zeros in place of some neighbours is None, Sub or Up, too. */
+/* How a row predicts its pixels. Paeth with zeros instead of some neighbours is None, Sub or Up, too. */
 struct prediction {
     uint32_t left, up, corner; /* masks for halves */
     bool is_average;
@@ -155,7 +155,7 @@ __device__ __forceinline__ uint64_t load_edge(const struct png_decode_launch &la
 template <int PIXEL>
 __device__ __forceinline__ void undo_rows(const struct png_decode_launch &launch, int group)
 {
-    constexpr int words = (PIXEL + 3) / 4, count = batch * PIXEL / 4; /* of a pixel, of a batch */
+    constexpr int words = (PIXEL + 3) / 4, count = batch * PIXEL / 4; /* words of a pixel, words of a batch */
     const int lane = (int)threadIdx.x, row = group * rows_at_once + lane;
     const int size = row < launch.height ? (int)launch.row_bytes : 0, pixels = (int)(launch.row_bytes / PIXEL);
     const uint8_t *const from = launch.rows + (size_t)min(row, launch.height - 1) * (launch.row_bytes + 1) + 1;

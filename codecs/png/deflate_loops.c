@@ -57,22 +57,22 @@ static void set_bits(uint64_t *bits, size_t from, size_t to)
     }
 }
 
-/* Keep each bit if the bit STEP places later is set, too. HIGH has the bits after LOW. */
+/* Keep each bit if the bit STEP positions later is set, too. HIGH has the bits after LOW. */
 INLINE void keep_before(uint64_t *low, uint64_t *high, unsigned step)
 {
     *low &= *low >> step | *high << (DEFLATE_WORD - step);
     *high &= *high >> step;
 }
 
-/* For each set bit, set the bit STEP places later. HIGH has the bits after LOW. */
+/* For each set bit, set the bit STEP positions later. HIGH has the bits after LOW. */
 INLINE void set_after(uint64_t *low, uint64_t *high, unsigned step)
 {
     *high |= *high << step | *low >> (DEFLATE_WORD - step);
     *low |= *low << step;
 }
 
-/* Set `starts`, the places from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. LEAST is
- * WHOLE, a constant power of two, or up to twice that. */
+/* Set `starts`, the positions from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. LEAST
+ * is WHOLE, a constant power of two, or up to twice that. */
 INLINE void find_runs(struct deflate_workspace *workspace, size_t words, unsigned whole, unsigned least, uint64_t *runs)
 {
     const unsigned rest = least - whole;
@@ -106,16 +106,16 @@ INLINE uchars mix_uchars(const uint8_t *bytes)
     return sum;
 }
 
-/* The marks of COUNT places from AT on, one by one. */
-static void mark_places(struct deflate_workspace *workspace, const uint8_t *block, size_t at, size_t count, size_t size,
-                        size_t before, size_t pixel)
+/* The marks of COUNT positions from AT on, one by one. */
+static void mark_positions(struct deflate_workspace *workspace, const uint8_t *block, size_t at, size_t count,
+                           size_t size, size_t before, size_t pixel)
 {
     uint64_t same[2] = {0}, sampled = 0;
     for (size_t i = count; i-- > 0;) { /* gcc 14 makes wrong vectors of the other direction, with AVX-512 */
         const uint8_t *byte = block + at + i;
-        const size_t place = before + at + i;
-        same[0] = same[0] << 1 | (place > 0 && byte[0] == byte[-1]);
-        same[1] = same[1] << 1 | (pixel > 1 && place >= pixel && byte[0] == *(byte - pixel));
+        const size_t position = before + at + i;
+        same[0] = same[0] << 1 | (position > 0 && byte[0] == byte[-1]);
+        same[1] = same[1] << 1 | (pixel > 1 && position >= pixel && byte[0] == *(byte - pixel));
         sampled = sampled << 1 | (workspace->is_fast ? deflate_is_rare(*byte)
                                                      : at + i + DEFLATE_HASHED <= size && deflate_is_sampled(byte));
     }
@@ -132,7 +132,7 @@ INLINE void mark(struct deflate_workspace *workspace, const uint8_t *block, size
     for (; at < size; at += DEFLATE_WORD) {
         if (before + at < PNG_PIXEL_MAX || at + DEFLATE_WORD + DEFLATE_HASHED > size) {
             const size_t left = size - at;
-            mark_places(workspace, block, at, left < DEFLATE_WORD ? left : DEFLATE_WORD, size, before, pixel);
+            mark_positions(workspace, block, at, left < DEFLATE_WORD ? left : DEFLATE_WORD, size, before, pixel);
             continue;
         }
         uint64_t same[2] = {0}, sampled = 0;
@@ -156,7 +156,7 @@ INLINE void mark(struct deflate_workspace *workspace, const uint8_t *block, size
         workspace->sampled[at / DEFLATE_WORD] = 0;
 }
 
-/* Set `hashed`: a quarter of all places, and all with large differences. */
+/* Set `hashed`: a quarter of all positions, and all with large differences. */
 static void choose_hashed(struct deflate_workspace *workspace, const uint8_t *block, size_t size)
 {
     for (size_t at = 0; at < size; at += DEFLATE_WORD) {
@@ -184,10 +184,10 @@ static void choose_hashed(struct deflate_workspace *workspace, const uint8_t *bl
 
 /* ---- Prices ---- */
 
-/* Copy those of DEFLATE_WORD bytes whose bits are set, to OUT, which has room for all. Returns their number. If
+/* Copy those of DEFLATE_WORD bytes whose bits are set, to OUT, which can hold all. Returns their number. If
  * IS_WHOLE, all bytes can be read. */
-INLINE size_t gather(const struct deflate_workspace *workspace, const uint8_t *bytes, uint64_t bits, bool is_whole,
-                     uint8_t *out)
+INLINE size_t gather_set(const struct deflate_workspace *workspace, const uint8_t *bytes, uint64_t bits, bool is_whole,
+                         uint8_t *out)
 {
     (void)workspace, (void)is_whole; /* few sets need them */
 #ifdef __AVX512VBMI2__
@@ -211,8 +211,8 @@ INLINE size_t gather(const struct deflate_workspace *workspace, const uint8_t *b
     return (size_t)__builtin_popcountll(bits);
 }
 
-/* Add BY to the uses of the bytes that are `counted`, for each of them in every so many words. Eight tables are used in
- * turn, so that equal neighbours need not wait for each other. */
+/* Add BY to the uses of the bytes that are `counted`, in one word in EVERY. Eight tables are used cyclically, so that
+ * equal neighbours need not wait for each other. */
 static void count_bytes(struct deflate_workspace *workspace, const uint8_t *block, size_t words, size_t every,
                         uint32_t by)
 {
@@ -223,8 +223,8 @@ static void count_bytes(struct deflate_workspace *workspace, const uint8_t *bloc
     for (size_t word = 0; word < words;) {
         size_t size = 0, at = 0;
         for (; word < words && size <= GATHERED; word += every)
-            size += gather(workspace, block + word * DEFLATE_WORD, workspace->counted[word], word + 1 < words,
-                           gathered + size);
+            size += gather_set(workspace, block + word * DEFLATE_WORD, workspace->counted[word], word + 1 < words,
+                               gathered + size);
         for (; at + TOGETHER <= size; at += TOGETHER) {
             const uint64_t bytes = little64(gathered + at);
             for (unsigned k = 0; k < TOGETHER; k++)
@@ -302,30 +302,30 @@ static size_t equal_length(const uint8_t *a, const uint8_t *b, size_t limit)
     return length;
 }
 
-/* Set the candidates of some chosen places: for each, the latest of them with the same hash, if it also has the same
+/* Set the candidates of some chosen positions: for each, the latest of them with the same hash, if it also has the same
  * bytes and is not too far. No branch depends on the bytes. */
 static void find_candidates(struct deflate_workspace *workspace, const uint8_t *block, size_t size,
                             const uint64_t *chosen)
 {
-    size_t places = 0, count = 0;
+    size_t positions = 0, count = 0;
     for (size_t word = 0; word * DEFLATE_WORD < size; word++) {
         uint64_t left = chosen[word];
-        const size_t end = places + (size_t)__builtin_popcountll(left);
-        for (; places < end; places += DEFLATE_PLACES_TOGETHER)
-            for (size_t i = 0; i < DEFLATE_PLACES_TOGETHER; i++, left &= left - 1)
-                workspace->candidates[places + i].place =
+        const size_t end = positions + (size_t)__builtin_popcountll(left);
+        for (; positions < end; positions += DEFLATE_POSITIONS_TOGETHER)
+            for (size_t i = 0; i < DEFLATE_POSITIONS_TOGETHER; i++, left &= left - 1)
+                workspace->candidates[positions + i].position =
                     (uint16_t)(word * DEFLATE_WORD + (size_t)__builtin_ctzll(left | 1ull << 63));
-        places = end;
+        positions = end;
     }
     memset(workspace->latest, 0, sizeof workspace->latest);
-    for (size_t i = 0; i < places; i++) {
-        const size_t place = workspace->candidates[i].place;
-        const uint64_t here = little64(block + place);
+    for (size_t i = 0; i < positions; i++) {
+        const size_t position = workspace->candidates[i].position;
+        const uint64_t here = little64(block + position);
         uint16_t *latest = &workspace->latest[deflate_hash(here)];
-        const size_t from = *latest > 0 ? *latest - 1u : place; /* a place that has none counts as its own */
-        workspace->candidates[count] = (struct deflate_candidate){(uint16_t)place, (uint16_t)from};
-        count += (size_t)((little64(block + from) == here) & (place - from <= DEFLATE_WINDOW) & (from != place));
-        *latest = (uint16_t)(place + 1);
+        const size_t from = *latest > 0 ? *latest - 1u : position; /* a position that has none counts as its own */
+        workspace->candidates[count] = (struct deflate_candidate){(uint16_t)position, (uint16_t)from};
+        count += (size_t)((little64(block + from) == here) & (position - from <= DEFLATE_WINDOW) & (from != position));
+        *latest = (uint16_t)(position + 1);
     }
     workspace->candidate_count = count;
 }
@@ -337,7 +337,7 @@ static bool has_repetitions(struct deflate_workspace *workspace, const uint8_t *
     uint64_t saved = 0;
     find_candidates(workspace, block, size, workspace->sampled);
     for (size_t i = 0; i < workspace->candidate_count; i++) {
-        const size_t at = workspace->candidates[i].place, from = workspace->candidates[i].from;
+        const size_t at = workspace->candidates[i].position, from = workspace->candidates[i].from;
         const size_t limit = size - at < SAMPLE_LENGTH ? size - at : SAMPLE_LENGTH;
         const size_t length = equal_length(block + at, block + from, limit);
         const unsigned old = price_bytes(workspace, block, at, at + length, UINT32_MAX);
@@ -391,9 +391,10 @@ static void find_sequences(struct deflate_workspace *workspace, const uint8_t *b
     workspace->literal = 0;
     for (size_t run; (run = find_next(workspace->starts, at, size)) < size || i < workspace->candidate_count;) {
         size_t next = 0;
-        for (; next == 0 && i < workspace->candidate_count && workspace->candidates[i].place < run; i++)
-            if (workspace->candidates[i].place >= at)
-                next = try_other(workspace, block, workspace->candidates[i].place, workspace->candidates[i].from, size);
+        for (; next == 0 && i < workspace->candidate_count && workspace->candidates[i].position < run; i++)
+            if (workspace->candidates[i].position >= at)
+                next =
+                    try_other(workspace, block, workspace->candidates[i].position, workspace->candidates[i].from, size);
         if (next > 0)
             at = next;
         else if (run < size)
@@ -494,7 +495,7 @@ struct byte_codes {
 
 enum { CODES_FIRST = 0 };
 
-INLINE raw look_up(const raw table[4], raw bytes)
+INLINE raw look_up_bytes(const raw table[4], raw bytes)
 {
     const raw first = _mm512_permutex2var_epi8(table[0], bytes, table[1]);
     const raw last = _mm512_permutex2var_epi8(table[2], bytes, table[3]);
@@ -503,8 +504,8 @@ INLINE raw look_up(const raw table[4], raw bytes)
 
 INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, uchars *low, uchars *high)
 {
-    *low = (uchars)look_up(codes->low, (raw)literals);
-    *high = (uchars)look_up(codes->high, (raw)literals);
+    *low = (uchars)look_up_bytes(codes->low, (raw)literals);
+    *high = (uchars)look_up_bytes(codes->high, (raw)literals);
     return true;
 }
 
@@ -514,12 +515,12 @@ enum { CODES_FIRST = -32, CODES_NEAR = 64 }; /* nearly all literals are small di
 
 INLINE bool look_up_codes(const struct byte_codes *codes, uchars literals, uchars *low, uchars *high)
 {
-    const uchars places = literals - (uint8_t)CODES_FIRST;
-    if (!are_below(places, CODES_NEAR))
+    const uchars positions = literals - (uint8_t)CODES_FIRST;
+    if (!are_below(positions, CODES_NEAR))
         return false;
     *low = *high = (uchars){0};
     for (int i = 0; i < CODES_NEAR; i += QUAD) {
-        const shorts index = (shorts)add_uchars(places - (uint8_t)i, 0x70 - (uchars){0}); /* others exceed 127 */
+        const shorts index = (shorts)add_uchars(positions - (uint8_t)i, 0x70 - (uchars){0}); /* others exceed 127 */
         *low |= (uchars)shuffle(load_quad((const uint8_t *)codes->low + i), index);
         *high |= (uchars)shuffle(load_quad((const uint8_t *)codes->high + i), index);
     }

@@ -7,7 +7,7 @@
  *     split    split.cu finds the repetitions of each block
  *     codes    codes.cuh: a warp makes the codes of a block, which say how many bits the block has
  *     place    one block of threads adds up the bits of all blocks, and the sums of all rows
- *     emit     a block of threads writes the bits of a block to their place
+ *     emit     a block of threads writes the bits of a block to their position
  *
  * Each bit is written once, to words that were 0, so the result does not depend on the order of the threads. */
 #include "png/adler.cuh"
@@ -73,7 +73,7 @@ __device__ __forceinline__ uint2 bytes_near_end(const struct rows &rows, const u
     return make_uint2((uint32_t)bytes, (uint32_t)(bytes >> 32));
 }
 
-/* The same where the row has these 8 bytes, the 8 after them and the 4 before them. */
+/* The 8 bytes from AT on, where the row has these, the 8 after them and the 4 before them. */
 template <bool swap>
 __device__ __forceinline__ uint2 bytes_at(const uint8_t *row, int at)
 {
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(32) make_codes(const __grid_constant__ struct 
     deflate_set_tables(&block.tables, &coding.codes, threadIdx.x, 32);
 }
 
-/* ---- Places ---- */
+/* ---- Positions ---- */
 
 constexpr int place_threads = adler_threads;
 constexpr unsigned block_head = 3, stored_head = 32, byte_bits = 8; /* bits */
@@ -210,14 +210,14 @@ __device__ __forceinline__ uint64_t stored_end(uint64_t at, int size)
     return next_byte(at + block_head) + stored_head + byte_bits * (uint64_t)size;
 }
 
-/* Set the places of a band's blocks, from the band's begin. Returns the bytes of the band. */
+/* Set the positions of a band's blocks, from the band's begin. Returns the bytes of the band. */
 __device__ __forceinline__ uint64_t place_band(const struct png_encode_launch &launch, int band)
 {
     uint64_t at = 0;
     for (int number = band * launch.band_blocks;; number++) {
         const struct part part = part_of(launch, number);
         struct block &block = launch.block_list[number];
-        block.place = at;
+        block.position = at;
         at = block.is_stored ? stored_end(at, part.size) : at + block.bits;
         if (part.ends_band)
             return (part.ends_stream ? next_byte(at) : stored_end(at, 0)) / byte_bits;
@@ -227,7 +227,7 @@ __device__ __forceinline__ uint64_t place_band(const struct png_encode_launch &l
 __global__ void __launch_bounds__(place_threads) place_blocks(const __grid_constant__ struct png_encode_launch launch)
 {
     __shared__ uint64_t sums[place_threads];
-    uint64_t start = 0; /* of the next bands */
+    uint64_t start = 0; /* bytes of the stream before the next bands */
     for (int first = 0; first < launch.bands; first += place_threads) {
         const int band = first + (int)threadIdx.x;
         const uint64_t bytes = band < launch.bands ? place_band(launch, band) : 0;
@@ -339,8 +339,8 @@ __device__ __forceinline__ void emit_coded(const struct png_encode_launch &launc
         }
         uint32_t count = sum & 255;
         for (uint32_t left = begun; left != 0; left &= left - 1) {
-            const int place = start + __ffs((int)left) - 1;
-            const struct repetition_codes repetition = codes_of(tables, block.repetitions[place / 2]);
+            const int position = start + __ffs((int)left) - 1;
+            const struct repetition_codes repetition = codes_of(tables, block.repetitions[position / 2]);
             count += (repetition.length & 255) + repetition.distance_count;
         }
         const uint32_t bit = (uint32_t)(at % 32) + sum_before<warps>(emission.sums, count, &whole);
@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(threads) emit_blocks(const __grid_constant__ s
     const int number = (int)blockIdx.x, band = number / launch.band_blocks;
     const struct part part = part_of(launch, number);
     const struct block &block = launch.block_list[number];
-    const uint64_t at = block.place + byte_bits * (band > 0 ? launch.ends[band - 1] : 0);
+    const uint64_t at = block.position + byte_bits * (band > 0 ? launch.ends[band - 1] : 0);
     if (block.is_stored)
         emit_stored(launch, part, at);
     else

@@ -11,7 +11,7 @@
 #include "png/codes.h"
 #include "png/png.h"
 
-constexpr int threads = 256, warps = threads / 32; /* of a block, but for some kernels */
+constexpr int threads = 256, warps = threads / 32; /* threads and warps of a thread block, but for some kernels */
 constexpr uint32_t each_byte = 0x01010101;
 
 /* A bit for each byte of a block, and zeros. */
@@ -25,16 +25,16 @@ constexpr int description_words =
 /* What the kernels know of a block. */
 struct block {
     uint32_t same[2][set_words];   /* the bytes that equal the byte before, and the one a pixel before */
-    uint32_t starts[set_words];    /* of runs */
-    uint32_t runs[set_words];      /* their bytes */
+    uint32_t starts[set_words];    /* the starts of runs */
+    uint32_t runs[set_words];      /* the bytes of runs */
     uint32_t uncounted[set_words]; /* the bytes of long runs */
     uint32_t chosen[set_words];    /* where other repetitions are looked for, and then those that have a candidate */
     uint32_t begun[set_words];     /* the first bytes of repetitions */
     uint32_t covered[set_words];   /* the bytes of repetitions */
-    uint16_t candidates[DEFLATE_BLOCK]; /* at a place that has one */
+    uint16_t candidates[DEFLATE_BLOCK]; /* by position: its candidate, if the position is chosen */
     /* The length of a repetition, and from bit 16 on its distance. The index is half of the repetition's start.
      * Candidates need memory of their own: while a thread writes here, the thread before may still read candidates. The
-     * search of candidates keeps its list of places here. */
+     * search of candidates keeps its list of positions here. */
     uint32_t repetitions[DEFLATE_BLOCK / 2];
     uint8_t prices[DEFLATE_LITERALS];
     uint32_t has_repetitions; /* does the block have other repetitions than runs? */
@@ -42,8 +42,8 @@ struct block {
     struct deflate_tables tables;
     uint32_t is_stored;
     uint32_t description[description_words], description_bits;
-    uint64_t bits;  /* of the block */
-    uint64_t place; /* of its first bit in the stream */
+    uint64_t bits;     /* bits of the block */
+    uint64_t position; /* the position of the block's first bit, from the beginning of its band */
 };
 
 /* What the kernel of the last step tells the host. */
@@ -55,13 +55,15 @@ struct result {
 /* What the kernels get, by value. */
 struct png_encode_launch {
     const uint8_t *samples;
-    size_t row_bytes, band_bytes, bytes; /* of a row of samples; of a full band and of all bands, as filtered rows */
-    int height, pixel, is_wide;          /* is_wide: samples of 16 bits, which change the order of their bytes */
+    size_t row_bytes, band_bytes,
+        bytes;                  /* bytes of a row of samples; filtered bytes of a full band, and of all bands */
+    int height, pixel, is_wide; /* is_wide: samples of 16 bits, which change the order of their bytes */
     int bands, band_blocks, blocks;
     uint8_t *filtered;
-    uint2 *sums; /* of each row, for the Adler-32: of its bytes, and of its bytes times how far they are from its end */
+    uint2 *
+        sums; /* each row's, for the Adler-32: the sum of its bytes, and of its bytes times their distance to its end */
     struct block *block_list;
-    uint64_t *ends; /* of the bands, in the stream */
+    uint64_t *ends; /* the end of each band in the stream, in bytes */
     uint32_t *stream;
     struct result *result;
 };

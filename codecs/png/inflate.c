@@ -47,7 +47,7 @@ static uint64_t peek(const struct inflate_decoder *decoder, uint64_t bit)
     return little64(last) >> bit % 8;
 }
 
-static inline uint64_t take(const struct inflate_decoder *decoder, uint64_t *bit, unsigned bits)
+static inline uint64_t take_bits(const struct inflate_decoder *decoder, uint64_t *bit, unsigned bits)
 {
     const uint64_t value = peek(decoder, *bit) & ((1u << bits) - 1);
     *bit += bits;
@@ -66,7 +66,7 @@ static uint32_t next_code(uint32_t reversed, unsigned length)
 }
 
 /* The least length of an entry, 0, END_ENTRY or NO_ENTRY. */
-static inline size_t value_of(uint64_t entry)
+static inline size_t coded_value(uint64_t entry)
 {
     return entry >> ENTRY_VALUE & VALUE_BITS;
 }
@@ -201,7 +201,7 @@ static void set_symbols(const struct inflate_code *code, uint64_t *table, struct
         for (int i = 0; i < code->count[bits]; i++, symbol++, reversed = next_code(reversed, bits)) {
             const uint64_t entry = symbol_entry(*symbol, bits);
             all->literals[bits] += *symbol < DEFLATE_END;
-            enter(table, all, entry, reversed, bits < INFLATE_LITERAL_BITS && value_of(entry) < END_ENTRY);
+            enter(table, all, entry, reversed, bits < INFLATE_LITERAL_BITS && coded_value(entry) < END_ENTRY);
         }
         for (unsigned first = 1; first < bits; first++)
             join_entries(table, all, first, bits);
@@ -262,13 +262,14 @@ static inline bool is_precode_whole(uint64_t bits, int count)
 /* Read the lengths of both codes, which follow the block's type, at *BIT. */
 static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
 {
-    const int literals = DEFLATE_LENGTH_FIRST + (int)take(decoder, bit, 5), distances = 1 + (int)take(decoder, bit, 5);
-    const int precodes = 4 + (int)take(decoder, bit, 4), all = literals + distances;
+    const int literals = DEFLATE_LENGTH_FIRST + (int)take_bits(decoder, bit, 5),
+              distances = 1 + (int)take_bits(decoder, bit, 5);
+    const int precodes = 4 + (int)take_bits(decoder, bit, 4), all = literals + distances;
     uint8_t precode[PRECODES] = {0}, lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES + 138], table[1 << PRECODE_MAX];
     if (literals > DEFLATE_LITLENS || distances > DEFLATE_DISTANCES || !is_precode_whole(peek(decoder, *bit), precodes))
         return false;
     for (int i = 0; i < precodes; i++)
-        precode[precode_at(i)] = (uint8_t)take(decoder, bit, 3);
+        precode[precode_at(i)] = (uint8_t)take_bits(decoder, bit, 3);
     uint32_t reversed = 0;
     for (unsigned length = 1; length <= PRECODE_MAX; length++)
         for (unsigned symbol = 0; symbol < PRECODES; symbol++) {
@@ -278,12 +279,12 @@ static bool read_codes(struct inflate_decoder *decoder, uint64_t *bit)
                 table[i] = (uint8_t)(symbol << 3 | length);
             reversed = next_code(reversed, length);
         }
-    int i = 0, used = 0; /* of two codes; random bits have used up both after a few lengths */
+    int i = 0, used = 0; /* code space that both codes take; random bits exceed it after a few lengths */
     while (i < all && used <= 2 << INFLATE_CODE_MAX) {
         const uint8_t next = table[peek(decoder, *bit) & ((1 << PRECODE_MAX) - 1)];
         const unsigned symbol = next >> 3;
         *bit += next & 7;
-        const int count = precode_least(symbol) + (int)take(decoder, bit, precode_extra(symbol));
+        const int count = precode_least(symbol) + (int)take_bits(decoder, bit, precode_extra(symbol));
         const int length = symbol < REPEAT ? (int)symbol : symbol > REPEAT ? 0 : i > 0 ? lengths[i - 1] : REPEAT;
         if (length == REPEAT)
             return false;
@@ -308,18 +309,18 @@ static bool set_fixed_codes(struct inflate_decoder *decoder)
 }
 
 /* Read the header of a block, and set the state after it. */
-static void read_header(struct inflate_decoder *decoder)
+static void read_block_header(struct inflate_decoder *decoder)
 {
     uint64_t bit = decoder->bit;
-    decoder->is_last = take(decoder, &bit, 1) != 0;
-    const uint64_t type = take(decoder, &bit, 2);
+    decoder->is_last = take_bits(decoder, &bit, 1) != 0;
+    const uint64_t type = take_bits(decoder, &bit, 2);
     bool done = type < 3;
     decoder->state = INFLATE_CODES;
     if (type == 0) {
         bit = (bit + 7) / 8 * 8;
         decoder->state = INFLATE_STORED;
-        decoder->stored = take(decoder, &bit, 16);
-        done = decoder->stored == (take(decoder, &bit, 16) ^ 0xffff);
+        decoder->stored = take_bits(decoder, &bit, 16);
+        done = decoder->stored == (take_bits(decoder, &bit, 16) ^ 0xffff);
     } else if (type == 1) {
         done = set_fixed_codes(decoder);
     } else if (type == 2) {
@@ -333,7 +334,7 @@ static void read_header(struct inflate_decoder *decoder)
 bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, uint64_t *start)
 {
     enum { STEP = 48 };                     /* bits that a look at 57 can test */
-    const uint64_t max = (uint64_t)1 << 19; /* of what looks like headers; photos have a tenth */
+    const uint64_t max = (uint64_t)1 << 19; /* bits of what looks like headers; photos have a tenth of that */
     uint64_t read = 0;
     for (uint64_t bit = from; bit < to; bit += STEP) {
         const uint64_t low = ((uint64_t)1 << STEP) - 1, next = peek(decoder, bit + STEP);
@@ -343,7 +344,7 @@ bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, u
             if (at >= to || !is_precode_whole(peek(decoder, at + 17), 4 + (int)(peek(decoder, at + 13) & 15)))
                 continue;
             decoder->bit = at;
-            read_header(decoder);
+            read_block_header(decoder);
             *start = at;
             if (decoder->state == INFLATE_CODES)
                 return true;
@@ -357,7 +358,7 @@ bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, u
 /* ---- Symbols ---- */
 
 /* Copy SIZE bytes, and up to 31 more, from DISTANCE bytes before. */
-INLINE void repeat(uint8_t *out, size_t distance, size_t size)
+INLINE void repeat_bytes(uint8_t *out, size_t distance, size_t size)
 {
     const uint8_t *from = out - distance, *end = out + size;
     if (distance >= 32) {
@@ -405,7 +406,7 @@ struct bits {
 };
 
 /* Make at least 56 bits available. */
-INLINE void refill(struct bits *bits)
+INLINE void refill_bits(struct bits *bits)
 {
     bits->buffer |= little64(bits->in) << (bits->available & 63);
     bits->in += 7 - (bits->available >> 3 & 7);
@@ -419,7 +420,7 @@ INLINE void drop(struct bits *bits, uint64_t entry)
     bits->available -= entry;
 }
 
-INLINE uint64_t look_up(const struct bits *bits, const uint64_t *table)
+INLINE uint64_t look_up_symbol(const struct bits *bits, const uint64_t *table)
 {
     return table[bits->buffer & ((1 << INFLATE_LITERAL_BITS) - 1)];
 }
@@ -437,13 +438,13 @@ INLINE uint64_t take_literals(struct bits *bits, uint64_t entry, const uint64_t 
 {
     put_literals(at, entry, wide);
     drop(bits, entry);
-    return look_up(bits, table);
+    return look_up_symbol(bits, table);
 }
 
 /* Decode inside a block with codes, until the output is full, the block ends, or few bytes are left of INPUT, which has
  * SIZE bytes from byte number FIRST of the stream on. The output is of bytes, or symbols if WIDE. */
-INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
-                   struct inflate_output *output, bool wide)
+INLINE void decode_output(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size,
+                          uint8_t *out, struct inflate_output *output, bool wide)
 {
     enum { READ = 16 }; /* bytes that two refills read at most */
     const size_t unit = wide ? 2 : 1;
@@ -451,39 +452,39 @@ INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t
     uint8_t *at = out + output->at * unit, *end = out + output->end * unit;
     const uint64_t *table = decoder->literals;
     struct bits bits = {.in = input + (decoder->bit / 8 - first)};
-    refill(&bits);
+    refill_bits(&bits);
     drop(&bits, decoder->bit % 8);
-    uint64_t entry = look_up(&bits, table);
+    uint64_t entry = look_up_symbol(&bits, table);
     while (bits.in <= in_end && at < end) {
         /* 56 bits are enough for an entry of literals, one with a length, and a distance: 11 + 11 + 5 extra bits, and
          * 15 + 13. After a second refill, they are enough for a length whose code has 15 bits, too. */
-        refill(&bits);
-        if (value_of(entry) == 0) {
+        refill_bits(&bits);
+        if (coded_value(entry) == 0) {
             entry = take_literals(&bits, entry, table, &at, wide);
-            if (value_of(entry) == 0) {
+            if (coded_value(entry) == 0) {
                 entry = take_literals(&bits, entry, table, &at, wide);
                 continue;
             }
         }
-        if (__builtin_expect(value_of(entry) >= END_ENTRY,
+        if (__builtin_expect(coded_value(entry) >= END_ENTRY,
                              0)) { /* or gcc puts what follows elsewhere, and 5% are lost */
-            refill(&bits);
-            if (value_of(entry) == NO_ENTRY)
+            refill_bits(&bits);
+            if (coded_value(entry) == NO_ENTRY)
                 entry = long_symbol_entry(&decoder->literal_code, bits.buffer);
-            if (value_of(entry) >= END_ENTRY) {
+            if (coded_value(entry) >= END_ENTRY) {
                 drop(&bits, entry);
-                decoder->state = value_of(entry) == NO_ENTRY ? INFLATE_DAMAGED
-                                 : decoder->is_last          ? INFLATE_END
-                                                             : INFLATE_HEADER;
+                decoder->state = coded_value(entry) == NO_ENTRY ? INFLATE_DAMAGED
+                                 : decoder->is_last             ? INFLATE_END
+                                                                : INFLATE_HEADER;
                 break;
             }
-            if (value_of(entry) == 0) {
+            if (coded_value(entry) == 0) {
                 entry = take_literals(&bits, entry, table, &at, wide);
                 continue;
             }
         }
         put_literals(&at, entry, wide);
-        const size_t length = value_of(entry) + take_extra(&bits, entry);
+        const size_t length = coded_value(entry) + take_extra(&bits, entry);
         uint32_t distance_entry = decoder->distances[bits.buffer & ((1 << INFLATE_DISTANCE_BITS) - 1)];
         if (distance_entry == 0)
             distance_entry = long_distance_entry(&decoder->distance_code, bits.buffer);
@@ -492,8 +493,8 @@ INLINE void decode(struct inflate_decoder *decoder, const uint8_t *input, size_t
             decoder->state = INFLATE_DAMAGED;
             break;
         }
-        entry = look_up(&bits, table);
-        repeat(at, distance * unit, length * unit);
+        entry = look_up_symbol(&bits, table);
+        repeat_bytes(at, distance * unit, length * unit);
         at += length * unit;
     }
     decoder->bit = 8 * (uint64_t)((size_t)(bits.in - input) + first) - (bits.available & 63);
@@ -504,14 +505,14 @@ CLONES
 static void decode_bytes(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
                          struct inflate_output *output)
 {
-    decode(decoder, input, first, size, out, output, false);
+    decode_output(decoder, input, first, size, out, output, false);
 }
 
 CLONES
 static void decode_symbols(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size,
                            uint8_t *out, struct inflate_output *output)
 {
-    decode(decoder, input, first, size, out, output, true);
+    decode_output(decoder, input, first, size, out, output, true);
 }
 
 /* Copy bytes of a stored block. */
@@ -533,7 +534,8 @@ static void copy_stored(struct inflate_decoder *decoder, uint8_t *out, struct in
         decoder->state = decoder->is_last ? INFLATE_END : INFLATE_HEADER;
 }
 
-static void run(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop, bool wide)
+static void run_decoder(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop,
+                        bool wide)
 {
     const size_t tail = decoder->size < INFLATE_TAIL ? 0 : decoder->size - INFLATE_TAIL;
     while (decoder->state < INFLATE_END && output->at < output->end &&
@@ -541,7 +543,7 @@ static void run(struct inflate_decoder *decoder, uint8_t *out, struct inflate_ou
         if (decoder->state == INFLATE_HEADER) {
             if (decoder->bit >= stop)
                 return;
-            read_header(decoder);
+            read_block_header(decoder);
         } else if (decoder->state == INFLATE_STORED) {
             copy_stored(decoder, out, output, wide);
         } else {
@@ -556,12 +558,12 @@ static void run(struct inflate_decoder *decoder, uint8_t *out, struct inflate_ou
 
 void inflate_bytes(struct inflate_decoder *decoder, uint8_t *out, struct inflate_output *output, uint64_t stop)
 {
-    run(decoder, out, output, stop, false);
+    run_decoder(decoder, out, output, stop, false);
 }
 
 void inflate_symbols(struct inflate_decoder *decoder, uint16_t *out, struct inflate_output *output, uint64_t stop)
 {
-    run(decoder, (uint8_t *)out, output, stop, true);
+    run_decoder(decoder, (uint8_t *)out, output, stop, true);
 }
 
 void inflate_continue(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, bool has_more)

@@ -11,7 +11,7 @@
  *     link      a warp follows the parts from the first bit on; false beginnings are left out
  *     list      these parts become slices of about 64 KiB
  *     decode    inflate_parts.cu decodes the slices to symbols of 16 bits. What a slice repeats from those before it
- *               becomes a marker, a place in the 32 KiB before the slice
+ *               becomes a marker, a position in the 32 KiB before the slice
  *     windows   these 32 KiB become known, slice after slice; groups of slices first without the group before
  *     resolve   all symbols become bytes
  *
@@ -39,9 +39,9 @@ __global__ void __launch_bounds__(threads) find_beginnings(const __grid_constant
         if (at + 17 >= launch.bits ||
             !is_precode_whole(bits_at(launch, at + 17), 4 + (int)(bits_at(launch, at + 13) & 15)))
             continue;
-        const unsigned place = atomicAdd(&launch.state->survivors, 1u);
-        if (place < launch.survivor_max)
-            launch.survivors[place] = at;
+        const unsigned position = atomicAdd(&launch.state->survivors, 1u);
+        if (position < launch.survivor_max)
+            launch.survivors[position] = at;
     }
 }
 
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(threads) rank_marks(const __grid_constant__ st
     }
 }
 
-/* ---- Places ---- */
+/* ---- Positions ---- */
 
 /* Follow the parts from the first on, by a warp. Nearly always the next part has the next number, so a lane looks at
  * each of the next 32. */
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
 {
     const int lane = lane_id();
     const unsigned parts = launch.state->parts;
-    uint64_t place = 0;
+    uint64_t position = 0;
     unsigned count = 0, slices = 0;
     int number = 0;
     if (is_given_up(launch))
@@ -122,13 +122,13 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
         const uint64_t size = is_part ? launch.parts[part].size : 0, end = sum_up_to_lane(size);
         const unsigned part_slices = is_part ? launch.parts[part].slices : 0, after = sum_up_to_lane(part_slices);
         if (is_part && count + (unsigned)lane < launch.part_max) {
-            launch.parts[part].place = place + end - size;
+            launch.parts[part].position = position + end - size;
             launch.parts[part].first_slice = slices + after - part_slices;
             launch.chain[count + (unsigned)lane] = (int)part;
         }
         if (lane == last)
             launch.state->end = launch.parts[part].end;
-        place += __shfl_sync(all_lanes, end, 31);
+        position += __shfl_sync(all_lanes, end, 31);
         slices += __shfl_sync(all_lanes, after, 31);
         count += (unsigned)last + 1;
         number = __shfl_sync(all_lanes, next, last);
@@ -139,12 +139,12 @@ __global__ void __launch_bounds__(32) link_parts(const __grid_constant__ struct 
     launch.state->slices = slices;
     if (number != NEXT_END)
         launch.state->status = INFLATE_BAD;
-    else if (place != launch.expected)
+    else if (position != launch.expected)
         launch.state->status = INFLATE_UNFINISHED;
     else if (slices > launch.slice_max)
         launch.state->status = INFLATE_TOO_MANY;
     else
-        launch.slices[slices] = {place, 0, -1, 0}; /* there is room for slice_max + 1 */
+        launch.slices[slices] = {position, 0, -1, 0}; /* the array has slice_max + 1 elements */
 }
 
 /* List the slices of each part, by a warp. */
@@ -161,10 +161,10 @@ __global__ void __launch_bounds__(threads) list_slices(const __grid_constant__ s
             for (int t = lane; t < span_pieces; t += 32) {
                 const bool begins = begins_slice(span, t);
                 const unsigned all = __ballot_sync(all_lanes, begins);
-                const uint32_t place = t > 0 && begins ? span.pieces[t].place : span.place;
+                const uint32_t position = t > 0 && begins ? span.pieces[t].position : span.position;
                 if (begins)
-                    launch.slices[at + (unsigned)__popc((int)(all & ((1u << lane) - 1)))] = {part.place + place, place,
-                                                                                             number, t};
+                    launch.slices[at + (unsigned)__popc((int)(all & ((1u << lane) - 1)))] = {part.position + position,
+                                                                                             position, number, t};
                 at += (unsigned)__popc((int)all);
             }
         }
@@ -179,7 +179,7 @@ constexpr int window_threads = 1024;
 template <typename T>
 __device__ __forceinline__ void move_window(const struct inflate_launch &launch, unsigned i, T *map)
 {
-    const uint64_t end = launch.slices[i + 1].place, size = end - launch.slices[i].place;
+    const uint64_t end = launch.slices[i + 1].position, size = end - launch.slices[i].position;
     const int stay = DEFLATE_WINDOW - (int)min(size, (uint64_t)DEFLATE_WINDOW);
     T values[DEFLATE_WINDOW / window_threads];
 #pragma unroll
@@ -256,10 +256,10 @@ __global__ void __launch_bounds__(threads) resolve(const __grid_constant__ struc
     if (is_given_up(launch))
         return;
     for (unsigned i = blockIdx.x; i < launch.state->slices; i += gridDim.x) {
-        const uint64_t place = launch.slices[i].place, size = launch.slices[i + 1].place - place;
-        const uint16_t *__restrict__ symbols = launch.symbols + place;
+        const uint64_t position = launch.slices[i].position, size = launch.slices[i + 1].position - position;
+        const uint16_t *__restrict__ symbols = launch.symbols + position;
         const uint8_t *__restrict__ before = launch.windows + (size_t)i * DEFLATE_WINDOW;
-        uint8_t *__restrict__ out = launch.out + place;
+        uint8_t *__restrict__ out = launch.out + position;
 #pragma unroll 8
         for (uint32_t k = threadIdx.x; k < size; k += threads)
             out[k] = symbols[k] < INFLATE_MARKER ? (uint8_t)symbols[k] : before[symbols[k] - INFLATE_MARKER];

@@ -3,7 +3,7 @@
  * Inflating (RFC 1951) from any block on. A deflate stream has no index, and each block may repeat bytes of the 32 KiB
  * before it. But a block with its own codes can be recognised by its header, at whatever bit it begins, and its symbols
  * can be decoded before those 32 KiB are known: each byte becomes 16 bits, and a repetition of an unknown byte becomes
- * a marker, the place of that byte in the window. Markers are copied like bytes. Once the window is known, a lookup
+ * a marker, the position of that byte in the window. Markers are copied like bytes. Once the window is known, a lookup
  * replaces them.
  *
  * The decoder is stricter than the format's readers: what it accepts, all of them read to the same bytes. */
@@ -46,9 +46,9 @@ struct inflate_entries {
     unsigned count, first[INFLATE_LITERAL_BITS + 2], literals[INFLATE_LITERAL_BITS + 1];
 };
 
-/* A decoder and its place in a stream. */
+/* A decoder and its position in a stream. */
 struct inflate_decoder {
-    const uint8_t *bytes; /* of the stream */
+    const uint8_t *bytes; /* the bytes of the stream */
     size_t size;
     bool has_more; /* more bytes follow later */
     uint64_t bit;  /* the next one */
@@ -67,19 +67,19 @@ struct inflate_decoder {
 struct inflate_output {
     size_t at;    /* bytes or symbols that are written */
     size_t end;   /* from here on the output is full; up to INFLATE_SPARE more may be written */
-    size_t known; /* of bytes: how many there are before the first, up to DEFLATE_WINDOW */
+    size_t known; /* for bytes: the number of bytes before the first, up to DEFLATE_WINDOW */
 };
 
 /* Begin with the SIZE bytes of a stream at BYTES, at BIT. */
 void inflate_begin(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t bit);
 
-/* Go on with the SIZE bytes at BYTES. The first of them has the decoder's next bit. If the stream HAS_MORE bytes, there
- * are more than INFLATE_AHEAD, and decoding returns when so many are left. Call this again then. */
+/* Go on with the SIZE bytes at BYTES. The first of them has the decoder's next bit. If the stream HAS_MORE bytes, SIZE
+ * is more than INFLATE_AHEAD, and decoding returns when INFLATE_AHEAD are left. Call this again then. */
 void inflate_continue(struct inflate_decoder *decoder, const uint8_t *bytes, size_t size, bool has_more);
 
 /* Find a block with its own codes that begins at FROM or later, but before TO, and is not the last one. Set the decoder
- * to the end of its header, and *START to its place. Returns false if there is none, or too much looks like one. Some
- * blocks that no usual writer makes are not found. */
+ * to the end of its header, and *START to its position. Returns false if there is none, or too much looks like one.
+ * Some blocks that no usual writer makes are not found. */
 bool inflate_find(struct inflate_decoder *decoder, uint64_t from, uint64_t to, uint64_t *start);
 
 /* Decode to the bytes at OUT until the output is full, or a block ends at the bit STOP or later, or the stream ends or
@@ -90,7 +90,7 @@ void inflate_symbols(struct inflate_decoder *decoder, uint16_t *out, struct infl
 /* Fill the DEFLATE_WINDOW symbols at OUT with markers. */
 void inflate_mark(uint16_t *out);
 
-/* Replace COUNT symbols by bytes, which may stand in the same place. BYTES says what each symbol is: the first 256 are
+/* Replace COUNT symbols by bytes, which may overwrite them. BYTES says what each symbol is: the first 256 are
  * themselves, and the window begins at INFLATE_MARKER. */
 void inflate_resolve(const uint16_t *symbols, size_t count, const uint8_t *bytes, uint8_t *out);
 

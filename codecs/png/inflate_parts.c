@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Helpers take parts ahead of their turn. They look for the first block that begins in a part, and decode to symbols
- * from there, up to the first block that begins in the next part. The head is the place in the stream up to which all
- * is known. A part that begins where the head is joins the chain: its window is known then, and so is that of the part
- * after it; the head moves to its end. So what joins is proven, block by block, and a wrong guess costs time only. Then
- * a helper replaces the part's symbols by bytes.
+ * Helpers take parts before the chain needs them. They look for the first block that begins in a part, and decode to
+ * symbols from there, up to the first block that begins in the next part. The head is the position in the stream up to
+ * which all is known. A part that begins where the head is joins the chain: its window is known then, and so is that of
+ * the part after it; the head moves to its end. So what joins is proven, block by block, and a wrong guess costs time
+ * only. Then a helper replaces the part's symbols by bytes.
  *
  *   free -> begun -> decoded -> joined -> resolving -> ready -> used -> free         the state of a part's slot
  *                \-> missed
@@ -38,14 +38,14 @@ enum {
     BYTES = 1 << 18,      /* that are decoded at once at the head */
     MISSED_MAX = 8,       /* parts, besides those that joined, before helpers give up */
     TABLE = 1 << 16,      /* bytes for all symbols: 256 of them, a gap, and the window */
-    PART_BYTES = 1 << 19, /* of a usual part, inflated */
+    PART_BYTES = 1 << 19, /* bytes of a usual part, inflated */
     PART_MIN = 1 << 16,
     PART_MAX = 1 << 18,
 };
 
 struct slot {
     enum slot_state state;
-    uint64_t start; /* of its first block */
+    uint64_t start; /* the bit at which its first block begins */
     size_t count;   /* symbols, which become bytes */
     struct inflate_decoder decoder;
     uint8_t *table;    /* TABLE bytes: what each symbol is; the symbols are in the same memory */
@@ -123,7 +123,7 @@ void inflate_parts_free(struct inflate_parts *parts)
     free(parts);
 }
 
-static struct slot *slot_of(struct inflate_parts *parts, size_t part)
+static struct slot *slot_of_part(struct inflate_parts *parts, size_t part)
 {
     return &parts->slots[part % (size_t)parts->cut.slots];
 }
@@ -136,7 +136,7 @@ static uint64_t part_bit(const struct inflate_parts *parts, size_t part)
 
 /* ---- The chain; under the mutex ---- */
 
-/* Move the window over COUNT bytes. Returns the place in it of their last ones, *ADDED in number. */
+/* Move the window over COUNT bytes. Returns the position in it of their last ones, *ADDED in number. */
 static uint8_t *move_window(struct inflate_parts *parts, size_t count, size_t *added)
 {
     *added = count < DEFLATE_WINDOW ? count : DEFLATE_WINDOW;
@@ -150,7 +150,7 @@ static uint8_t *move_window(struct inflate_parts *parts, size_t count, size_t *a
 static void join_parts(struct inflate_parts *parts)
 {
     while (!parts->is_busy && parts->joined < parts->count && parts->known == DEFLATE_WINDOW) {
-        struct slot *slot = slot_of(parts, parts->joined);
+        struct slot *slot = slot_of_part(parts, parts->joined);
         if (slot->state != SLOT_DECODED || parts->head.state != INFLATE_HEADER || parts->head.bit != slot->start)
             break;
         size_t added;
@@ -167,7 +167,7 @@ static void join_parts(struct inflate_parts *parts)
 /* Go on without the next part. */
 static void skip_part(struct inflate_parts *parts)
 {
-    struct slot *slot = slot_of(parts, parts->joined);
+    struct slot *slot = slot_of_part(parts, parts->joined);
     if (slot->state != SLOT_DROPPED)
         slot->state = slot->state == SLOT_BEGUN ? SLOT_DROPPED : SLOT_FREE;
     parts->current = ++parts->joined;
@@ -206,7 +206,7 @@ static bool decode_part(struct inflate_parts *parts, struct slot *slot, size_t p
 
 static void begin_part(struct inflate_parts *parts, size_t part)
 {
-    struct slot *slot = slot_of(parts, part);
+    struct slot *slot = slot_of_part(parts, part);
     slot->state = SLOT_BEGUN;
     pthread_mutex_unlock(&parts->mutex);
     const bool found = decode_part(parts, slot, part);
@@ -216,7 +216,7 @@ static void begin_part(struct inflate_parts *parts, size_t part)
     pthread_cond_broadcast(&parts->changed);
 }
 
-/* Make bytes of the symbols of a part that has joined, in their place. */
+/* Replace the symbols of a part that has joined by bytes, in the memory of the symbols. */
 static void resolve_part(struct inflate_parts *parts, struct slot *slot)
 {
     slot->state = SLOT_RESOLVING;
@@ -233,14 +233,14 @@ static void resolve_part(struct inflate_parts *parts, struct slot *slot)
 static bool take_work(struct inflate_parts *parts)
 {
     for (size_t part = parts->current; part < parts->joined; part++)
-        if (slot_of(parts, part)->state == SLOT_JOINED) {
-            resolve_part(parts, slot_of(parts, part));
+        if (slot_of_part(parts, part)->state == SLOT_JOINED) {
+            resolve_part(parts, slot_of_part(parts, part));
             return true;
         }
     const size_t part = parts->begun > parts->joined ? parts->begun : parts->joined + 1;
     const bool has_ended = !parts->is_busy && parts->head.state >= INFLATE_END;
     if (has_ended || part >= parts->count || part >= parts->current + (size_t)parts->cut.slots ||
-        slot_of(parts, part)->state != SLOT_FREE || parts->missed > parts->fitting + MISSED_MAX)
+        slot_of_part(parts, part)->state != SLOT_FREE || parts->missed > parts->fitting + MISSED_MAX)
         return false;
     parts->begun = part + 1;
     begin_part(parts, part);
@@ -274,7 +274,7 @@ static void decode_bytes(struct inflate_parts *parts, uint64_t stop)
     parts->left = output.at;
 }
 
-static void help_or_wait(struct inflate_parts *parts)
+static void help_part_or_wait(struct inflate_parts *parts)
 {
     if (!take_work(parts))
         pthread_cond_wait(&parts->changed, &parts->mutex);
@@ -285,11 +285,11 @@ static void move_head(struct inflate_parts *parts)
 {
     const size_t part = parts->joined;
     const uint64_t begin = part_bit(parts, part), next = part_bit(parts, part + 1), head = parts->head.bit;
-    const struct slot *slot = slot_of(parts, part);
+    const struct slot *slot = slot_of_part(parts, part);
     if (head < begin || parts->head.state != INFLATE_HEADER) {
         decode_bytes(parts, begin);
     } else if (slot->state == SLOT_BEGUN && head < next) {
-        help_or_wait(parts);
+        help_part_or_wait(parts);
     } else if (slot->state == SLOT_DECODED && head < slot->start) {
         decode_bytes(parts, slot->start);
     } else {
@@ -302,7 +302,7 @@ static void move_head(struct inflate_parts *parts)
 static bool find_bytes(struct inflate_parts *parts)
 {
     while (parts->left == 0) {
-        struct slot *slot = slot_of(parts, parts->current);
+        struct slot *slot = slot_of_part(parts, parts->current);
         join_parts(parts);
         if (parts->current == parts->joined && parts->head.state >= INFLATE_END)
             return false;
@@ -311,7 +311,7 @@ static bool find_bytes(struct inflate_parts *parts)
         } else if (slot->state == SLOT_JOINED) {
             resolve_part(parts, slot);
         } else if (slot->state == SLOT_RESOLVING) {
-            help_or_wait(parts);
+            help_part_or_wait(parts);
         } else if (slot->state == SLOT_READY) {
             slot->state = SLOT_USED;
             parts->bytes = (const uint8_t *)(slot->symbols + DEFLATE_WINDOW);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of inflate.c.
- * The symbols of a stream. A block of threads decodes a part of it. In a block with codes, each thread decodes a piece
- * of 1,024 bits, and does not know where the first symbol begins. It guesses. A decoder that begins at a wrong bit
- * nearly always falls into step with the right one after some symbols. So a thread first decodes the piece before its
- * own, and guesses that its first symbol begins where that ends. Most guesses are right. A thread whose guess was wrong
- * decodes again, until all are right. (Weissenberger and Schmidt, "Massively Parallel Huffman Decoding on GPUs", 2018.)
+ * The GPU's half of inflate.c. The symbols of a stream. A block of threads decodes a part of it. In a block with codes,
+ * each thread decodes a piece of 1,024 bits, and does not know where the first symbol begins. It guesses. A decoder
+ * that begins at a wrong bit nearly always falls into step with the right one after some symbols. So a thread first
+ * decodes the piece before its own, and guesses that its first symbol begins where that ends. Most guesses are right. A
+ * thread whose guess was wrong decodes again, until all are right. (Weissenberger and Schmidt, "Massively Parallel
+ * Huffman Decoding on GPUs", 2018.)
  *
- * The first kernel counts bytes, so that all pieces have a place. The second one has a block of threads for each slice,
- * which decodes its pieces to symbols of 16 bits: a byte, or a marker for a byte of the 32 KiB before the slice. */
+ * The first kernel counts bytes, so that all pieces have a position. The second one has a block of threads for each
+ * slice, which decodes its pieces to symbols of 16 bits: a byte, or a marker for a byte of the 32 KiB before the
+ * slice. */
 #include "png/inflate_parts.cuh"
 
 namespace
@@ -63,11 +64,11 @@ __device__ void set_code(struct inflate_code &code, uint16_t *used, uint16_t *ta
     }
     if (lane == 0) {
         code.first[0] = code.index[0] = 0;
-        for (int length = 1, next = 0, place = 0; length <= INFLATE_CODE_MAX; length++) {
+        for (int length = 1, next = 0, position = 0; length <= INFLATE_CODE_MAX; length++) {
             code.first[length] = next <<= 1;
-            code.index[length] = (uint16_t)place;
+            code.index[length] = (uint16_t)position;
             next += code.count[length];
-            place += code.count[length];
+            position += code.count[length];
         }
     }
     __syncwarp();
@@ -207,10 +208,10 @@ __device__ __forceinline__ struct symbol take_symbol(const struct codes &codes, 
 
 /* Flags in the end of a piece, which counts from the span's first bit on: the block ends there, or there is no end. */
 constexpr uint32_t ends = 1u << 30, broken = 1u << 31;
-static_assert(span_pieces * piece_bits + 64 < ends, "flags are not bits of a place");
+static_assert(span_pieces * piece_bits + 64 < ends, "flags are not bits of a position");
 
 struct measuring {
-    uint32_t ends[threads]; /* of the pieces */
+    uint32_t ends[threads]; /* the end of each piece, in bits from the first bit of the span, with flags */
     uint32_t sums[warps];
     int number, last, mark;
     struct code_lengths lengths;
@@ -269,7 +270,7 @@ __device__ uint32_t measure_span(const struct inflate_launch &launch, const stru
         shared.last = (int)t;
     bytes = is_used && end < broken ? bytes : 0;
     const uint32_t before = sum_before<warps>(shared.sums, bytes, &all);
-    span.pieces[t] = {start, span.place + before};
+    span.pieces[t] = {start, span.position + before};
     if (t == 0) {
         span.size = all;
         span.piece_count = shared.last + 1;
@@ -293,7 +294,7 @@ __device__ struct span *append_span(const struct inflate_launch &launch, struct 
     struct span *span = launch.spans + number;
     if (threadIdx.x == 0) {
         span->bit = bit;
-        span->place = (uint32_t)part.size;
+        span->position = (uint32_t)part.size;
         span->size = 0;
         span->piece_count = 0;
         span->next = -1;
@@ -431,17 +432,18 @@ __global__ void __launch_bounds__(threads) measure(const __grid_constant__ struc
 
 /* ---- The second kernel ---- */
 
-/* So many symbols are resolved together: each lane of a warp has a word of their starts. The buffer is for a span. */
+/* Symbols that are resolved together: 32 lanes have a 32-bit mask of their starts each. Then the symbols of the buffer,
+ * which is for a span. */
 constexpr int batch = 32 * 32, buffer_symbols = 12 * batch;
 static_assert(batch % threads == 0, "all threads have as many");
-/* In the buffer: bytes, places in the buffer, what is not known yet, and markers. The first symbol of a repetition is
- * its distance less 1, as if it were a marker, until the repetition is resolved. */
+/* In the buffer: bytes, positions in the buffer, what is not known yet, and markers. The first symbol of a repetition
+ * is its distance less 1, as if it were a marker, until the repetition is resolved. */
 constexpr uint32_t placed = 256, unknown = INFLATE_MARKER - 1;
-static_assert(placed + buffer_symbols <= unknown, "all places have a symbol");
+static_assert(placed + buffer_symbols <= unknown, "all positions have a symbol");
 
 struct decoding {
     uint16_t symbols[buffer_symbols];
-    uint32_t starts[buffer_symbols / 32]; /* of repetitions */
+    uint32_t starts[buffer_symbols / 32]; /* a bit for each symbol: does a repetition start there? */
     int before[2];                        /* the distance of the last repetition before a batch: even ones, odd ones */
 };
 
@@ -456,7 +458,7 @@ struct piece_decoder {
 __device__ __forceinline__ bool decode_piece(const struct codes &codes, struct decoding &shared,
                                              struct piece_decoder &decoder, uint32_t first, uint32_t end)
 {
-    uint32_t length = 0; /* of a repetition whose distance comes next */
+    uint32_t length = 0; /* the length of a repetition whose distance comes next, else 0 */
     while (decoder.at < end || length > 0) {
         if (decoder.rest == 0) {
             const struct symbol symbol = take_symbol(codes, decoder.reader, length > 0);
@@ -470,16 +472,16 @@ __device__ __forceinline__ bool decode_piece(const struct codes &codes, struct d
             if (decoder.rest == 0)
                 continue;
         }
-        const uint32_t place = decoder.at - first, count = min(decoder.rest, end - decoder.at);
-        shared.symbols[place] = (uint16_t)(INFLATE_MARKER | (decoder.distance - 1));
-        atomicOr(&shared.starts[place / 32], 1u << place % 32);
+        const uint32_t position = decoder.at - first, count = min(decoder.rest, end - decoder.at);
+        shared.symbols[position] = (uint16_t)(INFLATE_MARKER | (decoder.distance - 1));
+        atomicOr(&shared.starts[position / 32], 1u << position % 32);
         decoder.at += count;
         decoder.rest -= count;
     }
     return true;
 }
 
-/* Where the last repetition up to place I of the buffer begins, or -1. */
+/* Where the last repetition up to position I of the buffer begins, or -1. */
 __device__ __forceinline__ int last_start(const struct decoding &shared, int i)
 {
     int word = i / 32;
@@ -495,7 +497,7 @@ __device__ __forceinline__ int distance_at(const struct decoding &shared, int st
     return start < begin ? before : (shared.symbols[start] & (INFLATE_MARKER - 1)) + 1;
 }
 
-/* The symbol at place I of the buffer, which begins at byte FIRST of SLICE. The places before BEGIN are resolved.
+/* The symbol at position I of the buffer, which begins at byte FIRST of SLICE. The positions before BEGIN are resolved.
  * BEFORE is the distance of the last repetition that begins before BEGIN. */
 __device__ __forceinline__ uint32_t look_up(const struct inflate_launch &launch, const struct slice &slice,
                                             const struct decoding &shared, uint32_t first, int i, int begin, int before)
@@ -508,11 +510,11 @@ __device__ __forceinline__ uint32_t look_up(const struct inflate_launch &launch,
     const int from = start - distance + (after < distance ? after : after % distance);
     if (from >= 0)
         return from < begin ? shared.symbols[from] : placed + (uint32_t)from;
-    const int64_t place = (int64_t)first + from;
-    if ((int64_t)slice.place + place < 0)
+    const int64_t position = (int64_t)first + from;
+    if ((int64_t)slice.position + position < 0)
         launch.state->status = INFLATE_BAD; /* before the stream */
-    return place >= 0 ? launch.symbols[slice.place + (uint64_t)place]
-                      : (uint32_t)(INFLATE_MARKER + DEFLATE_WINDOW + (int)place);
+    return position >= 0 ? launch.symbols[slice.position + (uint64_t)position]
+                         : (uint32_t)(INFLATE_MARKER + DEFLATE_WINDOW + (int)position);
 }
 
 /* Resolve the repetitions of the COUNT symbols in the buffer, which begins at byte FIRST of SLICE. */
@@ -557,7 +559,7 @@ __device__ void resolve_buffer(const struct inflate_launch &launch, const struct
         for (int k = 0; k < batch / threads; k++) {
             const int i = begin + k * threads + t;
             if (i < count)
-                launch.symbols[slice.place + first + (uint32_t)i] = (uint16_t)symbols[k];
+                launch.symbols[slice.position + first + (uint32_t)i] = (uint16_t)symbols[k];
         }
     }
     __syncthreads();
@@ -570,12 +572,12 @@ __device__ void decode_slice(const struct inflate_launch &launch, const struct c
     const struct span &span = launch.spans[slice.span];
     const int pieces = next.span == slice.span ? next.first : span.piece_count;
     const int t = slice.first + (int)threadIdx.x;
-    const uint32_t size = (uint32_t)(next.place - slice.place);
+    const uint32_t size = (uint32_t)(next.position - slice.position);
     struct piece_decoder decoder = {};
     if (t < pieces) {
         decoder.reader = read_from(launch, span.bit + span.pieces[t].bit);
-        decoder.at = span.pieces[t].place - slice.part_place;
-        decoder.stop = t + 1 < pieces ? span.pieces[t + 1].place - slice.part_place : size;
+        decoder.at = span.pieces[t].position - slice.part_position;
+        decoder.stop = t + 1 < pieces ? span.pieces[t + 1].position - slice.part_position : size;
     }
     for (uint32_t first = 0; first < size; first += buffer_symbols) {
         const uint32_t last = min(size - first, (uint32_t)buffer_symbols) + first;
@@ -610,7 +612,7 @@ __global__ void __launch_bounds__(threads) decode(const __grid_constant__ struct
         } else {
             const uint8_t *bytes = (const uint8_t *)launch.words + span.bit / 8;
             for (uint32_t k = threadIdx.x; k < span.size; k += threads)
-                launch.symbols[slice.place + k] = bytes[k];
+                launch.symbols[slice.position + k] = bytes[k];
         }
         __syncthreads();
     }

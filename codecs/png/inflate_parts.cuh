@@ -20,25 +20,25 @@ constexpr uint32_t piece_bits = 1024;
 
 /* Where a thread begins. */
 struct piece {
-    uint32_t bit;   /* from the span's first one on */
-    uint32_t place; /* in the part, of its first byte */
+    uint32_t bit;      /* from the span's first one on */
+    uint32_t position; /* the offset of its first byte in the part */
 };
 
 /* Some symbols of a block with codes, or a stored block. */
 struct span {
-    uint64_t bit;         /* of the first symbol, or stored byte */
-    uint32_t place, size; /* bytes in the part */
-    int next;             /* span of this part, or -1 */
-    int piece_count;      /* 0 in a stored block */
+    uint64_t bit;            /* the bit at which the first symbol, or stored byte, begins */
+    uint32_t position, size; /* bytes in the part */
+    int next;                /* span of this part, or -1 */
+    int piece_count;         /* 0 in a stored block */
     struct piece pieces[span_pieces];
-    uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES]; /* of the codes */
+    uint8_t lengths[INFLATE_LITERALS + INFLATE_DISTANCES]; /* the code lengths of the block */
 };
 
 /* A part of the stream, from a block's beginning to another's. */
 struct part {
     uint64_t start, end; /* bits */
     uint64_t size;       /* bytes */
-    uint64_t place;      /* of its first byte */
+    uint64_t position;   /* the offset of its first byte in the inflated stream */
     int next;            /* the part at its end, or one of these */
     int first_span;
     unsigned slices, first_slice; /* count; number */
@@ -49,9 +49,9 @@ enum { NEXT_END = -1, NEXT_BAD = -2 };
 /* Some pieces of a span, of about SLICE_BYTES bytes, or a stored block. Repetitions can make a span large, so slices,
  * not parts, are decoded beside each other. After the last one there is another, for the end. */
 struct slice {
-    uint64_t place;      /* of its first byte */
-    uint32_t part_place; /* the same, in its part */
-    int span, first;     /* its number; the first piece */
+    uint64_t position;      /* the offset of its first byte in the inflated stream */
+    uint32_t part_position; /* the offset of its first byte in its part */
+    int span, first;        /* its number; the first piece */
 };
 constexpr uint32_t slice_bytes = SLICE_BYTES;
 constexpr int group_slices = GROUP_SLICES; /* whose windows are followed together */
@@ -59,26 +59,26 @@ constexpr int group_slices = GROUP_SLICES; /* whose windows are followed togethe
 /* What the kernels get, by value. */
 struct inflate_launch {
     const uint32_t *words;
-    uint64_t bits;   /* of the stream */
+    uint64_t bits;   /* bits of the stream */
     uint32_t *marks; /* a bit for each bit of the stream: does a block begin there? */
     uint64_t *survivors;
     unsigned survivor_max, part_max, span_max, slice_max;
     int rank_count;
     uint32_t *ranks; /* the number of marks before each RANK_WORDS words */
-    uint64_t *sums;  /* of blocks of ranks */
+    uint64_t *sums;  /* the sums of blocks of ranks */
     struct part *parts;
     struct span *spans;
     int *chain; /* the numbers of the true parts */
     struct slice *slices;
     uint16_t *symbols;
-    uint16_t *maps;   /* of the groups: the window after each, as symbols of the window before it */
+    uint16_t *maps;   /* the window after each group, as symbols of the window before it */
     uint8_t *windows; /* the window before each slice */
     uint8_t *out;
     uint64_t expected; /* bytes */
     struct inflate_state *state;
 };
 
-constexpr int rank_words = 32; /* of marks, which have a common rank */
+constexpr int rank_words = 32; /* words of marks that have a common rank */
 
 /* The blocks of a launch that loop over COUNT pieces of work, at most EACH on a multiprocessor of an H100 or H200,
  * which have 132. Chips with more leave some idle. */
@@ -88,8 +88,8 @@ static inline unsigned inflate_grid(size_t count, size_t each)
     return (unsigned)(count < each * multiprocessors ? count : each * multiprocessors);
 }
 
-/* Is the stream left to the CPU already? Counts and places then have no bounds, so the kernel must return. All threads
- * of a block call this. They get the same answer, even while another block of the launch sets the status. */
+/* Is the stream left to the CPU already? Counts and positions then have no bounds, so the kernel must return. All
+ * threads of a block call this. They get the same answer, even while another block of the launch sets the status. */
 static __device__ __forceinline__ bool is_given_up(const struct inflate_launch &launch)
 {
     return __syncthreads_or(launch.state->status != INFLATED) != 0;
@@ -100,7 +100,8 @@ static __device__ __forceinline__ bool begins_slice(const struct span &span, int
 {
     if (t == 0 || t >= span.piece_count)
         return t == 0;
-    return (span.pieces[t].place - span.place) / slice_bytes != (span.pieces[t - 1].place - span.place) / slice_bytes;
+    return (span.pieces[t].position - span.position) / slice_bytes !=
+           (span.pieces[t - 1].position - span.position) / slice_bytes;
 }
 
 /* 64 bits from BIT on. Words after the stream can be read. */
@@ -114,14 +115,14 @@ static __device__ __forceinline__ uint64_t bits_at(const struct inflate_launch &
 
 /* ---- The lengths of codes ---- */
 
-/* The lengths of a block's codes. A repetition of lengths may end after the last one, so there is room for it. */
+/* The lengths of a block's codes. A repetition of lengths may end after the last one: the array is 138 longer. */
 struct code_lengths {
     uint8_t lengths[DEFLATE_LITLENS + DEFLATE_DISTANCES + 138];
-    uint8_t table[1 << PRECODE_MAX]; /* of the third code */
+    uint8_t table[1 << PRECODE_MAX]; /* the precode's table */
     int literals, distances;         /* counts */
 };
 
-/* Do the lengths of the third code, COUNT times 3 bits, use that code up? Of 2^PRECODE_MAX codes, one of length L takes
+/* Do the lengths of the precode, COUNT times 3 bits, use that code up? Of 2^PRECODE_MAX codes, one of length L takes
  * 2^(PRECODE_MAX - L). Four lengths at a time choose bytes with these numbers. */
 static __device__ __forceinline__ bool is_precode_whole(uint64_t bits, int count)
 {
@@ -161,7 +162,7 @@ static __device__ bool read_lengths(const struct inflate_launch &launch, uint64_
             for (uint32_t i = reversed; i < 1 << PRECODE_MAX; i += 1u << length)
                 codes.table[i] = (uint8_t)(symbol << 3 | length);
         }
-    int i = 0, used = 0; /* of two codes */
+    int i = 0, used = 0; /* code space that both codes take */
     while (i < all && *bit <= launch.bits && used <= 2 << INFLATE_CODE_MAX) {
         const uint64_t bits = bits_at(launch, *bit);
         const uint8_t entry = codes.table[bits & ((1 << PRECODE_MAX) - 1)];

@@ -26,7 +26,7 @@ size_t inflate_stream_need(void)
 }
 
 /* Move the bytes of the input that are not decoded to its beginning, and read more after them. */
-static void read_input(struct inflate_stream *stream)
+static void read_more_input(struct inflate_stream *stream)
 {
     const size_t done = stream->decoder.bit / 8, left = stream->decoder.size - done;
     memmove(stream->input, stream->input + done, left);
@@ -43,7 +43,7 @@ struct inflate_stream *inflate_stream_open(inflate_read *read, void *context)
     stream->context = context;
     stream->known = stream->begin = stream->end = 0;
     inflate_begin(&stream->decoder, (const uint8_t *)"", 0, 0);
-    read_input(stream);
+    read_more_input(stream);
     return stream;
 }
 
@@ -59,7 +59,7 @@ static bool inflate_more(struct inflate_stream *stream)
     while (decoder->state < INFLATE_END && output.at < OUTPUT) {
         inflate_bytes(decoder, bytes, &output, UINT64_MAX);
         if (decoder->has_more && output.at < OUTPUT)
-            read_input(stream);
+            read_more_input(stream);
     }
     stream->begin = 0;
     stream->end = output.at;

@@ -13,8 +13,8 @@
 enum {
     DEFLATE_WORD = 64, /* bytes whose bits share a word of a bit set */
     DEFLATE_WORDS = DEFLATE_BLOCK / DEFLATE_WORD,
-    DEFLATE_PLACES_TOGETHER = 4, /* are listed without a branch, up to so many after the last one */
-    /* A block of the fast level has the most: the runs, and a sequence without a repetition for each part. The parts of
+    DEFLATE_POSITIONS_TOGETHER = 4, /* positions that are listed without a branch; some may be after the last one */
+    /* A block of the fast level has most: the runs, and a sequence without a repetition for each part. The parts of
      * a run are longer than FAST_RUN on average. */
     DEFLATE_SEQUENCES = FAST_BLOCK / FAST_RUN + FAST_BLOCK / DEFLATE_BLOCK,
 };
@@ -24,9 +24,9 @@ struct deflate_sequence {
     uint16_t literals, length, distance;
 };
 
-/* A place, and an earlier one that begins with the same bytes. */
+/* A position, and an earlier one that begins with the same bytes. */
 struct deflate_candidate {
-    uint16_t place, from;
+    uint16_t position, from;
 };
 
 /* One bit for each byte of a block, or of a part of it, a word of zeros, and one that may be read. */
@@ -41,14 +41,15 @@ struct deflate_workspace {
     /* The bytes that equal the byte before, and those that equal the byte one pixel before. */
     deflate_bits same[2];
     deflate_bits sampled;              /* where repetitions are looked for, to estimate what they gain */
-    deflate_bits starts;               /* of runs that are long enough: from here on, so many bytes are the same */
+    deflate_bits starts;               /* the starts of runs that are long enough */
     deflate_bits runs;                 /* the bytes of these runs */
     deflate_bits uncounted, sequenced; /* the bytes of long runs; those of repetitions */
     deflate_bits counted;              /* the bytes that are counted now */
     deflate_bits hashed;               /* where other repetitions are looked for */
-    struct deflate_candidate candidates[DEFLATE_BLOCK + DEFLATE_PLACES_TOGETHER]; /* in the order of their places */
+    struct deflate_candidate
+        candidates[DEFLATE_BLOCK + DEFLATE_POSITIONS_TOGETHER]; /* in the order of their positions */
     size_t candidate_count;
-    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest place with that hash, or 0 */
+    uint16_t latest[1 << DEFLATE_HASH_BITS]; /* 1 + the latest position with that hash, or 0 */
     struct deflate_sequence sequences[DEFLATE_SEQUENCES];
     size_t count, literal; /* sequences; the first byte that no sequence holds */
     uint8_t prices[DEFLATE_LITERALS];

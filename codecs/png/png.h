@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deflate (RFC 1951) and the rows of PNG, on all cores. png_gpu.h does this on a GPU. Other rooms use only these two
- * headers of the folder. nvcc reads this file.
+ * Deflate (RFC 1951) and the rows of PNG, on all cores. png_gpu.h does this on a GPU. Other folders use only these two
+ * headers. nvcc reads this file.
  *
  * To decode, inflate the stream of a file, on one thread or in parts on several. Then undo the filters of the rows, and
  * make samples of them. To encode, filter the rows of a band, and deflate it. Bands do not depend on each other, and
@@ -114,11 +114,11 @@ struct deflate_workspace *deflate_workspace_new(bool is_fast);
 /* An upper bound of the compressed size of a band of SIZE bytes. */
 size_t deflate_bound(size_t size);
 
-/* Before the fast level stores a block, it may have written so many bytes more: 12 bits a byte, and the codes. */
+/* Bytes that the fast level may have written beyond the block before it stores it: 12 bits a byte, and the codes. */
 enum { DEFLATE_FAST_EXTRA = 292 << 10 };
 
-/* Compress a band of 1 byte to 1 GiB to OUT, which has room for deflate_bound(SIZE) bytes, and DEFLATE_FAST_EXTRA more
- * on the fast level. Returns the compressed size. The data end at a whole byte, so that the next band can follow; the
+/* Compress a band of 1 byte to 1 GiB to OUT, which can hold deflate_bound(SIZE) bytes, and DEFLATE_FAST_EXTRA more on
+ * the fast level. Returns the compressed size. The data end at a whole byte, so that the next band can follow; the
  * LAST band ends the stream. The result depends only on the band. */
 size_t deflate_band(struct deflate_workspace *workspace, const uint8_t *bytes, size_t size, size_t pixel, bool last,
                     uint8_t *out);
@@ -131,7 +131,7 @@ size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out)
  * A filter replaces a row by its difference from a prediction, which compresses better. These functions know only rows
  * of bytes. */
 
-/* The bytes of the largest pixel: four samples of 16 bits. A row to filter has so many zeros before its first byte. */
+/* The bytes of the largest pixel: four samples of 16 bits. A row to filter has this number of zeros before it. */
 enum { PNG_PIXEL_MAX = 8 };
 
 /* The numbers of the filters. */
@@ -141,7 +141,7 @@ enum { PNG_NONE, PNG_SUB, PNG_UP, PNG_AVERAGE, PNG_PAETH, PNG_FILTERS };
  * Limits of 7, 15 and 20 make most files smaller yet, but some larger than no limit does. */
 enum { PNG_DIFFERENCE_MAX = 31 };
 
-/* On the fast level only one group of so many bytes in four counts for the choice, the first group included. */
+/* Bytes of a group. On the fast level only one group in four counts for the choice, the first group included. */
 enum { PNG_FAST_BYTES = 64 };
 
 enum { PNG_ROWS = 8 }; /* that are undone at once, which is faster than one by one */
@@ -184,7 +184,7 @@ struct inflate_stream *inflate_stream_open(inflate_read *read, void *context);
 /* Bytes of memory. */
 size_t inflate_stream_need(void);
 
-/* Inflate the next SIZE bytes to OUT. Returns how many there are: fewer at the end, or before a damaged place. */
+/* Inflate the next SIZE bytes to OUT. Returns how many there are: fewer at the end, or before a damaged position. */
 size_t inflate_stream_next(struct inflate_stream *stream, uint8_t *out, size_t size);
 
 /* Copy the SIZE bytes that follow the last block to OUT. Returns false if the stream has not ended, or if there are
@@ -203,7 +203,7 @@ struct inflate_cut {
     int slots;      /* parts that are in memory */
 };
 
-/* The usual cut of a stream of SIZE bytes, which hold about BYTES, for so many THREADS. */
+/* The usual cut of a stream of SIZE bytes, which inflates to about BYTES bytes, for THREADS threads. */
 struct inflate_cut inflate_usual_cut(size_t size, size_t bytes, int threads);
 
 /* Bytes of memory at most. */
@@ -215,7 +215,7 @@ struct inflate_parts;
  * if there is not enough memory. */
 struct inflate_parts *inflate_parts_open(const uint8_t *stream, size_t size, const struct inflate_cut *cut);
 
-/* Inflate the next SIZE bytes to OUT. Returns how many there are: fewer at the end, or before a damaged place. */
+/* Inflate the next SIZE bytes to OUT. Returns how many there are: fewer at the end, or before a damaged position. */
 size_t inflate_parts_next(struct inflate_parts *parts, uint8_t *out, size_t size);
 
 /* Do a piece of the work, on any thread, while others do the same or ask for bytes. Returns false if there is none

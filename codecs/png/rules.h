@@ -3,7 +3,7 @@
  * A deflate (RFC 1951) for the filtered rows of PNG. Threads compress bands separately, and the bands together are one
  * stream. The bytes depend only on the band and on the size of a pixel: not on the number of threads, nor on the
  * instruction set. Except for the walk over a block's sequences, no rule needs the result of an
- * earlier byte. So many threads, also those of a GPU, may work on one block.
+ * earlier byte. Therefore many threads, also those of a GPU, may work on one block.
  *
  * Why not a library? Streams of libdeflate cannot be joined, so it uses one thread. Filtered photos have almost no
  * repetitions but runs, and nearly all of the gain is in the Huffman codes. A compressor that looks for short
@@ -19,24 +19,24 @@
  * 3. Prices. Let T be the number of bytes outside of long runs. If U of them have a value, the price of this value is
  *    L(T) - L(U), at least 16 and at most 240. L(x) is 16 log2(x), linear between powers of two and rounded down. L(0)
  *    is 0.
- * 4. Runs. The least length is 128 over the lowest price, rounded up, 4 to 8. A run begins where so many bytes are the
- *    same at one of the distances. It has the distance at which more bytes are the same, or else distance 1, and ends
- *    with these bytes. From each place where a run begins, as many bytes as the least length are in a run.
- * 5. Other repetitions begin at chosen places. A place is chosen by its next 8 bytes b0 to b7, which must be in the
- *    block. Let m be the sum of 3^i b_i: the place is chosen if m mod 4 is 1. It is also chosen if the sum of the
- *    differences is 12 or more: b, or 256 - b if that is smaller, and at most 31. A place's candidate is the latest
- *    chosen place before it in the block with the same hash: the upper 13 bits of the 8 bytes, as a little-endian
- *    number, times 0x9e3779b97f4a7c15 modulo 2^64. The candidate counts only if the 8 bytes are the same, and at most
- *    32,768 bytes before.
+ * 4. Runs. The least length is 128 over the lowest price, rounded up, 4 to 8. A run begins where at least as many bytes
+ *    are the same at one of the distances. It has the distance at which more bytes are the same, or else distance 1,
+ *    and ends with these bytes. From each position where a run begins, as many bytes as the least length are in a run.
+ * 5. Other repetitions begin at chosen positions. A position is chosen by its next 8 bytes b0 to b7, which must be in
+ *    the block. Let m be the sum of 3^i b_i: the position is chosen if m mod 4 is 1. It is also chosen if the sum of
+ *    the differences is 12 or more: b, or 256 - b if that is smaller, and at most 31. A position's candidate is the
+ *    latest chosen position before it in the block with the same hash: the upper 13 bits of the 8 bytes, as a
+ *    little-endian number, times 0x9e3779b97f4a7c15 modulo 2^64. The candidate counts only if the 8 bytes are the same,
+ *    and at most 32,768 bytes before.
  * 6. What a repetition saves: the prices of its bytes, less 240 and 16 for each extra bit of its distance. A byte in a
  *    run costs 0, or 128 if the byte before is not in a run.
- * 7. Samples: the places outside of runs where m mod 32 is 13. The candidate of a sample is the latest sample with the
- *    same hash. For each sample with a candidate, let n be the number of equal bytes, at most 32. It saves what n bytes
- *    save, divided by n and rounded down, or nothing. If 32 times the sum of this is at least a 20th of the price of
- *    all T bytes, the block has other repetitions than runs. If T is at most half of the block's size, an 80th is
- *    enough.
+ * 7. Samples: the positions outside of runs where m mod 32 is 13. The candidate of a sample is the latest sample
+ *    with the same hash. For each sample with a candidate, let n be the number of equal bytes, at most 32. It saves
+ *    what n bytes save, divided by n and rounded down, or nothing. If 32 times the sum of this is at least a 20th of
+ *    the price of all T bytes, the block has other repetitions than runs. If T is at most half of the block's size, an
+ *    80th is enough.
  * 8. The walk. It begins at the block's first byte. Where a run begins, take it. Else, if the block has other
- *    repetitions, take the candidate of a chosen place if it saves anything. It has all bytes from there that are
+ *    repetitions, take the candidate of a chosen position if it saves anything. It has all bytes from there that are
  *    equal, and all before that are equal and not in a repetition yet. Else, the byte is a literal. After a repetition,
  *    the walk goes on at its end. A repetition is written in parts of 258 bytes. A rest of 1 or 2 bytes is left.
  * 9. Codes. Each block has its own: codes.h says how their lengths follow from the counts of the symbols. A block
@@ -50,7 +50,7 @@
  * values, all 256 values count once. The distances and the lengths of all parts of runs count, but the sum of each
  * symbol is divided by n and rounded up. A block that becomes larger is stored, too. The GPU does not write this level.
  *
- * The CPU and the GPU share the functions of this file, but split.cu chooses places four at a time. */
+ * The CPU and the GPU share the functions of this file, but split.cu chooses positions four at a time. */
 #ifndef GPUCONV_PNG_RULES_H
 #define GPUCONV_PNG_RULES_H
 
@@ -66,19 +66,20 @@ enum {
     DEFLATE_LONG_RUN = 8,        /* bytes; longer runs are left out of the prices */
     DEFLATE_HASHED = 8,          /* bytes */
     DEFLATE_DIFFERENCE_MAX = 31, /* DEFLATE_HASHED of them fit in a byte */
-    DEFLATE_DIFFERENCE_MIN = 12, /* a place whose differences have this sum is chosen */
+    DEFLATE_DIFFERENCE_MIN = 12, /* a position whose differences have this sum is chosen */
     /* In 1/16 bit: the price of a run, and the one of another repetition, without the distance's extra bits. */
     RUN_PRICE = 8 * 16,
     REPETITION_PRICE = 15 * 16,
     PRICE_MIN = 1 * 16, /* every code has at least one bit */
     PRICE_MAX = 15 * 16,
-    DEFLATE_SAMPLED = 32, /* one place in so many is sampled, on average */
+    DEFLATE_SAMPLED = 32, /* positions of which one is sampled, on average */
     SAMPLE_LENGTH = 32,
     /* Repetitions must save this part of the price: more if most bytes are literals, because it takes time to look. */
     GAIN_PART_MANY = 20,
     GAIN_PART_FEW = 80,
-    /* A place is chosen by its DEFLATE_HASHED bytes, so that places with the same bytes are chosen together. The last
-     * bits of a sum decide. A byte that repeats never has these bits: it is multiplied by 3280, a multiple of 16. */
+    /* A position is chosen by its DEFLATE_HASHED bytes, so that positions with the same bytes are chosen together. The
+     * last bits of a sum decide. A byte that repeats never has these bits: it is multiplied by 3280, a multiple of
+     * 16. */
     SAMPLE_BITS = DEFLATE_SAMPLED - 1,
     SAMPLE_VALUE = 13,
     QUARTER_BITS = 3,
@@ -86,12 +87,12 @@ enum {
     /* The fast level. */
     FAST_BLOCK = 9 * DEFLATE_BLOCK,
     FAST_RUN = 32,         /* bytes of the shortest run */
-    FAST_SAMPLE = 1 << 14, /* about so many bytes of a block are counted */
+    FAST_SAMPLE = 1 << 14, /* bytes of a block that are counted, about */
     FAST_NEAR = 64,        /* values around 0; the others are rare */
     FAST_RARE = 1 << 12,   /* rare bytes; with more, all values have codes */
 };
 
-/* ---- Places ---- */
+/* ---- Positions ---- */
 
 static inline unsigned deflate_mix(const uint8_t *bytes)
 {
@@ -106,7 +107,7 @@ static inline bool deflate_is_sampled(const uint8_t *bytes)
     return (deflate_mix(bytes) & SAMPLE_BITS) == SAMPLE_VALUE;
 }
 
-/* A quarter of all places, and all with large differences. */
+/* A quarter of all positions, and all with large differences. */
 static inline bool deflate_is_hashed(const uint8_t *bytes)
 {
     unsigned sum = 0;

@@ -126,40 +126,40 @@ __device__ __forceinline__ unsigned price_bytes(const uint32_t *run_bytes, const
 
 /* What a sample saves, in the mean of its bytes. */
 __device__ __forceinline__ unsigned sample_gain(const struct block &block, const uint8_t *prices,
-                                                const struct part &part, int place, int from)
+                                                const struct part &part, int position, int from)
 {
-    const int length = equal_length(part.bytes + place, part.bytes + from, min(part.size - place, SAMPLE_LENGTH));
-    const unsigned old = price_bytes(block.runs, prices, part.bytes, place, place + length, ~0u);
-    const unsigned now = deflate_repetition_price((unsigned)(place - from));
+    const int length = equal_length(part.bytes + position, part.bytes + from, min(part.size - position, SAMPLE_LENGTH));
+    const unsigned old = price_bytes(block.runs, prices, part.bytes, position, position + length, ~0u);
+    const unsigned now = deflate_repetition_price((unsigned)(position - from));
     return old > now ? (old - now) / (unsigned)length : 0;
 }
 
-/* Can the candidate FROM of PLACE save bits, whatever is before it? Most cannot, and threads work evenly on this. */
+/* Can the candidate FROM of POSITION save bits, whatever is before it? Most cannot, and threads work evenly on this. */
 __device__ __forceinline__ bool may_save(const struct block &block, const uint8_t *prices, const struct part &part,
-                                         int place, int from)
+                                         int position, int from)
 {
     constexpr int enough = 32; /* equal bytes in one direction: the walk looks at these again */
-    const uint8_t *const a = part.bytes + place, *const b = part.bytes + from;
-    const unsigned price = deflate_repetition_price((unsigned)(place - from));
-    const int after = equal_length(a, b, min(part.size - place, enough)),
+    const uint8_t *const a = part.bytes + position, *const b = part.bytes + from;
+    const unsigned price = deflate_repetition_price((unsigned)(position - from));
+    const int after = equal_length(a, b, min(part.size - position, enough)),
               before = equal_before(a, b, min(from, enough));
     return after == enough || before == enough ||
-           price_bytes(block.runs, prices, part.bytes, place - before, place + after, price) > price;
+           price_bytes(block.runs, prices, part.bytes, position - before, position + after, price) > price;
 }
 
 /* ---- The first kernel: steps 1 to 5, and 7 ---- */
 
 struct marking {
     union {
-        uint32_t counts[warps][DEFLATE_LITERALS]; /* of bytes outside of long runs */
+        uint32_t counts[warps][DEFLATE_LITERALS]; /* each warp's uses of bytes outside of long runs */
         struct search search;                     /* after that */
     };
     uint8_t prices[DEFLATE_LITERALS];
     uint32_t total, lowest;
-    uint32_t price, saved; /* of these bytes, and by samples; both are below 2^32 */
+    uint32_t price, saved; /* the price of these bytes, and what samples save; both are below 2^32 */
 };
 
-/* The 32 bytes from a place on, in words of 4, with 8 bytes before and 12 after them. Up to 3 more on both sides are
+/* The 32 bytes from a position on, in words of 4, with 8 bytes before and 12 after them. Up to 3 more on both sides are
  * read. */
 constexpr int words_before = 2, words_here = 8, words_after = 3;
 
@@ -200,7 +200,7 @@ __device__ __forceinline__ uint32_t is_zero(uint32_t bytes)
     return ~(((bytes & 0x7f * each_byte) + 0x7f * each_byte) | bytes);
 }
 
-/* deflate_mix for 4 places, modulo DEFLATE_SAMPLED. */
+/* deflate_mix for 4 positions, modulo DEFLATE_SAMPLED. */
 __device__ __forceinline__ uint32_t mix_words(uint32_t first, uint32_t second, uint32_t third)
 {
     constexpr uint32_t mask = SAMPLE_BITS * each_byte; /* 3 times this and as much again fit in a byte */
@@ -227,7 +227,7 @@ __device__ __forceinline__ uint32_t small_magnitudes(uint32_t bytes)
 static_assert(DEFLATE_DIFFERENCE_MIN <= 15 && DEFLATE_HASHED * 15 < 128,
               "sums of DEFLATE_HASHED magnitudes fit in 7 bits");
 
-/* The sums of two neighbours in steps of BYTES bytes, for 4 places. */
+/* The sums of two neighbours in steps of BYTES bytes, for 4 positions. */
 __device__ __forceinline__ uint32_t sum_pairs(uint32_t first, uint32_t second, unsigned bytes)
 {
     return first + __funnelshift_r(first, second, 8 * bytes);
@@ -263,7 +263,7 @@ __device__ __forceinline__ void mark_bytes(struct block &block, const struct par
     }
 }
 
-/* Choose the places of step 5. */
+/* Choose the positions of step 5. */
 __device__ __forceinline__ void choose_hashed(struct block &block, const struct part &part)
 {
     for (int word = (int)threadIdx.x; word < set_words; word += threads) {
@@ -339,10 +339,10 @@ __global__ void __launch_bounds__(threads) mark(const __grid_constant__ struct p
         block.chosen[word] &= ~block.runs[word];
     __syncthreads();
     uint32_t saved = 0;
-    uint16_t *const places = (uint16_t *)block.repetitions;
-    const int count = list_places(marking.search, block.chosen, places);
-    find_candidates(marking.search, part.bytes, places, count,
-                    [&](int place, int from) { saved += sample_gain(block, marking.prices, part, place, from); });
+    uint16_t *const positions = (uint16_t *)block.repetitions;
+    const int count = list_positions(marking.search, block.chosen, positions);
+    find_candidates(marking.search, part.bytes, positions, count,
+                    [&](int position, int from) { saved += sample_gain(block, marking.prices, part, position, from); });
     atomicAdd(&marking.saved, saved);
     __syncthreads();
     const bool has_repetitions = deflate_saves_enough(marking.saved, marking.price, marking.total, (uint64_t)part.size);
@@ -380,7 +380,7 @@ struct walk {
     const struct walking *shared;
     int pixel;
     bool has_repetitions;
-    int first, end;          /* of the segment */
+    int first, end;          /* the segment's first byte, and its end */
     struct repetition early; /* the one that begins before the segment */
     int literal, after;      /* the first byte that no repetition has, before and after the walk */
 };
@@ -424,15 +424,16 @@ __device__ __forceinline__ struct repetition next_repetition(const struct walk &
 {
     const struct block &block = *walk.block;
     const int run = find_next(block.starts, at, walk.end);
-    int distance = 0, end = 0; /* of equal bytes that do not save any: their other places do not either */
-    for (int place = at; walk.has_repetitions && (place = find_next(block.chosen, place, run)) < run; place++) {
-        const int from = block.candidates[place];
-        if (place < end && place - from == distance)
+    int distance = 0, end = 0; /* the last equal bytes that save nothing: at their other positions they do not either */
+    for (int position = at; walk.has_repetitions && (position = find_next(block.chosen, position, run)) < run;
+         position++) {
+        const int from = block.candidates[position];
+        if (position < end && position - from == distance)
             continue;
-        const struct repetition other = try_other(walk, literal, place, from);
+        const struct repetition other = try_other(walk, literal, position, from);
         if (other.numbers != 0)
             return other;
-        distance = place - from;
+        distance = position - from;
         end = other.start;
     }
     return run < walk.end ? run_at(walk, run) : repetition{0, 0};
@@ -579,13 +580,13 @@ __global__ void __launch_bounds__(threads, walks_at_once)
     }
     __syncthreads();
     if (has_repetitions) {
-        uint16_t *const places = (uint16_t *)block.repetitions;
-        const int count = list_places(walking.search, block.chosen, places);
-        find_candidates(walking.search, part.bytes, places, count, [&](int place, int from) {
-            if (!may_save(block, walking.prices, part, place, from))
+        uint16_t *const positions = (uint16_t *)block.repetitions;
+        const int count = list_positions(walking.search, block.chosen, positions);
+        find_candidates(walking.search, part.bytes, positions, count, [&](int position, int from) {
+            if (!may_save(block, walking.prices, part, position, from))
                 return;
-            block.candidates[place] = (uint16_t)from;
-            atomicOr(&block.chosen[place / 32], 1u << place % 32);
+            block.candidates[position] = (uint16_t)from;
+            atomicOr(&block.chosen[position / 32], 1u << position % 32);
         });
     }
     find_broken(walking, block);

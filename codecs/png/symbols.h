@@ -18,11 +18,11 @@ enum {
     DEFLATE_LENGTH_FIRST = 257,
     DEFLATE_LITLENS = 286,
     DEFLATE_DISTANCES = 30,
-    PRECODES = 19,   /* of the third code, which has the lengths of the other two */
-    PRECODE_MAX = 7, /* the longest of its codes: the most that 3 bits hold */
+    PRECODES = 19,   /* symbols of the precode, the code of the lengths of the other two codes */
+    PRECODE_MAX = 7, /* bits of its longest code: the largest number that 3 bits hold */
 };
 
-/* The symbol of the third code whose length is number INDEX. Rare ones are last. */
+/* The symbol of the precode whose length is number INDEX. Rare ones are last. */
 static inline HOST_DEVICE unsigned precode_at(int index)
 {
     const uint8_t order[PRECODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
@@ -34,7 +34,7 @@ static inline HOST_DEVICE unsigned precode_extra(unsigned symbol)
     return symbol < 16 ? 0 : symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
 }
 
-/* A symbol of the third code stands for this many lengths, and as many more as its extra bits say. */
+/* A symbol of the precode stands for this number of lengths, and as many more as its extra bits say. */
 static inline HOST_DEVICE int precode_least(unsigned symbol)
 {
     return symbol < 16 ? 1 : symbol == 18 ? 11 : 3;
@@ -118,7 +118,7 @@ static inline HOST_DEVICE uint64_t inflate_find_heads(uint64_t b)
 struct inflate_code {
     int first[INFLATE_CODE_MAX + 1];      /* the first code of each length */
     uint16_t count[INFLATE_CODE_MAX + 1]; /* how many there are */
-    uint16_t index[INFLATE_CODE_MAX + 1]; /* of their first symbol in the list */
+    uint16_t index[INFLATE_CODE_MAX + 1]; /* the index in the list of the first symbol of each length */
     uint16_t list[INFLATE_LITERALS];      /* symbols by code */
 };
 

@@ -17,7 +17,7 @@ struct png_decoder {
     struct workspace data, result; /* page-locked */
     struct workspace stream, rows, sums, layout, progress;
     struct inflation inflation;
-    size_t size;         /* of the stream of zlib */
+    size_t size;         /* bytes of the stream of zlib */
     bool is_unsupported; /* nothing is queued, because the CPU has to decode the file */
 };
 
