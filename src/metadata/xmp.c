@@ -2,7 +2,7 @@
  *
  * XMP: a packet of XML (XML 1.0, without document types). The filter walks over it, checks that it is well-formed, and
  * copies the properties that describe the picture. A property is an attribute or an element directly inside of
- * rdf:Description (XMP specification, part 1, section 7). It is copied as a whole or not at all, so the copy_to_output
+ * rdf:Description (XMP specification, part 1, section 7). It is copied as a whole or not at all, so the copy
  * is well-formed too. Around the copied properties, only rdf:Description and the elements that contain it are copied.
  * They count as text. So does each element of a property, because the choice among empty elements could be a code. */
 #include "metadata/metadata_internal.h"
@@ -328,7 +328,7 @@ static bool copy_declaration(struct filter_state *state, struct span name, struc
            (copy_to_output(state, " ", 1) && copy_span(state, name.start, value.end + 1));
 }
 
-/* Read the attributes of a tag. First note the namespaces that they declare; then, with COPIED, copy_to_output those
+/* Read the attributes of a tag. First note the namespaces that they declare; then, with COPIED, copy those
  * that are carried. */
 static bool read_attributes(struct filter_state *state, bool copied)
 {
