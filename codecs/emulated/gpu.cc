@@ -42,7 +42,7 @@ struct fiber {
     bool is_done;
     int block_turn, warp_turn;
     const unsigned *met; /* how many fibers are at the meeting where this one is */
-    unsigned wanted;     /* it can run if *MET is at least so many */
+    unsigned wanted;     /* the fiber can run if *MET is at least this */
 };
 
 const unsigned met_by_all = 0;

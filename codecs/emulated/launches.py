@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Make kernels for the emulated GPU: launches.py KERNELS.cu OUT.cc DEPENDENCIES. A launch by queue_kernel gets the
-kernel's name. Headers of kernels are put in the places of their #include, but for those that the emulated GPU has of
-its own (include/, and tests/emulated/include)."""
+kernel's name. Headers of kernels replace their #include, but for those of which the emulated GPU has versions
+(include/, and tests/emulated/include)."""
 import pathlib
 import re
 import sys

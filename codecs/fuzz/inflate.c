@@ -14,7 +14,7 @@
 
 enum { CUT = 4, CAPACITY = 1 << 17 };
 
-/* Zeros after the stream are decoded, too, so damage may be found so many bytes later. */
+/* The maximal number of bytes after which damage is found, because zeros after the stream are decoded, too. */
 enum { ZEROS = 8 * INFLATE_TAIL * 258 };
 
 static struct inflate_decoder decoder;

@@ -23,7 +23,7 @@ struct stream {
     pthread_barrier_t *barrier;
     const struct source *sources;
     int source_count, first, together; /* sources; that of this stream, and how many it encodes at once */
-    double pixels;                     /* of all rounds */
+    double pixels;                     /* pixels of all rounds */
     double kernels;                    /* milliseconds of the rounds on the device, without downloads */
     double all;                        /* milliseconds of the rounds */
 };

@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DECODED_MARK = 2 }; /* of the device; the benchmarks use those before */
+enum { DECODED_MARK = 2 }; /* the device's mark for decoded data; the benchmarks use the marks before it */
 
 /* A stream of a thread, and its buffers. */
-struct place {
+struct test_gpu {
     struct device *device;
     struct device_jpeg *jpeg;
     struct workspace samples; /* on the device */
@@ -24,12 +24,12 @@ struct place {
 
 /* ---- check_jpeg.c ---- */
 
-/* Reserve exactly SIZE bytes at place->samples, so that a sanitizer sees each access beyond them. */
-void reserve_samples(struct place *place, size_t size);
+/* Reserve exactly SIZE bytes at gpu->samples, so that a sanitizer sees each access beyond them. */
+void reserve_samples(struct test_gpu *gpu, size_t size);
 
 /* Open a stream on the first GPU. */
-void place_open(struct place *place);
-void place_close(struct place *place);
+void test_gpu_open(struct test_gpu *gpu);
+void test_gpu_close(struct test_gpu *gpu);
 
 /* ---- pictures.c ---- */
 
@@ -42,15 +42,15 @@ void make_picture(struct pixels *pixels, enum content content, uint64_t *state);
 
 /* ---- encode_cases.c ---- */
 
-void check_encoder(const struct check_options *options, struct place *place);
+void check_encoder(const struct check_options *options, struct test_gpu *gpu);
 
 /* Some cases that may run beside those of other threads. */
-void check_encoder_beside(const struct check_options *options, struct place *place);
+void check_encoder_beside(const struct check_options *options, struct test_gpu *gpu);
 
 /* ---- decode_cases.c ---- */
 
-void check_decoder(const struct check_options *options, struct place *place);
-void check_decoder_beside(const struct check_options *options, struct place *place);
+void check_decoder(const struct check_options *options, struct test_gpu *gpu);
+void check_decoder_beside(const struct check_options *options, struct test_gpu *gpu);
 
 /* Find the scan of a file, to decode it 1/2^SHRINK as wide and high, and fill LAYOUT. Returns false if the file is not
  * for this decoder. */

@@ -11,48 +11,48 @@
 
 /* ---- What all files use ---- */
 
-void reserve_samples(struct place *place, size_t size)
+void reserve_samples(struct test_gpu *gpu, size_t size)
 {
     struct error error = {0};
-    device_release(place->device, &place->samples);
-    must(device_reserve(place->device, &place->samples, size, &error), &error);
+    device_release(gpu->device, &gpu->samples);
+    must(device_reserve(gpu->device, &gpu->samples, size, &error), &error);
 }
 
 /* ---- The run ---- */
 
-void place_open(struct place *place)
+void test_gpu_open(struct test_gpu *gpu)
 {
     struct error error = {0};
-    *place = (struct place){0};
-    must(device_open(0, &place->device, &error), &error);
-    must(device_jpeg_open(place->device, DECODED_MARK, &place->jpeg, &error), &error);
+    *gpu = (struct test_gpu){0};
+    must(device_open(0, &gpu->device, &error), &error);
+    must(device_jpeg_open(gpu->device, DECODED_MARK, &gpu->jpeg, &error), &error);
 }
 
-void place_close(struct place *place)
+void test_gpu_close(struct test_gpu *gpu)
 {
-    device_jpeg_close(place->jpeg);
-    device_release(place->device, &place->samples);
-    device_close(place->device);
+    device_jpeg_close(gpu->jpeg);
+    device_release(gpu->device, &gpu->samples);
+    device_close(gpu->device);
 }
 
 static struct check_counts run(const struct check_options *options)
 {
-    struct place place;
-    place_open(&place);
-    check_decoder(options, &place);
-    check_encoder(options, &place);
-    place_close(&place);
-    return (struct check_counts){.cases = place.cases};
+    struct test_gpu gpu;
+    test_gpu_open(&gpu);
+    check_decoder(options, &gpu);
+    check_encoder(options, &gpu);
+    test_gpu_close(&gpu);
+    return (struct check_counts){.cases = gpu.cases};
 }
 
 static struct check_counts run_beside(const struct check_options *options)
 {
-    struct place place;
-    place_open(&place);
-    check_decoder_beside(options, &place);
-    check_encoder_beside(options, &place);
-    place_close(&place);
-    return (struct check_counts){.cases = place.cases};
+    struct test_gpu gpu;
+    test_gpu_open(&gpu);
+    check_decoder_beside(options, &gpu);
+    check_encoder_beside(options, &gpu);
+    test_gpu_close(&gpu);
+    return (struct check_counts){.cases = gpu.cases};
 }
 
 static void bench(int count, char **names)

@@ -18,13 +18,13 @@ struct run {
     uint8_t *const *files;
     const size_t *sizes;
     int count, first, together; /* files; that of this stream, and how many it decodes at once */
-    double time, pixels;        /* of all rounds; milliseconds */
+    double time, pixels;        /* milliseconds and pixels of all rounds */
     float latency;              /* milliseconds of one round on the device */
     size_t handed_over;
 };
 
 /* Load the files of a round. Returns its pixels. */
-static double load(struct place *place, const struct run *run, struct jpeg_layout *layouts, struct jpeg_input *inputs)
+static double load(struct test_gpu *gpu, const struct run *run, struct jpeg_layout *layouts, struct jpeg_input *inputs)
 {
     struct error error = {0};
     size_t used = 0, pixels = 0;
@@ -38,11 +38,11 @@ static double load(struct place *place, const struct run *run, struct jpeg_layou
         used += (own * (size_t)layouts[i].component_count + 15) / 16 * 16;
         pixels += own;
     }
-    reserve_samples(place, used);
-    must(device_jpeg_reserve(place->jpeg, inputs, (size_t)run->together, &error), &error);
+    reserve_samples(gpu, used);
+    must(device_jpeg_reserve(gpu->jpeg, inputs, (size_t)run->together, &error), &error);
     for (int i = 0; i < run->together; i++) {
-        inputs[i].samples = place->samples.bytes + (size_t)inputs[i].samples;
-        device_jpeg_load(place->jpeg, (size_t)i);
+        inputs[i].samples = gpu->samples.bytes + (size_t)inputs[i].samples;
+        device_jpeg_load(gpu->jpeg, (size_t)i);
     }
     return (double)pixels;
 }
@@ -51,27 +51,27 @@ static void *run_stream(void *argument)
 {
     struct run *run = argument;
     struct error error = {0};
-    struct place place;
+    struct test_gpu gpu;
     struct jpeg_layout *layouts = allocate((size_t)run->together * sizeof *layouts);
     struct jpeg_input *inputs = allocate((size_t)run->together * sizeof *inputs);
     bool is_decoded[TOGETHER_MAX];
-    place_open(&place);
-    run->pixels = ROUNDS * load(&place, run, layouts, inputs);
+    test_gpu_open(&gpu);
+    run->pixels = ROUNDS * load(&gpu, run, layouts, inputs);
     double begin = 0;
     for (int i = 0; i < WARM_ROUNDS + ROUNDS; i++) {
         if (i == WARM_ROUNDS) {
             pthread_barrier_wait(run->barrier);
             begin = clock_milliseconds();
         }
-        must(device_mark(place.device, 0, &error) && device_jpeg_decode(place.jpeg, &error) &&
-                 device_mark(place.device, 1, &error) && device_jpeg_decoded(place.jpeg, is_decoded, &error),
+        must(device_mark(gpu.device, 0, &error) && device_jpeg_decode(gpu.jpeg, &error) &&
+                 device_mark(gpu.device, 1, &error) && device_jpeg_decoded(gpu.jpeg, is_decoded, &error),
              &error);
         for (int k = 0; k < run->together; k++)
             run->handed_over += !is_decoded[k];
     }
     run->time = clock_milliseconds() - begin;
-    must(device_elapsed(place.device, 0, 1, &run->latency, &error), &error);
-    place_close(&place);
+    must(device_elapsed(gpu.device, 0, 1, &run->latency, &error), &error);
+    test_gpu_close(&gpu);
     free(inputs);
     free(layouts);
     return NULL;

@@ -25,7 +25,7 @@ struct picture {
     int shrink;
     struct jpeg_layout layout;
     enum outcome outcome;
-    size_t at, bytes; /* of its samples, among those of all */
+    size_t at, bytes; /* the offset of its samples among those of all pictures, and their bytes */
     size_t plane;     /* as in struct jpeg_input */
 };
 
@@ -40,7 +40,7 @@ bool find_picture(const uint8_t *file, size_t size, int shrink, struct jpeg_layo
 }
 
 /* Decode COUNT pictures at once. Returns the samples of all, with guards around them; release them with free. */
-static uint8_t *decode(struct place *place, struct picture *pictures, size_t count)
+static uint8_t *decode(struct test_gpu *gpu, struct picture *pictures, size_t count)
 {
     struct error error = {0};
     struct jpeg_input inputs[PICTURES_MAX];
@@ -63,18 +63,18 @@ static uint8_t *decode(struct place *place, struct picture *pictures, size_t cou
     uint8_t *copy = allocate(end);
     if (known == 0)
         return copy;
-    reserve_samples(place, end);
-    must(device_fill(place->device, place->samples.bytes, POISON, end, &error), &error);
-    must(device_jpeg_reserve(place->jpeg, inputs, known, &error), &error);
+    reserve_samples(gpu, end);
+    must(device_fill(gpu->device, gpu->samples.bytes, POISON, end, &error), &error);
+    must(device_jpeg_reserve(gpu->jpeg, inputs, known, &error), &error);
     for (size_t i = 0, k = 0; i < count; i++)
         if (pictures[i].outcome != DECLINED) {
-            inputs[k].samples = place->samples.bytes + pictures[i].at;
-            device_jpeg_load(place->jpeg, k++);
+            inputs[k].samples = gpu->samples.bytes + pictures[i].at;
+            device_jpeg_load(gpu->jpeg, k++);
         }
-    must(device_jpeg_decode(place->jpeg, &error), &error);
-    must(device_jpeg_decoded(place->jpeg, is_decoded, &error), &error);
-    must(device_download(place->device, copy, place->samples.bytes, end, &error), &error);
-    must(device_wait(place->device, &error), &error);
+    must(device_jpeg_decode(gpu->jpeg, &error), &error);
+    must(device_jpeg_decoded(gpu->jpeg, is_decoded, &error), &error);
+    must(device_download(gpu->device, copy, gpu->samples.bytes, end, &error), &error);
+    must(device_wait(gpu->device, &error), &error);
     for (size_t i = 0, k = 0; i < count; i++)
         if (pictures[i].outcome != DECLINED && is_decoded[k++])
             pictures[i].outcome = DECODED;
@@ -103,18 +103,18 @@ static void check_picture(const struct picture *picture, const uint8_t *samples,
 }
 
 /* Decode COUNT files at once, each in all sizes. */
-static void check_files(struct place *place, uint8_t *const *files, const size_t *sizes, size_t count,
+static void check_files(struct test_gpu *gpu, uint8_t *const *files, const size_t *sizes, size_t count,
                         enum outcome *outcomes, const char *what)
 {
     struct picture pictures[PICTURES_MAX];
     for (size_t i = 0; i < count * SHRINKS; i++)
         pictures[i] = (struct picture){
             .file = files[i / SHRINKS], .size = sizes[i / SHRINKS], .shrink = (int)(i % SHRINKS), .outcome = DECLINED};
-    uint8_t *samples = decode(place, pictures, count * SHRINKS);
-    size_t end = 0; /* of the picture before */
+    uint8_t *samples = decode(gpu, pictures, count * SHRINKS);
+    size_t end = 0; /* the end of the picture before */
     for (size_t i = 0; i < count * SHRINKS; i++) {
         const struct picture *picture = &pictures[i];
-        place->cases++;
+        gpu->cases++;
         outcomes[i / SHRINKS] = picture->outcome;
         if (picture->outcome != pictures[i - i % SHRINKS].outcome)
             fail("%s: at 1/%d, the outcome is another one", what, 1 << picture->shrink);
@@ -135,10 +135,10 @@ static void check_files(struct place *place, uint8_t *const *files, const size_t
     free(samples);
 }
 
-static enum outcome check_file(struct place *place, uint8_t *file, size_t size, const char *what)
+static enum outcome check_file(struct test_gpu *gpu, uint8_t *file, size_t size, const char *what)
 {
     enum outcome outcome;
-    check_files(place, &file, &size, 1, &outcome, what);
+    check_files(gpu, &file, &size, 1, &outcome, what);
     return outcome;
 }
 
@@ -155,20 +155,20 @@ static void describe(const struct jpeg_recipe *recipe, char *text, size_t size)
 enum { WHAT = 256 };
 
 /* Check the file of RECIPE, and describe it as WHAT. */
-static enum outcome outcome_of(struct place *place, const struct jpeg_recipe *recipe, char what[WHAT])
+static enum outcome outcome_of(struct test_gpu *gpu, const struct jpeg_recipe *recipe, char what[WHAT])
 {
     size_t size;
     uint8_t *file = make_jpeg(recipe, &size);
     describe(recipe, what, WHAT);
-    const enum outcome outcome = check_file(place, file, size, what);
+    const enum outcome outcome = check_file(gpu, file, size, what);
     free(file);
     return outcome;
 }
 
-static void check_recipe(struct place *place, const struct jpeg_recipe *recipe)
+static void check_recipe(struct test_gpu *gpu, const struct jpeg_recipe *recipe)
 {
     char what[WHAT];
-    const enum outcome outcome = outcome_of(place, recipe, what);
+    const enum outcome outcome = outcome_of(gpu, recipe, what);
     /* Values of random coefficients are as long as codes of their own tables: such data may not synchronise. */
     const bool may_hand_over = recipe->coefficients > 0 && recipe->is_optimised;
     if (outcome == DECLINED || (outcome == HANDED_OVER && !may_hand_over))
@@ -199,7 +199,7 @@ static struct jpeg_recipe make_recipe(int width, int height, int kind, uint64_t 
     return recipe;
 }
 
-static void check_sizes(struct place *place, const struct check_options *options, uint64_t *state)
+static void check_sizes(struct test_gpu *gpu, const struct check_options *options, uint64_t *state)
 {
     const int step = options->quick ? 9 : 1, times = options->quick ? 1 : 6;
     for (int kind = 0; kind < FACTORS; kind++)
@@ -207,19 +207,19 @@ static void check_sizes(struct place *place, const struct check_options *options
             for (int i = 0; i < times; i++) {
                 const int height = i == 0 ? 65 - width : random_between(state, 1, 64);
                 const struct jpeg_recipe recipe = make_recipe(width, height, kind, state);
-                check_recipe(place, &recipe);
+                check_recipe(gpu, &recipe);
             }
     for (int multiple = 80; multiple <= (options->quick ? 80 : 1024); multiple *= 2)
         for (int kind = 0; kind < FACTORS; kind++)
             for (int i = -1; i <= 1; i++) {
                 const struct jpeg_recipe recipe =
                     make_recipe(multiple + i, random_between(state, 1, 9) * 16 + 1 - i, kind, state);
-                check_recipe(place, &recipe);
+                check_recipe(gpu, &recipe);
             }
 }
 
 /* Pictures whose data take many blocks of threads. */
-static void check_large(struct place *place, const struct check_options *options, uint64_t *state)
+static void check_large(struct test_gpu *gpu, const struct check_options *options, uint64_t *state)
 {
     for (int kind = 0; kind < FACTORS; kind++)
         for (int i = 0; i < (options->quick ? 1 : 4); i++) {
@@ -232,14 +232,14 @@ static void check_large(struct place *place, const struct check_options *options
             recipe.is_flat = false;
             recipe.is_optimised = i % 2 == 1;
             recipe.shares_tables = i == 2;
-            check_recipe(place, &recipe);
+            check_recipe(gpu, &recipe);
         }
     for (int kind = 0; kind < FACTORS; kind++) { /* data that hardly synchronise, or not in time */
         struct jpeg_recipe recipe = make_recipe(options->quick ? 400 : 2000, options->quick ? 300 : 1500, kind, state);
         recipe.restart_mcus = recipe.restart_rows = 0;
         recipe.is_optimised = true;
         recipe.coefficients = 4;
-        check_recipe(place, &recipe);
+        check_recipe(gpu, &recipe);
     }
 }
 
@@ -281,7 +281,7 @@ static size_t mutate(uint8_t *file, size_t size, uint64_t *state)
             memmove(file + at, file + at + some, size - at - some);
             size -= some;
             break;
-        default: /* inserted, or in the place of what is there */
+        default: /* inserted, or instead of what is there */
             if (random_between(state, 0, 1)) {
                 memmove(file + at + 2, file + at, size - at);
                 size += 2;
@@ -293,7 +293,7 @@ static size_t mutate(uint8_t *file, size_t size, uint64_t *state)
     return size;
 }
 
-static void check_mutated(struct place *place, const struct check_options *options, uint64_t *state)
+static void check_mutated(struct test_gpu *gpu, const struct check_options *options, uint64_t *state)
 {
     size_t outcomes[3] = {0};
     for (int i = 0; i < (options->quick ? 150 : 600); i++) {
@@ -312,7 +312,7 @@ static void check_mutated(struct place *place, const struct check_options *optio
             memcpy(copies[j], file, size);
             sizes[j] = j == count / 2 ? size : mutate(copies[j], size, state); /* an intact one among damaged ones */
         }
-        check_files(place, copies, sizes, count, found, what);
+        check_files(gpu, copies, sizes, count, found, what);
         for (size_t j = 0; j < count; j++) {
             outcomes[found[j]] += j != count / 2;
             free(copies[j]);
@@ -324,7 +324,7 @@ static void check_mutated(struct place *place, const struct check_options *optio
 }
 
 /* A segment that ends early, at each of its bytes, or is empty: segments of flat pictures have two bytes at most. */
-static void check_short_segments(struct place *place)
+static void check_short_segments(struct test_gpu *gpu)
 {
     const struct jpeg_recipe recipe = {.width = 70,
                                        .height = 20,
@@ -340,15 +340,15 @@ static void check_short_segments(struct place *place)
         const size_t cut = bytes_to_restart(file, size, at);
         memcpy(copy, file, at);
         memcpy(copy + at, file + at + cut, size - at - cut);
-        if (cut > 0 && check_file(place, copy, size - cut, "a short segment") == DECODED)
+        if (cut > 0 && check_file(gpu, copy, size - cut, "a short segment") == DECODED)
             fail("a segment without its last %zu bytes is decoded", cut);
     }
     free(copy);
     free(file);
 }
 
-/* Shared memory has room for two tables of long codes, and not for three. */
-static void check_long_tables(struct place *place)
+/* Shared memory can hold two tables of long codes, but not three. */
+static void check_long_tables(struct test_gpu *gpu)
 {
     for (int tables = 1; tables <= 3; tables++) {
         const struct jpeg_recipe recipe = {.width = 90,
@@ -360,14 +360,14 @@ static void check_long_tables(struct place *place)
                                            .vertical = 1,
                                            .long_tables = tables};
         char what[WHAT];
-        const enum outcome outcome = outcome_of(place, &recipe, what);
+        const enum outcome outcome = outcome_of(gpu, &recipe, what);
         if (outcome != (tables < 3 ? DECODED : HANDED_OVER))
             fail("%s: outcome %d with %d tables of long codes", what, (int)outcome, tables);
     }
 }
 
 /* Intact files that are for the CPU. */
-static void check_declined(struct place *place, uint64_t *state)
+static void check_declined(struct test_gpu *gpu, uint64_t *state)
 {
     static const int others[][2] = {{4, 2}, {2, 4}, {1, 4}, {3, 1}, {1, 3}, {3, 2}, {2, 3}};
     enum { OTHERS = sizeof others / sizeof *others };
@@ -384,28 +384,28 @@ static void check_declined(struct place *place, uint64_t *state)
         recipe.is_arithmetic = i == OTHERS + 1;
         recipe.is_ycck = i == OTHERS + 3;
         char what[WHAT];
-        if (outcome_of(place, &recipe, what) != DECLINED)
+        if (outcome_of(gpu, &recipe, what) != DECLINED)
             fail("%s: is not declined", what);
     }
 }
 
-void check_decoder(const struct check_options *options, struct place *place)
+void check_decoder(const struct check_options *options, struct test_gpu *gpu)
 {
     uint64_t state = options->seed;
-    check_sizes(place, options, &state);
-    check_large(place, options, &state);
-    check_short_segments(place);
-    check_long_tables(place);
-    check_declined(place, &state);
-    check_mutated(place, options, &state);
+    check_sizes(gpu, options, &state);
+    check_large(gpu, options, &state);
+    check_short_segments(gpu);
+    check_long_tables(gpu);
+    check_declined(gpu, &state);
+    check_mutated(gpu, options, &state);
 }
 
-void check_decoder_beside(const struct check_options *options, struct place *place)
+void check_decoder_beside(const struct check_options *options, struct test_gpu *gpu)
 {
     uint64_t state = options->seed;
     for (int i = 0; i < (options->quick ? 4 : 100); i++) {
         const int width = random_between(&state, 1, 400), height = random_between(&state, 1, 400);
         const struct jpeg_recipe recipe = make_recipe(width, height, i % FACTORS, &state);
-        check_recipe(place, &recipe);
+        check_recipe(gpu, &recipe);
     }
 }

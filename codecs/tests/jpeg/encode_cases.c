@@ -11,10 +11,10 @@
 
 struct encode_case {
     int width, height, channels;
-    int horizontal, vertical; /* of luma */
+    int horizontal, vertical; /* the sampling factors of luma */
     int quality;
     enum content content;
-    uint64_t key; /* of the samples */
+    uint64_t key; /* the seed of the samples */
 };
 
 /* Grey, and each sampling of colours. */
@@ -37,7 +37,7 @@ enum { GROUP = 7, ALIGNMENT = 512 };
 
 /* Cases whose pictures are encoded at once. */
 struct group {
-    struct place *place;
+    struct test_gpu *gpu;
     int count;
     struct encode_case cases[GROUP];
 };
@@ -58,7 +58,7 @@ static void make_planes(struct pixels *pixels, size_t plane)
 static void check_group(struct group *group)
 {
     struct error error = {0};
-    struct place *place = group->place;
+    struct test_gpu *gpu = group->gpu;
     struct jpeg_layout layouts[GROUP];
     struct reference references[GROUP];
     struct pixels pictures[GROUP];
@@ -83,20 +83,20 @@ static void check_group(struct group *group)
         make_planes(pixels, outputs[i].plane);
         end = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + pixels_bytes(pixels);
     }
-    reserve_samples(place, end); /* the last picture ends where the memory does */
+    reserve_samples(gpu, end); /* the last picture ends where the memory does */
     size_t at = 0;
     for (int i = 0; i < group->count; i++) {
         struct pixels *pixels = &pictures[i];
         const size_t size = pixels_bytes(pixels);
-        must(device_upload(place->device, place->samples.bytes + at, pixels->samples, size, &error) &&
-                 device_wait(place->device, &error),
+        must(device_upload(gpu->device, gpu->samples.bytes + at, pixels->samples, size, &error) &&
+                 device_wait(gpu->device, &error),
              &error);
         free(pixels->samples);
-        outputs[i].samples = place->samples.bytes + at;
+        outputs[i].samples = gpu->samples.bytes + at;
         at += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    must(device_jpeg_encode(place->jpeg, outputs, (size_t)group->count, &error), &error);
-    must(device_jpeg_encoded(place->jpeg, scans, &error), &error);
+    must(device_jpeg_encode(gpu->jpeg, outputs, (size_t)group->count, &error), &error);
+    must(device_jpeg_encoded(gpu->jpeg, scans, &error), &error);
     for (int i = 0; i < group->count; i++) { /* the margins may be written */
         uint8_t *bytes = (uint8_t *)scans[i].bytes;
         memset(bytes - outputs[i].margin, 0, outputs[i].margin);
@@ -108,7 +108,7 @@ static void check_group(struct group *group)
             memcmp(scans[i].bytes, reference->file + reference->first, reference->size) != 0)
             report(&group->cases[i], reference, scans[i].bytes, scans[i].size);
         free(reference->file);
-        place->cases++;
+        gpu->cases++;
     }
     group->count = 0;
 }
@@ -200,20 +200,20 @@ static void check_large(const struct check_options *options, struct group *group
         }
 }
 
-void check_encoder(const struct check_options *options, struct place *place)
+void check_encoder(const struct check_options *options, struct test_gpu *gpu)
 {
     uint64_t state = options->seed;
-    struct group group = {.place = place};
+    struct group group = {.gpu = gpu};
     check_qualities(options, &group, &state);
     check_sizes(options, &group, &state);
     check_large(options, &group, &state);
     check_group(&group);
 }
 
-void check_encoder_beside(const struct check_options *options, struct place *place)
+void check_encoder_beside(const struct check_options *options, struct test_gpu *gpu)
 {
     uint64_t state = options->seed;
-    struct group group = {.place = place};
+    struct group group = {.gpu = gpu};
     for (int i = 0; i < (options->quick ? 6 : 120); i++)
         check_size(&group, random_between(&state, 1, 900), random_between(&state, 1, 700), i % SAMPLINGS, &state);
     check_group(&group);

@@ -15,15 +15,15 @@ struct jpeg_recipe {
     int width, height, components; /* 1, 3, or 4 of CMYK */
     int horizontal, vertical;      /* sampling factors of the first component, and of black; 0 counts as 1 */
     int quality;
-    int scale;                      /* of the standard quantisers, in percent, instead of a quality, or 0 */
+    int scale;                      /* the percentage of the standard quantisers, instead of a quality; or 0 */
     int restart_mcus, restart_rows; /* one of them, or none */
     bool is_optimised;              /* its own Huffman tables */
     bool shares_tables;             /* all components use the same tables */
-    int long_tables;    /* if above 0, components have so many tables of AC whose codes have 11 bits or more */
-    bool is_ycck;       /* 4 components are stored as YCCK */
+    int long_tables; /* the number of the components' AC tables whose codes have 11 bits or more; 0 for usual tables */
+    bool is_ycck;    /* 4 components are stored as YCCK */
     bool is_arithmetic; /* arithmetic codes */
     bool is_progressive;
-    int noise;    /* of the picture: 0, flat areas, to 255, noise alone */
+    int noise;    /* noise in the picture: 0, flat areas, to 255, noise alone */
     bool is_flat; /* all pixels are the same, instead */
     uint32_t seed;
     uint32_t coefficients; /* if above 0, random coefficients of this kind instead of a picture */

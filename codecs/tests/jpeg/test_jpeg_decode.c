@@ -352,7 +352,7 @@ static void test_photo(void **state)
     free(bytes);
 }
 
-/* Guesses come right within the usual lead, also where all components have the same tables and the place in the MCU
+/* Guesses come right within the usual lead, also where all components have the same tables and the index in the MCU
  * cannot be known. */
 static void test_guesses_come_right(void **state)
 {
@@ -441,7 +441,7 @@ static void test_damage_is_declined(void **state)
         {"\x2b", 1, true, 0},              /* 00 1010 11 */
         {"\x28", 1, true, 0},              /* any bits may fill the byte */
         {"\x2b\x2b", 2, false, 0},         /* a byte too many */
-        {"\x2b\xff\0", 3, false, 0},       /* the same */
+        {"\x2b\xff\0", 3, false, 0},       /* a byte too many, FF, and its stuffed zero */
         {"\x2e", 1, false, 0},             /* 00 1011 10: a code that ends after the data */
         {"\x3f\xff\0\xff\0", 5, false, 0}, /* 00 111111 ...: there is no code of ones alone */
         {"\x3f\xe7\xfe\x7f\xe7\xfe\x7f\xe7\xfe\x7f", 10, false,

@@ -78,7 +78,7 @@ static struct file encode_by_reference(const struct pixels *image, struct chroma
 struct encoding {
     struct jpeg_encoder *encoder;
     const struct pixels *image;
-    int rows; /* of the picture, in a band */
+    int rows; /* rows of the picture in a band */
 };
 
 static struct encoding begin(const struct pixels *image, struct chroma_subsampling chroma, int quality, int rows)
@@ -312,7 +312,7 @@ static void put_bits(struct file *file, int *count, const uint8_t *bits, uint64_
     }
 }
 
-/* Strings of bits of all lengths, at all places in a byte, with few and many bytes of FF. */
+/* Strings of bits of all lengths, at all offsets in a byte, with few and many bytes of FF. */
 static void test_joining(void **state)
 {
     uint64_t random = 1;

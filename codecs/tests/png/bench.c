@@ -39,7 +39,7 @@ struct stream {
     const struct task *task;
     const struct source *sources;
     int source_count, index;
-    double pixels;     /* of all rounds */
+    double pixels;     /* pixels of all rounds */
     double seconds[2]; /* without and with copies */
 };
 

@@ -32,7 +32,7 @@ static uint8_t sample_of(enum content content, int x, int y, int byte, uint64_t 
         return (uint8_t)(key >> 8 * (unsigned)(byte % 8));
     case SPARSE: /* runs that end */
         return random % (2 + (key & 63)) == 0 ? (uint8_t)(random >> 56) : (uint8_t)key;
-    case TILES: { /* the same small pictures again, side by side and in other places */
+    case TILES: { /* small pictures again and again, side by side and at other positions */
         const int side = 5 + (int)(key & 31);
         const uint64_t tile = ((uint64_t)(x / side) * 7 + (uint64_t)(y / side) * 13 + (key >> 8 & 1023)) % 5;
         const uint64_t mixed =
@@ -67,27 +67,27 @@ static struct picture make_picture(enum content content, int width, int height, 
 /* ---- One case ---- */
 
 /* A stream of a thread, and its buffers. */
-struct place {
+struct test_gpu {
     struct device *device;
     struct device_png *png;
     struct check_counts counts;
 };
 
-static void place_open(struct place *place)
+static void test_gpu_open(struct test_gpu *gpu)
 {
     struct error error = {0};
-    *place = (struct place){0};
-    must(device_open(0, &place->device, &error) && device_png_open(place->device, &place->png, &error), &error);
+    *gpu = (struct test_gpu){0};
+    must(device_open(0, &gpu->device, &error) && device_png_open(gpu->device, &gpu->png, &error), &error);
 }
 
-static void place_close(struct place *place)
+static void test_gpu_close(struct test_gpu *gpu)
 {
-    device_png_close(place->png);
-    device_close(place->device);
+    device_png_close(gpu->png);
+    device_close(gpu->device);
 }
 
 /* Encode PICTURE on the GPU, and compare with the CPU's data. */
-static void check_picture(struct place *place, const struct picture *picture, const char *name)
+static void check_picture(struct test_gpu *gpu, const struct picture *picture, const char *name)
 {
     enum { MARGIN = 100 };
     const struct png_layout *layout = &picture->layout;
@@ -99,13 +99,13 @@ static void check_picture(struct place *place, const struct picture *picture, co
     uint32_t adler = 0, expected_adler;
     reference_encode(picture, LEVEL_STANDARD, &expected, &expected_adler);
     struct workspace samples = {0};
-    must(device_reserve(place->device, &samples, bytes, &error) &&
-             device_upload(place->device, samples.bytes, picture->samples, bytes, &error),
+    must(device_reserve(gpu->device, &samples, bytes, &error) &&
+             device_upload(gpu->device, samples.bytes, picture->samples, bytes, &error),
          &error);
-    must(device_png_encode(place->png, layout, samples.bytes, &error) &&
-             device_png_encoded(place->png, MARGIN, &stream, &size, &adler, &error),
+    must(device_png_encode(gpu->png, layout, samples.bytes, &error) &&
+             device_png_encoded(gpu->png, MARGIN, &stream, &size, &adler, &error),
          &error);
-    device_release(place->device, &samples);
+    device_release(gpu->device, &samples);
     memset(stream - MARGIN, 0, MARGIN); /* it may be written */
     memset(stream + size, 0, MARGIN);
     size_t same = 0;
@@ -117,30 +117,30 @@ static void check_picture(struct place *place, const struct picture *picture, co
              name, layout->width, layout->height, layout->channels, layout->bits, size, expected.size, same, adler,
              expected_adler);
     blob_free(&expected);
-    place->counts.cases++;
+    gpu->counts.cases++;
 }
 
 /* Decode STREAM, of zlib, on the GPU. Returns the samples, or NULL if it is left to the CPU. */
-static uint8_t *decode_on_gpu(struct place *place, const struct blob *stream, const struct png_layout *layout)
+static uint8_t *decode_on_gpu(struct test_gpu *gpu, const struct blob *stream, const struct png_layout *layout)
 {
     const size_t sample_bytes = picture_bytes(layout);
     struct error error = {0};
     uint8_t *data, *result = NULL;
     struct workspace samples = {0};
     bool is_decoded = false;
-    must(device_png_reserve(place->png, stream->size, &data, &error), &error);
+    must(device_png_reserve(gpu->png, stream->size, &data, &error), &error);
     memcpy(data, stream->bytes, stream->size);
-    must(device_reserve(place->device, &samples, sample_bytes, &error) &&
-             device_png_decode(place->png, layout, samples.bytes, &error) &&
-             device_png_decoded(place->png, &is_decoded, &error),
+    must(device_reserve(gpu->device, &samples, sample_bytes, &error) &&
+             device_png_decode(gpu->png, layout, samples.bytes, &error) &&
+             device_png_decoded(gpu->png, &is_decoded, &error),
          &error);
     if (is_decoded) {
         result = allocate(sample_bytes);
-        must(device_download(place->device, result, samples.bytes, sample_bytes, &error) &&
-                 device_wait(place->device, &error),
+        must(device_download(gpu->device, result, samples.bytes, sample_bytes, &error) &&
+                 device_wait(gpu->device, &error),
              &error);
     }
-    device_release(place->device, &samples);
+    device_release(gpu->device, &samples);
     return result;
 }
 
@@ -189,10 +189,10 @@ static bool write_as_others(struct blob *stream, const struct png_layout *layout
 
 /* Decode STREAM on the CPU and on the GPU, as LAYOUT says. Returns whether the GPU decoded it. It must not, if the CPU
  * refuses it; and the samples must be equal. */
-static bool check_stream(struct place *place, const struct blob *stream, const struct png_layout *layout,
+static bool check_stream(struct test_gpu *gpu, const struct blob *stream, const struct png_layout *layout,
                          bool is_damaged, const char *name)
 {
-    uint8_t *expected = reference_decode(stream, layout), *samples = decode_on_gpu(place, stream, layout);
+    uint8_t *expected = reference_decode(stream, layout), *samples = decode_on_gpu(gpu, stream, layout);
     const bool is_good = expected != NULL, is_decoded = samples != NULL;
     if (!is_good && !is_damaged)
         fail("%s: the CPU does not decode the stream", name);
@@ -202,13 +202,13 @@ static bool check_stream(struct place *place, const struct blob *stream, const s
              layout->transparent ? ", a transparent colour" : "", stream->size, is_damaged ? ", damaged" : "");
     free(samples);
     free(expected);
-    place->counts.cases++;
+    gpu->counts.cases++;
     return is_decoded;
 }
 
 /* Streams of all levels and of other writers must give the CPU's samples, and damaged ones must not give wrong samples.
  * The GPU must decode our own streams. It may leave other ones to the CPU, and counts these. */
-static void check_decoder(struct place *place, const struct picture *picture, const char *name, bool is_ours,
+static void check_decoder(struct test_gpu *gpu, const struct picture *picture, const char *name, bool is_ours,
                           uint64_t *state)
 {
     static const int levels[] = {LEVEL_STORED, LEVEL_STANDARD, LEVEL_STANDARD, LEVEL_FAST, 6, 9};
@@ -221,25 +221,25 @@ static void check_decoder(struct place *place, const struct picture *picture, co
     blob_free(&data);
     reinterpret(picture, &layout, state);
     const bool is_good = is_ours || write_as_others(&stream, &layout, state);
-    const bool is_decoded = check_stream(place, &stream, &layout, !is_good, name);
+    const bool is_decoded = check_stream(gpu, &stream, &layout, !is_good, name);
     if (is_ours && !is_decoded)
         fail("%s, %d x %d, level %d: not decoded", name, layout.width, layout.height, level);
-    place->counts.others += !is_ours && is_good;
-    place->counts.left += is_good && !is_decoded;
+    gpu->counts.others += !is_ours && is_good;
+    gpu->counts.left += is_good && !is_decoded;
     for (int i = 0; i < 2; i++) {
         stream.bytes[random_between(state, 0, (int)stream.size - 1)] ^= (uint8_t)(1 << random_between(state, 0, 7));
-        (void)check_stream(place, &stream, &layout, true, name);
+        (void)check_stream(gpu, &stream, &layout, true, name);
     }
     blob_free(&stream);
 }
 
-static void check_size(struct place *place, enum content content, int width, int height, uint64_t *state)
+static void check_size(struct test_gpu *gpu, enum content content, int width, int height, uint64_t *state)
 {
     const int channels = random_between(state, 1, 4), bits = random_between(state, 0, 2) == 0 ? 16 : 8;
     struct picture picture = make_picture(content, width, height, channels, bits, state);
-    check_picture(place, &picture, content_names[content]);
-    check_decoder(place, &picture, content_names[content], true, state);
-    check_decoder(place, &picture, content_names[content], false, state);
+    check_picture(gpu, &picture, content_names[content]);
+    check_decoder(gpu, &picture, content_names[content], true, state);
+    check_decoder(gpu, &picture, content_names[content], false, state);
     free(picture.samples);
 }
 
@@ -252,23 +252,23 @@ static struct check_counts run_cases(const struct check_options *options, bool h
 {
     const bool quick = options->quick;
     uint64_t state = options->seed;
-    struct place place;
-    place_open(&place);
+    struct test_gpu gpu;
+    test_gpu_open(&gpu);
     for (enum content content = 0; content < CONTENTS; content++) {
         for (int i = 0; i < options->cases; i++) {
             const int max = i % 3 == 0 ? 20 : i % 3 == 1 ? 200 : quick ? 300 : 700;
             const int width = random_between(&state, 1, i % 10 == 9 ? 3 : max);
             const int height = random_between(&state, 1, max > 100 ? max : 100); /* a warp has 32 rows */
-            check_size(&place, content, width, height, &state);
+            check_size(&gpu, content, width, height, &state);
         }
         for (int i = 0; i < (quick ? 1 : 4); i++) /* rows longer than a block, and than a band */
-            check_size(&place, content, random_between(&state, 10000, quick ? 100000 : 300000),
+            check_size(&gpu, content, random_between(&state, 10000, quick ? 100000 : 300000),
                        random_between(&state, 1, 3), &state);
         if (has_large)
-            check_size(&place, content, 2500, 1700, &state);
+            check_size(&gpu, content, 2500, 1700, &state);
     }
-    place_close(&place);
-    return place.counts;
+    test_gpu_close(&gpu);
+    return gpu.counts;
 }
 
 static struct check_counts run(const struct check_options *options)

@@ -47,7 +47,7 @@ static void change_settings(z_stream *z, uint64_t *state, uint8_t *out, struct b
 int deflate_as_others(uint64_t *state, const uint8_t *bytes, size_t size, struct blob *stream)
 {
     static const int flushes[] = {Z_NO_FLUSH, Z_BLOCK, Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH};
-    static const int steps[] = {8, 60, 1000, 30000, 1 << 20}; /* the most bytes between two flushes */
+    static const int steps[] = {8, 60, 1000, 30000, 1 << 20}; /* the maximal number of bytes between two flushes */
     enum { FLUSHES = sizeof flushes / sizeof *flushes, STEPS = sizeof steps / sizeof *steps };
     const int window_bits = random_between(state, 9, 15), step = steps[random_between(state, 0, STEPS - 1)];
     const int only = random_between(state, 0, 2 * FLUSHES - 1); /* one kind of flush, or from FLUSHES on all of them */

@@ -70,23 +70,23 @@ enum level { STORED, STANDARD, FAST, LEVELS };
 static size_t check(enum level level, const uint8_t *bytes, size_t size, size_t band, size_t pixel)
 {
     const size_t bands = (size - 1) / band + 1, capacity = bands * deflate_bound(band) + 1;
-    const size_t room = deflate_bound(band) + (level == FAST ? DEFLATE_FAST_EXTRA : 0), guards = 8;
-    uint8_t *out = malloc(capacity), *guarded = malloc(room + guards), *back = malloc(size);
+    const size_t out_max = deflate_bound(band) + (level == FAST ? DEFLATE_FAST_EXTRA : 0), guards = 8;
+    uint8_t *out = malloc(capacity), *guarded = malloc(out_max + guards), *back = malloc(size);
     struct deflate_workspace *workspace = deflate_workspace_new(level == FAST);
     struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
     size_t used = 0, consumed, given;
     assert_true(out != NULL && guarded != NULL && back != NULL && workspace != NULL);
     for (size_t at = 0; at < size; at += band) {
         const size_t part = size - at < band ? size - at : band;
-        uint8_t *copy = malloc(part); /* of its own size, so that a sanitizer sees a read past its end */
+        uint8_t *copy = malloc(part); /* a block of exactly this size, so that a sanitizer sees a read past its end */
         assert_non_null(copy);
         memcpy(copy, bytes + at, part);
-        memset(guarded, 0xa5, room + guards);
+        memset(guarded, 0xa5, out_max + guards);
         const bool last = at + part == size;
         const size_t made = level == STORED ? deflate_store(copy, part, last, guarded)
                                             : deflate_band(workspace, copy, part, pixel, last, guarded);
         assert_true(made > 0 && made <= deflate_bound(part));
-        for (size_t i = room - deflate_bound(band) + deflate_bound(part); i < room + guards; i++)
+        for (size_t i = out_max - deflate_bound(band) + deflate_bound(part); i < out_max + guards; i++)
             assert_int_equal(guarded[i], 0xa5);
         memcpy(out + used, guarded, made);
         used += made;
@@ -174,8 +174,9 @@ static void test_sizes_are_close_to_the_entropy(void **state)
     check_sizes(FAST);
 }
 
-/* A block of the fast level with the most sequences: each value is a literal, and then a run. In another block, the
- * sample has five values, and the other bytes have all others. They are written with 12 bits before it is stored. */
+/* A block of the fast level with the maximal number of sequences: each value is a literal, and then a run. In another
+ * block, the sample has five values, and the other bytes have all others. They are written with 12 bits before it is
+ * stored. */
 static void test_the_worst_blocks_of_the_fast_level(void **state)
 {
     enum { EVERY = FAST_BLOCK / FAST_SAMPLE + 1, GROUP = 64 };
@@ -212,10 +213,10 @@ static size_t make_bytes(uint8_t *bytes, size_t size, enum kind kind, size_t pix
 
 static void test_all_instruction_sets_make_the_same_bytes(void **state)
 {
-    enum { SIZE = 150000, ROOM = SIZE + 2000 + DEFLATE_FAST_EXTRA };
+    enum { SIZE = 150000, CAPACITY = SIZE + 2000 + DEFLATE_FAST_EXTRA };
     size_t count;
     const enum instruction_set *sets = instruction_sets(&count);
-    uint8_t *bytes = malloc(SIZE), *expected = malloc(ROOM), *out = malloc(ROOM);
+    uint8_t *bytes = malloc(SIZE), *expected = malloc(CAPACITY), *out = malloc(CAPACITY);
     (void)state;
     assert_true(bytes != NULL && expected != NULL && out != NULL);
     for (enum kind kind = ZEROS; kind < KINDS; kind++)

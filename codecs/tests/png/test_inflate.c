@@ -202,10 +202,10 @@ static void test_decoding_stops_before_the_last_bytes(void **state)
 /* Each block with its own codes is found, but for the last one, and decodes to symbols that become its bytes. */
 static void test_blocks_are_found_and_decoded_before_their_window_is_known(void **state)
 {
-    enum { ROOM = DEFLATE_WINDOW + CAPACITY + INFLATE_SPARE };
+    enum { SYMBOLS = DEFLATE_WINDOW + CAPACITY + INFLATE_SPARE };
     uint8_t *bytes = malloc(CAPACITY + INFLATE_SPARE), *stream = malloc(PACKED_MAX),
             *out = malloc(CAPACITY + INFLATE_SPARE);
-    uint16_t *symbols = malloc(ROOM * sizeof *symbols);
+    uint16_t *symbols = malloc(SYMBOLS * sizeof *symbols);
     uint8_t *table = malloc(1 << 16);
     struct inflate_decoder *decoder = malloc(2 * sizeof *decoder);
     int found = 0, others = 0;
@@ -256,7 +256,7 @@ static void test_blocks_are_found_and_decoded_before_their_window_is_known(void 
     free(decoder);
 }
 
-/* Damage ends the bytes at the same place on any number of threads. libdeflate also reads each accepted stream. */
+/* Damage ends the bytes at the same byte on any number of threads. libdeflate also reads each accepted stream. */
 static void test_damage_is_found_alike(void **state)
 {
     uint8_t *bytes = malloc(CAPACITY + INFLATE_SPARE), *stream = malloc(PACKED_MAX),

@@ -77,19 +77,19 @@ static void check_rows(size_t rows, size_t count, size_t pixel, unsigned seed)
 {
     const size_t size = pixel * count;
     uint8_t *plain = calloc(rows + 1, size), *raw = malloc(rows * (size + 1)), *made = malloc(rows * size);
-    uint8_t *waste = malloc(size), *above = calloc(1, size);
-    assert_true(plain != NULL && raw != NULL && made != NULL && waste != NULL && above != NULL);
+    uint8_t *scratch = malloc(size), *above = calloc(1, size);
+    assert_true(plain != NULL && raw != NULL && made != NULL && scratch != NULL && above != NULL);
     for (size_t y = 0; y < rows; y++) {
         uint8_t *row = plain + (y + 1) * size;
-        make_rows(row, waste, size, (seed + (unsigned)y) % 4, seed + (unsigned)y);
+        make_rows(row, scratch, size, (seed + (unsigned)y) % 4, seed + (unsigned)y);
         raw[y * (size + 1)] = (uint8_t)(seed < 5 ? seed : (seed >> y % 7) % 5); /* all alike, or mixed */
         for (size_t i = 0; i < size; i++)
             raw[y * (size + 1) + 1 + i] = filtered(raw[y * (size + 1)], row, row - size, i, pixel);
     }
-    png_unfilter(raw, rows, above, size, pixel, made, waste);
+    png_unfilter(raw, rows, above, size, pixel, made, scratch);
     assert_memory_equal(made, plain + size, rows * size);
 
-    /* The same in columns: each changes nothing to its right. */
+    /* Undo the filters in columns: each changes nothing to its right. */
     memset(made, 170, rows * size);
     for (size_t first = 0, last; first < size; first = last) {
         last = first + pixel * (1 + seed % (1 + seed % 20));
@@ -106,7 +106,7 @@ static void check_rows(size_t rows, size_t count, size_t pixel, unsigned seed)
     free(plain);
     free(raw);
     free(made);
-    free(waste);
+    free(scratch);
     free(above);
 }
 
@@ -124,7 +124,7 @@ static void test_several_rows_are_undone_at_once(void **state)
 static void test_every_prediction_of_paeth_is_right(void **state)
 {
     enum { SIZE = 2 * 256 };
-    uint8_t above[SIZE], raw[SIZE + 1], made[SIZE], waste[SIZE];
+    uint8_t above[SIZE], raw[SIZE + 1], made[SIZE], scratch[SIZE];
     (void)state;
     for (int left = 0; left < 256; left++)
         for (int corner = 0; corner < 256; corner++) {
@@ -141,11 +141,11 @@ static void test_every_prediction_of_paeth_is_right(void **state)
                 raw[2 + 2 * up] = 0;
                 const int next = left + up - corner, d = abs(next - left), e = abs(next - up), f = abs(next - corner);
                 before = d <= e && d <= f ? left : e <= f ? up : corner;
-                waste[up] = (uint8_t)before;
+                scratch[up] = (uint8_t)before;
             }
             uint8_t expected[256];
-            memcpy(expected, waste, sizeof expected);
-            png_unfilter(raw, 1, above, SIZE, 1, made, waste);
+            memcpy(expected, scratch, sizeof expected);
+            png_unfilter(raw, 1, above, SIZE, 1, made, scratch);
             for (int up = 0; up < 256; up++)
                 if (made[2 * up] != left || made[2 * up + 1] != expected[up])
                     fail_msg("left %d, above %d, corner %d: %d, expected %d", left, up, corner, made[2 * up + 1],
