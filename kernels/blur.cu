@@ -38,12 +38,12 @@
 
 static constexpr int parts_max = 3;     /* bytes of a tap, and of m: one more than a sample has */
 static constexpr int width_max = 128;   /* columns of a strip */
-static constexpr int stages = 2;        /* of rows of samples; the block works on one of them */
+static constexpr int stages = 2;        /* stages of rows of samples; the block works on one of them */
 static constexpr int segment_max = 4;   /* blocks of 32 samples of a window that are loaded at a time */
-static constexpr int threads_max = 512; /* of a block, of a kernel for any number of terms */
+static constexpr int threads_max = 512; /* threads of a block of a kernel for any number of terms */
 static constexpr int groups_max = 8;
-static constexpr int transposed_taps = 2 * 88; /* of both passes: from there on, transposed.cuh is faster */
-static constexpr int blocks_in_l1 = 8;         /* of terms of uint8_t: so many have matrices that stay in L1 */
+static constexpr int transposed_taps = 2 * 88; /* taps of both passes from which on transposed.cuh is faster */
+static constexpr int blocks_in_l1 = 8;         /* blocks of terms of uint8_t whose matrices stay in L1 */
 static_assert((width_max - 16 + 32 * segment_max) * 2 <= 64 * 16,
               "the threads of the narrowest block load a row at once");
 
@@ -51,8 +51,8 @@ static_assert((width_max - 16 + 32 * segment_max) * 2 <= 64 * 16,
 struct blur_call {
     struct launch launch;
     struct passes passes;
-    const uint32_t *taps;        /* of the row, then of the column: words or, unless `taps_in_shared`, matrices */
-    int row_words, column_words; /* of a part */
+    const uint32_t *taps;        /* the row's taps, then the column's: words or, unless `taps_in_shared`, matrices */
+    int row_words, column_words; /* words of one part of the row's taps, and of the column's */
     bool taps_in_shared;
     struct used_blocks row_used[parts_max], column_used[parts_max];
     int strip;            /* output rows of a tile */
@@ -60,9 +60,9 @@ struct blur_call {
     int tile_width;
     int shift;                     /* columns to the left of the image that the first tile also covers */
     int lead;                      /* samples from the first of a window to its first output */
-    int row_blocks, column_blocks; /* of 32 terms in a window */
-    int segment;                   /* of row_blocks that are loaded at a time */
-    int groups;                    /* of 32 rows, that are worked on at a time; a warp has 16 columns of one */
+    int row_blocks, column_blocks; /* blocks of 32 terms in a window */
+    int segment;                   /* blocks of the row_blocks that are loaded at a time */
+    int groups;                    /* groups of 32 rows that are worked on at a time; a warp has 16 columns of one */
     int pitch;                     /* bytes from a row of samples to the next */
     int row_log;                   /* the threads that load one row, 16 bytes each, are 2^row_log */
     int kernel_blocks;             /* BLOCKS of the kernel */
@@ -122,7 +122,7 @@ static __host__ __device__ constexpr int resident(int blocks)
     return blocks == 0 ? 1 : blocks == 1 ? 3 : blocks == 2 && sizeof(T) == 1 ? 4 : 2;
 }
 
-/* The most threads of a block. */
+/* The maximal number of threads of a block. */
 static __host__ __device__ constexpr int threads_of(int blocks)
 {
     return blocks == 0 ? threads_max : 2 * width_max;
@@ -140,11 +140,11 @@ struct stage_loader {
     const struct tile &tile;
     const int column, step, rows;
     const uint32_t first, stage_bytes;
-    int y, block = 0; /* of the next stage */
+    int y, block = 0; /* the next stage's first row, and its block of rows */
     const int end_y;
     const unsigned char *from;
     uint32_t thread_to, to;
-    int x, units;               /* of the next stage's rows */
+    int x, units;               /* the first column of the next stage's rows, and their units */
     bool is_inside, all_inside; /* the image's columns: the thread's unit, and all */
 
     __device__ __forceinline__ stage_loader(const struct blur_call &call_, const struct tile &tile_, uint32_t first_,
@@ -219,7 +219,7 @@ template <typename T, bool UNSHARP, int BLOCKS, bool SHARED>
 static __global__ void __launch_bounds__(threads_of(BLOCKS), resident<T>(BLOCKS))
     blur(const __grid_constant__ struct blur_call call)
 {
-    constexpr int bytes = (int)sizeof(T), parts = parts_of<T>; /* of a sample, and of a tap and of m */
+    constexpr int bytes = (int)sizeof(T), parts = parts_of<T>; /* bytes of a sample; parts of a tap and of m */
     constexpr int row_weights = bytes + parts - 1, column_weights = 2 * parts - 1;
     const int column_blocks = BLOCKS > 0 ? BLOCKS : call.column_blocks, groups = BLOCKS > 0 ? 1 : call.groups;
     extern __shared__ uint4 memory[];
@@ -228,14 +228,14 @@ static __global__ void __launch_bounds__(threads_of(BLOCKS), resident<T>(BLOCKS)
     /* One lane sends it to the others, so that the compiler sees that it is the same for a warp. */
     const int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0);
     const struct tile tile = find_tile(call, (int)blockIdx.x, call.tile_width, call.shift);
-    const int rows = groups * step_rows, blocks = 2 * groups; /* of 16 rows, of a step */
+    const int rows = groups * step_rows, blocks = 2 * groups; /* rows of a step, and its blocks of 16 rows */
     const int end = (tile.rows + 15) / 16, steps = (end + call.high + blocks - 2) / blocks;
     const int warps = call.tile_width / 16, down = groups == 1 ? 0 : warp / warps, across = warp - down * warps;
 
     const uint32_t first_stage = shared_address(memory), stage_bytes = (uint32_t)(rows * call.pitch);
     const uint32_t ring = first_stage + stages * stage_bytes;
-    const uint32_t block_bytes = 16 * (uint32_t)call.tile_width;                  /* of 16 rows, one byte of m */
-    const uint32_t ring_bytes = (uint32_t)(call.high + blocks - 1) * block_bytes; /* of one byte of m */
+    const uint32_t block_bytes = 16 * (uint32_t)call.tile_width; /* bytes of 16 rows, for one byte of m */
+    const uint32_t ring_bytes = (uint32_t)(call.high + blocks - 1) * block_bytes; /* bytes of the ring, for one of m */
 
     typename std::conditional<SHARED, word_taps<parts, true>, matrix_taps<parts>>::type row_taps;
     typename std::conditional<SHARED, word_taps<parts, false>, matrix_taps<parts>>::type column_taps;
@@ -264,15 +264,16 @@ static __global__ void __launch_bounds__(threads_of(BLOCKS), resident<T>(BLOCKS)
     uint32_t from = first_from;
 
     /* In the ring, the matrices are 8 columns of a block and of the next, then the next 8 columns. */
-    const int column_group = across / 2, row_group = 2 * down + across % 2; /* of 32 columns, and of 16 rows */
+    const int column_group = across / 2, row_group = 2 * down + across % 2; /* groups of 32 columns, of 16 rows */
     const uint32_t ring_lane = ring + (column_group * 32 + lane / 16 * 8 + lane % 8) * 16;
     const uint32_t ring_to = ring + (across * 16 + lane / 4) * 16 + lane % 4 * 4;
-    uint32_t write_at = 2 * down * block_bytes; /* of the next block in the ring */
+    uint32_t write_at = 2 * down * block_bytes; /* the next block's offset in the ring */
     int group = 1 - call.high + row_group;      /* the warp's next 16 rows of outputs */
     const bool odd = lane % 2 != 0;
-    const int x = tile.x + column_group * 32 + lane % 4 * 4; /* of four outputs of the first chunk of columns */
-    const int to_x = odd ? x + 12 : x;                       /* of eight */
-    int out_y = 16 * group + lane / 4;                       /* and eight rows below that */
+    const int x =
+        tile.x + column_group * 32 + lane % 4 * 4; /* the first of four outputs in the first chunk of columns */
+    const int to_x = odd ? x + 12 : x;             /* the first of eight outputs that are stored */
+    int out_y = 16 * group + lane / 4;             /* their row; the others are eight rows below it */
     unsigned char *to = tile.out + (tile.y + out_y) * (ptrdiff_t)launch.out_row + to_x * bytes;
     /* Its first block in the ring, or the next one: block 1 - high is 2 * groups modulo the blocks of the ring. */
     uint32_t read_at = (blocks + row_group + lane / 8 % 2) % (call.high + blocks - 1) * block_bytes;
@@ -488,7 +489,7 @@ struct shape {
     int blocks;
 };
 
-/* Choose the shape with which the most warps work on a multiprocessor, and of these the widest one. The taps are in
+/* Choose the shape with which most warps work on a multiprocessor, and of these the widest one. The taps are in
  * shared memory unless they are few, or twice as many warps fit without them. If nothing fits, the pitch is
  * unpadded. */
 static struct shape choose_shape(struct blur_call *call, enum sample sample, size_t block_shared)
@@ -499,7 +500,7 @@ static struct shape choose_shape(struct blur_call *call, enum sample sample, siz
     const int segment = call->segment;
     struct blur_call best = *call;
     struct shape shape = {set_shape(&best, 32, 1, any ? 1 : segment, false, sample), 1};
-    int threads = 0; /* of a multiprocessor */
+    int threads = 0; /* threads of a multiprocessor */
     const bool few = sample == SAMPLE_U8 && call->row_blocks + call->column_blocks <= blocks_in_l1;
     for (int in_shared = any && !few; in_shared >= 0; in_shared--, threads = threads > 0 ? 2 * threads - 1 : 0) {
         call->taps_in_shared = in_shared;

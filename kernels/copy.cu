@@ -16,7 +16,7 @@
  * Limits: filters of one tap equal to the scale, without offset and abs. */
 #include "kernels/shared/conv.cuh"
 
-static constexpr int rows = 4;                      /* of a thread: 4 or 8 loads of 16 bytes under way */
+static constexpr int rows = 4;                      /* rows of a thread: 4 or 8 loads of 16 bytes under way */
 static constexpr int threads_x = 32, threads_y = 8; /* a warp works on one row at a time */
 
 /* 16 bytes that start SKIP bytes after the first of LOW. If SKIP is 0, HIGH is not read. SKIP is the same for all
@@ -67,7 +67,7 @@ static __global__ void __launch_bounds__(threads_x *threads_y, 4) copy(struct la
     const int2 tile = block_tile(launch);
     const int warp_x = tile.x * threads_x * unit, x = warp_x + (int)threadIdx.x * unit;
     const int y = (tile.y * threads_y + (int)threadIdx.y) * rows;
-    const int from_y = y - launch.anchor_y, count = min(rows, launch.height - y); /* the same for the whole warp */
+    const int from_y = y - launch.anchor_y, count = min(rows, launch.height - y); /* equal in the whole warp */
 
     const int from_x = x - launch.anchor_x, aligned_x = from_x & -unit;
     const unsigned skip = (unsigned)(from_x - aligned_x) * (unsigned)sizeof(T);

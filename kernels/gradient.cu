@@ -39,7 +39,7 @@ static constexpr int span = 8 / (int)sizeof(T); /* columns of a thread: a load o
 
 static constexpr int ahead = 4; /* rows on their way, so that 20 warps have 20 KB of new bytes under way */
 static constexpr int slope_warps = 4, slope_blocks = 5; /* per multiprocessor: 96 registers per thread */
-static constexpr int slope_rows = 62; /* of a strip, at most; with the two halo rows, a multiple of `ahead` */
+static constexpr int slope_rows = 62; /* rows of a strip, at most; with the two halo rows, a multiple of `ahead` */
 
 enum root_way { ROOT_QUICK, ROOT_FIXED, ROOT_STEPS };
 
@@ -222,8 +222,7 @@ static __device__ __forceinline__ row_bytes read_row(const struct launch &launch
         return bytes;
     }
 #pragma unroll 1
-    for (int k = 0; k <= launch.width - x;
-         k++) { /* of the columns outside, the first is all that outputs inside need */
+    for (int k = 0; k <= launch.width - x; k++) { /* outputs inside need only the first column outside */
         const uint32_t sample = k < launch.width - x ? row[x + k] : bytes.right;
         constexpr int half = span<T> / 2, bits = 8 * (int)sizeof(T);
         bytes.middle.x |= k < half ? sample << bits * k : 0;

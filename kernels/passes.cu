@@ -49,7 +49,7 @@ struct pass_call {
     enum border border;
     int anchor, count; /* the number of the tap over the output; the number of taps */
     const float *taps; /* COUNT taps, in device memory */
-    float amount;      /* of the unsharp mask; 0 if the filter is a blur */
+    float amount;      /* the amount of the unsharp mask; 0 if the filter is a blur */
 };
 
 /* A sample of 16 bits from its bits, and its bits. */
@@ -255,7 +255,7 @@ extern "C" bool passes_launch(const struct plan *plan, struct device *device, co
 {
     const struct filter *filter = plan->filter;
     const float amount = (float)filter->amount / (1 << UNSHARP_AMOUNT_BITS);
-    const float least = (float)(ldexp(filter->threshold, -UNSHARP_LEVEL_BITS) / 65535); /* of the filter for 16 bits */
+    const float least = (float)(ldexp(filter->threshold, -UNSHARP_LEVEL_BITS) / 65535); /* a threshold for 16 bits */
     struct plane sums = {};
     sums.width = in->height;
     sums.height = in->width;

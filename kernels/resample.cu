@@ -31,7 +31,7 @@ struct resampling {
     const int32_t *columns_taps, *rows_taps;
     const int32_t *columns_first, *rows_first; /* resample_first of each output: it divides 64 bits */
     int tile_width, tile_height, tiles_x;
-    int width; /* of a row of sums, in samples */
+    int width; /* samples of a row of sums */
 };
 
 /* ---- Samples of one type ---- */

@@ -30,7 +30,7 @@
 
 static constexpr int eight = 8;                           /* columns of a thread */
 static constexpr int padded = eight + 1;                  /* entries for them: threads side by side use all banks */
-static constexpr int threads_min = 64, threads_max = 512; /* of a block */
+static constexpr int threads_min = 64, threads_max = 512; /* threads of a block */
 static constexpr int warps_max = threads_max / 32;
 static_assert(warps_max == 16, "half a warp adds up the sums of all warps");
 
@@ -86,7 +86,7 @@ static __device__ __forceinline__ void load_samples(const unsigned char *from, u
     word[0] = four.x, word[1] = four.y, word[2] = four.z, word[3] = four.w;
 }
 
-/* The same for any row Y. FROM are the samples in row 0. If some columns are outside the image, INDEX has those that
+/* Load samples of any row Y. FROM are the samples in row 0. If some columns are outside the image, INDEX has those that
  * the border gives for them, THREADS words apart, and FROM is the plane. Not inlined, because few rows need it. */
 template <typename T>
 static __device__ __noinline__ uint4 load_any(const unsigned char *from, size_t in_row, int height, enum border border,
@@ -233,7 +233,7 @@ static __global__ void __launch_bounds__(threads_max, 2) running_sums(const __gr
         words<T> added[rows], subtracted[rows];
         reader.read(first + y + launch.filter_height, added);
         reader.read(first + y, subtracted);
-        uint32_t part[rows][eight]; /* of before[], in the thread: below 8 * 2^27 */
+        uint32_t part[rows][eight]; /* the thread's part of before[]: below 8 * 2^27 */
         P start[rows];
 #pragma unroll
         for (int r = 0; r < rows; r++) {
@@ -270,7 +270,7 @@ static __global__ void __launch_bounds__(threads_max, 2) running_sums(const __gr
         __syncthreads();
 
         if (eight * thread < call.tile_width && left > 0) {
-            constexpr int samples = 4 / (int)sizeof(T); /* of a word */
+            constexpr int samples = 4 / (int)sizeof(T); /* samples of a word */
             words<T> out[rows];
 #pragma unroll
             for (int k = 0; k < eight; k += samples) {

@@ -5,7 +5,7 @@
  * rows) in registers. For each tap, it adds samples of the input at the tap's offset:
  *
  *     taps        list               4 outputs under one tap of uint8_t: two aligned words have their samples,
- *     . 3 .       (-1, 0, 3)         and are shifted into place:
+ *     . 3 .       (-1, 0, 3)         and are shifted to them:
  *     . . .       ( 1, 1, 2)                       |....|.abc|d...|
  *     . . 2                                           low  high
  *
@@ -136,7 +136,7 @@ static __device__ __forceinline__ void sum_words(const struct launch &launch, in
 /* Is every sample that the taps read for the warp's outputs inside the image? Words are rounded outwards. */
 static __device__ __forceinline__ bool warp_inside(const struct launch &launch, int y, int warp_x, int rows)
 {
-    constexpr int reach = 3 + 4; /* of a word beyond its first sample, and the next word */
+    constexpr int reach = 3 + 4; /* samples of a word beyond its first one, and the next word */
     const int right = launch.filter_width - 1 - launch.anchor_x, below = launch.filter_height - 1 - launch.anchor_y;
     return warp_x - launch.anchor_x - 3 >= 0 && warp_x + tile_width - columns + right + reach < launch.width &&
            y - launch.anchor_y >= 0 && y + rows - 1 + below < launch.height;
@@ -206,7 +206,7 @@ extern "C" bool sparse_prepare(struct plan *plan, struct device *device, struct 
 {
     const struct filter *filter = plan->filter;
     struct tap list[SPARSE_MAX];
-    struct tap *first = NULL; /* of the taps over the same words */
+    struct tap *first = NULL; /* the first of the taps over one pair of words */
     int count = 0;
     for (int i = 0; i < filter->width * filter->height; i++) {
         if (filter->taps[i] == 0)

@@ -41,7 +41,7 @@ static __device__ __forceinline__ uint32_t row_sum(const struct passes &passes, 
         return (sum[0] + (sum[1] << 8)) >> passes.row_shift;
 }
 
-/* The same for a column and its output, which is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see
+/* The output of a column's sums, rounded; it is the highest byte for uint8_t. The scale of uint8_t is 2^24 (see
  * arrange), and that of uint16_t at least 2^28. */
 template <int PARTS>
 static __device__ __forceinline__ uint32_t column_start(const struct passes &passes, int weight)

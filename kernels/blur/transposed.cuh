@@ -26,13 +26,13 @@
 #include "kernels/shared/warpgroup.cuh"
 
 static constexpr int part_side = 64; /* rows, columns and terms that are worked on at a time */
-static constexpr int pass_slots = 8; /* of the ring */
+static constexpr int pass_slots = 8; /* slots of the ring */
 static constexpr int pass_ahead = 4; /* stages whose copies run */
 static constexpr int barrier_bytes = 2 * 8 * pass_slots;
 static constexpr int row_padding = 16; /* bytes between rows in shared memory, so that eight rows are in all banks */
-static constexpr size_t sums_bytes = 256 << 20; /* of m, about: as many columns are worked on at a time */
+static constexpr size_t sums_bytes = 256 << 20; /* bytes of m, about: as many columns are worked on at a time */
 
-/* Warpgroups of a block that multiply. The registers allow so many. */
+/* Warpgroups of a block that multiply, as many as the registers allow. */
 template <typename T>
 constexpr int groups_of = sizeof(T) == 1 ? 3 : 2;
 
@@ -54,11 +54,11 @@ struct pass_call {
     struct matrices in, edges, out;
     const unsigned char *taps; /* blocks of 128 bytes, part after part */
     int part_blocks;
-    int rows, length;  /* of the input */
+    int rows, length;  /* the input's rows, and the samples of a row */
     int first, end;    /* the outputs of a row */
     int lead;          /* terms from the first of a window to its first output */
     int left, right_x; /* columns of `edges` left of the image, and the first one of those right of it */
-    int slabs;         /* of 32 terms in a window */
+    int slabs;         /* slabs of 32 terms in a window */
     int across, down, tiles;
     struct passes passes;
     struct matrices image; /* samples, for an unsharp mask */
@@ -85,7 +85,8 @@ struct pass_of {
     static constexpr int groups = groups_of<T>, threads = pass_threads<T>;
     static constexpr int parts = parts_of<T>, bytes = FIRST ? (int)sizeof(T) : parts, weights = bytes + parts - 1;
     static constexpr bool paired = FIRST && sizeof(T) == 2; /* both bytes of a sample are side by side */
-    static constexpr int planes = paired ? 1 : bytes, in_bytes = paired ? 2 : 1; /* of a stage, and of its values */
+    static constexpr int planes = paired ? 1 : bytes,
+                         in_bytes = paired ? 2 : 1; /* planes of a stage, bytes of a value */
     static constexpr int pitch = part_side * in_bytes + row_padding, plane = part_side * pitch, stage = planes * plane;
     static constexpr int out_bytes = FIRST ? 1 : (int)sizeof(T), out_parts = FIRST ? parts : 1;
     static constexpr int out_pitch = part_side * out_bytes + row_padding;
@@ -108,11 +109,11 @@ static __device__ __forceinline__ void pass_product(int (&d)[32], const uint32_t
 }
 
 /* Where a tile is: its first row, and its number among those side by side. */
-struct place {
+struct tile_position {
     int plane, row, across;
 };
 
-static __device__ __forceinline__ struct place find_place(const struct pass_call &call, int tile)
+static __device__ __forceinline__ struct tile_position find_position(const struct pass_call &call, int tile)
 {
     const int below = tile / call.across, plane = below / call.down;
     return {plane, (below - plane * call.down) * part_side, tile - below * call.across};
@@ -124,7 +125,7 @@ static __device__ __forceinline__ void load_stages(const struct pass_call &call,
                                                    uint32_t full, uint32_t empty)
 {
     using of = pass_of<T, FIRST>;
-    constexpr int units = part_side * of::in_bytes / 16, step = 128 / units; /* of a row; rows at a time */
+    constexpr int units = part_side * of::in_bytes / 16, step = 128 / units; /* units of a row; rows at a time */
     const int unit = (int)threadIdx.x % units, y = (int)threadIdx.x % 128 / units;
     int pending = 0;
     struct ring_slot at = {0, 0}, arriving = {0, 0};
@@ -133,15 +134,15 @@ static __device__ __forceinline__ void load_stages(const struct pass_call &call,
         arriving.advance(pass_slots);
     };
     for (int tile = (int)blockIdx.x; tile < call.tiles; tile += (int)gridDim.x) {
-        const struct place place = find_place(call, tile);
-        const int last = call.rows - 1 - place.row; /* the rows below repeat it */
-        int x = call.first + place.across * part_side * of::groups - call.lead;
+        const struct tile_position at_tile = find_position(call, tile);
+        const int last = call.rows - 1 - at_tile.row; /* the rows below repeat it */
+        int x = call.first + at_tile.across * part_side * of::groups - call.lead;
         for (int s = 0; s < stages; s++, x += part_side) {
             const bool inside = x >= 0 && x + part_side <= call.length;
             const struct matrices &in = inside ? call.in : call.edges;
             const int column = inside ? x : x < 0 ? x + call.lead : call.left + x - call.right_x;
             const unsigned char *const from =
-                in.first + place.plane * in.plane + place.row * in.row + column * of::in_bytes + 16 * unit;
+                in.first + at_tile.plane * in.plane + at_tile.row * in.row + column * of::in_bytes + 16 * unit;
             const uint32_t to = ring + at.slot * of::stage + 16 * unit;
             barrier_wait(empty + 8 * at.slot, at.parity ^ 1);
 #pragma unroll
@@ -237,7 +238,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
     struct ring_slot at = {0, 0};
     const uint32_t my_turned = turned + warpgroup * part_side * of::out_pitch;
     const uint32_t turned_to = my_turned + (part_side - 1 - 2 * t) * of::out_pitch + (16 * warp + 2 * g) * out_bytes;
-    constexpr int units = part_side * out_bytes / 16, unit_values = 16 / out_bytes; /* of a transposed row */
+    constexpr int units = part_side * out_bytes / 16, unit_values = 16 / out_bytes; /* units of a transposed row */
     auto meet = [&]() { asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory"); };
 
 #pragma unroll 1
@@ -269,9 +270,9 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
             at.advance(pass_slots);
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        const struct place place = find_place(call, tile);
-        const int plane = place.plane, x = place.row; /* of the transposed matrix */
-        const int y = call.first + (place.across * of::groups + warpgroup) * part_side;
+        const struct tile_position at_tile = find_position(call, tile);
+        const int plane = at_tile.plane, x = at_tile.row; /* x is the column in the transposed matrix */
+        const int y = call.first + (at_tile.across * of::groups + warpgroup) * part_side;
         /* Each thread has some units of the transposed rows. */
         auto each_unit = [&](const struct matrices &out, auto take) {
 #pragma unroll
@@ -280,7 +281,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
                 if (y + down < call.end)
                     take(out.first + plane * out.plane + (size_t)(y + down) * out.row + (x + right) * out_bytes,
                          my_turned + down * of::out_pitch + k % units * 16,
-                         FIRST ? unit_values : min(call.rows - x - right, unit_values)); /* m has room for all */
+                         FIRST ? unit_values : min(call.rows - x - right, unit_values)); /* m can hold all */
             }
         };
         if (UNSHARP) {
@@ -378,11 +379,11 @@ static constexpr int pass_shared(int blocks)
     return pass_of<T, FIRST>::fixed + parts_of<T> * blocks * 128;
 }
 
-static constexpr int most_blocks = find_window(FILTER_PASS_MAX, 1, 1).blocks;
-static_assert(pass_shared<uint8_t, true>(most_blocks) <= 227 << 10 &&
-                  pass_shared<uint8_t, false>(most_blocks) <= 227 << 10 &&
-                  pass_shared<uint16_t, true>(most_blocks) <= 227 << 10 &&
-                  pass_shared<uint16_t, false>(most_blocks) <= 227 << 10,
+static constexpr int max_blocks = find_window(FILTER_PASS_MAX, 1, 1).blocks;
+static_assert(pass_shared<uint8_t, true>(max_blocks) <= 227 << 10 &&
+                  pass_shared<uint8_t, false>(max_blocks) <= 227 << 10 &&
+                  pass_shared<uint16_t, true>(max_blocks) <= 227 << 10 &&
+                  pass_shared<uint16_t, false>(max_blocks) <= 227 << 10,
               "what 9.0 has");
 static_assert(3LL * FILTER_PASS_MAX * 255 * 255 < 1LL << 31, "sums of a weight are int");
 
@@ -448,7 +449,7 @@ static bool launch_pass(struct pass_call *call, int count, const char *name, str
                          dim3(of::threads), (size_t)pass_shared<T, FIRST>(call->part_blocks), name, device, error);
 }
 
-/* Queue both passes, for as many columns at a time as m has room for. If MARKS_ROW > 0, set *MARKS to the marks. */
+/* Queue both passes, for as many columns at a time as m can hold. If MARKS_ROW > 0, set *MARKS to the marks. */
 template <typename T, bool UNSHARP>
 static bool launch_transposed(const struct plan *plan, const struct passes &passes, const struct plane *in,
                               const struct plane *out, size_t marks_row, unsigned char **marks, struct device *device,

@@ -84,7 +84,7 @@ struct device_taps {
 static pthread_mutex_t readers_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_serial;
 static struct reader {
-    uint64_t serial;  /* of the taps that are there, or 0 if it is not known */
+    uint64_t serial;  /* the number of the taps that are there, or 0 if it is not known */
     cudaEvent_t done; /* the last kernel that reads them has ended */
 } readers[64];
 
@@ -413,7 +413,7 @@ bool device_elapsed(struct device *device, int from, int to, float *milliseconds
     return true;
 }
 
-/* Note an upload of BYTES of words to SYMBOL, in place of it. */
+/* Record an upload of BYTES of words to SYMBOL, instead of doing it. */
 static bool keep_words(struct device *device, const void *symbol, const void *words, size_t bytes, struct error *error)
 {
     struct kept_words *kept = &device->keeping->words[device->keeping->count++];

@@ -7,7 +7,7 @@ namespace
 {
 constexpr int threads = 256, blocks_max = 4096;
 
-/* Each thread looks at the alpha of every so many pixels. ALPHA is the first one, and WHITE the largest. */
+/* Each thread checks every step-th pixel. ALPHA is the first alpha sample, and WHITE the largest level. */
 template <typename Sample>
 __global__ void __launch_bounds__(threads)
     find_translucent(const Sample *alpha, size_t pixels, int channels, unsigned white, unsigned *is_found)

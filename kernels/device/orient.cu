@@ -7,16 +7,17 @@
 
 namespace
 {
-constexpr int side = 32, threads_y = 8; /* of the square, and rows of threads */
+constexpr int side = 32, threads_y = 8; /* pixels on a side of the square, and rows of threads */
 
 /* Where the pixels of the result come from, in each plane: from column `left` to the one before `right`, and from row
- * `top` to the one before `bottom`. The first of these is at `first`, and the next one of its row, its column and of
- * the planes so many bytes further. The other pixels become `fill`, which has the bits of a sample of each plane. */
+ * `top` to the one before `bottom`. The first of these is at `first`. `column`, `row` and `plane` are bytes to the next
+ * pixel of the result's row, of its column, and to the next plane. The other pixels become `fill`, which has the bits
+ * of a sample of each plane. */
 struct source {
     const unsigned char *first;
     ptrdiff_t column, row;
     size_t plane;
-    int channels; /* of a pixel: 1 in planes */
+    int channels; /* channels of a pixel: 1 in planes */
     int left, top, right, bottom;
     uint32_t fill[4];
 };

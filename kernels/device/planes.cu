@@ -22,7 +22,7 @@
 
 namespace
 {
-constexpr int rows = 4;                      /* of a thread */
+constexpr int rows = 4;                      /* rows of a thread */
 constexpr int threads_x = 32, threads_y = 8; /* a warp works on one row at a time */
 constexpr int tile_width = threads_x * 4;
 constexpr int sector = 32; /* bytes; as pixels, they are whole sectors for each number of channels */
@@ -296,7 +296,7 @@ kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<
 struct conversion16 {
     int planes;
     enum alpha alpha;            /* ALPHA_KEEP where the image has none */
-    const struct linear *linear; /* of the device, or NULL */
+    const struct linear *linear; /* the tables in device memory, or NULL */
 };
 
 /* Is channel C a colour? */
@@ -496,7 +496,7 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
     if (planes->sample != SAMPLE_U8)
         return run16(merges16, alpha, linear, device, planes, image, error);
     const int channels = image->channels;
-    const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* the most that a row starts early */
+    const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* samples that a row starts early, at most */
     return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_merges[channels - 1]
                                           : merges[channels - 1][planes->count - 1],
                lead, device, planes, image, error);

@@ -5,7 +5,7 @@
  *
  *     in      rows of the picture, in global memory
  *               |  columns: a warp sums 32 columns for 16 rows of outputs, from 16 rows of the picture a step
- *     sums    in shared memory: for each four columns, four bytes of each place, from the lowest on
+ *     sums    in shared memory: for each four columns, the four lowest bytes, then the next ones
  *               |  rows: a warp makes 16 rows x 8 outputs, from 32 sums a step
  *     out     a tile of outputs
  *
@@ -38,19 +38,19 @@
 #include <stdlib.h>
 
 static constexpr int warps = 8, threads = 32 * warps;
-static constexpr int column_outputs = 16, column_terms = 16; /* of a product */
-static constexpr int row_outputs = 8, row_terms = 32;
-static constexpr int unit = 32;    /* columns that a warp sums at once */
-static constexpr int group = 4;    /* blocks of outputs of a row that a warp stores at once */
+static constexpr int column_outputs = 16, column_terms = 16; /* outputs and terms of a product of columns */
+static constexpr int row_outputs = 8, row_terms = 32;        /* outputs and terms of a product of rows */
+static constexpr int unit = 32;                              /* columns that a warp sums at once */
+static constexpr int group = 4;                              /* blocks of outputs of a row that a warp stores at once */
 static constexpr int padding = 32; /* bytes: rows of sums begin in other banks of shared memory */
 static constexpr size_t table_max = (size_t)64 << 20;
 
 /* Samples of some bytes. */
 template <int BYTES>
 struct byte_layout {
-    static constexpr int digits = BYTES + 1;               /* of a tap */
-    static constexpr int sum_bytes = BYTES + 1;            /* of a sum of columns */
-    static constexpr int column_sums = digits + BYTES - 1; /* by weight */
+    static constexpr int digits = BYTES + 1;               /* digits of a tap */
+    static constexpr int sum_bytes = BYTES + 1;            /* bytes of a sum of columns */
+    static constexpr int column_sums = digits + BYTES - 1; /* sums of columns, one for each weight */
     static constexpr int row_sums = digits + sum_bytes - 1;
     static constexpr int offset_bits = 8 * BYTES + 5; /* sums of columns are stored as m + 2^offset_bits */
     static constexpr int highest = (1 << 8 * BYTES) - 1;
@@ -66,13 +66,13 @@ struct resample_product {
     size_t in_row, in_plane, out_row, out_plane; /* strides in bytes */
     int in_width, in_height, out_width, out_height;
     const uint2 *column_taps, *row_taps;
-    const int2 *column_blocks, *row_blocks; /* of outputs */
+    const int2 *column_blocks, *row_blocks; /* blocks of outputs */
     int column_steps, row_steps;            /* products for a block */
-    int column_count, row_count;            /* of all blocks */
+    int column_count, row_count;            /* the number of all blocks */
     int tile_columns, tile_rows;            /* blocks of a tile */
-    int units;                              /* of a row of sums */
+    int units;                              /* units of a row of sums */
     int tiles_x;
-    int column_shift, row_shift; /* of what `join` returns */
+    int column_shift, row_shift; /* the shift of what `join` returns */
     int column_bias, row_bias;   /* in its units: what rounds, and the offset that is added or taken away */
 };
 
@@ -82,8 +82,8 @@ static __host__ __device__ __forceinline__ int row_bytes(int units)
     return byte_layout<BYTES>::sum_bytes * unit * units + padding;
 }
 
-/* The bytes of samples X to X + 3 of ROW: those of one place in each word. If IS_INSIDE is false, some may lie beyond
- * the picture; there stand those at its edge. */
+/* The bytes of samples X to X + 3 of ROW: the lowest bytes in one word, the highest in the next. If IS_INSIDE is false,
+ * some samples may lie beyond the picture; those at its edge replace them. */
 template <int BYTES, bool IS_INSIDE>
 static __device__ __forceinline__ void load_samples(const unsigned char *row, int x, int width, uint32_t words[BYTES])
 {
@@ -279,7 +279,7 @@ static __device__ __forceinline__ void gather(const uint32_t blocks[group], uint
         const uint32_t second = __byte_perm(blocks[2], blocks[3], selector);
         /* Lanes 0 and 1 take blocks 0 and 1; then even lanes take the first of these. */
         const uint32_t mine = t < 2 ? first : second, other = __shfl_xor_sync(~0u, t < 2 ? second : first, 2);
-        const uint32_t a = t < 2 ? mine : other, b = t < 2 ? other : mine; /* of lanes t % 2 and t % 2 + 2 */
+        const uint32_t a = t < 2 ? mine : other, b = t < 2 ? other : mine; /* words of lanes t % 2 and t % 2 + 2 */
         const bool is_odd = t % 2 != 0;
         const uint32_t kept = __byte_perm(a, b, is_odd ? 0x7632 : 0x5410);
         const uint32_t got = __shfl_xor_sync(~0u, __byte_perm(a, b, is_odd ? 0x5410 : 0x7632), 1);
@@ -399,12 +399,12 @@ __global__ void __launch_bounds__(threads, BYTES > 1                ? 2
 
 /* How the outputs of an axis are made in blocks. */
 struct blocks {
-    int outputs, terms; /* of a product */
+    int outputs, terms; /* outputs and terms of a product */
     int align;          /* a block's first input is a multiple of this */
-    int count;          /* of blocks */
+    int count;          /* the number of blocks */
     int steps;          /* products for a block */
     int matrices;       /* blocks until taps and alignment repeat, or all */
-    int words;          /* of the matrices of a product: two a lane and digit */
+    int words;          /* words of the matrices of a product: two a lane and digit */
     size_t taps, list;  /* offsets in the table: of the matrices, and of a pair of words for each block */
 };
 

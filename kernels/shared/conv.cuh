@@ -12,7 +12,7 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-/* The taps of the largest filter. Each variant's symbol in constant memory has room for as many. */
+/* The taps of the largest filter. Each variant's symbol in constant memory can hold as many. */
 constexpr int max_taps = FILTER_MAX * FILTER_MAX;
 static_assert(max_taps * 4 <= 65536, "constant memory is 64 KB a module, and each variant's file is one");
 
@@ -87,7 +87,7 @@ static inline struct launch planes_launch(const struct plane *in, const struct p
     return launch;
 }
 
-/* The same for a plan and its planes. */
+/* The launch for a plan and its planes. */
 static inline struct launch make_launch(const struct plan *plan, const struct plane *in, const struct plane *out)
 {
     struct launch launch = planes_launch(in, out);

@@ -269,7 +269,7 @@ static bool with_types(const struct plan *plan, Work work)
  * because it rises with S. */
 struct level {
     float scale, bias;
-    uint32_t mask; /* of S; it clears the sign if absolute */
+    uint32_t mask; /* the mask of S, which clears the sign if absolute */
     bool quick;
 };
 

@@ -15,7 +15,7 @@
  * take two registers: then a warp computes 256 x 4 outputs, and a lane has two quads of four rows.
  *
  * If there are few taps, they are operands in uniform registers, loaded from constant memory. Such multiply-adds read
- * two registers and never wait for a third. Many taps miss the cache of constant memory. They come through L1 to
+ * only two registers. Many taps miss the cache of constant memory. They come through L1 to
  * registers instead: FAR. */
 #ifndef GPUCONV_REGISTER_ANY_CUH
 #define GPUCONV_REGISTER_ANY_CUH

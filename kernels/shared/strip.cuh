@@ -24,7 +24,7 @@
 #include "kernels/shared/quads.cuh"
 
 static constexpr int columns = 4;     /* outputs of a lane side by side: a quad */
-static constexpr int strip_warps = 4; /* of a block, side by side: memory that is used at one time is compact */
+static constexpr int strip_warps = 4; /* warps of a block, side by side: memory that is used at one time is compact */
 static constexpr int strip_width = 32 * columns;
 
 /* Rows of a ring: enough copies on their way to hide memory's latency. A row of uint8_t has a quarter of the bytes. */
@@ -85,17 +85,17 @@ struct ring {
     static constexpr int before = round_up(REACH, unit), samples = strip_width + 2 * before, copies = samples / unit;
     static constexpr int row_bytes = samples * (int)sizeof(T), bytes = slots * row_bytes;
     static constexpr int together = copies <= 16 ? step_rows : 1; /* rows that one instruction copies */
-    static constexpr int lanes = 32 / together;                   /* of a row */
+    static constexpr int lanes = 32 / together;                   /* lanes of a row */
     static_assert(step_rows <= 2 && slots % step_rows == 0, "the rows of a step lie one after the other");
 
     uint32_t first;            /* the shared address of slot 0 */
-    uint32_t to;               /* the same of the slot to load next */
+    uint32_t to;               /* the shared address of the slot to load next */
     const unsigned char *from; /* the source of this lane's copy, if the row is wholly inside the image */
     int x;                     /* the image's column at which rows start */
     int next;                  /* the image's row to load next */
     int end;                   /* the row after the last that the strip needs */
     bool inside;               /* are all columns inside the image? */
-    bool clear;                /* the same, and all rows except those of the first steps? */
+    bool clear;                /* are all columns inside, and all rows except those of the first steps? */
 
     static __device__ __forceinline__ int lane()
     {
@@ -208,7 +208,7 @@ static __device__ __forceinline__ void read_window(uint32_t from, Sum (&v)[COUNT
     }
 }
 
-/* The same column one row below. */
+/* The address in this column one row below. */
 template <typename T>
 static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
 {
@@ -217,7 +217,7 @@ static __device__ __forceinline__ T *next_row(T *at, size_t row_bytes)
 
 /* The strip of the image that a warp computes. */
 struct strip {
-    int x, y, rows; /* of its outputs */
+    int x, y, rows; /* the position of its first output, and its rows */
 };
 
 static __device__ __forceinline__ struct strip find_strip(const struct launch &launch)

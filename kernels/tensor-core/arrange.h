@@ -32,7 +32,7 @@ static const int wide_chunk = 16;                         /* outputs of a column
 static const int wide_chunks = 128;                       /* columns of the matrix */
 static const int wide_columns = wide_chunk * wide_chunks; /* outputs of a tile in a row */
 static const int wide_rows = 4;                           /* rows of outputs of a warpgroup's matrix */
-static const int term_bytes = 64 * 32;                    /* of taps, for a product */
+static const int term_bytes = 64 * 32;                    /* bytes of taps for a product */
 static const int wide_ahead = 2;                          /* stages that are loaded ahead of need */
 static const int wide_slots_max = 32;          /* stages of the ring; it has (31 + 8) / 8 + 1 + wide_ahead at most */
 static const int wide_shared_max = 227 * 1024; /* bytes that a block may have on compute capability 9.0 */
@@ -56,7 +56,7 @@ CONSTANT_FUNCTION int wide_stage(int units)
 }
 
 static const int float_columns = 128, float_rows = 64;   /* outputs of a tile of tensor_float */
-static const int float_blocks_min = 3, float_blocks = 5; /* of 8 columns of taps */
+static const int float_blocks_min = 3, float_blocks = 5; /* blocks of 8 columns of taps */
 
 /* Cells of 2 x 2 samples in a tile of tensor_float, for STEPS pairs of rows of taps. */
 CONSTANT_FUNCTION int float_cells(int blocks, int steps)
@@ -75,7 +75,7 @@ enum tensor_level {
     LEVEL_SCALE_SHIFT, /* multiply and shift */
     LEVEL_SHIFT,       /* shift, because the scale is a power of two; PASSES */
     LEVEL_ABSOLUTE,    /* take the absolute value, add the bias, multiply and shift */
-    LEVEL_ANY          /* the same; take the absolute value only if the filter does */
+    LEVEL_ANY          /* as LEVEL_ABSOLUTE, but take the absolute value only if the filter does */
 };
 
 struct tensor_arrangement {
@@ -89,7 +89,7 @@ struct tensor_arrangement {
     bool unsigned_taps;       /* PASSES */
     enum tensor_level level;  /* WALK, PASSES, WIDE */
     uint32_t start, first;    /* PASSES: the start of row sums, and that of sums */
-    int parts;                /* of int8 that the taps are cut into */
+    int parts;                /* parts of int8 that the taps are cut into */
     int factor;               /* all taps are multiplied by this, for quick rounding */
     bool quick;               /* level = (sum + bias) * multiplier >> 32 >> shift; else the plan's rounding. 16: 32
                                * bits hold levels before they are clamped */

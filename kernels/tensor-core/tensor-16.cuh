@@ -38,7 +38,7 @@ template <int FULL, int PACKED, bool QUICK>
 static __global__ void __launch_bounds__(32 * warps, resident16(FULL))
     tensor_16(const __grid_constant__ struct tensor_launch tensor)
 {
-    constexpr int words = 2 * FULL + PACKED; /* of taps, for a pair of rows; and units of samples */
+    constexpr int words = 2 * FULL + PACKED; /* words of taps for a pair of rows; and units of samples */
     extern __shared__ uint4 memory[];
     const struct launch &launch = tensor.launch;
     const int lane = (int)threadIdx.x, g = lane / 4, t = lane % 4;
@@ -58,7 +58,7 @@ static __global__ void __launch_bounds__(32 * warps, resident16(FULL))
     for (int r = 0; r < tile.rows; r += rows16, to += rows16 * launch.out_row) {
         copy_wait<1>();
         loader.load();
-        matrix sum[rows16][2] = {}; /* of low and high bytes */
+        matrix sum[rows16][2] = {}; /* sums of low bytes and of high bytes */
         const uint32_t *table = tensor.table;
 #pragma unroll 1
         for (int p = 0; p < tensor.parts; p++) {
@@ -68,7 +68,7 @@ static __global__ void __launch_bounds__(32 * warps, resident16(FULL))
                     sum[k / 8][k / 4 % 2].v[k % 4] *= 256;
 #pragma unroll 1
             for (int block = 0; block < tensor.blocks; block++) {
-                uint32_t window[2][FULL][2][4], packed[2][2][2]; /* of two pairs of rows */
+                uint32_t window[2][FULL][2][4], packed[2][2][2]; /* words of two pairs of rows */
                 int at = first + block * 16 * words;             /* the next pair to read */
                 const int wrap = capacity + block * 16 * words;
                 auto load_pair = [&](int slot) {

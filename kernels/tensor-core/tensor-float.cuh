@@ -24,7 +24,8 @@
  *   Taps are integers of 23 bits, and err by 2 u. `low low` is 4 u of t x at most.
  * - The unit cuts off the bits of an addend below the 24 bits of the largest, 2 u of it. 16 products are two sums of 9
  *   addends at most: 36 u sum|t x| for each block of 8 columns. Hence the sums end after a pair of rows, and floats add
- *   them up, with another u for each of the `steps` pairs. Sums with `low` weigh 2^-11. These and the scales take 4 u.
+ *   them up, with another u for each of the `steps` pairs. Sums with `low` are multiplied by 2^-11. These and the scales take
+ *   4 u.
  *
  * This is (26 + 36 blocks + steps) u sum|t| X at most. Sums of float have n u sum|t| X for n taps, and where this is
  * less, register-tiled filters (tensor_arrange_float). With 31 x 31 taps and random samples the errors were up to 4 u,
@@ -76,13 +77,13 @@ static __global__ void __launch_bounds__(float_threads, 2)
     const int count = float_cells(BLOCKS, tensor.steps), tap_count = tensor.steps * BLOCKS * 32;
     const int thread = (int)threadIdx.x, lane = thread % 32, warp = thread / 32;
     struct cell *const samples = (struct cell *)memory, *const taps = samples + count;
-    uint2 *const ranges = (uint2 *)(taps + tap_count); /* of the warps */
+    uint2 *const ranges = (uint2 *)(taps + tap_count); /* the range of each warp */
     const float *const plain_taps = (const float *)((const struct cell *)tensor.table + tap_count) + 1;
     for (int k = thread; k < tap_count; k += float_threads)
         ((uint4 *)taps)[k] = __ldg((const uint4 *)tensor.table + k);
 
     const struct tile tile = find_tile(tensor, (int)blockIdx.x, float_columns);
-    struct launch launch = tensor.launch; /* of the tile's plane */
+    struct launch launch = tensor.launch; /* the launch for the tile's plane */
     launch.in = tile.in;
     launch.out = tile.out;
     const int first_x = tile.x - launch.anchor_x, first_y = tile.y - launch.anchor_y;
@@ -168,7 +169,8 @@ static __global__ void __launch_bounds__(float_threads, 2)
     });
     __syncthreads();
 
-    constexpr int groups = 4, matrices = 2, cells = 4 * matrices + BLOCKS - 2; /* of 4 rows, and of 16 windows */
+    constexpr int groups = 4, matrices = 2,
+                  cells = 4 * matrices + BLOCKS - 2; /* groups of 4 rows, matrices of 16 windows */
     const int g = lane / 4, t = lane % 4, x = warp % 2 * 64, y = warp / 2 * 16;
     float sum[groups][matrices][4] = {};
     const struct cell *from = samples + y / 2 * words + x / 2 + g + t;

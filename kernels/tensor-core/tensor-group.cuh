@@ -47,8 +47,8 @@ template <int FULL, int PACKED>
 static __global__ void __launch_bounds__(32 * warps, 4)
     tensor_group(const __grid_constant__ struct tensor_launch tensor)
 {
-    constexpr int words = 2 * FULL + PACKED;            /* of taps, for a pair of rows */
-    constexpr int block_bytes = 16 * FULL + 8 * PACKED; /* of samples */
+    constexpr int words = 2 * FULL + PACKED;            /* words of taps for a pair of rows */
+    constexpr int block_bytes = 16 * FULL + 8 * PACKED; /* bytes of samples */
     constexpr int unroll = 2 * group_pairs;             /* both the window's and the taps' registers come round */
     extern __shared__ uint4 memory[];
     const struct launch &launch = tensor.launch;

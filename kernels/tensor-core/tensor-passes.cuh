@@ -40,15 +40,15 @@
 
 #include "kernels/tensor-core/tensor.cuh"
 
-static constexpr int pass_chunks = 4; /* of a warp, side by side */
+static constexpr int pass_chunks = 4; /* chunks of a warp, side by side */
 static constexpr int pass_width = pass_chunks * pass_chunk;
-static constexpr int pass_warps = 4; /* of a block, side by side: they share the ring */
+static constexpr int pass_warps = 4; /* warps of a block, side by side: they share the ring */
 static constexpr int pass_columns = pass_warps * pass_width;
-static constexpr int pass_rows = 2 * pass_chunk; /* of a stage */
-static constexpr int pass_stages = 3;            /* of the ring; the block works on one of them */
+static constexpr int pass_rows = 2 * pass_chunk; /* rows of a stage */
+static constexpr int pass_stages = 3;            /* stages of the ring; the block works on one of them */
 static constexpr int pass_strip = 24;            /* stages of a strip, at most; by measurement, as are the next two */
 static constexpr int pass_short = 6;             /* stages of a strip of those that come last */
-static constexpr double pass_share = 0.3;        /* of the rows, in such strips */
+static constexpr double pass_share = 0.3;        /* the share of the rows that are in such strips */
 static constexpr int pass_staging = pass_columns + 16; /* bytes of a row of outputs on their way, 8 in all banks */
 
 /* A window is BLOCKS times 16 samples, or rows; a lane has two words of each matrix of 16 x 16 taps. */
@@ -93,8 +93,8 @@ static __device__ __forceinline__ struct tile find_pass_tile(const struct tensor
                      (at - plane * of) * strip + (is_long ? 0 : tensor.tiles_y * tensor.strip), strip);
 }
 
-/* The same as load_column, if some rows are outside the image. Not inlined, and called with values instead of the
- * launch: few tiles need it, and the loop must stay in the instruction cache. */
+/* Load a column as load_column does, where some rows are outside the image. Not inlined, and called with values instead
+ * of the launch: few tiles need it, and the loop must stay in the instruction cache. */
 template <int BYTES>
 static __device__ __noinline__ void load_border_column(const uint8_t *plane, size_t row_bytes, int height,
                                                        enum border border, int y, int rows, uint32_t to, int pitch)
@@ -222,7 +222,7 @@ struct pass_writer {
     static constexpr int line = pass_columns / 16; /* threads of a row */
     static constexpr int turn_rows = 32 * pass_warps / line;
 
-    int row;         /* of the thread in a turn */
+    int row;         /* the thread's row among the TURN_ROWS that are stored at once */
     int left;        /* samples from its column to the image's right edge */
     bool full;       /* the tile's columns are all inside */
     uint32_t staged; /* its outputs in the first set */
@@ -318,7 +318,7 @@ using sum_window = uint32_t[2][PLANES][2];
 template <int BLOCKS, int PLANES, int PARTS, typename TAP, int LEVEL>
 struct pass_sums {
     band<BLOCKS, PARTS, TAP> row_taps, column_taps;
-    matrix start, zero = {};     /* of row sums and of column sums */
+    matrix start, zero = {};     /* the start of row sums, and of column sums */
     int base;                    /* 256 */
     uint32_t pair_at, single_at; /* where a lane reads a row of a pair of blocks, or of one block, in a stage */
 
@@ -423,7 +423,7 @@ struct pass_sums {
     __device__ __forceinline__ void make_outputs(const struct tensor_launch &tensor, const sum_window<PLANES> &old,
                                                  const sum_window<PLANES> &now, uint32_t to, int lane) const
     {
-        uint32_t words[4]; /* of rows g, g + 8, g + 16, g + 24 */
+        uint32_t words[4]; /* outputs of rows g, g + 8, g + 16, g + 24 */
 #pragma unroll
         for (int o = 0; o < 2; o++) {
             const matrix left = column_sum(o, old[0], now[0], tensor.first);
@@ -460,7 +460,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
     const pass_sums<BLOCKS, PLANES, PARTS, TAP, LEVEL> sums(tensor.table, warp, lane);
     sum_window<PLANES> windows[2][pass_chunks] = {};
     pass_writer writer(tensor.launch, tile, -before, loader.end, thread);
-    uint32_t stage = ring, offset = 0; /* of the stage, and of the set of its outputs */
+    uint32_t stage = ring, offset = 0; /* addresses of the stage, and of the set of its outputs */
     int r = -before;                   /* the first row of outputs that the stage makes */
     auto work_on_stage = [&](const sum_window<PLANES>(&old)[pass_chunks], sum_window<PLANES>(&now)[pass_chunks]) {
         copy_wait<pass_stages - 2>();

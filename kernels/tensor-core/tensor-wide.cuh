@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     const uint32_t selector = swap_selector(g);
     const int column = tile.x + 32 * t + g % 2 * 16 + g / 2 * 4;
     uint8_t *to = tile.out + (tile.y + warpgroup * wide_rows + warp) * launch.out_row + column;
-    uint32_t first = warpgroup * wide_rows * pitch; /* of the rows under the matrix, from the ring's start on */
+    uint32_t first = warpgroup * wide_rows * pitch; /* the offset in the ring of the rows under the matrix */
     const long long offset = (long long)tensor.bias * tensor.multiplier;
 #pragma unroll 1
     for (int r = 0; r < tile.rows; r += stage_rows) {

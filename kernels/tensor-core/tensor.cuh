@@ -16,8 +16,8 @@ struct tensor_launch {
     const uint32_t *table; /* taps in the order of the kernel's matrices */
     int strip;             /* output rows of a tile */
     int columns, tiles_y;  /* tiles side by side, and one below the other */
-    int tiles;             /* of all planes */
-    int parts;             /* of taps */
+    int tiles;             /* tiles of all planes */
+    int parts;             /* parts that taps are cut into */
     int lead;              /* samples from the first of a window to its first output */
     int slots;             /* stages of the ring */
     int pitch, before;     /* tensor_group: bytes of a ring's row, and those left of the tile */
@@ -85,7 +85,7 @@ static __device__ __noinline__ void gather_words(const uint8_t *plane, size_t ro
                                                  enum border border, int y, int rows, int x, int words, uint32_t to,
                                                  int pitch, int thread, int threads)
 {
-    constexpr int bytes = (int)sizeof(T), samples = 4 / bytes; /* of a word */
+    constexpr int bytes = (int)sizeof(T), samples = 4 / bytes; /* samples of a word */
     for (int k = thread; k < rows * words; k += threads) {
         const int i = k / words, w = k % words;
         const int from_y = border_index(y + i, height, border);
@@ -120,10 +120,10 @@ struct warp_loader {
     const struct tile &tile;
     const int pitch, capacity; /* bytes: of a row and of the ring */
     const uint32_t ring;
-    const int x; /* of the rows' first sample */
+    const int x; /* the column of the rows' first sample */
     const struct edges edges;
-    int row = 0; /* of the next stage */
-    uint32_t to; /* the address of that stage */
+    int row = 0; /* the first row of the next stage */
+    uint32_t to; /* the address of the next stage */
 
     __device__ __forceinline__ warp_loader(const struct tensor_launch &tensor, const struct tile &tile_,
                                            uint32_t shared, int before)
@@ -156,7 +156,7 @@ struct warp_loader {
 /* In products, A has samples and B has taps, except in tensor_passes. A row of A is the window of a chunk. */
 
 static constexpr int tile_columns = 16 * chunk; /* outputs of a matrix */
-static constexpr int warps = 4;                 /* of a block */
+static constexpr int warps = 4;                 /* warps of a block */
 
 /* ---- Sums to samples ---- */
 
