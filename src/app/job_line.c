@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const bool job_line_has_json = true;
-
 /* ---- Bytes that are not UTF-8 ---- */
 
 /* A name that is not UTF-8 has lone surrogates, as Python's surrogateescape writes them: "\udc80" to "\udcff" for the

@@ -23,9 +23,6 @@ struct job_line {
     size_t size; /* bytes of these */
 };
 
-/* Is this program built with a parser for JSON? */
-extern const bool job_line_has_json;
-
 /* "input", "output", "expected", "actual" or "diff". */
 const char *job_file_name(enum job_file file);
 

@@ -525,9 +525,6 @@ static int run_stream(struct stream *stream, struct error *error)
 static bool open_lines(struct stream *stream, struct error *error)
 {
     const char *path = stream->options->jobs_from;
-    if (!job_line_has_json)
-        return error_set(error, ERROR_USAGE,
-                         "this gpuconv was built without --jobs-from; install libjansson-dev, and build it again");
     stream->lines = (struct line_reader){
         .descriptor = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY),
         .max = LINE_MAX_BYTES};
