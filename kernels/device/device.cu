@@ -214,7 +214,7 @@ bool device_open(int index, struct device **opened, struct error *error)
                          index, count, count == 1 ? "is" : "are");
     struct device *device = (struct device *)calloc(1, sizeof *device);
     if (!device)
-        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
+        return error_no_memory(error, "GPU %d", index);
     device->index = index;
     if (!device_start(device, error)) {
         device_close(device);
@@ -314,7 +314,7 @@ static bool allocate_locked(void **memory, size_t size, struct error *error)
     const size_t whole = round_up(size, size < large_page ? page : large_page);
     *memory = aligned_alloc(size < large_page ? page : large_page, whole);
     if (!*memory)
-        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
+        return error_no_memory(error, "%zu page-locked bytes", whole);
     if (size >= large_page)
         (void)madvise(*memory, whole, MADV_HUGEPAGE); /* the system may refuse */
     for (size_t i = 0; i < whole; i += smallest_page)
@@ -589,7 +589,7 @@ bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, stru
 {
     *taps = device->keeping = (struct device_taps *)calloc(1, sizeof **taps);
     if (!*taps)
-        return error_set(error, ERROR_MEMORY, "not enough memory; close other programs");
+        return error_no_memory(error, "the taps on a GPU");
     pthread_mutex_lock(&readers_mutex);
     device->keeping->serial = ++last_serial;
     pthread_mutex_unlock(&readers_mutex);

@@ -493,7 +493,7 @@ bool codec_writer_open(struct codec_writer *writer, const struct image *shape, c
     const struct codec_functions *functions = writer->codec->functions;
     writer->state = functions->writer_state > 0 ? calloc(1, functions->writer_state) : NULL;
     if (functions->writer_state > 0 && writer->state == NULL)
-        return report_memory(error);
+        return error_no_memory(error, "the encoded image");
     if (!functions->writer_open(writer, error))
         return false;
     writer->inner = *sink;

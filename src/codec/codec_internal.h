@@ -20,12 +20,6 @@ struct image codec_converted_shape(const struct image *shape, const struct forma
 /* Report that the data cannot be decoded. REASON is the library's message, or NULL. Returns false. */
 bool codec_report_damaged(const struct codec_input *input, const char *reason, struct error *error);
 
-/* Report that there is not enough memory to encode. Returns false. */
-static inline bool report_memory(struct error *error)
-{
-    return error_no_memory(error, "the encoded image");
-}
-
 /* Check that the compressed rows of a PNG are whole: that they inflate to the rows of its size, or to a little more,
  * and that their checksum is right. */
 bool png_check_rows(const struct codec_input *input, struct error *error);
@@ -36,12 +30,6 @@ bool png_begin_stream(const struct image *shape, struct blob *file);
 /* Complete the file around SIZE bytes at DATA. After them, PNG_CHUNK_OVERHEAD bytes must be free for each chunk, and as
  * many more. CRC is of the type of IDAT, the head of the stream and the data, or NULL. Returns the end of the file. */
 uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler, const uint32_t *crc);
-
-/* codec_file_bound of a JPEG. */
-static inline size_t jpeg_file_bound(const struct image *shape, const struct codec_settings *settings)
-{
-    return codec_file_bound(shape, format_of(FORMAT_JPEG), settings);
-}
 
 extern const struct codec_functions parallel_jpeg, libjpeg_turbo, parallel_png, parallel_pnm, libtiff, libwebp, stb;
 

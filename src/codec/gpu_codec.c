@@ -63,7 +63,8 @@ const struct codec *codec_plan_stream(const struct format *format, const struct 
 bool codec_begin_file(const struct image *shape, const struct jpeg_layout *layout, struct blob *head,
                       struct error *error)
 {
-    return (layout != NULL ? jpeg_append_headers(head, layout) : png_begin_stream(shape, head)) || report_memory(error);
+    return (layout != NULL ? jpeg_append_headers(head, layout) : png_begin_stream(shape, head)) ||
+           error_no_memory(error, "the encoded image");
 }
 
 uint8_t *codec_end_file(const struct blob *head, uint8_t *data, size_t *size, const uint32_t *adler)

@@ -284,7 +284,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
     const struct chroma_subsampling chroma = jpeg_chroma_for(settings->chroma_subsampling, settings->quality);
     const size_t rows = rows_need(shape->width, shape->channels);
     return settings->progressive ? rows + coefficients_need(shape->width, shape->height, shape->channels - 1, chroma) +
-                                       codec_file_need(jpeg_file_bound(shape, settings))
+                                       codec_file_need(codec_file_bound(shape, format_of(FORMAT_JPEG), settings))
                                  : rows;
 }
 
@@ -306,7 +306,7 @@ static void write_scanlines(void *context)
 static bool call_libjpeg(const struct codec_writer *writer, void (*call)(void *), struct error *error)
 {
     struct jpeg_writer *state = writer->state;
-    return attempt(&state->errors, call, state) || report_memory(error);
+    return attempt(&state->errors, call, state) || error_no_memory(error, "the encoded image");
 }
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)

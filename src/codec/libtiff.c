@@ -541,7 +541,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 static bool report_unwritten(const struct tiff_writer *state, struct error *error)
 {
     if (state->file.lacks_memory || state->file.reason[0] == '\0')
-        return report_memory(error);
+        return error_no_memory(error, "the encoded image");
     return error_set(error, ERROR_WORK, "the TIFF cannot be written: %s; write a PNG", state->file.reason);
 }
 
@@ -605,7 +605,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     writer->sink.write = write_rows;
     state->strip = malloc((size_t)state->strip_rows * image_row_bytes(&writer->shape));
     if (state->strip == NULL)
-        return report_memory(error);
+        return error_no_memory(error, "the encoded image");
     const bool is_large = codec_file_bound(&writer->shape, writer->format, writer->settings) > classic_max;
     return (file_open(&state->file, is_large ? "wl8" : "wl", 0) && call_libtiff(&state->file, set_fields, writer)) ||
            report_unwritten(state, error);

@@ -130,7 +130,7 @@ static int append_to_file(const uint8_t *bytes, size_t size, const WebPPicture *
 {
     struct webp_writer *state = picture->custom_ptr;
     return codec_may_grow(state->settings, state->file->size + size, state->error) &&
-           (blob_append(state->file, bytes, size) || report_memory(state->error));
+           (blob_append(state->file, bytes, size) || error_no_memory(state->error, "the encoded image"));
 }
 
 /* Put COUNT pixels of CHANNELS into the library's form, 0xAARRGGBB. */
@@ -170,7 +170,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     state->picture.height = writer->shape.height;
     state->picture.writer = append_to_file;
     state->picture.custom_ptr = state;
-    return WebPPictureAlloc(&state->picture) || report_memory(error);
+    return WebPPictureAlloc(&state->picture) || error_no_memory(error, "the encoded image");
 }
 
 /* Encode with the defaults of cwebp. A lossless file keeps the colours of transparent pixels, too. */
@@ -207,7 +207,7 @@ static bool writer_finish(struct codec_writer *writer, struct error *error)
                              "--lossless",
                              settings->quality);
         if (reason.code == ERROR_NONE)
-            return report_memory(error);
+            return error_no_memory(error, "the encoded image");
         *error = reason;
         return false;
     }

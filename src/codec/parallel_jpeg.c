@@ -73,7 +73,8 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
 {
     enum { OTHER = 1 << 18 };
     const size_t row = image_bytes(shape) / (size_t)shape->height * 2 * JPEG_SIDE;
-    const size_t band = row < CODEC_BAND_BYTES ? CODEC_BAND_BYTES : row, file = jpeg_file_bound(shape, settings);
+    const size_t band = row < CODEC_BAND_BYTES ? CODEC_BAND_BYTES : row,
+                 file = codec_file_bound(shape, format_of(FORMAT_JPEG), settings);
     return (size_t)thread_pool_threads(settings->pool) * (band < file ? band : file) + OTHER;
 }
 
@@ -81,14 +82,15 @@ static bool encode_rows(void *context, int thread, int first, const struct image
 {
     const struct codec_writer *writer = context;
     (void)thread;
-    return jpeg_encode_band(writer->state, first, rows->height, rows->samples) || report_memory(error);
+    return jpeg_encode_band(writer->state, first, rows->height, rows->samples) ||
+           error_no_memory(error, "the encoded image");
 }
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
 {
     struct codec_writer *writer = context;
     if (!jpeg_write_bands(writer->state, first, rows->height))
-        return report_memory(error);
+        return error_no_memory(error, "the encoded image");
     writer->written = jpeg_encoder_size(writer->state);
     return true;
 }
@@ -104,12 +106,13 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     writer->sink.multiple = JPEG_SIDE * layout.vertical;
     writer->sink.encode = encode_rows;
     writer->sink.write = write_rows;
-    return writer->state != NULL || report_memory(error);
+    return writer->state != NULL || error_no_memory(error, "the encoded image");
 }
 
 static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
-    return jpeg_encoder_finish(writer->state, &writer->file.bytes, &writer->file.size) || report_memory(error);
+    return jpeg_encoder_finish(writer->state, &writer->file.bytes, &writer->file.size) ||
+           error_no_memory(error, "the encoded image");
 }
 
 static void writer_close(struct codec_writer *writer)

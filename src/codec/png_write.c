@@ -295,7 +295,7 @@ static bool encode_rows(void *context, int thread, int first, const struct image
         const struct image band = image_rows(rows, y, left < encoding->band_rows ? left : encoding->band_rows);
         done = encode_band(encoding, *state, (first + y) / encoding->band_rows, &band);
     }
-    return done || report_memory(error);
+    return done || error_no_memory(error, "the encoded image");
 }
 
 static bool write_rows(void *context, int first, const struct image *rows, struct error *error)
@@ -306,7 +306,7 @@ static bool write_rows(void *context, int first, const struct image *rows, struc
         const int left = encoding->shape.height - y;
         struct band *band = &encoding->results[y / encoding->band_rows];
         if (!append_data(encoding, band->bytes, band->size))
-            return report_memory(error);
+            return error_no_memory(error, "the encoded image");
         free(band->bytes);
         band->bytes = NULL;
         encoding->adler =
@@ -335,13 +335,15 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     writer->sink.encode = encode_rows;
     writer->sink.write = write_rows;
     writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;
-    return encoding_open(encoding, thread_pool_threads(writer->settings->pool)) || report_memory(error);
+    return encoding_open(encoding, thread_pool_threads(writer->settings->pool)) ||
+           error_no_memory(error, "the encoded image");
 }
 
 static bool writer_finish(struct codec_writer *writer, struct error *error)
 {
     struct encoding *encoding = writer->state;
-    return ((encoding->filtered == NULL || compress_again(encoding)) && end_data(encoding)) || report_memory(error);
+    return ((encoding->filtered == NULL || compress_again(encoding)) && end_data(encoding)) ||
+           error_no_memory(error, "the encoded image");
 }
 
 static void writer_close(struct codec_writer *writer)

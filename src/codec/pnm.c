@@ -106,7 +106,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
         return false;
     writer->file.bytes = bytes_allocate(size);
     if (writer->file.bytes == NULL)
-        return report_memory(error);
+        return error_no_memory(error, "the encoded image");
     writer->file.size = size;
     memcpy(writer->file.bytes, header, header_size);
     *image = writer->shape;

@@ -140,7 +140,7 @@ static bool stb_encode(const struct image *image, const struct format *format, c
             : stbi_write_jpg_to_func(sink_append, &sink, width, height, channels, image->samples, settings->quality);
     if (done == 0 || sink.failed) {
         blob_free(&sink.file);
-        return report_memory(error);
+        return error_no_memory(error, "the encoded image");
     }
     *bytes = sink.file.bytes;
     *size = sink.file.size;
