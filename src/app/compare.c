@@ -181,6 +181,7 @@ struct compare_settings make_compare_settings(const struct options *options)
     settings.rules.any_pixels =
         rules_limit_numbers(&settings.rules) && !options_given(options, OPTION(compare.rules.tolerance)) &&
         !options_given(options, OPTION(compare.rules.yiq)) && !options_given(options, OPTION(compare.rules.different));
+    settings.codec.subsampling = 0;
     if (settings.codec.quality == CODEC_QUALITY_KEEP) /* a picture of differences has no input to copy it from */
         settings.codec.quality = CODEC_QUALITY;
     return settings;

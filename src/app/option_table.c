@@ -106,7 +106,7 @@ const struct option option_table[] = {
           .high = 100, .keyword = "keep", .bits = IN_PICTURE | IN_LINE | IN_RECIPE, .encoding = FORMAT_QUALITY),
     FLAG("lossless", GROUP_FILE, job.codec.lossless, "write lossless WebPs", .bits = IN_PICTURE | IN_LINE | IN_RECIPE,
          .encoding = FORMAT_LOSSLESS),
-    VALUE("subsampling", "RATIO", GROUP_FILE, KIND_SUBSAMPLING, job.subsampling, "JPEG colour resolution",
+    VALUE("subsampling", "RATIO", GROUP_FILE, KIND_SUBSAMPLING, job.codec.subsampling, "JPEG colour resolution",
           .word = subsampling_word, .bits = IN_LINE | IN_RECIPE, .encoding = FORMAT_SUBSAMPLING),
     FLAG("progressive", GROUP_FILE, job.codec.progressive, "write progressive JPEGs, which are smaller but slower",
          .bits = IN_PICTURE | IN_LINE | IN_RECIPE, .encoding = FORMAT_PROGRESSIVE),

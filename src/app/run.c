@@ -505,8 +505,6 @@ bool find_recipe(const struct options *options, struct recipe *recipe, struct er
 struct job_settings make_job_settings(const struct options *options)
 {
     struct job_settings settings = options->job;
-    settings.codec.jpeg_options = (settings.subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
-                                  (settings.codec.progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
     settings.keep_lossless =
         !options_given(options, OPTION(job.codec.quality)) || settings.codec.quality == CODEC_QUALITY_KEEP;
     settings.make_folders = options->list.output != NULL;

@@ -201,7 +201,7 @@ static void set_options(const struct line *line, struct recipe *recipe, struct j
     settings->codec.bits = find_number(line, "depth", 0);
     settings->codec.quality = find_number(line, "quality", CODEC_QUALITY);
     settings->codec.compression = find_number(line, "compression", CODEC_COMPRESSION);
-    settings->subsampling = find_number(line, "subsampling", 0);
+    settings->codec.subsampling = find_number(line, "subsampling", 0);
     text_read_colour(background, settings->codec.background);
 }
 

@@ -568,11 +568,14 @@ bool file_list_check_codec(const struct file_list *list, const struct codec_sett
 {
     size_t count;
     const struct format *table = formats(&count);
+    struct codec_settings limits = *settings;
+    limits.subsampling = 0; /* a JPEG's options are the error of its file, which may be unreadable first */
+    limits.progressive = false;
     for (const struct format *format = table; format < table + count; format++) {
         bool needed = false;
         for (size_t i = 0; i < list->count && !needed; i++)
             needed = list->jobs[i].format == format;
-        if (needed && codec_find_writer(format, &(struct image){.bits = settings->bits}, settings, error) == NULL)
+        if (needed && codec_find_writer(format, &(struct image){.bits = settings->bits}, &limits, error) == NULL)
             return false;
     }
     return true;

@@ -70,7 +70,6 @@ static void keep_quality(struct conversion *conversion)
         return;
     codec->quality = 100; /* no quantisers make a larger file */
     codec->quantisers = &conversion->info.jpeg;
-    codec->jpeg_options |= JPEG_OPTION_QUANTISERS;
 }
 
 /* Read the metadata of the file. The size of its inflated parts is not known in advance, so reserve more and more. */

@@ -65,7 +65,6 @@ struct job_settings {
     bool in_place;               /* each output replaces its input; refuse an input that would lose more than samples */
     bool keep_lossless;          /* a lossless WebP of a lossless WebP */
     bool keep_format;            /* write the format of the input's bytes, whatever the job's says */
-    int subsampling;             /* of a JPEG: 444, 422, 420, 440 or 411; 0 for the input's, or by its quality */
     bool first_picture;          /* drop what a file holds besides its first picture */
     bool digests;                /* write nothing: the result is the digest of the image, after any filters */
 };

@@ -251,7 +251,7 @@ static bool resize_shape(struct conversion *conversion)
     conversion->produced.height = geometry.height;
     conversion->result->not_enlarged = geometry.is_not_enlarged;
     conversion->codec.chroma_subsampling =
-        worker->settings->subsampling > 0 ? jpeg_chroma_of(worker->settings->subsampling) : *chroma;
+        conversion->codec.subsampling > 0 ? jpeg_chroma_of(conversion->codec.subsampling) : *chroma;
     return true;
 }
 

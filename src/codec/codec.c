@@ -309,11 +309,13 @@ static bool writes_bits(const struct codec *codec, const struct format *format, 
     return codec_is_built_in(codec) && codec_writes(codec, format) && converted <= codec->write_bits;
 }
 
-/* The options of SETTINGS that CODEC lacks for a file of FORMAT. */
-static unsigned missing_options(const struct codec *codec, const struct format *format,
-                                const struct codec_settings *settings)
+unsigned codec_missing_options(const struct codec *codec, const struct format *format,
+                               const struct codec_settings *settings)
 {
-    return format->id == FORMAT_JPEG ? settings->jpeg_options & ~codec->jpeg_options : 0;
+    const unsigned wanted = (settings->subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
+                            (settings->quantisers != NULL ? JPEG_OPTION_QUANTISERS : 0u) |
+                            (settings->progressive ? JPEG_OPTION_PROGRESSIVE : 0u);
+    return format->id == FORMAT_JPEG ? wanted & ~codec->jpeg_options : 0;
 }
 
 /* The first codec that writes the format and bits of an image of SHAPE, and that takes, if WHOLE, its size and
@@ -324,7 +326,7 @@ static const struct codec *best_writer(const struct format *format, const struct
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)
         if (writes_bits(codec, format, shape) &&
-            (!whole || (holds_shape(codec, shape) && missing_options(codec, format, settings) == 0)))
+            (!whole || (holds_shape(codec, shape) && codec_missing_options(codec, format, settings) == 0)))
             return codec;
     return NULL;
 }
@@ -370,7 +372,7 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
         report_limits(codec, shape, fit, error);
         return NULL;
     }
-    const unsigned missing = missing_options(codec, format, settings);
+    const unsigned missing = codec_missing_options(codec, format, settings);
     if (missing != 0) {
         error_set(error, ERROR_USAGE, "the codec %s has no --%s; leave it out%s%s", codec->name,
                   missing & JPEG_OPTION_SUBSAMPLING  ? "subsampling"

@@ -20,7 +20,7 @@
 
 struct thread_pool; /* base/parallel.h */
 
-/* Properties of a JPEG that not every codec can write. */
+/* Properties of a JPEG that not every codec can write. codec_missing_options finds those of settings. */
 enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG_OPTION_PROGRESSIVE = 4 };
 
 /* How to decode and encode. */
@@ -31,10 +31,10 @@ struct codec_settings {
     bool lossless;                         /* write a lossless WebP */
     const struct jpeg_headers *quantisers; /* the JPEG whose tables are used instead of the quality's; or NULL */
     bool progressive;                      /* write a JPEG in several scans */
-    unsigned jpeg_options;                 /* bits of enum jpeg_option that a JPEG's codec must have */
-    int compression;                       /* the level of a PNG, 0 (none) to 9, or CODEC_COMPRESSION_FAST */
-    uint8_t background[3];                 /* red, green and blue, below the image if a format holds no alpha */
-    struct thread_pool *pool;              /* or NULL, for the calling thread only. It never changes the result. */
+    int subsampling; /* the chroma subsampling that a JPEG's codec must write, 444 to 411; 0 if none was asked for */
+    int compression; /* the level of a PNG, 0 (none) to 9, or CODEC_COMPRESSION_FAST */
+    uint8_t background[3];    /* red, green and blue, below the image if a format holds no alpha */
+    struct thread_pool *pool; /* or NULL, for the calling thread only. It never changes the result. */
     struct chroma_subsampling chroma_subsampling; /* for a JPEG; if it is 0, 0, its quality decides */
     size_t reader_extra; /* bytes that codec_reader_extra may take. It never changes the result. */
     size_t max_pixels;   /* the maximum of width x height; if it is 0, only CODEC_MAX_PIXELS limits that */

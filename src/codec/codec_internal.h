@@ -12,6 +12,10 @@
  * file. Returns NULL, with an error, if the file is too large for all others. */
 const struct codec *codec_find_substitute(const struct codec_info *info, struct error *error);
 
+/* The bits of enum jpeg_option that SETTINGS want in a file of FORMAT and that CODEC lacks. */
+unsigned codec_missing_options(const struct codec *codec, const struct format *format,
+                               const struct codec_settings *settings);
+
 /* The shape that a codec gets of an image of SHAPE: as many bits as FORMAT holds, and no alpha where it is put over the
  * background. Grey becomes RGB where FORMAT holds no grey. */
 struct image codec_converted_shape(const struct image *shape, const struct format *format,

@@ -47,7 +47,7 @@ const struct codec *codec_plan_scan(const struct format *format, const struct im
 {
     const struct codec *codec = find_codec(FORMAT_JPEG, format, settings);
     if (codec == NULL || shape->width > codec->max_side || shape->height > codec->max_side || image_has_alpha(shape) ||
-        (settings->jpeg_options & ~codec->jpeg_options) != 0)
+        codec_missing_options(codec, format, settings) != 0)
         return NULL;
     jpeg_layout_for_writing(layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
                             settings->quality);

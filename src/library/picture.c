@@ -174,8 +174,7 @@ bool library_encode_settings(const struct gpuconv_encode_options *options, struc
         .progressive = options->progressive != 0,
         .lossless = options->lossless != 0,
         .background = {(uint8_t)(colour >> 16), (uint8_t)(colour >> 8), (uint8_t)colour},
-        .jpeg_options = (options->subsampling > 0 ? JPEG_OPTION_SUBSAMPLING : 0u) |
-                        (options->progressive ? JPEG_OPTION_PROGRESSIVE : 0u),
+        .subsampling = options->subsampling,
     };
     if (options->compression < 0) /* -1 is none, and -2 is fast */
         settings->compression = options->compression == -1 ? 0 : CODEC_COMPRESSION_FAST;

@@ -115,8 +115,7 @@ static const struct way {
     {FORMAT_COMPRESSION, {.quality = 90, .compression = 0}},
     {FORMAT_COMPRESSION, {.quality = 90, .compression = 6}},
     {FORMAT_COMPRESSION, {.quality = 90, .compression = 9}},
-    {FORMAT_PROGRESSIVE,
-     {.quality = 90, .compression = 1, .progressive = true, .jpeg_options = JPEG_OPTION_PROGRESSIVE}},
+    {FORMAT_PROGRESSIVE, {.quality = 90, .compression = 1, .progressive = true}},
     {FORMAT_LOSSLESS, {.quality = 90, .compression = 1, .lossless = true}},
 };
 
