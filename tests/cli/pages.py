@@ -281,7 +281,7 @@ def main():
     if IS_GPU and run(GPUCONV, "--devices").stdout.startswith("no CUDA device"):
         skip("there is no GPU")
     make_folder(TOP / "fresh")
-    unknown, count = [], 0
+    unknown, count, passed = [], 0, set()
     pages = [path for path in (ROOT / "docs").rglob("*.md") if path.name not in NOT_MANUALS]
     for page in ["README.md", *sorted(str(path.relative_to(ROOT)) for path in pages)]:
         for line in commands(source(page)):
@@ -290,8 +290,10 @@ def main():
                 unknown.append(f"{page}: {line}")
             elif rule[2] or not IS_GPU:
                 count += 1
-                rule[1](line)
-                print("passed:", line, flush=True)
+                if line not in passed:  # other pages have it, too
+                    rule[1](line)
+                    print("passed:", line, flush=True)
+                passed.add(line)
     assert not unknown, "no test runs these; give them a row in RULES:\n" + "\n".join(unknown)
     assert count >= (8 if IS_GPU else 60), count
 

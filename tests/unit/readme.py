@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """README's two commands in every installed shell, in a path with a space: readme.py SOURCES.
 
-They run as root, as a user with sudo and as one without; where the packages are installed, are missing, and cannot be
-installed; on Debian, on Fedora, and on a system that packaging/install-packages does not know. The programs that they call are
-stand-ins that write down their names; packaging/install-packages is the real one.
+They run where the packages are installed, are missing, and cannot be installed. In sh, they run as root, as a user with
+sudo and as one without; on Debian, on Fedora, and on a system that packaging/install-packages does not know. The script
+is one for sh, so other shells matter to README's own line only. The programs that they call are stand-ins that write
+down their names; packaging/install-packages is the real one.
 If the tests fail, their results are still printed, and decide the exit status."""
 import itertools
 import json
@@ -79,7 +80,8 @@ def main():
     for name, programs in PROGRAMS.items():
         command = re.search(f"^<!-- {name} -->\n```sh\n(.*)\n```$", text, re.M)[1]
         for shell in filter(shutil.which, ("sh", "bash", "zsh", "fish")):
-            for system, user, status in itertools.product(SYSTEMS if shell == "sh" else ("Debian",), USERS, STATUSES):
+            systems, users = (SYSTEMS, USERS) if shell == "sh" else (("Debian",), ("root",))
+            for system, user, status in itertools.product(systems, users, STATUSES):
                 manager, _, _, package, calls = SYSTEMS[system]
                 before = USERS[user]
                 expected = programs if before is None else [*before, manager] * calls[status] + programs
