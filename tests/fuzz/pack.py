@@ -5,10 +5,10 @@
     pack.py unpack NAME FOLDER [LIST DEPFILE]   write all inputs of the fuzzer NAME into FOLDER
     pack.py add NAME FILE|FOLDER...             add inputs to the archive
 
-Files that other tests use, too, are in corpus/NAME/. All other inputs are in corpus/NAME.tar.xz: seeds with their
-names, and what libFuzzer found, named by the SHA-1 of its bytes. The archive depends on its inputs only: the same
-inputs give the same bytes. The build calls `unpack` with LIST and DEPFILE: LIST receives the names of all inputs,
-DEPFILE what they depend on. run.sh calls `add`."""
+Files that other tests use, too, and one filter as an example, are in corpus/NAME/. All other inputs are in
+corpus/NAME.tar.xz: seeds with their names, and what libFuzzer found, named by the SHA-1 of its bytes. The archive
+depends on its inputs only: the same inputs give the same bytes. The build calls `unpack` with LIST and DEPFILE: LIST
+receives the names of all inputs, DEPFILE what they depend on. run.sh calls `add`."""
 import hashlib
 import io
 import pathlib
