@@ -14,9 +14,9 @@ files that they leave must be exactly those of the transcript:
     = 2                            its exit status; without this line 0
     files in.png out.png           the files that are left at the end; without this line none
 
-`gpuconv` is the program under test, and `png` is png.py. $ROOT is the source tree and $BAD the folder of the bad inputs,
-also in the output. There <9b> is a byte that is not UTF-8. --update writes the actual results into the transcript; read
-the change before you keep it."""
+`gpuconv` is the program under test, and `png` is png.py. $ROOT is the source tree and $BAD the folder of the bad
+inputs, also in the output. There <9b> is a byte that is not UTF-8. --update writes the actual results into the
+transcript; read the change before you keep it."""
 import argparse
 import os
 import re
