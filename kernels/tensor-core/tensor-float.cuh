@@ -24,8 +24,8 @@
  *   Taps are integers of 23 bits, and err by 2 u. `low low` is 4 u of t x at most.
  * - The unit cuts off the bits of an addend below the 24 bits of the largest, 2 u of it. 16 products are two sums of 9
  *   addends at most: 36 u sum|t x| for each block of 8 columns. Hence the sums end after a pair of rows, and floats add
- *   them up, with another u for each of the `steps` pairs. Sums with `low` are multiplied by 2^-11. These and the scales take
- *   4 u.
+ *   them up, with another u for each of the `steps` pairs. Sums with `low` are multiplied by 2^-11. These and the
+ *   scales take 4 u.
  *
  * This is (26 + 36 blocks + steps) u sum|t| X at most. Sums of float have n u sum|t| X for n taps, and where this is
  * less, register-tiled filters (tensor_arrange_float). With 31 x 31 taps and random samples the errors were up to 4 u,
