@@ -23,7 +23,7 @@ SAMPLES = {
                 "divide them`"),
     "bool": (6, 1, "computed as 0 and 1 of float32; or a `ValueError`: `the result is not True and False alone, so "
              "bool does not hold it; give the image as float32`")}
-# The places of rows, columns, channels and images in a shape. Channels of more than 4 are images, too.
+# The indices of rows, columns, channels and images in a shape. Channels of more than 4 are images, too.
 AXES: dict[str | None, dict[int, Any]] = {
     "hwc": {2: (0, 1, None, None), 3: (0, 1, 2, None), 4: (1, 2, 3, 0)},
     "chw": {2: (0, 1, None, None), 3: (1, 2, 0, None), 4: (2, 3, 1, 0)},
@@ -43,7 +43,7 @@ def _contiguous(shape, size):
 
 
 def axes_of(shape, layout, name):
-    """The places of rows, columns, channels and images in SHAPE."""
+    """The indices of rows, columns, channels and images in SHAPE."""
     axes = AXES[layout].get(len(shape))
     if axes is None:
         raise ValueError(f"the {name} has {len(shape)} dimensions; give {'2 or 3' if layout == 'nhw' else '2 to 4'}")

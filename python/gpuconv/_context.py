@@ -25,7 +25,7 @@ class Context(_library.Object):
 
     def __init__(self, threads: int = 0, gpu: int | None = None) -> None:
         self.threads, self.gpu = threads, gpu
-        self._process, self._outcome = os.getpid(), [None]  # of run_interruptibly(): empty until the call has ended
+        self._process, self._outcome = os.getpid(), [None]  # run_interruptibly()'s: empty until the call has ended
         options = _library.ContextOptions(threads=threads, uses_gpu=gpu is not None, device=gpu or 0)
         super().__init__(_library.context_open(options, _library.Error()), _library.context_close)
 

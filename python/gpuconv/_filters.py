@@ -17,7 +17,7 @@ from . import _arrays, _library
 from ._context import Context, chosen_context, is_main_thread, run_interruptibly
 from ._images import Image
 
-Array = TypeVar("Array")  # of NumPy, CuPy, PyTorch, JAX...; or an Image
+Array = TypeVar("Array")  # an array of NumPy, CuPy, PyTorch, JAX...; or an Image
 Taps = Sequence[Sequence[Any]] | Sequence[Any] | numpy.ndarray
 
 _LONG = 1 << 20  # samples that take so long that Ctrl-C must be heard meanwhile; a thread's start takes 0.05 ms
@@ -146,7 +146,7 @@ class Filter:
 
     @property
     def margins(self) -> tuple[int, int, int, int]:
-        """So many pixels on the left, on the right, above and below a pixel decide about its result."""
+        """The pixels on the left, on the right, above and below a pixel that decide about its result: four numbers."""
         info = self._info
         return info.left, info.right, info.above, info.below
 

@@ -317,7 +317,7 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
     lossless: a WebP that keeps all samples.
     compression: of a PNG or TIFF, 0 (none) to 9, or "fast", a level of PNGs; None is 1.
     background: the colour below alpha, for formats without alpha: "white", "#ff8000" or 0xff8000; None is white.
-    layout: of arrays: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
+    layout: the layout of arrays: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
 
     An array on a GPU is encoded on the stream on which PyTorch or CuPy queue theirs, and the call waits for it.
 
@@ -362,7 +362,7 @@ def write(path: Any, image: Any, format: str | None = None, **options: Any) -> N
     path is the format: .png, .jpg, .jpeg, .pgm, .ppm, .pnm, .pam, .webp, .tif or .tiff. A path without one, and a file
     that is open for writing bytes, need FORMAT. The other arguments are those of encode().
 
-    Raises what encode() raises, and OSError. The file is never half-written: the new one takes its place at once."""
+    Raises what encode() raises, and OSError. The file is never half-written: it appears as a whole."""
     if isinstance(path, (list, tuple)):
         _write_list(list(path), image, format, options)
     else:
@@ -420,7 +420,7 @@ class Comparison:
     same_shape: bool  # height, width, channels (see strict_channels) and type agree; else all below is 0
     tolerance: float  # in levels of the samples, as all levels here
     largest: float  # the largest difference of two samples
-    largest_of: tuple[float, ...]  # the same, of each channel
+    largest_of: tuple[float, ...]  # the largest difference of two samples, for each channel
     first: tuple[int, int] | None  # column and row of the first pixel that differs by more than the tolerance
     box: tuple[int, int, int, int] | None  # x, y, width, height of the smallest rectangle around all such pixels
     pixels: int  # the number of such pixels
@@ -502,15 +502,15 @@ def compare(expected: Any, actual: Any, tolerance: float = 0, *, strict_channels
         floats. NaN differs from everything.
     tolerance: the difference that is allowed, in levels of the samples: an integer, but for floats.
     strict_channels: opaque alpha, and grey as three equal channels, are a difference.
-    layout: of arrays: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
+    layout: the layout of arrays: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
 
     The others are not for floats:
 
     ignore_antialiasing: ignore pixels that differ only because edges were smoothed in another way.
     ignore_transparent: ignore pixels whose alpha is 0 in both images.
-    tolerance_yiq: colours may differ by so much, up to 1, as eyes see it: pixelmatch's threshold.
-    different: so many pixels may differ by more: a number, or a share of those that are compared, such as "0.1%".
-    min_psnr, min_ssim, min_local_ssim: any differences are allowed that leave a PSNR in dB, or an SSIM, of so much.
+    tolerance_yiq: the largest difference of colours, up to 1, as eyes see it: pixelmatch's threshold.
+    different: the number of pixels that may differ by more, or their share of those that are compared, such as "0.1%".
+    min_psnr, min_ssim, min_local_ssim: the least PSNR in dB, or SSIM: any differences that leave it are allowed.
         Beside a tolerance, both count.
 
     In a test: `assert gpuconv.compare(expected, actual)`. See also gpuconv.testing.

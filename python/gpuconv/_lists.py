@@ -21,7 +21,7 @@ _VIEW = numpy.dtype(_library.View)
 # ---- Errors ----
 
 class _Errors:
-    """An Error for each file. A file without a name has None, or its place in the list."""
+    """An Error for each file. A file without a name has None, or its index in the list."""
 
     def __init__(self, names):
         self.names, self.errors = names, (_library.Error * len(names))()

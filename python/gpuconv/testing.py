@@ -22,7 +22,7 @@ from . import _images
 FOLDER = "gpuconv-differences"
 _update = False  # --update-images was given
 _accepted: "list[tuple[str, str]]" = []  # what the running test did with golden images: ("wrote" or "left", path)
-_reported: "list[tuple[str, str]]" = []  # the same of all tests, in the process that prints
+_reported: "list[tuple[str, str]]" = []  # what all tests did, in the process that prints
 
 
 def assert_images_equal(actual: Any, expected: Any, tolerance: float = 0, *,
@@ -33,10 +33,10 @@ def assert_images_equal(actual: Any, expected: Any, tolerance: float = 0, *,
 
     actual: an Image, a Pillow image, an array on the host of (H, W) or (H, W, C), uint8, uint16 or floats, or the path
         of a file.
-    expected: the same.
+    expected: an image of these kinds, or the path of a file.
     ignore: rectangles of (x, y, width, height) whose pixels may differ.
     mask: an image of the same size. Pixels that are black in it may differ.
-    different: so many pixels may differ by more, such as 100 or "0.1%".
+    different: the number of pixels that may differ by more, or their share, such as 100 or "0.1%".
     strict_channels: as for compare(), but False if it is not given, as `gpuconv --compare` does.
     folder: for pictures of what differs: NAME.png is ACTUAL, NAME-expected.png and NAME-difference.png show the rest,
         and index.html shows all. NAME is the path of the expected file without .png, or the name of the test. The
@@ -163,7 +163,7 @@ def _locked(folder):
 
 
 def _show(page, name, problem, files):
-    """Put a section about NAME into the page, in place of an older one."""
+    """Put a section about NAME into the page, instead of an older one."""
     begin, end = f"<!-- {html.escape(name)} -->", "<!-- end -->\n"
     captions = ("actual", "expected", "difference: black where both are equal")
     section = f"{begin}<h2>{html.escape(name)}</h2><p>{html.escape(problem)}</p>" + "".join(

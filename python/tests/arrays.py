@@ -4,7 +4,7 @@
 
 The result is an array of the same library, on the same device, with the samples that NumPy's arrays get. Files become
 arrays on a GPU with the samples of the CPU, and arrays become files with the same bytes. `stub` and `emulated` are for
-the libraries with these in place of a GPU, whose memory is that of the host."""
+the libraries with these instead of a GPU. Their memory is that of the host."""
 import pathlib
 import sys
 import warnings
@@ -42,7 +42,7 @@ def check(from_numpy, to_numpy, dtypes=("uint8", "uint16", "float32")):
                 assert numpy.allclose(to_numpy(result), expected, rtol=0, atol=1e-5 if dtype == "float32" else 0), \
                     (dtype, layout, shape, name)
                 assert numpy.array_equal(to_numpy(own), image)
-    maps = RANDOM.integers(0, 256, (2, 7, 24, 31), "uint8")  # of more than 4 channels, which are images of their own
+    maps = RANDOM.integers(0, 256, (2, 7, 24, 31), "uint8")  # more than 4 channels, which are separate images
     for name in ("gaussian:2", "resize:60%"):
         result = gpuconv.filter(from_numpy(maps), name, layout="chw")
         assert numpy.array_equal(to_numpy(result), gpuconv.filter(maps, name, layout="chw"))

@@ -19,7 +19,7 @@ LINES = (ROOT / "tests/library/interface.txt").read_text(encoding="utf-8").split
 
 
 def test_structs():
-    """Each struct has the members of the C struct, at the same places."""
+    """Each struct has the members of the C struct, at the same offsets."""
     structs = [struct for _, struct in inspect.getmembers(_library, inspect.isclass)
                if issubclass(struct, ctypes.Structure) and struct is not _library.Settings]
     assert len(structs) >= 9, structs

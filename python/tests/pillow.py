@@ -98,7 +98,7 @@ def test_warnings_of_foreign_files():
     for name, text in (("pages.tif", first), ("frames.png", first), ("cmyk.jpg", "cmyk.jpg is CMYK, and becomes RGB")):
         try:
             said, _ = warned(name)
-        except gpuconv.ImageError as error:  # of a build without libtiff
+        except gpuconv.ImageError as error:  # the error of a build without libtiff
             assert name == "pages.tif" and "TIFF" in str(error), error
             continue
         assert len(said) == 1 and text in said[0], said

@@ -32,7 +32,7 @@ import places  # noqa: E402
 
 import gpuconv  # noqa: E402
 
-LAYOUTS = {  # of images (N, H, W, C), as views of memory, and `layout`
+LAYOUTS = {  # by name: a view of images (N, H, W, C) in memory, and `layout`
     "hwc": (lambda images: images[0].copy(), "hwc"), "grey": (lambda images: images[0, :, :, 0].copy(), "hwc"),
     "list": (list, "hwc"), "stack": (numpy.copy, "hwc"), "second": (lambda images: images[::2], "hwc"),
     "cropped": (lambda images: numpy.pad(images[0], ((3, 4), (2, 3), (0, 0)))[3:-4, 2:-3], "hwc"),
