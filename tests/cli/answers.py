@@ -19,7 +19,7 @@ from harness import skip, temporary_folder  # noqa: E402
 
 PROGRAM, STUB, ROOT = map(os.path.abspath, sys.argv[1:4])
 FORMULAS = {"magnitude": "sqrt(s1^2 + s2^2)", "max": "max(|s1|, |s2|)", "sum": "|s1| + |s2|"}
-KEYS = {}  # of each option
+KEYS = {}  # by option: its keys
 
 
 def ask(*words, program=PROGRAM, status=0, **values):
@@ -89,7 +89,7 @@ def check_lists(home):
             assert all(v["built_in"] == (v["backend"] == "cpu") for v in found), found
             lines.append(without)
         agree("--list-variants", text, lines)
-    assert without not in text  # of the stub
+    assert without not in text  # the note about the stub
 
     text, found = both("--list-codecs")
     agree("--list-codecs", text, [

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import skip, temporary_folder  # noqa: E402
 
 COUNT = 3000
-MEGABYTES = 4  # of growth; an image takes kilobytes, so a leak for each image shows
+MEGABYTES = 4  # the growth that is allowed; an image takes kilobytes, so a leak for each image shows
 
 
 def resident(process):

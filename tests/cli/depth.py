@@ -199,7 +199,7 @@ def convolve(image, name, border="replicate", alpha="keep", curve=None):
     planes = [plane if plane is kept else convolve_plane(plane, width, height, name, border, bits_held)
               for plane in planes]
     if divides:
-        white = 255 if unit == 127 else 65535 if unit == 257 else top  # of the quotient, before it has the image's bits
+        white = 255 if unit == 127 else 65535 if unit == 257 else top  # the quotient's, before it has the image's bits
         for c in range(colours):
             planes[c] = [[min(rounded(value * white, by), white) if by else 0 for value, by in zip(*rows)]
                          for rows in zip(planes[c], planes[-1])]

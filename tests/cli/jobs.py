@@ -362,7 +362,7 @@ def test_pairs():
     picture("s.png", width=41)
     picture("m.png", seed=2)
     pathlib.Path("cut.png").write_bytes(pathlib.Path("a.png").read_bytes()[:60])
-    samples = bytes(i * i % 251 for i in range(40 * 30 * 3))  # of e.png, and here with opaque alpha
+    samples = bytes(i * i % 251 for i in range(40 * 30 * 3))  # the samples of e.png, and here with opaque alpha
     opaque = b"".join(samples[i:i + 3] + b"\xff" for i in range(0, len(samples), 3))
     pathlib.Path("opaque.png").write_bytes(png(40, 30, 4, 8, unfiltered(opaque, 160)))
     cases = [({"actual": "a.png"}, []), ({"actual": "e.png"}, []), ({"actual": "s.png"}, []), ({"actual": "cut.png"}, []),

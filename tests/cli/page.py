@@ -21,7 +21,7 @@ from read_png import decode  # noqa: E402
 from write_png import chunk, png, unfiltered  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
-SIDE = 160  # of a thumbnail, at most
+SIDE = 160  # the longest side of a thumbnail
 ROWS = 2000  # that have thumbnails
 HOSTILE = [b'"><script>alert(1)</script>.png', b"#hash?query%41 space.png", b"&amp;'\".png", b"</script><!--.png",
            b"javascript:alert(1).png", b"new\nline.png", b"not-utf8-\x9b.png", b"\xe2\x80\xaereversed.png",

@@ -116,7 +116,7 @@ def test_netpbm(program):
         files += 1
         want = as_pam(program, data)
         read = output_of("pngtopam", *["-alphapam"] * (data[25] >> 2 & 1), data=data)
-        equal(f"pngtopam {path}", as_pam(program, output_of("pamtopam", data=read)), want)  # of black and white, too
+        equal(f"pngtopam {path}", as_pam(program, output_of("pamtopam", data=read)), want)  # black and white, too
         equal(f"pamtopng {path}", as_pam(program, output_of("pamtopng", data=want)), want)
     if files < 80:
         sys.exit(f"only {files} files of PngSuite were compared")

@@ -113,7 +113,7 @@ class Axis:
         middle, all_of = (2 * i + 1) * self.before, self.longest * self.reach
         first = -((all_of + self.after - middle) // (2 * self.after))
         last = (middle + all_of - self.after) // (2 * self.after)
-        if self.kernel == "nearest":  # of two, the later one, as in Pillow
+        if self.kernel == "nearest":  # the later one of two, as in Pillow
             first = last = middle // (2 * self.after)
         distances = [abs((2 * j + 1) * self.after - middle) for j in range(first, last + 1)]
         weights = [weight(self.kernel, d, self.longest) for d in distances]

@@ -136,7 +136,7 @@ int main(void)
         const struct resize_case c = random_case(&state);
         check_case(&c, &state, device, filter);
     }
-    /* So many taps that sums of products of digits would need more than 32 bits: 253 * 2^31 / 2^8 + 2^30. */
+    /* With this height, sums of products of digits would need more than 32 bits: 253 * 2^31 / 2^8 + 2^30. */
     const struct resize_case tall = {.sample = SAMPLE_U8,
                                      .width = 3,
                                      .height = 66576,

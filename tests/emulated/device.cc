@@ -29,7 +29,7 @@ struct device {
     const struct device_taps *taps; /* that the next launch reads; NULL if it reads the device's own */
 };
 
-static pthread_mutex_t readers = PTHREAD_MUTEX_INITIALIZER; /* of constant memory */
+static pthread_mutex_t readers = PTHREAD_MUTEX_INITIALIZER; /* the readers of constant memory */
 
 bool upload_words(struct device *device, const void *symbol, const void *words, int count, struct error *)
 {

@@ -521,7 +521,7 @@ def test_waiting_pipe(program):
     while not os.path.exists("out/b.png") and time.monotonic() < end:
         time.sleep(0.01)
     time.sleep(0.1)
-    process.send_signal(signal.SIGINT)  # of two signals that wait, the lower number comes first
+    process.send_signal(signal.SIGINT)  # if two signals wait, the lower number comes first
     process.send_signal(signal.SIGTERM)
     try:
         check(process.wait(timeout=3) == 128 + signal.SIGINT, f"waiting pipe: exit status {process.returncode}")

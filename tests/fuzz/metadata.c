@@ -91,7 +91,7 @@ static void check_format(const struct metadata *metadata, const struct format *s
     metadata_free(&twice);
 }
 
-/* The same for all formats that hold metadata. */
+/* Check METADATA in all formats that hold metadata. */
 static void check_formats(const struct metadata *metadata, const struct format *source, bool grey)
 {
     for (int id = 0; id < FORMAT_COUNT; id++) {

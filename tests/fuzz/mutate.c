@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum {
-    MAX_SECONDS = 10,  /* of processor time: other work on the machine does not count */
+    MAX_SECONDS = 10,  /* seconds of processor time: other work on the machine does not count */
     MAX_WAITING = 300, /* by the clock, for an input that waits for ever */
     LARGE = 1 << 14,   /* bytes; larger files are slow, so only every 16th round changes them */
     ROUNDS_OF_LARGE = 16,
@@ -51,7 +51,7 @@ struct sources {
 
 /* Shared by the processes. */
 struct progress {
-    size_t index;   /* of the current input */
+    size_t index;   /* the index of the current input */
     bool ended;     /* the process has run all of its inputs */
     size_t passed;  /* inputs with an intact container */
     double slowest; /* seconds of a processor */

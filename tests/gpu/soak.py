@@ -62,10 +62,10 @@ KINDS = ("filter", "chain", "resize", "move", "depth", "linear", "border", "outp
 WAYS = {"files": 8, "jobs": 2, "tar": 2}  # how often
 ARRAYS = 4000  # cases
 KEYS = ("status", "error", "class", "retry", "width", "height", "channels", "bits", "input_width", "input_height",
-        "output_bytes", "metadata_left_out", "pictures_left_out")  # of a report's line, the same on each backend
+        "output_bytes", "metadata_left_out", "pictures_left_out")  # keys of a report's line, equal on each backend
 RECIPES = 40  # each takes the CPU's time once
-SECONDS_MAX = 240  # of one command: a longer one hangs
-SANITIZERS_SECONDS = 500  # of all tools
+SECONDS_MAX = 240  # seconds of one command: a longer one hangs
+SANITIZERS_SECONDS = 500  # seconds of all tools
 PRINTED = 40  # mismatches
 Recipe = collections.namedtuple("Recipe", "kind filter options")
 Part = collections.namedtuple("Part", "way jobs workers folder")  # jobs: (recipe, name) each; one process

@@ -60,7 +60,7 @@ def idats(stream, size):
 STRATEGIES = zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED
 Z_BLOCK = 5  # ends a block and keeps its last bits; Python has no name for it
 ALIGNED = zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH
-PIECES = 4000  # of a stream, at most: so many blocks, or so many chunks
+PIECES = 4000  # the maximal number of blocks, or of chunks, of a stream
 
 
 def stored(data):
@@ -90,7 +90,7 @@ def stored_by_chance(chance, data):
 
 
 def flushed_by_chance(chance, data):
-    """Any settings of zlib, a flush of any kind at any place, and empty and stored blocks where they can stand."""
+    """Any settings of zlib, a flush of any kind at any byte, and empty and stored blocks where they can stand."""
     window, strategy = chance.randrange(9, 16), chance.choice(STRATEGIES)
     z = zlib.compressobj(chance.randrange(10), zlib.DEFLATED, -window, chance.randrange(1, 10), strategy)
     flushes = chance.choices((*ALIGNED, zlib.Z_PARTIAL_FLUSH, Z_BLOCK), k=chance.randrange(1, 4))
@@ -102,7 +102,7 @@ def flushed_by_chance(chance, data):
         at += count
         if inserts and flush in ALIGNED:
             out.append(stored(b"") * chance.choice((0, 1, 30)))
-        if inserts and flush == zlib.Z_FULL_FLUSH and at < len(data):  # zlib repeats nothing from before this place
+        if inserts and flush == zlib.Z_FULL_FLUSH and at < len(data):  # zlib repeats nothing from before this byte
             piece = data[at:at + chance.randrange(1, min(size, 65535) + 1)]
             out.append(stored(piece))
             at += len(piece)

@@ -94,7 +94,7 @@ def run_and_signal(command, delay, number, has_reached=lambda: True, **options):
     return process.wait()
 
 
-# Runs the command in its arguments, and prints its exit status and the most memory that it held. A process's own
+# Runs the command in its arguments, and prints its exit status and its maximal memory in bytes. A process's own
 # memory counts for what it starts, so this is a small one.
 LAUNCHER = """
 import os, subprocess, sys

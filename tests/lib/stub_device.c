@@ -62,7 +62,7 @@ const char stub_captured;
 /* Shared by all streams: the number of calls of each kind, and the user of each GPU's constant memory. */
 static atomic_long calls[CALL_COUNT];
 static _Atomic(struct device *) users[GPUS_MAX];
-static atomic_long launches[GPUS_MAX];                   /* of streams that only read it */
+static atomic_long launches[GPUS_MAX];                   /* launches that only read the constant memory */
 static _Atomic(const struct filter *) filters[GPUS_MAX]; /* whose taps it has */
 
 /* The GPU that this thread has opened last. */
@@ -342,7 +342,7 @@ bool device_orient(struct device *device, const struct image *from, int orientat
 static pthread_mutex_t readers = PTHREAD_MUTEX_INITIALIZER;
 
 struct device_taps {
-    int width, height; /* of the image that they are for, if the filter changes its size */
+    int width, height; /* the size of the image that the taps are for, if the filter changes it */
 };
 
 bool device_open_shared(int index, struct device **device, struct error *error)

@@ -14,7 +14,7 @@
 struct device_jpeg {
     const struct jpeg_input *inputs;
     size_t count;
-    bool *is_decoded; /* of each */
+    bool *is_decoded; /* for each input: is it decoded? */
     size_t encoded_count;
     struct encoded {
         uint8_t *data;

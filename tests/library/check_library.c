@@ -30,7 +30,7 @@ enum {
     SIDE_MAX = 90,   /* most are smaller */
     ARENA = 1 << 22, /* bytes, with a page before and after it that nobody may touch */
     PATH = 256,
-    FILES = 8,            /* of a call */
+    FILES = 8,            /* files of a call */
     SLOT = ARENA / FILES, /* for the view of each */
     FOREIGN_MAX = 2048,
     FILE_MAX = 1 << 16, /* files of the folders, and their bytes */
@@ -376,7 +376,7 @@ static void report(const char *what, const struct setting *setting, const struct
 struct library {
     struct gpuconv_context *contexts[2];
     uint8_t *arenas[3];        /* for the input, the output, and the expected output */
-    uint8_t *device_arenas[2]; /* the same in the memory of a GPU, or NULL */
+    uint8_t *device_arenas[2]; /* memory of a GPU for the input and the output, or NULL */
     void *streams[2];
 };
 

@@ -147,7 +147,7 @@ void refuse(const char *text, const char *message)
     refuse_bytes(text, strlen(text), message);
 }
 
-static struct filter found_filter16; /* of the filter that was found last */
+static struct filter found_filter16; /* the filter that was found last, for 16 bits */
 
 void find(const char *spec, struct filter *filter)
 {

@@ -236,7 +236,7 @@ static void test_run_default(void **state)
     free(filters);
 }
 
-/* So many taps that the reference checks only some rows of the image, borders included. */
+/* With these taps, the reference checks only some rows of the image, borders included. */
 static void test_run_in_bands(void **state)
 {
     (void)state;

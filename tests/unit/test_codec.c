@@ -245,7 +245,7 @@ static void test_limits_of_stb(void **state)
     assert_non_null(strstr(error.message, "too large for the codec stb"));
     assert_true(codec_choose_reader(&info, &any, "x", &error));
     assert_non_null(codec_find_writer(PNG, &shape, &any, &error));
-    info.height = 16385; /* of 16 bits, half as many */
+    info.height = 16385; /* an image of 16 bits may have half as many rows */
     info.bits = 16;
     assert_false(codec_choose_reader(&info, &stb, "x", &error));
     info.height = 1; /* a file that stb cannot count */

@@ -497,7 +497,7 @@ static void test_tiff_directories(void **state)
         assert_int_equal(tiff_find_number(&directory, TIFF_TAG_XMP, 5), 5);
         assert_true(tiff_find(&directory, TIFF_TAG_HEIGHT, &found) && found.size == 9 && found.count == 9);
         assert_string_equal((const char *)found.value, "a text");
-        assert_false(tiff_find(&directory, TIFF_TAG_BITS, &found)); /* of an unknown type */
+        assert_false(tiff_find(&directory, TIFF_TAG_BITS, &found)); /* its type is unknown */
         assert_int_equal(found.size, 0);
         /* Cut at each byte: only a damaged block has the entries that are there, and values in it. */
         for (size_t size = tiff.size - 1; size > 0; size--) {

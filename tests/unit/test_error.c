@@ -98,7 +98,7 @@ static void test_a_mistyped_name_is_recognised(void **state)
     check_nearest("edeg", "edge");           /* two swapped, at the end */
     check_nearest("guassain5", "gaussian5"); /* two swaps: 2 of 3 */
     check_nearest("sobelx", "sobel-x");
-    check_nearest("gaussian", "gaussian3"); /* of two equally near, the first */
+    check_nearest("gaussian", "gaussian3"); /* the first of two that are equally near */
     check_nearest("EDGE", "edge");          /* in another case */
     check_nearest("BLXR", "blur");
     check_nearest("gauss", "gaussian3");     /* a part of the name, however long the rest is */

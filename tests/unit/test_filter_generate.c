@@ -179,7 +179,7 @@ static void test_a_disk_has_the_area_of_its_radius(void **state)
     struct filter filter;
     static const struct {
         const char *spec;
-        double radius, bound; /* of 16 bits */
+        double radius, bound; /* the radius, and the bound of the error in levels of 16 bits */
         int side;
     } cases[] = {{"disk:0.01", 0.01, 0, 1}, {"disk:0.5", 0.5, 0, 1},    {"disk:0.75", 0.75, 0.12, 3},
                  {"disk:1", 1, 0.12, 3},    {"disk:4.5", 4.5, 0.12, 9}, {"disk:10", 10, 0.12, 21},

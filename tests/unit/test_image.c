@@ -232,7 +232,7 @@ static void test_premultiplying_rounds_to_nearest(void **state)
 
 /* ---- 16 bits ---- */
 
-/* The same for numbers that need 64 bits. */
+/* Is R the rounded N / D, for numbers that need 64 bits? */
 static bool is_rounded16(int64_t r, int64_t n, int64_t d)
 {
     const int64_t twice = 2 * (r * d - n);

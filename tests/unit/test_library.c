@@ -458,7 +458,7 @@ static void test_floats_have_alpha(void **state)
     const struct gpuconv_view a = gpuconv_interleaved((void *)pixels, 2, 1, 4, GPUCONV_FLOAT);
     const struct gpuconv_view b = gpuconv_interleaved(result, 2, 1, 4, GPUCONV_FLOAT);
     apply(filter, a, b, &options);
-    const float first[4] = {2 * 2 / 1.25f, 2 / 1.25f, 0, 1.25f / 3}; /* of two pixels 1 and one pixel 2 */
+    const float first[4] = {2 * 2 / 1.25f, 2 / 1.25f, 0, 1.25f / 3}; /* from two pixels 1 and one pixel 2 */
     for (int c = 0; c < 4; c++)
         assert_true(fabsf(result[c] - first[c]) < 1e-5f);
     options.alpha = GPUCONV_KEEP;
@@ -657,7 +657,7 @@ static void test_filters_are_found_made_and_described(void **state)
     assert_non_null(flipped);
     gpuconv_filter_describe(flipped, &info);
     assert_true(info.exact && info.left == 2 && info.right == 0 && info.above == 1 && info.below == 0);
-    /* The same numbers, read from text, make the same filter, in a locale with commas, too. */
+    /* These numbers, read from text, make the same filter, in a locale with commas, too. */
     const char *text = "scale 10\noffset -0.1\nanchor 0 0\n1 2 3\n4 5 6\n";
     struct gpuconv_filter *parsed = gpuconv_filter_parse(text, strlen(text), "a", &error);
     assert_non_null(parsed);

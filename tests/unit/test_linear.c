@@ -280,7 +280,7 @@ static void test_curves_that_fall_are_refused(void **state)
     struct linear *linear = make(&curve_srgb, 1, 8);
     (void)state;
     fill_entries(entries);
-    entries[2 * 150 + 1] = (uint8_t)(entries[2 * 149 + 1] - 1); /* of the same upper byte */
+    entries[2 * 150 + 1] = (uint8_t)(entries[2 * 149 + 1] - 1); /* the upper byte stays */
     entries[2 * 150] = entries[2 * 149];
     assert_true(linear_set(linear, falls, 1, 16));
     entries[2 * 150 + 1]--;

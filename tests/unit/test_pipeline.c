@@ -59,7 +59,7 @@ static struct image make_image(int bits)
     return image;
 }
 
-/* Filter an image of so many BITS; *ALLOCATED and *LAUNCHES become what that took. */
+/* Filter an image of BITS bits. *ALLOCATED becomes the number of allocations, and *LAUNCHES that of launches. */
 static void filter_image(struct pipeline *pipeline, const struct recipe *recipe, int bits, size_t *allocated,
                          size_t *launches)
 {
@@ -150,7 +150,7 @@ static void test_recipes_in_turn_need_no_new_plans(void **state)
         assert_int_equal(atomic_load(&recipes[i].chain->references), 2);
     }
     assert_int_equal(atomic_load(&recipes[0].chain->references), 1);
-    /* The same chain with another border is another recipe. */
+    /* A chain with another border is another recipe. */
     struct recipe wrapped = recipes[PLANNED_MAX];
     wrapped.border = BORDER_WRAP;
     filter_image(&pipeline, &wrapped, 8, &allocated, &launches);

@@ -130,8 +130,7 @@ static void test_8_bits_round_to_nearest_for_every_scale(void **state)
                 check_level(scale, scale / 2, false, level * scale - scale / 2 + step);
 }
 
-/* The same of 16 bits, at the levels where a rounding of doubles would show, for every size of scale; sums reach 2^39.
- */
+/* Levels of 16 bits where a rounding of doubles would show, for every size of scale; sums reach 2^39. */
 static void test_16_bits_round_to_nearest_at_steps(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ static void test_nothing_is_estimated_from_nothing(void **state)
     struct batch_totals totals = {.count = 7, .work = 100, .milliseconds = 500};
 
     check_line(&totals, COLUMNS, "[                              ] 0/7 files");
-    totals.failed = 1; /* of unknown work: there is still no time to go by */
+    totals.failed = 1; /* its work is unknown: there is still no time to go by */
     check_line(&totals, COLUMNS, "[                              ] 1/7 files");
 }
 

@@ -33,7 +33,7 @@ struct record {
     int stop_after; /* jobs, or 0 if it never stops */
 };
 
-static const double work[JOBS] = {2, 5, 1, 5, 0}; /* of some jobs; the mean of these is 3.25 */
+static const double work[JOBS] = {2, 5, 1, 5, 0}; /* the work of some jobs; its mean is 3.25 */
 
 static double estimate(void *context, size_t job)
 {

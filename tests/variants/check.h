@@ -39,9 +39,9 @@ struct options {
 /* What all checks share. */
 struct checker {
     struct options options;
-    struct thread_pool pool;          /* of the CPU's variants */
+    struct thread_pool pool;          /* the threads of the CPU's variants */
     struct device *device;            /* NULL if there is none */
-    struct workspace in, out;         /* of the device */
+    struct workspace in, out;         /* memory of the device */
     uint64_t rows, cases, mismatches; /* what was counted */
 };
 

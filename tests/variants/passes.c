@@ -11,7 +11,7 @@
 #include <math.h>
 
 struct pass_shape {
-    const char *spec; /* of filter_find; NULL if the taps are random, of these sizes */
+    const char *spec; /* the specification for filter_find; NULL if the taps are random, of these sizes */
     int width, height;
     int row_bits, column_bits, row_shift; /* the taps of the row sum to 2^row_bits; row_shift 0: all taps are 1 */
     int anchor_x, anchor_y;

@@ -67,7 +67,7 @@ void case_close(struct test_case *c)
 }
 
 /* Compare one plane of floats, each by its magnitude. Any order of the sum keeps the first bound. The mean of the
- * squares shows errors that are small for so many taps, such as that of a product without its last bits. */
+ * squares shows errors that are small for this number of taps, such as that of a product without its last bits. */
 static struct bench_difference compare_by_magnitude(const struct test_case *c)
 {
     const double unit = ldexp(1, -24), allowed = (c->filter->width * c->filter->height + 12) * unit;
