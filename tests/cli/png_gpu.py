@@ -59,7 +59,7 @@ def whole_files():
 
 
 def other_files():
-    """The same for files that only the CPU decodes, or refuses."""
+    """Files that only the CPU decodes, or refuses."""
     raw = rows(20, 30, 3, 8)
     stream = zlib.compress(raw, 6)
     wrong = stream[:-1] + bytes([stream[-1] ^ 1])

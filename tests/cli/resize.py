@@ -288,7 +288,7 @@ def check_long(runs):
 
 
 def check_bytes(runs):
-    """The same bytes from all instruction sets, threads, bands and chains, and through a GPU."""
+    """All instruction sets, threads, bands and chains, and a GPU, give the same bytes."""
     random.seed(36)
     sets = [name for name in ("portable", "sse2", "avx2", "avx512", "vnni", "neon", "i8mm")
             if subprocess.run([runs.program, "identity", "in.pgm", "same.pgm"], cwd=runs.folder, capture_output=True,

@@ -55,7 +55,7 @@ def pictures():
 
 
 def check_rest(command, originals, want, what):
-    """The same line does what is left, and a third time nothing."""
+    """The command does what is left when it is run again, and nothing when it is run a third time."""
     before = pictures()
     check(all(before[name] in (originals[name], want[name]) for name in want), f"{what}: a picture is neither old nor new")
     done = sum(before[name] == want[name] for name in want)

@@ -98,7 +98,7 @@ def compare(program, folder, names, *options):
 
 
 def check_digests(program, folder, names):
-    """The same for the digests of those of 16 bits. One that digests.txt does not have is wrong."""
+    """Check the digests of golden images of 16 bits. One that digests.txt does not have is wrong."""
     expected = {line[66:]: line for line in DIGESTS.read_text(encoding="utf-8").splitlines()}
     lines = [expected.get(f"{name}.png", f"{0:064}  {name}.png") + "\n" for name in names if name.endswith("-16")]
     if not lines:  # the variant takes no 16 bits
@@ -195,7 +195,7 @@ def passes(rows, width, height, channels, weights, finish):
 
 
 def convolve_passes(image, shown):
-    """The same for a filter in two passes."""
+    """Convolve an image by a filter in two passes."""
     width, height, channels, rows, bits = image
     top, shift, scale = (1 << bits) - 1, shown["row_shift"], shown["scale"]
     sums = passes(rows, width, height, channels, (shown["row"], shown["column"]), lambda m: m + (1 << shift >> 1) >> shift)
@@ -230,7 +230,7 @@ def check_truth(name, image, shown, made):
 
 
 def convolve_linear(image, definition):
-    """The same in linear light, of 8 bits without alpha. DEFINITION convolves 16 bits."""
+    """Convolve an image of 8 bits without alpha in linear light. DEFINITION convolves 16 bits."""
     width, height, channels, rows, bits = image
     assert bits == 8 and channels % 2 == 1
     curve = {name: table for name, (table, _) in linear.tables().items()}
