@@ -60,31 +60,23 @@ static bool takes(const struct format *format, const struct option *o)
     return (options & o->encoding) != 0;
 }
 
-/* May an output of the list use the option O? A job without a format writes the format of its input. */
-static bool may_use(const struct file_list *list, const struct option *o)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format, o)))
-            return true;
-    return false;
-}
-
 void warn_unused_by_files(const struct options *options, const struct file_list *list)
 {
     size_t count;
-    const struct format *all = formats(&count);
+    const struct format *all = formats(&count), *last = NULL;
     for (const struct option *o = option_table; list->count > 0 && o < option_table + option_count; o++) {
         char words[32] = "", reason[64];
-        const struct format *last = all;
-        if (!options->given[o - option_table] || o->encoding == 0 || may_use(list, o))
-            continue;
+        bool is_used = !options->given[o - option_table] || o->encoding == 0;
+        for (size_t i = 0; i < list->count && !is_used; i++) /* a job without a format writes that of its input */
+            is_used = list->jobs[i].problem == NULL && (list->jobs[i].format == NULL || takes(list->jobs[i].format, o));
         for (const struct format *format = all; format < all + count; format++)
             last = takes(format, o) ? format : last;
-        for (const struct format *format = all; format <= last; format++)
+        for (const struct format *format = all; format < all + count; format++)
             if (takes(format, o))
                 text_add_word(words, sizeof words, format->name, format == last ? " or " : NULL);
         snprintf(reason, sizeof reason, ": no output is a %s", words);
-        warn_option(options, o, reason);
+        if (!is_used)
+            warn_option(options, o, reason);
     }
 }
 

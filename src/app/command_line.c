@@ -16,15 +16,6 @@
 
 /* ---- Arguments ---- */
 
-/* Report the unknown option ARGUMENT of the command line. --compare may follow. Returns false. */
-static bool fail_unknown(int argc, char *const argv[], const char *argument, struct error *error)
-{
-    bool compares = false;
-    for (int i = 1; i < argc; i++)
-        compares = compares || strcmp(argv[i], "--compare") == 0;
-    return suggest_option(argument, compares, error);
-}
-
 /* Is TEXT, the argument after an option that takes no value, or NULL, a number that was meant for it? OPERANDS is the
  * number of those before it: FILTER and INPUT may not be numbers, unless they are there. */
 static bool is_stray_value(const char *text, int operands)
@@ -40,7 +31,7 @@ static bool parse_long(int argc, char *const argv[], int *i, int operands, struc
     const size_t length = strcspn(argument, "=");
     const struct option *o = option_find(argument + 2, length - 2);
     if (o == NULL)
-        return fail_unknown(argc, argv, argument, error);
+        return suggest_option(argument, error);
 
     const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
     if (value == NULL && o->kind == KIND_FLAG && o->keyword != NULL && *i + 1 < argc &&
@@ -77,7 +68,7 @@ static bool parse_letters(int argc, char *const argv[], int *i, int operands, st
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
         const struct option *o = option_of_letter(*letter);
         if (o == NULL)
-            return fail_unknown(argc, argv, argument, error);
+            return suggest_option(argument, error);
         if (o->argument == NULL) {
             const char *value = suggest_is_number(letter + 1) ? letter + 1 : argv[*i + 1];
             if (value == letter + 1 || (letter[1] == '\0' && is_stray_value(value, operands)))

@@ -92,7 +92,7 @@ static bool set_option(struct job_class *class, const char *name, char kind, con
     if (o == NULL) {
         char dashed[64];
         snprintf(dashed, sizeof dashed, "--%s", name);
-        return suggest_option(dashed, class->compares, error);
+        return suggest_option(dashed, error);
     }
     if ((o->bits & IN_LINE) == 0)
         return error_set(error, ERROR_USAGE, "\"%s\" is no option of a job; leave it out", name);

@@ -119,9 +119,8 @@ void option_join_words(const struct option *o, char *text, size_t size);
 
 #define USAGE "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT"
 
-/* Report the unknown option ARGUMENT, with its dashes, and perhaps = and a value. COMPARES says whether the command
- * line has --compare. Returns false. */
-bool suggest_option(const char *argument, bool compares, struct error *error);
+/* Report the unknown option ARGUMENT, with its dashes, and perhaps = and a value. Returns false. */
+bool suggest_option(const char *argument, struct error *error);
 
 /* Is TEXT a number, or a percentage? */
 bool suggest_is_number(const char *text);

@@ -12,54 +12,29 @@
 
 /* ---- Options ---- */
 
-/* Add the option OURS, or several in one text, after the mode that it needs, to LIST. COMPARES says whether the command
- * line has --compare already. */
-static void add_option(const char *ours, bool compares, const char *joint, char *list, size_t size)
+bool suggest_option(const char *argument, struct error *error)
 {
-    char text[128];
-    const struct option *o = option_find(ours, strcspn(ours, " "));
-    const unsigned bits = o != NULL ? o->bits : 0;
-    snprintf(text, sizeof text, "%s--%s",
-             bits & ONLY_BENCH                  ? "--bench "
-             : bits & ONLY_DIGEST               ? "--digest "
-             : bits & ONLY_JOBS                 ? "--jobs-from FILE "
-             : bits & ONLY_COMPARE && !compares ? "--compare "
-                                                : "",
-             ours);
-    text_add_word(list, size, text, joint);
-}
-
-bool suggest_option(const char *argument, bool compares, struct error *error)
-{
-    const char *names[OPTIONS_MAX], *nearest[4], *help = compares ? " gpuconv --compare --help lists all" : "";
-    char typed[128], list[256] = "", filter[64] = "";
+    char typed[128], filter[64];
+    const char *names[OPTIONS_MAX], *nearest;
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(argument, "="), argument);
     const char *word = typed + strspn(typed, "-"), *meant = words_find(word);
     if (format_find_by_path(argument) != NULL || access(argument, F_OK) == 0)
         return error_set(error, ERROR_USAGE, "unknown option %s; if it is a file, write ./%s", argument, argument);
-    if (meant != NULL && meant[0] == '!')
-        return error_set(error, ERROR_USAGE, "unknown option %s; %s", typed, meant + 1);
     for (size_t i = 0; i < option_count; i++)
         names[i] = option_table[i].name;
-    const bool is_filter = (meant != NULL && meant[0] != '-') || filter_is_named(word);
-    const size_t count = meant != NULL || is_filter ? 0 : error_nearest(word, names, option_count, nearest, 4);
-    for (size_t i = 0; i < count; i++)
-        add_option(nearest[i], compares, i + 1 == count ? " or " : NULL, list, sizeof list);
-    const struct option *o = word[0] != '\0' && word[1] == '\0' ? option_of_letter((char)(word[0] ^ ' ')) : NULL;
+    const bool is_filter = meant == NULL && filter_is_named(word);
+    if (meant != NULL && meant[0] == '!')
+        return error_set(error, ERROR_USAGE, "unknown option %s; %s", typed, meant + 1);
     if (meant != NULL && meant[0] == '-')
-        add_option(meant + 2, compares, NULL, list, sizeof list);
-    else if (is_filter)
-        snprintf(filter, sizeof filter, "%s", meant != NULL ? meant : word);
-    else if (o != NULL)
-        snprintf(list, sizeof list, "-%c, --%s", o->letter, o->name);
-    else if (count == 0)
-        filter_nearest(word, filter, sizeof filter);
-    if (filter[0] != '\0')
-        snprintf(list, sizeof list, "the filter %s, which has no dash", filter);
-    if (list[0] == '\0')
-        return error_set(error, ERROR_USAGE, "unknown option %s; gpuconv %s--help lists all", typed,
-                         compares ? "--compare " : "");
-    return error_set(error, ERROR_USAGE, "unknown option %s; did you mean %s?%s", typed, list, help);
+        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean %s?", typed, meant);
+    if (meant == NULL && !is_filter && error_nearest(word, names, option_count, &nearest, 1) > 0)
+        return error_set(error, ERROR_USAGE, "unknown option %s; did you mean --%s?", typed, nearest);
+    if (meant == NULL && !is_filter && !filter_nearest(word, filter, sizeof filter))
+        return error_set(error, ERROR_USAGE, "unknown option %s; gpuconv --help lists all", typed);
+    return error_set(error, ERROR_USAGE, "unknown option %s; did you mean the filter %s, which has no dash?", typed,
+                     meant != NULL ? meant
+                     : is_filter   ? word
+                                   : filter);
 }
 
 /* ---- Values ---- */

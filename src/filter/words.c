@@ -31,6 +31,7 @@ static const char *const words[][2] = {
     {"outdir", "--output"},
     {"overwrite", REPLACED},
     {"q", "--quality, or -q, --quiet"},
+    {"r", "-r, --recursive"},
     {"sha256", "--digest"},
     {"silent", "--quiet"},
     {"size", "!give resize:SIZE as FILTER"},
@@ -123,10 +124,6 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
     const char *usage = inner.code == ERROR_USAGE ? strstr(inner.message, "\": ") : NULL; /* of wrong parameters */
     if (usage != NULL && suggestion == word)
         return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; %s", spec, usage + 3);
-    if (word[0] != '\0' && suggestion == word && strncmp(spec, word, strlen(word)) == 0)
-        return error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s%s", spec, word,
-                         spec[strlen(word)] == ':' ? " takes no parameter; gpuconv --list shows which do"
-                                                   : " is one; a comma joins it to the next, as in blur,edge");
     return error_unknown(error, "filter", spec, &suggestion, word[0] != '\0', "--list");
 }
 

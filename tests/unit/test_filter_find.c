@@ -282,7 +282,7 @@ static void test_an_unknown_name_is_refused_with_the_nearest(void **state)
     refuse_find("bx:3", ERROR_USAGE,
                 "there is no filter named \"bx:3\"; did you mean \"box:3\"? (gpuconv --list shows all)");
     refuse_find("blur:3", ERROR_USAGE,
-                "there is no filter \"blur:3\": blur takes no parameter; gpuconv --list shows which do");
+                "there is no filter named \"blur:3\"; did you mean \"blur\"? (gpuconv --list shows all)");
     refuse_find("quux", ERROR_USAGE, "there is no filter named \"quux\"; gpuconv --list shows all");
     refuse_find("", ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
 }
