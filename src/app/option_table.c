@@ -98,7 +98,7 @@ const struct option option_table[] = {
           "use N CPU threads per image (default all, in batches 1)", .low = 1, .high = PARALLEL_THREADS_MAX,
           .bits = IN_BENCH | IN_READ | IN_JOBS),
 
-    VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "write this", .word = format_word,
+    VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "file format", .word = format_word,
           .bits = IN_PICTURE | IN_LINE | IN_RECIPE),
     VALUE("depth", "BITS", GROUP_FILE, KIND_BITS, job.codec.bits, "convert the samples to this many bits",
           .word = depth_word, .bits = IN_READ | IN_LINE | IN_RECIPE),
@@ -176,7 +176,7 @@ const struct option option_table[] = {
     MODE("compare", GROUP_QUERY, MODE_COMPARE, "compare images or folders; see --compare --help"),
     MODE("digest", GROUP_QUERY, MODE_DIGEST, "print digests of samples; see --digest --help"),
     MODE("bench", GROUP_QUERY, MODE_BENCH, "check and time every variant; see --bench --help"),
-    MODE("conformance", GROUP_QUERY, MODE_CONFORMANCE, "check this build on this machine; see the manual"),
+    MODE("conformance", GROUP_QUERY, MODE_CONFORMANCE, "check that this build makes the defined pixels"),
     VALUE("jobs-from", "FILE", GROUP_QUERY, KIND_MODE_WITH_VALUE, jobs_from,
           "do the jobs in FILE; see --jobs-from - --help", .low = MODE_JOBS, .bits = IN_JOBS),
     FLAG("json", GROUP_QUERY, json, "print the answer as JSON", .bits = WRITES_TEXT),

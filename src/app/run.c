@@ -147,7 +147,7 @@ static void print_end(struct output *output, const struct job_result *result)
     }
     if (result->outcome == JOB_DONE) {
         if (is_misnamed(result))
-            warn_counted(output->warnings, file_input_name(job->input), ": is a %s in spite of its name",
+            warn_counted(output->warnings, file_input_name(job->input), ": is a %s, although its name says otherwise",
                          result->input_format->name);
         warn_other_content(output->warnings, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)

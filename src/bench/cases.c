@@ -94,7 +94,7 @@ static int ramp(int i, int side)
 /* Random taps get a scale and an offset that give outputs for random samples a mean near 128 and a standard deviation
  * near 45. Such outputs are neither saturated nor constant, so a wrong sum shows. The taps of rank 1 are a weighted
  * mean. */
-static bool make_random_filter(enum filter_kind kind, int side, struct filter *filter, struct error *error)
+static bool make_filter(enum filter_kind kind, int side, struct filter *filter, struct error *error)
 {
     const int limit = kind == KIND_INT8 ? 127 : INT16_TAP;
     uint64_t state = (uint64_t)(1000 * side + (int)kind);
@@ -134,7 +134,7 @@ bool bench_find_filter(const char *spec, struct filter *filter, struct filter *f
         if (strncmp(spec, kind_names[kind], length) != 0 || spec[length] != '-' || at[strspn(at, "0123456789")] != '\0')
             continue;
         if (text_read_number(&at, SMALLEST_SIDE, LARGEST_SIDE, &side))
-            return make_random_filter(kind, side, filter, error);
+            return make_filter(kind, side, filter, error);
         return error_set(error, ERROR_USAGE, "the benchmark's filters %s-N have %d to %d taps per side, not \"%s\"",
                          kind_names[kind], SMALLEST_SIDE, LARGEST_SIDE, spec + length + 1);
     }
@@ -145,7 +145,7 @@ bool bench_find_filter(const char *spec, struct filter *filter, struct filter *f
 
 /* Fill PLANE with random samples: bytes, words of 16 bits, or floats from 0 to 1. The padding is random too, so that
  * the output of a variant that reads it is wrong. BYTES is a multiple of 8. */
-static void fill_plane_randomly(const struct plane *plane, size_t bytes)
+static void fill_random(const struct plane *plane, size_t bytes)
 {
     uint64_t state = 20261121; /* any */
     char *to = plane->data;
@@ -165,7 +165,7 @@ bool case_reserve(struct bench_case *c, struct error *error)
         if (planes[i]->data == NULL)
             return error_no_memory(error, "%d x %d x %d samples", c->size.width, c->size.height, c->size.planes);
     }
-    fill_plane_randomly(&c->in, c->bytes);
+    fill_random(&c->in, c->bytes);
     return true;
 }
 
@@ -180,7 +180,7 @@ bool case_size_outputs(struct bench_case *c, const struct filter *filter, struct
         if (bench_gpu.plane_layout(&size, c->sample, planes[i]) > c->bytes)
             return error_set(error, ERROR_USAGE,
                              "--bench measures filters whose result is not larger than the image, and %s makes %d x %d "
-                             "of %d x %d; give another filter or size",
+                             "pixels of %d x %d; give another filter or size",
                              filter->name, size.width, size.height, c->size.width, c->size.height);
         planes[i]->data = data;
     }

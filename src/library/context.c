@@ -7,6 +7,7 @@
 #include "image/linear.h"
 #include "pipeline/steps.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,17 +150,15 @@ struct application {
     void *stream;             /* for these */
 };
 
-/* Let the tables of linear light be those that the caller asks for. */
-static bool set_linear(const struct application *application, const struct image *image, struct linear *linear,
-                       struct error *error)
+/* Set the tables of linear light to those that the caller asks for. */
+static void set_linear(const struct application *application, const struct image *image, struct linear *linear)
 {
     const struct gpuconv_image *like = application->curve_of;
     if (like != NULL)
         *application->curve =
             metadata_set_linear(&like->metadata, image->channels <= 2, image->bits, linear, application->unread);
     else if (!linear_set(linear, &curve_srgb, 1, image->bits))
-        return error_set(error, ERROR_WORK, "the curve of sRGB does not rise");
-    return true;
+        assert(false); /* sRGB's curve rises */
 }
 
 static bool apply_to_image(const struct application *application, struct image *in, struct image *out,
@@ -173,8 +172,10 @@ static bool apply_to_image(const struct application *application, struct image *
     struct end to = {.kind = kind, .image = out};
     const struct pipeline_input input = {.shape = *in};
     struct linear *linear = recipe->linear ? pipeline_linear(pipeline, error) : NULL;
-    if (recipe->linear && (linear == NULL || !set_linear(application, in, linear, error)))
+    if (recipe->linear && linear == NULL)
         return false;
+    if (recipe->linear)
+        set_linear(application, in, linear);
     struct image image = *in;
     if (application->on_device)
         image.samples = NULL; /* only a GPU can look at them */

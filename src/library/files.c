@@ -153,8 +153,9 @@ static bool take_view(const struct list *list, const struct gpuconv_view *view, 
     file->view = images.first;
     file->on_device = view->memory == GPUCONV_DEVICE;
     return !file->on_device || list->context->resources.shared != NULL ||
-           error_set(error, ERROR_USAGE,
-                     "a context on the CPU takes images on the host; open one with uses_gpu, or copy them");
+           error_set(
+               error, ERROR_USAGE,
+               "this context has no GPU, but the image is in a GPU's memory; open one with uses_gpu, or copy them");
 }
 
 static bool take_output(const struct list *list, const struct gpuconv_view *view, struct file *file)

@@ -60,7 +60,7 @@ static struct gpuconv_filter *parse_filter(const char *text, size_t size, const 
 {
     struct filter *filter = malloc(sizeof *filter);
     if (text == NULL)
-        error_set(error, ERROR_USAGE, "there is no text of a filter; give rows of taps");
+        error_set(error, ERROR_USAGE, "the filter's text is missing; give rows of taps");
     else if (filter == NULL)
         error_no_memory(error, "a filter");
     else if (filter_parse(text, size, name != NULL ? name : "filter", filter, error))

@@ -36,8 +36,9 @@ static bool check_resize(const struct recipe *recipe, struct error *error)
     }
     return recipe->border != BORDER_ZERO || !has_border || !repeats_edge ||
            error_set(error, ERROR_USAGE,
-                     "resize and another filter do not go together with the border zero; choose another border, or "
-                     "resize in a run of its own");
+                     "the border zero cannot be combined with resize in one chain; choose another border, or resize in "
+                     "a run of "
+                     "its own");
 }
 
 bool pipeline_check(const struct recipe *recipe, struct error *error)

@@ -972,7 +972,7 @@ static void test_each_file_of_a_list_has_its_error(void **state)
     views[0].memory = GPUCONV_DEVICE;
     views[3].width--;
     assert_int_equal(gpuconv_decode_all(context, files, COUNT, NULL, views, errors), GPUCONV_BAD_ARGUMENT);
-    static const char *const parts[COUNT] = {"a context on the CPU", "", "image", "29 x 37 x 3 samples of 8 bits"};
+    static const char *const parts[COUNT] = {"this context has no GPU", "", "image", "29 x 37 x 3 samples of 8 bits"};
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(errors[i].status == GPUCONV_OK, i == 1);
         if (strstr(errors[i].message, parts[i]) == NULL)
