@@ -4,7 +4,6 @@
 #include "app/messages.h"
 #include "app/option_table.h"
 #include "base/text.h"
-#include "pipeline/steps.h"
 
 #include <stdio.h>
 
@@ -14,10 +13,9 @@ void warn_filters(const struct options *options, const struct filter *filters, s
         const struct filter *filter = &filters[i];
         const double times = filter_brightness(filter);
         char text[256];
-        if (!filter->two_pass && filter_tap_count(filter) == 0)
+        if (filter_is_zero(filter))
             print_warning(options, filter->name, ": all its taps are 0, so all pixels become the same; check the file");
-        const struct step *step = &step_table[filter->kind];
-        if (step->repeats_edge && options_given(options, OPTION(recipe.border)) &&
+        if (filter_kind(filter)->repeats_edge && options_given(options, OPTION(recipe.border)) &&
             options->recipe.border != BORDER_REPLICATE)
             print_warning(options, filter->name, ": repeats the edge of the picture, whatever --border says");
         if (times == 0)

@@ -48,7 +48,7 @@ bool options_hash(const struct options *options, const struct filter_chain *chai
     if (file == NULL)
         return false;
     for (size_t i = 0; i < chain->count; i++) {
-        filter_print_values(file, &chain->filters[i]);
+        filter_kind(&chain->filters[i])->print(file, &chain->filters[i]);
         fputc('\n', file);
     }
     print_options(file, options);

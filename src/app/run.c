@@ -71,7 +71,7 @@ static void print_variant(const struct pipeline *pipeline, size_t number)
     print_detail("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why,
                  plan->rows.count > 0 ? plan->rows.count : filter->width,
                  plan->columns.count > 0 ? plan->columns.count : filter->height,
-                 filter->separable ? "separable" : "not separable");
+                 filter_is_separable(filter) ? "separable" : "not separable");
 }
 
 static void print_plan(const struct pipeline *pipeline)

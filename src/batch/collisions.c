@@ -237,11 +237,11 @@ void other_files_add(struct other_file *files, size_t *count, const char *path, 
 void other_files_add_filters(struct other_file *files, size_t *count, const struct filter_chain *chain)
 {
     for (size_t i = 0; chain != NULL && i < chain->count; i++)
-        if (chain->filters[i].inode != 0)
+        if (chain->filters[i].file.inode != 0)
             files[(*count)++] = (struct other_file){.path = chain->filters[i].name,
                                                     .role = "a filter",
-                                                    .device = chain->filters[i].device,
-                                                    .inode = chain->filters[i].inode};
+                                                    .device = chain->filters[i].file.device,
+                                                    .inode = chain->filters[i].file.inode};
 }
 
 static bool refuse_same(const char *what, const char *name, const struct other_file *other, struct error *error)

@@ -83,8 +83,10 @@ static double peak_of(const struct bench *bench, const struct variant *variant, 
 /* The multiply-adds of a row of VARIANT. */
 static double multiply_adds(const struct bench_case *c, const struct variant *variant, const struct filter *filter)
 {
-    return variant->accepts == ACCEPTS_RANK_1 ? size_samples(&c->size) * (filter->width + filter->height)
-                                              : c->size.planes * filter_work(filter, c->size.width, c->size.height);
+    const struct kind_of_step *kind = filter_kind(filter);
+    if (variant->accepts == ACCEPTS_RANK_1)
+        return size_samples(&c->size) * (filter->width + filter->height);
+    return kind->work == NULL ? 0 : c->size.planes * kind->work(filter, c->size.width, c->size.height);
 }
 
 /* Compute the rates of a row from its median time. VARIANT is NULL for a copy. */
@@ -224,8 +226,9 @@ static const struct variant *image_variant(const struct bench_case *c, const str
 {
     size_t count;
     const struct variant *table = variants(&count), *chosen = variant_choose(filter, BACKEND_CUDA, work);
+    const struct kind_of_step *kind = filter_kind(filter);
     for (const struct variant *row = table;
-         c->images.bytes != NULL && filter->kind != STEP_RESIZE && row < table + count; row++)
+         c->images.bytes != NULL && (!kind->resizes || kind->moves) && row < table + count; row++)
         if ((c->bench->request->variants != 0 ? row->backend == BACKEND_CUDA : row == chosen) &&
             is_wanted(c->bench, row, filter, c->sample))
             return row;

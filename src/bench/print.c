@@ -209,14 +209,14 @@ static void group_header(FILE *file, const struct bench_row *row)
             row->size.planes == 1 ? "" : "s", sample_name(row->sample));
     if (row->filter == NULL) {
         fputs("copies\n", file);
-    } else if (row->filter->kind == STEP_RESIZE) {
+    } else if (filter_kind(row->filter)->resizes && !filter_kind(row->filter)->moves) {
         int width = row->size.width, height = row->size.height;
         filter_resize(row->filter, &width, &height, NULL);
         fprintf(file, "%s, to %d x %d\n", row->filter->name, width, height);
     } else {
         text_print_escaped(file, row->filter->name);
         fprintf(file, " (%d x %d taps, %s), border %s\n", row->filter->width, row->filter->height,
-                row->filter->separable ? "separable" : "not separable", border_name(row->border));
+                filter_is_separable(row->filter) ? "separable" : "not separable", border_name(row->border));
     }
     fprintf(file, " %-15s %9s %9s %6s %4s %8s %7s %7s %7s %6s %6s %-6s %8s %8s\n", "variant", "median ms", "min ms",
             "spread", "runs", "Gpixel/s", "GB/s", "TMAC/s", "ops/B", "% copy", "% peak", "bound", "up ms", "down ms");

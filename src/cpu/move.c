@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters that move samples (STEP_MOVE): rows are copied as they lie, and squares where columns become rows. */
+ * Filters that move samples: rows are copied as they lie, and squares where columns become rows. */
 #include "cpu/cpu.h"
 
 #include "base/parallel.h"

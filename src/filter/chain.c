@@ -79,16 +79,16 @@ static bool add_filter(const struct filter *filter, struct geometry *geometry, s
     geometry->is_not_enlarged |= filter_resize_stays(filter, width, height);
     if (!filter_resize(filter, &geometry->width, &geometry->height, error))
         return false;
-    if (filter->kind == STEP_RESIZE) {
+    if (!filter_kind(filter)->moves) {
         geometry->horizontal *= (double)geometry->width / width;
         geometry->vertical *= (double)geometry->height / height;
-    } else if (filter->kind == STEP_MOVE && filter->move.orientation >= 5) {
+    } else if (filter->move.orientation >= 5) {
         const double horizontal = geometry->horizontal;
         geometry->horizontal = geometry->vertical;
         geometry->vertical = horizontal;
         geometry->is_turned = !geometry->is_turned;
     }
-    geometry->is_moved |= filter->kind == STEP_MOVE || geometry->width != width || geometry->height != height;
+    geometry->is_moved |= filter_kind(filter)->moves || geometry->width != width || geometry->height != height;
     return true;
 }
 
@@ -113,7 +113,7 @@ bool chain_resize(const struct filter_chain *chain, int *width, int *height, str
 
 static bool turns(const struct filter *filter)
 {
-    return filter->kind == STEP_MOVE && filter->move.orientation != 1;
+    return filter_kind(filter)->moves && filter->move.orientation != 1;
 }
 
 /* The part of SIDE samples that is under COUNT samples from FIRST on, or the nearest sample. */
@@ -129,9 +129,9 @@ struct rectangle chain_needs(const struct filter_chain *chain, size_t number, in
     const struct filter *filter = &chain->filters[number];
     struct rectangle needed = {0, 0, width, height};
     size_t cuts = 0; /* filters after this one that only cut or pad the picture */
-    if (filter->kind == STEP_CONVOLVE || turns(filter))
+    if (!filter_kind(filter)->resizes || turns(filter))
         return needed;
-    while (number + cuts + 1 < chain->count && filter[cuts + 1].kind == STEP_MOVE && !turns(&filter[cuts + 1]) &&
+    while (number + cuts + 1 < chain->count && filter_kind(&filter[cuts + 1])->moves && !turns(&filter[cuts + 1]) &&
            filter_resize(&filter[cuts + 1], &needed.width, &needed.height, NULL))
         cuts++;
     for (; cuts > 0; cuts--) {

@@ -147,26 +147,24 @@ static void describe_grids(FILE *stream, const struct filter *filter, int levels
     print_taps(stream, filter);
 }
 
-void filter_describe(FILE *stream, const struct filter *filter)
+void taps_describe(FILE *stream, const struct filter *filter)
 {
-    text_print_escaped(stream, filter->name);
-    fputs(filter->title[0] != '\0' ? ": " : "", stream);
-    text_print_escaped(stream, filter->title);
-    fputc('\n', stream);
-    if (filter->kind == STEP_RESIZE)
-        describe_resize(stream, filter);
-    if (filter->kind == STEP_MOVE)
-        fprintf(stream, "  samples    only move, and stay as they are\n%s",
-                filter->move.pads && !filter->move.has_colour
-                    ? "  colour     transparent, or white without an alpha channel\n"
-                    : "");
-    for (const struct filter *one = filter->kind != STEP_CONVOLVE ? NULL : filter; one != NULL; one = one->filter16) {
+    for (const struct filter *one = filter; one != NULL; one = one->filter16) {
         if (one != filter)
             fprintf(stream, "\n  For samples of more than 8 bits:\n");
         fprintf(stream, "  size       %d x %d%s, anchor %d %d\n", one->width, one->height,
                 filter_grids(one) == 2 ? ", two grids" : "", one->anchor_x, one->anchor_y);
         (one->two_pass ? describe_passes : describe_grids)(stream, one, one == filter ? 255 : 65535);
     }
+}
+
+void filter_describe(FILE *stream, const struct filter *filter)
+{
+    text_print_escaped(stream, filter->name);
+    fputs(filter->title[0] != '\0' ? ": " : "", stream);
+    text_print_escaped(stream, filter->title);
+    fputc('\n', stream);
+    filter_kind(filter)->describe(stream, filter);
 }
 
 /* ---- JSON ---- */
@@ -217,21 +215,12 @@ void filter_print_json(FILE *file, const struct filter *filter)
     text_print_json(file, filter->name);
     text_print_json_member(file, "title", filter->title);
     fputc(',', file);
-    filter_print_values(file, filter);
+    filter_kind(filter)->print(file, filter);
     fputc('}', file);
 }
 
-void filter_print_values(FILE *file, const struct filter *filter)
+void taps_print(FILE *file, const struct filter *filter)
 {
-    if (filter->kind == STEP_RESIZE) {
-        print_resize_members(file, filter);
-        return;
-    }
-    if (filter->kind == STEP_MOVE) {
-        fputs("\"move\":", file);
-        text_print_json(file, filter->name);
-        return;
-    }
     print_members(file, filter);
     fputs(",\"deep\":", file);
     if (filter->filter16 != NULL) {

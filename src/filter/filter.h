@@ -73,7 +73,8 @@ enum combine {
 /* The levels of an 8-bit output. */
 #define FILTER_LEVELS 256
 
-/* The kinds of steps that filters are. The variants' rows and the pipeline's table say what each kind takes. */
+/* The kinds of steps that filters are. Three tables have a row for each: filter_kinds here, step_table of the pipeline,
+ * and the steps of the variants. */
 enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_KINDS };
 
 /* What STEP_RESIZE asks for. */
@@ -111,80 +112,89 @@ struct rectangle {
     int x, y, width, height;
 };
 
+/* The file that a filter was read from. All is 0 if there is none. */
+struct source_file {
+    char path[4096]; /* empty if it was a pipe */
+    uint64_t device, inode;
+    int64_t bytes, seconds, nanoseconds; /* its size, and when it was changed */
+};
+
+/* A step of a chain. Its kind says which part of the union it has: filter_kinds has what each kind does. */
 struct filter {
     enum step_kind kind;
-    char name[128];         /* as the user wrote it */
-    char title[128];        /* a few words; may be empty */
-    char path[4096];        /* of the file that it was read from; empty if it was read from none, or from a pipe */
-    uint64_t device, inode; /* of that file or pipe; 0 if there is none */
-    int64_t bytes, seconds, nanoseconds; /* its size, and when it was changed */
-    int width, height;
-    int anchor_x, anchor_y; /* 0 <= anchor_x < width, 0 <= anchor_y < height */
+    char name[128];  /* as the user wrote it */
+    char title[128]; /* a few words; may be empty */
+    struct source_file file;
+    struct filter *filter16; /* the filter for samples of more than 8 bits, if it is another one; else NULL */
+    int width, height; /* of the window of samples that an output is made of; 1 x 1 for STEP_RESIZE and STEP_MOVE */
+    int anchor_x, anchor_y; /* the output in it: 0 <= anchor_x < width, 0 <= anchor_y < height */
+    union {
+        struct {            /* STEP_CONVOLVE */
+            bool two_pass;  /* two passes, not one or two grids */
+            bool separable; /* taps[y][x] = column[y] * row[x], exactly; false with two grids; true with two passes */
+            int64_t absolute_sum; /* sum of |q| over both grids, at most FILTER_MAX_SUM */
+            bool exact;           /* the taps are exact; otherwise they were rounded once */
+            double largest_error; /* how far rounded taps can move an output before it is rounded, in levels of 255 */
+            int32_t column[FILTER_PASS_MAX], row[FILTER_PASS_MAX];
 
-    enum combine combine;
-    int32_t taps[2 * FILTER_MAX * FILTER_MAX]; /* q, row by row, width taps a row; then the second grid */
-    int32_t scale;                             /* D, 1 to 2^30 */
-    double offset;                             /* O, the nearest double, for messages and float planes */
-    int64_t bias;                              /* floor(D * (O + 1/2)), exact: out = clamp(floor((sum + bias) / D)) */
-    int64_t bias16; /* the same for 16-bit samples, whose levels are 257 times as fine: floor(D * (257 * O + 1/2)) */
-    int64_t offset_numerator, offset_denominator; /* O, exact; with two grids the denominator is at most 2^20 */
-    bool absolute;                                /* take the absolute value of the sum before the bias is added */
+            struct {                                       /* grids */
+                int32_t taps[2 * FILTER_MAX * FILTER_MAX]; /* q, row by row, width taps a row; then the second grid */
+                enum combine combine;
+                int32_t scale;                                /* D, 1 to 2^30 */
+                int64_t tap_sum;                              /* sum of q over the first grid */
+                double offset;                                /* O, the nearest double, for messages and float planes */
+                int64_t offset_numerator, offset_denominator; /* O, exact; with two grids at most 2^20 below the line */
+                int64_t bias;   /* floor(D * (O + 1/2)), exact: out = clamp(floor((sum + bias) / D)) */
+                int64_t bias16; /* of 16-bit samples, whose levels are 257 times as fine: floor(D * (257 * O + 1/2)) */
+                bool absolute;  /* take the absolute value of the sum before the bias is added */
+                bool unscaled;  /* the text has no scale, where one may be missing: see filter_brightness */
+                bool is_matrix; /* the text is a libvips matrix */
 
-    /* COMBINE_MAGNITUDE: steps[n] is the least s1^2 + s2^2 whose output is at least the level n, exact, or INT64_MAX if
-     * no sums reach it. The output is the greatest n with steps[n] <= s1^2 + s2^2. */
-    int64_t steps[FILTER_LEVELS];
+                /* COMBINE_MAGNITUDE: steps[n] is the least s1^2 + s2^2 whose output is at least the level n, exact, or
+                 * INT64_MAX if no sums reach it. The output is the greatest n with steps[n] <= s1^2 + s2^2. */
+                int64_t steps[FILTER_LEVELS];
+            };
 
-    int64_t tap_sum;      /* sum of q over the first grid */
-    int64_t absolute_sum; /* sum of |q| over both grids, at most FILTER_MAX_SUM */
-    bool exact;           /* the taps are exact; otherwise they were rounded once */
-    double largest_error; /* how far rounded taps can move an output before it is rounded, in levels of 255 */
+            /* Two passes. The taps are too fine, or too many, for a grid: those of grids are not used, and scale,
+             * tap_sum and absolute_sum are 1, as of the weights. The row comes first, its sums are rounded to
+             * fractions of a level, and the column follows:
+             *
+             *     m(y, x) = floor((sum over j of row[j] * in(y, x + j - anchor_x)) / 2^row_shift + 1/2)
+             *     s(y, x) = sum over i of column[i] * m(y + i - anchor_y, x)
+             *     out = floor(s / pass_scale + 1/2)
+             *
+             * No tap is negative, and pass_scale = sum(row) * sum(column) / 2^row_shift, so no output needs to be
+             * clamped. For samples of uint8_t, each tap is below 2^15, each sum of a row below 2^31, each m below 2^19
+             * and each s below 2^32; for uint16_t, below 2^22, 2^47, 2^27 and 2^53. If row_shift is 0, the filter is a
+             * box, and all taps are 1 (filter_is_box). Otherwise each m is below 2^16 and 2^22, and pass_scale is a
+             * power of two: 2^23 or 2^24 for uint8_t, at least 2^27 for uint16_t. The row may be finer than the
+             * column, and then they differ.
+             *
+             * An unsharp mask has an amount of A / 2^20 and a threshold of T / 2^8 levels. With e = 2^8 in -
+             * floor(2^8 s / pass_scale + 1/2), out = clamp(floor(in + A e / 2^28 + 1/2)). But a pixel keeps its
+             * samples if |e| < T in all of its planes. Its absolute_sum is 1 + 2 amounts, rounded up. */
+            struct {
+                int row_shift;
+                int64_t pass_scale;
+                int32_t amount; /* A, below 2^27; 0 if the filter is a blur, not an unsharp mask */
+                int32_t threshold;
+            };
+        };
 
-    bool unscaled;  /* the text has no scale, where one may be missing: see filter_brightness */
-    bool is_matrix; /* the text is a libvips matrix */
+        /* STEP_RESIZE has taps for each size of a picture: see filter/resample.h. With the taps v of a column, which
+         * sum to 2^a, and h of a row, which sum to 2^b,
+         *
+         *     m(y, x) = floor((sum over i of v(y, i) * in(first(y) + i, x)) / 2^(a - 6) + 1/2)
+         *     out = clamp(floor((sum over j of h(x, j) * m(y, first(x) + j)) / 2^(b + 6) + 1/2))
+         *
+         * m is not clamped: where a kernel overshoots, the second pass may bring the sample back. resize_bound has
+         * the distance from the same sums without rounding. For samples up to n, m is within 1.55 * 2^5 * n of
+         * 2^5 * n, as gains are at most 1.55: so m - 2^13 fits in 15 bits for samples of 8 bits, and m - 2^21 in 23
+         * for 16 bits. Samples of float are not rounded. */
+        struct resize resize;
 
-    bool separable; /* taps[y][x] = column[y] * row[x], exactly; false with two grids; true with two passes */
-    int32_t column[FILTER_PASS_MAX], row[FILTER_PASS_MAX];
-
-    /* A filter in two passes. Its taps are too fine, or too many, for a grid: `taps` and biases are not used; scale,
-     * tap_sum and absolute_sum are 1, as of the weights. The row comes first, its sums are rounded to fractions of a
-     * level, and the column follows:
-     *
-     *     m(y, x) = floor((sum over j of row[j] * in(y, x + j - anchor_x)) / 2^row_shift + 1/2)
-     *     s(y, x) = sum over i of column[i] * m(y + i - anchor_y, x)
-     *     out = floor(s / pass_scale + 1/2)
-     *
-     * No tap is negative, and pass_scale = sum(row) * sum(column) / 2^row_shift, so no output needs to be clamped. For
-     * samples of uint8_t, each tap is below 2^15, each sum of a row below 2^31, each m below 2^19 and each s below
-     * 2^32; for uint16_t, below 2^22, 2^47, 2^27 and 2^53. If row_shift is 0, the filter is a box, and all taps are 1
-     * (filter_is_box). Otherwise each m is below 2^16 and 2^22, and pass_scale is a power of two: 2^23 or 2^24 for
-     * uint8_t, at least 2^27 for uint16_t. The row may be finer than the column, and then they differ.
-     *
-     * An unsharp mask has an amount of A / 2^20 and a threshold of T / 2^8 levels. With e = 2^8 in - floor(2^8 s /
-     * pass_scale + 1/2), out = clamp(floor(in + A e / 2^28 + 1/2)). But a pixel keeps its samples if |e| < T in all of
-     * its planes. Its absolute_sum is 1 + 2 amounts, rounded up. */
-    bool two_pass;
-    int row_shift;
-    int64_t pass_scale;
-    int32_t amount; /* A, below 2^27; 0 if the filter is a blur, not an unsharp mask */
-    int32_t threshold;
-
-    struct filter *filter16; /* the same filter for samples of more than 8 bits, if it is another one; else NULL */
-
-    /* STEP_RESIZE has taps for each size of a picture: see filter/resample.h. `two_pass` is true.
-     * Its own width and height, scale and tap_sum are 1; absolute_sum is 1 if no tap is negative, else 2. With the taps
-     * v of a column, which sum to 2^a, and h of a row, which sum to 2^b,
-     *
-     *     m(y, x) = floor((sum over i of v(y, i) * in(first(y) + i, x)) / 2^(a - 6) + 1/2)
-     *     out = clamp(floor((sum over j of h(x, j) * m(y, first(x) + j)) / 2^(b + 6) + 1/2))
-     *
-     * m is not clamped: where a kernel overshoots, the second pass may bring the sample back. resize_bound has
-     * the distance from the same sums without rounding. For samples up to n, m is within 1.55 * 2^5 * n of 2^5 * n, as
-     * gains are at most 1.55: so m - 2^13 fits in 15 bits for samples of 8 bits, and m - 2^21 in 23 for 16 bits.
-     * Samples of float are not rounded. */
-    struct resize resize;
-
-    /* STEP_MOVE has no taps either, and the same numbers in their place. */
-    struct move move;
+        struct move move; /* STEP_MOVE */
+    };
 };
 
 /* The bits of m below a level. */
@@ -194,6 +204,43 @@ struct filter {
 static inline const struct filter *filter_of_depth(const struct filter *filter, bool is_16_bit)
 {
     return is_16_bit && filter->filter16 != NULL ? filter->filter16 : filter;
+}
+
+/* What the other rooms ask of a kind of step, as far as a filter decides it. */
+struct kind_of_step {
+    bool has_taps;     /* it is a convolution */
+    bool has_border;   /* it reads what stands outside the image */
+    bool repeats_edge; /* it takes the edge of the picture for what stands outside, whatever the border is */
+    bool resizes;      /* the result is another image: it keeps none in its place, and has a plan of one size */
+    bool moves;        /* it changes no sample, so neither alpha nor light matters; struct move says where they go */
+
+    /* Why a variant of other kinds does not take FILTER: it takes only filters `takes`, and FILTER `is`. Both are NULL
+     * for a convolution. */
+    const char *takes, *is;
+
+    /* Set *WIDTH and *HEIGHT, a picture's, to those of the result: see filter_resize. NULL if both stay. */
+    bool (*size)(const struct filter *filter, int *width, int *height, struct error *error);
+
+    /* Print the lines of --show after the name, and the members of the JSON object after the names. */
+    void (*describe)(FILE *stream, const struct filter *filter);
+    void (*print)(FILE *file, const struct filter *filter);
+
+    /* The multiply-adds of a plane of WIDTH x HEIGHT, without any tricks. NULL if there are none. */
+    double (*work)(const struct filter *filter, int width, int height);
+
+    /* The bound of the rounding of floats from 0 to 1, in units of 2^-24, for a result of TAPS taps if they depend on
+     * the size. NULL if no float is rounded. */
+    double (*float_error)(const struct filter *filter, int taps);
+
+    /* Do the planes of a pixel decide about each other, or does a sample depend on their number? NULL if never. */
+    bool (*joins_planes)(const struct filter *filter);
+};
+extern const struct kind_of_step filter_kinds[STEP_KINDS];
+
+/* The row of the filter's kind. */
+static inline const struct kind_of_step *filter_kind(const struct filter *filter)
+{
+    return &filter_kinds[filter->kind];
 }
 
 /* The built-in filters, sorted by name. filters/embed.py writes them at build time. */
@@ -269,9 +316,6 @@ int filter_shrink(const struct filter *filter, int width, int height);
 /* Where the samples of STEP_MOVE come from, in a picture of WIDTH x HEIGHT that it takes. */
 struct placement filter_place(const struct filter *filter, int width, int height);
 
-/* The multiply-adds of a plane of WIDTH x HEIGHT, without any tricks. */
-double filter_work(const struct filter *filter, int width, int height);
-
 /* The multiply-adds of both passes of STEP_RESIZE. */
 struct resize_work {
     double columns, rows;
@@ -297,7 +341,14 @@ int filter_grids(const struct filter *filter);
 /* The number of taps that are not zero, in all grids. */
 int filter_tap_count(const struct filter *filter);
 
-/* The number of multiply-adds for an output, without any tricks: those of all grids, or of both passes. */
+/* Are all taps 0? */
+bool filter_is_zero(const struct filter *filter);
+
+/* Is it a column times a row, or has it no taps? */
+bool filter_is_separable(const struct filter *filter);
+
+/* The number of multiply-adds for an output, without any tricks: those of all grids, or of both passes. 2 without
+ * taps. */
 int filter_multiply_adds(const struct filter *filter);
 
 /* How many times as bright the filter makes a picture, if its text has several taps that sum to 2 or more, and no
@@ -319,9 +370,6 @@ void filter_describe(FILE *stream, const struct filter *filter);
 
 /* Print the same as a JSON object: the taps row by row, then those of the second grid. */
 void filter_print_json(FILE *file, const struct filter *filter);
-
-/* Print its members but the names: filters that print the same do the same. */
-void filter_print_values(FILE *file, const struct filter *filter);
 
 #ifdef __cplusplus
 }

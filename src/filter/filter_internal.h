@@ -37,6 +37,13 @@ bool filter_set_taps(struct filter *filter, const struct number *taps, const cha
  * biases, steps, column and row. OFFSET is exact and at most 65535 in absolute value. */
 void filter_derive(struct filter *filter, struct number offset);
 
+/* The functions of the row of STEP_CONVOLVE. */
+void taps_describe(FILE *stream, const struct filter *filter);
+void taps_print(FILE *file, const struct filter *filter);
+double taps_work(const struct filter *filter, int width, int height);
+double taps_float_error(const struct filter *filter, int taps);
+bool taps_join_planes(const struct filter *filter);
+
 /* ---- Generators ---- */
 
 #define MAX_PARAMETERS 3
@@ -101,7 +108,10 @@ bool is_move_word(const char *spec, size_t length);
 /* Make the filter SPEC, such as `crop:50%`. Its name is all of SPEC. */
 bool filter_make_move(const char *spec, struct filter *filter, struct error *error);
 
-/* As filter_resize, for STEP_MOVE. */
+/* The functions of the row of STEP_MOVE. */
+void move_describe(FILE *stream, const struct filter *filter);
+void move_print(FILE *file, const struct filter *filter);
+bool move_joins_planes(const struct filter *filter);
 bool move_size(const struct filter *filter, int *width, int *height, struct error *error);
 
 /* A copy of SPECS, which commas join, with the two filters of each `cover:SIZE` in its place. Release it with free.
@@ -123,11 +133,12 @@ bool resize_is_valid(const char *spec);
 /* Make the filter SPEC, such as `resize:50%`. */
 bool filter_make_resize(const char *spec, struct filter *filter, struct error *error);
 
-/* Print what --show prints of such a filter, after its name. */
-void describe_resize(FILE *stream, const struct filter *filter);
-
-/* Print the members of its JSON object, but the names. */
-void print_resize_members(FILE *file, const struct filter *filter);
+/* The functions of the row of STEP_RESIZE. */
+bool resize_size(const struct filter *filter, int *width, int *height, struct error *error);
+void resize_describe(FILE *stream, const struct filter *filter);
+void resize_print(FILE *file, const struct filter *filter);
+double resize_work(const struct filter *filter, int width, int height);
+double resize_float_error(const struct filter *filter, int taps);
 
 /* ---- Names ---- */
 

@@ -20,9 +20,7 @@ void filter_begin(enum step_kind kind, const char *spec, const char *title, stru
 {
     memset(filter, 0, sizeof *filter);
     filter->kind = kind;
-    filter->two_pass = filter->separable = true;
-    filter->width = filter->height = filter->scale = filter->row[0] = filter->column[0] = 1;
-    filter->tap_sum = filter->absolute_sum = filter->pass_scale = filter->offset_denominator = 1;
+    filter->width = filter->height = 1;
     filter_set_name(filter, spec);
     snprintf(filter->title, sizeof filter->title, "%s", title);
 }
@@ -58,12 +56,12 @@ static bool read_filter_file(const char *path, const char *spec, struct filter *
     if (done) {
         done = filter_parse(text, size, path, filter, error);
         filter_set_name(filter, spec);
-        filter->device = status.st_dev;
-        filter->inode = status.st_ino;
-        filter->bytes = status.st_size;
-        filter->seconds = status.st_mtim.tv_sec;
-        filter->nanoseconds = status.st_mtim.tv_nsec;
-        snprintf(filter->path, sizeof filter->path, "%s", S_ISREG(status.st_mode) ? path : "");
+        filter->file.device = status.st_dev;
+        filter->file.inode = status.st_ino;
+        filter->file.bytes = status.st_size;
+        filter->file.seconds = status.st_mtim.tv_sec;
+        filter->file.nanoseconds = status.st_mtim.tv_nsec;
+        snprintf(filter->file.path, sizeof filter->file.path, "%s", S_ISREG(status.st_mode) ? path : "");
     }
     free(text);
     return done;
@@ -150,10 +148,10 @@ bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, 
 bool filter_is_current(const struct filter *filter)
 {
     struct stat status;
-    return filter->path[0] == '\0' ||
-           (stat(filter->path, &status) == 0 && filter->device == status.st_dev && filter->inode == status.st_ino &&
-            filter->bytes == status.st_size && filter->seconds == status.st_mtim.tv_sec &&
-            filter->nanoseconds == status.st_mtim.tv_nsec);
+    return filter->file.path[0] == '\0' ||
+           (stat(filter->file.path, &status) == 0 && filter->file.device == status.st_dev &&
+            filter->file.inode == status.st_ino && filter->file.bytes == status.st_size &&
+            filter->file.seconds == status.st_mtim.tv_sec && filter->file.nanoseconds == status.st_mtim.tv_nsec);
 }
 
 bool filter_is_named(const char *spec)

@@ -197,3 +197,24 @@ bool move_size(const struct filter *filter, int *width, int *height, struct erro
            error_set(error, ERROR_WORK, "%s reaches beyond the picture, which has %d x %d pixels; give a part of these",
                      filter->name, from_width, from_height);
 }
+
+/* ---- The row of the kind ---- */
+
+void move_describe(FILE *stream, const struct filter *filter)
+{
+    fprintf(stream, "  samples    only move, and stay as they are\n%s",
+            filter->move.pads && !filter->move.has_colour
+                ? "  colour     transparent, or white without an alpha channel\n"
+                : "");
+}
+
+void move_print(FILE *file, const struct filter *filter)
+{
+    fputs("\"move\":", file);
+    text_print_json(file, filter->name);
+}
+
+bool move_joins_planes(const struct filter *filter)
+{
+    return filter->move.pads; /* what is beside the picture depends on the number of channels */
+}

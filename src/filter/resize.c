@@ -115,10 +115,9 @@ bool filter_make_resize(const char *spec, struct filter *filter, struct error *e
     char title[64];
     snprintf(title, sizeof title, "another size by %s", resample_name(resize.kernel));
     filter_begin(STEP_RESIZE, spec, title, filter);
-    filter->absolute_sum = resize.kernel >= RESAMPLE_TRIANGLE ? 1 : 2;
     filter->resize = resize;
     const int width = resize.picture_width, height = resize.picture_height;
-    return width == 0 || filter_resize(filter, &(int){width}, &(int){height}, error);
+    return width == 0 || resize_size(filter, &(int){width}, &(int){height}, error);
 }
 
 /* ---- Sizes ---- */
@@ -160,12 +159,13 @@ bool filter_resize_stays(const struct filter *filter, int width, int height)
 
 bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error)
 {
+    return filter_kind(filter)->size == NULL || filter_kind(filter)->size(filter, width, height, error);
+}
+
+bool resize_size(const struct filter *filter, int *width, int *height, struct error *error)
+{
     const struct resize *resize = &filter->resize;
     int64_t new_width, new_height;
-    if (filter->kind == STEP_MOVE)
-        return move_size(filter, width, height, error);
-    if (filter->kind != STEP_RESIZE)
-        return true;
     if (resize->picture_width > 0 && (*width != resize->picture_width || *height != resize->picture_height))
         return error_set(error, ERROR_USAGE,
                          "%s is for a picture of %d x %d pixels, and this one has %d x %d; leave that size out",
@@ -185,7 +185,8 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
 int filter_shrink(const struct filter *filter, int width, int height)
 {
     int new_width = width, new_height = height, shrink = 0;
-    if (!filter->resize.thumbnail || !filter_resize(filter, &new_width, &new_height, NULL))
+    if (filter->kind != STEP_RESIZE || !filter->resize.thumbnail ||
+        !filter_resize(filter, &new_width, &new_height, NULL))
         return 0;
     while (shrink < 3 && (width - 1) >> (shrink + 1) >= 2 * new_width - 1 &&
            (height - 1) >> (shrink + 1) >= 2 * new_height - 1)
@@ -202,6 +203,18 @@ struct resize_work filter_resize_work(const struct filter *filter, int width, in
     resample_shape(&rows, filter->resize.kernel, width, new_width, 8);
     return (struct resize_work){.columns = (double)width * new_height * columns.count,
                                 .rows = (double)new_width * new_height * rows.count};
+}
+
+double resize_work(const struct filter *filter, int width, int height)
+{
+    const struct resize_work work = filter_resize_work(filter, width, height);
+    return work.columns + work.rows;
+}
+
+double resize_float_error(const struct filter *filter, int taps)
+{
+    (void)filter;
+    return (taps + 8) * 1.55 * 1.55; /* the gain of each pass is at most 1.55 */
 }
 
 /* How far an output is at most from the sums of the kernel itself, in levels, with its last rounding. With the taps v
@@ -264,7 +277,7 @@ static void describe_depth(FILE *stream, const struct filter *filter, bool is_16
     free(axes[1].taps);
 }
 
-void describe_resize(FILE *stream, const struct filter *filter)
+void resize_describe(FILE *stream, const struct filter *filter)
 {
     const struct resize *resize = &filter->resize;
     int width = resize->picture_width, height = resize->picture_height;
@@ -314,7 +327,7 @@ static void print_depth(FILE *file, const struct filter *filter, bool is_16_bit)
     free(axes[1].taps);
 }
 
-void print_resize_members(FILE *file, const struct filter *filter)
+void resize_print(FILE *file, const struct filter *filter)
 {
     const struct resize *resize = &filter->resize;
     fprintf(file, "\"kernel\":\"%s\",\"width\":%d,\"height\":%d,\"scale\":", resample_name(resize->kernel),

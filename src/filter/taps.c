@@ -276,16 +276,15 @@ static void flip(struct filter *filter)
 
 void filter_flip(struct filter *filter)
 {
-    flip(filter);
-    if (filter->filter16 != NULL)
-        flip(filter->filter16);
+    for (; filter != NULL && filter_kind(filter)->has_taps; filter = filter->filter16)
+        flip(filter);
 }
 
 void filter_set_options(struct filter *filter, bool flips, bool is_absolute)
 {
     if (flips)
         filter_flip(filter);
-    for (; filter != NULL; filter = filter->filter16)
+    for (; filter != NULL && filter_kind(filter)->has_taps; filter = filter->filter16)
         filter->absolute |= is_absolute && filter_grids(filter) == 1 && !filter->two_pass;
 }
 
@@ -297,17 +296,17 @@ int filter_grids(const struct filter *filter)
 int filter_multiply_adds(const struct filter *filter)
 {
     const int width = filter->width, height = filter->height;
-    return filter->two_pass ? width + height : filter_grids(filter) * width * height;
+    return !filter_kind(filter)->has_taps || filter->two_pass ? width + height : filter_grids(filter) * width * height;
 }
 
-double filter_work(const struct filter *filter, int width, int height)
+bool filter_is_zero(const struct filter *filter)
 {
-    if (filter->kind == STEP_CONVOLVE)
-        return (double)width * height * filter_multiply_adds(filter);
-    if (filter->kind == STEP_MOVE)
-        return 0;
-    const struct resize_work work = filter_resize_work(filter, width, height);
-    return work.columns + work.rows;
+    return filter_kind(filter)->has_taps && !filter->two_pass && filter_tap_count(filter) == 0;
+}
+
+bool filter_is_separable(const struct filter *filter)
+{
+    return !filter_kind(filter)->has_taps || filter->separable;
 }
 
 int filter_tap_count(const struct filter *filter)
@@ -322,7 +321,7 @@ int filter_tap_count(const struct filter *filter)
 
 double filter_brightness(const struct filter *filter)
 {
-    if (filter->two_pass || !filter->unscaled || filter_tap_count(filter) < 2 ||
+    if (!filter_kind(filter)->has_taps || filter->two_pass || !filter->unscaled || filter_tap_count(filter) < 2 ||
         filter->tap_sum < 2 * (int64_t)filter->scale)
         return 0;
     return (double)filter->tap_sum / filter->scale;
@@ -330,7 +329,7 @@ double filter_brightness(const struct filter *filter)
 
 bool filter_is_shift(const struct filter *filter)
 {
-    if (filter->two_pass)
+    if (!filter_kind(filter)->has_taps || filter->two_pass)
         return false;
     bool kept = true;
     for (int i = 0; i < filter->width * filter->height; i++)
@@ -349,7 +348,7 @@ static bool are_ones(const int32_t *taps, int count)
 
 bool filter_is_box(const struct filter *filter)
 {
-    if (filter->kind != STEP_CONVOLVE || filter_grids(filter) != 1 || filter->amount != 0)
+    if (!filter_kind(filter)->has_taps || filter_grids(filter) != 1 || filter->amount != 0)
         return false;
     if (!filter->two_pass)
         return are_ones(filter->taps, filter->width * filter->height);
@@ -360,4 +359,26 @@ bool filter_is_centred_square(const struct filter *filter)
 {
     return filter->width == filter->height && filter->width % 2 == 1 && filter->anchor_x == filter->width / 2 &&
            filter->anchor_y == filter->height / 2;
+}
+
+/* ---- The row of the kind ---- */
+
+double taps_work(const struct filter *filter, int width, int height)
+{
+    return (double)width * height * filter_multiply_adds(filter);
+}
+
+/* A sum of n products in any order, with samples up to 1, errs by at most n sum|t| units. Two passes and the rounding
+ * of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the errors of four
+ * roundings of its own. */
+double taps_float_error(const struct filter *f, int taps)
+{
+    (void)taps;
+    const int n = (f->two_pass ? f->width + f->height : f->width * f->height) + 8 + 4 * filter_grids(f);
+    return n * ((double)f->absolute_sum / f->scale + fabs(f->offset) / 255);
+}
+
+bool taps_join_planes(const struct filter *filter)
+{
+    return filter_of_depth(filter, true)->threshold > 0; /* all colours of a pixel decide */
 }

@@ -255,8 +255,7 @@ static bool is_one_launch(const struct application *application, const struct im
     size_t largest = image_samples(first);
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
-        /* All colours decide about a pixel, or what is beside it depends on the number of channels. */
-        if (filter_of_depth(filter, true)->threshold > 0 || filter->move.pads)
+        if (filter_kind(filter)->joins_planes != NULL && filter_kind(filter)->joins_planes(filter))
             return false;
         filter_resize(filter, &shape.width, &shape.height, NULL);
         largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;
@@ -405,8 +404,7 @@ enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct 
                          metadata_curve_name(other), metadata_curve_name(curve));
     const struct filter_chain *chain = filter_chain_of(filter);
     for (size_t i = 0; done && options != NULL && options->border != GPUCONV_REPLICATE && i < chain->count; i++) {
-        const struct step *step = &step_table[chain->filters[i].kind];
-        if (step->repeats_edge)
+        if (filter_kind(&chain->filters[i])->repeats_edge)
             library_warn(error, "%s repeats the edge of the picture, whatever the border is", chain->filters[i].name);
     }
     return status;

@@ -34,7 +34,7 @@ static struct gpuconv_filter *warn_of_taps(struct gpuconv_filter *filter, const 
     for (size_t i = 0; i < chain->count; i++) {
         const struct filter *one = &chain->filters[i];
         const double times = filter_brightness(one);
-        if (!one->two_pass && filter_tap_count(one) == 0)
+        if (filter_is_zero(one))
             library_warn(error, "%s: all taps are 0, so all pixels become the same; check them", one->name);
         if (times != 0)
             library_warn(error,
@@ -162,7 +162,8 @@ void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv
     for (size_t i = 0; i < chain->count; i++) {
         const struct filter *f = &chain->filters[i];
         int left = 0, right = 0, above = 0, below = 0;
-        for (; f != NULL; f = f->filter16) { /* that for more bits may reach farther */
+        info->exact &= filter_kind(f)->has_taps;
+        for (; f != NULL && filter_kind(f)->has_taps; f = f->filter16) { /* that for more bits may reach farther */
             left = f->anchor_x > left ? f->anchor_x : left;
             above = f->anchor_y > above ? f->anchor_y : above;
             right = f->width - 1 - f->anchor_x > right ? f->width - 1 - f->anchor_x : right;

@@ -30,9 +30,9 @@ static bool check_resize(const struct recipe *recipe, struct error *error)
 {
     bool has_border = false, repeats_edge = false;
     for (size_t i = 0; i < recipe->chain->count; i++) {
-        const struct step *step = &step_table[recipe->chain->filters[i].kind];
-        has_border |= step->has_border;
-        repeats_edge |= step->repeats_edge;
+        const struct kind_of_step *kind = filter_kind(&recipe->chain->filters[i]);
+        has_border |= kind->has_border;
+        repeats_edge |= kind->repeats_edge;
     }
     return recipe->border != BORDER_ZERO || !has_border || !repeats_edge ||
            error_set(error, ERROR_USAGE,

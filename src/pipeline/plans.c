@@ -68,7 +68,7 @@ static bool make_plan(struct pipeline *pipeline, size_t number, const struct var
     struct plan *plan = &planned->plans[number];
     const bool is_new = plan->variant != variant;
     const bool is_resized =
-        step_table[filter->kind].resizes && (plan->columns.from != shape->height || plan->rows.from != shape->width);
+        filter_kind(filter)->resizes && (plan->columns.from != shape->height || plan->rows.from != shape->width);
     if (!is_new && !is_resized)
         return true;
     forget_upload(pipeline, planned);

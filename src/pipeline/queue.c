@@ -267,7 +267,7 @@ static bool merge_after(struct pipeline *pipeline, size_t number, const struct p
 {
     const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, number);
     const struct image *image = &gpu->image;
-    return (gpu->linear == NULL || !step_table[pipeline->recipe->chain->filters[number].kind].resizes ||
+    return (gpu->linear == NULL || !filter_kind(&pipeline->recipe->chain->filters[number])->resizes ||
             device_fill(pipeline->device, image->samples, 0, image_bytes(image), error)) &&
            device_merge(pipeline->device, planes, alpha, gpu->linear, image, error);
 }

@@ -19,8 +19,9 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
     bool computes = false;
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
-        computes |= !step_table[filter->kind].moves;
-        is_opaque &= !filter->move.pads || filter->move.has_colour;
+        const bool moves = filter_kind(filter)->moves;
+        computes |= !moves;
+        is_opaque &= !moves || !filter->move.pads || filter->move.has_colour;
     }
     return !computes ? ALPHA_FILTER : is_opaque && recipe->alpha == ALPHA_PREMULTIPLY ? ALPHA_KEEP : recipe->alpha;
 }
@@ -28,20 +29,7 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
 enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t number)
 {
     const struct filter *filter = filter_of_depth(&recipe->chain->filters[number], true); /* it takes 16 bits */
-    if (step_table[filter->kind].moves)
-        return ALPHA_AS_IS;
-    if (step_table[filter->kind].resizes &&
-        (alpha != ALPHA_PREMULTIPLY || filter->resize.kernel == RESAMPLE_NEAREST)) /* it copies pixels */
-        return ALPHA_FILTER;
-    if (alpha != ALPHA_PREMULTIPLY)
-        return alpha;
-    const bool alone = filter->width == 1 && filter->height == 1;
-    if (filter_is_shift(filter) && (alone || recipe->border != BORDER_ZERO)) /* moves pixels, also hidden colours */
-        return ALPHA_FILTER;
-    if (filter_grids(filter) > 1 || filter->tap_sum != filter->scale || filter->offset_numerator != 0 ||
-        filter->absolute || (recipe->border == BORDER_ZERO && step_table[filter->kind].has_border))
-        return ALPHA_BLACK;
-    return filter->absolute_sum == filter->tap_sum ? ALPHA_PREMULTIPLY : ALPHA_HEADROOM;
+    return step_table[filter->kind].alpha(filter, recipe->border, alpha);
 }
 
 struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const struct image *shape, int threads)
@@ -62,7 +50,7 @@ bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const 
 {
     bool keeps_alpha = false; /* of another size than the image's */
     for (size_t i = 0; i < recipe->chain->count; i++)
-        keeps_alpha |= alpha == ALPHA_KEEP && step_table[recipe->chain->filters[i].kind].resizes;
+        keeps_alpha |= alpha == ALPHA_KEEP && filter_kind(&recipe->chain->filters[i])->resizes;
     return recipe->chain->count > 1 &&
            (recipe->linear || ((alpha == ALPHA_PREMULTIPLY || keeps_alpha) && image_has_alpha(shape)));
 }

@@ -29,6 +29,19 @@ static size_t need_copies(const struct stage *stage, size_t threads, size_t plan
     return cpu_copies_planes(stage->filter, stage->shape.width) ? threads * 6 * plane_bytes : 0;
 }
 
+static enum alpha find_alpha(const struct filter *filter, enum border border, enum alpha alpha)
+{
+    const bool alone = filter->width == 1 && filter->height == 1;
+    if (alpha != ALPHA_PREMULTIPLY)
+        return alpha;
+    if (filter_is_shift(filter) && (alone || border != BORDER_ZERO)) /* moves pixels, also hidden colours */
+        return ALPHA_FILTER;
+    if (filter_grids(filter) > 1 || filter->tap_sum != filter->scale || filter->offset_numerator != 0 ||
+        filter->absolute || border == BORDER_ZERO)
+        return ALPHA_BLACK;
+    return filter->absolute_sum == filter->tap_sum ? ALPHA_PREMULTIPLY : ALPHA_HEADROOM;
+}
+
 /* ---- Resize ---- */
 
 static void reach_axes(struct stage *stage, int width, int height, bool is_16_bit)
@@ -50,6 +63,16 @@ static size_t need_taps(const struct stage *stage, size_t threads, size_t plane_
 {
     (void)plane_bytes;
     return cpu_resample_need(&stage->columns, &stage->rows, threads);
+}
+
+/* Weights of both signs overshoot. The kernel `nearest` copies pixels. */
+static enum alpha find_resize_alpha(const struct filter *filter, enum border border, enum alpha alpha)
+{
+    (void)border;
+    const enum resample_kernel kernel = filter->resize.kernel;
+    return alpha != ALPHA_PREMULTIPLY || kernel == RESAMPLE_NEAREST ? ALPHA_FILTER
+           : kernel >= RESAMPLE_TRIANGLE                            ? ALPHA_PREMULTIPLY
+                                                                    : ALPHA_HEADROOM;
 }
 
 /* ---- Move ---- */
@@ -75,15 +98,17 @@ static struct row_span find_rows(const struct stage *stage, struct row_span span
                                              : height};
 }
 
+static enum alpha keep_alpha(const struct filter *filter, enum border border, enum alpha alpha)
+{
+    (void)filter, (void)border, (void)alpha;
+    return ALPHA_AS_IS;
+}
+
 /* ---- The table ---- */
 
 const struct step step_table[STEP_KINDS] = {
-    [STEP_CONVOLVE] = {.has_border = true, .rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies},
-    [STEP_RESIZE] = {.resizes = true,
-                     .repeats_edge = true,
-                     .rows = 16,
-                     .reach = reach_axes,
-                     .needs = find_inputs,
-                     .need = need_taps},
-    [STEP_MOVE] = {.resizes = true, .moves = true, .rows = 1, .reach = reach_rows, .needs = find_rows},
+    [STEP_CONVOLVE] = {.rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies, .alpha = find_alpha},
+    [STEP_RESIZE] =
+        {.rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps, .alpha = find_resize_alpha},
+    [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = keep_alpha},
 };

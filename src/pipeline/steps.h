@@ -7,6 +7,7 @@
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/stream.h"
+#include "plan/border.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 /* A filter of a chain: what it reads, and how far it reaches. */
 struct stage {
     const struct step *step; /* NULL after the last filter */
+    const struct kind_of_step *kind;
     const struct filter *filter;
     struct image shape; /* of what it reads */
     int halo;           /* rows above or below; the same number serves both, as borders that reflect swap them */
@@ -24,13 +26,10 @@ struct stage {
 };
 
 struct step {
-    bool resizes;      /* the result is another image: it keeps none in its place, and has a plan of one size */
-    bool repeats_edge; /* it takes the edge of the picture for what stands outside, whatever the border is */
-    bool moves;        /* it changes no sample: neither alpha nor light matters */
-    bool has_border;   /* it reads what stands outside the image */
-    int rows;          /* the CPU makes a multiple of so many rows at once */
+    int rows; /* the CPU makes a multiple of so many rows at once */
 
-    /* Set how far STAGE, whose filter and shape are set, reaches for a result of WIDTH x HEIGHT. */
+    /* Set how far STAGE, whose filter and shape are set, reaches for a result of WIDTH x HEIGHT. NULL if it does not:
+     * each row of the result needs only its own. */
     void (*reach)(struct stage *stage, int width, int height, bool is_16_bit);
 
     /* The rows that it reads for the rows SPAN of its result. */
@@ -39,6 +38,9 @@ struct step {
     /* Bytes that the CPU needs for it on THREADS threads, besides planes of PLANE_BYTES: while it runs, or until the
      * image is done if it resizes. NULL if it needs none. */
     size_t (*need)(const struct stage *stage, size_t threads, size_t plane_bytes);
+
+    /* How FILTER, as it is for 16 bits, treats alpha if the recipe has ALPHA and BORDER: see recipe_alpha. */
+    enum alpha (*alpha)(const struct filter *filter, enum border border, enum alpha alpha);
 };
 
 /* The rows of the table, by enum step_kind. */

@@ -65,11 +65,13 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
     for (size_t i = 0; i < chain->count; i++) {
         const struct filter *filter = filter_of_depth(&chain->filters[i], is_16_bit);
         struct stage *stage = &filtering->stages[i];
-        *stage = (struct stage){.step = &step_table[filter->kind], .filter = filter, .shape = image};
-        stage->is_whole = stage->step->has_border && filtering->recipe->border == BORDER_WRAP;
+        *stage = (struct stage){
+            .step = &step_table[filter->kind], .kind = filter_kind(filter), .filter = filter, .shape = image};
+        stage->is_whole = stage->kind->has_border && filtering->recipe->border == BORDER_WRAP;
         if (!filter_resize(filter, &image.width, &image.height, error))
             return false;
-        stage->step->reach(stage, image.width, image.height, is_16_bit);
+        if (stage->step->reach != NULL)
+            stage->step->reach(stage, image.width, image.height, is_16_bit);
     }
     filtering->stages[chain->count].shape = image;
     narrow_stages(filtering);
@@ -265,7 +267,7 @@ static void round_between(const struct filtering *filtering, size_t number, stru
     struct image rows = image_rows(&band->merged, input.first - band->top, input.last - input.first);
     const struct plane from = filter_planes(filtering, number - 1, planes),
                        to = filter_planes(filtering, number, planes);
-    if (filtering->stages[number - 1].step->resizes && linear != NULL)
+    if (filtering->stages[number - 1].kind->resizes && linear != NULL)
         forget_samples(&rows);
     image_merge(&from, alpha_of(filtering, number - 1), linear, &rows);
     image_split(&rows, alpha_of(filtering, number), linear, &to);
@@ -317,7 +319,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     const struct stream *stream = &filtering->stream;
     const struct recipe *recipe = filtering->recipe;
     const struct row_span produced = stage_needs(filtering, number + 1, span);
-    const bool resizes = filtering->stages[number].step->resizes;
+    const bool resizes = filtering->stages[number].kind->resizes;
     struct plan plan = filtering->pipeline->planned->plans[number];
     plan.place = filtering->stages[number].place;
     struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
@@ -386,7 +388,7 @@ static void worker_close(struct band_worker *worker)
 static void copy_kept(const struct filtering *filtering, const struct band_worker *worker, const struct band *band,
                       int first, const struct image *produced)
 {
-    if (filtering->stages[filtering->recipe->chain->count - 1].step->resizes) {
+    if (filtering->stages[filtering->recipe->chain->count - 1].kind->resizes) {
         forget_samples(produced);
     } else if (worker->merged.samples != NULL) { /* an earlier filter may have changed them */
         const struct image part = image_rows(&band->merged, first - band->top, produced->height);
@@ -454,7 +456,7 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
         struct plan plan = pipeline->planned->plans[0];
         plan.in_row = needed.first;
         plan.out_row = first;
-        if (!filtering->stages[0].step->resizes) { /* both begin with one row */
+        if (!filtering->stages[0].kind->resizes) { /* both begin with one row */
             plan.first_row = wanted.first - needed.first;
             plan.last_row = wanted.last - needed.first;
             result.data = (char *)result.data - (size_t)plan.first_row * result.row_bytes;
@@ -601,7 +603,7 @@ size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *poo
             const struct step *step = filtering.stages[i].step;
             const size_t own =
                 step->need != NULL ? step->need(&filtering.stages[i], threads, filtering.plane_bytes) : 0;
-            more = step->resizes ? more + own : own > more ? own : more;
+            more = filtering.stages[i].kind->resizes ? more + own : own > more ? own : more;
         }
         need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
                (recipe_merges_between(recipe, recipe->alpha, shape) ? threads * filtering.merged_bytes : 0);

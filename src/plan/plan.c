@@ -37,10 +37,10 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
         .filter = filter,
         .border = border,
         .sample = sample,
-        .offset = (float)(filter->offset / 255),
     };
-    if (filter->kind != STEP_CONVOLVE) /* the numbers follow from the size: see plan_resize */
+    if (!filter_kind(filter)->has_taps) /* the numbers follow from the size: see plan_resize */
         return;
+    plan->offset = (float)(filter->offset / 255);
     if (filter->two_pass) {
         passes_make(filter, sample, &plan->passes);
         if (filter_is_box(filter)) { /* its sums are rounded once */
@@ -92,18 +92,18 @@ bool plan_resize(struct plan *plan, int width, int height, struct error *error)
 {
     int new_width = width, new_height = height;
     struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
-    const enum resample_kernel kernel = plan->filter->resize.kernel;
-    if (plan->filter->kind == STEP_CONVOLVE ||
+    if (!filter_kind(plan->filter)->resizes ||
         (columns->taps != NULL && columns->from == height && rows->from == width))
         return true;
     if (!filter_resize(plan->filter, &new_width, &new_height, error))
         return false;
-    if (plan->filter->kind == STEP_MOVE) {
+    if (filter_kind(plan->filter)->moves) {
         plan->place = filter_place(plan->filter, width, height);
         *columns = (struct resample_axis){.from = height, .to = new_height};
         *rows = (struct resample_axis){.from = width, .to = new_width};
         return true;
     }
+    const enum resample_kernel kernel = plan->filter->resize.kernel;
     release_prepared(plan);
     free(columns->taps);
     free(rows->taps);

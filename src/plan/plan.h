@@ -62,7 +62,7 @@ struct plan {
     struct resample_axis columns, rows; /* the taps of columns come first: rows of outputs are made of rows of inputs */
     int in_row, out_row;
     struct rectangle needed; /* of the result: only taps for it are made; all, if its width is 0 */
-    struct placement place;  /* of STEP_MOVE, whose axes have only sizes */
+    struct placement place;  /* where samples move; the axes then have only sizes */
 
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
      * owns the result, and launches only read it. */
@@ -77,7 +77,7 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
  * are. What variant_prepare has made of other taps is freed. */
 bool plan_resize(struct plan *plan, int width, int height, struct error *error);
 
-/* Set FILL to the bits of the samples that a plan of STEP_MOVE leaves in each of COUNT planes where there is no
+/* Set FILL to the bits of the samples that a plan which moves samples leaves in each of COUNT planes where there is no
  * picture. The planes are all channels of an image: see struct image. With an alpha channel, a colour is opaque, and no
  * colour is transparent black. Without one, no colour is white. Grey is the brightness of the colour as Pillow's mode L
  * has it. */

@@ -181,17 +181,17 @@ const struct variant *variant_find(const char *name, struct error *error)
 
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample)
 {
-    const bool two = filter_grids(filter) == 2;
     filter = filter_of_depth(filter, sample != SAMPLE_U8);
-    if (filter->kind != STEP_CONVOLVE)
+    if (!filter_kind(filter)->has_taps)
         return variant->steps[filter->kind].samples & 1u << sample;
     if (filter->two_pass) /* separable has room for as many taps as a grid's side has */
         return variant->two_pass & 1u << sample &&
                variant->accepts != (filter_is_box(filter) ? ACCEPTS_BLURS : ACCEPTS_BOXES) &&
                (variant->accepts != ACCEPTS_RANK_1 ||
                 (filter->width <= FILTER_MAX && filter->height <= FILTER_MAX && filter->amount == 0));
-    if (!(variant->steps[STEP_CONVOLVE].samples & 1u << sample))
+    if (!(variant->steps[filter->kind].samples & 1u << sample))
         return false;
+    const bool two = filter_grids(filter) == 2;
     switch (variant->accepts) {
     case ACCEPTS_ALL:
         break;
@@ -257,18 +257,16 @@ const char *accepts_name(enum accepts accepts)
 /* Report why VARIANT does not accept FILTER. Returns false. */
 static bool refuse_filter(const struct variant *variant, const struct filter *filter, struct error *error)
 {
+    const struct kind_of_step *kind = filter_kind(filter);
     const char *takes = "that are a column times a row", *is = "is not one", *see = "";
-    if (variant->accepts == ACCEPTS_FEW_TAPS && !filter->two_pass && filter_grids(filter) == 1)
+    if (kind->has_taps && variant->accepts == ACCEPTS_FEW_TAPS && !filter->two_pass && filter_grids(filter) == 1)
         return error_set(error, ERROR_USAGE,
                          "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
                          "--variant out or choose another",
                          variant->name, SPARSE_MAX, filter->name, filter_tap_count(filter));
-    if (filter->kind == STEP_RESIZE) {
-        takes = "that keep the size of a picture";
-        is = "changes it";
-    } else if (filter->kind == STEP_MOVE) {
-        takes = "that compute samples";
-        is = "only moves them";
+    if (kind->takes != NULL) {
+        takes = kind->takes;
+        is = kind->is;
     } else if (variant->accepts == ACCEPTS_NONE) {
         takes = "that change the size of a picture";
         is = "keeps it";
@@ -334,16 +332,10 @@ bool variant_launch(const struct plan *plan, struct device *device, const struct
 
 double variant_tolerance(const struct plan *plan)
 {
-    const struct filter *f = plan->filter;
+    const struct kind_of_step *kind = filter_kind(plan->filter);
     if (plan->sample != SAMPLE_F32)
         return variant_is_canonical(plan->variant) || plan->float_exact ? 0 : 1;
-    /* A float sum of n products in any order, with samples up to 1, errs by at most n u sum|t|, u = 2^-24. Two passes
-     * and the rounding of taps and offset add a little. `combine` adds up the errors of both sums at most, and has the
-     * errors of four roundings of its own. */
-    if (f->kind == STEP_MOVE)
-        return 0;
-    if (f->kind == STEP_RESIZE) /* the gain of each pass is at most 1.55 */
-        return (plan->columns.count + plan->rows.count + 8) * ldexp(1, -24) * 1.55 * 1.55;
-    const double n = (f->two_pass ? f->width + f->height : f->width * f->height) + 8 + 4 * filter_grids(f);
-    return n * ldexp(1, -24) * ((double)f->absolute_sum / f->scale + fabs(f->offset) / 255);
+    return kind->float_error == NULL
+               ? 0
+               : ldexp(kind->float_error(plan->filter, plan->columns.count + plan->rows.count), -24);
 }

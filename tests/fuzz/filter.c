@@ -97,6 +97,8 @@ static void check_filter(const struct filter *filter)
 
     if (filter->filter16 && filter->filter16->two_pass)
         check_passes(filter->filter16, true);
+    if (!filter_kind(filter)->has_taps)
+        return;
     if (filter->two_pass) {
         check_passes(filter, false);
         return;
