@@ -101,13 +101,13 @@ static bool list_filters(const struct options *options, struct error *error)
     size_t width = 0;
     for (size_t i = 0; i < count; i++)
         width = strlen(names[i]) > width ? strlen(names[i]) : width;
-    for (size_t i = 0; filter_forms[i][0] != NULL; i++)
-        width = strlen(filter_forms[i][0]) > width ? strlen(filter_forms[i][0]) : width;
+    for (size_t i = 0; filter_forms[i].form != NULL; i++)
+        width = strlen(filter_forms[i].form) > width ? strlen(filter_forms[i].form) : width;
 
     struct filter_list list = {.json = options->json, .only = options->filter, .name_width = (int)width};
     list_named(options, names, count, &list, filter, error);
-    for (size_t i = 0; filter_forms[i][0] != NULL; i++)
-        list_filter(&list, filter_forms[i][0], NULL, filter_forms[i][1]);
+    for (size_t i = 0; filter_forms[i].form != NULL; i++)
+        list_filter(&list, filter_forms[i].form, NULL, filter_forms[i].summary);
     if (list.json)
         fputs(json_end, stdout);
     free(filter);

@@ -302,8 +302,32 @@ void filter_set_options(struct filter *filter, bool flips, bool is_absolute);
  * with free. */
 bool filter_names(char ***names, size_t *count, struct error *error);
 
-/* The parametric filters, for help: pairs of form ("gaussian:SIGMA") and summary. NULL ends them. */
-extern const char *const filter_forms[][2];
+/* The functions of a row of filter_forms. A maker makes the filter SPEC, which begins with the word of FORM. A
+ * generator makes the taps for samples of more than 8 bits (IS_16_BIT) or of 8. FILTER has none yet, and WEIGHTS is
+ * memory for those of the largest grid. A reader reads what a move does from AT, which is after the first colon. END is
+ * at the next colon or at the end of the text, to which it reads. Both return false if a parameter is wrong. */
+struct filter_form;
+struct number;
+typedef bool form_maker(const struct filter_form *form, const char *spec, struct filter *filter,
+                        struct filter *filter16, struct error *error);
+typedef bool taps_generator(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter);
+typedef bool move_reader(const char *at, const char *end, struct move *move);
+
+/* A word before a colon that begins filters with parameters. */
+struct filter_form {
+    const char *form;          /* for --list, such as "gaussian:SIGMA" */
+    const char *summary;       /* for --list */
+    const char *title, *usage; /* of its filters; what an error says of wrong parameters. NULL if `make` has its own */
+    form_maker *make;
+    taps_generator *generate; /* of filter_generate */
+    int parameters, optional; /* how many it takes; how many of them, the last ones, may be missing: 0 then */
+    bool has_filter16;        /* its filter for samples of more than 8 bits is another one, unless it is exact */
+    move_reader *read;        /* of filter_make_move; NULL for `cover`, which is two filters */
+};
+
+/* All words. A row of NULL ends them. */
+#define FORM_COUNT 13
+extern const struct filter_form filter_forms[FORM_COUNT + 1];
 
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR
  * may be NULL. */

@@ -44,43 +44,19 @@ double taps_work(const struct filter *filter, int width, int height);
 double taps_float_error(const struct filter *filter, int taps);
 bool taps_join_planes(const struct filter *filter);
 
-/* ---- Generators ---- */
+/* ---- Filters with parameters ---- */
 
 #define MAX_PARAMETERS 3
 
-/* A kind of parametric filter. */
-struct generator {
-    const char *name; /* before the first colon */
-    int parameters;   /* how many it takes, at most MAX_PARAMETERS */
-    int optional;     /* how many of them, the last ones, may be missing; they are 0 then */
-    const char *title;
-    const char *usage;
-    bool has_filter16; /* its filter for samples of more than 8 bits is another one, unless it is exact */
+/* The functions of the rows of filter_forms: see struct filter_form. */
+form_maker filter_generate, filter_make_resize, filter_make_move;
+taps_generator make_box, make_gaussian, make_motion, make_disk, make_log, make_unsharp;
+move_reader read_crop, read_pad, read_turn, read_mirror;
 
-    /* Make the filter for samples of more than 8 bits (IS_16_BIT) or of 8. FILTER is all zeros. WEIGHTS is memory for
-     * those of the largest grid. Returns false if a parameter is out of range. */
-    bool (*make)(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter);
-};
+/* The row of filter_forms whose word is the first LENGTH bytes of SPEC; NULL if there is none. */
+const struct filter_form *form_find(const char *spec, size_t length);
 
-#define GENERATOR_COUNT 6
-
-/* The rows of filter_forms: the generators, resize, thumbnail, and those that move samples. */
-#define FORM_COUNT (GENERATOR_COUNT + 7)
-
-/* All generators, in the order of filter_forms. */
-extern const struct generator generators[GENERATOR_COUNT];
-
-/* The index of the generator whose name is the first LENGTH bytes of SPEC, or GENERATOR_COUNT if there is none. */
-size_t generator_index(const char *spec, size_t length);
-
-/* Make the filter SPEC, such as `motion:15:30`, by the generator INDEX, whose name SPEC begins with. FILTER16 is memory
- * for filter->filter16, or NULL. */
-bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *filter16,
-                     struct error *error);
-
-/* ---- Filters without taps ---- */
-
-/* Let FILTER be SPEC, with TITLE and no taps. */
+/* Let FILTER be SPEC, with TITLE. All else is 0, but the window, which is one sample. */
 void filter_begin(enum step_kind kind, const char *spec, const char *title, struct filter *filter);
 
 /* Report that there is no filter SPEC, and why. Returns false. */
@@ -102,12 +78,6 @@ int64_t scale_side(int side, int64_t a, int64_t b);
 
 /* ---- Moves ---- */
 
-/* Are the first LENGTH bytes of SPEC the word of a filter that moves samples, or `cover`? */
-bool is_move_word(const char *spec, size_t length);
-
-/* Make the filter SPEC, such as `crop:50%`. Its name is all of SPEC. */
-bool filter_make_move(const char *spec, struct filter *filter, struct error *error);
-
 /* The functions of the row of STEP_MOVE. */
 void move_describe(FILE *stream, const struct filter *filter);
 void move_print(FILE *file, const struct filter *filter);
@@ -120,18 +90,12 @@ char *expand_covers(const char *specs, struct error *error);
 
 /* ---- Resize ---- */
 
-/* The words before the first colon. Their forms follow those of the generators in filter_forms. */
+/* The words before the first colon. */
 #define RESIZE_WORD "resize"
 #define THUMBNAIL_WORD "thumbnail"
 
-/* Are the first LENGTH bytes of SPEC one of these words? */
-bool is_resize_word(const char *spec, size_t length);
-
 /* Can SPEC, which begins with such a word, be read? */
 bool resize_is_valid(const char *spec);
-
-/* Make the filter SPEC, such as `resize:50%`. */
-bool filter_make_resize(const char *spec, struct filter *filter, struct error *error);
 
 /* The functions of the row of STEP_RESIZE. */
 bool resize_size(const struct filter *filter, int *width, int *height, struct error *error);

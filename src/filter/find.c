@@ -117,14 +117,9 @@ bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, 
     if (*spec == '\0')
         return error_set(error, ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
     const size_t word = strcspn(spec, ":");
-    const size_t generator = generator_index(spec, word);
-    if (generator < GENERATOR_COUNT && spec[word] == ':')
-        return filter_generate(spec, generator, filter, filter16, error);
-    bool (*make)(const char *, struct filter *, struct error *) = is_resize_word(spec, word) ? filter_make_resize
-                                                                  : is_move_word(spec, word) ? filter_make_move
-                                                                                             : NULL;
-    if (make != NULL && spec[word] == ':')
-        return make(spec, filter, error);
+    const struct filter_form *form = form_find(spec, word);
+    if (form != NULL && spec[word] == ':')
+        return form->make(form, spec, filter, filter16, error);
     if (strchr(spec, '/'))
         return read_filter_file(spec, spec, filter, error);
 
@@ -134,11 +129,8 @@ bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, 
     *is_known = true;
     if (is_file(spec))
         return read_filter_file(spec, spec, filter, error);
-    if (generator < GENERATOR_COUNT)
-        return filter_generate(spec, generator, filter, filter16,
-                               error); /* this fails and says which parameters are missing */
-    if (make != NULL)
-        return make(spec, filter, error); /* so does this */
+    if (form != NULL)
+        return form->make(form, spec, filter, filter16, error); /* this fails and says which parameters are missing */
     if (access(spec, F_OK) == 0)
         return read_filter_file(spec, spec, filter, error); /* this fails: it is a folder */
     *is_known = false;
@@ -159,8 +151,7 @@ bool filter_is_named(const char *spec)
     const size_t length = strcspn(spec, ":,");
     char **names = NULL;
     size_t count = 0;
-    bool named =
-        generator_index(spec, length) < GENERATOR_COUNT || is_resize_word(spec, length) || is_move_word(spec, length);
+    bool named = form_find(spec, length) != NULL;
     if (named || !filter_names(&names, &count, NULL))
         return named;
     for (size_t i = 0; i < count; i++)

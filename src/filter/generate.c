@@ -10,27 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const filter_forms[][2] = {
-    {"box:R", "mean of a square of 2R+1 by 2R+1 pixels"},
-    {"gaussian:SIGMA", "Gaussian blur with a standard deviation of SIGMA pixels"},
-    {"motion:LENGTH:ANGLE", "motion blur along a line, ANGLE in degrees counter-clockwise from the x axis"},
-    {"disk:R", "mean of a disk of radius R pixels, as a lens out of focus makes it"},
-    {"log:SIGMA", "Laplacian of Gaussian times SIGMA squared: finds spots of about SIGMA pixels"},
-    {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA"},
-    {"resize:SIZE[:WORD...]",
-     "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
-     "cubic, mitchell, triangle, box or nearest"},
-    {"thumbnail:SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster"},
-    {"crop:SIZE[+X+Y][:WORD...]",
-     "a part of the picture: 640x480+100+50, 640x480 or 50%; words: top, bottom, left, right"},
-    {"cover:SIZE[:WORD...]",
-     "resize so that the picture covers 400x300, then crop; words: top, bottom, left, right, and a kernel"},
-    {"pad:SIZE[:COLOUR]", "the picture in the middle of 1920x1080; COLOUR: white, black or #ff8000"},
-    {"turn:ANGLE", "turn clockwise by 90, 180 or 270 degrees"},
-    {"mirror:AXIS", "x swaps left and right, y swaps top and bottom"},
-    {NULL, NULL},
-};
-
 /* The largest radius: the middle of the largest filter. */
 #define MAX_RADIUS (FILTER_MAX / 2)
 
@@ -177,7 +156,7 @@ static_assert((int64_t)255 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 3
 static_assert((int64_t)65535 * FILTER_PASS_MAX * FILTER_PASS_MAX < (int64_t)1 << 52, "s of 16 bits, the same");
 
 /* All sums of a box are exact, so one filter serves all depths. */
-static bool make_box(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
+bool make_box(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     (void)is_16_bit;
     (void)weights;
@@ -317,7 +296,7 @@ static void make_blur(double sigma, bool is_16_bit, struct filter *filter)
     filter->pass_scale = (int64_t)1 << (best.column_bits + best.fraction_bits);
 }
 
-static bool make_gaussian(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
+bool make_gaussian(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     (void)weights;
     const double sigma = parameters[0].value;
@@ -334,7 +313,7 @@ static bool make_gaussian(const struct number *parameters, bool is_16_bit, doubl
  *
  * and clamping makes that no larger. If |in - b| is that near to the threshold, one may be above it and the other not.
  * If the blur is one tap, the mask changes nothing. */
-static bool make_unsharp(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
+bool make_unsharp(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     (void)weights;
     const double sigma = parameters[0].value, amount = parameters[1].value, threshold = parameters[2].value;
@@ -356,7 +335,7 @@ static bool make_unsharp(const struct number *parameters, bool is_16_bit, double
     return true;
 }
 
-static bool make_motion(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
+bool make_motion(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     const double length = parameters[0].value, angle = parameters[1].value;
     if (!(length >= 1.0 && length <= FILTER_MAX && fabs(angle) <= 360.0))
@@ -409,7 +388,7 @@ static double disk_weight(double radius, int x, int y)
                 0.0);
 }
 
-static bool make_disk(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
+bool make_disk(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     const double radius = fmax(parameters[0].value, 0.5); /* a smaller disk is one pixel, too */
     if (!(parameters[0].value > 0.0 && radius <= MAX_RADIUS))
@@ -434,7 +413,7 @@ static bool make_disk(const struct number *parameters, bool is_16_bit, double *w
  * Beyond a radius of 2 sigma the weights are positive. The outer ones, which move no output by more than a part of a
  * level, are left out. A smaller m makes the others sum to 0: it adds to them as much as was left out, so both
  * differences are equally large. */
-static bool make_log(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
+bool make_log(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter)
 {
     const double sigma = parameters[0].value;
     if (!(sigma >= 0.2 && sigma <= 15.75)) /* below 0.2 only the middle is left; 4 * 15.75 is the largest radius */
@@ -466,67 +445,14 @@ static bool make_log(const struct number *parameters, bool is_16_bit, double *we
     return true;
 }
 
-const struct generator generators[GENERATOR_COUNT] = {
-    {.name = "box",
-     .parameters = 1,
-     .title = "mean of a square",
-     .usage = "takes one whole number from 0 to 850, for example box:2",
-     .make = make_box},
-    {.name = "gaussian",
-     .parameters = 1,
-     .title = "Gaussian blur",
-     .usage = "takes one number above 0 and up to 170, for example gaussian:2.5",
-     .has_filter16 = true,
-     .make = make_gaussian},
-    {.name = "motion",
-     .parameters = 2,
-     .title = "motion blur",
-     .usage = "takes a length from 1 to 127 and an angle from -360 to 360 degrees, for example motion:15:30",
-     .has_filter16 = true,
-     .make = make_motion},
-    {.name = "disk",
-     .parameters = 1,
-     .title = "mean of a disk",
-     .usage = "takes one number above 0 and up to 63, for example disk:4.5",
-     .has_filter16 = true,
-     .make = make_disk},
-    {.name = "log",
-     .parameters = 1,
-     .title = "Laplacian of Gaussian",
-     .usage = "takes one number from 0.2 to 15.75, for example log:1.5",
-     .has_filter16 = true,
-     .make = make_log},
-    {.name = "unsharp",
-     .parameters = 3,
-     .optional = 1,
-     .title = "unsharp mask",
-     .usage =
-         "takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and perhaps a threshold from 0 to "
-         "255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3",
-     .has_filter16 = true,
-     .make = make_unsharp},
-};
-
-static_assert(sizeof filter_forms / sizeof filter_forms[0] == FORM_COUNT + 1, "a generator has no form");
-
-size_t generator_index(const char *spec, size_t length)
-{
-    size_t i = 0;
-    while (i < GENERATOR_COUNT && !is_word(generators[i].name, spec, spec + length))
-        i++;
-    return i;
-}
-
 /* Make the filter SPEC with these parameters, for samples of more than 8 bits (IS_16_BIT) or of 8. WEIGHTS is memory,
- * as for struct generator. */
-static bool generate(const char *spec, const struct generator *generator, const struct number *parameters,
-                     bool is_16_bit, double *weights, struct filter *filter)
+ * as for struct filter_form. */
+static bool generate(const char *spec, const struct filter_form *form, const struct number *parameters, bool is_16_bit,
+                     double *weights, struct filter *filter)
 {
-    memset(filter, 0, sizeof *filter);
-    if (!generator->make(parameters, is_16_bit, weights, filter))
+    filter_begin(STEP_CONVOLVE, spec, form->title, filter);
+    if (!form->generate(parameters, is_16_bit, weights, filter))
         return false;
-    filter_set_name(filter, spec);
-    snprintf(filter->title, sizeof filter->title, "%s", generator->title);
     if (!filter->two_pass) {
         trim_zeros(filter);
         filter_derive(filter, NUMBER_ZERO);
@@ -540,14 +466,13 @@ static bool is_same_grid(const struct filter *a, const struct filter *b)
            memcmp(a->taps, b->taps, sizeof a->taps) == 0;
 }
 
-bool filter_generate(const char *spec, size_t index, struct filter *filter, struct filter *filter16,
+bool filter_generate(const struct filter_form *form, const char *spec, struct filter *filter, struct filter *filter16,
                      struct error *error)
 {
-    const struct generator *generator = &generators[index];
-    const char *at = spec + strlen(generator->name);
+    const char *at = spec + strcspn(spec, ":");
     struct number parameters[MAX_PARAMETERS] = {NUMBER_ZERO, NUMBER_ZERO, NUMBER_ZERO};
     int count = 0;
-    for (; count < generator->parameters && *at == ':'; count++) {
+    for (; count < form->parameters && *at == ':'; count++) {
         const char *end = at + 1 + strcspn(at + 1, ":");
         if (number_read(at + 1, end, &parameters[count]) != NUMBER_FINE)
             break;
@@ -557,13 +482,12 @@ bool filter_generate(const char *spec, size_t index, struct filter *filter, stru
     double *weights = malloc(FILTER_MAX * FILTER_MAX * sizeof *weights);
     if (weights == NULL)
         return error_no_memory(error, "a filter");
-    const bool done = count >= generator->parameters - generator->optional && *at == '\0' &&
-                      generate(spec, generator, parameters, false, weights, filter);
+    const bool done = count >= form->parameters - form->optional && *at == '\0' &&
+                      generate(spec, form, parameters, false, weights, filter);
     if (!done)
-        error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s %s", spec, filter_forms[index][0],
-                  generator->usage);
-    if (done && filter16 != NULL && generator->has_filter16 && !filter->exact &&
-        generate(spec, generator, parameters, true, weights, filter16) && !is_same_grid(filter, filter16))
+        error_set(error, ERROR_USAGE, "there is no filter \"%s\": %s %s", spec, form->form, form->usage);
+    if (done && filter16 != NULL && form->has_filter16 && !filter->exact &&
+        generate(spec, form, parameters, true, weights, filter16) && !is_same_grid(filter, filter16))
         filter->filter16 = filter16;
     free(weights);
     return done;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of the kinds of steps. */
+ * The table of the kinds of steps, and the table of the words that begin filters with parameters. */
 #include "filter/filter_internal.h"
 
 const struct kind_of_step filter_kinds[STEP_KINDS] = {
@@ -29,3 +29,66 @@ const struct kind_of_step filter_kinds[STEP_KINDS] = {
                    .print = move_print,
                    .joins_planes = move_joins_planes},
 };
+
+const struct filter_form filter_forms[] = {
+    {"box:R", "mean of a square of 2R+1 by 2R+1 pixels", .title = "mean of a square",
+     .usage = "takes one whole number from 0 to 850, for example box:2", .make = filter_generate, .generate = make_box,
+     .parameters = 1},
+    {"gaussian:SIGMA", "Gaussian blur with a standard deviation of SIGMA pixels", .title = "Gaussian blur",
+     .usage = "takes one number above 0 and up to 170, for example gaussian:2.5", .make = filter_generate,
+     .generate = make_gaussian, .parameters = 1, .has_filter16 = true},
+    {"motion:LENGTH:ANGLE", "motion blur along a line, ANGLE in degrees counter-clockwise from the x axis",
+     .title = "motion blur",
+     .usage = "takes a length from 1 to 127 and an angle from -360 to 360 degrees, for example motion:15:30",
+     .make = filter_generate, .generate = make_motion, .parameters = 2, .has_filter16 = true},
+    {"disk:R", "mean of a disk of radius R pixels, as a lens out of focus makes it", .title = "mean of a disk",
+     .usage = "takes one number above 0 and up to 63, for example disk:4.5", .make = filter_generate,
+     .generate = make_disk, .parameters = 1, .has_filter16 = true},
+    {"log:SIGMA", "Laplacian of Gaussian times SIGMA squared: finds spots of about SIGMA pixels",
+     .title = "Laplacian of Gaussian", .usage = "takes one number from 0.2 to 15.75, for example log:1.5",
+     .make = filter_generate, .generate = make_log, .parameters = 1, .has_filter16 = true},
+    {"unsharp:SIGMA:AMOUNT[:THRESHOLD]", "the image plus AMOUNT times its difference from gaussian:SIGMA",
+     .title = "unsharp mask",
+     .usage =
+         "takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and perhaps a threshold from 0 to "
+         "255 levels, for example unsharp:2:0.5 or unsharp:2:0.5:3",
+     .make = filter_generate, .generate = make_unsharp, .parameters = 3, .optional = 1, .has_filter16 = true},
+    {RESIZE_WORD ":SIZE[:WORD...]",
+     "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
+     "cubic, mitchell, triangle, box or nearest",
+     .make = filter_make_resize},
+    {THUMBNAIL_WORD ":SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster",
+     .make = filter_make_resize},
+    {"crop:SIZE[+X+Y][:WORD...]",
+     "a part of the picture: 640x480+100+50, 640x480 or 50%; words: top, bottom, left, right",
+     .title = "a part of the picture",
+     .usage = "crop takes two sides from 1 to 100000 pixels or a percentage up to 100%, and perhaps the offset of the "
+              "part or the words top, bottom, left and right, for example crop:640x480+100+50, crop:640x480:top or "
+              "crop:50%",
+     .make = filter_make_move, .read = read_crop},
+    {"cover:SIZE[:WORD...]",
+     "resize so that the picture covers 400x300, then crop; words: top, bottom, left, right, and a kernel",
+     .usage = "cover takes two sides from 1 to 100000 pixels, and perhaps one of resize's kernels and the words top, "
+              "bottom, left and right, for example cover:400x300 or cover:400x300:top",
+     .make = filter_make_move},
+    {"pad:SIZE[:COLOUR]", "the picture in the middle of 1920x1080; COLOUR: white, black or #ff8000",
+     .title = "the picture in the middle of a larger one",
+     .usage = "pad takes two sides from 1 to 100000 pixels and perhaps a colour, white, black, #RGB or #RRGGBB, for "
+              "example pad:1920x1080 or pad:1920x1080:#ff8000",
+     .make = filter_make_move, .read = read_pad},
+    {"turn:ANGLE", "turn clockwise by 90, 180 or 270 degrees", .title = "turned clockwise",
+     .usage = "turn takes 90, 180 or 270 degrees clockwise, for example turn:90", .make = filter_make_move,
+     .read = read_turn},
+    {"mirror:AXIS", "x swaps left and right, y swaps top and bottom", .title = "mirrored",
+     .usage = "mirror takes x to swap left and right, or y to swap top and bottom, for example mirror:x",
+     .make = filter_make_move, .read = read_mirror},
+    {.form = NULL},
+};
+
+const struct filter_form *form_find(const char *spec, size_t length)
+{
+    for (const struct filter_form *form = filter_forms; form->form != NULL; form++)
+        if (strcspn(form->form, ":") == length && memcmp(form->form, spec, length) == 0)
+            return form;
+    return NULL;
+}

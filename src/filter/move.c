@@ -26,7 +26,7 @@ static bool read_place(const char *at, const char *end, struct move *move)
 
 /* In these functions, AT is after the first colon, and END at the next one or at the end of the text, to which they
  * read. */
-static bool read_crop(const char *at, const char *end, struct move *move)
+bool read_crop(const char *at, const char *end, struct move *move)
 {
     const char *plus = memchr(at, '+', (size_t)(end - at)), *sides_end = plus != NULL ? plus : end;
     if (!read_percentage(at, end, 100, &move->numerator, &move->denominator) &&
@@ -44,7 +44,7 @@ static bool read_crop(const char *at, const char *end, struct move *move)
     return true;
 }
 
-static bool read_pad(const char *at, const char *end, struct move *move)
+bool read_pad(const char *at, const char *end, struct move *move)
 {
     move->pads = true;
     move->has_colour = *end == ':';
@@ -52,73 +52,38 @@ static bool read_pad(const char *at, const char *end, struct move *move)
            (!move->has_colour || text_read_colour(end + 1, move->colour));
 }
 
-static bool read_turn(const char *at, const char *end, struct move *move)
+bool read_turn(const char *at, const char *end, struct move *move)
 {
     (void)end;
     move->orientation = strcmp(at, "90") == 0 ? 6 : strcmp(at, "180") == 0 ? 3 : strcmp(at, "270") == 0 ? 8 : 0;
     return move->orientation > 0;
 }
 
-static bool read_mirror(const char *at, const char *end, struct move *move)
+bool read_mirror(const char *at, const char *end, struct move *move)
 {
     (void)end;
     move->orientation = strcmp(at, "x") == 0 ? 2 : strcmp(at, "y") == 0 ? 4 : 0;
     return move->orientation > 0;
 }
 
-static const struct {
-    const char *word, *title, *usage;
-    bool (*read)(const char *at, const char *end, struct move *move);
-} moves[] = {
-    {"crop", "a part of the picture",
-     "crop takes two sides from 1 to 100000 pixels or a percentage up to 100%, and perhaps the offset of the part or "
-     "the words top, bottom, left and right, for example crop:640x480+100+50, crop:640x480:top or crop:50%",
-     read_crop},
-    {"pad", "the picture in the middle of a larger one",
-     "pad takes two sides from 1 to 100000 pixels and perhaps a colour, white, black, #RGB or #RRGGBB, for example "
-     "pad:1920x1080 or pad:1920x1080:#ff8000",
-     read_pad},
-    {"turn", "turned clockwise", "turn takes 90, 180 or 270 degrees clockwise, for example turn:90", read_turn},
-    {"mirror", "mirrored", "mirror takes x to swap left and right, or y to swap top and bottom, for example mirror:x",
-     read_mirror},
-    {"cover", NULL,
-     "cover takes two sides from 1 to 100000 pixels, and perhaps one of resize's kernels and the words top, bottom, "
-     "left and right, for example cover:400x300 or cover:400x300:top",
-     NULL},
-};
-
-enum { MOVES = sizeof moves / sizeof *moves, COVER = MOVES - 1 };
-
-/* The index of the word, or MOVES. */
-static size_t move_index(const char *spec, size_t length)
+bool filter_make_move(const struct filter_form *form, const char *spec, struct filter *filter, struct filter *filter16,
+                      struct error *error)
 {
-    size_t i = 0;
-    while (i < MOVES && !is_word(moves[i].word, spec, spec + length))
-        i++;
-    return i;
-}
-
-bool is_move_word(const char *spec, size_t length)
-{
-    return move_index(spec, length) < MOVES;
-}
-
-bool filter_make_move(const char *spec, struct filter *filter, struct error *error)
-{
-    const size_t length = strcspn(spec, ":"), index = move_index(spec, length);
+    (void)filter16;
+    const size_t length = strcspn(spec, ":");
     const char *at = spec + length + (spec[length] == ':');
     struct move move = {.orientation = 1, .x = -1, .y = -1};
-    if (index == COVER || strlen(spec) >= sizeof filter->name || spec[length] != ':' ||
-        !moves[index].read(at, at + strcspn(at, ":"), &move))
-        return fail_spec(spec, moves[index].usage, error);
-    filter_begin(STEP_MOVE, spec, moves[index].title, filter);
+    if (form->read == NULL || strlen(spec) >= sizeof filter->name || spec[length] != ':' ||
+        !form->read(at, at + strcspn(at, ":"), &move))
+        return fail_spec(spec, form->usage, error);
+    filter_begin(STEP_MOVE, spec, form->title, filter);
     filter->move = move;
     return true;
 }
 
 /* ---- Cover ---- */
 
-static bool print_cover(FILE *stream, const char *spec, struct error *error)
+static bool print_cover(FILE *stream, const struct filter_form *form, const char *spec, struct error *error)
 {
     char resize[256], crop[256];
     struct move unused = {0};
@@ -134,7 +99,7 @@ static bool print_cover(FILE *stream, const char *spec, struct error *error)
             resize_length += snprintf(resize + resize_length, sizeof resize / 2, "%.*s", (int)(end - at), at);
     }
     fprintf(stream, "%s,%s", resize, crop);
-    return resize_is_valid(resize) || fail_spec(spec, moves[COVER].usage, error);
+    return resize_is_valid(resize) || fail_spec(spec, form->usage, error);
 }
 
 char *expand_covers(const char *specs, struct error *error)
@@ -146,8 +111,9 @@ char *expand_covers(const char *specs, struct error *error)
         char spec[128];
         length = strcspn(specs, ",");
         snprintf(spec, sizeof spec, "%.*s", (int)length, specs);
-        if (length < sizeof spec && move_index(spec, strcspn(spec, ":")) == COVER)
-            done = print_cover(stream, spec, error);
+        const struct filter_form *form = length < sizeof spec ? form_find(spec, strcspn(spec, ":")) : NULL;
+        if (form != NULL && form->make == filter_make_move && form->read == NULL)
+            done = print_cover(stream, form, spec, error);
         else
             fprintf(stream, "%.*s", (int)length, specs);
         fputs(specs[length] == ',' ? "," : "", stream);

@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool is_resize_word(const char *spec, size_t length)
-{
-    return is_word(RESIZE_WORD, spec, spec + length) || is_word(THUMBNAIL_WORD, spec, spec + length);
-}
-
 /* ---- Read ---- */
 
 /* Read the side of a picture that fills the bytes from AT to END, which may be none: 0. */
@@ -107,8 +102,10 @@ bool resize_is_valid(const char *spec)
     return read_resize(spec, &resize, NULL);
 }
 
-bool filter_make_resize(const char *spec, struct filter *filter, struct error *error)
+bool filter_make_resize(const struct filter_form *form, const char *spec, struct filter *filter,
+                        struct filter *filter16, struct error *error)
 {
+    (void)form, (void)filter16;
     struct resize resize;
     if (!read_resize(spec, &resize, error))
         return false;

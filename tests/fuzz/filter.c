@@ -156,9 +156,9 @@ static void check_use(struct filter *filter, struct filter *again)
  * paths, and a fuzzer must not open files. */
 static bool is_parametric(const char *text)
 {
-    for (size_t i = 0; filter_forms[i][0]; i++) {
-        const size_t length = strcspn(filter_forms[i][0], ":") + 1;
-        if (strncmp(text, filter_forms[i][0], length) == 0)
+    for (size_t i = 0; filter_forms[i].form; i++) {
+        const size_t length = strcspn(filter_forms[i].form, ":") + 1;
+        if (strncmp(text, filter_forms[i].form, length) == 0)
             return true;
     }
     return false;

@@ -297,16 +297,16 @@ static void test_every_parametric_form_is_found(void **state)
     (void)state;
     struct filter filter;
     size_t count = 0;
-    for (; filter_forms[count][0]; count++) {
+    for (; filter_forms[count].form; count++) {
         char spec[64];
-        snprintf(spec, sizeof spec, "%.*s%s", (int)strcspn(filter_forms[count][0], ":"), filter_forms[count][0],
-                 strstr(filter_forms[count][0], "LENGTH")   ? ":3:30"
-                 : strstr(filter_forms[count][0], "AMOUNT") ? ":2:0.5"
-                 : strstr(filter_forms[count][0], "resize") ? ":2x"
-                 : strstr(filter_forms[count][0], "turn")   ? ":270"
-                 : strstr(filter_forms[count][0], "mirror") ? ":y"
-                 : strstr(filter_forms[count][0], "SIZE")   ? ":2x3"
-                                                            : ":2");
+        snprintf(spec, sizeof spec, "%.*s%s", (int)strcspn(filter_forms[count].form, ":"), filter_forms[count].form,
+                 strstr(filter_forms[count].form, "LENGTH")   ? ":3:30"
+                 : strstr(filter_forms[count].form, "AMOUNT") ? ":2:0.5"
+                 : strstr(filter_forms[count].form, "resize") ? ":2x"
+                 : strstr(filter_forms[count].form, "turn")   ? ":270"
+                 : strstr(filter_forms[count].form, "mirror") ? ":y"
+                 : strstr(filter_forms[count].form, "SIZE")   ? ":2x3"
+                                                              : ":2");
         if (strcmp(spec, "cover:2x3") == 0) { /* it is two filters */
             struct filter *both;
             size_t filters;
@@ -316,7 +316,7 @@ static void test_every_parametric_form_is_found(void **state)
             continue;
         }
         find(spec, &filter);
-        assert_true(strlen(filter_forms[count][1]) > 0);
+        assert_true(strlen(filter_forms[count].summary) > 0);
     }
     assert_int_equal(count, 13);
 
