@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check the order of the rooms, and the wall of the house codecs/: layers.py [ROOT] [--edges | --self-test].
+"""Check the rooms, the wall of the house codecs/ and the tables of steps: layers.py [ROOT] [--edges | --self-test].
 
 ROOT is this repository by default.
 
 A room is a folder of src/ or codecs/, or kernels/. A room includes only rooms below it in ROOMS. An #include names the
 room ("base/error.h"), so that readers see where a header comes from. The house codecs/ with its tests takes only base
-and the device layer, so it can be built and read alone. The exit status is 1 if a file breaks these rules.
+and the device layer, so it can be built and read alone. Only the room filter and two tables name a kind of step. The
+exit status is 1 if a file breaks these rules.
 --edges also prints how many #include lines lead from each room to another. --self-test plants violations in a copy of
 ROOT's sources and expects the check to find each."""
 import collections
@@ -25,6 +26,8 @@ HEADERS = {"jpeg": ("jpeg/jpeg.h", "jpeg/jpeg_gpu.h"), "png": ("png/png.h", "png
 DEVICE_LAYER = ("kernels/device/stream.h", "kernels/shared/queue.cuh", "kernels/shared/lanes.cuh", "kernels/shared/prefix.cuh")
 # What its tests take of others'.
 TEST_HEADERS = ("tests/lib/program.h", "tests/fuzz/fuzz.h")
+# Outside of the room filter, these files name kinds of steps. Others ask the table of src/filter/kinds.c.
+KIND_TABLES = ("pipeline/steps.c", "variants/table.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -66,8 +69,13 @@ def check_wall(root):
 def check(root):
     """The violations, and the number of #include lines from each room to each other."""
     violations, edges = list(check_wall(root)), collections.Counter()
+    kinds = re.search(r"enum step_kind \{(.*?), STEP_KINDS", (root / "src/filter/filter.h").read_text(encoding="utf-8"))
+    kind = re.compile(rf"\b({kinds[1].replace(', ', '|').strip()})\b")
     for file, path in sources(root):
         where, room = file.relative_to(root), room_of(path)
+        if room != "filter" and path not in KIND_TABLES:
+            violations += [f"{where}:{number}: {found[0]} belongs into a table; ask filter_kind(filter)" for number, line
+                           in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if (found := kind.search(line))]
         if room not in ROOMS:
             violations.append(f"{where}: {room} is not a room; add it to ROOMS in tests/layers.py, at its place")
             continue
@@ -100,6 +108,8 @@ def self_test(root):
         ("codecs/png/planted.cuh", '#include "kernels/device/device.h"\n', '"kernels/device/device.h" is outside base'),
         ("codecs/tests/png/planted.c", '#include "codec/codec.h"\n', '"codec/codec.h" is outside base'),
         ("kernels/shared/queue.cuh", '#include "plan/plan.h"\n', '"plan/plan.h" is outside base'),
+        ("src/plan/plan.c", "int kind = STEP_RESIZE;\n", "STEP_RESIZE belongs into a table"),
+        ("kernels/copy.cu", "// of STEP_MOVE\n", "STEP_MOVE belongs into a table"),
         ("src/attic/planted.c", "int planted;\n", "attic is not a room"),
         ("src/planted.c", "int planted;\n", "planted.c is not a room"),
     ]
