@@ -16,12 +16,12 @@
 
 /* ---- Arguments ---- */
 
-/* Is TEXT, the argument after an option that takes no value, or NULL, a number that was meant for it? OPERANDS is the
- * number of those before it: FILTER and INPUT may not be numbers, unless they are there. */
-static bool is_stray_value(const char *text, int operands)
+/* Is TEXT, the argument after the option O, or NULL, a number that was meant for it, although it takes none? OPERANDS
+ * is the number of those before it: FILTER and INPUT may not be numbers, unless they are there. */
+static bool is_stray_value(const struct option *o, const char *text, int operands, const struct options *options)
 {
-    return text != NULL && operands < 2 && suggest_is_number(text) && access(text, F_OK) != 0 &&
-           !(operands == 0 && filter_is_named(text));
+    return o->kind == KIND_FLAG && options->mode == MODE_RUN && text != NULL && operands < 2 &&
+           suggest_is_number(text) && access(text, F_OK) != 0 && !(operands == 0 && filter_is_named(text));
 }
 
 /* Parse argv[*i], a long option after OPERANDS operands. If the next argument is its value, advance *i to it. */
@@ -37,7 +37,7 @@ static bool parse_long(int argc, char *const argv[], int *i, int operands, struc
     if (value == NULL && o->kind == KIND_FLAG && o->keyword != NULL && *i + 1 < argc &&
         strcmp(argv[*i + 1], o->keyword) == 0)
         value = argv[++*i];
-    if (o->argument == NULL && value == NULL && is_stray_value(argv[*i + 1], operands))
+    if (value == NULL && is_stray_value(o, argv[*i + 1], operands, options))
         value = argv[*i + 1];
     if (o->argument == NULL && value != NULL && (o->keyword == NULL || strcmp(value, o->keyword) != 0))
         return suggest_no_value(o, false, value, error);
@@ -71,7 +71,7 @@ static bool parse_letters(int argc, char *const argv[], int *i, int operands, st
             return suggest_option(argument, error);
         if (o->argument == NULL) {
             const char *value = suggest_is_number(letter + 1) ? letter + 1 : argv[*i + 1];
-            if (value == letter + 1 || (letter[1] == '\0' && is_stray_value(value, operands)))
+            if (value == letter + 1 || (letter[1] == '\0' && is_stray_value(o, value, operands, options)))
                 return suggest_no_value(o, true, value, error);
             if (!option_set(o, NULL, options, error))
                 return false;

@@ -28,11 +28,11 @@
 
 enum {
     LINE_MAX_BYTES = 1 << 20,
-    CLASSES_MAX = 64, /* that are kept; more if more are in use */
+    TEMPLATES_MAX = 64, /* that are kept; more if more are in use */
 };
 
 /* What jobs have in common whose lines give the same options. */
-struct job_class {
+struct job_template {
     bool compares;       /* it is for pairs */
     struct job_line key; /* the options, which `options` points to */
     struct options options;
@@ -52,9 +52,9 @@ struct entry {
     struct job job; /* first, so that a job leads to its entry */
     struct stream *stream;
     struct job_line line;
-    struct job_class *class;  /* NULL where the line has none */
-    struct compare_rows rows; /* of a pair: its only row */
-    struct error error;       /* why there is no job, where run_failure is its function */
+    struct job_template *template; /* NULL where the line has none */
+    struct compare_rows rows;      /* of a pair: its only row */
+    struct error error;            /* why there is no job, where run_failure is its function */
 };
 
 struct stream {
@@ -65,28 +65,29 @@ struct stream {
     struct report report;
     int report_status; /* of the answers, if some are missing */
 
-    pthread_mutex_t mutex; /* for the classes */
-    struct job_class **classes;
-    size_t class_count;
+    pthread_mutex_t mutex; /* for the templates */
+    struct job_template **templates;
+    size_t template_count;
 
     struct pair_worker *pair_workers[PARALLEL_THREADS_MAX]; /* by their numbers; NULL until a worker compares */
     size_t different;                                       /* pairs */
 };
 
-/* ---- Classes ---- */
+/* ---- Templates ---- */
 
-static void free_class(struct job_class *class)
+static void free_template(struct job_template *template)
 {
-    if (class == NULL)
+    if (template == NULL)
         return;
-    job_line_free(&class->key);
-    chain_release(class->recipe.chain);
-    free(class->text);
-    free(class);
+    job_line_free(&template->key);
+    chain_release(template->recipe.chain);
+    free(template->text);
+    free(template);
 }
 
 /* Set the option NAME as a line says: with its KIND, which is one of struct job_line's, and VALUE. */
-static bool set_option(struct job_class *class, const char *name, char kind, const char *value, struct error *error)
+static bool set_option(struct job_template *template, const char *name, char kind, const char *value,
+                       struct error *error)
 {
     const struct option *o = option_find(name, strlen(name));
     if (o == NULL) {
@@ -96,9 +97,9 @@ static bool set_option(struct job_class *class, const char *name, char kind, con
     }
     if ((o->bits & IN_LINE) == 0)
         return error_set(error, ERROR_USAGE, "\"%s\" is no option of a job; leave it out", name);
-    if (o->group == GROUP_COMPARE && !class->compares)
+    if (o->group == GROUP_COMPARE && !template->compares)
         return error_set(error, ERROR_USAGE, "\"%s\" is for a pair of \"expected\" and \"actual\"; leave it out", name);
-    if (class->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || (o->bits & ONLY_DIGEST) != 0))
+    if (template->compares && (o->group == GROUP_FILTER || o->group == GROUP_BACKEND || (o->bits & ONLY_DIGEST) != 0))
         return error_set(error, ERROR_USAGE, "\"%s\" is for an \"input\", and a pair is not filtered; leave it out",
                          name);
     if (o->argument != NULL && kind != '=')
@@ -106,17 +107,17 @@ static bool set_option(struct job_class *class, const char *name, char kind, con
     if (o->argument == NULL && kind == '=')
         return error_set(error, ERROR_USAGE, "\"%s\" is true or false, not \"%s\"", name, value);
     if (kind == '-') {
-        *(bool *)((char *)&class->options + o->field) = false;
-        class->options.given[o - option_table] = false;
+        *(bool *)((char *)&template->options + o->field) = false;
+        template->options.given[o - option_table] = false;
         return true;
     }
-    return option_set(o, kind == '=' ? value : NULL, &class->options, error);
+    return option_set(o, kind == '=' ? value : NULL, &template->options, error);
 }
 
-static bool set_options(struct job_class *class, struct error *error)
+static bool set_options(struct job_template *template, struct error *error)
 {
-    const char *end = class->key.options + class->key.size, *before = NULL;
-    for (const char *name = class->key.options, *kind; name < end; name = kind + strlen(kind) + 1) {
+    const char *end = template->key.options + template->key.size, *before = NULL;
+    for (const char *name = template->key.options, *kind; name < end; name = kind + strlen(kind) + 1) {
         const struct option *o = option_find(name, strlen(name));
         if (before != NULL && strcmp(before, name) == 0 && o != NULL && o->kind != KIND_AREA)
             return error_set(error, ERROR_USAGE, "\"%s\" takes one value, not a list%s", name,
@@ -124,10 +125,10 @@ static bool set_options(struct job_class *class, struct error *error)
                                                          : "; give one");
         before = name;
         kind = name + strlen(name) + 1;
-        if (!set_option(class, name, *kind, kind + 1, error))
+        if (!set_option(template, name, *kind, kind + 1, error))
             return false;
     }
-    return options_check_backend(&class->options, error);
+    return options_check_backend(&template->options, error);
 }
 
 /* Check that the FILTERS of a line are names or regular files. A pipe could be the stream of jobs itself, and all
@@ -149,11 +150,11 @@ static bool check_filter_files(const char *filters, struct error *error)
     return done;
 }
 
-/* Find the filters of a class, and check that they can run. */
-static bool make_recipe(struct stream *stream, struct job_class *class, struct error *error)
+/* Find the filters of a template, and check that they can run. */
+static bool make_recipe(struct stream *stream, struct job_template *template, struct error *error)
 {
-    const struct options *options = &class->options;
-    struct recipe *recipe = &class->recipe;
+    const struct options *options = &template->options;
+    struct recipe *recipe = &template->recipe;
     struct batch_request *batch = &stream->batch;
     if (options->filter == NULL)
         return error_set(error, ERROR_USAGE,
@@ -168,71 +169,73 @@ static bool make_recipe(struct stream *stream, struct job_class *class, struct e
     return check_first_gpu(recipe, batch, error);
 }
 
-/* Make the class that LINE, whose options it takes, gives. */
-static bool make_class(struct stream *stream, struct job_line *line, bool compares, struct job_class *class,
-                       struct error *error)
+/* Make the template that LINE, whose options it takes, gives. */
+static bool make_template(struct stream *stream, struct job_line *line, bool compares, struct job_template *template,
+                          struct error *error)
 {
-    *class = (struct job_class){
+    *template = (struct job_template){
         .compares = compares, .key = {.options = line->options, .size = line->size}, .options = *stream->options};
     line->options = NULL;
     line->size = 0;
-    class->options.mode = compares ? MODE_COMPARE : MODE_RUN;
-    if (!set_options(class, error) || (!compares && !make_recipe(stream, class, error)))
+    template->options.mode = compares ? MODE_COMPARE : MODE_RUN;
+    if (!set_options(template, error) || (!compares && !make_recipe(stream, template, error)))
         return false;
-    class->settings = make_job_settings(&class->options);
-    class->compare = make_compare_settings(&class->options);
-    class->text = options_text(&class->options);
-    class->run = (struct report_run){.filter = class->options.filter, .options = class->text};
-    return class->text != NULL || error_no_memory(error, "the options of a job");
+    template->settings = make_job_settings(&template->options);
+    template->compare = make_compare_settings(&template->options);
+    template->text = options_text(&template->options);
+    template->run = (struct report_run){.filter = template->options.filter, .options = template->text};
+    return template->text != NULL || error_no_memory(error, "the options of a job");
 }
 
-/* The slot for another class: that of the one that was not used for the longest time, or a new one. */
-static struct job_class **find_slot(struct stream *stream)
+/* The slot for another template: that of the one that was not used for the longest time, or a new one. */
+static struct job_template **find_slot(struct stream *stream)
 {
-    struct job_class **slot = NULL;
-    for (size_t i = 0; stream->class_count >= CLASSES_MAX && i < stream->class_count; i++) {
-        struct job_class *class = stream->classes[i];
-        if (class->users == 0 && (slot == NULL || class->last_use < (*slot)->last_use))
-            slot = &stream->classes[i];
+    struct job_template **slot = NULL;
+    for (size_t i = 0; stream->template_count >= TEMPLATES_MAX && i < stream->template_count; i++) {
+        struct job_template *template = stream->templates[i];
+        if (template->users == 0 && (slot == NULL || template->last_use < (*slot)->last_use))
+            slot = &stream->templates[i];
     }
     if (slot != NULL) {
-        free_class(*slot);
+        free_template(*slot);
         return slot;
     }
-    struct job_class **larger = realloc(stream->classes, (stream->class_count + 1) * sizeof(struct job_class *));
+    struct job_template **larger =
+        realloc(stream->templates, (stream->template_count + 1) * sizeof(struct job_template *));
     if (larger == NULL)
         return NULL;
-    stream->classes = larger;
-    return &larger[stream->class_count++];
+    stream->templates = larger;
+    return &larger[stream->template_count++];
 }
 
 /* Are the filters of RECIPE those of its options? A filter file may have changed since it was read. */
-static bool is_current(const struct job_class *class)
+static bool is_current(const struct job_template *template)
 {
-    const struct filter_chain *chain = class->recipe.chain; /* NULL for pairs */
+    const struct filter_chain *chain = template->recipe.chain; /* NULL for pairs */
     bool current = true;
     for (size_t i = 0; chain != NULL && i < chain->count; i++)
         current = current && filter_is_current(&chain->filters[i]);
     return current;
 }
 
-/* The class of LINE, which has one user more. NULL is an error. The mutex is held. */
-static struct job_class *find_class(struct stream *stream, struct job_line *line, bool compares, struct error *error)
+/* The template of LINE, which has one user more. NULL is an error. The mutex is held. */
+static struct job_template *find_template(struct stream *stream, struct job_line *line, bool compares,
+                                          struct error *error)
 {
-    for (size_t i = 0; i < stream->class_count; i++) {
-        struct job_class *class = stream->classes[i];
-        if (class->compares == compares && class->key.size == line->size &&
-            (line->size == 0 || memcmp(class->key.options, line->options, line->size) == 0) && is_current(class))
-            return class;
+    for (size_t i = 0; i < stream->template_count; i++) {
+        struct job_template *template = stream->templates[i];
+        if (template->compares == compares && template->key.size == line->size &&
+            (line->size == 0 || memcmp(template->key.options, line->options, line->size) == 0) && is_current(template))
+            return template;
     }
-    struct job_class *class = malloc(sizeof *class);
-    const bool is_made = class != NULL && make_class(stream, line, compares, class, error);
-    struct job_class **slot = is_made ? find_slot(stream) : NULL;
+    struct job_template *template = malloc(sizeof *template);
+    const bool is_made = template != NULL && make_template(stream, line, compares, template, error);
+    struct job_template **slot = is_made ? find_slot(stream) : NULL;
     if (slot != NULL)
-        return *slot = class;
-    if (class == NULL || is_made)
+        return *slot = template;
+    if (template == NULL || is_made)
         error_no_memory(error, "the options of a job");
-    free_class(class);
+    free_template(template);
     return NULL;
 }
 
@@ -250,8 +253,8 @@ static void run_pair(const struct job *job, struct workers *workers, int number,
 {
     struct entry *entry = (struct entry *)job;
     struct compare_row *row = entry->rows.rows;
-    struct compare_settings settings = entry->class->compare;
-    const int threads = entry->class->options.threads;
+    struct compare_settings settings = entry->template->compare;
+    const int threads = entry->template->options.threads;
     settings.picture = entry->line.files[JOB_DIFF];
     compare_pair(&entry->stream->pair_workers[number], workers, threads > 0 ? threads : 1, &settings, row);
     result->width = row->expected.width;
@@ -287,25 +290,26 @@ static bool check_files(const struct job_line *line, bool *compares, struct erro
 
 static bool prepare_image(struct entry *entry, struct error *error)
 {
-    const struct job_class *class = entry->class;
+    const struct job_template *template = entry->template;
     struct job *job = &entry->job;
     struct stat input, output;
     const bool exists = stat(job->input, &input) == 0;
-    if (!options_check_suffix(&class->options, job->output, false, error))
+    if (!options_check_suffix(&template->options, job->output, false, error))
         return false;
     if (exists && stat(job->output, &output) == 0 && file_is_one(&input, &output))
         return error_set(error, ERROR_USAGE, "%s is the same file as %s; name another output", job->output, job->input);
     job->name = job->input;
     job->bytes = exists && S_ISREG(input.st_mode) ? (uint64_t)input.st_size : 0;
-    job->format = class->options.list.format != NULL ? class->options.list.format : format_find_by_path(job->output);
-    job->recipe = &class->recipe;
-    job->settings = &class->settings;
+    job->format =
+        template->options.list.format != NULL ? template->options.list.format : format_find_by_path(job->output);
+    job->recipe = &template->recipe;
+    job->settings = &template->settings;
     return true;
 }
 
 static bool prepare_pair(struct entry *entry, struct error *error)
 {
-    const struct options *options = &entry->class->options;
+    const struct options *options = &entry->template->options;
     char *const *files = entry->line.files;
     if (files[JOB_DIFF] != NULL &&
         !check_compare_picture(options, files[JOB_EXPECTED], files[JOB_ACTUAL], files[JOB_DIFF], error))
@@ -342,8 +346,8 @@ static bool check_collisions(const struct entry *entry, struct error *error)
                                                  [JOB_ACTUAL] = "the actual image",
                                                  [JOB_DIFF] = "the picture of the difference"};
     const struct stream *stream = entry->stream;
-    const struct job_class *class = entry->class;
-    const struct filter_chain *chain = class->recipe.chain; /* NULL for pairs */
+    const struct job_template *template = entry->template;
+    const struct filter_chain *chain = template->recipe.chain; /* NULL for pairs */
     struct other_file *files = calloc(JOB_FILES + 3 + (chain != NULL ? chain->count : 0), sizeof *files);
     size_t count = 0;
     if (files == NULL)
@@ -354,7 +358,7 @@ static bool check_collisions(const struct entry *entry, struct error *error)
     other_files_add_filters(files, &count, chain);
     for (enum job_file file = 0; file < JOB_FILES; file++)
         other_files_add(files, &count, entry->line.files[file], roles[file], file == JOB_OUTPUT || file == JOB_DIFF);
-    other_files_add(files, &count, class->options.compare.mask, "the mask", false);
+    other_files_add(files, &count, template->options.compare.mask, "the mask", false);
     const bool done = collisions_check_files(files, count, error);
     free(files);
     return done;
@@ -373,15 +377,15 @@ static bool prepare(struct entry *entry, const char *text, size_t size, struct e
     if (!is_parsed || !check_files(&entry->line, &compares, error))
         return false;
     pthread_mutex_lock(&stream->mutex);
-    struct job_class *class = entry->class = find_class(stream, &entry->line, compares, error);
-    if (class != NULL) {
-        class->users++;
-        class->last_use = stream->lines.number;
+    struct job_template *template = entry->template = find_template(stream, &entry->line, compares, error);
+    if (template != NULL) {
+        template->users++;
+        template->last_use = stream->lines.number;
     }
     pthread_mutex_unlock(&stream->mutex);
-    if (class == NULL)
+    if (template == NULL)
         return false;
-    job->run_members = &class->run;
+    job->run_members = &template->run;
     return (compares ? prepare_pair(entry, error) : prepare_image(entry, error)) && check_collisions(entry, error);
 }
 
@@ -392,8 +396,8 @@ static void release(void *context, struct job *job)
     struct stream *stream = context;
     struct entry *entry = (struct entry *)job;
     pthread_mutex_lock(&stream->mutex);
-    if (entry->class != NULL)
-        entry->class->users--;
+    if (entry->template != NULL)
+        entry->template->users--;
     pthread_mutex_unlock(&stream->mutex);
     rows_free(&entry->rows);
     job_line_free(&entry->line);
@@ -452,7 +456,7 @@ static void answer(struct stream *stream, const struct job_result *result)
         FILE *file = stream->report.failed ? NULL : text_open(&line);
         stream->different += result->outcome == JOB_DONE && row_fails(row, true);
         if (file != NULL)
-            row_print_json(file, row, &entry->class->compare.rules);
+            row_print_json(file, row, &entry->template->compare.rules);
         done = stream->report.failed || report_append_text(&stream->report, file, &line, &error);
     }
     if (done)
@@ -536,12 +540,12 @@ static void close_stream(struct stream *stream)
 {
     for (int i = 0; i < PARALLEL_THREADS_MAX; i++)
         compare_worker_free(stream->pair_workers[i]);
-    for (size_t i = 0; i < stream->class_count; i++)
-        free_class(stream->classes[i]);
+    for (size_t i = 0; i < stream->template_count; i++)
+        free_template(stream->templates[i]);
     for (int i = 0; stream->batch.gpus != NULL && i < DEVICES_MAX; i++)
         gpu_start_end(&stream->batch.gpus[i]);
     free(stream->batch.gpus);
-    free(stream->classes);
+    free(stream->templates);
     lines_free(&stream->lines);
     pthread_mutex_destroy(&stream->mutex);
     free(stream);
