@@ -14,10 +14,10 @@
 #include "batch/job.h"
 #include "batch/report.h"
 #include "codec/codec.h"
+#include "compare/pair.h"
 #include "compare/pairs.h"
 #include "compare/report.h"
 #include "compare/rows.h"
-#include "compare/run.h"
 
 #include <signal.h>
 #include <stdio.h>

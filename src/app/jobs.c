@@ -12,10 +12,10 @@
 #include "batch/batch.h"
 #include "batch/collisions.h"
 #include "batch/report.h"
+#include "compare/pair.h"
 #include "compare/pairs.h"
 #include "compare/report.h"
 #include "compare/rows.h"
-#include "compare/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

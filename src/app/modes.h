@@ -6,7 +6,7 @@
 
 #include "app/options.h"
 #include "base/error.h"
-#include "compare/run.h"
+#include "compare/pair.h"
 #include "filter/filter.h"
 
 #include <stdbool.h>

@@ -7,8 +7,8 @@
 #include "base/parallel.h"
 #include "base/workers.h"
 #include "codec/format.h"
+#include "compare/pair.h"
 #include "compare/report.h"
-#include "compare/run.h"
 
 /* ---- pair.c ---- */
 

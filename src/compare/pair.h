@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * How a pair is compared. */
-#ifndef GPUCONV_COMPARE_RUN_H
-#define GPUCONV_COMPARE_RUN_H
+#ifndef GPUCONV_COMPARE_PAIR_H
+#define GPUCONV_COMPARE_PAIR_H
 
 #include "base/error.h"
 #include "base/workers.h"
