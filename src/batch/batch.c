@@ -272,8 +272,8 @@ static bool may_take(struct worker *worker, int number, unsigned long *seen)
     return may;
 }
 
-/* Let the workers that wait end. */
-static void note_end(struct batch *batch)
+/* End the workers that wait. */
+static void end_waiting(struct batch *batch)
 {
     struct batch_choice *choice = &batch->batch_choice;
     pthread_mutex_lock(&choice->mutex);
@@ -314,7 +314,7 @@ static void do_jobs(void *context, int number)
     else
         while (may_take(worker, number, &seen) && workers_next(&batch->workers, &index))
             do_job(worker, number, &batch->request->jobs[index]);
-    note_end(batch);
+    end_waiting(batch);
     job_worker_close(&worker->job_worker);
 }
 

@@ -176,8 +176,8 @@ bool file_list_add(struct file_list *list, const char *path, struct error *error
 
 /* ---- What is left out ---- */
 
-static bool note_folder(struct list_builder *builder, const struct stat *status, enum folder_use use,
-                        const char *parent)
+static bool record_folder(struct list_builder *builder, const struct stat *status, enum folder_use use,
+                          const char *parent)
 {
     struct folder *larger = array_grow(builder->folders, builder->folder_count, sizeof *larger);
     char *copy = parent != NULL ? strdup(parent) : NULL;
@@ -325,8 +325,8 @@ static bool add_subfolder(struct list_builder *builder, const char *path, const 
     const bool is_link = lstat(path, &itself) != 0 || !S_ISDIR(itself.st_mode);
     const bool is_read = request->recursive && !is_link;
     if (!is_output(builder, status))
-        return is_read ? note_folder(builder, status, FOLDER_READ, NULL) && add_folder(builder, path, relative)
-                       : note_folder(builder, status, is_link ? FOLDER_LINK : FOLDER_LEFT_OUT, parent);
+        return is_read ? record_folder(builder, status, FOLDER_READ, NULL) && add_folder(builder, path, relative)
+                       : record_folder(builder, status, is_link ? FOLDER_LINK : FOLDER_LEFT_OUT, parent);
     if (is_read && builder->is_tree)
         return error_set(builder->error, ERROR_USAGE,
                          "%s is also the other folder, whose images it would be compared with; give two separate "
@@ -397,7 +397,7 @@ static bool add_input(struct list_builder *builder, const char *path)
                          "another folder for --output, or give --in-place to replace the files",
                          path);
     const size_t before = builder->list->count;
-    if (!note_folder(builder, &status, FOLDER_READ, NULL) || !add_folder(builder, path, ""))
+    if (!record_folder(builder, &status, FOLDER_READ, NULL) || !add_folder(builder, path, ""))
         return false;
     if (builder->list->count == before && request->warn != NULL) {
         char suffixes[128], text[256];

@@ -18,10 +18,10 @@
 #include <sys/random.h>
 
 enum {
-    WINDOW_OF_WORKER = 32,    /* members between images, such as labels, are soon done */
-    HELD_OF_WORKER = 1 << 20, /* bytes of all members that are held: no more is read beyond it */
-    UNCHANGED_MAX = 1 << 20,  /* a longer member that is no image is not held, but copied */
-    MEMBER_BYTES = 4096,      /* of a member besides its bytes */
+    WINDOW_OF_WORKER = 32,        /* members between images, such as labels, are soon done */
+    BUFFERED_OF_WORKER = 1 << 20, /* bytes of buffered members for each worker: beyond them, no member is read */
+    UNCHANGED_MAX = 1 << 20,      /* a longer member that is no image is not buffered, but copied */
+    MEMBER_BYTES = 4096,          /* of a member besides its bytes */
 };
 
 /* The hashes of a name and of the name that it had in the input. Their key is random, so nobody can choose names with
@@ -47,7 +47,7 @@ struct members {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* one of the next three */
     size_t in_flight;       /* jobs that are taken and not released */
-    size_t held;            /* bytes of theirs */
+    size_t buffered;        /* bytes of the members in memory */
     bool copies;            /* a worker copies a member from archive to archive */
 
     bool has_members;
@@ -62,7 +62,7 @@ struct member {
     struct tar_member tar;
     struct members *members;
     const char *link; /* what the link names in the output; else NULL */
-    size_t held;      /* bytes */
+    size_t buffered;  /* bytes of memory for this member */
     char text[];      /* all names */
 };
 
@@ -90,9 +90,9 @@ static struct name *find_name(const struct names *names, struct name name)
     return &names->slots[i];
 }
 
-/* Note NAME unless it is there. Returns what is there then; NULL if there is not enough memory. The table is at most
+/* Record NAME unless it is there. Returns what is there then; NULL if there is not enough memory. The table is at most
  * three quarters full. When it grows, the old and the new one have 4 slots a name: 96 bytes. */
-static const struct name *note_name(struct names *names, struct name name)
+static const struct name *record_name(struct names *names, struct name name)
 {
     enum { FIRST = 1 << 10 };
     if (4 * names->count >= 3 * names->capacity) {
@@ -114,9 +114,9 @@ static const struct name *note_name(struct names *names, struct name name)
     return there;
 }
 
-static bool note_left_out(struct members *members, const char *name)
+static bool record_left_out(struct members *members, const char *name)
 {
-    return note_name(&members->left_out, hash_name(members, name)) != NULL;
+    return record_name(&members->left_out, hash_name(members, name)) != NULL;
 }
 
 static bool was_left_out(const struct members *members, const char *name)
@@ -215,7 +215,7 @@ static void skip_member(const struct job *job, struct workers *workers, int numb
     result->input_bytes = (size_t)job->bytes;
 }
 
-/* The same for a long member, and for an image that is too large to be held. All members before it are written first,
+/* The same for a long member, and for an image that is too large to be buffered. All earlier members are written first,
  * and none is read meanwhile. */
 static void copy_member(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
@@ -249,7 +249,7 @@ static const char *find_problem(struct members *members, const struct member *me
         return NULL;
     struct name name = hash_name(members, job->output);
     name.before = hash_name(members, job->input).hash[1];
-    const struct name *there = note_name(&members->names, name);
+    const struct name *there = record_name(&members->names, name);
     if (there == NULL)
         return "there is not enough memory for its name";
     return there->before == name.before ? NULL
@@ -297,7 +297,7 @@ static struct member *find_member(struct members *members, struct error *error)
 /* Wait for members that are done, unless workers would have nothing to do: results keep their order. */
 static bool is_full(const struct members *members)
 {
-    return members->held >= members->workers * HELD_OF_WORKER && members->in_flight >= 2 * members->workers;
+    return members->buffered >= members->workers * BUFFERED_OF_WORKER && members->in_flight >= 2 * members->workers;
 }
 
 /* job_source's `next`. */
@@ -317,10 +317,10 @@ static struct job *take(void *context)
         free_member(member);
         return NULL;
     }
-    member->held = member->tar.length + MEMBER_BYTES;
+    member->buffered = member->tar.length + MEMBER_BYTES;
     pthread_mutex_lock(&members->lock);
     members->in_flight++;
-    members->held += member->held;
+    members->buffered += member->buffered;
     members->copies = member->job.run == copy_member;
     pthread_mutex_unlock(&members->lock);
     return &member->job;
@@ -333,7 +333,7 @@ static void release(void *context, struct job *job)
     struct member *member = (struct member *)job;
     pthread_mutex_lock(&members->lock);
     members->in_flight--;
-    members->held -= member->held;
+    members->buffered -= member->buffered;
     members->copies = members->copies && job->run != copy_member;
     pthread_cond_broadcast(&members->changed);
     pthread_mutex_unlock(&members->lock);
@@ -365,7 +365,7 @@ static void write_member(void *context, struct job_result *result)
         done = tar_write(members->tar, &member->tar, member->job.output, NULL, result->output, result->output_bytes,
                          &error);
     else if (result->outcome == JOB_FAILED && !members->request->keep_failed)
-        done = note_left_out(members, member->job.input) || error_no_memory(&error, "a member of the archive");
+        done = record_left_out(members, member->job.input) || error_no_memory(&error, "a member of the archive");
     else if (member->tar.is_hard_link && was_left_out(members, member->tar.link))
         done = error_about(&error, ERROR_WORK, member->job.input, "is a hard link to %s, which was left out",
                            member->tar.link);
@@ -378,7 +378,7 @@ static void write_member(void *context, struct job_result *result)
     } else {
         result->outcome = JOB_FAILED;
         result->error = error;
-        note_left_out(members, member->job.input);
+        record_left_out(members, member->job.input);
     }
 }
 

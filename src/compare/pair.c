@@ -113,8 +113,8 @@ static bool inspect_side(struct pair *pair, int i)
     return true;
 }
 
-/* Note what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
-static bool note_metadata(struct side *side, struct error *error)
+/* Record what --metadata compares. A damaged profile is dropped, and is neither equal to another one nor to none. */
+static bool record_metadata(struct side *side, struct error *error)
 {
     side->file->orientation = side->metadata.orientation;
     const uint64_t reasons = side->metadata.dropped >> METADATA_ICC * METADATA_REASONS;
@@ -135,7 +135,7 @@ static bool decode_side(struct pair *pair, int i)
     metadata_free(&side->metadata);
     side->metadata.max = METADATA_PART_MAX;
     return codec_read_picture(&input, &side->image, takes_metadata ? &side->metadata : NULL, &side->error) != NULL &&
-           (!takes_metadata || note_metadata(side, &side->error));
+           (!takes_metadata || record_metadata(side, &side->error));
 }
 
 /* Give a side the channels of both. */
