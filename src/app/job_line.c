@@ -136,7 +136,7 @@ static const char *find_id(const char *text, const char **end)
 static char *simplify_id(char *from, const char *end)
 {
     char *to = from, before = ' ';
-    bool in_string = false, in_tail = false; /* of a number: after its point or exponent */
+    bool in_string = false, in_tail = false; /* after the point or exponent of a number */
     for (const char *at = from; at < end; before = *at++) {
         const int unit = in_string ? read_unit(at) : -1;
         const bool is_digit = !in_string && *at >= '0' && *at <= '9', follows = before >= '0' && before <= '9';

@@ -24,7 +24,8 @@ INLINE void pair_bytes(const char *a, const char *b, int32_t *to)
     }
 }
 
-/* The same for words less 2^15: the first halves of quads, and the last ones. */
+/* The columns of two rows of words, each less 2^15, as pairs. The two vectors have the first halves of quads, and then
+ * the last halves. */
 INLINE void pair_words(const char *a, const char *b, int32_t *to)
 {
     const shorts first = load_shorts(a) ^ INT16_MIN, second = load_shorts(b) ^ INT16_MIN;

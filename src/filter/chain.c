@@ -136,7 +136,7 @@ struct rectangle chain_needs(const struct filter_chain *chain, size_t number, in
         cuts++;
     for (; cuts > 0; cuts--) {
         const struct rectangle later = needed;
-        int before_width = width, before_height = height; /* of the picture that filter[cuts] gets */
+        int before_width = width, before_height = height; /* the size of the picture that filter[cuts] gets */
         for (size_t i = 1; i < cuts; i++)
             filter_resize(&filter[i], &before_width, &before_height, NULL);
         const struct placement place = filter_place(&filter[cuts], before_width, before_height);

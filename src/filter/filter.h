@@ -80,12 +80,12 @@ enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_KINDS };
 /* What STEP_RESIZE asks for. */
 struct resize {
     enum resample_kernel kernel;
-    int width, height;                 /* of the result, or of the rectangle that it fits in; 0 for any */
-    int64_t numerator, denominator;    /* the result's sides over the picture's, below 2^31, or 0 if not given */
-    bool exact;                        /* the result has both sides, whatever the picture's ratio */
-    bool covers;                       /* the result covers the rectangle */
-    bool enlarges;                     /* a smaller picture is made larger */
-    bool thumbnail;                    /* as the first step, a decoder may do a part of it: see filter_shrink */
+    int width, height;              /* the result's sides, or the sides of the rectangle that it fits in; 0 for any */
+    int64_t numerator, denominator; /* the result's sides over the picture's, below 2^31, or 0 if not given */
+    bool exact;                     /* the result has both sides, whatever the picture's ratio */
+    bool covers;                    /* the result covers the rectangle */
+    bool enlarges;                  /* a smaller picture is made larger */
+    bool thumbnail;                 /* as the first step, a decoder may do a part of it: see filter_shrink */
     int picture_width, picture_height; /* the only size that is taken, for --show; 0 for any */
 };
 
@@ -93,16 +93,16 @@ struct resize {
 struct move {
     int orientation;                /* how it is turned: 1 to 8, as EXIF's tag says (image_orient) */
     bool pads;                      /* the rectangle is at least as large as the picture, not at most */
-    int width, height;              /* of the rectangle; 0 for those of the picture */
-    int64_t numerator, denominator; /* its sides over the picture's, at most 1; the second is 0 if not given */
+    int width, height;              /* the rectangle's sides; 0 for the picture's */
+    int64_t numerator, denominator; /* its sides over the picture's, at most 1; the denominator is 0 if not given */
     int x, y;                       /* where it begins in the picture; -1 if not given */
     int across, down; /* else where it lies: -1 at the left or the top, 0 in the middle, 1 at the other end */
     bool has_colour;  /* what it has beside the picture: see plan_fill */
     uint8_t colour[3];
 };
 
-/* The same for a picture of one size. Pixel (0, 0) of the result is pixel (x, y) of the turned picture, which has
- * turned_width x turned_height. It may lie outside. */
+/* What a move does to a picture of one size. Pixel (0, 0) of the result is pixel (x, y) of the turned picture, which
+ * has turned_width x turned_height. It may lie outside. */
 struct placement {
     int turned_width, turned_height, x, y;
 };
@@ -126,8 +126,8 @@ struct filter {
     char title[128]; /* a few words; may be empty */
     struct source_file file;
     struct filter *filter16; /* the filter for samples of more than 8 bits, if it is another one; else NULL */
-    int width, height; /* of the window of samples that an output is made of; 1 x 1 for STEP_RESIZE and STEP_MOVE */
-    int anchor_x, anchor_y; /* the output in it: 0 <= anchor_x < width, 0 <= anchor_y < height */
+    int width, height;       /* the window of samples that an output is made of; 1 x 1 for STEP_RESIZE and STEP_MOVE */
+    int anchor_x, anchor_y;  /* the output in it: 0 <= anchor_x < width, 0 <= anchor_y < height */
     union {
         struct {            /* STEP_CONVOLVE */
             bool two_pass;  /* two passes, not one or two grids */
@@ -145,7 +145,7 @@ struct filter {
                 double offset;                                /* O, the nearest double, for messages and float planes */
                 int64_t offset_numerator, offset_denominator; /* O, exact; with two grids at most 2^20 below the line */
                 int64_t bias;   /* floor(D * (O + 1/2)), exact: out = clamp(floor((sum + bias) / D)) */
-                int64_t bias16; /* of 16-bit samples, whose levels are 257 times as fine: floor(D * (257 * O + 1/2)) */
+                int64_t bias16; /* for 16-bit levels, 257 times as fine: floor(D * (257 * O + 1/2)) */
                 bool absolute;  /* take the absolute value of the sum before the bias is added */
                 bool unscaled;  /* the text has no scale, where one may be missing: see filter_brightness */
                 bool is_matrix; /* the text is a libvips matrix */
@@ -247,7 +247,7 @@ static inline const struct kind_of_step *filter_kind(const struct filter *filter
 struct builtin_filter {
     const char *name;
     const char *text;
-    size_t size; /* of the text, without its final 0 */
+    size_t size; /* bytes of the text, without its final 0 */
 };
 extern const struct builtin_filter builtin_filters[];
 extern const size_t builtin_filter_count;
@@ -315,14 +315,15 @@ typedef bool move_reader(const char *at, const char *end, struct move *move);
 
 /* A word before a colon that begins filters with parameters. */
 struct filter_form {
-    const char *form;          /* for --list, such as "gaussian:SIGMA" */
-    const char *summary;       /* for --list */
-    const char *title, *usage; /* of its filters; what an error says of wrong parameters. NULL if `make` has its own */
+    const char *form;    /* for --list, such as "gaussian:SIGMA" */
+    const char *summary; /* for --list */
+    const char *title;   /* its filters' title; NULL if `make` has its own */
+    const char *usage;   /* what an error says of wrong parameters; NULL if `make` has its own */
     form_maker *make;
-    taps_generator *generate; /* of filter_generate */
+    taps_generator *generate; /* what filter_generate calls */
     int parameters, optional; /* how many it takes; how many of them, the last ones, may be missing: 0 then */
     bool has_filter16;        /* its filter for samples of more than 8 bits is another one, unless it is exact */
-    move_reader *read;        /* of filter_make_move; NULL for `cover`, which is two filters */
+    move_reader *read;        /* what filter_make_move calls; NULL for `cover`, which is two filters */
 };
 
 /* All words. A row of NULL ends them. */

@@ -380,7 +380,7 @@ static double quarter_area(double radius, double x, double y)
 /* The area of the pixel at X, Y that is in the circle. */
 static double disk_weight(double radius, int x, int y)
 {
-    /* The same for all mirrored pixels. */
+    /* Mirrored pixels have equal sides here, and so equal taps. */
     const int larger = abs(x) > abs(y) ? abs(x) : abs(y), smaller = abs(x) + abs(y) - larger;
     return fmax(quarter_area(radius, larger + 0.5, smaller + 0.5) - quarter_area(radius, larger - 0.5, smaller + 0.5) -
                     quarter_area(radius, larger + 0.5, smaller - 0.5) +

@@ -35,17 +35,17 @@ static const char *const keywords[KEYWORD_COUNT] = {
     [KEYWORD_ABS] = "abs",     [KEYWORD_ANCHOR] = "anchor", [KEYWORD_COMBINE] = "combine"};
 
 struct line {
-    size_t number;                     /* of the line in the text, from 1 */
-    int count;                         /* of taps in the line */
+    size_t number;                     /* the line's number in the text, from 1 */
+    int count;                         /* the taps in the line */
     uint32_t columns[FILTER_MAX + 1];  /* the column of each tap, from 1, and of the end of the line */
     struct number numbers[FILTER_MAX]; /* the taps as the text has them, not yet divided by the scale */
 };
 
 struct parser {
-    const char *name; /* of the file, for messages */
+    const char *name; /* the file's name, for messages */
     struct error *error;
     const char *start, *at, *end; /* the line without its comment, and the position in it */
-    size_t number;                /* of the line, from 1 */
+    size_t number;                /* the line's number in the text, from 1 */
 
     size_t seen[KEYWORD_COUNT];    /* the line of each keyword, or 0 */
     size_t columns[KEYWORD_COUNT]; /* and its column */
@@ -58,7 +58,7 @@ struct parser {
     int first_count;         /* the number of lines before it */
     int count;               /* the number of lines */
     struct line lines[MAX_LINES];
-    struct number taps[2 * FILTER_MAX * FILTER_MAX]; /* of both grids, divided by the scale */
+    struct number taps[2 * FILTER_MAX * FILTER_MAX]; /* the taps of both grids, divided by the scale */
 };
 
 /* Fill the error: its subject is the position, NAME:LINE:COLUMN. Returns false. */
@@ -357,7 +357,7 @@ static bool skip_to_tap(struct parser *parser, int marks)
 
 /* The separators between the taps of a row. */
 struct separators {
-    char kind;         /* of the first: a blank, a comma or a semicolon, or NUL before it */
+    char kind;         /* the first separator's kind: a blank, a comma or a semicolon, or NUL before it */
     const char *odd;   /* the first of another kind */
     const char *comma; /* the first comma between two digits */
     bool others;       /* is there any but a comma without blanks? */

@@ -39,7 +39,7 @@
 /* The longest side that a picture can have before or after: below 2^24. */
 #define RESAMPLE_SIDE_MAX 16777215
 
-/* The largest shift; that of samples of 16 bits while no output has more than so many taps. */
+/* The largest shift; the largest shift for samples of 16 bits while no output has more than RESAMPLE_TAPS_MAX taps. */
 #define RESAMPLE_SHIFT_MAX 36
 #define RESAMPLE_SHIFT_WORDS 30
 #define RESAMPLE_TAPS_MAX 4096

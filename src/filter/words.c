@@ -121,7 +121,8 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
                  parameters);
         suggestion = filter_find_known(tried, &is_known, filter, filter16, &inner) ? tried : word;
     }
-    const char *usage = inner.code == ERROR_USAGE ? strstr(inner.message, "\": ") : NULL; /* of wrong parameters */
+    /* What the error says of wrong parameters. */
+    const char *usage = inner.code == ERROR_USAGE ? strstr(inner.message, "\": ") : NULL;
     if (usage != NULL && suggestion == word)
         return error_set(error, ERROR_USAGE, "there is no filter named \"%s\"; %s", spec, usage + 3);
     return error_unknown(error, "filter", spec, &suggestion, word[0] != '\0', "--list");

@@ -16,7 +16,7 @@ struct passes {
     int scale_shift;   /* pass_scale = 2^scale_shift, or 0 if it is no power of two */
     int64_t scale;     /* pass_scale */
     int64_t half;      /* pass_scale / 2, rounded down: out = (s + half) / scale */
-    int32_t amount;    /* of an unsharp mask; 0 if the outputs are the blur */
+    int32_t amount;    /* an unsharp mask's amount; 0 if the outputs are the blur */
     int32_t threshold; /* in 2^-8 levels of this sample type */
     int32_t highest;   /* level */
 };

@@ -42,7 +42,7 @@ struct plan {
     const struct variant *variant; /* set by variant_plan, in variants/table.h */
     struct rounding rounding;      /* for planes of uint8_t */
     struct rounding16 rounding16;  /* for planes of uint16_t; there |sums| are below 2^31 * 257 < 2^40 */
-    struct root16 root16;          /* the same, for COMBINE_MAGNITUDE */
+    struct root16 root16;          /* for COMBINE_MAGNITUDE and planes of uint16_t */
     struct passes passes;          /* for filters in two passes; only boxes also use the first two */
     float offset;                  /* for planes of float: O / 255 */
     bool float_exact;              /* sums_fit_float for uint8_t */
@@ -61,7 +61,7 @@ struct plan {
      * and last_row count from out_row. */
     struct resample_axis columns, rows; /* the taps of columns come first: rows of outputs are made of rows of inputs */
     int in_row, out_row;
-    struct rectangle needed; /* of the result: only taps for it are made; all, if its width is 0 */
+    struct rectangle needed; /* the part of the result for which taps are made; the whole, if its width is 0 */
     struct placement place;  /* where samples move; the axes then have only sizes */
 
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan

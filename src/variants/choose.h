@@ -27,11 +27,11 @@ enum gpu_codec { GPU_CODEC_NONE, GPU_CODEC_JPEG, GPU_CODEC_PNG, GPU_CODECS };
 /* One image, or a batch of images like one. */
 struct total_work {
     struct work image;
-    double images;                           /* of the batch; 0 for a single image, before the GPU has started */
-    int workers;                             /* of the batch, with image.threads threads each */
-    int gpus;                                /* likewise; each starts once */
+    double images;                           /* the batch's images; 0 for a single image, before the GPU has started */
+    int workers;                             /* the batch's workers, with image.threads threads each */
+    int gpus;                                /* the batch's GPUs; each starts once */
     enum gpu_codec gpu_decodes, gpu_encodes; /* all other decoding and encoding does not count */
-    double decoded_share;                    /* of the file's pixels that its decoder makes; 0 counts as 1 */
+    double decoded_share;                    /* share of the file's pixels that its decoder makes; 0 counts as 1 */
 };
 
 /* The expected seconds on each backend. */

@@ -128,7 +128,7 @@ double tensor_core_cost(const struct filter *filter, const struct work *work)
         tensor_arrange_float(filter, (size_t)wide_shared_max, &a);
         if (a.kernel == TENSOR_NONE)
             return register_tiled_cost(filter, work);
-        const bool two_blocks = a.shared <= (size_t)113 * 1024; /* of a multiprocessor, which has 228 KB */
+        const bool two_blocks = a.shared <= (size_t)113 * 1024; /* a multiprocessor has 228 KB of shared memory */
         return gpu_seconds(work, (two_blocks ? 1 : 1.25) * (3.8e-12 + 0.25e-12 * a.blocks * (a.height / 2)));
     }
     if (work->sample == SAMPLE_U16) {
@@ -161,7 +161,7 @@ double blur_cost(const struct filter *filter, const struct work *work)
 {
     const bool is_16_bit = work->sample == SAMPLE_U16;
     const double taps = filter->width + filter->height;
-    const double blocks = (filter->width + 22 + 31) / 32 + (filter->height + 15 + 31) / 32; /* of 32 terms */
+    const double blocks = (filter->width + 22 + 31) / 32 + (filter->height + 15 + 31) / 32; /* blocks of 32 terms */
     /* The more blocks, the more shared memory a column takes, and the fewer warps work. */
     const double fused = is_16_bit ? 1.4e-12 + 0.25e-12 * blocks + 0.0175e-12 * blocks * blocks
                                    : 0.6e-12 + 0.35e-12 * blocks + 0.0028e-12 * blocks * blocks;
@@ -177,7 +177,7 @@ double passes_cost(const struct filter *filter, const struct work *work)
 
 double running_sums_cost(const struct filter *filter, const struct work *work)
 {
-    const double side = (filter->width + filter->height) / 2.0; /* of halos */
+    const double side = (filter->width + filter->height) / 2.0; /* mean side of the window, in samples */
     return strip_seconds(work, work->sample == SAMPLE_U16 ? 2.1e-12 + 0.0063e-12 * side : 1.3e-12 + 0.005e-12 * side,
                          50e-6);
 }
@@ -271,7 +271,7 @@ static int largest_parts(const struct filter *filter)
 /* The filter and the planes as the variant `cpu` takes them (cpu/thin.c): narrow planes are transposed or cut, and taps
  * reach no further than the planes. */
 struct shape {
-    double columns, rows; /* of taps */
+    double columns, rows; /* columns and rows of taps */
     double width, height;
     bool is_narrow;
 };
@@ -327,7 +327,7 @@ double cpu_cost(const struct filter *filter, const struct work *work)
 {
     const bool slides = filter->two_pass && filter_is_box(filter);
     const struct shape s = shape_of(filter, work, slides);
-    const double copies = s.is_narrow ? 0.8e-9 : 0; /* of narrow planes */
+    const double copies = s.is_narrow ? 0.8e-9 : 0; /* seconds a sample for copies of narrow planes */
     if (filter->two_pass)
         return work_samples(work) * (cpu_passes_sample_seconds(filter, &s, work->sample) + copies) / threads_of(work);
     const double joined = s.columns * s.rows / (filter->width * filter->height);

@@ -12,7 +12,7 @@
 struct work {
     int width, height, planes;
     enum sample sample;
-    int threads; /* of the CPU */
+    int threads; /* threads of the CPU that share the work */
 };
 
 /* The samples of all planes. */

@@ -67,7 +67,7 @@ struct variant {
     enum backend backend;
     bool is_reference; /* true for one row; tests compare all others with it */
     struct variant_step steps[STEP_KINDS];
-    enum accepts accepts; /* of the convolutions */
+    enum accepts accepts; /* the convolutions that it takes */
     bool takes_halves;    /* floats may also be stored as STORED_HALF and STORED_BFLOAT16 */
     unsigned two_pass;    /* bits as of variant_step's samples, for filters in two passes */
     int capability;       /* the least compute capability, times 10; 0 on the CPU */
