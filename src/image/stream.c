@@ -110,8 +110,8 @@ static int choose_band(const struct stream *stream, int64_t cached)
     const int64_t high = stream->source->image != NULL
                              ? smaller_count(enough, height / (stream->threads > 1 ? 2 * stream->threads : 1))
                              : 0;
-    const int64_t least = high > shared ? high : shared;
-    const size_t wanted = (size_t)(cached > least ? cached : least);
+    const int64_t min_rows = high > shared ? high : shared;
+    const size_t wanted = (size_t)(cached > min_rows ? cached : min_rows);
     const int64_t rows = (int64_t)round_up(multiple > 1 ? round_up(wanted, multiple) : wanted, sink);
     assert(rows > 0); /* static analysers do not see it */
     return stream->is_whole ? height : smaller_count(rows, height);
@@ -275,7 +275,7 @@ static bool make_band(const struct stream *stream, int band, int thread, double 
     return done;
 }
 
-static bool write_output(const struct stream *stream, int band, struct error *error)
+static bool write_out_band(const struct stream *stream, int band, struct error *error)
 {
     const struct row_sink *sink = stream->sink;
     const struct image rows = output_band(stream, band);
@@ -362,7 +362,7 @@ static bool run_step(const struct stream *stream, int step, int index, int threa
     const double start = clock_milliseconds();
     const bool done = step == STREAM_FETCH  ? fetch_strip(stream, index, error)
                       : step == STREAM_READ ? read_strip(stream, index, error)
-                                            : write_output(stream, index, error);
+                                            : write_out_band(stream, index, error);
     *(step == STREAM_WRITE ? encoding : decoding) += clock_milliseconds() - start;
     return done;
 }
