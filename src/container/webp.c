@@ -52,7 +52,8 @@ static bool check_walk_end(const struct reading *reading, const struct webp_walk
 
 /* Read the sides of the picture in CHUNK, VP8 or VP8L. A frame of VP8 begins with three bytes, a start code and the
  * sides (RFC 6386, 9.1): bit 0 of the first byte is 0 in a key frame, bit 4 says that the frame is shown. */
-static bool read_sides(const struct reading *reading, const struct webp_chunk *chunk, struct webp_header *header)
+static bool read_picture_sides(const struct reading *reading, const struct webp_chunk *chunk,
+                               struct webp_header *header)
 {
     const uint8_t *data = chunk->data;
     header->lossless = webp_chunk_is(chunk, "VP8L");
@@ -82,7 +83,7 @@ static bool find_picture_chunk(const struct reading *reading, struct webp_walk *
             alpha = chunk.at;
         if (!webp_chunk_is(&chunk, "VP8 ") && !webp_chunk_is(&chunk, "VP8L"))
             continue;
-        if (!read_sides(reading, &chunk, header))
+        if (!read_picture_sides(reading, &chunk, header))
             return false;
         const bool uses_alpha = alpha > 0 && !header->lossless;
         header->has_alpha = header->has_alpha || uses_alpha;
