@@ -15,7 +15,7 @@
 static const double longest_reference_seconds = 0.5;
 
 /* FILTER is a filter's name, or empty. */
-static void show_progress(const struct bench_case *c, const char *filter, const char *what)
+static void report_case(const struct bench_case *c, const char *filter, const char *what)
 {
     char text[512];
     if (c->listener->on_progress == NULL)
@@ -138,7 +138,7 @@ static struct bench_row new_row(const struct bench_case *c, const char *variant,
 static bool measure_copies(struct bench_case *c, struct error *error)
 {
     const bool wanted[2] = {[BACKEND_CPU] = c->bench->request->cpu, [BACKEND_CUDA] = c->bench->device != NULL};
-    show_progress(c, "", "copies");
+    report_case(c, "", "copies");
     for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++) {
         struct bench_row row = new_row(c, backend == BACKEND_CUDA ? "(copy)" : "(memcpy)", backend);
         if (!wanted[backend])
@@ -211,7 +211,7 @@ static bool measure_row(struct bench_case *c, const struct variant *variant, con
                         const struct work *work, struct error *error)
 {
     struct plan plan;
-    show_progress(c, filter->name, image ? "(image)" : variant->name);
+    report_case(c, filter->name, image ? "(image)" : variant->name);
     if (!case_plan(c, filter, variant, &plan, error))
         return false;
     const bool done = measure_plan(c, &plan, image, work, error);
@@ -258,7 +258,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);
     struct plan plan;
     uint64_t wrong;
-    show_progress(c, filter->name, "expected samples");
+    report_case(c, filter->name, "expected samples");
     if (!case_plan(c, filter, canonical, &plan, error))
         return false;
     const bool done = variant_launch(&plan, NULL, &c->in, &c->expected, error);
@@ -291,7 +291,7 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
 
 static bool measure_case(struct bench_case *c, struct error *error)
 {
-    show_progress(c, "", "samples");
+    report_case(c, "", "samples");
     if (!case_reserve(c, error) || (c->bench->device != NULL && !bench_gpu.reserve(c, error)) ||
         !measure_copies(c, error))
         return false;
