@@ -21,7 +21,7 @@ static bool reader_is_faster(const struct codec_info *info, const struct codec_s
            (int64_t)info->width * info->height >= PIXELS;
 }
 
-static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
+static bool fetch_jpeg_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
 {
     const struct codec_reader *reader = context;
     (void)error; /* the index has found all errors */
@@ -55,7 +55,7 @@ static bool reader_open(struct codec_reader *reader, struct error *error)
     struct row_source *source = &reader->source;
     source->multiple = jpeg_mcu_height(&layout);
     source->raw_bytes = jpeg_planes_bytes(&layout) / (size_t)source->multiple;
-    source->fetch = fetch_rows;
+    source->fetch = fetch_jpeg_rows;
     source->read = read_rows;
     return true;
 }
@@ -78,7 +78,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
     return (size_t)thread_pool_threads(settings->pool) * (band < file ? band : file) + OTHER;
 }
 
-static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+static bool encode_jpeg_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
     const struct codec_writer *writer = context;
     (void)thread;
@@ -104,7 +104,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
                             settings->quality);
     writer->state = jpeg_encoder_open(&layout);
     writer->sink.multiple = JPEG_SIDE * layout.vertical;
-    writer->sink.encode = encode_rows;
+    writer->sink.encode = encode_jpeg_rows;
     writer->sink.write = write_rows;
     return writer->state != NULL || error_no_memory(error, "the encoded image");
 }

@@ -51,7 +51,7 @@ static bool report_filter(struct png_reader *state, uint8_t *raw, struct error *
     return codec_report_damaged(&state->input, "unknown row filter", error);
 }
 
-static bool fetch_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
+static bool fetch_png_rows(void *context, int first, int rows, uint8_t *raw, struct error *error)
 {
     struct png_reader *state = ((struct codec_reader *)context)->state;
     const size_t raw_bytes = state->row_bytes + 1, size = (size_t)rows * raw_bytes;
@@ -149,7 +149,7 @@ bool png_reader_open(struct codec_reader *reader, struct error *error)
     const size_t shared_rows = 2 * (CODEC_READERS + 1) * row_bytes, scratch = png_scratch_bytes(row_bytes);
     struct png_reader *state = calloc(1, sizeof *state + (shared_rows > scratch ? shared_rows : scratch));
     reader->source.raw_bytes = row_bytes + 1;
-    reader->source.fetch = fetch_rows;
+    reader->source.fetch = fetch_png_rows;
     reader->source.read = read_rows;
     reader->state = state;
     if (state == NULL)

@@ -282,7 +282,7 @@ static size_t writer_need(const struct image *shape, const struct codec_settings
     return (settings->compression >= LIBDEFLATE_LEVEL ? 2 * rows + LIBDEFLATE : 0) + used * thread;
 }
 
-static bool encode_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
+static bool encode_png_rows(void *context, int thread, int first, const struct image *rows, struct error *error)
 {
     const struct codec_writer *writer = context;
     struct encoding *encoding = writer->state;
@@ -332,7 +332,7 @@ static bool writer_open(struct codec_writer *writer, struct error *error)
     encoding->bands = (shape->height - 1) / encoding->band_rows + 1;
     writer->sink.multiple = encoding->band_rows;
     writer->sink.reads_above = true;
-    writer->sink.encode = encode_rows;
+    writer->sink.encode = encode_png_rows;
     writer->sink.write = write_rows;
     writer->finishes_late = encoding->level >= LIBDEFLATE_LEVEL;
     return encoding_open(encoding, thread_pool_threads(writer->settings->pool)) ||

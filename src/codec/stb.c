@@ -20,7 +20,7 @@
 enum { GROW_SLACK = 1 << 16 };
 
 /* Report why stb failed. Not every failure sets a reason: then stb still has the reason of an earlier one. To detect
- * this, decode_bytes sets one of the two reasons below first. */
+ * this, stb_decode_bytes sets one of the two reasons below first. */
 static bool report_failure(const struct codec_input *input, struct error *error)
 {
     const char *reason = stbi_failure_reason();
@@ -80,8 +80,8 @@ static bool needs_patch(const struct codec_input *input)
     return header.colour & PNG_PALETTE || header.bits < 8;
 }
 
-static bool decode_bytes(const struct codec_input *input, const uint8_t *bytes, size_t size, struct image *image,
-                         struct error *error)
+static bool stb_decode_bytes(const struct codec_input *input, const uint8_t *bytes, size_t size, struct image *image,
+                             struct error *error)
 {
     const struct codec_info *info = input->info;
     /* The need of a file is its own size, doubled because stb collects its chunks. Or it is the size of its rows with
@@ -108,10 +108,10 @@ static bool decode_checked(const struct codec_input *input, struct image *image,
     if (input->info->format->id == FORMAT_PNG && !png_check_rows(input, error))
         return false;
     if (!needs_patch(input))
-        return decode_bytes(input, input->bytes, input->size, image, error);
+        return stb_decode_bytes(input, input->bytes, input->size, image, error);
     uint8_t *copy = patch_png_for_stb(input, &size);
     const bool done =
-        copy != NULL ? decode_bytes(input, copy, size, image, error) : error_no_memory(error, "a copy of the file");
+        copy != NULL ? stb_decode_bytes(input, copy, size, image, error) : error_no_memory(error, "a copy of the file");
     free(copy);
     return done;
 }
