@@ -253,8 +253,8 @@ INLINE void sum_pass_block(const struct pass *pass, const void *const *rows, int
 }
 
 /* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
-INLINE void store_sums(const struct pass *pass, const struct finish *finish, struct sums *sums, bool past,
-                       const enum arithmetic arithmetic, enum layout layout, char *const *to)
+INLINE void store_block_sums(const struct pass *pass, const struct finish *finish, struct sums *sums, bool past,
+                             const enum arithmetic arithmetic, enum layout layout, char *const *to)
 {
     const bool is_float = arithmetic == ARITHMETIC_FLOATS;
     ints(*c)[4] = sums->of;
@@ -343,7 +343,7 @@ INLINE void run_blocks(const struct pass *pass, const void *const *rows, int x, 
         struct sums sums;
         prefetch_rows(pass, rows, x);
         sum_pass_block(pass, rows, x, arithmetic, &sums);
-        store_sums(pass, &finish, &sums, past, arithmetic, layout, to);
+        store_block_sums(pass, &finish, &sums, past, arithmetic, layout, to);
         for (int a = 0; a < group_of(arithmetic); a++)
             to[a] += BLOCK * output_bytes;
         for (int a = group_of(arithmetic); high_low && a < 2 * group_of(arithmetic); a++)
@@ -662,8 +662,8 @@ NOT_INLINED static void join_each(const struct join *j, const int32_t *first, co
     }
 }
 
-static void join_sums(const struct join *from, const void *first, const void *second, int width, bool past_caches,
-                      void *out)
+static void join_grid_sums(const struct join *from, const void *first, const void *second, int width, bool past_caches,
+                           void *out)
 {
     const struct join j = *from; /* a copy, because a compiler must assume that a store may change it */
     const bool each = j.combine == COMBINE_MAGNITUDE && j.target == TARGET_U8 && !j.in_float;
@@ -713,7 +713,7 @@ const struct loops IN_SET(loops) = {
     .add_across = add_across,
     .slide_wide = slide_wide,
     .slide_across_wide = slide_across_wide,
-    .join = join_sums,
+    .join = join_grid_sums,
     .join16 = join16,
     .unsharp = unsharp,
     .mark_detail = mark_detail,

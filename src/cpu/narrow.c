@@ -34,18 +34,18 @@ void narrow_finish_make(const struct plan *plan, int count, struct pass *pass)
     const struct filter *f = plan->filter;
     int32_t min, max;
     sum_range(f->taps, count, &min, &max);
-    const int64_t least = min + (int64_t)f->bias, most = max + (int64_t)f->bias, top = UINT16_MAX;
-    if (f->absolute || f->scale > top || least < -top || (least >= 0 && most > top))
+    const int64_t lowest = min + (int64_t)f->bias, highest = max + (int64_t)f->bias, top = UINT16_MAX;
+    if (f->absolute || f->scale > top || lowest < -top || (lowest >= 0 && highest > top))
         return;
-    const int64_t largest = most < 256 * (int64_t)f->scale ? most : 256 * (int64_t)f->scale;
+    const int64_t largest = highest < 256 * (int64_t)f->scale ? highest : 256 * (int64_t)f->scale;
     for (int shift = 0; shift < 16; shift++) {
         const int64_t unit = (int64_t)1 << (16 + shift), multiplier = (unit + f->scale - 1) / f->scale;
         if (f->scale > 1 && (multiplier > top || (multiplier * f->scale - unit) * largest >= unit))
             continue;
-        pass->narrow_start = (int16_t)(least < 0 ? -min : f->bias);
+        pass->narrow_start = (int16_t)(lowest < 0 ? -min : f->bias);
         pass->finish.narrow = (struct narrow_finish){
             .is_used = true,
-            .less = (uint16_t)(least < 0 ? -least : 0),
+            .less = (uint16_t)(lowest < 0 ? -lowest : 0),
             .multiplier = (uint16_t)(f->scale > 1 ? multiplier : 0),
             .shift = f->scale > 1 ? shift : 0,
         };

@@ -71,7 +71,7 @@ NOT_INLINED static void finish_each(const struct finish *finish, bool is_float, 
 }
 
 /* Pack the sums of a block to bytes, in the order of the columns. */
-INLINE ints pack_bytes(const ints c[4], enum layout layout)
+INLINE ints pack_output_bytes(const ints c[4], enum layout layout)
 {
 #if !HAS_SHUFFLE /* and no layout of fours */
     shorts first = pack(c[0], c[1]), last = pack(c[2], c[3]);
@@ -138,7 +138,7 @@ INLINE void finish_bytes_by(const struct finish *finish, enum finish_way way, bo
     ints c[4];
     FOR_UNROLLED (v, 0, 4)
         c[v] = finish_vector(finish, way, is_float, absolute, sums[v]);
-    store_output(to, pack_bytes(c, layout), past);
+    store_output(to, pack_output_bytes(c, layout), past);
 }
 
 INLINE void finish_bytes(const struct finish *finish, bool is_float, const ints sums[4], enum layout layout, bool past,
@@ -162,7 +162,7 @@ INLINE void finish_bytes(const struct finish *finish, bool is_float, const ints 
     }
 }
 
-INLINE void store_words(const ints c[4], enum layout layout, bool past, uint16_t *to)
+INLINE void store_word_outputs(const ints c[4], enum layout layout, bool past, uint16_t *to)
 {
     store_output(to, pack_words(c[0], c[1], layout), past);
     store_output(to + 2 * LANES, pack_words(c[2], c[3], layout), past);
@@ -174,7 +174,7 @@ INLINE void finish_words_by(const struct finish *finish, enum finish_way way, bo
     ints c[4];
     FOR_UNROLLED (v, 0, 4)
         c[v] = finish_vector(finish, way, is_float, finish->absolute, sums[v]);
-    store_words(c, layout, past, to);
+    store_word_outputs(c, layout, past, to);
 }
 
 INLINE void finish_words(const struct finish *finish, bool is_float, const ints sums[4], enum layout layout, bool past,
@@ -263,7 +263,7 @@ static void join16(const struct join16 *from, void *const *sums, int width, bool
         FOR_UNROLLED (v, 0, 4)
             c[v] =
                 join_doubles(join16_half(&j, sums, x + v * LANES, false), join16_half(&j, sums, x + v * LANES, true));
-        store_words(c, j.layout, past_caches && whole, whole ? out + x : rest);
+        store_word_outputs(c, j.layout, past_caches && whole, whole ? out + x : rest);
         if (!whole)
             memcpy(out + x, rest, (size_t)(width - x) * sizeof *rest);
     }

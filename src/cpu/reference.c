@@ -19,7 +19,7 @@ INLINE double row_sample(enum sample sample, const void *row, int x)
                                   : (double)((const float *)row)[x];
 }
 
-static void store_output(const struct plane *out, int channel, int y, int x, double value)
+static void store_reference(const struct plane *out, int channel, int y, int x, double value)
 {
     x *= plane_step(out);
     if (out->sample == SAMPLE_F32)
@@ -184,9 +184,9 @@ static void second_pass_row(void *context, int64_t index, int thread)
     for (int x = 0; x < in->width; x++) {
         bool is_changed = images->plan->filter->amount == 0;
         for (int channel = 0; channel < in->count; channel++)
-            store_output(images->out, channel, y, x, second_pass(images, channel, y, x, &is_changed));
+            store_reference(images->out, channel, y, x, second_pass(images, channel, y, x, &is_changed));
         for (int channel = 0; channel < in->count && !is_changed; channel++)
-            store_output(images->out, channel, y, x, row_sample(in->sample, plane_row(in, channel, y), x));
+            store_reference(images->out, channel, y, x, row_sample(in->sample, plane_row(in, channel, y), x));
     }
 }
 
@@ -215,9 +215,9 @@ static void reference_row(void *context, int64_t index, int thread)
     if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
         return;
     for (int x = 0; x < in->width; x++)
-        store_output(images->out, channel, y, x,
-                     in->sample == SAMPLE_F32 ? reference_f32(images->plan, in, channel, y, x)
-                                              : reference_level(images->plan, in, channel, y, x));
+        store_reference(images->out, channel, y, x,
+                        in->sample == SAMPLE_F32 ? reference_f32(images->plan, in, channel, y, x)
+                                                 : reference_level(images->plan, in, channel, y, x));
 }
 
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,

@@ -24,8 +24,7 @@ INLINE void pair_bytes(const char *a, const char *b, int32_t *to)
     }
 }
 
-/* The columns of two rows of words, each less 2^15, as pairs. The two vectors have the first halves of quads, and then
- * the last halves. */
+/* The columns of two rows of words, less 2^15, as pairs: the first halves of quads, and then the last ones. */
 INLINE void pair_words(const char *a, const char *b, int32_t *to)
 {
     const shorts first = load_shorts(a) ^ INT16_MIN, second = load_shorts(b) ^ INT16_MIN;
@@ -64,7 +63,7 @@ INLINE void carry(int low_bits, int vectors, ints *high, ints *low)
 }
 
 /* floor(-(HIGH 2^LOW_BITS + LOW) / 2^SHIFT + 1/2) */
-INLINE ints finish(ints high, ints low, int low_bits, int shift)
+INLINE ints finish_sum(ints high, ints low, int low_bits, int shift)
 {
     const ints half = repeat(1 << (shift - low_bits) >> 1);
     return add(subtract(half, high), -low >> low_bits) >> (shift - low_bits);
@@ -100,7 +99,7 @@ INLINE void columns_bytes(const struct resample_taps *taps, int count, const int
     }
     if (count > taps->chunk)
         for (int v = 0; v < 8; v++)
-            sums[v] = subtract(finish(high[v], sums[v], COLUMN_CARRY, shift), middle);
+            sums[v] = subtract(finish_sum(high[v], sums[v], COLUMN_CARRY, shift), middle);
     else
         for (int v = 0; v < 8; v++)
             sums[v] = subtract(repeat((1 << (shift - 1)) - (1 << (shift + RESAMPLE_FRACTION + 7))), sums[v]) >> shift;
@@ -131,7 +130,7 @@ INLINE void columns_words(const struct resample_taps *taps, int count, const int
             carry(taps->low_bits, 4, high, low);
     }
     for (int v = 0; v < 4; v++)
-        high[v] = finish(high[v], low[v], taps->low_bits, taps->axis->shift - RESAMPLE_FRACTION);
+        high[v] = finish_sum(high[v], low[v], taps->low_bits, taps->axis->shift - RESAMPLE_FRACTION);
     store_alternating_quads(out, high[0], high[1]);
     store_alternating_quads(out + 2 * VECTOR, high[2], high[3]);
 }
@@ -256,7 +255,7 @@ INLINE void row_levels8(const struct resample_taps *taps, int count, int channel
             carry(ROW_CARRY, channels, high, sums);
     }
     for (int c = 0; c < channels; c++)
-        levels[c] = count > taps->chunk ? finish(high[c], sums[c], ROW_CARRY, shift)
+        levels[c] = count > taps->chunk ? finish_sum(high[c], sums[c], ROW_CARRY, shift)
                                         : subtract(repeat(1 << (shift - 1)), sums[c]) >> shift;
 }
 
