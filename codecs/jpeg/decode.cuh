@@ -135,12 +135,12 @@ struct pictures {
 template <typename Need>
 static inline uint32_t max_of(const struct pictures *pictures, Need need)
 {
-    uint32_t most = 0;
+    uint32_t max = 0;
     for (size_t i = 0; i < pictures->count; i++) {
-        const uint32_t own = need(pictures->host[i]);
-        most = own > most ? own : most;
+        const uint32_t needed = need(pictures->host[i]);
+        max = needed > max ? needed : max;
     }
-    return most;
+    return max;
 }
 
 constexpr int transform_threads = 256, tile_blocks = transform_threads / JPEG_SIDE;

@@ -435,8 +435,9 @@ INLINE struct jpeg_bits append_block(struct jpeg_bits bits, const struct jpeg_co
     return last < JPEG_BLOCK - 1 ? put_symbol(bits, codes->ac[0], 0, 0) : bits;
 }
 
-static void encode(const struct jpeg_layout *layout, const struct jpeg_codes codes[2], const struct jpeg_blocks *blocks,
-                   int first, int last, int predictors[JPEG_COMPONENTS_MAX], struct jpeg_bits *to)
+static void encode_blocks(const struct jpeg_layout *layout, const struct jpeg_codes codes[2],
+                          const struct jpeg_blocks *blocks, int first, int last, int predictors[JPEG_COMPONENTS_MAX],
+                          struct jpeg_bits *to)
 {
     struct jpeg_bits bits = *to;
     int at = first * layout->mcu_blocks;
@@ -454,5 +455,5 @@ static void encode(const struct jpeg_layout *layout, const struct jpeg_codes cod
 
 const struct jpeg_encode_loops IN_SET(jpeg_encode) = {
     .transform = transform_tile,
-    .encode = encode,
+    .encode = encode_blocks,
 };

@@ -171,7 +171,7 @@ static void find_row_start(void *context, int64_t row, int thread)
 }
 
 /* Without restart markers. */
-static bool make_rows(struct index_builder *builder, struct thread_pool *pool)
+static bool index_rows(struct index_builder *builder, struct thread_pool *pool)
 {
     const int threads = thread_pool_threads(pool);
     struct jpeg_entry end;
@@ -296,7 +296,7 @@ struct jpeg_index *jpeg_index_build(const struct jpeg_layout *layout, const stru
                                         .chunking = *chunking,
                                         .bits = (uint64_t)index->size * 8,
                                         .blocks = row_blocks(layout) * (uint64_t)layout->mcus_down};
-        done = index->segment_count > 1 ? make_restart_rows(&builder, pool) : make_rows(&builder, pool);
+        done = index->segment_count > 1 ? make_restart_rows(&builder, pool) : index_rows(&builder, pool);
         free(builder.chunks);
         free(builder.marks);
     }
