@@ -214,7 +214,7 @@ static inline HOST_DEVICE int describe_codes(const uint8_t *lengths, int count, 
 {
     int used = 0;
     for (int i = 0; i < count;) {
-        const int most = lengths[i] == 0 ? 138 : 7, limit = count - i < most ? count - i : most;
+        const int max = lengths[i] == 0 ? 138 : 7, limit = count - i < max ? count - i : max;
         int run = 1;
         while (run < limit && lengths[i + run] == lengths[i])
             run++;

@@ -71,11 +71,12 @@ INLINE void set_after(uint64_t *low, uint64_t *high, unsigned step)
     *low |= *low << step;
 }
 
-/* Set `starts`, the positions from which on LEAST bytes are the same, at either distance, and RUNS, these bytes. LEAST
- * is WHOLE, a constant power of two, or up to twice that. */
-INLINE void find_runs(struct deflate_workspace *workspace, size_t words, unsigned whole, unsigned least, uint64_t *runs)
+/* Set `starts`, the positions from which on LENGTH bytes are the same, at either distance, and RUNS, these bytes.
+ * LENGTH is WHOLE, a constant power of two, or up to twice that. */
+INLINE void find_runs(struct deflate_workspace *workspace, size_t words, unsigned whole, unsigned length,
+                      uint64_t *runs)
 {
-    const unsigned rest = least - whole;
+    const unsigned rest = length - whole;
     const int steps = __builtin_ctz(whole);
     uint64_t *starts = workspace->starts;
     for (size_t word = 0; word < words; word++) {
@@ -172,8 +173,8 @@ static void choose_hashed(struct deflate_workspace *workspace, const uint8_t *bl
                     const uchars value = load_uchars(bytes + k);
                     sum += smaller_uchars(smaller_uchars(value, -value), DEFLATE_DIFFERENCE_MAX - (uchars){0});
                 }
-                const uchars least = DEFLATE_DIFFERENCE_MIN - (uchars){0};
-                hashed |= (equal_uchars(smaller_uchars(sum, least), least) |
+                const uchars lowest = DEFLATE_DIFFERENCE_MIN - (uchars){0};
+                hashed |= (equal_uchars(smaller_uchars(sum, lowest), lowest) |
                            equal_uchars(mix_uchars(bytes) & QUARTER_BITS, QUARTER_VALUE - (uchars){0}))
                           << i;
             }

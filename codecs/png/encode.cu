@@ -145,12 +145,12 @@ __global__ void __launch_bounds__(threads) filter_rows(const __grid_constant__ s
             sums[f] = double_magnitudes(bytes, predict(f, left, up, corner), counted, sums[f]);
     });
     int best = PNG_NONE;
-    uint32_t least = all_lanes;
+    uint32_t lowest = all_lanes;
 #pragma unroll
     for (int f = 0; f < PNG_FILTERS; f++) {
         sums[f] = sum_of_lanes(sums[f]);
-        best = sums[f] < least ? f : best;
-        least = min(least, sums[f]);
+        best = sums[f] < lowest ? f : best;
+        lowest = min(lowest, sums[f]);
     }
 
     struct adler_sums sums_of_row = {0, 0};

@@ -502,8 +502,8 @@ INLINE void decode_output(struct inflate_decoder *decoder, const uint8_t *input,
 }
 
 CLONES
-static void decode_bytes(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size, uint8_t *out,
-                         struct inflate_output *output)
+static void decode_to_bytes(struct inflate_decoder *decoder, const uint8_t *input, size_t first, size_t size,
+                            uint8_t *out, struct inflate_output *output)
 {
     decode_output(decoder, input, first, size, out, output, false);
 }
@@ -548,8 +548,8 @@ static void run_decoder(struct inflate_decoder *decoder, uint8_t *out, struct in
             copy_stored(decoder, out, output, wide);
         } else {
             const bool ends = !decoder->has_more && (decoder->bit / 8 >= tail + INFLATE_TAIL / 2 || tail == 0);
-            (wide ? decode_symbols : decode_bytes)(decoder, ends ? decoder->tail : decoder->bytes, ends ? tail : 0,
-                                                   ends ? sizeof decoder->tail : decoder->size, out, output);
+            (wide ? decode_symbols : decode_to_bytes)(decoder, ends ? decoder->tail : decoder->bytes, ends ? tail : 0,
+                                                      ends ? sizeof decoder->tail : decoder->size, out, output);
             if (decoder->bit > 8 * (uint64_t)decoder->size)
                 decoder->state = INFLATE_DAMAGED;
         }

@@ -137,7 +137,7 @@ static uint64_t part_bit(const struct inflate_parts *parts, size_t part)
 /* ---- The chain; under the mutex ---- */
 
 /* Move the window over COUNT bytes. Returns the position in it of their last ones, *ADDED in number. */
-static uint8_t *move_window(struct inflate_parts *parts, size_t count, size_t *added)
+static uint8_t *move_known_window(struct inflate_parts *parts, size_t count, size_t *added)
 {
     *added = count < DEFLATE_WINDOW ? count : DEFLATE_WINDOW;
     memmove(parts->window, parts->window + *added, DEFLATE_WINDOW - *added);
@@ -155,7 +155,7 @@ static void join_parts(struct inflate_parts *parts)
             break;
         size_t added;
         memcpy(slot->table + INFLATE_MARKER, parts->window, DEFLATE_WINDOW);
-        uint8_t *last = move_window(parts, slot->count, &added);
+        uint8_t *last = move_known_window(parts, slot->count, &added);
         inflate_resolve(slot->symbols + DEFLATE_WINDOW + slot->count - added, added, slot->table, last);
         parts->head = slot->decoder;
         slot->state = SLOT_JOINED;
@@ -268,7 +268,7 @@ static void decode_bytes(struct inflate_parts *parts, uint64_t stop)
     pthread_mutex_lock(&parts->mutex);
     parts->is_busy = false;
     size_t added;
-    uint8_t *last = move_window(parts, output.at, &added);
+    uint8_t *last = move_known_window(parts, output.at, &added);
     memcpy(last, parts->plain + DEFLATE_WINDOW + output.at - added, added);
     parts->bytes = parts->plain + DEFLATE_WINDOW;
     parts->left = output.at;

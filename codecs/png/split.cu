@@ -72,10 +72,10 @@ __device__ __forceinline__ int count_ones(const uint32_t *bits, const struct wor
     return 32 * word + __ffs((int)~bits[word]) - 1 - at;
 }
 
-/* Set the starts of runs of LEAST bytes, and RUNS, the bytes of these runs, by all threads. */
-__device__ void find_runs(struct block &block, unsigned least, uint32_t *runs)
+/* Set the starts of runs of LENGTH bytes, and RUNS, the bytes of these runs, by all threads. */
+__device__ void find_runs(struct block &block, unsigned length, uint32_t *runs)
 {
-    const unsigned rest = least - DEFLATE_LEAST; /* 0 to 4 */
+    const unsigned rest = length - DEFLATE_LEAST; /* 0 to 4 */
     __syncthreads();
     for (int word = (int)threadIdx.x; word < set_words; word += threads) {
         uint32_t starts = 0;
