@@ -441,11 +441,11 @@ template <typename T, bool FIRST, bool UNSHARP>
 static bool launch_pass(struct pass_call *call, int count, const char *name, struct device *device, struct error *error)
 {
     using of = pass_of<T, FIRST>;
-    const int width = part_side * of::groups, most = device_get_info(device)->multiprocessors;
+    const int width = part_side * of::groups, processors = device_get_info(device)->multiprocessors;
     call->across = (call->end - call->first + width - 1) / width;
     call->down = (call->rows + part_side - 1) / part_side;
     call->tiles = call->across * call->down * count;
-    return launch_blocks(convolve_rows<T, FIRST, UNSHARP>, *call, call->tiles < most ? call->tiles : most,
+    return launch_blocks(convolve_rows<T, FIRST, UNSHARP>, *call, call->tiles < processors ? call->tiles : processors,
                          dim3(of::threads), (size_t)pass_shared<T, FIRST>(call->part_blocks), name, device, error);
 }
 
