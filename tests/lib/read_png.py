@@ -54,7 +54,7 @@ def decode(data, plain=False):
         palette = [entry + (alpha,) for entry, alpha in zip(palette, transparent.ljust(len(palette), b"\xff"))]
     elif transparent is not None:
         key = struct.unpack(f">{channels}H", transparent)
-    most, scale = (65535, 1) if bits == 16 else (255, 255 // ((1 << bits) - 1))
+    white, scale = (65535, 1) if bits == 16 else (255, 255 // ((1 << bits) - 1))
 
     raw, at = zlib.decompress(packed), 0
     picture = [[None] * width for _ in range(height)]
@@ -71,7 +71,7 @@ def decode(data, plain=False):
                 if colour == 3:
                     picture[y][x] = palette[pixel[0]]
                 else:
-                    alpha = ((0 if pixel == key else most),) if key else ()
+                    alpha = ((0 if pixel == key else white),) if key else ()
                     picture[y][x] = tuple(sample * scale for sample in pixel) + alpha
     return width, height, 16 if bits == 16 else 8, picture
 
