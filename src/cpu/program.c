@@ -362,7 +362,8 @@ static bool make_fir(const struct plan *plan, struct program *program, const str
 }
 
 /* Make one pass for each grid, over the same rows of samples. If 32 bits do not hold the sums of samples of uint16_t,
- * the pass reads their high and their low bytes in turn. Then derive how the sums are joined, if there are several. */
+ * the pass reads their high bytes and then their low bytes. Then derive how the sums are joined, if there are
+ * several. */
 static bool make_at_once(const struct plan *plan, struct program *program, enum arithmetic arithmetic)
 {
     const struct filter *f = plan->filter;

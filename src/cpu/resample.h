@@ -12,7 +12,7 @@
  *   to_rows     the outputs, in cells too, become rows of the plane
  *
  * A unit is as many samples as 32 bits hold: two sums of 16 bits, or one float; four, two or one outputs. Where a plane
- * has the samples of pixels together, columns are those of all channels in turns, and so are units: those of sums are
+ * has the samples of pixels together, the columns of all channels are interleaved, and so are units: those of sums are
  * two of one channel. */
 #ifndef GPUCONV_CPU_RESAMPLE_H
 #define GPUCONV_CPU_RESAMPLE_H
@@ -51,7 +51,7 @@ enum {
  * For others, doubles. They hold the sums of rows for uint16_t exactly: 1.55 * 2^30 * 1.55 * 2^21 < 2^53. */
 struct resample_taps {
     const struct resample_axis *axis;
-    int period; /* outputs with taps of their own; twice the axis's if these begin at odd inputs in turns */
+    int period; /* outputs with taps of their own; twice the axis's if every second period begins at an odd input */
     int count;  /* pairs or taps of an output */
     int parts, low_bits, chunk;
     int32_t *pairs;

@@ -289,7 +289,7 @@ INLINE void row_floats(const struct resample_taps *taps, int channels, const int
     }
 }
 
-/* The bytes of the four words of each quad in turns: 0, 4, 8, 12, 1 and so on. */
+/* The bytes of the four words of each quad, interleaved: 0, 4, 8, 12, 1 and so on. */
 INLINE shorts turn_bytes(shorts bytes)
 {
 #if HAS_SHUFFLE
