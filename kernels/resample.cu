@@ -70,7 +70,7 @@ static __device__ __forceinline__ T sample_of(uint32_t word, int k)
     return (T)(word >> (8 * (int)sizeof(T) * k));
 }
 
-/* Call ADD with the number of each tap of row Y of outputs, and the word of columns X that it multiplies. */
+/* For each tap of output row Y, call ADD with its index and the word of samples at column X. */
 template <typename T, typename Add>
 static __device__ __forceinline__ void walk_rows(const struct resampling &launch, int y, int x, Add add)
 {

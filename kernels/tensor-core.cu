@@ -112,7 +112,8 @@ static uint32_t *fill_walk(const struct filter *f, const struct tensor_arrangeme
 static uint32_t *fill_wide(const struct filter *f, const struct tensor_arrangement *a, int part, uint32_t *to)
 {
     for (int k = 0; k < a->terms * term_bytes / 4; k++) {
-        /* A term is two units of 64 rows of 4 words. Units go through the windows of all rows of samples in turn. */
+        /* A term is two units of 64 rows of 4 words. Units go through the windows of all rows of samples, row after
+         * row. */
         const int unit = k / 256, m = k % 256 / 4, word = k % 4;
         const int row = unit / a->units, at = unit % a->units;
         /* matrix row m: output row m / 16, output x of the chunk; a lane has rows g and g + 8, which are outputs 2 g

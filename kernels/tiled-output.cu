@@ -4,7 +4,7 @@
  * input tile in several steps.
  *
  *     +----------------------+   block = output tile (o) = 32 x 32
- *     | h h h h h h h h h h h|   input tile = (31 + fw) x (31 + fh), loaded by all threads in turn:
+ *     | h h h h h h h h h h h|   input tile = (31 + fw) x (31 + fh), loaded by all threads:
  *     | h o o o o o o o o o h|   the first 32 x 32 samples, then the remaining strips
  *     | h o o o o o o o o o h|
  *     | h h h h h h h h h h h|   every thread then computes one output

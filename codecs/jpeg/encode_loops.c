@@ -36,10 +36,10 @@ enum {
 
 #if VECTOR > 16
 
-/* Eight shorts: A and B in turns. */
+/* Eight shorts: A and B, interleaved. */
 #define TWO(a, b) a, b, a, b, a, b, a, b
 
-/* The bytes of four pixels as shorts: component A, component B, of each pixel in turn. */
+/* The bytes of four pixels as shorts: component A and component B of each pixel. */
 #define PAIR(at, a, b) (at) + (a), 128, (at) + (b), 128
 #define PAIRS(a, b)                                                                                                    \
     {                                                                                                                  \

@@ -74,7 +74,7 @@ static __global__ void __launch_bounds__(128 * wide_groups(UNITS), 1)
     for (int k = thread; k < tensor.parts * tensor.terms * term_bytes / 16; k += threads)
         copy_start<16, true>(taps + 16 * k, (const uint4 *)tensor.table + k);
 
-    /* 256 threads load 8 bytes each of a row. As many rows are loaded in turn as there are such sets of threads. The
+    /* 256 threads load 8 bytes each of a row. As many rows are loaded at a time as there are such sets of threads. The
      * first threads also load the rest of the rows. */
     constexpr int loaders = 256, loader_rows = stage_rows * loaders / threads, rest = pitch / 8 - loaders;
     static_assert(rest * stage_rows <= threads && pitch % 8 == 0, "one round for the rows' ends");
