@@ -120,9 +120,9 @@ def _lay_out(infos, planar):
     views["column_stride"] = size if planar else size * channels
     views["row_stride"] = views["column_stride"] * width
     views["channel_stride"] = views["row_stride"] * height if planar else size
-    places = (size * width * height * channels + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
-    ends = numpy.cumsum(places)
-    views["data"] = ends - places
+    padded = (size * width * height * channels + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+    ends = numpy.cumsum(padded)
+    views["data"] = ends - padded
     return views, size, int(ends[-1])
 
 
