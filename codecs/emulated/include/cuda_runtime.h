@@ -182,23 +182,23 @@ static inline void __threadfence()
 }
 
 template <typename T, typename U>
-static inline T atomicAdd(T *place, U value)
+static inline T atomicAdd(T *target, U value)
 {
-    return __atomic_fetch_add(place, (T)value, __ATOMIC_SEQ_CST);
+    return __atomic_fetch_add(target, (T)value, __ATOMIC_SEQ_CST);
 }
 
 template <typename T, typename U>
-static inline T atomicOr(T *place, U value)
+static inline T atomicOr(T *target, U value)
 {
-    return __atomic_fetch_or(place, (T)value, __ATOMIC_SEQ_CST);
+    return __atomic_fetch_or(target, (T)value, __ATOMIC_SEQ_CST);
 }
 
 template <typename T, typename U>
-static inline T atomicMin(T *place, U value)
+static inline T atomicMin(T *target, U value)
 {
-    T before = *place;
+    T before = *target;
     while ((T)value < before &&
-           !__atomic_compare_exchange_n(place, &before, (T)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+           !__atomic_compare_exchange_n(target, &before, (T)value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
     return before;
 }
