@@ -196,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 enum { MAX_RAW = 1 << 16 }; /* bytes of samples */
 
-/* Inflate the samples, change them, and deflate them into one IDAT chunk at the place of the first. Returns the new
+/* Inflate the samples, change them, and deflate them into one IDAT chunk instead of the first. Returns the new
  * size, or 0. */
 static size_t mutate_picture(uint8_t *data, size_t size, size_t capacity)
 {

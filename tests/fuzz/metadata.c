@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Encode a picture of 3 x 2 pixels as a place for metadata. Release *BYTES with free. */
+/* Encode a picture of 3 x 2 pixels to hold metadata. Release *BYTES with free. */
 static void encode(const struct format *format, bool grey, uint8_t **bytes, size_t *size)
 {
     static struct blob made[FORMAT_COUNT][2]; /* encoded once, because that takes the most time */

@@ -2,7 +2,7 @@
  *
  * Run damaged files through a fuzzer, the same ones each time: mutate CUTS FLIPS FILE|FOLDER...
  *
- * Each file is truncated at CUTS places, equally far apart, once as it is and once with an end marker added. FLIPS
+ * Each file is truncated at CUTS offsets, equally far apart, once as it is and once with an end marker added. FLIPS
  * inputs have 1 to 8 bytes changed. Every other of them goes through the fuzzer's mutator, which mends the checksums of
  * a PNG, so that the decoders are reached. Child processes run the inputs. An input that crashes, is reported by a
  * sanitizer or takes more than 10 seconds of processor time is written to the working folder, and the others continue.
@@ -32,7 +32,7 @@ enum {
     MAX_WAITING = 300, /* by the clock, for an input that waits for ever */
     LARGE = 1 << 14,   /* bytes; larger files are slow, so only every 16th round changes them */
     ROUNDS_OF_LARGE = 16,
-    ROOM = 1 << 12, /* bytes that a mutation may add */
+    GROWTH_MAX = 1 << 12, /* bytes that a mutation may add */
     A_PROCESS = 500,
 };
 
@@ -65,7 +65,7 @@ static uint64_t next_chance(void)
     return random_next(&chance);
 }
 
-/* In place of libFuzzer's: change 1 to 8 bytes. */
+/* Instead of libFuzzer's: change 1 to 8 bytes. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity)
 {
     (void)capacity;
@@ -113,9 +113,10 @@ static size_t flip(const struct sources *sources, size_t number, uint8_t *out)
     memcpy(out, source->bytes, source->size);
     chance = number;
     if (number % 2 == 0)
-        return LLVMFuzzerMutate(out, source->size, source->size + ROOM);
+        return LLVMFuzzerMutate(out, source->size, source->size + GROWTH_MAX);
     /* An even seed: the checksums are mended. */
-    return LLVMFuzzerCustomMutator(out, source->size, source->size + ROOM, (unsigned)(next_chance() & 0xfffffffeu));
+    return LLVMFuzzerCustomMutator(out, source->size, source->size + GROWTH_MAX,
+                                   (unsigned)(next_chance() & 0xfffffffeu));
 }
 
 /* Make input number INDEX: first the truncated ones, then those with changed bytes. */
@@ -194,9 +195,9 @@ static void set_clocks(int processor, unsigned waiting)
 }
 
 /* Run input number INDEX. */
-static void run(const struct sources *sources, size_t cuts, size_t index, uint8_t *room, struct progress *progress)
+static void run(const struct sources *sources, size_t cuts, size_t index, uint8_t *memory, struct progress *progress)
 {
-    const size_t size = make(sources, cuts, index, room);
+    const size_t size = make(sources, cuts, index, memory);
     /* Exactly SIZE bytes, so that a sanitizer sees a read beyond the end. */
     uint8_t *const exact = malloc(size > 0 ? size : 1);
     struct codec_info info;
@@ -204,7 +205,7 @@ static void run(const struct sources *sources, size_t cuts, size_t index, uint8_
     const double start = used();
 
     CHECK(exact);
-    memcpy(exact, room, size);
+    memcpy(exact, memory, size);
     progress->index = index;
     set_clocks(MAX_SECONDS, MAX_WAITING);
     progress->passed += codec_inspect(exact, size, "mutate", NULL, &info, &error);
@@ -218,19 +219,19 @@ static void run(const struct sources *sources, size_t cuts, size_t index, uint8_
 }
 
 /* Write input number INDEX to a file, for inspection. */
-static void keep(const struct sources *sources, size_t cuts, size_t index, uint8_t *room)
+static void keep(const struct sources *sources, size_t cuts, size_t index, uint8_t *memory)
 {
     char name[64];
 
     snprintf(name, sizeof name, "mutate-%zu", index);
-    const size_t size = make(sources, cuts, index, room);
+    const size_t size = make(sources, cuts, index, memory);
     FILE *const file = fopen(name, "wb");
-    CHECK(file && fwrite(room, 1, size, file) == size && fclose(file) == 0);
+    CHECK(file && fwrite(memory, 1, size, file) == size && fclose(file) == 0);
     fprintf(stderr, "input %zu, in the file %s\n", index, name);
 }
 
 /* Run the inputs from FIRST to END - 1 in a child process. Returns the index to continue with. */
-static size_t run_part(const struct sources *sources, size_t cuts, size_t first, size_t end, uint8_t *room,
+static size_t run_part(const struct sources *sources, size_t cuts, size_t first, size_t end, uint8_t *memory,
                        struct progress *progress, size_t *failures)
 {
     int status;
@@ -241,7 +242,7 @@ static size_t run_part(const struct sources *sources, size_t cuts, size_t first,
     CHECK(child >= 0);
     if (child == 0) {
         for (size_t i = first; i < end; i++)
-            run(sources, cuts, i, room, progress);
+            run(sources, cuts, i, memory, progress);
         progress->ended = true;
         exit(0); /* sanitizers look for leaks here */
     }
@@ -255,7 +256,7 @@ static size_t run_part(const struct sources *sources, size_t cuts, size_t first,
     }
     const int ending = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     fprintf(stderr, "%s with status %d: ", ending == SIGPROF || ending == SIGALRM ? "too slow" : "failed", status);
-    keep(sources, cuts, progress->index, room);
+    keep(sources, cuts, progress->index, memory);
     return progress->index + 1;
 }
 
@@ -276,15 +277,15 @@ int main(int argc, char *argv[])
     CHECK(sources.count > 0);
     for (size_t i = 0; i < sources.count; i++)
         largest = sources.list[i].size > largest ? sources.list[i].size : largest;
-    uint8_t *const room = malloc(largest + ROOM);
+    uint8_t *const memory = malloc(largest + GROWTH_MAX);
     struct progress *const progress =
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CHECK(room && progress != MAP_FAILED);
+    CHECK(memory && progress != MAP_FAILED);
     setrlimit(RLIMIT_CORE, &no_core);
 
     const size_t count = sources.count * cuts * 2 + flips;
     for (size_t i = 0; i < count;)
-        i = run_part(&sources, cuts, i, i + A_PROCESS < count ? i + A_PROCESS : count, room, progress, &failures);
+        i = run_part(&sources, cuts, i, i + A_PROCESS < count ? i + A_PROCESS : count, memory, progress, &failures);
     printf("%zu files, %zu inputs, %zu with an intact container, in %ld s; the slowest took %.2f s (%zu); "
            "%zu failures\n",
            sources.count, count, progress->passed, (long)(time(NULL) - start), progress->slowest,
@@ -294,6 +295,6 @@ int main(int argc, char *argv[])
         free(sources.list[i].bytes);
     }
     free(sources.list);
-    free(room);
+    free(memory);
     return failures == 0 && progress->passed > count / 20 ? 0 : 1;
 }

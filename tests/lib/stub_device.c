@@ -437,7 +437,7 @@ bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                  struct error *error);
 
-/* The CPU's part in the place of the GPU's. */
+/* The CPU's part instead of the GPU's. */
 static const struct variant_step *step_of(const struct plan *plan)
 {
     return &variant_find("cpu", NULL)->steps[plan->filter->kind];

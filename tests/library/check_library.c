@@ -234,11 +234,11 @@ static struct gpuconv_view place_view(uint64_t *state, const struct picture *pic
     for (int axis = 0; axis < 3; axis++)
         reach += counts[axis] > 1 ? (counts[axis] - 1) * strides[axis] : 0;
     const ptrdiff_t rest = ((ptrdiff_t)bytes - reach) / size;
-    const int place = random_between(state, 0, 2);
+    const int alignment = random_between(state, 0, 2);
     return (struct gpuconv_view){
-        .data = arena + size * (place == 0   ? 0
-                                : place == 1 ? rest
-                                             : random_between(state, 0, (int)rest)),
+        .data = arena + size * (alignment == 0   ? 0
+                                : alignment == 1 ? rest
+                                                 : random_between(state, 0, (int)rest)),
         .width = picture->width,
         .height = picture->height,
         .channels = picture->channels,

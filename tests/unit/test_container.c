@@ -177,7 +177,7 @@ static void test_jpeg_append(void **state)
     blob_free(&out);
 }
 
-/* An index with a number that lies about its size, place or fields is read without harm, and hides nothing. */
+/* An index with a number that lies about its size, offset or fields is read without harm, and hides nothing. */
 static void test_index_of_pictures(void **state)
 {
     static const uint8_t file[] = {
@@ -200,7 +200,7 @@ static void test_index_of_pictures(void **state)
             bytes[i] = file[i];
         }
     }
-    memset(bytes + 20, 0xff, 10); /* the field's size and place */
+    memset(bytes + 20, 0xff, 10); /* the field's size and offset */
     assert_int_equal(container_other_content_behind(bytes, sizeof bytes, end, &index),
                      1 << OTHER_PICTURES | 1 << OTHER_DATA);
     for (index.size = 5; index.size < end; index.size++)

@@ -117,7 +117,7 @@ static void test_names_that_are_equally_near_are_all_found(void **state)
     /* A nearer name replaces all that came before. */
     assert_int_equal(error_nearest("gaussian5", names, COUNT(names), nearest, COUNT(nearest)), 1);
     assert_string_equal(nearest[0], "gaussian5");
-    /* The nearest names may take the place of all. */
+    /* The nearest names may replace all. */
     memcpy(nearest, names, sizeof names);
     assert_int_equal(error_nearest("gaussian6", nearest, COUNT(names), nearest, COUNT(nearest)), 2);
     assert_string_equal(nearest[0], "gaussian3");

@@ -48,7 +48,7 @@ static struct block block_begin(bool big)
     return block;
 }
 
-/* Append a directory of COUNT empty entries, and return where it is. The next one's place, after it, is 0. */
+/* Append a directory of COUNT empty entries, and return where it is. The offset of the next one, after it, is 0. */
 static size_t add_directory(struct block *block, int count)
 {
     const size_t at = block->size;

@@ -84,7 +84,7 @@ static void test_sizes_that_no_memory_holds_are_refused(void **state)
     plane_free(&plane);
 }
 
-/* The place of the upright picture's pixel (x, y) in a stored picture of WIDTH x HEIGHT, from the table of the EXIF tag
+/* The index of the upright picture's pixel (x, y) in a stored picture of WIDTH x HEIGHT, from the table of the EXIF tag
  * Orientation, which says what row 0 and column 0 are to the eye. */
 static void stored_at(int orientation, int width, int height, int x, int y, int *column, int *row)
 {

@@ -162,7 +162,7 @@ static void test_sampled_levels_are_on_lines(void **state)
     (void)state;
     fill_entries(entries);
     for (long long k = 0; k <= STEPS; k++) {
-        const long long place = k * (ENTRIES - 1), i = place / STEPS, rest = place % STEPS;
+        const long long scaled = k * (ENTRIES - 1), i = scaled / STEPS, rest = scaled % STEPS;
         const long long from = entries[2 * i] << 8 | entries[2 * i + 1];
         const long long to = rest == 0 ? 0 : entries[2 * i + 2] << 8 | entries[2 * i + 3];
         const double level = linear_level(&curve, (int)k);
@@ -261,7 +261,7 @@ static void test_tables_change_with_the_curve(void **state)
 
     assert_true(linear_set(linear, &sampled, 1, 8));
     const uint16_t before = linear->tables[0].from8[100];
-    memset(entries, 0, ENTRIES); /* another image may have its entries in the same place */
+    memset(entries, 0, ENTRIES); /* another image may have its entries at the same address */
     assert_true(linear_set(linear, &sampled, 1, 8) && linear->tables[0].from8[100] != before);
     free(linear);
 }

@@ -253,9 +253,9 @@ static void test_errors_are_the_same_in_every_step_and_build(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size;
         uint8_t *stream = make_stream(cases[i].more, cases[i].filter, &size);
-        const size_t place = cases[i].flipped < 0 ? size + (size_t)cases[i].flipped : (size_t)cases[i].flipped;
-        if (place > 0)
-            stream[place] ^= 1;
+        const size_t at = cases[i].flipped < 0 ? size + (size_t)cases[i].flipped : (size_t)cases[i].flipped;
+        if (at > 0)
+            stream[at] ^= 1;
         if (cases[i].head != 0) {
             stream[0] = (uint8_t)(cases[i].head >> 8);
             stream[1] = (uint8_t)cases[i].head;
