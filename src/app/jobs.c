@@ -469,7 +469,7 @@ static void on_report(void *context, const struct job_result *result, enum job_e
 {
     struct stream *stream = context;
     if (event == JOB_GPU_FAILED)
-        print_warning(stream->options, result->pipeline->fallback.message, "; the CPU takes over");
+        print_warning(stream->options, result->run->pipeline->fallback.message, "; the CPU takes over");
     else if (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(stream->report.descriptor)))
         answer(stream, result);
 }

@@ -56,32 +56,32 @@ static void print_input(const struct output *output, const struct job_result *re
 }
 
 /* Print the variant of filter NUMBER, and the reason. */
-static void print_variant(const struct pipeline *pipeline, size_t number)
+static void print_variant(const struct pipeline_run *run, size_t number)
 {
-    const struct plan *plan = &pipeline->planned->plans[number];
+    const struct plan *plan = &run->planned->plans[number];
     const struct filter *filter = plan->filter;
     const struct variant *variant = plan->variant;
-    const struct variant *other = variant_runner_up(filter, variant, &pipeline->work);
+    const struct variant *other = variant_runner_up(filter, variant, &run->work);
     char why[128];
-    snprintf(why, sizeof why, "%s", pipeline->recipe->variant != NULL ? "asked for" : "the only one");
-    if (pipeline->recipe->variant == NULL && other != NULL)
+    snprintf(why, sizeof why, "%s", run->recipe->variant != NULL ? "asked for" : "the only one");
+    if (run->recipe->variant == NULL && other != NULL)
         snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
-                 1e3 * cost_variant_seconds(variant, filter, &pipeline->work), other->name,
-                 1e3 * cost_variant_seconds(other, filter, &pipeline->work));
+                 1e3 * cost_variant_seconds(variant, filter, &run->work), other->name,
+                 1e3 * cost_variant_seconds(other, filter, &run->work));
     print_detail("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why,
                  plan->rows.count > 0 ? plan->rows.count : filter->width,
                  plan->columns.count > 0 ? plan->columns.count : filter->height,
                  filter_is_separable(filter) ? "separable" : "not separable");
 }
 
-static void print_plan(const struct pipeline *pipeline)
+static void print_plan(const struct pipeline_run *run)
 {
     char hardware[300];
-    print_detail("backend", "%s: %s", backend_name(pipeline->backend), pipeline->why.message);
-    if (pipeline_describe_hardware(pipeline, hardware, sizeof hardware))
-        print_detail(pipeline->backend == BACKEND_CUDA ? "device" : "cpu", "%s", hardware);
-    for (size_t i = 0; i < pipeline->recipe->chain->count; i++)
-        print_variant(pipeline, i);
+    print_detail("backend", "%s: %s", backend_name(run->backend), run->pipeline->why.message);
+    if (pipeline_describe_hardware(run->backend, run->pipeline->resources->device, hardware, sizeof hardware))
+        print_detail(run->backend == BACKEND_CUDA ? "device" : "cpu", "%s", hardware);
+    for (size_t i = 0; i < run->recipe->chain->count; i++)
+        print_variant(run, i);
 }
 
 static void print_output(const struct job_result *result)
@@ -222,9 +222,9 @@ static void on_report(void *context, const struct job_result *result, enum job_e
     if (event == JOB_INPUT_KNOWN && prints_details)
         print_input(output, result);
     else if (event == JOB_PLANNED && prints_details)
-        print_plan(result->pipeline);
+        print_plan(result->run);
     else if (event == JOB_GPU_FAILED)
-        print_warning(options, result->pipeline->fallback.message, "; the CPU takes over");
+        print_warning(options, result->run->pipeline->fallback.message, "; the CPU takes over");
     else if (options->report != NULL &&
              (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(output->report.descriptor))))
         append_result(output, result);

@@ -103,7 +103,7 @@ static void report(void *context, const struct job_result *result, enum job_even
         return;
     pthread_mutex_lock(&batch->workers.reporting);
     if (event == JOB_PLANNED)
-        set_why(&batch->totals, result->pipeline->why.message);
+        set_why(&batch->totals, result->run->pipeline->why.message);
     if (event == JOB_WRITTEN)
         count_result(batch, result);
     batch->callbacks->report(batch->callbacks->context, result, event);
@@ -132,7 +132,6 @@ static void report_in_order(struct batch *batch, size_t number, const struct job
 {
     pthread_mutex_lock(&batch->ordering);
     batch->results[number % batch->window] = *result;
-    batch->results[number % batch->window].pipeline = NULL; /* it goes on */
     while (!batch->is_reporting && batch->results[batch->next % batch->window].job != NULL) {
         struct job_result *next = &batch->results[batch->next % batch->window];
         batch->is_reporting = true;
@@ -261,7 +260,7 @@ static bool take_job(void *context)
 static bool may_take(struct worker *worker, int number, unsigned long *seen)
 {
     struct batch_choice *choice = &worker->batch->batch_choice;
-    if (number < worker->batch->usual_count || worker->job_worker.pipeline.is_gathered)
+    if (number < worker->batch->usual_count || worker->job_worker.is_gathered)
         return true;
     pthread_mutex_lock(&choice->mutex);
     while (choice->gathered == *seen && !choice->has_ended)

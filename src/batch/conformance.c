@@ -286,7 +286,7 @@ static void report(void *context, const struct job_result *job, enum job_event e
     result->ran[job->backend]++;
     count_filters(result, job->variants);
     if (result->hardware[0] == '\0')
-        pipeline_describe_hardware(job->pipeline, result->hardware, sizeof result->hardware);
+        pipeline_describe_hardware(job->backend, job->device, result->hardware, sizeof result->hardware);
     if (!part->settings.digests)
         SHA256Data(job->output, job->output_bytes, digest);
     if (strcmp(part->settings.digests ? job->digest : digest, part->digest) != 0)

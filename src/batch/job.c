@@ -274,8 +274,14 @@ struct job_progress job_find_progress(const struct job_worker *worker)
 static void begin_conversion(struct conversion *conversion, struct job_worker *worker, const struct job *job,
                              struct job_result *result)
 {
-    *conversion = (struct conversion){
-        .worker = worker, .job = job, .result = result, .codec = worker->settings->codec, .recipe = worker->recipe};
+    memset(conversion, 0, sizeof *conversion); /* it is too large for a copy on the stack */
+    conversion->worker = worker;
+    conversion->job = job;
+    conversion->result = result;
+    conversion->recipe = worker->recipe;
+    conversion->run.pipeline = &worker->pipeline;
+    conversion->run.phases = &result->phases;
+    conversion->codec = worker->settings->codec;
     conversion->codec.pool = &worker->pool;
     conversion->codec.may_grow = reserve_output;
     conversion->codec.context = conversion;
@@ -288,7 +294,7 @@ static bool do_steps(struct job_worker *worker, struct conversion *conversion)
 {
     for (;;) {
         const bool done = job_read(worker, conversion) &&
-                          (worker->settings->digests ? job_digest(worker, conversion)
+                          (worker->settings->digests ? job_digest(conversion)
                                                      : job_plan(worker, conversion) && job_convert(worker, conversion));
         if (!conversion->lacks_memory)
             return done;
@@ -305,11 +311,8 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     struct conversion conversion;
     struct stat status;
     begin_conversion(&conversion, worker, job, result);
-    *result = (struct job_result){.job = job,
-                                  .outcome = JOB_FAILED,
-                                  .pipeline = &worker->pipeline,
-                                  .device = -1,
-                                  .input_bytes = (size_t)job->bytes};
+    *result = (struct job_result){
+        .job = job, .outcome = JOB_FAILED, .run = &conversion.run, .device = -1, .input_bytes = (size_t)job->bytes};
     phases_begin(&result->phases);
     atomic_store(&worker->start, result->phases.start);
     if (job->problem != NULL)
@@ -324,6 +327,8 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     if (result->outcome != JOB_DONE)
         result->encoder = NULL;
     job_write(worker, &conversion);
+    result->run = NULL;
+    worker->is_gathered = conversion.run.is_gathered;
     job_free(&conversion);
     release_image(worker);
 }

@@ -74,7 +74,7 @@ enum job_outcome { JOB_DONE, JOB_SKIPPED, JOB_FAILED };
 /* The result of a job. */
 struct job_result {
     const struct job *job;
-    const struct pipeline *pipeline; /* of the worker, planned from JOB_PLANNED on; it changes with the next job */
+    const struct pipeline_run *run; /* planned from JOB_PLANNED on; NULL after JOB_WRITTEN */
     enum job_outcome outcome;
     struct error error;                    /* JOB_FAILED */
     bool unwritten;                        /* JOB_FAILED, and what failed was the writing of the output */
@@ -115,7 +115,7 @@ struct job_result {
 enum job_event {
     JOB_INPUT_KNOWN, /* the file is inspected. Its image is decoded, or will be while it is filtered */
     JOB_PLANNED,     /* the backend and the variants are chosen */
-    JOB_GPU_FAILED,  /* for the reason pipeline->fallback, and the CPU has taken over, for this job or an earlier one */
+    JOB_GPU_FAILED,  /* for the reason run->pipeline->fallback; the CPU has taken over, in this job or before */
     JOB_WRITTEN,     /* the output is written, or the job was skipped or has failed. The result is final. No signal ends
                         the work between the writing of the output and this report */
     JOB_ENDED,       /* the same, afterwards; a batch reports it */
@@ -160,6 +160,7 @@ struct job_worker {
      * decoder made smaller. */
     struct recipe shrunk;
 
+    bool is_gathered;      /* the last image went to the GPU together with others */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */
     _Atomic(double) start; /* of the job, in clock_milliseconds */

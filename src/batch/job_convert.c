@@ -218,7 +218,6 @@ static bool decode_image(struct conversion *conversion)
                       codec_reader_decode(&conversion->reader, &conversion->image, &result->error) &&
                       image_orient(&conversion->image, conversion->orientation, &result->error);
     drop_input(conversion);
-    conversion->in.kind = END_HOST;
     phases_end(&result->phases, PHASE_DECODE);
     return done;
 }
@@ -270,14 +269,14 @@ static void find_gpu_codecs(const struct job_settings *settings, struct conversi
     const struct codec *scan = codec_find_scan(&input, &in->jpeg, &in->scan);
     const struct codec *stream = codec_find_stream(&input, &in->png, &in->stream);
     conversion->gpu_decoder = scan != NULL ? scan : stream;
-    in->kind = gpu_end(scan, stream);
+    conversion->run.input.gpu_decodes = gpu_end(scan, stream);
     in->orientation = conversion->orientation;
     if (settings->digests) /* nothing is written */
         return;
     scan = codec_plan_scan(format, &conversion->produced, &conversion->codec, &out->jpeg);
     stream = codec_plan_stream(format, &conversion->codec);
     conversion->gpu_encoder = scan != NULL ? scan : stream;
-    out->kind = gpu_end(scan, stream);
+    conversion->run.input.gpu_encodes = gpu_end(scan, stream);
 }
 
 /* Note what is known of the input, which is decoded, or will be while it is filtered. */
@@ -299,27 +298,21 @@ static void describe_input(struct conversion *conversion)
     result->decoder = info->codec;
 }
 
-static enum gpu_codec gpu_codec_of(const struct end *end)
-{
-    return end->kind == END_JPEG ? GPU_CODEC_JPEG : end->kind == END_PNG ? GPU_CODEC_PNG : GPU_CODEC_NONE;
-}
-
 static void choose_backend(struct job_worker *worker, struct conversion *conversion)
 {
-    conversion->in = (struct end){.kind = END_HOST, .image = &conversion->image};
-    conversion->out = (struct end){.kind = END_HOST, .image = &conversion->filtered};
-    if (!is_cpu_only(worker))
-        find_gpu_codecs(worker->settings, conversion);
-    const struct pipeline_input input = {
+    conversion->in.image = &conversion->image;
+    conversion->out.image = &conversion->filtered;
+    conversion->run.recipe = conversion->recipe;
+    conversion->run.input = (struct pipeline_input){
         .shape = conversion->image,
         .bytes = conversion->job->bytes,
-        .gpu_decodes = gpu_codec_of(&conversion->in),
-        .gpu_encodes = gpu_codec_of(&conversion->out),
         .shrink = conversion->info.shrink,
         .is_upright = conversion->orientation <= 1,
         .busy = workers_busy(worker->workers),
     };
-    pipeline_choose(&worker->pipeline, conversion->recipe, &input, &conversion->result->phases);
+    if (!is_cpu_only(worker))
+        find_gpu_codecs(worker->settings, conversion);
+    pipeline_choose(&conversion->run);
 }
 
 bool job_decode(struct job_worker *worker, struct conversion *conversion)
@@ -330,7 +323,7 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
         return false;
     choose_backend(worker, conversion);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
-    const bool on_cpu = worker->pipeline.backend == BACKEND_CPU, decodes = on_cpu || conversion->gpu_decoder == NULL;
+    const bool on_cpu = conversion->run.backend == BACKEND_CPU, decodes = on_cpu || conversion->gpu_decoder == NULL;
     if (decodes && !open_input(conversion))
         return false;
     conversion->streams =
@@ -352,26 +345,14 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
 
 /* ---- Filtering ---- */
 
-static void note_variants(const struct pipeline *pipeline, struct job_result *result)
+static void note_variants(const struct pipeline_run *run, struct job_result *result)
 {
     size_t used = 0;
-    for (size_t i = 0; i < pipeline->recipe->chain->count && used < sizeof result->variants; i++)
+    for (size_t i = 0; i < run->recipe->chain->count && used < sizeof result->variants; i++)
         used += (size_t)snprintf(result->variants + used, sizeof result->variants - used, "%s%s", i > 0 ? "," : "",
-                                 pipeline->planned->plans[i].variant->name);
-    result->backend = pipeline->backend;
-    result->device = pipeline->backend == BACKEND_CUDA ? pipeline->resources->device : -1;
-}
-
-static bool plan_filters(struct job_worker *worker, struct conversion *conversion)
-{
-    return pipeline_plan(&worker->pipeline, &conversion->image, &conversion->result->error);
-}
-
-/* Decode the whole image on the CPU, unless that is done, or a GPU will decode it. */
-static bool decode_unless_gpu(struct job_worker *worker, struct conversion *conversion)
-{
-    const bool gpu_decodes = worker->pipeline.backend == BACKEND_CUDA && conversion->in.kind != END_HOST;
-    return gpu_decodes || conversion->image.samples != NULL || decode_image(conversion);
+                                 run->planned->plans[i].variant->name);
+    result->backend = run->backend;
+    result->device = run->backend == BACKEND_CUDA ? run->pipeline->resources->device : -1;
 }
 
 /* Make the head of a file that a GPU will encode, with the metadata. */
@@ -387,29 +368,68 @@ static bool begin_output(struct conversion *conversion)
     return done;
 }
 
-/* Filter the image as a whole. On a GPU, decode and encode it there, too, where that is possible. */
-static enum run_result filter_image(struct job_worker *worker, struct conversion *conversion)
+/* Let the rows of the output be encoded as they come, and decoded unless the image is. */
+static bool open_rows(struct conversion *conversion)
 {
-    struct pipeline *pipeline = &worker->pipeline;
+    struct job_result *result = conversion->result;
+    struct codec_writer *writer = &conversion->writer;
+    struct job_worker *worker = conversion->worker;
+    const bool is_decoded = conversion->image.samples != NULL;
+    if (!is_decoded && conversion->reader.codec == NULL && !open_input(conversion))
+        return false;
+    conversion->in.source = &conversion->reader.source;
+    conversion->out.sink = &writer->sink;
+    const bool done =
+        codec_writer_open(writer, &conversion->produced, result->output_format, &conversion->codec, &result->error);
+    phases_end(&result->phases, PHASE_ENCODE);
+    atomic_store(&worker->step, writer->finishes_late ? JOB_STEP_FILTER
+                                : is_decoded          ? JOB_STEP_STREAM_DECODED
+                                                      : JOB_STEP_STREAM);
+    return done;
+}
+
+/* Let the ends suit the backend, for pipeline_run. */
+static bool set_ends(void *context, struct error *error)
+{
+    struct conversion *conversion = context;
+    const struct pipeline_run *run = &conversion->run;
     struct end *in = &conversion->in, *out = &conversion->out;
-    if (!decode_unless_gpu(worker, conversion))
-        return RUN_FAILED;
-    if (pipeline->backend != BACKEND_CUDA)
-        out->kind = END_HOST;
-    else if (out->kind != END_HOST && out->head.size == 0 && !begin_output(conversion))
-        return RUN_FAILED;
+    const bool on_gpu = run->backend == BACKEND_CUDA, digests = conversion->worker->settings->digests;
+    const bool writes_rows = !on_gpu && !digests && codec_writes_rows(conversion->result->encoder);
+    (void)error;              /* the result's */
+    if (in->kind == END_ROWS) /* a pixel was translucent, so read the image again */
+        codec_reader_close(&conversion->reader);
+    codec_writer_close(&conversion->writer);
     conversion->filtered.samples = NULL;
-    atomic_store(&worker->step, JOB_STEP_FILTER);
-    const enum run_result result = pipeline_run(pipeline, in, out, &conversion->result->error);
-    if (result == RUN_NEEDS_SAMPLES)
-        in->kind = END_HOST;
-    if (result == RUN_DONE && in->kind != END_HOST)
+    in->kind = conversion->image.samples != NULL    ? END_HOST
+               : conversion->streams && writes_rows ? END_ROWS
+               : on_gpu && !run->needs_samples      ? run->input.gpu_decodes
+                                                    : END_HOST;
+    out->kind = writes_rows ? END_ROWS : on_gpu ? run->input.gpu_encodes : END_HOST;
+    if (in->kind == END_HOST && conversion->image.samples == NULL && !decode_image(conversion))
+        return false;
+    if (writes_rows)
+        return open_rows(conversion);
+    atomic_store(&conversion->worker->step, JOB_STEP_FILTER);
+    return out->kind == END_HOST || out->head.size > 0 || begin_output(conversion);
+}
+
+/* Filter the image, and decode and encode it on the way where that is possible. */
+static bool filter_image(struct conversion *conversion)
+{
+    struct error *error = &conversion->result->error;
+    conversion->run.set_ends = set_ends;
+    conversion->run.context = conversion;
+    const bool done = pipeline_run(&conversion->run, &conversion->in, &conversion->out, error);
+    drop_input(conversion);
+    if (!done)
+        return false;
+    if (conversion->in.kind == END_JPEG || conversion->in.kind == END_PNG)
         conversion->result->decoder = conversion->gpu_decoder;
-    if (result == RUN_DONE || result == RUN_FAILED) /* else it may be decoded again */
-        drop_input(conversion);
-    if (result == RUN_DONE && conversion->filtered.samples != conversion->image.samples)
+    if (conversion->filtered.samples != conversion->image.samples)
         image_free(&conversion->image);
-    return result;
+    note_variants(&conversion->run, conversion->result);
+    return true;
 }
 
 /* ---- Encoding ---- */
@@ -447,6 +467,17 @@ static bool end_output(const struct job_worker *worker, struct conversion *conve
     return conversion->output != NULL || error_no_memory(&result->error, "a file of %zu bytes", result->output_bytes);
 }
 
+/* Finish the file whose rows are encoded. */
+static bool finish_rows(struct conversion *conversion)
+{
+    struct codec_writer *writer = &conversion->writer;
+    size_t size;
+    atomic_store(&conversion->worker->step, writer->finishes_late ? JOB_STEP_ENCODE : JOB_STEP_WRITE);
+    const bool done = codec_writer_finish(writer, &conversion->output, &size, &conversion->result->error);
+    codec_writer_close(writer);
+    return done && close_output(conversion, size);
+}
+
 /* Encode the filtered image, unless a GPU has done that. */
 static bool encode_image(struct job_worker *worker, struct conversion *conversion)
 {
@@ -465,41 +496,6 @@ static bool encode_image(struct job_worker *worker, struct conversion *conversio
                           close_output(conversion, size));
 }
 
-/* ---- Streaming ---- */
-
-/* Decode, filter and encode the image row by row, or filter and encode it if it is decoded already. */
-static enum run_result stream_image(struct job_worker *worker, struct conversion *conversion)
-{
-    struct job_result *result = conversion->result;
-    struct codec_writer writer = {0};
-    size_t size = 0;
-    const bool is_decoded = conversion->image.samples != NULL;
-    /* The reader is closed once a pixel was translucent; then the image is read again. */
-    if (!is_decoded && conversion->reader.codec == NULL && !open_input(conversion))
-        return RUN_FAILED;
-    const struct end in = {
-        .kind = is_decoded ? END_HOST : END_ROWS, .image = &conversion->image, .source = &conversion->reader.source};
-    struct end out = {.kind = END_ROWS, .image = &conversion->filtered, .sink = &writer.sink};
-    enum run_result run = RUN_FAILED;
-    const bool is_open =
-        codec_writer_open(&writer, &conversion->produced, result->output_format, &conversion->codec, &result->error);
-    phases_end(&result->phases, PHASE_ENCODE);
-    atomic_store(&worker->step, writer.finishes_late ? JOB_STEP_FILTER
-                                : is_decoded         ? JOB_STEP_STREAM_DECODED
-                                                     : JOB_STEP_STREAM);
-    if (is_open)
-        run = pipeline_run(&worker->pipeline, &in, &out, &result->error);
-    atomic_store(&worker->step, writer.finishes_late ? JOB_STEP_ENCODE : JOB_STEP_WRITE);
-    if (run == RUN_TRANSLUCENT)
-        codec_reader_close(&conversion->reader);
-    else
-        drop_input(conversion);
-    if (run == RUN_DONE && !codec_writer_finish(&writer, &conversion->output, &size, &result->error))
-        run = RUN_FAILED;
-    codec_writer_close(&writer);
-    return run == RUN_DONE && !close_output(conversion, size) ? RUN_FAILED : run;
-}
-
 /* ---- All steps ---- */
 
 bool job_plan(struct job_worker *worker, struct conversion *conversion)
@@ -509,38 +505,16 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
     result->encoder = codec_find_writer(format, &conversion->produced, &conversion->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&conversion->image);
     result->reduced = result->bits > format->max_bits;
-    if (result->encoder == NULL || !plan_filters(worker, conversion))
+    if (result->encoder == NULL || !pipeline_plan(&conversion->run, &conversion->image, &result->error))
         return false;
     worker->report(worker->context, result, JOB_PLANNED);
     return true;
 }
 
-/* Filter and encode by the ends that suit the backend. */
-static enum run_result convert_image(struct job_worker *worker, struct conversion *conversion)
-{
-    const bool writes_rows = worker->pipeline.backend == BACKEND_CPU && codec_writes_rows(conversion->result->encoder);
-    if (writes_rows && (conversion->streams || decode_unless_gpu(worker, conversion)))
-        return stream_image(worker, conversion);
-    const enum run_result result = writes_rows ? RUN_FAILED : filter_image(worker, conversion);
-    return result == RUN_DONE && !encode_image(worker, conversion) ? RUN_FAILED : result;
-}
-
-/* CONVERT until the ends, and what is known of alpha, are right. */
-static bool run_steps(struct job_worker *worker, struct conversion *conversion,
-                      enum run_result (*convert)(struct job_worker *, struct conversion *))
-{
-    enum run_result result;
-    do
-        result = convert(worker, conversion);
-    while (result == RUN_NEEDS_SAMPLES || result == RUN_TRANSLUCENT);
-    if (result == RUN_DONE)
-        note_variants(&worker->pipeline, conversion->result);
-    return result == RUN_DONE;
-}
-
 bool job_convert(struct job_worker *worker, struct conversion *conversion)
 {
-    return run_steps(worker, conversion, convert_image);
+    return filter_image(conversion) &&
+           (conversion->out.kind == END_ROWS ? finish_rows(conversion) : encode_image(worker, conversion));
 }
 
 /* ---- Digests ---- */
@@ -567,12 +541,12 @@ static void digest_image(const struct image *image, char text[SHA256_DIGEST_STRI
     SHA256End(&hash, text);
 }
 
-bool job_digest(struct job_worker *worker, struct conversion *conversion)
+bool job_digest(struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const char *expected = conversion->job->digest;
     const bool filters = conversion->recipe->chain->count > 0;
-    if (filters && !(plan_filters(worker, conversion) && run_steps(worker, conversion, filter_image)))
+    if (filters && !(pipeline_plan(&conversion->run, &conversion->image, &result->error) && filter_image(conversion)))
         return false;
     digest_image(filters ? &conversion->filtered : &conversion->image, result->digest);
     phases_end(&result->phases, PHASE_ENCODE);
@@ -584,6 +558,7 @@ bool job_digest(struct job_worker *worker, struct conversion *conversion)
 void job_free(struct conversion *conversion)
 {
     drop_input(conversion);
+    codec_writer_close(&conversion->writer);
     image_free(&conversion->image);
     metadata_free(&conversion->metadata);
     blob_free(&conversion->out.head);

@@ -21,6 +21,7 @@ struct conversion {
     struct job_result *result;
     struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
     const struct recipe *recipe; /* the worker's, or what of it is left for the decoded image */
+    struct pipeline_run run;
 
     /* The input. */
     bool lacks_memory; /* there was too little for it; then the job begins again, and waits */
@@ -38,8 +39,9 @@ struct conversion {
     struct image produced; /* the shape of the image after the filters, which may change its size */
     bool streams;          /* the reader can feed the filters row by row */
 
-    /* The ends on a GPU: encoded if it can decode the input, or encode the output. */
+    /* The ends, with what a GPU needs if it can decode the input, or encode the output. */
     struct end in, out;
+    struct codec_writer writer;                    /* of the output's rows, if out.kind is END_ROWS */
     const struct codec *gpu_decoder, *gpu_encoder; /* that would make the same of them; NULL if the GPU cannot */
 
     /* The output. */
@@ -72,7 +74,7 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion);
 bool job_plan(struct job_worker *worker, struct conversion *conversion);
 
 /* Make the digest of the image, or of what the filters make of it, and compare it with the job's, if that has one. */
-bool job_digest(struct job_worker *worker, struct conversion *conversion);
+bool job_digest(struct conversion *conversion);
 
 /* Filter and encode as planned. Where codecs and filters can, rows stream through all steps. */
 bool job_convert(struct job_worker *worker, struct conversion *conversion);

@@ -148,6 +148,7 @@ struct application {
     enum curve_source *curve; /* the source that was read */
     bool on_device;           /* the images are in the memory of the context's GPU */
     void *stream;             /* for these */
+    int images;               /* as in struct pipeline_run */
 };
 
 /* Set the tables of linear light to those that the caller asks for. */
@@ -170,7 +171,11 @@ static bool apply_to_image(const struct application *application, struct image *
     const enum end_kind kind = application->on_device ? END_DEVICE : END_HOST;
     const struct end from = {.kind = kind, .image = in};
     struct end to = {.kind = kind, .image = out};
-    const struct pipeline_input input = {.shape = *in};
+    struct pipeline_run run = {.pipeline = pipeline,
+                               .recipe = recipe,
+                               .input.shape = *in,
+                               .phases = &context->phases,
+                               .images = application->images};
     struct linear *linear = recipe->linear ? pipeline_linear(pipeline, error) : NULL;
     if (recipe->linear && linear == NULL)
         return false;
@@ -180,11 +185,8 @@ static bool apply_to_image(const struct application *application, struct image *
     if (application->on_device)
         image.samples = NULL; /* only a GPU can look at them */
     phases_begin(&context->phases);
-    pipeline_choose(pipeline, recipe, &input, &context->phases);
-    enum run_result result = pipeline_plan(pipeline, &image, error) ? RUN_TRANSLUCENT : RUN_FAILED;
-    while (result == RUN_TRANSLUCENT)
-        result = pipeline_run(pipeline, &from, &to, error);
-    return result == RUN_DONE;
+    pipeline_choose(&run);
+    return pipeline_plan(&run, &image, error) && pipeline_run(&run, &from, &to, error);
 }
 
 /* As apply_to_image. On the host, samples that are not stored as floats are copied. */
@@ -282,13 +284,10 @@ static bool apply_to_images(const struct application *application, const struct 
     if (is_one_launch(application, in) && join_channels(in, &joined) && join_channels(out, &result))
         return apply_to_image(&all, &joined, &result, error);
     if (is_one_launch(application, in) && are_stacked(in) && are_stacked(out)) {
-        struct pipeline *pipeline = &application->context->pipeline;
         joined = in->first;
         result = out->first;
-        pipeline->images = (int)in->count;
-        const bool is_filtered = apply_to_image(&all, &joined, &result, error);
-        pipeline->images = 1;
-        return is_filtered;
+        all.images = (int)in->count;
+        return apply_to_image(&all, &joined, &result, error);
     }
     bool done = !overlaps || application->on_device || copy_images(&from, &block, error);
     for (size_t i = 0; done && i < from.count; i++) {

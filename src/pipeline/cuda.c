@@ -43,19 +43,19 @@ bool gpu_check(const struct resources *resources, struct error *error)
     return true;
 }
 
-bool gpu_open(struct pipeline *pipeline, struct error *error)
+bool gpu_open(struct pipeline_run *run, struct error *error)
 {
-    const struct resources *resources = pipeline->resources;
-    if (pipeline->device == NULL) {
+    const struct resources *resources = run->pipeline->resources;
+    if (run->pipeline->device == NULL) {
         if (!gpu_start_wait(resources->start, GPU_CONTEXT, error) ||
-            !device_open(resources->device, &pipeline->device, error))
+            !device_open(resources->device, &run->pipeline->device, error))
             return false;
-        phases_end(pipeline->phases, PHASE_CONTEXT);
+        phases_end(run->phases, PHASE_CONTEXT);
     }
 
-    const struct device_info *info = device_get_info(pipeline->device);
-    for (size_t i = 0; i < pipeline->recipe->chain->count; i++) {
-        const struct variant *variant = pipeline->planned->plans[i].variant;
+    const struct device_info *info = device_get_info(run->pipeline->device);
+    for (size_t i = 0; i < run->recipe->chain->count; i++) {
+        const struct variant *variant = run->planned->plans[i].variant;
         if (variant->capability > info->capability)
             return error_set(error, ERROR_WORK,
                              "the variant %s needs a GPU of compute capability %d.%d and %s has %d.%d; choose another "
@@ -153,18 +153,18 @@ static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, cons
 }
 
 /* Reserve all that the image needs on its way. */
-static bool reserve_all(struct pipeline *pipeline, const struct end *in, const struct end *out, struct gpu_image *gpu,
+static bool reserve_all(struct pipeline_run *run, const struct end *in, const struct end *out, struct gpu_image *gpu,
                         struct error *error)
 {
-    struct workspace *memory = pipeline->memory;
+    struct workspace *memory = run->pipeline->memory;
     const bool has_samples = !is_encoded(in) || !is_encoded(out);
-    if (!gpu_reserve(pipeline, in->image, gpu, error) ||
-        !device_reserve(pipeline->device, &memory[MEMORY_IMAGE], gpu->largest, error))
+    if (!gpu_reserve(run, in->image, gpu, error) ||
+        !device_reserve(run->pipeline->device, &memory[MEMORY_IMAGE], gpu->largest, error))
         return false;
     gpu->image.samples = memory[MEMORY_IMAGE].bytes;
-    return reserve_codecs(pipeline, in, out, gpu, error) &&
-           (!pipeline->resources->page_locked || !has_samples ||
-            device_reserve(pipeline->device, &memory[MEMORY_LOCKED], gpu->largest, error));
+    return reserve_codecs(run->pipeline, in, out, gpu, error) &&
+           (!run->pipeline->resources->page_locked || !has_samples ||
+            device_reserve(run->pipeline->device, &memory[MEMORY_LOCKED], gpu->largest, error));
 }
 
 /* ---- Encoded input and output ---- */
@@ -207,23 +207,23 @@ static bool decode_image(struct pipeline *pipeline, const struct end *in, const 
 
 /* Queue the image's way to the device. It may also fail without an error, because there is no image, or none that is
  * opaque. *RESULT says so. */
-static bool queue_input(struct pipeline *pipeline, const struct end *in, const struct gpu_image *gpu,
+static bool queue_input(struct pipeline_run *run, const struct end *in, const struct gpu_image *gpu,
                         enum run_result *result, struct error *error)
 {
-    struct device *device = pipeline->device;
-    const bool is_locked = pipeline->resources->page_locked;
+    struct device *device = run->pipeline->device;
+    const bool is_locked = run->pipeline->resources->page_locked;
     bool is_opaque = true;
     if (!is_encoded(in))
         return device_upload(device, gpu->image.samples,
-                             is_locked ? pipeline->memory[MEMORY_LOCKED].bytes : in->image->samples,
+                             is_locked ? run->pipeline->memory[MEMORY_LOCKED].bytes : in->image->samples,
                              image_bytes(in->image), error);
-    if (pipeline->is_decoded)
+    if (run->is_decoded)
         return true;
-    if (!decode_image(pipeline, in, gpu, result, error) ||
-        (pipeline->expects_opaque && !device_is_opaque(device, &gpu->image, &is_opaque, error)))
+    if (!decode_image(run->pipeline, in, gpu, result, error) ||
+        (run->expects_opaque && !device_is_opaque(device, &gpu->image, &is_opaque, error)))
         return false;
     if (!is_opaque) {
-        pipeline->is_decoded = true;
+        run->is_decoded = true;
         *result = RUN_TRANSLUCENT;
     }
     return is_opaque;
@@ -259,45 +259,44 @@ static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu,
 /* ---- An image ---- */
 
 /* Queue all but the way back. */
-static bool queue_image(struct pipeline *pipeline, const struct end *in, const struct end *out, struct gpu_image *gpu,
+static bool queue_image(struct pipeline_run *run, const struct end *in, const struct end *out, struct gpu_image *gpu,
                         enum run_result *result, struct error *error)
 {
     const struct image from = gpu->image;
     struct image to = *out->image;
     to.samples = from.samples;
-    if (!gpu_mark(pipeline, MARK_BEGIN, error) || !queue_input(pipeline, in, gpu, result, error) ||
-        !gpu_mark(pipeline, MARK_INPUT, error))
+    if (!gpu_mark(run, MARK_BEGIN, error) || !queue_input(run, in, gpu, result, error) ||
+        !gpu_mark(run, MARK_INPUT, error))
         return false;
-    return gpu_queue(pipeline, &from, &to, gpu, error);
+    return gpu_queue(run, &from, &to, gpu, error);
 }
 
 /* Choose the host's memory for the result, unless it has some: the image's own, or *ASIDE where the CPU may take over
  * or the result is larger. */
-static bool choose_memory(const struct pipeline *pipeline, const struct end *in, struct image *result, uint8_t **aside,
+static bool choose_memory(const struct pipeline_run *run, const struct end *in, struct image *result, uint8_t **aside,
                           struct error *error)
 {
     const bool fits = !is_encoded(in) && image_bytes(result) <= image_bytes(in->image);
     if (result->samples != NULL)
         return true;
-    if (!fits || pipeline->recipe->choice == CHOICE_AUTO)
+    if (!fits || run->recipe->choice == CHOICE_AUTO)
         *aside = malloc(image_bytes(result));
     result->samples = *aside != NULL ? *aside : fits ? in->image->samples : NULL;
     return result->samples != NULL || error_no_memory(error, "%d x %d pixels", result->width, result->height);
 }
 
 /* Bring the result to OUT. */
-static bool fetch_output(struct pipeline *pipeline, struct end *out, const struct gpu_image *gpu, struct error *error)
+static bool fetch_output(struct pipeline_run *run, struct end *out, const struct gpu_image *gpu, struct error *error)
 {
     const struct image *image = out->image;
-    return (is_encoded(out) ? encode_image(pipeline, gpu, out, error)
-                            : device_download(pipeline->device, image->samples, pipeline->memory[MEMORY_IMAGE].bytes,
-                                              image_bytes(image), error)) &&
-           gpu_mark(pipeline, MARK_OUTPUT, error) && device_wait(pipeline->device, error);
+    return (is_encoded(out) ? encode_image(run->pipeline, gpu, out, error)
+                            : device_download(run->pipeline->device, image->samples,
+                                              run->pipeline->memory[MEMORY_IMAGE].bytes, image_bytes(image), error)) &&
+           gpu_mark(run, MARK_OUTPUT, error) && device_wait(run->pipeline->device, error);
 }
 
 /* Add the times of the phases on the device, by the device's own clock. */
-static bool add_device_times(struct pipeline *pipeline, const struct end *in, const struct end *out,
-                             struct error *error)
+static bool add_device_times(struct pipeline_run *run, const struct end *in, const struct end *out, struct error *error)
 {
     const enum phase phases[MARK_COUNT] = {
         [MARK_INPUT] = is_encoded(in) ? PHASE_DECODE : PHASE_UPLOAD,
@@ -307,52 +306,52 @@ static bool add_device_times(struct pipeline *pipeline, const struct end *in, co
         [MARK_MERGE] = PHASE_MERGE,
         [MARK_OUTPUT] = is_encoded(out) ? PHASE_ENCODE : PHASE_DOWNLOAD,
     };
-    for (int mark = MARK_INPUT; mark <= MARK_OUTPUT && pipeline->resources->shared == NULL; mark++) {
-        if (mark == MARK_LOCK && pipeline->resources->constant_memory == NULL)
+    for (int mark = MARK_INPUT; mark <= MARK_OUTPUT && run->pipeline->resources->shared == NULL; mark++) {
+        if (mark == MARK_LOCK && run->pipeline->resources->constant_memory == NULL)
             continue; /* there was no lock to wait for */
         float milliseconds;
-        if (!device_elapsed(pipeline->device, mark - 1, mark, &milliseconds, error))
+        if (!device_elapsed(run->pipeline->device, mark - 1, mark, &milliseconds, error))
             return false;
-        pipeline->phases->milliseconds[phases[mark]] += (double)milliseconds;
+        run->phases->milliseconds[phases[mark]] += (double)milliseconds;
     }
-    pipeline->phases->last = clock_milliseconds();
+    run->phases->last = clock_milliseconds();
     return true;
 }
 
 /* As run_on_gpu, for samples without padding and for encoded ends. */
-static enum run_result run_packed(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+static enum run_result run_packed(struct pipeline_run *run, const struct end *in, struct end *out, bool *is_intact,
                                   struct error *error)
 {
-    const struct resources *resources = pipeline->resources;
+    const struct resources *resources = run->pipeline->resources;
     struct image *image = in->image, *result = out->image;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
     struct gpu_image gpu = {0};
     enum run_result failure = RUN_FAILED;
     const bool decodes = is_encoded(in), encodes = is_encoded(out);
-    if (!gpu_open(pipeline, error))
+    if (!gpu_open(run, error))
         return RUN_FAILED;
     *result = *image;
     result->samples = NULL;
-    bool done = recipe_resize(pipeline->recipe, result, error) && reserve_all(pipeline, in, out, &gpu, error);
-    phases_end(pipeline->phases, PHASE_BUFFERS);
+    bool done = recipe_resize(run->recipe, result, error) && reserve_all(run, in, out, &gpu, error);
+    phases_end(run->phases, PHASE_BUFFERS);
     if (done && resources->page_locked && (!decodes || !encodes)) {
-        result->samples = pipeline->memory[MEMORY_LOCKED].bytes;
+        result->samples = run->pipeline->memory[MEMORY_LOCKED].bytes;
         if (!decodes) {
             memcpy(result->samples, image->samples, image_bytes(image));
-            phases_end(pipeline->phases, PHASE_UPLOAD);
+            phases_end(run->phases, PHASE_UPLOAD);
         }
     }
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
-    done = done && queue_image(pipeline, in, out, &gpu, &failure, error) &&
-           (resources->shared != NULL || device_wait(pipeline->device, error)) &&
-           (encodes || choose_memory(pipeline, in, result, &aside, error));
+    done = done && queue_image(run, in, out, &gpu, &failure, error) &&
+           (resources->shared != NULL || device_wait(run->pipeline->device, error)) &&
+           (encodes || choose_memory(run, in, result, &aside, error));
     if (done) {
         *is_intact = encodes || result->samples != image->samples;
-        done = fetch_output(pipeline, out, &gpu, error) && add_device_times(pipeline, in, out, error);
+        done = fetch_output(run, out, &gpu, error) && add_device_times(run, in, out, error);
     }
     /* The caller may free the image now: wait for what still reads it. */
     if (!done)
-        device_wait(pipeline->device, NULL);
+        device_wait(run->pipeline->device, NULL);
     if (gpu.reads_taps)
         pthread_rwlock_unlock(&resources->constant_memory->lock);
     if (done && aside != NULL) {
@@ -371,7 +370,7 @@ static enum run_result run_packed(struct pipeline *pipeline, const struct end *i
 }
 
 /* As run_on_gpu, for samples that may have strides, by way of a copy without padding. */
-static enum run_result run_copy(struct pipeline *pipeline, const struct image *in, const struct image *out,
+static enum run_result run_copy(struct pipeline_run *run, const struct image *in, const struct image *out,
                                 struct error *error)
 {
     struct image copy, filtered;
@@ -381,26 +380,26 @@ static enum run_result run_copy(struct pipeline *pipeline, const struct image *i
     image_copy(in, &copy);
     const struct end from = {.kind = END_HOST, .image = &copy};
     struct end to = {.kind = END_HOST, .image = &filtered};
-    const enum run_result result = run_packed(pipeline, &from, &to, &is_intact, error);
+    const enum run_result result = run_packed(run, &from, &to, &is_intact, error);
     if (result == RUN_DONE)
         image_copy(&filtered, out);
     image_free(&copy);
     return result;
 }
 
-enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+enum run_result run_on_gpu(struct pipeline_run *run, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error)
 {
-    struct device *device = pipeline->device;
-    const struct resources *resources = pipeline->resources;
+    struct device *device = run->pipeline->device;
+    const struct resources *resources = run->pipeline->resources;
     *is_intact = in->kind != END_DEVICE;
-    if (in->kind == END_JPEG && out->kind == END_JPEG && gather_takes(pipeline))
-        return gather_run(pipeline, in, out, error);
+    if (in->kind == END_JPEG && out->kind == END_JPEG && gather_takes(run))
+        return gather_run(run, in, out, error);
     if (resources->shared == NULL)
-        return run_packed(pipeline, in, out, is_intact, error);
+        return run_packed(run, in, out, is_intact, error);
     if (!device_enter(device, resources->stream, error))
         return RUN_FAILED;
-    const enum run_result result = in->kind == END_DEVICE ? run_on_device(pipeline, in->image, out->image, error)
-                                                          : run_copy(pipeline, in->image, out->image, error);
+    const enum run_result result = in->kind == END_DEVICE ? run_on_device(run, in->image, out->image, error)
+                                                          : run_copy(run, in->image, out->image, error);
     return device_leave(device, result != RUN_FAILED ? error : NULL) ? result : RUN_FAILED;
 }

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 enum end_kind {
-    END_ROWS,   /* a source, or a sink, of rows; only for the CPU */
     END_HOST,   /* samples in memory */
+    END_ROWS,   /* a source, or a sink, of rows; only for the CPU */
     END_DEVICE, /* samples in the memory of a GPU that pipelines share */
     END_JPEG,   /* the scan of a JPEG, which the GPU decodes or encodes; only its bytes cross the bus */
     END_PNG,    /* likewise, the stream of a PNG that is not interlaced */
@@ -39,14 +39,6 @@ struct end {
     uint8_t *data; /* the scan or the stream, valid until the next call */
     size_t size;
     uint32_t adler; /* the checksum of a PNG's filtered rows */
-};
-
-enum run_result {
-    RUN_DONE,
-    RUN_FAILED,
-    RUN_NEEDS_SAMPLES, /* the GPU has not decoded the input: decode it on the CPU, and run again */
-    RUN_TRANSLUCENT,   /* not all pixels are opaque, as was expected, and the filters are planned again. Set the ends
-                            for the backend, which may be another one, and run again; a source begins again */
 };
 
 #endif

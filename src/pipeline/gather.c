@@ -18,7 +18,7 @@ enum { ENGINES = 3, IMAGES_MAX = 64, PIXELS_MAX = 1 << 19, ALIGNMENT = 512 };
 
 /* An image that a worker has handed in. */
 struct request {
-    struct pipeline *pipeline; /* the worker's, which has planned it */
+    struct pipeline_run *run; /* the worker's, which is planned */
     const struct end *in;
     struct end *out;
     bool is_taken, is_done;
@@ -31,6 +31,7 @@ struct request {
 /* A pipeline for images of any worker, and its images. */
 struct engine {
     struct pipeline pipeline;
+    struct pipeline_run run; /* as that of the first image */
     struct resources resources;
     struct phases phases;
     bool is_busy;
@@ -58,15 +59,15 @@ static bool is_small(const struct image *image)
     return (size_t)image->width * (size_t)image->height <= PIXELS_MAX;
 }
 
-bool gather_takes(const struct pipeline *pipeline)
+bool gather_takes(const struct pipeline_run *run)
 {
-    const struct resources *resources = pipeline->resources;
-    const struct pipeline_input *input = &pipeline->input;
+    const struct resources *resources = run->pipeline->resources;
+    const struct pipeline_input *input = &run->input;
     struct image result = input->shape;
-    return resources->page_locked && resources->start != NULL && input->gpu_decodes == GPU_CODEC_JPEG &&
-           input->gpu_encodes == GPU_CODEC_JPEG && input->is_upright && input->shape.bits == 8 &&
-           pipeline->recipe->chain->count > 0 && pipeline->linear == NULL && is_small(&input->shape) &&
-           recipe_resize(pipeline->recipe, &result, NULL) && is_small(&result);
+    return resources->page_locked && resources->start != NULL && input->gpu_decodes == END_JPEG &&
+           input->gpu_encodes == END_JPEG && input->is_upright && input->shape.bits == 8 &&
+           run->recipe->chain->count > 0 && run->linear == NULL && is_small(&input->shape) &&
+           recipe_resize(run->recipe, &result, NULL) && is_small(&result);
 }
 
 /* Can one engine take both at once? */
@@ -74,22 +75,23 @@ static bool are_alike(const struct request *a, const struct request *b)
 {
     const struct image *one = a->in->image, *other = b->in->image;
     return one->width == other->width && one->height == other->height && one->channels == other->channels &&
-           recipe_equal(a->pipeline->recipe, b->pipeline->recipe);
+           recipe_equal(a->run->recipe, b->run->recipe);
 }
 
 /* ---- An engine ---- */
 
-/* Let the engine plan as the worker's pipeline has done. */
-static bool plan(struct engine *engine, const struct pipeline *like, struct error *error)
+/* Let the engine plan as the worker has done. */
+static bool plan(struct engine *engine, const struct pipeline_run *like, struct error *error)
 {
     struct pipeline *pipeline = &engine->pipeline;
-    pipeline->recipe = like->recipe;
-    pipeline->input = like->input;
-    pipeline->phases = &engine->phases;
-    pipeline->effective_alpha = like->effective_alpha;
-    pipeline->work = like->work;
+    engine->run = (struct pipeline_run){.pipeline = pipeline,
+                                        .recipe = like->recipe,
+                                        .input = like->input,
+                                        .phases = &engine->phases,
+                                        .effective_alpha = like->effective_alpha,
+                                        .work = like->work};
     phases_begin(&engine->phases);
-    return plans_make(pipeline, BACKEND_CUDA, error) && gpu_open(pipeline, error) &&
+    return plans_make(&engine->run, BACKEND_CUDA, error) && gpu_open(&engine->run, error) &&
            (pipeline->jpegs[0] != NULL || device_jpeg_open(pipeline->device, MARK_COUNT, &pipeline->jpegs[0], error));
 }
 
@@ -114,12 +116,11 @@ static bool queue_filters(struct engine *engine, struct gpu_image *gpu, uint8_t 
 {
     for (size_t i = 0; i < engine->count; i++) {
         struct image from = *engine->requests[i]->in->image;
-        if (!gpu_reserve(&engine->pipeline, &from, gpu, error))
+        if (!gpu_reserve(&engine->run, &from, gpu, error))
             return false;
         from.samples = gpu->image.samples = samples + i * size;
         struct image to = from;
-        if (!recipe_resize(engine->pipeline.recipe, &to, error) ||
-            !gpu_queue(&engine->pipeline, &from, &to, gpu, error))
+        if (!recipe_resize(engine->run.recipe, &to, error) || !gpu_queue(&engine->run, &from, &to, gpu, error))
             return false;
         engine->images[i] = to;
         engine->outputs[i] = (struct jpeg_output){
@@ -134,7 +135,7 @@ static bool run_images(struct engine *engine, struct gpu_image *gpu, struct erro
     struct pipeline *pipeline = &engine->pipeline;
     struct device_jpeg *jpeg = pipeline->jpegs[0];
     struct workspace *memory = &pipeline->memory[MEMORY_IMAGE];
-    if (!gpu_reserve(pipeline, engine->requests[0]->in->image, gpu, error))
+    if (!gpu_reserve(&engine->run, engine->requests[0]->in->image, gpu, error))
         return false;
     const size_t size = round_up(gpu->largest, ALIGNMENT);
     return device_reserve(pipeline->device, memory, engine->count * size, error) &&
@@ -150,7 +151,7 @@ static bool run_images(struct engine *engine, struct gpu_image *gpu, struct erro
 static bool hand_out(struct engine *engine, size_t index, struct error *error)
 {
     const struct jpeg_scan *scan = &engine->scans[index];
-    struct pipeline *pipeline = engine->requests[index]->pipeline;
+    struct pipeline *pipeline = engine->requests[index]->run->pipeline;
     struct end *out = engine->requests[index]->out;
     uint8_t *data = realloc(pipeline->gathered, scan->size + 2 * out->head.size);
     if (data == NULL)
@@ -177,7 +178,7 @@ static bool share_times(struct engine *engine, struct request *request, struct e
         if (!device_elapsed(engine->pipeline.device, spans[i].from, spans[i].to, &milliseconds, error))
             return false;
         const double share = (double)milliseconds / (double)engine->count;
-        request->pipeline->phases->milliseconds[spans[i].phase] += share;
+        request->run->phases->milliseconds[spans[i].phase] += share;
         request->share += share;
     }
     return true;
@@ -189,8 +190,8 @@ static void run_engine(struct engine *engine)
     struct error error = {0};
     struct gpu_image gpu = {0};
     struct pipeline *pipeline = &engine->pipeline;
-    bool done = plan(engine, engine->requests[0]->pipeline, &error);
-    pipeline->phases = NULL; /* the filters of single images are not timed */
+    bool done = plan(engine, engine->requests[0]->run, &error);
+    engine->run.phases = NULL; /* the filters of single images are not timed */
     done = done && run_images(engine, &gpu, &error);
     if (!done && pipeline->device != NULL)
         device_wait(pipeline->device, NULL);
@@ -271,10 +272,10 @@ static void note_gathered(struct batch_choice *batch)
     pthread_mutex_unlock(&batch->mutex);
 }
 
-enum run_result gather_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+enum run_result gather_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
-    struct gathering *gathering = find_gathering(pipeline->resources->start);
-    struct request own = {.pipeline = pipeline, .in = in, .out = out};
+    struct gathering *gathering = find_gathering(run->pipeline->resources->start);
+    struct request own = {.run = run, .in = in, .out = out};
     if (gathering == NULL) {
         error_no_memory(error, "the images of a GPU");
         return RUN_FAILED;
@@ -285,7 +286,7 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
         last = &(*last)->next;
     *last = &own;
     while (!own.is_done) {
-        struct engine *engine = own.is_taken ? NULL : find_engine(gathering, pipeline->resources);
+        struct engine *engine = own.is_taken ? NULL : find_engine(gathering, run->pipeline->resources);
         if (engine == NULL) {
             pthread_cond_wait(&gathering->changed, &gathering->mutex);
             continue;
@@ -293,7 +294,7 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
         take_requests(gathering, engine, &own);
         engine->is_busy = true;
         pthread_mutex_unlock(&gathering->mutex);
-        note_gathered(pipeline->resources->batch);
+        note_gathered(run->pipeline->resources->batch);
         run_engine(engine);
         pthread_mutex_lock(&gathering->mutex);
         engine->is_busy = false;
@@ -303,9 +304,9 @@ enum run_result gather_run(struct pipeline *pipeline, const struct end *in, stru
     }
     pthread_mutex_unlock(&gathering->mutex);
     const double now = clock_milliseconds();
-    pipeline->phases->milliseconds[PHASE_WAIT] += now - pipeline->phases->last - own.share;
-    pipeline->phases->last = now;
-    pipeline->is_gathered = own.result != RUN_FAILED;
+    run->phases->milliseconds[PHASE_WAIT] += now - run->phases->last - own.share;
+    run->phases->last = now;
+    run->is_gathered = own.result != RUN_FAILED;
     if (own.result == RUN_FAILED)
         *error = own.error;
     return own.result;

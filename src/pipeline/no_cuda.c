@@ -55,15 +55,15 @@ bool gpu_check(const struct resources *resources, struct error *error)
     return no_cuda(error);
 }
 
-bool gather_takes(const struct pipeline *pipeline)
+bool gather_takes(const struct pipeline_run *run)
 {
-    (void)pipeline;
+    (void)run;
     return false;
 }
 
-bool gpu_open(struct pipeline *pipeline, struct error *error)
+bool gpu_open(struct pipeline_run *run, struct error *error)
 {
-    (void)pipeline;
+    (void)run;
     return no_cuda(error);
 }
 
@@ -94,10 +94,10 @@ void gpu_close(struct pipeline *pipeline, bool is_last)
     (void)pipeline, (void)is_last;
 }
 
-enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+enum run_result run_on_gpu(struct pipeline_run *run, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error)
 {
-    (void)pipeline, (void)in, (void)out;
+    (void)run, (void)in, (void)out;
     *is_intact = true;
     no_cuda(error);
     return RUN_FAILED;

@@ -68,17 +68,21 @@ int pipeline_gpus(void)
 
 /* ---- The choice of the backend ---- */
 
-/* The work. In a batch, it is that of all images; their number is estimated as if all files had its size. */
-static struct total_work total_work(const struct pipeline *pipeline)
+static enum gpu_codec gpu_codec_of(enum end_kind end)
 {
-    const struct pipeline_input *input = &pipeline->input;
-    const struct resources *resources = pipeline->resources;
+    return end == END_JPEG ? GPU_CODEC_JPEG : end == END_PNG ? GPU_CODEC_PNG : GPU_CODEC_NONE;
+}
+
+/* The work. In a batch, it is that of all images; their number is estimated as if all files had its size. */
+static struct total_work total_work(const struct pipeline_run *run)
+{
+    const struct pipeline_input *input = &run->input;
+    const struct resources *resources = run->pipeline->resources;
     const struct batch_choice *batch = resources->batch;
     struct total_work work = {
-        .image = recipe_work(pipeline->recipe, pipeline->effective_alpha, &input->shape,
-                             thread_pool_threads(resources->pool)),
-        .gpu_decodes = input->gpu_decodes,
-        .gpu_encodes = input->gpu_encodes,
+        .image = recipe_work(run->recipe, run->effective_alpha, &input->shape, thread_pool_threads(resources->pool)),
+        .gpu_decodes = gpu_codec_of(input->gpu_decodes),
+        .gpu_encodes = gpu_codec_of(input->gpu_encodes),
         .decoded_share = ldexp(1, -2 * input->shrink),
     };
     if (batch != NULL) {
@@ -90,43 +94,43 @@ static struct total_work total_work(const struct pipeline *pipeline)
 }
 
 /* How long that is expected to take. */
-static struct backend_seconds expected_seconds(const struct pipeline *pipeline, const struct total_work *work)
+static struct backend_seconds expected_seconds(const struct pipeline_run *run, const struct total_work *work)
 {
-    const struct filter_chain *chain = pipeline->recipe->chain;
+    const struct filter_chain *chain = run->recipe->chain;
     return cost_backends(chain->filters, chain->count, work);
 }
 
 /* Choose for a single image. Where the CPU is expected to be faster, CUDA is not started at all. */
-static bool choose_for_image(struct pipeline *pipeline)
+static bool choose_for_image(struct pipeline_run *run)
 {
-    const struct resources *resources = pipeline->resources;
-    const struct total_work work = total_work(pipeline);
-    const struct backend_seconds seconds = expected_seconds(pipeline, &work);
+    const struct resources *resources = run->pipeline->resources;
+    const struct total_work work = total_work(run);
+    const struct backend_seconds seconds = expected_seconds(run, &work);
     const double cpu = 1e3 * seconds.cpu, cuda = 1e3 * seconds.cuda;
     const bool is_faster = cuda < cpu;
     bool uses_gpu = false;
     if (is_faster) {
         gpu_start_begin(resources->start);
-        uses_gpu = gpu_check(resources, &pipeline->why);
-        phases_end(pipeline->phases, uses_gpu || pipeline_may_have_gpu() ? PHASE_DRIVER : PHASE_PLAN);
+        uses_gpu = gpu_check(resources, &run->pipeline->why);
+        phases_end(run->phases, uses_gpu || pipeline_may_have_gpu() ? PHASE_DRIVER : PHASE_PLAN);
     }
     if (uses_gpu)
-        error_set(&pipeline->why, ERROR_NONE, "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms",
-                  cuda, cpu);
+        error_set(&run->pipeline->why, ERROR_NONE,
+                  "a GPU is expected to take %.1f ms with its start-up, the CPU %.1f ms", cuda, cpu);
     else if (!pipeline_may_have_gpu())
-        error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms", cpu);
+        error_set(&run->pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms", cpu);
     else if (!is_faster) /* else gpu_check has said why */
-        error_set(&pipeline->why, ERROR_NONE, "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up",
-                  cpu, cuda);
+        error_set(&run->pipeline->why, ERROR_NONE,
+                  "the CPU is expected to take %.1f ms, a GPU %.1f ms with its start-up", cpu, cuda);
     return uses_gpu;
 }
 
 /* Choose for all images of a batch that are like this one. Call with batch->mutex held. */
-static enum choice choose_for_kind(const struct pipeline *pipeline)
+static enum choice choose_for_kind(const struct pipeline_run *run)
 {
-    struct batch_choice *batch = pipeline->resources->batch;
-    const struct total_work work = total_work(pipeline);
-    const struct backend_seconds seconds = expected_seconds(pipeline, &work);
+    struct batch_choice *batch = run->pipeline->resources->batch;
+    const struct total_work work = total_work(run);
+    const struct backend_seconds seconds = expected_seconds(run, &work);
     if (seconds.cuda >= seconds.cpu) {
         if (!batch->uses_gpus && pipeline_may_have_gpu())
             error_set(&batch->why, ERROR_NONE,
@@ -146,21 +150,21 @@ static enum choice choose_for_kind(const struct pipeline *pipeline)
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
  * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). The images that are
  * at work now share the CPU. Call with batch->mutex held. */
-static enum choice choose_in_stream(struct pipeline *pipeline)
+static enum choice choose_in_stream(struct pipeline_run *run)
 {
-    struct batch_choice *batch = pipeline->resources->batch;
-    struct total_work work = total_work(pipeline);
-    const int busy = pipeline->input.busy > 0 ? pipeline->input.busy : 1;
+    struct batch_choice *batch = run->pipeline->resources->batch;
+    struct total_work work = total_work(run);
+    const int busy = run->input.busy > 0 ? run->input.busy : 1;
     work.workers = busy < batch->workers ? busy : batch->workers;
     work.images = 1;
-    const struct backend_seconds one = expected_seconds(pipeline, &work);
+    const struct backend_seconds one = expected_seconds(run, &work);
     work.images = 2;
-    const struct backend_seconds two = expected_seconds(pipeline, &work);
+    const struct backend_seconds two = expected_seconds(run, &work);
     const double saved = fmax(0, two.cpu - one.cpu - (two.cuda - one.cuda)), start = 2 * one.cuda - two.cuda;
-    const bool has_started = atomic_load(&pipeline->resources->start->step) == GPU_CONTEXT;
+    const bool has_started = atomic_load(&run->pipeline->resources->start->step) == GPU_CONTEXT;
     if (!batch->uses_gpus) {
-        batch->lost += saved - pipeline->counted;
-        pipeline->counted = saved;
+        batch->lost += saved - run->counted;
+        run->counted = saved;
         batch->uses_gpus = saved > 0 && (has_started || batch->lost >= start);
         if (batch->uses_gpus && has_started)
             error_set(&batch->why, ERROR_NONE, "a GPU has started for jobs that ask for it");
@@ -185,50 +189,44 @@ static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
 }
 
 /* Choose for one image of a batch. */
-static bool choose_in_batch(struct pipeline *pipeline)
+static bool choose_in_batch(struct pipeline_run *run)
 {
-    const struct pipeline_input *input = &pipeline->input;
-    struct batch_choice *batch = pipeline->resources->batch;
+    const struct pipeline_input *input = &run->input;
+    struct batch_choice *batch = run->pipeline->resources->batch;
     pthread_mutex_lock(&batch->mutex);
-    enum choice *choice = &batch->choices[input->gpu_decodes][input->gpu_encodes];
+    enum choice *choice = &batch->choices[gpu_codec_of(input->gpu_decodes)][gpu_codec_of(input->gpu_encodes)];
     const bool has_end = batch->images > 0 || batch->bytes > 0;
     if (has_end && *choice == CHOICE_AUTO)
-        *choice = choose_for_kind(pipeline);
-    const bool uses_gpu = (has_end ? *choice : choose_in_stream(pipeline)) == CHOICE_CUDA;
+        *choice = choose_for_kind(run);
+    const bool uses_gpu = (has_end ? *choice : choose_in_stream(run)) == CHOICE_CUDA;
     pthread_mutex_unlock(&batch->mutex);
-    return uses_gpu && is_ready(batch, pipeline->resources->start);
+    return uses_gpu && is_ready(batch, run->pipeline->resources->start);
 }
 
 /* What the recipe wishes, where there may be a GPU. */
-static enum choice find_choice(const struct pipeline *pipeline)
+static enum choice find_choice(const struct pipeline_run *run)
 {
-    return pipeline->resources->cpu_only ? CHOICE_CPU : pipeline->recipe->choice;
+    return run->pipeline->resources->cpu_only ? CHOICE_CPU : run->recipe->choice;
 }
 
 /* Choose the backend where alpha takes part as ALPHA says. */
-static void choose_backend(struct pipeline *pipeline, enum alpha alpha)
+static void choose_backend(struct pipeline_run *run, enum alpha alpha)
 {
-    const struct resources *resources = pipeline->resources;
-    const enum choice choice = find_choice(pipeline);
-    bool uses_gpu = choice != CHOICE_CPU && pipeline->fallback.code == ERROR_NONE;
-    pipeline->effective_alpha = alpha;
-    error_set(&pipeline->why, ERROR_NONE, "asked for");
+    const struct resources *resources = run->pipeline->resources;
+    const enum choice choice = find_choice(run);
+    bool uses_gpu = choice != CHOICE_CPU && run->pipeline->fallback.code == ERROR_NONE;
+    run->effective_alpha = alpha;
+    error_set(&run->pipeline->why, ERROR_NONE, "asked for");
     if (uses_gpu && choice == CHOICE_CUDA)
         gpu_start_begin(resources->start);
     else if (uses_gpu)
-        uses_gpu = resources->batch != NULL ? choose_in_batch(pipeline) : choose_for_image(pipeline);
-    pipeline->backend = uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
+        uses_gpu = resources->batch != NULL ? choose_in_batch(run) : choose_for_image(run);
+    run->backend = uses_gpu ? BACKEND_CUDA : BACKEND_CPU;
 }
 
-void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
-                     struct phases *phases)
+void pipeline_choose(struct pipeline_run *run)
 {
-    pipeline->recipe = recipe;
-    pipeline->input = *input;
-    pipeline->phases = phases;
-    pipeline->is_decoded = pipeline->is_gathered = false;
-    pipeline->counted = 0;
-    choose_backend(pipeline, recipe_expected_alpha(recipe, false));
+    choose_backend(run, recipe_expected_alpha(run->recipe, false));
 }
 
 /* Can a GPU take an image as large as this, and what the filters make of it? Kernels count its samples in int. */
@@ -246,42 +244,40 @@ static bool check_gpu_size(const struct filter_chain *chain, const struct image 
 }
 
 /* May the CPU take over from a GPU? */
-static bool may_fall_back(const struct pipeline *pipeline)
+static bool may_fall_back(const struct pipeline_run *run)
 {
-    return pipeline->recipe->choice == CHOICE_AUTO || pipeline->resources->cpu_fallback;
+    return run->recipe->choice == CHOICE_AUTO || run->pipeline->resources->cpu_fallback;
 }
 
 /* Make the plans while the GPU starts, and open it. */
-static bool plan_for_gpu(struct pipeline *pipeline, struct error *error)
+static bool plan_for_gpu(struct pipeline_run *run, struct error *error)
 {
-    if (pipeline->device == NULL) {
-        if (!gpu_check(pipeline->resources, error))
+    if (run->pipeline->device == NULL) {
+        if (!gpu_check(run->pipeline->resources, error))
             return false;
-        phases_end(pipeline->phases, PHASE_DRIVER);
+        phases_end(run->phases, PHASE_DRIVER);
     }
-    if (!plans_make(pipeline, BACKEND_CUDA, error))
+    if (!plans_make(run, BACKEND_CUDA, error))
         return false;
-    phases_end(pipeline->phases, PHASE_PLAN);
-    return gather_takes(pipeline) || gpu_open(pipeline, error);
+    phases_end(run->phases, PHASE_PLAN);
+    return gather_takes(run) || gpu_open(run, error);
 }
 
 /* Let the CPU take over from the GPU, which failed for the reason in ERROR. */
-static bool fall_back_to_cpu(struct pipeline *pipeline, struct error *error)
+static bool fall_back_to_cpu(struct pipeline_run *run, struct error *error)
 {
-    pipeline->fallback = *error;
-    gpu_close(pipeline, false);
-    phases_end(pipeline->phases, PHASE_CONTEXT);
-    return plans_make(pipeline, BACKEND_CPU, error);
+    run->pipeline->fallback = *error;
+    gpu_close(run->pipeline, false);
+    phases_end(run->phases, PHASE_CONTEXT);
+    return plans_make(run, BACKEND_CPU, error);
 }
 
 /* ---- A pipeline ---- */
 
 void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
 {
-    *pipeline = (struct pipeline){.resources = resources,
-                                  .backend = BACKEND_CPU,
-                                  .device = resources->shared,
-                                  .memory[MEMORY_LOCKED].is_locked = true};
+    *pipeline =
+        (struct pipeline){.resources = resources, .device = resources->shared, .memory[MEMORY_LOCKED].is_locked = true};
 }
 
 struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error)
@@ -292,18 +288,18 @@ struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error)
 }
 
 /* Plan the filters where alpha takes part as ALPHA says. */
-static bool plan_filters(struct pipeline *pipeline, enum alpha alpha, struct error *error)
+static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct error *error)
 {
-    const struct recipe *recipe = pipeline->recipe;
-    const struct image *shape = &pipeline->input.shape;
+    const struct recipe *recipe = run->recipe;
+    const struct image *shape = &run->input.shape;
     bool done = false;
-    if (alpha != pipeline->effective_alpha)
-        choose_backend(pipeline, alpha);
-    atomic_store(&pipeline->progress_permille, -1);
-    pipeline->work = recipe_work(recipe, alpha, shape, thread_pool_threads(pipeline->resources->pool));
+    if (alpha != run->effective_alpha)
+        choose_backend(run, alpha);
+    atomic_store(&run->pipeline->progress_permille, -1);
+    run->work = recipe_work(recipe, alpha, shape, thread_pool_threads(run->pipeline->resources->pool));
     if (!check_resize(recipe, error))
         return false;
-    if (!check_named_variant(recipe, pipeline->work.sample, error)) { /* not even the CPU may take over */
+    if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */
         if (shape->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))
             error_set(
                 error, ERROR_USAGE,
@@ -312,87 +308,89 @@ static bool plan_filters(struct pipeline *pipeline, enum alpha alpha, struct err
                 recipe->variant->name);
         return false;
     }
-    if (find_choice(pipeline) != CHOICE_CPU &&
-        !check_gpu_size(recipe->chain, shape, &pipeline->why)) { /* the next image may be smaller */
-        *error = pipeline->why;
-        done = may_fall_back(pipeline) && plans_make(pipeline, BACKEND_CPU, error);
-    } else if (pipeline->backend == BACKEND_CPU) {
-        done = plans_make(pipeline, BACKEND_CPU, error);
-    } else if (plan_for_gpu(pipeline, error)) {
+    if (find_choice(run) != CHOICE_CPU &&
+        !check_gpu_size(recipe->chain, shape, &run->pipeline->why)) { /* the next image may be smaller */
+        *error = run->pipeline->why;
+        done = may_fall_back(run) && plans_make(run, BACKEND_CPU, error);
+    } else if (run->backend == BACKEND_CPU) {
+        done = plans_make(run, BACKEND_CPU, error);
+    } else if (plan_for_gpu(run, error)) {
         done = true;
-    } else if (recipe->choice == CHOICE_AUTO && pipeline->resources->batch == NULL) { /* no failure of the image */
-        pipeline->why = *error;
-        gpu_close(pipeline, false);
-        done = plans_make(pipeline, BACKEND_CPU, error);
+    } else if (recipe->choice == CHOICE_AUTO && run->pipeline->resources->batch == NULL) { /* no failure of the image */
+        run->pipeline->why = *error;
+        gpu_close(run->pipeline, false);
+        done = plans_make(run, BACKEND_CPU, error);
     } else {
-        done = may_fall_back(pipeline) && fall_back_to_cpu(pipeline, error);
+        done = may_fall_back(run) && fall_back_to_cpu(run, error);
     }
-    phases_end(pipeline->phases, PHASE_PLAN);
+    phases_end(run->phases, PHASE_PLAN);
     return done;
 }
 
-bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct error *error)
+bool pipeline_plan(struct pipeline_run *run, const struct image *image, struct error *error)
 {
-    const struct recipe *recipe = pipeline->recipe;
+    const struct recipe *recipe = run->recipe;
     /* Floats count as translucent. */
     const enum alpha opaque = recipe_expected_alpha(recipe, true), translucent = recipe_expected_alpha(recipe, false);
     const bool may_be_opaque = opaque != translucent && image_has_alpha(image) && image->bits < 32 &&
                                (image->samples == NULL || image_is_opaque(image));
-    pipeline->input.shape = *image;
-    pipeline->linear = recipe->linear ? pipeline->tables : NULL;
-    pipeline->expects_opaque = may_be_opaque && image->samples == NULL;
-    return plan_filters(pipeline, may_be_opaque ? opaque : translucent, error);
+    run->input.shape = *image;
+    run->linear = recipe->linear ? run->pipeline->tables : NULL;
+    run->expects_opaque = may_be_opaque && image->samples == NULL;
+    return plan_filters(run, may_be_opaque ? opaque : translucent, error);
 }
 
-bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size)
+bool pipeline_describe_hardware(enum backend backend, int device, char *text, size_t size)
 {
     struct device_info info;
     struct error error;
     enum instruction_set set;
-    const int device = pipeline->resources->device;
-    if (pipeline->backend == BACKEND_CUDA && pipeline_describe_gpu(device, &info, &error))
+    if (backend == BACKEND_CUDA && pipeline_describe_gpu(device, &info, &error))
         snprintf(text, size, "%d: %s, compute capability %d.%d", device, info.name, info.capability / 10,
                  info.capability % 10);
-    else if (pipeline->backend == BACKEND_CPU &&
-             instruction_set_find(&set, &error)) /* only `reference` works without one */
+    else if (backend == BACKEND_CPU && instruction_set_find(&set, &error)) /* only `reference` works without one */
         snprintf(text, size, "instruction set %s", instruction_set_name(set));
     else
         return false;
     return true;
 }
 
-/* Let the CPU run what it can. */
-static enum run_result run_on_cpu(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+static enum run_result run_on_cpu(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
-    if (in->kind == END_JPEG || in->kind == END_PNG)
-        return RUN_NEEDS_SAMPLES;
-    if (out->kind != END_ROWS)
-        out->kind = END_HOST;
-    if (stream_image(pipeline, in, out, error))
+    atomic_store(&run->translucent, false);
+    if (stream_image(run, in, out, error))
         return RUN_DONE;
-    return atomic_load(&pipeline->translucent) ? RUN_TRANSLUCENT : RUN_FAILED;
+    return atomic_load(&run->translucent) ? RUN_TRANSLUCENT : RUN_FAILED;
 }
 
-static enum run_result run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+static enum run_result run_once(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
     bool is_intact = true;
-    if (pipeline->backend == BACKEND_CPU)
-        return run_on_cpu(pipeline, in, out, error);
-    const enum run_result result = run_on_gpu(pipeline, in, out, &is_intact, error);
-    const bool falls_back = result == RUN_FAILED && is_intact && may_fall_back(pipeline);
-    return falls_back && fall_back_to_cpu(pipeline, error) ? run_on_cpu(pipeline, in, out, error) : result;
+    if (run->expects_opaque && in->kind == END_HOST && !image_is_opaque(in->image))
+        return RUN_TRANSLUCENT;
+    if (run->backend == BACKEND_CPU)
+        return run_on_cpu(run, in, out, error);
+    const enum run_result result = run_on_gpu(run, in, out, &is_intact, error);
+    const bool falls_back = result == RUN_FAILED && is_intact && may_fall_back(run);
+    return falls_back && fall_back_to_cpu(run, error) ? RUN_FELL_BACK : result;
 }
 
-enum run_result pipeline_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+bool pipeline_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
-    const bool is_opaque = !pipeline->expects_opaque || in->kind != END_HOST || image_is_opaque(in->image);
-    atomic_store(&pipeline->translucent, false);
-    const enum run_result result = is_opaque ? run(pipeline, in, out, error) : RUN_TRANSLUCENT;
-    if (result != RUN_TRANSLUCENT)
-        return result;
-    phases_end(pipeline->phases, PHASE_DECODE);
-    pipeline->expects_opaque = false;
-    return plan_filters(pipeline, pipeline->recipe->alpha, error) ? RUN_TRANSLUCENT : RUN_FAILED;
+    enum run_result result;
+    do {
+        if (run->set_ends != NULL && !run->set_ends(run->context, error))
+            return false;
+        result = run_once(run, in, out, error);
+        run->needs_samples |= result == RUN_NEEDS_SAMPLES;
+        if (result == RUN_TRANSLUCENT) {
+            phases_end(run->phases, PHASE_DECODE);
+            run->expects_opaque = false;
+            if (!plan_filters(run, run->recipe->alpha, error))
+                return false;
+        }
+    } while (result > RUN_FAILED);
+    return result == RUN_DONE;
 }
 
 void pipeline_leave_gpu(struct pipeline *pipeline)

@@ -42,13 +42,13 @@ enum gpu_memory {
 
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
-    struct image shape;         /* its samples do not matter */
-    uint64_t bytes;             /* of the file; 0 if that is not known */
-    enum gpu_codec gpu_decodes; /* what a GPU can decode of the file */
-    enum gpu_codec gpu_encodes; /* what a GPU can encode of the output */
-    int shrink;                 /* its decoder halves both sides so many times */
-    bool is_upright;            /* the file has the rows in their order */
-    int busy;                   /* images of a stream at work, with this one; 0 counts as 1 */
+    struct image shape;        /* its samples do not matter */
+    uint64_t bytes;            /* of the file; 0 if that is not known */
+    enum end_kind gpu_decodes; /* what a GPU can decode of the file: END_JPEG or END_PNG; END_HOST for nothing */
+    enum end_kind gpu_encodes; /* what a GPU can encode of the output, likewise */
+    int shrink;                /* its decoder halves both sides so many times */
+    bool is_upright;           /* the file has the rows in their order */
+    int busy;                  /* images of a stream at work, with this one; 0 counts as 1 */
 };
 
 /* The plans of a recipe for samples of one kind, on one backend. */
@@ -64,45 +64,61 @@ struct planned {
 /* The most recipes whose plans a pipeline keeps. */
 enum { PLANNED_MAX = 16 };
 
+/* What a pipeline keeps from image to image. */
 struct pipeline {
     const struct resources *resources;
-    struct linear *tables; /* NULL until pipeline_linear makes them */
-    struct error why;      /* its message says why this backend was chosen */
-
-    /* The image at work. pipeline_choose sets the first five, and pipeline_plan the others. */
-    const struct recipe *recipe;
-    struct pipeline_input input;
-    struct phases *phases;
-    enum alpha effective_alpha; /* the recipe's, or ALPHA_KEEP where plain filters give the same bytes */
-    enum backend backend;
-    bool expects_opaque;         /* no pixel has been seen; they are filtered as if all were opaque, until one is not */
-    double counted;              /* its seconds in the batch's `lost` */
-    atomic_bool translucent;     /* one is not */
-    bool is_decoded;             /* the GPU has the decoded image, which was not opaque as expected */
-    const struct linear *linear; /* the tables, if the recipe asks for linear light, else NULL */
-    struct work work;            /* what the variants were chosen for */
-    int images;                  /* END_DEVICE: so many interleaved images like it, each right after the one before, are
-                                    filtered at once, channel by channel; 0 is 1. The caller sets it */
-    struct planned *planned;
+    struct linear *tables;        /* of linear light; NULL until pipeline_linear makes them */
     atomic_int progress_permille; /* thousandths of the image's rows that the CPU has filtered; -1 if unknown */
 
-    /* The plans that are kept. In place of those that were not used for the longest time come new ones. */
+    /* The plans of the last recipes. New plans replace those that were not used for the longest time. */
     struct planned kept[PLANNED_MAX];
-    unsigned long uses;
+    unsigned long uses; /* how often a recipe was planned */
+
+    struct error why; /* its message says why the last image has its backend */
 
     /* Its code is set once the GPU has failed and the CPU has taken over, for this image and all later ones. */
     struct error fallback;
     struct device *device; /* NULL on the CPU */
 
     struct workspace memory[MEMORY_COUNT];
-    unsigned device_serial;       /* of the tables of linear light there; 0 if there are none */
+    unsigned device_serial;       /* version of the tables of linear light on the device; 0 if it has none */
     struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
-    bool is_gathered;             /* the last image went to the GPU together with others, or could have */
     uint8_t *gathered; /* the data of a scan that was encoded together with others; NULL if there were none */
 
-    /* The device has the taps of these, beside constant memory, and they are of one filter. NULL if it has no such. */
+    /* The device has the taps of these plans beside constant memory, and they are of one filter. NULL if it has no such
+     * taps. */
     const struct planned *uploaded;
+};
+
+/* One image on its way through a pipeline. It must not be moved. */
+struct pipeline_run {
+    /* The caller sets these and leaves the others 0. What they point to must stay until the image is done. */
+    struct pipeline *pipeline;
+    const struct recipe *recipe;
+    struct pipeline_input input;
+    struct phases *phases; /* receives the times */
+    int images; /* END_DEVICE: the number of interleaved images like it, each right after the one before, that are
+                   filtered at once, channel by channel; 0 is 1 */
+    bool (*set_ends)(void *context, struct error *error); /* see pipeline_run; or NULL */
+    void *context;                                        /* of set_ends */
+
+    /* pipeline_choose sets these. */
+    enum backend backend;
+    enum alpha effective_alpha; /* the recipe's, or ALPHA_KEEP where plain filters give the same bytes */
+    double counted;             /* the image's seconds in the batch's `lost` */
+
+    /* pipeline_plan sets these, and may choose again. */
+    bool expects_opaque;         /* no pixel has been seen; they are filtered as if all were opaque, until one is not */
+    const struct linear *linear; /* the tables, if the recipe asks for linear light, else NULL */
+    struct work work;            /* what the variants were chosen for */
+    struct planned *planned;     /* one of pipeline->kept */
+
+    /* pipeline_run sets these. */
+    atomic_bool translucent; /* a pixel is, although opaque ones were expected */
+    bool needs_samples;      /* the GPU has not decoded the input */
+    bool is_decoded;         /* the GPU has the decoded image, which was not opaque as expected */
+    bool is_gathered;        /* the image went to the GPU together with others */
 };
 
 /* Was this program built with CUDA? */
@@ -141,29 +157,30 @@ void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
  * little memory. */
 struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error);
 
-/* Choose who filters INPUT by RECIPE: by the recipe's wish, the costs and the state of the GPU. If a GPU does, let it
- * start. With CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image
- * of each kind decides for the kind, and the CPU works until the GPU is ready. Sets pipeline->backend and
- * pipeline->why. The recipe must stay until the image is done; PHASES receives the times until then. */
-void pipeline_choose(struct pipeline *pipeline, const struct recipe *recipe, const struct pipeline_input *input,
-                     struct phases *phases);
+/* Choose who filters the image: by the recipe's wish, the costs and the state of the GPU. If a GPU does, let it start.
+ * With CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each
+ * kind decides for the kind, and the CPU works until the GPU is ready. */
+void pipeline_choose(struct pipeline_run *run);
 
 /* Plan the filters for IMAGE, which is upright: find or make the plans, and open the device unless it is open. If the
  * GPU cannot be opened, the CPU may take over. Filtering an opaque image without premultiplying is faster and gives the
  * same bytes. So if IMAGE has samples, they say whether alpha takes part; otherwise the image is expected to be opaque.
  * The costs depend on that, so the backend may change. */
-bool pipeline_plan(struct pipeline *pipeline, const struct image *image, struct error *error);
+bool pipeline_plan(struct pipeline_run *run, const struct image *image, struct error *error);
 
-/* Write to TEXT what a planned pipeline works on: the GPU's name and compute capability, or the CPU's instruction set.
- * Returns false if that is not known: the variant `reference` needs no instruction set. */
-bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, size_t size);
+/* Write to TEXT what BACKEND works on: the name and compute capability of GPU number DEVICE, or the CPU's instruction
+ * set. Returns false if that is not known: the variant `reference` needs no instruction set. */
+bool pipeline_describe_hardware(enum backend backend, int device, char *text, size_t size);
 
-/* Apply the planned filters to the image at IN, and bring the result to OUT. The ends may be
+/* Apply the planned filters to the image at IN, and bring the result to OUT. Call run->set_ends before, to let the ends
+ * suit run->backend, and again each time that the run begins anew: if the CPU takes over from the GPU, if the GPU has
+ * not decoded the input, which then needs samples, or if not all pixels are opaque, as was expected. In the last case
+ * the filters are planned again, and a source begins again. The ends may be
  *
  *   on the CPU     END_ROWS or END_HOST. Reading, filtering and writing run beside each other on the threads of the
  *                  pool. Only some bands of rows are in memory, unless the filters need the whole image at once. The
  *                  phases of these threads add up.
- *   on a GPU       END_HOST, END_JPEG or END_PNG. If the CPU takes over, an encoded OUT becomes END_HOST.
+ *   on a GPU       END_HOST, END_JPEG or END_PNG.
  *   on a GPU       END_HOST twice, where OUT has samples, or END_DEVICE twice. Images may overlap, or be the same. Work
  *   that is        in device memory is queued on *resources->stream. The host does not wait for it, but may wait when
  *   shared         the first image uploads the taps. The next wait reports errors of kernels.
@@ -171,7 +188,7 @@ bool pipeline_describe_hardware(const struct pipeline *pipeline, char *text, siz
  * If an OUT of END_HOST has no samples, its image becomes a view of the result: read it until the next call, do not
  * free it. The result replaces the samples at IN or, with resources->page_locked and a GPU, is in the pipeline's own
  * memory. Otherwise the result goes to the samples of OUT, and images may have strides. */
-enum run_result pipeline_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error);
+bool pipeline_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error);
 
 /* Bytes of memory that filtering images of SHAPE from SOURCE to SINK takes on the CPU, on the threads of POOL, however
  * alpha takes part. SIZE_MAX if they are too many to count. */

@@ -7,10 +7,19 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/steps.h"
 
+/* How a run of an image ends. All but the first two begin it anew. */
+enum run_result {
+    RUN_DONE,
+    RUN_FAILED,
+    RUN_FELL_BACK,     /* the GPU has failed, and the filters are planned for the CPU */
+    RUN_NEEDS_SAMPLES, /* the GPU has not decoded the input */
+    RUN_TRANSLUCENT,   /* not all pixels are opaque, as was expected */
+};
+
 /* ---- plans.c ---- */
 
-/* Find or make the plans for pipeline->recipe and pipeline->work on BACKEND, which becomes the pipeline's. */
-bool plans_make(struct pipeline *pipeline, enum backend backend, struct error *error);
+/* Find or make the plans for run->recipe and run->work on BACKEND, which becomes the run's. */
+bool plans_make(struct pipeline_run *run, enum backend backend, struct error *error);
 
 /* Release all that the GPU holds of the plans. */
 void plans_free_taps(struct pipeline *pipeline);
@@ -20,8 +29,8 @@ void plans_free(struct pipeline *pipeline);
 
 /* ---- stream.c ---- */
 
-/* As pipeline_run on the CPU. If a pixel is not opaque as expected, it fails and sets pipeline->translucent. */
-bool stream_image(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error);
+/* As pipeline_run on the CPU. If a pixel is not opaque as expected, it fails and sets run->translucent. */
+bool stream_image(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error);
 
 /* ---- cuda.c, no_cuda.c ---- */
 
@@ -29,7 +38,7 @@ bool stream_image(struct pipeline *pipeline, const struct end *in, struct end *o
 bool gpu_check(const struct resources *resources, struct error *error);
 
 /* Open the GPU unless it is open, and check that it is new enough for the plans. */
-bool gpu_open(struct pipeline *pipeline, struct error *error);
+bool gpu_open(struct pipeline_run *run, struct error *error);
 
 /* Release the buffers and the GPU. After the last image of a batch, the end of the context releases what is on the
  * GPU. */
@@ -40,17 +49,17 @@ void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t 
 
 /* As pipeline_run on a GPU. After a failure *IS_INTACT says whether the image at IN still has the samples that it had.
  * If the CPU may take over, it has them, unless there was too little memory for a second image. */
-enum run_result run_on_gpu(struct pipeline *pipeline, const struct end *in, struct end *out, bool *is_intact,
+enum run_result run_on_gpu(struct pipeline_run *run, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error);
 
 /* ---- gather.c, for cuda.c ---- */
 
 /* Does this planned image, a small JPEG of a batch, go to a GPU together with others? The pipeline then needs no GPU of
  * its own. */
-bool gather_takes(const struct pipeline *pipeline);
+bool gather_takes(const struct pipeline_run *run);
 
 /* As run_on_gpu, for such an image. The pipeline keeps the data of the scan. */
-enum run_result gather_run(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error);
+enum run_result gather_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error);
 
 /* Release what the pipelines of a GPU share for this. */
 void gather_close(struct gpu_start *start);
@@ -72,7 +81,7 @@ bool gpu_is_packed(const struct image *image);
 /* Marks on the device's stream: one at the end of each phase, MARK_BEGIN before the first, and MARK_LOCK once the lock
  * of constant memory is held. On a shared device nobody asks for times, and gpu_mark does nothing. */
 enum mark { MARK_BEGIN, MARK_INPUT, MARK_SPLIT, MARK_LOCK, MARK_CONVOLVE, MARK_MERGE, MARK_OUTPUT, MARK_COUNT };
-bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *error);
+bool gpu_mark(const struct pipeline_run *run, enum mark mark, struct error *error);
 
 /* An image on its way through a GPU. */
 struct gpu_image {
@@ -87,19 +96,19 @@ struct gpu_image {
 
 /* Reserve what the filters need for IMAGE: planes, tables of linear light and, on a shared device, kept taps. GPU's
  * image gets the shape of IMAGE, and no samples. */
-bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, struct error *error);
+bool gpu_reserve(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, struct error *error);
 
 /* Queue the way from IN to OUT, in device memory. If GPU's image has samples, IN is split and merged there; memory that
  * differs from IN or OUT is copied. They have room for the largest image. Otherwise IN and OUT do not overlap, or begin
  * at the same place and have no padding. GPU's image gets the size of the result. */
-bool gpu_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, struct gpu_image *gpu,
+bool gpu_queue(struct pipeline_run *run, const struct image *in, const struct image *out, struct gpu_image *gpu,
                struct error *error);
 
 /* Encode IMAGE, in device memory, as the stream of OUT, a PNG, and download it. */
 bool gpu_encode_png(struct pipeline *pipeline, const struct image *image, struct end *out, struct error *error);
 
 /* As pipeline_run, for images in the memory of a shared GPU, between device_enter and device_leave. */
-enum run_result run_on_device(struct pipeline *pipeline, const struct image *in, const struct image *out,
+enum run_result run_on_device(struct pipeline_run *run, const struct image *in, const struct image *out,
                               struct error *error);
 
 #endif

@@ -34,78 +34,76 @@ static void free_planned(struct pipeline *pipeline, struct planned *planned)
     *planned = (struct planned){.last_use = 0};
 }
 
-/* The plans for pipeline->recipe and pipeline->work on the backend. They are empty if there are none yet. NULL if there
+/* The plans for run->recipe and run->work on the backend. They are empty if there are none yet. NULL if there
  * is too little memory. */
-static struct planned *find_planned(struct pipeline *pipeline, struct error *error)
+static struct planned *find_planned(struct pipeline_run *run, struct error *error)
 {
-    const struct recipe *recipe = pipeline->recipe;
-    struct planned *oldest = &pipeline->kept[0];
-    for (struct planned *kept = pipeline->kept; kept < pipeline->kept + PLANNED_MAX; kept++) {
-        if (kept->last_use > 0 && kept->backend == pipeline->backend && kept->sample == pipeline->work.sample &&
+    const struct recipe *recipe = run->recipe;
+    struct planned *oldest = &run->pipeline->kept[0];
+    for (struct planned *kept = run->pipeline->kept; kept < run->pipeline->kept + PLANNED_MAX; kept++) {
+        if (kept->last_use > 0 && kept->backend == run->backend && kept->sample == run->work.sample &&
             recipe_equal(&kept->recipe, recipe))
             return kept;
         if (kept->last_use < oldest->last_use)
             oldest = kept;
     }
-    free_planned(pipeline, oldest);
+    free_planned(run->pipeline, oldest);
     struct plan *plans = calloc(recipe->chain->count + 1, sizeof *plans);
     if (plans == NULL) {
         error_no_memory(error, "the plans of %zu filters", recipe->chain->count);
         return NULL;
     }
-    *oldest = (struct planned){
-        .recipe = *recipe, .backend = pipeline->backend, .sample = pipeline->work.sample, .plans = plans};
+    *oldest = (struct planned){.recipe = *recipe, .backend = run->backend, .sample = run->work.sample, .plans = plans};
     chain_keep(recipe->chain);
     return oldest;
 }
 
 /* Let plan NUMBER be for an image like SHAPE, by VARIANT. If it is, it stays: all else comes from the recipe. */
-static bool make_plan(struct pipeline *pipeline, size_t number, const struct variant *variant,
-                      const struct image *shape, struct error *error)
+static bool make_plan(struct pipeline_run *run, size_t number, const struct variant *variant, const struct image *shape,
+                      struct error *error)
 {
-    struct planned *planned = pipeline->planned;
-    const struct filter *filter = &pipeline->recipe->chain->filters[number];
+    struct planned *planned = run->planned;
+    const struct filter *filter = &run->recipe->chain->filters[number];
     struct plan *plan = &planned->plans[number];
     const bool is_new = plan->variant != variant;
     const bool is_resized =
         filter_kind(filter)->resizes && (plan->columns.from != shape->height || plan->rows.from != shape->width);
     if (!is_new && !is_resized)
         return true;
-    forget_upload(pipeline, planned);
-    gpu_forget_taps(pipeline, planned, number);
+    forget_upload(run->pipeline, planned);
+    gpu_forget_taps(run->pipeline, planned, number);
     if (is_new) {
         plan_free(plan);
-        if (!variant_plan(plan, filter, pipeline->recipe->border, planned->sample, variant, error))
+        if (!variant_plan(plan, filter, run->recipe->border, planned->sample, variant, error))
             return false;
-        plan->pool = pipeline->resources->pool;
+        plan->pool = run->pipeline->resources->pool;
     }
     int width = shape->width, height = shape->height;
     if (is_resized && variant->backend == BACKEND_CPU && filter_resize(filter, &width, &height, NULL))
-        plan->needed = chain_needs(pipeline->recipe->chain, number, width, height);
+        plan->needed = chain_needs(run->recipe->chain, number, width, height);
     /* On a GPU, the upload of the taps waits for the lock of constant memory: see run_filters in cuda.c. */
     return plan_resize(plan, shape->width, shape->height, error) &&
            (variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error));
 }
 
-bool plans_make(struct pipeline *pipeline, enum backend backend, struct error *error)
+bool plans_make(struct pipeline_run *run, enum backend backend, struct error *error)
 {
-    const struct recipe *recipe = pipeline->recipe;
+    const struct recipe *recipe = run->recipe;
     /* A CPU that took over from a GPU makes its own choice. */
     const bool named = recipe->variant != NULL && recipe->variant->backend == backend;
-    struct image shape = {.width = pipeline->work.width, .height = pipeline->work.height};
-    pipeline->backend = backend;
-    struct planned *planned = pipeline->planned = find_planned(pipeline, error);
+    struct image shape = {.width = run->work.width, .height = run->work.height};
+    run->backend = backend;
+    struct planned *planned = run->planned = find_planned(run, error);
     if (planned == NULL)
         return false;
-    planned->last_use = ++pipeline->uses;
+    planned->last_use = ++run->pipeline->uses;
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
-        const struct variant *variant = named ? recipe->variant : variant_choose(filter, backend, &pipeline->work);
+        const struct variant *variant = named ? recipe->variant : variant_choose(filter, backend, &run->work);
         if (variant == NULL)
             return error_set(error, ERROR_USAGE, "no variant for %s filters %s samples by %s; use the other backend",
                              backend == BACKEND_CUDA ? "a GPU" : "the CPU", sample_name(planned->sample), filter->name);
-        if (!make_plan(pipeline, i, variant, &shape, error) ||
-            !filter_resize(filter, &shape.width, &shape.height, error)) {
+        if (!make_plan(run, i, variant, &shape, error) || !filter_resize(filter, &shape.width, &shape.height, error)) {
             plan_free(&planned->plans[i]);
             return false;
         }
@@ -124,5 +122,4 @@ void plans_free(struct pipeline *pipeline)
 {
     for (struct planned *kept = pipeline->kept; kept < pipeline->kept + PLANNED_MAX; kept++)
         free_planned(pipeline, kept);
-    pipeline->planned = NULL;
 }

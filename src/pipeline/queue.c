@@ -33,10 +33,10 @@ void pipeline_close_device(struct device *device)
     device_close(device);
 }
 
-bool gpu_mark(const struct pipeline *pipeline, enum mark mark, struct error *error)
+bool gpu_mark(const struct pipeline_run *run, enum mark mark, struct error *error)
 {
-    return pipeline->phases == NULL || pipeline->resources->shared != NULL ||
-           device_mark(pipeline->device, (int)mark, error);
+    return run->phases == NULL || run->pipeline->resources->shared != NULL ||
+           device_mark(run->pipeline->device, (int)mark, error);
 }
 
 /* ---- Layouts ---- */
@@ -50,10 +50,10 @@ bool gpu_is_packed(const struct image *image)
 }
 
 /* Do the kernels of the only filter take the first COUNT channels of IMAGE as planes? */
-static bool is_planar(const struct pipeline *pipeline, const struct image *image, int count)
+static bool is_planar(const struct pipeline_run *run, const struct image *image, int count)
 {
     const bool is_half = image->stored == STORED_HALF || image->stored == STORED_BFLOAT16;
-    return (image->stored == STORED_FLOAT || (is_half && pipeline->planned->plans[0].variant->takes_halves)) &&
+    return (image->stored == STORED_FLOAT || (is_half && run->planned->plans[0].variant->takes_halves)) &&
            (uintptr_t)image->samples % PLANE_ALIGNMENT == 0 && image_pixel_stride(image) == image_sample_bytes(image) &&
            (image->height == 1 || image_row_stride(image) % ROW_ALIGNMENT == 0) &&
            (count == 1 || image_channel_stride(image) % ROW_ALIGNMENT == 0);
@@ -121,46 +121,46 @@ static bool copy_samples(struct pipeline *pipeline, const struct image *from, co
 }
 
 /* How many images below each other are filtered at once. */
-static int images_of(const struct pipeline *pipeline)
+static int images_of(const struct pipeline_run *run)
 {
-    return pipeline->images > 1 ? pipeline->images : 1;
+    return run->images > 1 ? run->images : 1;
 }
 
 /* ---- Memory ---- */
 
 /* Let the device hold the tables of linear light. No other image uses those that are there. *ON_DEVICE becomes them, or
  * NULL if the samples are filtered as they are: the device may still hold the tables of an earlier image. */
-static bool upload_linear(struct pipeline *pipeline, const struct linear **on_device, struct error *error)
+static bool upload_linear(struct pipeline_run *run, const struct linear **on_device, struct error *error)
 {
-    const struct linear *linear = pipeline->linear;
-    struct workspace *memory = &pipeline->memory[MEMORY_LINEAR];
+    const struct linear *linear = run->linear;
+    struct workspace *memory = &run->pipeline->memory[MEMORY_LINEAR];
     *on_device = NULL;
     if (linear == NULL)
         return true;
-    if (memory->bytes == NULL || pipeline->device_serial != linear->version) {
-        pipeline->device_serial = 0; /* of no tables, until these are there */
-        if (!device_reserve(pipeline->device, memory, linear_bytes(linear), error) ||
-            !device_upload(pipeline->device, memory->bytes, linear, linear_bytes(linear), error))
+    if (memory->bytes == NULL || run->pipeline->device_serial != linear->version) {
+        run->pipeline->device_serial = 0; /* of no tables, until these are there */
+        if (!device_reserve(run->pipeline->device, memory, linear_bytes(linear), error) ||
+            !device_upload(run->pipeline->device, memory->bytes, linear, linear_bytes(linear), error))
             return false;
-        pipeline->device_serial = linear->version;
+        run->pipeline->device_serial = linear->version;
     }
     *on_device = (const struct linear *)memory->bytes;
     return true;
 }
 
 /* Keep the taps of all plans on the device. */
-static bool keep_taps(struct pipeline *pipeline, struct error *error)
+static bool keep_taps(struct pipeline_run *run, struct error *error)
 {
-    const size_t count = pipeline->recipe->chain->count;
-    if (pipeline->planned->taps == NULL)
-        pipeline->planned->taps = calloc(count, sizeof *pipeline->planned->taps);
-    if (pipeline->planned->taps == NULL)
+    const size_t count = run->recipe->chain->count;
+    if (run->planned->taps == NULL)
+        run->planned->taps = calloc(count, sizeof *run->planned->taps);
+    if (run->planned->taps == NULL)
         return error_no_memory(error, "the taps of %zu filters", count);
     for (size_t i = 0; i < count; i++)
-        if (pipeline->planned->taps[i] == NULL &&
-            !device_keep_taps(pipeline->device, variant_prepare, &pipeline->planned->plans[i],
-                              &pipeline->planned->taps[i], error)) {
-            gpu_forget_taps(pipeline, pipeline->planned, i);
+        if (run->planned->taps[i] == NULL &&
+            !device_keep_taps(run->pipeline->device, variant_prepare, &run->planned->plans[i], &run->planned->taps[i],
+                              error)) {
+            gpu_forget_taps(run->pipeline, run->planned, i);
             return false;
         }
     return true;
@@ -168,11 +168,11 @@ static bool keep_taps(struct pipeline *pipeline, struct error *error)
 
 /* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. If there are several
  * images, the planes of a channel follow each other without a gap, so that they are one tall plane, too. */
-static size_t lay_out(const struct pipeline *pipeline, const struct image *image, struct plane *planes)
+static size_t lay_out(const struct pipeline_run *run, const struct image *image, struct plane *planes)
 {
     struct plane layout;
-    const int images = images_of(pipeline), count = pipeline->work.planes * images;
-    const size_t size = device_plane_layout(pipeline->work.sample, image->width, image->height, count, 0, &layout);
+    const int images = images_of(run), count = run->work.planes * images;
+    const size_t size = device_plane_layout(run->work.sample, image->width, image->height, count, 0, &layout);
     layout.data = planes->data;
     if (images > 1)
         layout.plane_bytes = layout.row_bytes * (size_t)layout.height;
@@ -181,49 +181,49 @@ static size_t lay_out(const struct pipeline *pipeline, const struct image *image
 }
 
 /* Several images below each other as one tall image, and their planes as tall planes. One image stays as it is. */
-static struct image tall_image(const struct pipeline *pipeline, const struct image *image)
+static struct image tall_image(const struct pipeline_run *run, const struct image *image)
 {
     struct image tall = *image;
-    tall.height *= images_of(pipeline);
+    tall.height *= images_of(run);
     return tall;
 }
 
-static struct plane tall_planes(const struct pipeline *pipeline, const struct plane *planes)
+static struct plane tall_planes(const struct pipeline_run *run, const struct plane *planes)
 {
     struct plane tall = *planes;
-    tall.height *= images_of(pipeline);
-    tall.plane_bytes *= (size_t)images_of(pipeline);
-    tall.count /= images_of(pipeline);
+    tall.height *= images_of(run);
+    tall.plane_bytes *= (size_t)images_of(run);
+    tall.count /= images_of(run);
     return tall;
 }
 
 /* The bytes of the planes, and of the samples, of the largest image: the filters may change its size. */
-static void find_largest(const struct pipeline *pipeline, const struct image *image, size_t *planes, size_t *samples)
+static void find_largest(const struct pipeline_run *run, const struct image *image, size_t *planes, size_t *samples)
 {
     struct image shape = *image;
     *planes = *samples = 0;
-    for (size_t i = 0; i <= pipeline->recipe->chain->count; i++) {
+    for (size_t i = 0; i <= run->recipe->chain->count; i++) {
         struct plane unused = {0};
-        const size_t plane_bytes = lay_out(pipeline, &shape, &unused), bytes = image_bytes(&shape);
+        const size_t plane_bytes = lay_out(run, &shape, &unused), bytes = image_bytes(&shape);
         *planes = plane_bytes > *planes ? plane_bytes : *planes;
         *samples = bytes > *samples ? bytes : *samples;
-        if (i < pipeline->recipe->chain->count)
-            filter_resize(&pipeline->recipe->chain->filters[i], &shape.width, &shape.height, NULL);
+        if (i < run->recipe->chain->count)
+            filter_resize(&run->recipe->chain->filters[i], &shape.width, &shape.height, NULL);
     }
 }
 
-bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, struct error *error)
+bool gpu_reserve(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, struct error *error)
 {
-    struct device *device = pipeline->device;
+    struct device *device = run->pipeline->device;
     const struct image shape = image_packed(image, NULL);
     size_t plane_bytes;
-    find_largest(pipeline, &shape, &plane_bytes, &gpu->largest);
+    find_largest(run, &shape, &plane_bytes, &gpu->largest);
     gpu->image = shape;
-    if ((pipeline->resources->shared != NULL && !keep_taps(pipeline, error)) ||
-        !upload_linear(pipeline, &gpu->linear, error))
+    if ((run->pipeline->resources->shared != NULL && !keep_taps(run, error)) ||
+        !upload_linear(run, &gpu->linear, error))
         return false;
     for (int i = 0; i < 2; i++) {
-        struct workspace *memory = &pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
+        struct workspace *memory = &run->pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
         const size_t before = memory->size;
         /* Kernels read whole words, so also bytes after a row. No output depends on these, but initcheck reports
          * them. */
@@ -231,7 +231,7 @@ bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gp
             (memory->size > before && !device_fill(device, memory->bytes, 0, memory->size, error)))
             return false;
         gpu->planes[i].data = memory->bytes;
-        lay_out(pipeline, &shape, &gpu->planes[i]);
+        lay_out(run, &shape, &gpu->planes[i]);
     }
     return true;
 }
@@ -239,90 +239,90 @@ bool gpu_reserve(struct pipeline *pipeline, const struct image *image, struct gp
 /* ---- Filters ---- */
 
 /* Queue a filter, and before it the upload of its taps if UPLOADS, or the use of kept ones. */
-static bool queue_filter(struct pipeline *pipeline, size_t number, const struct plane *from, const struct plane *to,
+static bool queue_filter(struct pipeline_run *run, size_t number, const struct plane *from, const struct plane *to,
                          bool uploads, struct error *error)
 {
-    struct device *device = pipeline->device;
-    struct plan *plan = &pipeline->planned->plans[number];
-    if (pipeline->planned->taps != NULL)
-        return device_launch(device, pipeline->planned->taps[number], variant_launch, plan, from, to, error);
+    struct device *device = run->pipeline->device;
+    struct plan *plan = &run->planned->plans[number];
+    if (run->planned->taps != NULL)
+        return device_launch(device, run->planned->taps[number], variant_launch, plan, from, to, error);
     return (!uploads || variant_prepare(plan, device, error)) && variant_launch(plan, device, from, to, error);
 }
 
 /* Let the image and PLANES have the size of what filter NUMBER makes. Planes that have it keep their layout. */
-static void resize_image(const struct pipeline *pipeline, size_t number, struct image *image, struct plane *planes)
+static void resize_image(const struct pipeline_run *run, size_t number, struct image *image, struct plane *planes)
 {
     const int count = planes->count;
-    filter_resize(&pipeline->recipe->chain->filters[number], &image->width, &image->height, NULL);
+    filter_resize(&run->recipe->chain->filters[number], &image->width, &image->height, NULL);
     if (planes->width == image->width && planes->height == image->height)
         return;
-    lay_out(pipeline, image, planes);
+    lay_out(run, image, planes);
     planes->count = count;
 }
 
 /* Merge the planes after filter NUMBER to the image. Where it has changed the size, levels of linear light keep
  * nothing. */
-static bool merge_after(struct pipeline *pipeline, size_t number, const struct plane *planes,
+static bool merge_after(struct pipeline_run *run, size_t number, const struct plane *planes,
                         const struct gpu_image *gpu, struct error *error)
 {
-    const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, number);
+    const enum alpha alpha = recipe_alpha(run->recipe, run->effective_alpha, number);
     const struct image *image = &gpu->image;
-    return (gpu->linear == NULL || !filter_kind(&pipeline->recipe->chain->filters[number])->resizes ||
-            device_fill(pipeline->device, image->samples, 0, image_bytes(image), error)) &&
-           device_merge(pipeline->device, planes, alpha, gpu->linear, image, error);
+    return (gpu->linear == NULL || !filter_kind(&run->recipe->chain->filters[number])->resizes ||
+            device_fill(run->pipeline->device, image->samples, 0, image_bytes(image), error)) &&
+           device_merge(run->pipeline->device, planes, alpha, gpu->linear, image, error);
 }
 
 /* Copy the planes after those that a filter has read FROM and written TO: alpha that it keeps. */
-static bool copy_planes(const struct pipeline *pipeline, const struct plane *from, const struct plane *to,
+static bool copy_planes(const struct pipeline_run *run, const struct plane *from, const struct plane *to,
                         struct error *error)
 {
-    const int count = pipeline->work.planes * images_of(pipeline) - from->count;
-    return count == 0 || device_copy(pipeline->device, plane_row(to, to->count, 0), plane_row(from, from->count, 0),
-                                     (size_t)count * from->plane_bytes, error);
+    const int count = run->work.planes * images_of(run) - from->count;
+    return count == 0 || device_copy(run->pipeline->device, plane_row(to, to->count, 0),
+                                     plane_row(from, from->count, 0), (size_t)count * from->plane_bytes, error);
 }
 
 /* Queue the filters, beginning at planes[0]. *IN becomes the index of the planes that hold the result. If the image has
  * no samples, nothing is merged between filters, and planes that a filter leaves out are copied. */
-static bool queue_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, bool uploads,
+static bool queue_filters(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, bool uploads,
                           int *in, struct error *error)
 {
-    const struct recipe *recipe = pipeline->recipe;
-    struct device *device = pipeline->device;
+    const struct recipe *recipe = run->recipe;
+    struct device *device = run->pipeline->device;
     const bool has_image = gpu->image.samples != NULL;
-    const bool merges = has_image && recipe_merges_between(recipe, pipeline->effective_alpha, image);
+    const bool merges = has_image && recipe_merges_between(recipe, run->effective_alpha, image);
     *in = 0;
     for (size_t i = 0; i < recipe->chain->count; i++, *in = !*in) {
-        const enum alpha alpha = recipe_alpha(recipe, pipeline->effective_alpha, i);
+        const enum alpha alpha = recipe_alpha(recipe, run->effective_alpha, i);
         struct plane *from = &gpu->planes[*in], *to = &gpu->planes[!*in];
-        if (i > 0 && merges && !merge_after(pipeline, i - 1, from, gpu, error))
+        if (i > 0 && merges && !merge_after(run, i - 1, from, gpu, error))
             return false;
-        from->count = to->count = image_planes(image, alpha) * images_of(pipeline);
+        from->count = to->count = image_planes(image, alpha) * images_of(run);
         if (i > 0 && merges && !device_split(device, &gpu->image, alpha, gpu->linear, from, error))
             return false;
-        resize_image(pipeline, i, &gpu->image, to);
-        if (!queue_filter(pipeline, i, from, to, uploads, error))
+        resize_image(run, i, &gpu->image, to);
+        if (!queue_filter(run, i, from, to, uploads, error))
             return false;
-        if (!has_image && recipe->chain->count > 1 && !copy_planes(pipeline, from, to, error))
+        if (!has_image && recipe->chain->count > 1 && !copy_planes(run, from, to, error))
             return false;
     }
     return true;
 }
 
 /* Are the taps of the only filter where its kernels read them? */
-static bool has_taps(const struct pipeline *pipeline)
+static bool has_taps(const struct pipeline_run *run)
 {
-    const struct constant_memory *memory = pipeline->resources->constant_memory;
-    const struct planned *planned = pipeline->planned;
-    return pipeline->uploaded == planned && memory->variant == planned->plans[0].variant &&
+    const struct constant_memory *memory = run->pipeline->resources->constant_memory;
+    const struct planned *planned = run->planned;
+    return run->pipeline->uploaded == planned && memory->variant == planned->plans[0].variant &&
            memory->sample == planned->sample && recipe_equal(&memory->recipe, &planned->recipe);
 }
 
 /* Note whose taps constant memory has now: those of the only filter, or parts of several. Its lock is held. */
-static void note_upload(struct pipeline *pipeline, bool is_whole)
+static void note_upload(struct pipeline_run *run, bool is_whole)
 {
-    struct constant_memory *memory = pipeline->resources->constant_memory;
-    struct planned *planned = pipeline->planned;
-    pipeline->uploaded = is_whole ? planned : NULL;
+    struct constant_memory *memory = run->pipeline->resources->constant_memory;
+    struct planned *planned = run->planned;
+    run->pipeline->uploaded = is_whole ? planned : NULL;
     memory->variant = is_whole ? planned->plans[0].variant : NULL;
     memory->sample = planned->sample;
     chain_keep(planned->recipe.chain);
@@ -333,17 +333,17 @@ static void note_upload(struct pipeline *pipeline, bool is_whole)
 /* Run the filters. All streams of a GPU share its constant memory. If this pipeline's taps are there, hold the lock for
  * reading until the image is done. Otherwise hold it alone, from the upload of the first taps until the last kernel
  * ends. Drain this stream before, so that no other pipeline waits for this image's upload. */
-static bool run_filters(struct pipeline *pipeline, const struct image *image, struct gpu_image *gpu, int *in,
+static bool run_filters(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, int *in,
                         struct error *error)
 {
-    struct device *device = pipeline->device;
-    struct constant_memory *memory = pipeline->resources->constant_memory;
+    struct device *device = run->pipeline->device;
+    struct constant_memory *memory = run->pipeline->resources->constant_memory;
     bool uploads = true;
     if (memory != NULL && gpu->reads_taps) {
         uploads = false;
     } else if (memory != NULL) {
         pthread_rwlock_rdlock(&memory->lock);
-        uploads = !has_taps(pipeline);
+        uploads = !has_taps(run);
         gpu->reads_taps = !uploads;
         if (uploads) {
             pthread_rwlock_unlock(&memory->lock);
@@ -352,11 +352,11 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
             pthread_rwlock_wrlock(&memory->lock);
         }
     }
-    bool done = gpu_mark(pipeline, MARK_LOCK, error) && queue_filters(pipeline, image, gpu, uploads, in, error) &&
-                gpu_mark(pipeline, MARK_CONVOLVE, error);
+    bool done = gpu_mark(run, MARK_LOCK, error) && queue_filters(run, image, gpu, uploads, in, error) &&
+                gpu_mark(run, MARK_CONVOLVE, error);
     if (memory != NULL && uploads) {
         done = device_wait(device, done ? error : NULL) && done;
-        note_upload(pipeline, done && pipeline->recipe->chain->count == 1);
+        note_upload(run, done && run->recipe->chain->count == 1);
         pthread_rwlock_unlock(&memory->lock);
     }
     return done;
@@ -365,70 +365,69 @@ static bool run_filters(struct pipeline *pipeline, const struct image *image, st
 /* ---- An image ---- */
 
 /* The image becomes planes. */
-static bool split_image(struct pipeline *pipeline, const struct image *in, struct gpu_image *gpu, struct error *error)
+static bool split_image(struct pipeline_run *run, const struct image *in, struct gpu_image *gpu, struct error *error)
 {
-    const enum alpha alpha = recipe_alpha(pipeline->recipe, pipeline->effective_alpha, 0);
+    const enum alpha alpha = recipe_alpha(run->recipe, run->effective_alpha, 0);
     gpu->planes[0].count = image_planes(in, alpha);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
-    return (in->samples == gpu->image.samples || copy_samples(pipeline, in, &gpu->image, error)) &&
-           device_split(pipeline->device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
+    return (in->samples == gpu->image.samples || copy_samples(run->pipeline, in, &gpu->image, error)) &&
+           device_split(run->pipeline->device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
 }
 
-static bool merge_image(struct pipeline *pipeline, const struct image *out, const struct gpu_image *gpu, int result,
+static bool merge_image(struct pipeline_run *run, const struct image *out, const struct gpu_image *gpu, int result,
                         struct error *error)
 {
-    return merge_after(pipeline, pipeline->recipe->chain->count - 1, &gpu->planes[result], gpu, error) &&
-           (out->samples == gpu->image.samples || copy_samples(pipeline, &gpu->image, out, error));
+    return merge_after(run, run->recipe->chain->count - 1, &gpu->planes[result], gpu, error) &&
+           (out->samples == gpu->image.samples || copy_samples(run->pipeline, &gpu->image, out, error));
 }
 
 /* Channels that are filtered as they are become planes, or are planes. Those after them are kept. */
-static bool split_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
+static bool split_channels(struct pipeline_run *run, const struct image *in, const struct image *out,
                            struct gpu_image *gpu, struct error *error)
 {
-    const int count = pipeline->work.planes;
-    const bool is_direct = in->samples != out->samples && pipeline->recipe->chain->count == 1;
+    const int count = run->work.planes;
+    const bool is_direct = in->samples != out->samples && run->recipe->chain->count == 1;
     struct plane *planes = gpu->planes;
     const struct image from = channels_of(in, 0, count), to = image_of(&planes[0]);
-    if (is_direct && is_planar(pipeline, out, count))
+    if (is_direct && is_planar(run, out, count))
         planes[1] = planes_of(out, &planes[1]);
-    if (is_direct && is_planar(pipeline, in, count)) {
+    if (is_direct && is_planar(run, in, count)) {
         planes[0] = planes_of(in, &planes[0]);
         return true;
     }
     if (!gpu_is_packed(in))
-        return copy_samples(pipeline, &from, &to, error);
-    const struct image all = tall_image(pipeline, in);
-    const struct plane tall = tall_planes(pipeline, &planes[0]);
-    return device_split(pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
+        return copy_samples(run->pipeline, &from, &to, error);
+    const struct image all = tall_image(run, in);
+    const struct plane tall = tall_planes(run, &planes[0]);
+    return device_split(run->pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
 }
 
-static bool merge_channels(struct pipeline *pipeline, const struct image *in, const struct image *out,
+static bool merge_channels(struct pipeline_run *run, const struct image *in, const struct image *out,
                            struct gpu_image *gpu, int result, struct error *error)
 {
-    struct device *device = pipeline->device;
+    struct device *device = run->pipeline->device;
     struct plane *planes = &gpu->planes[result];
-    const int count = pipeline->work.planes, kept = in->channels - count;
+    const int count = run->work.planes, kept = in->channels - count;
     const struct image kept_in = channels_of(in, count, kept), kept_out = channels_of(out, count, kept);
-    planes->count = count * images_of(pipeline); /* the last filter may have left alpha out */
-    const struct image from = image_of(planes), to = channels_of(out, 0, count), all = tall_image(pipeline, out);
-    const struct plane tall = tall_planes(pipeline, planes);
-    if (kept > 0 && in->samples != out->samples && !copy_samples(pipeline, &kept_in, &kept_out, error))
+    planes->count = count * images_of(run); /* the last filter may have left alpha out */
+    const struct image from = image_of(planes), to = channels_of(out, 0, count), all = tall_image(run, out);
+    const struct plane tall = tall_planes(run, planes);
+    if (kept > 0 && in->samples != out->samples && !copy_samples(run->pipeline, &kept_in, &kept_out, error))
         return false;
     return planes->data == (void *)out->samples ? true
            : gpu_is_packed(out)                 ? device_merge(device, &tall, ALPHA_FILTER, NULL, &all, error)
-                                                : copy_samples(pipeline, &from, &to, error);
+                                                : copy_samples(run->pipeline, &from, &to, error);
 }
 
-bool gpu_queue(struct pipeline *pipeline, const struct image *in, const struct image *out, struct gpu_image *gpu,
+bool gpu_queue(struct pipeline_run *run, const struct image *in, const struct image *out, struct gpu_image *gpu,
                struct error *error)
 {
     const bool has_image = gpu->image.samples != NULL;
     int result;
-    return (has_image ? split_image(pipeline, in, gpu, error) : split_channels(pipeline, in, out, gpu, error)) &&
-           gpu_mark(pipeline, MARK_SPLIT, error) && run_filters(pipeline, in, gpu, &result, error) &&
-           (has_image ? merge_image(pipeline, out, gpu, result, error)
-                      : merge_channels(pipeline, in, out, gpu, result, error)) &&
-           gpu_mark(pipeline, MARK_MERGE, error);
+    return (has_image ? split_image(run, in, gpu, error) : split_channels(run, in, out, gpu, error)) &&
+           gpu_mark(run, MARK_SPLIT, error) && run_filters(run, in, gpu, &result, error) &&
+           (has_image ? merge_image(run, out, gpu, result, error) : merge_channels(run, in, out, gpu, result, error)) &&
+           gpu_mark(run, MARK_MERGE, error);
 }
 
 /* ---- An image in the caller's memory ---- */
@@ -484,24 +483,23 @@ static bool reset_lost(struct pipeline *pipeline, struct error *error)
            device_fill(pipeline->device, memory->bytes, 0, sizeof(uint8_t), error);
 }
 
-enum run_result run_on_device(struct pipeline *pipeline, const struct image *in, const struct image *out,
+enum run_result run_on_device(struct pipeline_run *run, const struct image *in, const struct image *out,
                               struct error *error)
 {
     struct gpu_image gpu = {0};
     struct image from = *in;
     bool is_opaque = true;
-    if (pipeline->expects_opaque && !check_opaque(pipeline, in, &is_opaque, error))
+    if (run->expects_opaque && !check_opaque(run->pipeline, in, &is_opaque, error))
         return RUN_FAILED;
     if (!is_opaque)
         return RUN_TRANSLUCENT;
-    const bool converts =
-        pipeline->linear != NULL || (pipeline->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
+    const bool converts = run->linear != NULL || (run->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
     const bool is_same = in->samples == out->samples && in->width == out->width && in->height == out->height &&
                          gpu_is_packed(in) && gpu_is_packed(out);
-    const bool done = gpu_reserve(pipeline, in, &gpu, error) && (!is_checked(in) || reset_lost(pipeline, error)) &&
-                      (!overlap(in, out) || is_same || copy_packed(pipeline, in, &from, error)) &&
-                      (!converts || choose_image(pipeline, out, &gpu, error)) &&
-                      gpu_queue(pipeline, &from, out, &gpu, error) &&
-                      (!is_checked(in) || check_lost(pipeline, in, error));
+    const bool done = gpu_reserve(run, in, &gpu, error) && (!is_checked(in) || reset_lost(run->pipeline, error)) &&
+                      (!overlap(in, out) || is_same || copy_packed(run->pipeline, in, &from, error)) &&
+                      (!converts || choose_image(run->pipeline, out, &gpu, error)) &&
+                      gpu_queue(run, &from, out, &gpu, error) &&
+                      (!is_checked(in) || check_lost(run->pipeline, in, error));
     return done ? RUN_DONE : RUN_FAILED;
 }

@@ -25,7 +25,7 @@ struct band_worker {
 /* The filters of an image. */
 struct filtering {
     const struct recipe *recipe;
-    const struct pipeline *pipeline;
+    const struct pipeline_run *run;
     struct stage *stages; /* one more than filters: the last is the result */
     struct stream stream;
     struct work work;
@@ -150,20 +150,19 @@ static int64_t shared_rows(const struct filtering *filtering)
 
 /* The number of threads that make the work faster. Some steps take one strip or band at a time: more threads than feed
  * such a step only wait. */
-static int useful_threads(const struct pipeline *pipeline, const struct row_source *source, const struct row_sink *sink)
+static int useful_threads(const struct pipeline_run *run, const struct row_source *source, const struct row_sink *sink)
 {
     /* Seconds for a pixel on one thread, measured on photos: decode a JPEG or a PNG; filter and compress PNG rows;
      * write a JPEG. */
     const double decode = 4.5e-9, encode = sink->encode != NULL ? 12e-9 : 0, write = 3.5e-9;
-    const int threads = thread_pool_threads(pipeline->resources->pool);
-    struct work work = pipeline->work;
+    const int threads = thread_pool_threads(run->pipeline->resources->pool);
+    struct work work = run->work;
     const bool all_decode = source->any_order || source->help != NULL;
     if (source->image != NULL || (all_decode && sink->encode != NULL))
         return threads;
     work.threads = 1;
     const double pixels = (double)work.width * work.height;
-    const double filter =
-        cost_cpu_seconds(pipeline->recipe->chain->filters, pipeline->recipe->chain->count, &work) / pixels;
+    const double filter = cost_cpu_seconds(run->recipe->chain->filters, run->recipe->chain->count, &work) / pixels;
     if (all_decode)
         return (int)fmin(2 + (decode + filter) / write, threads); /* one writes */
     return (int)fmin(3 + (filter + encode) / decode, threads);    /* one decodes, one writes */
@@ -183,17 +182,17 @@ static struct plane plane_span(const struct plane *planes, int top, struct row_s
 /* How the alpha channel takes part in filter NUMBER. */
 static enum alpha alpha_of(const struct filtering *filtering, size_t number)
 {
-    return recipe_alpha(filtering->pipeline->recipe, filtering->pipeline->effective_alpha, number);
+    return recipe_alpha(filtering->run->recipe, filtering->run->effective_alpha, number);
 }
 
 /* Split the rows of SPAN into planes that begin with its first row, unless the call is stopped meanwhile. */
 static void split_span(const struct filtering *filtering, struct row_span span, const struct plane *planes)
 {
     enum { ROWS = 64 }; /* between two looks */
-    for (int y = span.first; y < span.last && !cpu_is_stopped(filtering->pipeline->resources->stop);) {
+    for (int y = span.first; y < span.last && !cpu_is_stopped(filtering->run->pipeline->resources->stop);) {
         const struct image rows = stream_rows(&filtering->stream, y, span.last - y < ROWS ? span.last : y + ROWS);
         const struct plane part = plane_span(planes, span.first, (struct row_span){y, y + rows.height});
-        image_split(&rows, alpha_of(filtering, 0), filtering->pipeline->linear, &part);
+        image_split(&rows, alpha_of(filtering, 0), filtering->run->linear, &part);
         y += rows.height;
     }
 }
@@ -262,7 +261,7 @@ static void start_band(const struct filtering *filtering, const struct band_work
 /* Before filter NUMBER, round as two runs would: merge the planes and split them again. */
 static void round_between(const struct filtering *filtering, size_t number, struct row_span input, struct band *band)
 {
-    const struct linear *linear = filtering->pipeline->linear;
+    const struct linear *linear = filtering->run->linear;
     const struct plane planes = plane_span(&band->planes[band->in], band->top, input);
     struct image rows = image_rows(&band->merged, input.first - band->top, input.last - input.first);
     const struct plane from = filter_planes(filtering, number - 1, planes),
@@ -278,13 +277,13 @@ static void round_between(const struct filtering *filtering, size_t number, stru
 static bool find_planes(const struct filtering *filtering, const struct image *image, size_t number,
                         struct row_span span, struct plane *planes)
 {
-    const struct pipeline *pipeline = filtering->pipeline;
-    const size_t size = sample_bytes(pipeline->work.sample);
+    const struct pipeline_run *run = filtering->run;
+    const size_t size = sample_bytes(run->work.sample);
     if (image == NULL || image_sample_bytes(image) != size || image_pixel_stride(image) != size ||
-        pipeline->linear != NULL || (alpha_multiplies(pipeline->effective_alpha) && image_has_alpha(image)))
+        run->linear != NULL || (alpha_multiplies(run->effective_alpha) && image_has_alpha(image)))
         return false;
     *planes = (struct plane){
-        .sample = pipeline->work.sample,
+        .sample = run->work.sample,
         .width = image->width,
         .height = span.last - span.first,
         .count = image_planes(image, alpha_of(filtering, number)),
@@ -306,7 +305,7 @@ static bool launch(const struct filtering *filtering, struct plan *plan, const s
                    const struct plane *to, struct error *error)
 {
     plan->pool = filtering->stream.bands.count > 1 ? NULL : filtering->stream.pool;
-    plan->stop = filtering->pipeline->resources->stop;
+    plan->stop = filtering->run->pipeline->resources->stop;
     return check_stop(plan, error) && variant_launch(plan, NULL, from, to, error) && check_stop(plan, error);
 }
 
@@ -320,7 +319,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     const struct recipe *recipe = filtering->recipe;
     const struct row_span produced = stage_needs(filtering, number + 1, span);
     const bool resizes = filtering->stages[number].kind->resizes;
-    struct plan plan = filtering->pipeline->planned->plans[number];
+    struct plan plan = filtering->run->planned->plans[number];
     plan.place = filtering->stages[number].place;
     struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
     if (number == 0)
@@ -364,14 +363,14 @@ static bool convolve_band(const struct filtering *filtering, const struct band_w
 /* Reserve the planes of a thread. Stores that bypass the caches need 64 bytes of alignment. */
 static bool worker_open(const struct filtering *filtering, struct band_worker *worker, struct error *error)
 {
-    const struct pipeline *pipeline = filtering->pipeline;
+    const struct pipeline_run *run = filtering->run;
     const struct image *shape = &filtering->stream.shape;
     for (int i = 0; i < 2; i++)
         worker->planes[i] = filtering->plane_bytes < PTRDIFF_MAX ? aligned_alloc(64, filtering->plane_bytes) : NULL;
     if (worker->planes[0] == NULL || worker->planes[1] == NULL)
         return error_no_memory(error, "planes of %d pixels", shape->width);
     worker->merged = (struct image){.channels = shape->channels, .bits = shape->bits};
-    if (!recipe_merges_between(pipeline->recipe, pipeline->effective_alpha, shape))
+    if (!recipe_merges_between(run->recipe, run->effective_alpha, shape))
         return true;
     worker->merged.samples = malloc(filtering->merged_bytes);
     return worker->merged.samples != NULL || error_no_memory(error, "rows of %d pixels", shape->width);
@@ -421,13 +420,13 @@ static bool view_pixels(const struct image *rows, enum sample sample, struct pla
 static bool find_pixels(const struct filtering *filtering, const struct band_worker *worker, struct row_span input,
                         const struct image *produced, struct plane *from, struct plane *to)
 {
-    const struct pipeline *pipeline = filtering->pipeline;
-    const enum sample sample = pipeline->work.sample;
+    const struct pipeline_run *run = filtering->run;
+    const enum sample sample = run->work.sample;
     const struct image rows = stream_rows(&filtering->stream, input.first, input.last);
-    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels || pipeline->linear != NULL ||
+    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels || run->linear != NULL ||
         image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
-        (alpha_multiplies(pipeline->effective_alpha) && image_has_alpha(produced)) ||
-        !view_pixels(&rows, sample, from) || !view_pixels(produced, sample, to))
+        (alpha_multiplies(run->effective_alpha) && image_has_alpha(produced)) || !view_pixels(&rows, sample, from) ||
+        !view_pixels(produced, sample, to))
         return false;
     if (rows.height == input.last - input.first)
         return true;
@@ -443,7 +442,7 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
 {
     const struct filtering *filtering = context;
     const struct stream *stream = &filtering->stream;
-    const struct pipeline *pipeline = filtering->pipeline;
+    const struct pipeline_run *run = filtering->run;
     struct band_worker *worker = &filtering->workers[thread];
     const struct row_span wanted = {first, first + produced->height}, needed = first_needs(filtering, wanted);
     struct band band = {.in = 0};
@@ -453,7 +452,7 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
 
     struct plane planes, result;
     if (find_pixels(filtering, worker, needed, produced, &planes, &result)) {
-        struct plan plan = pipeline->planned->plans[0];
+        struct plan plan = run->planned->plans[0];
         plan.in_row = needed.first;
         plan.out_row = first;
         if (!filtering->stages[0].kind->resizes) { /* both begin with one row */
@@ -478,9 +477,9 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     if (result.data == NULL)
         return true;
 
-    if (result.count < produced->channels || pipeline->linear != NULL)
+    if (result.count < produced->channels || run->linear != NULL)
         copy_kept(filtering, worker, &band, first, produced);
-    image_merge(&result, alpha_of(filtering, pipeline->recipe->chain->count - 1), pipeline->linear, produced);
+    image_merge(&result, alpha_of(filtering, run->recipe->chain->count - 1), run->linear, produced);
     phases_end(&worker->watch, PHASE_MERGE);
     return true;
 }
@@ -545,20 +544,20 @@ static bool run_stream(struct filtering *filtering, struct phases *phases, struc
 }
 
 /* Filter an image of SHAPE from SOURCE to SINK. */
-static bool filter_stream(struct pipeline *pipeline, const struct image *shape, const struct row_source *source,
+static bool filter_stream(struct pipeline_run *run, const struct image *shape, const struct row_source *source,
                           const struct row_sink *sink, struct error *error)
 {
     struct filtering filtering;
-    bool done = plan_stream(&filtering, pipeline->recipe, pipeline->resources->pool, &pipeline->work, shape, source,
-                            sink, useful_threads(pipeline, source, sink), error);
-    filtering.pipeline = pipeline;
-    filtering.stream.progress_permille = &pipeline->progress_permille;
-    done = done && run_stream(&filtering, pipeline->phases, error);
+    bool done = plan_stream(&filtering, run->recipe, run->pipeline->resources->pool, &run->work, shape, source, sink,
+                            useful_threads(run, source, sink), error);
+    filtering.run = run;
+    filtering.stream.progress_permille = &run->pipeline->progress_permille;
+    done = done && run_stream(&filtering, run->phases, error);
     free(filtering.stages);
     return done;
 }
 
-bool stream_image(struct pipeline *pipeline, const struct end *in, struct end *out, struct error *error)
+bool stream_image(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
     struct image *image = in->image, result = *out->image;
     const struct image shape = {
@@ -568,17 +567,17 @@ bool stream_image(struct pipeline *pipeline, const struct end *in, struct end *o
     struct row_sink sink = {.image = &result, .multiple = 1};
     if (in->kind == END_ROWS) {
         source = *in->source;
-        source.translucent = pipeline->expects_opaque ? &pipeline->translucent : NULL;
+        source.translucent = run->expects_opaque ? &run->translucent : NULL;
     }
     if (out->kind == END_ROWS)
         sink = *out->sink;
     if (allocates) {
         result = shape;
-        if (!recipe_resize(pipeline->recipe, &result, error) ||
+        if (!recipe_resize(run->recipe, &result, error) ||
             !image_allocate(&result, result.width, result.height, shape.channels, shape.bits, error))
             return false;
     }
-    const bool done = filter_stream(pipeline, &shape, &source, &sink, error);
+    const bool done = filter_stream(run, &shape, &source, &sink, error);
     if (allocates && done) {
         image_free(image);
         *image = *out->image = result;

@@ -59,22 +59,24 @@ static struct image make_image(int bits)
     return image;
 }
 
-/* Filter an image of BITS bits. *ALLOCATED becomes the number of allocations, and *LAUNCHES that of launches. */
-static void filter_image(struct pipeline *pipeline, const struct recipe *recipe, int bits, size_t *allocated,
-                         size_t *launches)
+/* Filter an image of BITS bits. *ALLOCATED becomes the number of allocations, and *LAUNCHES that of launches. Returns
+ * the image's plans. */
+static const struct plan *filter_image(struct pipeline *pipeline, const struct recipe *recipe, int bits,
+                                       size_t *allocated, size_t *launches)
 {
     struct phases phases;
     struct image image = make_image(bits), result = {0};
     phases_begin(&phases);
     const size_t before = allocations, launched = scratches;
-    pipeline_choose(pipeline, recipe, &(struct pipeline_input){.shape = image}, &phases);
-    assert_true(pipeline_plan(pipeline, &image, NULL));
-    assert_int_equal(pipeline_run(pipeline, &(struct end){.kind = END_HOST, .image = &image},
-                                  &(struct end){.kind = END_HOST, .image = &result}, NULL),
-                     RUN_DONE);
+    struct pipeline_run run = {.pipeline = pipeline, .recipe = recipe, .input.shape = image, .phases = &phases};
+    pipeline_choose(&run);
+    assert_true(pipeline_plan(&run, &image, NULL));
+    assert_true(pipeline_run(&run, &(struct end){.kind = END_HOST, .image = &image},
+                             &(struct end){.kind = END_HOST, .image = &result}, NULL));
     *allocated = allocations - before;
     *launches = scratches - launched;
     image_free(&image);
+    return run.planned->plans;
 }
 
 static void test_an_image_like_the_last_needs_no_new_plans(void **state)
@@ -88,12 +90,10 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
         struct pipeline pipeline;
         size_t first, second, launches;
         pipeline_open(&pipeline, &(struct resources){.pool = NULL});
-        filter_image(&pipeline, &recipe, 8, &first, &launches);
-        const void *prepared = pipeline.planned->plans[0].prepared;
+        const void *prepared = filter_image(&pipeline, &recipe, 8, &first, &launches)->prepared;
         assert_true(launches > 1);
-        filter_image(&pipeline, &recipe, 8, &second, &launches);
+        assert_ptr_equal(filter_image(&pipeline, &recipe, 8, &second, &launches)->prepared, prepared);
         assert_true(second < first);
-        assert_ptr_equal(pipeline.planned->plans[0].prepared, prepared);
         /* Samples of 16 bits need plans of their own. */
         filter_image(&pipeline, &recipe, 16, &first, &launches);
         assert_true(first > second);
@@ -141,20 +141,17 @@ static void test_recipes_in_turn_need_no_new_plans(void **state)
         assert_non_null(recipes[i].chain);
         recipes[i].chain->count = 1;
         recipes[i].chain->filters = &filters[i];
-        filter_image(&pipeline, &recipes[i], 8, &allocated, &launches);
-        prepared[i] = pipeline.planned->plans[0].prepared;
+        prepared[i] = filter_image(&pipeline, &recipes[i], 8, &allocated, &launches)->prepared;
     }
     for (int i = 1; i <= PLANNED_MAX; i++) {
-        filter_image(&pipeline, &recipes[i], 8, &allocated, &launches);
-        assert_ptr_equal(pipeline.planned->plans[0].prepared, prepared[i]);
+        assert_ptr_equal(filter_image(&pipeline, &recipes[i], 8, &allocated, &launches)->prepared, prepared[i]);
         assert_int_equal(atomic_load(&recipes[i].chain->references), 2);
     }
     assert_int_equal(atomic_load(&recipes[0].chain->references), 1);
     /* A chain with another border is another recipe. */
     struct recipe wrapped = recipes[PLANNED_MAX];
     wrapped.border = BORDER_WRAP;
-    filter_image(&pipeline, &wrapped, 8, &allocated, &launches);
-    assert_int_equal(pipeline.planned->plans[0].border, BORDER_WRAP);
+    assert_int_equal(filter_image(&pipeline, &wrapped, 8, &allocated, &launches)->border, BORDER_WRAP);
     assert_int_equal(atomic_load(&recipes[1].chain->references), 1);
     pipeline_close(&pipeline);
     for (int i = 0; i <= PLANNED_MAX; i++) {

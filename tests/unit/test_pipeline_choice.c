@@ -39,15 +39,16 @@ static const struct resources plain, missing = {.device = 1000000},
                                      fallback = {.device = 1000000, .cpu_fallback = true};
 
 /* Open PIPELINE and plan an image of that shape. */
-static bool plan_image(struct pipeline *pipeline, const struct recipe *recipe, const struct resources *resources,
-                       int side, int bits, struct error *error)
+static bool plan_image(struct pipeline *pipeline, struct pipeline_run *run, const struct recipe *recipe,
+                       const struct resources *resources, int side, int bits, struct error *error)
 {
     static struct phases phases;
-    const struct pipeline_input input = {.shape = shape(side, side, bits)};
+    const struct image image = shape(side, side, bits);
     phases_begin(&phases);
     pipeline_open(pipeline, resources);
-    pipeline_choose(pipeline, recipe, &input, &phases);
-    return pipeline_plan(pipeline, &input.shape, error);
+    *run = (struct pipeline_run){.pipeline = pipeline, .recipe = recipe, .input.shape = image, .phases = &phases};
+    pipeline_choose(run);
+    return pipeline_plan(run, &image, error);
 }
 
 static void test_a_small_image_stays_on_the_cpu(void **state)
@@ -55,13 +56,14 @@ static void test_a_small_image_stays_on_the_cpu(void **state)
     (void)state;
     static struct filter filter;
     struct pipeline pipeline;
+    struct pipeline_run run;
     struct error error;
     find("blur", &filter);
     const struct recipe recipe = {.chain = CHAIN(&filter, 1)};
-    assert_true(plan_image(&pipeline, &recipe, &plain, 64, 8, &error));
-    assert_int_equal(pipeline.backend, BACKEND_CPU);
+    assert_true(plan_image(&pipeline, &run, &recipe, &plain, 64, 8, &error));
+    assert_int_equal(run.backend, BACKEND_CPU);
     assert_non_null(strstr(pipeline.why.message, "the CPU is expected to take"));
-    assert_int_equal(pipeline.planned->plans[0].variant->backend, BACKEND_CPU);
+    assert_int_equal(run.planned->plans[0].variant->backend, BACKEND_CPU);
     assert_null(pipeline.device);
     pipeline_close(&pipeline);
 }
@@ -73,13 +75,14 @@ static void test_a_large_image_goes_to_a_gpu(void **state)
     (void)state;
     static struct filter filter;
     struct pipeline pipeline;
+    struct pipeline_run run;
     struct error error;
     find("disk:63", &filter);
     const struct recipe recipe = {.chain = CHAIN(&filter, 1)};
-    assert_true(plan_image(&pipeline, &recipe, &plain, 15000, 8, &error));
-    assert_int_equal(pipeline.backend, pipeline_gpus() > 0 ? BACKEND_CUDA : BACKEND_CPU);
-    assert_int_equal(pipeline.planned->plans[0].variant->backend, pipeline.backend);
-    assert_true((pipeline.device != NULL) == (pipeline.backend == BACKEND_CUDA));
+    assert_true(plan_image(&pipeline, &run, &recipe, &plain, 15000, 8, &error));
+    assert_int_equal(run.backend, pipeline_gpus() > 0 ? BACKEND_CUDA : BACKEND_CPU);
+    assert_int_equal(run.planned->plans[0].variant->backend, run.backend);
+    assert_true((pipeline.device != NULL) == (run.backend == BACKEND_CUDA));
     assert_true((strstr(pipeline.why.message, "a GPU is expected to take") != NULL) == (pipeline_gpus() > 0));
     assert_int_equal(pipeline.fallback.code, ERROR_NONE);
     pipeline_close(&pipeline);
@@ -90,12 +93,13 @@ static void test_a_recipe_overrules_the_choice(void **state)
     (void)state;
     static struct filter filter;
     struct pipeline pipeline;
+    struct pipeline_run run;
     struct error error;
     find("gaussian:20", &filter);
     const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CPU};
     assert_true(pipeline_check(&recipe, &error));
-    assert_true(plan_image(&pipeline, &recipe, &plain, 30000, 8, &error));
-    assert_int_equal(pipeline.backend, BACKEND_CPU);
+    assert_true(plan_image(&pipeline, &run, &recipe, &plain, 30000, 8, &error));
+    assert_int_equal(run.backend, BACKEND_CPU);
     assert_string_equal(pipeline.why.message, "asked for");
     pipeline_close(&pipeline);
 }
@@ -105,6 +109,7 @@ static void test_a_missing_gpu_is_an_error_where_it_was_asked_for(void **state)
     (void)state;
     static struct filter filter;
     struct pipeline pipeline;
+    struct pipeline_run run;
     struct error error;
     find("blur", &filter);
     const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CUDA};
@@ -112,7 +117,7 @@ static void test_a_missing_gpu_is_an_error_where_it_was_asked_for(void **state)
     assert_false(pipeline_check_gpu(&recipe, &missing, &error));
     assert_non_null(strstr(error.message, "no GPU can be used: "));
     assert_non_null(strstr(error.message, "; --backend cpu works on every machine"));
-    assert_false(plan_image(&pipeline, &recipe, &missing, 64, 8, &error));
+    assert_false(plan_image(&pipeline, &run, &recipe, &missing, 64, 8, &error));
     assert_int_equal(error.code, ERROR_NO_GPU);
     pipeline_close(&pipeline);
 }
@@ -122,12 +127,13 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
     (void)state;
     static struct filter filter;
     struct pipeline pipeline;
+    struct pipeline_run run;
     struct error error;
     struct phases phases;
     find("blur", &filter);
     const struct recipe recipe = {.chain = CHAIN(&filter, 1), .choice = CHOICE_CUDA};
-    assert_true(plan_image(&pipeline, &recipe, &fallback, 64, 8, &error));
-    assert_int_equal(pipeline.backend, BACKEND_CPU);
+    assert_true(plan_image(&pipeline, &run, &recipe, &fallback, 64, 8, &error));
+    assert_int_equal(run.backend, BACKEND_CPU);
     assert_int_equal(pipeline.fallback.code, ERROR_NO_GPU);
     assert_true(pipeline.fallback.message[0] != '\0');
     struct image image;
@@ -135,14 +141,14 @@ static void test_the_cpu_takes_over_for_this_and_all_later_images(void **state)
         assert_true(image_allocate(&image, 64, 64, 3, bits, &error));
         memset(image.samples, 77, image_bytes(&image));
         phases_begin(&phases);
-        const struct pipeline_input input = {.shape = image};
         struct image result = {0};
         const struct end in = {.kind = END_HOST, .image = &image};
         struct end out = {.kind = END_HOST, .image = &result};
-        pipeline_choose(&pipeline, &recipe, &input, &phases);
-        assert_true(pipeline_plan(&pipeline, &image, &error));
-        assert_int_equal(pipeline_run(&pipeline, &in, &out, &error), RUN_DONE);
-        assert_int_equal(pipeline.backend, BACKEND_CPU);
+        run = (struct pipeline_run){.pipeline = &pipeline, .recipe = &recipe, .input.shape = image, .phases = &phases};
+        pipeline_choose(&run);
+        assert_true(pipeline_plan(&run, &image, &error));
+        assert_true(pipeline_run(&run, &in, &out, &error));
+        assert_int_equal(run.backend, BACKEND_CPU);
         assert_ptr_equal(result.samples, image.samples);
         for (size_t i = 0; i < image_bytes(&result); i++)
             assert_int_equal(result.samples[i], 77); /* blurred, a constant image stays what it was */
@@ -156,6 +162,7 @@ static void test_a_named_variant_is_refused_before_and_with_the_image(void **sta
     (void)state;
     static struct filter edge, blur;
     struct pipeline pipeline;
+    struct pipeline_run run;
     struct error error;
     find("edge", &edge);
     find("blur", &blur);
@@ -164,21 +171,21 @@ static void test_a_named_variant_is_refused_before_and_with_the_image(void **sta
     assert_non_null(recipe.variant);
     assert_false(pipeline_check(&recipe, &error));
     assert_non_null(strstr(error.message, "separable"));
-    assert_false(plan_image(&pipeline, &recipe, &fallback, 64, 8, &error));
+    assert_false(plan_image(&pipeline, &run, &recipe, &fallback, 64, 8, &error));
     assert_int_equal(pipeline.fallback.code, ERROR_NONE); /* the CPU does not take over */
     pipeline_close(&pipeline);
 
     recipe.chain = CHAIN(&blur, 1);
     recipe.variant = variant_find("basic", &error); /* which takes no samples of 16 bits */
     assert_non_null(recipe.variant);
-    assert_false(plan_image(&pipeline, &recipe, &fallback, 64, 16, &error));
+    assert_false(plan_image(&pipeline, &run, &recipe, &fallback, 64, 16, &error));
     assert_int_equal(pipeline.fallback.code, ERROR_NONE);
     pipeline_close(&pipeline);
 
     recipe.variant = variant_find("reference", &error);
     assert_true(pipeline_check(&recipe, &error));
-    assert_true(plan_image(&pipeline, &recipe, &fallback, 64, 16, &error));
-    assert_ptr_equal(pipeline.planned->plans[0].variant, recipe.variant);
+    assert_true(plan_image(&pipeline, &run, &recipe, &fallback, 64, 16, &error));
+    assert_ptr_equal(run.planned->plans[0].variant, recipe.variant);
     pipeline_close(&pipeline);
 }
 
@@ -205,8 +212,8 @@ static void test_a_stream_learns(void **state)
         const struct resources resources = {.pool = &pool, .batch = &choice, .start = &gpu};
         const struct recipe recipe = {.chain = CHAIN(&filter, 1), .alpha = ALPHA_PREMULTIPLY};
         struct pipeline_input input = {.shape = shape(cases[i].side, cases[i].side, 8),
-                                       .gpu_decodes = GPU_CODEC_JPEG,
-                                       .gpu_encodes = GPU_CODEC_JPEG,
+                                       .gpu_decodes = END_JPEG,
+                                       .gpu_encodes = END_JPEG,
                                        .busy = cases[i].busy};
         struct pipeline pipeline;
         struct phases phases;
@@ -217,9 +224,9 @@ static void test_a_stream_learns(void **state)
         thread_pool_open(&pool, cases[i].threads);
         pipeline_open(&pipeline, &resources);
         for (; images < 1000 && !choice.uses_gpus; images++) {
-            pipeline_choose(&pipeline, &recipe, &input, &phases);
-            assert_true(
-                pipeline_plan(&pipeline, &input.shape, &error)); /* which chooses again if alpha may be opaque */
+            struct pipeline_run run = {.pipeline = &pipeline, .recipe = &recipe, .input = input, .phases = &phases};
+            pipeline_choose(&run);
+            assert_true(pipeline_plan(&run, &input.shape, &error)); /* which chooses again if alpha may be opaque */
         }
         assert_in_range(images, cases[i].min, cases[i].max);
         assert_non_null(strstr(choice.why.message, !choice.uses_gpus              ? "a GPU would have saved 0.00 s, "

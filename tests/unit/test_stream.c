@@ -230,15 +230,15 @@ static bool write_rows(void *context, int first, const struct image *band, struc
 
 /* ---- Checks ---- */
 
-static void open_pipeline(struct pipeline *pipeline, const struct recipe *recipe, const struct resources *resources,
-                          const struct image *image, struct phases *phases)
+static void open_pipeline(struct pipeline *pipeline, struct pipeline_run *run, const struct recipe *recipe,
+                          const struct resources *resources, const struct image *image, struct phases *phases)
 {
     phases_begin(phases);
     pipeline_open(pipeline, resources);
-    const struct pipeline_input input = {.shape = *image};
     assert_true(!recipe->linear || linear_set(pipeline_linear(pipeline, NULL), &curve, 1, image->bits));
-    pipeline_choose(pipeline, recipe, &input, phases);
-    assert_true(pipeline_plan(pipeline, image, NULL));
+    *run = (struct pipeline_run){.pipeline = pipeline, .recipe = recipe, .input.shape = *image, .phases = phases};
+    pipeline_choose(run);
+    assert_true(pipeline_plan(run, image, NULL));
 }
 
 /* Stream IMAGE by functions. ROWS says what fails. */
@@ -246,6 +246,7 @@ static bool stream(const struct recipe *recipe, const struct resources *resource
                    struct call_rows *rows, struct error *error)
 {
     struct pipeline pipeline;
+    struct pipeline_run run;
     struct phases phases;
     struct image made = *image;
     rows->in = image;
@@ -254,7 +255,7 @@ static bool stream(const struct recipe *recipe, const struct resources *resource
     rows->above = make_image(made.width, made.height, image->channels, image->bits);
     rows->encoded = calloc((size_t)made.height, sizeof *rows->encoded);
     assert_non_null(rows->encoded);
-    open_pipeline(&pipeline, recipe, resources, image, &phases);
+    open_pipeline(&pipeline, &run, recipe, resources, image, &phases);
     const struct row_source in_order = {
         .context = rows, .raw_bytes = bytes_of(image, 1), .multiple = 1, .fetch = fetch, .read = read_rows};
     const struct row_source any_order = {.context = rows,
@@ -270,7 +271,7 @@ static bool stream(const struct recipe *recipe, const struct resources *resource
     struct image unused = *image;
     const struct end in = {.kind = END_ROWS, .image = &unused, .source = rows->any_order ? &any_order : &in_order};
     struct end out = {.kind = END_ROWS, .image = &unused, .sink = &sink};
-    const bool done = pipeline_run(&pipeline, &in, &out, error) == RUN_DONE;
+    const bool done = pipeline_run(&run, &in, &out, error);
     for (int y = 0; done && rows->any_order && y < image->height; y++)
         assert_int_equal(atomic_load(&rows->calls[y]), 3);
     assert_true(!done || rows->any_order || rows->read == image->height);
@@ -302,16 +303,17 @@ static void check(struct recipe recipe, int width, int height, int channels, int
     for (int threads = 1; threads <= 3; threads += 2) {
         struct thread_pool pool;
         struct pipeline pipeline;
+        struct pipeline_run run;
         struct phases phases;
         thread_pool_open(&pool, threads);
         const struct resources resources = {.pool = &pool};
         struct image copy;
         assert_true(image_convert(&image, bits, &copy, NULL));
-        open_pipeline(&pipeline, &recipe, &resources, &copy, &phases);
+        open_pipeline(&pipeline, &run, &recipe, &resources, &copy, &phases);
         result = (struct image){0};
         const struct end in = {.kind = END_HOST, .image = &copy};
         struct end out = {.kind = END_HOST, .image = &result};
-        assert_int_equal(pipeline_run(&pipeline, &in, &out, NULL), RUN_DONE);
+        assert_true(pipeline_run(&run, &in, &out, NULL));
         assert_memory_equal(result.samples, whole.samples, image_bytes(&whole));
         pipeline_close(&pipeline);
         image_free(&copy);
