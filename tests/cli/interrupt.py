@@ -37,7 +37,7 @@ def check_threads(program, source, folder, variant):
     filters = ",".join(["gaussian:15"] * 100)
     process = subprocess.Popen([program, "--variant", variant, "--threads", "3", filters, source,
                                 os.path.join(folder, "out.png")])
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     threads = unblocked = most = seen = 0
     while seen < 5 and process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)

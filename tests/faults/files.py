@@ -521,10 +521,10 @@ def test_waiting_pipe(program):
     while not os.path.exists("out/b.png") and time.monotonic() < end:
         time.sleep(0.01)
     time.sleep(0.1)
-    process.send_signal(signal.SIGINT)  # if two signals wait, the lower number comes first
+    process.send_signal(signal.SIGINT)  # the lower number comes first if both wait
     process.send_signal(signal.SIGTERM)
     try:
-        check(process.wait(timeout=3) == 128 + signal.SIGINT, f"waiting pipe: exit status {process.returncode}")
+        check(process.wait(timeout=4.5) == 128 + signal.SIGINT, f"waiting pipe: exit status {process.returncode}")
     except subprocess.TimeoutExpired:
         process.kill()
         fail("waiting pipe: the second signal did not end it")
