@@ -9,11 +9,11 @@
 #define GPUCONV_PIPELINE_H
 
 #include "base/error.h"
+#include "codec/end.h"
 #include "filter/filter.h"
 #include "image/image.h"
 #include "image/rows.h"
 #include "kernels/device/device.h"
-#include "pipeline/end.h"
 #include "pipeline/phases.h"
 #include "pipeline/resources.h"
 #include "plan/plan.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The ends of a pipeline: where an image comes from, and where it goes to. */
-#ifndef GPUCONV_END_H
-#define GPUCONV_END_H
+#ifndef GPUCONV_CODEC_END_H
+#define GPUCONV_CODEC_END_H
 
 #include "base/bytes.h"
 #include "container/png.h"
