@@ -94,12 +94,15 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
         worker->settings->digests ? NULL : codec_find_writer(format, &produced, &conversion->codec, NULL);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
-    const bool is_stream = codec_plan_stream(format, &conversion->codec) != NULL;
+    struct end gpu;
+    codec_plan_gpu_output(format, &produced, &conversion->codec, &gpu);
     const size_t before = image_bytes(shape), after = image_bytes(&produced);
     struct job_memory need = {
         .image =
             size + 4 * metadata + threads * THREAD_BYTES + (conversion->recipe->linear ? sizeof(struct linear) : 0),
-        .kept = is_cpu_only(worker) ? 0 : (is_stream ? 2 : 1) * (before > after ? before : after) + size + 2 * metadata,
+        .kept = is_cpu_only(worker)
+                    ? 0
+                    : (gpu.kind == END_PNG ? 2 : 1) * (before > after ? before : after) + size + 2 * metadata,
     };
     if (surely_streams(worker, conversion, encoder)) {
         const size_t largest = codec_file_bound(&produced, format, &conversion->codec);
@@ -254,29 +257,17 @@ static bool resize_shape(struct conversion *conversion)
     return true;
 }
 
-/* The ends of a file on a GPU, where it has the SCAN of a JPEG or the STREAM of a PNG. */
-static enum end_kind gpu_end(const struct codec *scan, const struct codec *stream)
-{
-    return scan != NULL ? END_JPEG : stream != NULL ? END_PNG : END_HOST;
-}
-
 /* Note what a GPU could decode and encode. */
 static void find_gpu_codecs(const struct job_settings *settings, struct conversion *conversion)
 {
     const struct codec_input input = codec_input(conversion);
-    const struct format *format = conversion->result->output_format;
-    struct end *in = &conversion->in, *out = &conversion->out;
-    const struct codec *scan = codec_find_scan(&input, &in->jpeg, &in->scan);
-    const struct codec *stream = codec_find_stream(&input, &in->png, &in->stream);
-    conversion->gpu_decoder = scan != NULL ? scan : stream;
-    conversion->run.input.gpu_decodes = gpu_end(scan, stream);
-    in->orientation = conversion->orientation;
-    if (settings->digests) /* nothing is written */
-        return;
-    scan = codec_plan_scan(format, &conversion->produced, &conversion->codec, &out->jpeg);
-    stream = codec_plan_stream(format, &conversion->codec);
-    conversion->gpu_encoder = scan != NULL ? scan : stream;
-    conversion->run.input.gpu_encodes = gpu_end(scan, stream);
+    conversion->in.orientation = conversion->orientation;
+    conversion->gpu_decoder = codec_plan_gpu_input(&input, &conversion->in);
+    if (!settings->digests) /* they write nothing */
+        conversion->gpu_encoder = codec_plan_gpu_output(conversion->result->output_format, &conversion->produced,
+                                                        &conversion->codec, &conversion->out);
+    conversion->run.input.gpu_decodes = conversion->in.kind;
+    conversion->run.input.gpu_encodes = conversion->out.kind;
 }
 
 /* Note what is known of the input, which is decoded, or will be while it is filtered. */
@@ -360,8 +351,7 @@ static bool begin_output(struct conversion *conversion)
 {
     struct end *out = &conversion->out;
     struct job_result *result = conversion->result;
-    const bool done = codec_begin_file(&conversion->produced, out->kind == END_JPEG ? &out->jpeg : NULL, &out->head,
-                                       &result->error) &&
+    const bool done = codec_begin_file(&conversion->produced, out, &result->error) &&
                       result->output_format->write_metadata(&conversion->metadata, &out->head.bytes, &out->head.size,
                                                             &result->dropped_on_write, &result->error);
     phases_end(&result->phases, PHASE_ENCODE);
@@ -451,20 +441,13 @@ static bool close_output(struct conversion *conversion, size_t size)
  * the GPU. */
 static bool end_output(const struct job_worker *worker, struct conversion *conversion)
 {
-    const struct end *out = &conversion->out;
     struct job_result *result = conversion->result;
-    struct blob copy = {0};
     result->encoder = conversion->gpu_encoder;
-    result->output_bytes = out->size;
-    conversion->output =
-        codec_end_file(&out->head, out->data, &result->output_bytes, out->kind == END_PNG ? &out->adler : NULL);
     conversion->is_borrowed = worker->resources.page_locked && !conversion->job->in_memory;
-    if (!conversion->is_borrowed) {
-        blob_append(&copy, conversion->output, result->output_bytes);
-        conversion->output = copy.bytes;
-    }
+    conversion->output =
+        codec_end_file(&conversion->out, !conversion->is_borrowed, &result->output_bytes, &result->error);
     phases_end(&result->phases, PHASE_ENCODE);
-    return conversion->output != NULL || error_no_memory(&result->error, "a file of %zu bytes", result->output_bytes);
+    return conversion->output != NULL;
 }
 
 /* Finish the file whose rows are encoded. */

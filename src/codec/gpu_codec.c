@@ -17,63 +17,65 @@ static const struct codec *find_codec(enum format_id id, const struct format *fo
     return NULL;
 }
 
-const struct codec *codec_find_scan(const struct codec_input *input, struct jpeg_layout *layout, struct jpeg_scan *scan)
+const struct codec *codec_plan_gpu_input(const struct codec_input *input, struct end *end)
 {
-    const struct codec *codec = find_codec(FORMAT_JPEG, input->info->format, input->settings);
-    const struct jpeg_headers *headers = &input->info->jpeg;
-    *scan = (struct jpeg_scan){input->bytes + headers->scan, headers->scan_size};
-    if (codec == NULL || !jpeg_layout_for_reading(layout, headers))
-        return NULL;
-    jpeg_layout_shrink(layout, input->info->shrink);
-    return codec;
-}
-
-/* The inspection has checked the CRCs of the chunks. */
-const struct codec *codec_find_stream(const struct codec_input *input, struct png_layout *layout,
-                                      struct png_stream *stream)
-{
-    const struct codec *codec = find_codec(FORMAT_PNG, input->info->format, input->settings);
+    const struct codec_info *info = input->info;
+    const struct codec *codec = find_codec(FORMAT_JPEG, info->format, input->settings);
+    end->kind = END_HOST;
+    if (codec != NULL && jpeg_layout_for_reading(&end->jpeg, &info->jpeg)) {
+        end->kind = END_JPEG;
+        end->scan = (struct jpeg_scan){input->bytes + info->jpeg.scan, info->jpeg.scan_size};
+        jpeg_layout_shrink(&end->jpeg, info->shrink);
+        return codec;
+    }
     struct png_picture picture;
-    if (codec == NULL || input->info->interlaced)
+    codec = find_codec(FORMAT_PNG, info->format, input->settings);
+    if (codec == NULL || info->interlaced)
         return NULL;
-    png_picture_read(input, &picture);
-    *layout = picture.layout;
-    *stream = picture.stream;
+    png_picture_read(input, &picture); /* the inspection has checked the CRCs of the chunks */
+    end->kind = END_PNG;
+    end->png = picture.layout;
+    end->stream = picture.stream;
     return codec;
 }
 
-const struct codec *codec_plan_scan(const struct format *format, const struct image *shape,
-                                    const struct codec_settings *settings, struct jpeg_layout *layout)
+const struct codec *codec_plan_gpu_output(const struct format *format, const struct image *shape,
+                                          const struct codec_settings *settings, struct end *end)
 {
     const struct codec *codec = find_codec(FORMAT_JPEG, format, settings);
-    if (codec == NULL || shape->width > codec->max_side || shape->height > codec->max_side || image_has_alpha(shape) ||
-        codec_missing_options(codec, format, settings) != 0)
+    end->kind = END_HOST;
+    if (codec != NULL && shape->width <= codec->max_side && shape->height <= codec->max_side &&
+        !image_has_alpha(shape) && codec_missing_options(codec, format, settings) == 0) {
+        end->kind = END_JPEG;
+        jpeg_layout_for_writing(&end->jpeg, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
+                                settings->quality);
+        return codec;
+    }
+    if (settings->compression != CODEC_COMPRESSION) /* other levels store, or compress again with a library */
         return NULL;
-    jpeg_layout_for_writing(layout, shape->width, shape->height, shape->channels, settings->chroma_subsampling,
-                            settings->quality);
+    codec = find_codec(FORMAT_PNG, format, settings);
+    end->kind = codec != NULL ? END_PNG : END_HOST;
     return codec;
 }
 
-/* Other levels store, or compress again with a library. */
-const struct codec *codec_plan_stream(const struct format *format, const struct codec_settings *settings)
+bool codec_begin_file(const struct image *shape, struct end *end, struct error *error)
 {
-    return settings->compression == CODEC_COMPRESSION ? find_codec(FORMAT_PNG, format, settings) : NULL;
-}
-
-bool codec_begin_file(const struct image *shape, const struct jpeg_layout *layout, struct blob *head,
-                      struct error *error)
-{
-    return (layout != NULL ? jpeg_append_headers(head, layout) : png_begin_stream(shape, head)) ||
+    return (end->kind == END_JPEG ? jpeg_append_headers(&end->head, &end->jpeg)
+                                  : png_begin_stream(shape, &end->head)) ||
            error_no_memory(error, "the encoded image");
 }
 
-uint8_t *codec_end_file(const struct blob *head, uint8_t *data, size_t *size, const uint32_t *adler)
+uint8_t *codec_end_file(const struct end *end, bool copies, size_t *size, struct error *error)
 {
-    uint8_t *file = memcpy(data - head->size, head->bytes, head->size), *end = data + *size + JPEG_SOI_BYTES;
-    if (adler != NULL)
-        end = png_end_stream(data, *size, *adler, NULL);
+    uint8_t *file = memcpy(end->data - end->head.size, end->head.bytes, end->head.size);
+    uint8_t *last = end->data + end->size + JPEG_SOI_BYTES;
+    if (end->kind == END_PNG)
+        last = png_end_stream(end->data, end->size, end->adler, NULL);
     else
-        put_big16(data + *size, 0xff00 | JPEG_MARKER_EOI);
-    *size = (size_t)(end - file);
-    return file;
+        put_big16(end->data + end->size, 0xff00 | JPEG_MARKER_EOI);
+    struct blob copy = {0};
+    *size = (size_t)(last - file);
+    if (copies && !blob_append(&copy, file, *size))
+        error_no_memory(error, "a file of %zu bytes", *size);
+    return copies ? copy.bytes : file;
 }

@@ -202,11 +202,9 @@ static void plan_decoding(const struct list *list, struct file *file, struct gpu
     picture->view = file->view;
     end->image = &file->view;
     end->orientation = file->orientation;
-    end->kind = codec_find_scan(&input, &end->jpeg, &end->scan) != NULL ? END_JPEG
-                : is_for_gpu(list, &file->view, DECODED_PNG_PIXELS) &&
-                        codec_find_stream(&input, &end->png, &end->stream) != NULL
-                    ? END_PNG
-                    : END_HOST;
+    codec_plan_gpu_input(&input, end);
+    if (end->kind == END_PNG && !is_for_gpu(list, &file->view, DECODED_PNG_PIXELS))
+        end->kind = END_HOST;
     picture->is_done = end->kind == END_HOST; /* it is for the CPU */
 }
 
@@ -380,13 +378,11 @@ static void wrap_picture(void *context, size_t index)
     struct list *list = context;
     struct file *file = &list->files[index];
     const struct end *end = &list->pictures[index].end;
-    struct blob copy = {0};
-    size_t size = end->size;
+    size_t size;
     if (end->kind == END_HOST)
         return;
-    const uint8_t *bytes = codec_end_file(&end->head, end->data, &size, end->kind == END_PNG ? &end->adler : NULL);
-    const bool done = blob_append(&copy, bytes, size) || error_no_memory(&file->error, "a file of %zu bytes", size);
-    finish_file(file, done, copy.bytes, copy.size);
+    uint8_t *bytes = codec_end_file(end, true, &size, &file->error);
+    finish_file(file, bytes != NULL, bytes, size);
 }
 
 /* Check a view, and note how a GPU encodes it. */
@@ -404,17 +400,15 @@ static void plan_encoding(void *context, int64_t index, int thread)
     const struct image *view = &file->view;
     picture->view = *view;
     end->image = &file->image;
-    end->kind = codec_plan_scan(list->format, view, &list->settings, &end->jpeg) != NULL ? END_JPEG
-                : is_for_gpu(list, view, ENCODED_PNG_PIXELS) && codec_plan_stream(list->format, &list->settings) != NULL
-                    ? END_PNG
-                    : END_HOST;
+    codec_plan_gpu_output(list->format, view, &list->settings, end);
+    if (end->kind == END_PNG && !is_for_gpu(list, view, ENCODED_PNG_PIXELS))
+        end->kind = END_HOST;
     file->has_failed = codec_find_writer(list->format, view, &list->settings, &file->error) == NULL ||
                        (end->kind == END_HOST && !image_allocate(&file->image, view->width, view->height,
                                                                  view->channels, view->bits, &file->error));
     if (!file->has_failed && end->kind != END_HOST)
-        file->has_failed =
-            !codec_begin_file(view, end->kind == END_JPEG ? &end->jpeg : NULL, &end->head, &file->error) ||
-            !write_metadata(list, file, &end->head.bytes, &end->head.size);
+        file->has_failed = !codec_begin_file(view, end, &file->error) ||
+                           !write_metadata(list, file, &end->head.bytes, &end->head.size);
     picture->is_done = file->has_failed;
 }
 

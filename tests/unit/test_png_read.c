@@ -107,25 +107,25 @@ static void test_a_stream_is_found_for_a_gpu(void **state)
         {
             const struct codec_settings settings = settings_of(row);
             struct codec_info info;
-            struct png_layout layout;
-            struct png_stream stream;
+            struct end end;
             uint8_t joined[1 << 12], raw[1 << 12];
             size_t used;
             const struct codec_input input = {png.bytes, png.size, "x.png", &info, &settings};
             assert_true(codec_inspect(png.bytes, png.size, "x.png", &settings, &info, NULL));
-            const struct codec *found = codec_find_stream(&input, &layout, &stream);
+            const struct codec *found = codec_plan_gpu_input(&input, &end);
             assert_ptr_equal(found, row == codec && !kinds[i].interlaced ? codec : NULL);
+            assert_int_equal(end.kind, found != NULL ? END_PNG : END_HOST);
             if (found == NULL)
                 continue;
-            assert_int_equal(png_layout_channels(&layout), info.channels);
-            assert_null(png_stream_data(&stream)); /* there are two chunks */
-            assert_true(stream.size < sizeof joined);
-            for (size_t at = 0; at < stream.size; at++)
-                png_stream_copy(&stream, at, at + 1, joined + at);
-            assert_int_equal(zlib_inflate(joined, stream.size, raw, sizeof raw, NULL, &used), ZLIB_DONE);
-            assert_int_equal(used, 11 * (1 + png_row_bytes(&layout, 13)));
-            png_stream_copy(&stream, 0, stream.size, raw);
-            assert_memory_equal(raw, joined, stream.size);
+            assert_int_equal(png_layout_channels(&end.png), info.channels);
+            assert_null(png_stream_data(&end.stream)); /* there are two chunks */
+            assert_true(end.stream.size < sizeof joined);
+            for (size_t at = 0; at < end.stream.size; at++)
+                png_stream_copy(&end.stream, at, at + 1, joined + at);
+            assert_int_equal(zlib_inflate(joined, end.stream.size, raw, sizeof raw, NULL, &used), ZLIB_DONE);
+            assert_int_equal(used, 11 * (1 + png_row_bytes(&end.png, 13)));
+            png_stream_copy(&end.stream, 0, end.stream.size, raw);
+            assert_memory_equal(raw, joined, end.stream.size);
         }
     }
 }

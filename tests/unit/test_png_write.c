@@ -81,7 +81,8 @@ static void test_a_file_around_a_stream_is_as_written(void **state)
     for (int i = 0; i < 8; i++) {
         struct image image = make_image(700, 300, i / 2 + 1, i % 2 ? 16 : 8, true);
         const struct codec_settings settings = settings_of(NULL);
-        struct blob head = {0}, data = {0};
+        struct blob data = {0};
+        struct end end = {.kind = END_PNG};
         uint8_t *want;
         size_t want_size;
         struct png_chunk chunk;
@@ -90,17 +91,24 @@ static void test_a_file_around_a_stream_is_as_written(void **state)
         do
             assert_int_equal(png_walk_next(&walk, &chunk), PNG_STEP_CHUNK);
         while (!png_chunk_is(&chunk, "IDAT"));
-        size_t size = chunk.size - ZLIB_HEAD - ZLIB_TAIL;
+        size_t size;
+        end.size = chunk.size - ZLIB_HEAD - ZLIB_TAIL;
         const uint8_t *stream = chunk.data + ZLIB_HEAD;
-        const uint32_t adler = big32(stream + size);
-        assert_true(codec_begin_file(&image, NULL, &head, NULL));
-        assert_non_null(blob_extend(&data, head.size));
-        assert_true(blob_append(&data, stream, size));
-        assert_non_null(blob_extend(&data, head.size));
-        const uint8_t *bytes = codec_end_file(&head, data.bytes + head.size, &size, &adler);
+        end.adler = big32(stream + end.size);
+        assert_true(codec_begin_file(&image, &end, NULL));
+        assert_non_null(blob_extend(&data, end.head.size));
+        assert_true(blob_append(&data, stream, end.size));
+        assert_non_null(blob_extend(&data, end.head.size));
+        end.data = data.bytes + end.head.size;
+        uint8_t *copy = codec_end_file(&end, true, &size, NULL);
+        assert_int_equal(size, want_size);
+        assert_memory_equal(copy, want, size);
+        free(copy);
+        const uint8_t *bytes = codec_end_file(&end, false, &size, NULL);
+        assert_ptr_equal(bytes, data.bytes);
         assert_int_equal(size, want_size);
         assert_memory_equal(bytes, want, size);
-        blob_free(&head);
+        blob_free(&end.head);
         blob_free(&data);
         free(want);
         image_free(&image);
@@ -113,21 +121,22 @@ static void test_a_stream_is_planned_for_one_level(void **state)
     (void)state;
     const struct codec *codec = codec_find("parallel-png", NULL);
     const struct image shape = {.width = 5, .height = 4, .channels = 3, .bits = 16};
-    struct jpeg_layout layout;
+    struct end end;
     EACH_WRITER(row, PNG)
     {
         for (int level = CODEC_COMPRESSION_FAST; level < 10; level++) {
             struct codec_settings settings = settings_of(row);
             settings.compression = level;
-            assert_ptr_equal(codec_plan_stream(PNG, &settings), row == codec && level == 1 ? codec : NULL);
-            assert_null(codec_plan_scan(PNG, &shape, &settings, &layout));
+            const bool is_planned = row == codec && level == 1;
+            assert_ptr_equal(codec_plan_gpu_output(PNG, &shape, &settings, &end), is_planned ? codec : NULL);
+            assert_int_equal(end.kind, is_planned ? END_PNG : END_HOST);
         }
     }
     size_t count;
     const struct format *all = formats(&count);
     const struct codec_settings settings = settings_of(NULL);
     for (const struct format *format = all; format < all + count; format++)
-        assert_ptr_equal(codec_plan_stream(format, &settings), format == PNG ? codec : NULL);
+        assert_true((codec_plan_gpu_output(format, &shape, &settings, &end) == codec) == (format == PNG));
 }
 
 /* For each depth, level 0 stores and the others compress. The last level of a library is not worse than its first.
