@@ -161,8 +161,9 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
         conversion->result->outcome = JOB_SKIPPED;
         return false;
     }
-    done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion) &&
-           job_shrink(worker, conversion);
+    done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion);
+    if (done)
+        job_shrink(conversion);
     phases_end(phases, PHASE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
     const size_t size = conversion->size > expected ? conversion->size : expected;
@@ -278,9 +279,10 @@ static void begin_conversion(struct conversion *conversion, struct job_worker *w
     conversion->worker = worker;
     conversion->job = job;
     conversion->result = result;
-    conversion->recipe = worker->recipe;
+    conversion->run.recipe = worker->recipe;
     conversion->run.pipeline = &worker->pipeline;
     conversion->run.phases = &result->phases;
+    conversion->run.input.bytes = job->bytes;
     conversion->codec = worker->settings->codec;
     conversion->codec.pool = &worker->pool;
     conversion->codec.may_grow = reserve_output;
@@ -345,8 +347,6 @@ void job_worker_close(struct job_worker *worker)
     if (worker->workers == NULL) /* it was never opened */
         return;
     pipeline_close(&worker->pipeline);
-    chain_release(worker->shrunk.chain);
-    worker->shrunk.chain = NULL;
     thread_pool_close(&worker->pool);
     budget_release(&worker->workers->budget, worker->kept);
     worker->kept = 0;

@@ -156,10 +156,6 @@ struct job_worker {
 
     struct thread_pool pool;
     struct pipeline pipeline;
-    /* Its chain makes a result of one size, and is kept for the next image. NULL until there was a thumbnail that a
-     * decoder made smaller. */
-    struct recipe shrunk;
-
     bool is_gathered;      /* the last image went to the GPU together with others */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */

@@ -46,32 +46,28 @@ static size_t bands_need(const struct job_worker *worker, const struct conversio
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
                                               : row < max           ? (int)(max / row)
                                                                     : 1};
-    const size_t need = pipeline_stream_need(conversion->recipe, worker->resources.pool, shape, &in_order, &sink);
+    const size_t need =
+        pipeline_stream_need(worker->recipe, worker->resources.pool, &conversion->run.input, &in_order, &sink);
     struct row_source any_order = in_order;
     any_order.any_order = true;
     any_order.multiple = CODEC_UNIT_ROWS;
-    const size_t other = info->codec->any_order ? pipeline_stream_need(conversion->recipe, worker->resources.pool,
-                                                                       shape, &any_order, &sink)
+    const size_t other = info->codec->any_order ? pipeline_stream_need(worker->recipe, worker->resources.pool,
+                                                                       &conversion->run.input, &any_order, &sink)
                                                 : 0;
     return need > other ? need : other;
-}
-
-/* Does turning the image upright swap its sides? */
-static bool is_sideways(const struct conversion *conversion)
-{
-    return !conversion->worker->settings->keep_orientation && conversion->metadata.orientation >= 5;
 }
 
 /* The shape of the image after the filters. If they do not take it, the job will fail. */
 static struct image produced_shape(const struct conversion *conversion)
 {
-    struct image upright = conversion->image, produced;
-    if (is_sideways(conversion)) {
-        upright.width = conversion->image.height;
-        upright.height = conversion->image.width;
+    const struct pipeline_input *input = &conversion->run.input;
+    int width = input->full_width, height = input->full_height;
+    struct image produced = input->shape;
+    if (chain_resize(conversion->worker->recipe->chain, &width, &height, NULL)) {
+        produced.width = width;
+        produced.height = height;
     }
-    produced = upright;
-    return recipe_resize(conversion->recipe, &produced, NULL) ? produced : upright;
+    return produced;
 }
 
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
@@ -98,8 +94,7 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     codec_plan_gpu_output(format, &produced, &conversion->codec, &gpu);
     const size_t before = image_bytes(shape), after = image_bytes(&produced);
     struct job_memory need = {
-        .image =
-            size + 4 * metadata + threads * THREAD_BYTES + (conversion->recipe->linear ? sizeof(struct linear) : 0),
+        .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->recipe->linear ? sizeof(struct linear) : 0),
         .kept = is_cpu_only(worker)
                     ? 0
                     : (gpu.kind == END_PNG ? 2 : 1) * (before > after ? before : after) + size + 2 * metadata,
@@ -115,9 +110,9 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
     need.image += size + codec_whole_need(info, &produced, encoder, format, &conversion->codec) +
-                  (conversion->recipe->chain->count > 0
-                       ? pipeline_stream_need(conversion->recipe, worker->resources.pool, shape, &image, &sink)
-                       : 0);
+                  (worker->recipe->chain->count > 0 ? pipeline_stream_need(worker->recipe, worker->resources.pool,
+                                                                           &conversion->run.input, &image, &sink)
+                                                    : 0);
     return need;
 }
 
@@ -144,42 +139,26 @@ void job_release_buffers(struct job_worker *worker)
 
 /* ---- Decoding ---- */
 
-/* Let conversion->recipe make a result of WIDTH x HEIGHT by the first filter. A batch has many photos of one size, so
- * the last chain, and the plans for it, are kept. */
-static bool set_size(struct job_worker *worker, struct conversion *conversion, int width, int height)
-{
-    struct filter_chain *whole = worker->recipe->chain, *chain = worker->shrunk.chain;
-    if (!chain_is_of_size(chain, whole, width, height)) {
-        struct filter_chain *made = chain_of_size(whole, width, height, &conversion->result->error);
-        if (made == NULL)
-            return false;
-        chain_release(chain);
-        chain = made;
-    }
-    worker->shrunk = *worker->recipe;
-    worker->shrunk.chain = chain;
-    conversion->recipe = &worker->shrunk;
-    return true;
-}
-
 /* A decoder makes means of levels, not of light: with linear light it makes nothing smaller. */
-bool job_shrink(struct job_worker *worker, struct conversion *conversion)
+void job_shrink(struct conversion *conversion)
 {
+    const struct job_worker *worker = conversion->worker;
     const struct recipe *recipe = worker->recipe;
     struct codec_info *info = &conversion->info;
-    const bool is_turned = is_sideways(conversion);
-    int width = is_turned ? info->height : info->width, height = is_turned ? info->width : info->height;
+    struct pipeline_input *input = &conversion->run.input;
+    const bool is_turned = !worker->settings->keep_orientation && orientation_swaps(conversion->metadata.orientation);
     conversion->full = conversion->image;
-    if (!info->codec->shrinks || recipe->linear || recipe->chain->count == 0)
-        return true;
-    const int shrink = filter_shrink(&recipe->chain->filters[0], width, height);
-    if (shrink == 0 || !filter_resize(&recipe->chain->filters[0], &width, &height, NULL))
-        return true;
-    codec_shrink(info, shrink);
+    input->full_width = is_turned ? info->height : info->width;
+    input->full_height = is_turned ? info->width : info->height;
+    if (info->codec->shrinks && !recipe->linear && recipe->chain->count > 0)
+        input->shrink = filter_shrink(&recipe->chain->filters[0], input->full_width, input->full_height);
+    codec_shrink(info, input->shrink);
+    conversion->result->shrink = input->shrink;
     conversion->image.width = info->width;
     conversion->image.height = info->height;
-    conversion->result->shrink = shrink;
-    return set_size(worker, conversion, width, height);
+    input->shape = conversion->image;
+    input->shape.width = is_turned ? info->height : info->width;
+    input->shape.height = is_turned ? info->width : info->height;
 }
 
 static struct codec_input codec_input(const struct conversion *conversion)
@@ -229,9 +208,8 @@ static bool decode_image(struct conversion *conversion)
 static bool orient_shape(const struct job_settings *settings, struct conversion *conversion)
 {
     struct codec_info *info = &conversion->info;
-    const bool is_turned = is_sideways(conversion);
-    conversion->image.width = is_turned ? info->height : info->width;
-    conversion->image.height = is_turned ? info->width : info->height;
+    conversion->image.width = conversion->run.input.shape.width;
+    conversion->image.height = conversion->run.input.shape.height;
     conversion->orientation = settings->keep_orientation ? 1 : conversion->metadata.orientation;
     return settings->keep_orientation || metadata_orient(&conversion->metadata, &conversion->full,
                                                          &info->chroma_subsampling, &conversion->result->error);
@@ -293,14 +271,8 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
 {
     conversion->in.image = &conversion->image;
     conversion->out.image = &conversion->filtered;
-    conversion->run.recipe = conversion->recipe;
-    conversion->run.input = (struct pipeline_input){
-        .shape = conversion->image,
-        .bytes = conversion->job->bytes,
-        .shrink = conversion->info.shrink,
-        .is_upright = conversion->orientation <= 1,
-        .busy = workers_busy(worker->workers),
-    };
+    conversion->run.input.is_upright = conversion->orientation <= 1;
+    conversion->run.input.busy = workers_busy(worker->workers);
     if (!is_cpu_only(worker))
         find_gpu_codecs(worker->settings, conversion);
     pipeline_choose(&conversion->run);
@@ -321,8 +293,8 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
         !worker->settings->digests && on_cpu && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_image(conversion))
         return false;
-    struct linear *linear = conversion->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
-    if (conversion->recipe->linear && linear == NULL)
+    struct linear *linear = worker->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
+    if (worker->recipe->linear && linear == NULL)
         return false;
     if (linear != NULL)
         result->curve = metadata_set_linear(&conversion->metadata, conversion->image.channels <= 2,
@@ -528,7 +500,7 @@ bool job_digest(struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const char *expected = conversion->job->digest;
-    const bool filters = conversion->recipe->chain->count > 0;
+    const bool filters = conversion->run.recipe->chain->count > 0;
     if (filters && !(pipeline_plan(&conversion->run, &conversion->image, &result->error) && filter_image(conversion)))
         return false;
     digest_image(filters ? &conversion->filtered : &conversion->image, result->digest);

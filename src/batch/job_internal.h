@@ -20,7 +20,6 @@ struct conversion {
     const struct job *job;
     struct job_result *result;
     struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
-    const struct recipe *recipe; /* the worker's, or what of it is left for the decoded image */
     struct pipeline_run run;
 
     /* The input. */
@@ -57,8 +56,9 @@ struct job_memory {
     size_t kept;    /* by the pipeline, for this image and later ones */
 };
 
-/* If the first filter is a thumbnail, let the decoder make the image as small as it may. The metadata are read. */
-bool job_shrink(struct job_worker *worker, struct conversion *conversion);
+/* Note the shape of the image, whose metadata are read. If the first filter is a thumbnail, let the decoder make it as
+ * small as it may. */
+void job_shrink(struct conversion *conversion);
 
 /* The memory for an image whose file of SIZE bytes is inspected. */
 struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size);

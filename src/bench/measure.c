@@ -254,7 +254,11 @@ static bool measure_filter(struct bench_case *c, const struct filter *filter, st
     if (!case_size_outputs(c, filter, error))
         return false;
 
-    const struct work work = {c->size.width, c->size.height, c->size.planes, c->sample, bench->pool.threads};
+    const struct work work = {.width = c->size.width,
+                              .height = c->size.height,
+                              .planes = c->size.planes,
+                              .sample = c->sample,
+                              .threads = bench->pool.threads};
     const struct variant *canonical = variant_choose(filter, BACKEND_CPU, &work);
     struct plan plan;
     uint64_t wrong;

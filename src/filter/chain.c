@@ -24,11 +24,9 @@ struct filter_chain *chain_keep(struct filter_chain *chain)
 
 void chain_release(struct filter_chain *chain)
 {
-    while (chain != NULL && atomic_fetch_sub(&chain->references, 1) == 1) {
-        struct filter_chain *whole = chain->whole;
+    if (chain != NULL && atomic_fetch_sub(&chain->references, 1) == 1) {
         free((void *)chain->filters);
         free(chain);
-        chain = whole;
     }
 }
 
@@ -45,31 +43,6 @@ struct filter *chain_copy_filters(const struct filter_chain *chain, struct error
         filters[i].filter16 = &filters[chain->count + i];
     }
     return filters;
-}
-
-struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error)
-{
-    struct filter *filters = chain_copy_filters(chain, error);
-    if (filters == NULL)
-        return NULL;
-    filters[0].resize = (struct resize){
-        .kernel = filters[0].resize.kernel, .width = width, .height = height, .exact = true, .enlarges = true};
-    struct filter_chain *made = chain_make(filters, chain->count, error);
-    if (made != NULL)
-        made->whole = chain_keep(chain);
-    return made;
-}
-
-bool chain_is_of_size(const struct filter_chain *chain, const struct filter_chain *whole, int width, int height)
-{
-    return chain != NULL && chain->whole == whole && chain->filters[0].resize.width == width &&
-           chain->filters[0].resize.height == height;
-}
-
-bool chain_equal(const struct filter_chain *a, const struct filter_chain *b)
-{
-    return a == b || (b != NULL && b->whole != NULL &&
-                      chain_is_of_size(a, b->whole, b->filters[0].resize.width, b->filters[0].resize.height));
 }
 
 /* Let GEOMETRY be of what FILTER makes. */

@@ -15,9 +15,6 @@ struct filter_chain {
     atomic_int references;
     size_t count;
     const struct filter *filters; /* one allocation, which also has each filter16 */
-
-    /* If chain_of_size made this chain: the chain that it was made of, with a reference. Otherwise NULL. */
-    struct filter_chain *whole;
 };
 
 /* Make a chain of COUNT FILTERS, which are one allocation. The chain owns them, and the caller has the first reference.
@@ -32,16 +29,6 @@ void chain_release(struct filter_chain *chain);
 
 /* A copy of the filters of CHAIN, each filter16 included, for chain_make. NULL if there is too little memory. */
 struct filter *chain_copy_filters(const struct filter_chain *chain, struct error *error);
-
-/* A copy of CHAIN whose first filter changes any picture to WIDTH x HEIGHT, by the same kernel. The caller has the
- * first reference. NULL if there is too little memory. */
-struct filter_chain *chain_of_size(struct filter_chain *chain, int width, int height, struct error *error);
-
-/* Is CHAIN what chain_of_size makes of WHOLE for that size? CHAIN may be NULL. */
-bool chain_is_of_size(const struct filter_chain *chain, const struct filter_chain *whole, int width, int height);
-
-/* Do A and B have the same filters? They are the same chain, or were made of the same one for the same size. */
-bool chain_equal(const struct filter_chain *a, const struct filter_chain *b);
 
 /* What filters have made of a picture's geometry. */
 struct geometry {

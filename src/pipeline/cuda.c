@@ -332,7 +332,7 @@ static enum run_result run_packed(struct pipeline_run *run, const struct end *in
         return RUN_FAILED;
     *result = *image;
     result->samples = NULL;
-    bool done = recipe_resize(run->recipe, result, error) && reserve_all(run, in, out, &gpu, error);
+    bool done = recipe_resize(run->recipe, &run->work, result, error) && reserve_all(run, in, out, &gpu, error);
     phases_end(run->phases, PHASE_BUFFERS);
     if (done && resources->page_locked && (!decodes || !encodes)) {
         result->samples = run->pipeline->memory[MEMORY_LOCKED].bytes;

@@ -67,7 +67,7 @@ bool gather_takes(const struct pipeline_run *run)
     return resources->page_locked && resources->start != NULL && input->gpu_decodes == END_JPEG &&
            input->gpu_encodes == END_JPEG && input->is_upright && input->shape.bits == 8 &&
            run->recipe->chain->count > 0 && run->linear == NULL && is_small(&input->shape) &&
-           recipe_resize(run->recipe, &result, NULL) && is_small(&result);
+           recipe_resize(run->recipe, &run->work, &result, NULL) && is_small(&result);
 }
 
 /* Can one engine take both at once? */
@@ -75,6 +75,7 @@ static bool are_alike(const struct request *a, const struct request *b)
 {
     const struct image *one = a->in->image, *other = b->in->image;
     return one->width == other->width && one->height == other->height && one->channels == other->channels &&
+           a->run->work.full_width == b->run->work.full_width && a->run->work.full_height == b->run->work.full_height &&
            recipe_equal(a->run->recipe, b->run->recipe);
 }
 
@@ -120,7 +121,8 @@ static bool queue_filters(struct engine *engine, struct gpu_image *gpu, uint8_t 
             return false;
         from.samples = gpu->image.samples = samples + i * size;
         struct image to = from;
-        if (!recipe_resize(engine->run.recipe, &to, error) || !gpu_queue(&engine->run, &from, &to, gpu, error))
+        if (!recipe_resize(engine->run.recipe, &engine->run.work, &to, error) ||
+            !gpu_queue(&engine->run, &from, &to, gpu, error))
             return false;
         engine->images[i] = to;
         engine->outputs[i] = (struct jpeg_output){

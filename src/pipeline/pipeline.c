@@ -73,6 +73,15 @@ static enum gpu_codec gpu_codec_of(enum end_kind end)
     return end == END_JPEG ? GPU_CODEC_JPEG : end == END_PNG ? GPU_CODEC_PNG : GPU_CODEC_NONE;
 }
 
+struct work pipeline_work(const struct recipe *recipe, enum alpha alpha, const struct pipeline_input *input,
+                          struct thread_pool *pool)
+{
+    struct work work = recipe_work(recipe, alpha, &input->shape, thread_pool_threads(pool));
+    work.full_width = input->full_width;
+    work.full_height = input->full_height;
+    return work;
+}
+
 /* The work. In a batch, it is that of all images; their number is estimated as if all files had its size. */
 static struct total_work total_work(const struct pipeline_run *run)
 {
@@ -80,7 +89,7 @@ static struct total_work total_work(const struct pipeline_run *run)
     const struct resources *resources = run->pipeline->resources;
     const struct batch_choice *batch = resources->batch;
     struct total_work work = {
-        .image = recipe_work(run->recipe, run->effective_alpha, &input->shape, thread_pool_threads(resources->pool)),
+        .image = pipeline_work(run->recipe, run->effective_alpha, input, resources->pool),
         .gpu_decodes = gpu_codec_of(input->gpu_decodes),
         .gpu_encodes = gpu_codec_of(input->gpu_encodes),
         .decoded_share = ldexp(1, -2 * input->shrink),
@@ -230,13 +239,13 @@ void pipeline_choose(struct pipeline_run *run)
 }
 
 /* Can a GPU take an image as large as this, and what the filters make of it? Kernels count its samples in int. */
-static bool check_gpu_size(const struct filter_chain *chain, const struct image *image, struct error *error)
+static bool check_gpu_size(const struct pipeline_run *run, struct error *error)
 {
     const size_t max = (size_t)1 << 30;
-    struct image shape = *image;
+    struct image shape = run->input.shape;
     bool fits = image_samples(&shape) <= max;
-    for (size_t i = 0; fits && i < chain->count; i++)
-        fits = !filter_resize(&chain->filters[i], &shape.width, &shape.height, NULL) || image_samples(&shape) <= max;
+    for (size_t i = 0; fits && i < run->recipe->chain->count; i++)
+        fits = !recipe_resize_by(run->recipe, &run->work, i, &shape, NULL) || image_samples(&shape) <= max;
     return fits || error_set(error, ERROR_WORK,
                              "%d x %d pixels of %d channels are too many for a GPU: it takes at most %zu samples; give "
                              "--backend cpu",
@@ -296,7 +305,7 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
     if (alpha != run->effective_alpha)
         choose_backend(run, alpha);
     atomic_store(&run->pipeline->progress_permille, -1);
-    run->work = recipe_work(recipe, alpha, shape, thread_pool_threads(run->pipeline->resources->pool));
+    run->work = pipeline_work(recipe, alpha, &run->input, run->pipeline->resources->pool);
     if (!check_resize(recipe, error))
         return false;
     if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */
@@ -309,7 +318,7 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
         return false;
     }
     if (find_choice(run) != CHOICE_CPU &&
-        !check_gpu_size(recipe->chain, shape, &run->pipeline->why)) { /* the next image may be smaller */
+        !check_gpu_size(run, &run->pipeline->why)) { /* the next image may be smaller */
         *error = run->pipeline->why;
         done = may_fall_back(run) && plans_make(run, BACKEND_CPU, error);
     } else if (run->backend == BACKEND_CPU) {

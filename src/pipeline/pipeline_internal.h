@@ -16,6 +16,10 @@ enum run_result {
     RUN_TRANSLUCENT,   /* not all pixels are opaque, as was expected */
 };
 
+/* The work of RECIPE on INPUT, where alpha takes part as ALPHA says. */
+struct work pipeline_work(const struct recipe *recipe, enum alpha alpha, const struct pipeline_input *input,
+                          struct thread_pool *pool);
+
 /* ---- plans.c ---- */
 
 /* Find or make the plans for run->recipe and run->work on BACKEND, which becomes the run's. */

@@ -58,16 +58,18 @@ static struct planned *find_planned(struct pipeline_run *run, struct error *erro
     return oldest;
 }
 
-/* Let plan NUMBER be for an image like SHAPE, by VARIANT. If it is, it stays: all else comes from the recipe. */
+/* Let plan NUMBER be for an image like SHAPE, by VARIANT, and make one like RESULT. If it is, it stays: all else comes
+ * from the recipe. */
 static bool make_plan(struct pipeline_run *run, size_t number, const struct variant *variant, const struct image *shape,
-                      struct error *error)
+                      const struct image *result, struct error *error)
 {
     struct planned *planned = run->planned;
     const struct filter *filter = &run->recipe->chain->filters[number];
     struct plan *plan = &planned->plans[number];
     const bool is_new = plan->variant != variant;
     const bool is_resized =
-        filter_kind(filter)->resizes && (plan->columns.from != shape->height || plan->rows.from != shape->width);
+        filter_kind(filter)->resizes && (plan->columns.from != shape->height || plan->rows.from != shape->width ||
+                                         plan->columns.to != result->height || plan->rows.to != result->width);
     if (!is_new && !is_resized)
         return true;
     forget_upload(run->pipeline, planned);
@@ -78,11 +80,10 @@ static bool make_plan(struct pipeline_run *run, size_t number, const struct vari
             return false;
         plan->pool = run->pipeline->resources->pool;
     }
-    int width = shape->width, height = shape->height;
-    if (is_resized && variant->backend == BACKEND_CPU && filter_resize(filter, &width, &height, NULL))
-        plan->needed = chain_needs(run->recipe->chain, number, width, height);
+    if (is_resized && variant->backend == BACKEND_CPU)
+        plan->needed = chain_needs(run->recipe->chain, number, result->width, result->height);
     /* On a GPU, the upload of the taps waits for the lock of constant memory: see run_filters in cuda.c. */
-    return plan_resize(plan, shape->width, shape->height, error) &&
+    return plan_resize_to(plan, shape->width, shape->height, result->width, result->height, error) &&
            (variant->backend != BACKEND_CPU || variant_prepare(plan, NULL, error));
 }
 
@@ -103,10 +104,13 @@ bool plans_make(struct pipeline_run *run, enum backend backend, struct error *er
         if (variant == NULL)
             return error_set(error, ERROR_USAGE, "no variant for %s filters %s samples by %s; use the other backend",
                              backend == BACKEND_CUDA ? "a GPU" : "the CPU", sample_name(planned->sample), filter->name);
-        if (!make_plan(run, i, variant, &shape, error) || !filter_resize(filter, &shape.width, &shape.height, error)) {
+        struct image result = shape;
+        if (!recipe_resize_by(recipe, &run->work, i, &result, error) ||
+            !make_plan(run, i, variant, &shape, &result, error)) {
             plan_free(&planned->plans[i]);
             return false;
         }
+        shape = result;
     }
     return true;
 }

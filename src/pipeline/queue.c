@@ -208,7 +208,7 @@ static void find_largest(const struct pipeline_run *run, const struct image *ima
         *planes = plane_bytes > *planes ? plane_bytes : *planes;
         *samples = bytes > *samples ? bytes : *samples;
         if (i < run->recipe->chain->count)
-            filter_resize(&run->recipe->chain->filters[i], &shape.width, &shape.height, NULL);
+            recipe_resize_by(run->recipe, &run->work, i, &shape, NULL);
     }
 }
 
@@ -253,7 +253,7 @@ static bool queue_filter(struct pipeline_run *run, size_t number, const struct p
 static void resize_image(const struct pipeline_run *run, size_t number, struct image *image, struct plane *planes)
 {
     const int count = planes->count;
-    filter_resize(&run->recipe->chain->filters[number], &image->width, &image->height, NULL);
+    recipe_resize_by(run->recipe, &run->work, number, image, NULL);
     if (planes->width == image->width && planes->height == image->height)
         return;
     lay_out(run, image, planes);

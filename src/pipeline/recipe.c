@@ -5,13 +5,26 @@
 
 bool recipe_equal(const struct recipe *a, const struct recipe *b)
 {
-    return chain_equal(a->chain, b->chain) && a->border == b->border && a->alpha == b->alpha &&
-           a->linear == b->linear && a->choice == b->choice && a->variant == b->variant;
+    return a->chain == b->chain && a->border == b->border && a->alpha == b->alpha && a->linear == b->linear &&
+           a->choice == b->choice && a->variant == b->variant;
 }
 
-bool recipe_resize(const struct recipe *recipe, struct image *shape, struct error *error)
+bool recipe_resize_by(const struct recipe *recipe, const struct work *work, size_t number, struct image *shape,
+                      struct error *error)
 {
-    return chain_resize(recipe->chain, &shape->width, &shape->height, error);
+    if (number == 0 && work->full_width > 0) {
+        shape->width = work->full_width;
+        shape->height = work->full_height;
+    }
+    return filter_resize(&recipe->chain->filters[number], &shape->width, &shape->height, error);
+}
+
+bool recipe_resize(const struct recipe *recipe, const struct work *work, struct image *shape, struct error *error)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < recipe->chain->count; i++)
+        done = recipe_resize_by(recipe, work, i, shape, error);
+    return done;
 }
 
 enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)

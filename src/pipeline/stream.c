@@ -68,7 +68,7 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
         *stage = (struct stage){
             .step = &step_table[filter->kind], .kind = filter_kind(filter), .filter = filter, .shape = image};
         stage->is_whole = stage->kind->has_border && filtering->recipe->border == BORDER_WRAP;
-        if (!filter_resize(filter, &image.width, &image.height, error))
+        if (!recipe_resize_by(filtering->recipe, &filtering->work, i, &image, error))
             return false;
         if (stage->step->reach != NULL)
             stage->step->reach(stage, image.width, image.height, is_16_bit);
@@ -573,7 +573,7 @@ bool stream_image(struct pipeline_run *run, const struct end *in, struct end *ou
         sink = *out->sink;
     if (allocates) {
         result = shape;
-        if (!recipe_resize(run->recipe, &result, error) ||
+        if (!recipe_resize(run->recipe, &run->work, &result, error) ||
             !image_allocate(&result, result.width, result.height, shape.channels, shape.bits, error))
             return false;
     }
@@ -587,10 +587,11 @@ bool stream_image(struct pipeline_run *run, const struct end *in, struct end *ou
     return done;
 }
 
-size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct image *shape,
+size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct pipeline_input *input,
                             const struct row_source *source, const struct row_sink *sink)
 {
-    const struct work work = recipe_work(recipe, recipe->alpha, shape, thread_pool_threads(pool));
+    const struct image *shape = &input->shape;
+    const struct work work = pipeline_work(recipe, recipe->alpha, input, pool);
     struct filtering filtering;
     size_t need = SIZE_MAX;
     if (plan_stream(&filtering, recipe, pool, &work, shape, source, sink, work.threads, NULL) &&

@@ -91,12 +91,17 @@ static void release_prepared(struct plan *plan)
 bool plan_resize(struct plan *plan, int width, int height, struct error *error)
 {
     int new_width = width, new_height = height;
+    return filter_resize(plan->filter, &new_width, &new_height, error) &&
+           plan_resize_to(plan, width, height, new_width, new_height, error);
+}
+
+bool plan_resize_to(struct plan *plan, int width, int height, int new_width, int new_height, struct error *error)
+{
     struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
     if (!filter_kind(plan->filter)->resizes ||
-        (columns->taps != NULL && columns->from == height && rows->from == width))
+        (columns->taps != NULL && columns->from == height && rows->from == width && columns->to == new_height &&
+         rows->to == new_width))
         return true;
-    if (!filter_resize(plan->filter, &new_width, &new_height, error))
-        return false;
     if (filter_kind(plan->filter)->moves) {
         plan->place = filter_place(plan->filter, width, height);
         *columns = (struct resample_axis){.from = height, .to = new_height};

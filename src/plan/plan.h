@@ -77,6 +77,9 @@ void plan_make(struct plan *plan, const struct filter *filter, enum border borde
  * are. What variant_prepare has made of other taps is freed. */
 bool plan_resize(struct plan *plan, int width, int height, struct error *error);
 
+/* Likewise, if a decoder has made the picture smaller: the result has the size that a full one would have. */
+bool plan_resize_to(struct plan *plan, int width, int height, int new_width, int new_height, struct error *error);
+
 /* Set FILL to the bits of the samples that a plan which moves samples leaves in each of COUNT planes where there is no
  * picture. The planes are all channels of an image: see struct image. With an alpha channel, a colour is opaque, and no
  * colour is transparent black. Without one, no colour is white. Grey is the brightness of the colour as Pillow's mode L

@@ -12,7 +12,8 @@
 struct work {
     int width, height, planes;
     enum sample sample;
-    int threads; /* threads of the CPU that share the work */
+    int threads;                 /* threads of the CPU that share the work */
+    int full_width, full_height; /* the image before its decoder made it smaller; 0 if it did not */
 };
 
 /* The samples of all planes. */

@@ -103,25 +103,42 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
     }
 }
 
-/* The workers of a batch make a chain each for thumbnails of one size, and share a GPU's constant memory and plans. */
-static void test_chains_of_one_size_are_equal(void **state)
+/* A decoder has made the image smaller, as a step before the chain. The first filter makes the size that it would make
+ * of the full image, also if the next image was larger before and has the same size now. */
+static void test_a_shrunk_image_gets_the_size_of_the_full_one(void **state)
 {
     (void)state;
-    struct filter *filter = malloc(sizeof *filter);
-    assert_non_null(filter);
-    assert_true(filter_find("thumbnail:40x", filter, NULL, NULL));
-    struct recipe recipes[4];
-    recipes[0] = (struct recipe){.chain = chain_make(filter, 1, NULL)};
-    for (int i = 1; i < 4; i++)
-        recipes[i] = (struct recipe){.chain = chain_of_size(recipes[0].chain, 40, i < 3 ? 30 : 31, NULL)};
-    assert_true(recipe_equal(&recipes[1], &recipes[2]));
-    assert_false(recipe_equal(&recipes[1], &recipes[3]));
-    assert_false(recipe_equal(&recipes[0], &recipes[1]));
-    assert_int_equal(atomic_load(&recipes[0].chain->references), 4);
-    for (int i = 3; i > 0; i--)
-        chain_release(recipes[i].chain);
-    assert_int_equal(atomic_load(&recipes[0].chain->references), 1);
-    chain_release(recipes[0].chain);
+    static struct filter filters[2];
+    const struct {
+        int width, height, made;
+    } full[] = {{311, 237, 30}, {311, 238, 31}, {312, 238, 31}, {311, 237, 30}, {0, 0, 31}};
+    assert_true(filter_find("thumbnail:40x", &filters[0], NULL, NULL));
+    assert_true(filter_find("mirror:x", &filters[1], NULL, NULL));
+    const struct recipe recipe = {.chain = CHAIN(filters, 2), .choice = CHOICE_CPU};
+    struct pipeline pipeline;
+    pipeline_open(&pipeline, &(struct resources){.pool = NULL});
+    for (size_t i = 0; i < sizeof full / sizeof *full; i++) {
+        struct phases phases;
+        struct image image, result = {0};
+        assert_true(image_allocate(&image, 156, 119, 3, 8, NULL));
+        memset(image.samples, 200, image_bytes(&image));
+        struct pipeline_run run = {
+            .pipeline = &pipeline,
+            .recipe = &recipe,
+            .input = {.shape = image, .full_width = full[i].width, .full_height = full[i].height},
+            .phases = &phases};
+        phases_begin(&phases);
+        pipeline_choose(&run);
+        assert_true(pipeline_plan(&run, &image, NULL));
+        assert_true(pipeline_run(&run, &(struct end){.kind = END_HOST, .image = &image},
+                                 &(struct end){.kind = END_HOST, .image = &result}, NULL));
+        assert_int_equal(result.width, 40);
+        assert_int_equal(result.height, full[i].made);
+        for (size_t k = 0; k < image_bytes(&result); k++)
+            assert_int_equal(result.samples[k], 200);
+        image_free(&image);
+    }
+    pipeline_close(&pipeline);
 }
 
 /* A pipeline keeps the plans of PLANNED_MAX recipes. It drops those of the one that was not used for the longest
@@ -197,7 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_image_like_the_last_needs_no_new_plans),
-        cmocka_unit_test(test_chains_of_one_size_are_equal),
+        cmocka_unit_test(test_a_shrunk_image_gets_the_size_of_the_full_one),
         cmocka_unit_test(test_recipes_in_turn_need_no_new_plans),
         cmocka_unit_test(test_a_plan_is_prepared_once),
     };

@@ -250,7 +250,7 @@ static bool stream(const struct recipe *recipe, const struct resources *resource
     struct phases phases;
     struct image made = *image;
     rows->in = image;
-    assert_true(recipe_resize(recipe, &made, NULL));
+    assert_true(recipe_resize(recipe, &(struct work){0}, &made, NULL));
     rows->out = make_image(made.width, made.height, image->channels, image->bits);
     rows->above = make_image(made.width, made.height, image->channels, image->bits);
     rows->encoded = calloc((size_t)made.height, sizeof *rows->encoded);

@@ -203,7 +203,8 @@ static void check_choice(const struct filter *filter)
     for (enum backend backend = BACKEND_CPU; backend <= BACKEND_CUDA; backend++)
         for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++)
             for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
-                const struct work work = {sides[i], sides[i], 3, sample, 1};
+                const struct work work = {
+                    .width = sides[i], .height = sides[i], .planes = 3, .sample = sample, .threads = 1};
                 const struct variant *choice = variant_choose(filter, backend, &work);
                 if (choice == NULL)
                     fail_msg("no %s variant takes %s samples and %s", backend_name(backend), sample_name(sample),
@@ -323,11 +324,12 @@ static void test_model_knows_which_planes_are_turned(void **state)
 {
     static struct filter filter;
     const struct variant *cpu = variant_find("cpu", NULL);
-    const struct work square = {3162, 3162, 1, SAMPLE_U16, 1};
+    const struct work square = {.width = 3162, .height = 3162, .planes = 1, .sample = SAMPLE_U16, .threads = 1};
     (void)state;
     assert_true(filter_find("box:200", &filter, NULL, NULL));
     for (int width = 1; width <= 400; width++) {
-        const struct work tall = {width, 10000000 / width, 1, SAMPLE_U16, 1};
+        const struct work tall = {
+            .width = width, .height = 10000000 / width, .planes = 1, .sample = SAMPLE_U16, .threads = 1};
         assert_true(cost_variant_seconds(cpu, &filter, &tall) < 3 * cost_variant_seconds(cpu, &filter, &square));
     }
 }
