@@ -161,9 +161,8 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
         conversion->result->outcome = JOB_SKIPPED;
         return false;
     }
-    done = done && inspect_input(worker, conversion) && read_metadata(worker, conversion);
-    if (done)
-        job_shrink(conversion);
+    done =
+        done && inspect_input(worker, conversion) && read_metadata(worker, conversion) && job_find_shapes(conversion);
     phases_end(phases, PHASE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
     const size_t size = conversion->size > expected ? conversion->size : expected;

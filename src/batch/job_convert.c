@@ -25,49 +25,33 @@ static bool is_cpu_only(const struct job_worker *worker)
 static bool surely_streams(const struct job_worker *worker, const struct conversion *conversion,
                            const struct codec *encoder)
 {
-    const bool stays = worker->settings->keep_orientation || conversion->metadata.orientation <= 1;
-    return is_cpu_only(worker) && codec_reads_rows(&conversion->info) && stays && encoder != NULL &&
-           codec_writes_rows(encoder);
+    return is_cpu_only(worker) && codec_reads_rows(&conversion->info) && conversion->orientation <= 1 &&
+           encoder != NULL && codec_writes_rows(encoder);
 }
 
 /* The bands of an image that streams, also if the chosen codec does not support it. Rows that change their depth count
  * as fetched. */
-static size_t bands_need(const struct job_worker *worker, const struct conversion *conversion,
-                         const struct image *produced)
+static size_t bands_need(const struct conversion *conversion)
 {
     const struct codec_info *info = &conversion->info;
     const struct image *shape = &conversion->image;
     const struct format *format = conversion->result->output_format;
-    const size_t row = image_row_bytes(produced), max = CODEC_BAND_BYTES;
-    const size_t converted =
-        info->bits != shape->bits || format->max_bits < shape->bits ? 2 * image_row_bytes(shape) : 0;
-    const struct row_source in_order = {
-        .multiple = 1, .raw_bytes = codec_raw_bytes(info) + converted, .readers = CODEC_READERS};
+    const size_t row = image_row_bytes(&conversion->produced), max = CODEC_BAND_BYTES;
+    const bool converts = info->bits != shape->bits || format->max_bits < shape->bits;
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
                                               : row < max           ? (int)(max / row)
                                                                     : 1};
-    const size_t need =
-        pipeline_stream_need(worker->recipe, worker->resources.pool, &conversion->run.input, &in_order, &sink);
-    struct row_source any_order = in_order;
-    any_order.any_order = true;
-    any_order.multiple = CODEC_UNIT_ROWS;
-    const size_t other = info->codec->any_order ? pipeline_stream_need(worker->recipe, worker->resources.pool,
-                                                                       &conversion->run.input, &any_order, &sink)
-                                                : 0;
-    return need > other ? need : other;
-}
-
-/* The shape of the image after the filters. If they do not take it, the job will fail. */
-static struct image produced_shape(const struct conversion *conversion)
-{
-    const struct pipeline_input *input = &conversion->run.input;
-    int width = input->full_width, height = input->full_height;
-    struct image produced = input->shape;
-    if (chain_resize(conversion->worker->recipe->chain, &width, &height, NULL)) {
-        produced.width = width;
-        produced.height = height;
+    size_t need = 0;
+    for (int any_order = 0; any_order <= info->codec->any_order; any_order++) {
+        const struct row_source source = {.multiple = any_order ? CODEC_UNIT_ROWS : 1,
+                                          .raw_bytes =
+                                              codec_raw_bytes(info) + (converts ? 2 * image_row_bytes(shape) : 0),
+                                          .readers = CODEC_READERS,
+                                          .any_order = any_order};
+        const size_t bands = pipeline_stream_need(&conversion->run, &source, &sink);
+        need = bands > need ? bands : need;
     }
-    return produced;
+    return need;
 }
 
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
@@ -83,16 +67,15 @@ enum { THREAD_BYTES = 1 << 19 };
 static struct job_memory estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size)
 {
     const struct codec_info *info = &conversion->info;
-    const struct image *shape = &conversion->image;
-    const struct image produced = produced_shape(conversion);
+    const struct image *shape = &conversion->image, *produced = &conversion->produced;
     const struct format *format = conversion->result->output_format;
     const struct codec *encoder =
-        worker->settings->digests ? NULL : codec_find_writer(format, &produced, &conversion->codec, NULL);
+        worker->settings->digests ? NULL : codec_find_writer(format, produced, &conversion->codec, NULL);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
     struct end gpu;
-    codec_plan_gpu_output(format, &produced, &conversion->codec, &gpu);
-    const size_t before = image_bytes(shape), after = image_bytes(&produced);
+    codec_plan_gpu_output(format, produced, &conversion->codec, &gpu);
+    const size_t before = image_bytes(shape), after = image_bytes(produced);
     struct job_memory need = {
         .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->recipe->linear ? sizeof(struct linear) : 0),
         .kept = is_cpu_only(worker)
@@ -100,19 +83,17 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
                     : (gpu.kind == END_PNG ? 2 : 1) * (before > after ? before : after) + size + 2 * metadata,
     };
     if (surely_streams(worker, conversion, encoder)) {
-        const size_t largest = codec_file_bound(&produced, format, &conversion->codec);
-        conversion->streaming = need.image + codec_reader_need(info) + bands_need(worker, conversion, &produced) +
-                                codec_writer_need(encoder, &produced, format, &conversion->codec);
+        const size_t largest = codec_file_bound(produced, format, &conversion->codec);
+        conversion->streaming = need.image + codec_reader_need(info) + bands_need(conversion) +
+                                codec_writer_need(encoder, produced, format, &conversion->codec);
         need.image = conversion->streaming + codec_file_need(size < largest ? size : largest);
         need.largest = conversion->streaming + codec_file_need(largest + metadata);
         return need;
     }
     const struct row_source image = {.image = shape};
     const struct row_sink sink = {.multiple = 1};
-    need.image += size + codec_whole_need(info, &produced, encoder, format, &conversion->codec) +
-                  (worker->recipe->chain->count > 0 ? pipeline_stream_need(worker->recipe, worker->resources.pool,
-                                                                           &conversion->run.input, &image, &sink)
-                                                    : 0);
+    need.image += size + codec_whole_need(info, produced, encoder, format, &conversion->codec) +
+                  (worker->recipe->chain->count > 0 ? pipeline_stream_need(&conversion->run, &image, &sink) : 0);
     return need;
 }
 
@@ -139,26 +120,59 @@ void job_release_buffers(struct job_worker *worker)
 
 /* ---- Decoding ---- */
 
-/* A decoder makes means of levels, not of light: with linear light it makes nothing smaller. */
-void job_shrink(struct conversion *conversion)
+/* Let the image's shape and the metadata be upright. Decoding turns the samples. If the first filter is a thumbnail,
+ * let the decoder make the image as small as it may. It makes means of levels, not of light: with linear light it makes
+ * nothing smaller. */
+static bool orient_shape(struct conversion *conversion)
 {
     const struct job_worker *worker = conversion->worker;
-    const struct recipe *recipe = worker->recipe;
+    const struct filter_chain *chain = worker->recipe->chain;
     struct codec_info *info = &conversion->info;
     struct pipeline_input *input = &conversion->run.input;
-    const bool is_turned = !worker->settings->keep_orientation && orientation_swaps(conversion->metadata.orientation);
-    conversion->full = conversion->image;
-    input->full_width = is_turned ? info->height : info->width;
-    input->full_height = is_turned ? info->width : info->height;
-    if (info->codec->shrinks && !recipe->linear && recipe->chain->count > 0)
-        input->shrink = filter_shrink(&recipe->chain->filters[0], input->full_width, input->full_height);
-    codec_shrink(info, input->shrink);
-    conversion->result->shrink = input->shrink;
-    conversion->image.width = info->width;
-    conversion->image.height = info->height;
+    struct image full = conversion->image;
+    conversion->orientation = worker->settings->keep_orientation ? 1 : conversion->metadata.orientation;
+    const bool swaps = orientation_swaps(conversion->orientation);
+    if (!worker->settings->keep_orientation &&
+        !metadata_orient(&conversion->metadata, &full, &info->chroma_subsampling, &conversion->result->error))
+        return false;
+    if (info->codec->shrinks && !worker->recipe->linear && chain->count > 0)
+        codec_shrink(info, filter_shrink(&chain->filters[0], full.width, full.height));
+    conversion->result->shrink = info->shrink;
+    conversion->image.width = swaps ? info->height : info->width;
+    conversion->image.height = swaps ? info->width : info->height;
     input->shape = conversion->image;
-    input->shape.width = is_turned ? info->height : info->width;
-    input->shape.height = is_turned ? info->width : info->height;
+    input->full_width = full.width;
+    input->full_height = full.height;
+    input->is_upright = conversion->orientation <= 1;
+    return true;
+}
+
+/* Find the size of the image after the filters, and let the metadata be of that. */
+static bool resize_shape(struct conversion *conversion)
+{
+    const struct job_worker *worker = conversion->worker;
+    const struct pipeline_input *input = &conversion->run.input;
+    struct chroma_subsampling *chroma = &conversion->info.chroma_subsampling;
+    struct error *error = &conversion->result->error;
+    struct geometry geometry;
+    if (!chain_geometry(worker->recipe->chain, input->full_width, input->full_height, &geometry, error) ||
+        !metadata_resize(&conversion->metadata, &geometry, chroma, error))
+        return false;
+    conversion->produced = conversion->image;
+    conversion->produced.width = geometry.width;
+    conversion->produced.height = geometry.height;
+    conversion->result->not_enlarged = geometry.is_not_enlarged;
+    conversion->codec.chroma_subsampling =
+        conversion->codec.subsampling > 0 ? jpeg_chroma_of(conversion->codec.subsampling) : *chroma;
+    return true;
+}
+
+bool job_find_shapes(struct conversion *conversion)
+{
+    const bool done = orient_shape(conversion) && resize_shape(conversion);
+    if (!done)
+        conversion->result->input_bytes = conversion->size;
+    return done;
 }
 
 static struct codec_input codec_input(const struct conversion *conversion)
@@ -204,37 +218,6 @@ static bool decode_image(struct conversion *conversion)
     return done;
 }
 
-/* Let the image's shape and the metadata be upright. Decoding turns the samples. */
-static bool orient_shape(const struct job_settings *settings, struct conversion *conversion)
-{
-    struct codec_info *info = &conversion->info;
-    conversion->image.width = conversion->run.input.shape.width;
-    conversion->image.height = conversion->run.input.shape.height;
-    conversion->orientation = settings->keep_orientation ? 1 : conversion->metadata.orientation;
-    return settings->keep_orientation || metadata_orient(&conversion->metadata, &conversion->full,
-                                                         &info->chroma_subsampling, &conversion->result->error);
-}
-
-/* Find the size of the image after the filters, and let the metadata be of that. */
-static bool resize_shape(struct conversion *conversion)
-{
-    const struct job_worker *worker = conversion->worker;
-    const struct image *full = &conversion->full;
-    struct chroma_subsampling *chroma = &conversion->info.chroma_subsampling;
-    struct error *error = &conversion->result->error;
-    struct geometry geometry;
-    if (!chain_geometry(worker->recipe->chain, full->width, full->height, &geometry, error) ||
-        !metadata_resize(&conversion->metadata, &geometry, chroma, error))
-        return false;
-    conversion->produced = conversion->image;
-    conversion->produced.width = geometry.width;
-    conversion->produced.height = geometry.height;
-    conversion->result->not_enlarged = geometry.is_not_enlarged;
-    conversion->codec.chroma_subsampling =
-        conversion->codec.subsampling > 0 ? jpeg_chroma_of(conversion->codec.subsampling) : *chroma;
-    return true;
-}
-
 /* Note what a GPU could decode and encode. */
 static void find_gpu_codecs(const struct job_settings *settings, struct conversion *conversion)
 {
@@ -253,8 +236,8 @@ static void describe_input(struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const struct codec_info *info = &conversion->info;
-    result->width = conversion->full.width;
-    result->height = conversion->full.height;
+    result->width = conversion->run.input.full_width;
+    result->height = conversion->run.input.full_height;
     result->output_width = conversion->produced.width;
     result->output_height = conversion->produced.height;
     result->channels = conversion->image.channels;
@@ -271,7 +254,6 @@ static void choose_backend(struct job_worker *worker, struct conversion *convers
 {
     conversion->in.image = &conversion->image;
     conversion->out.image = &conversion->filtered;
-    conversion->run.input.is_upright = conversion->orientation <= 1;
     conversion->run.input.busy = workers_busy(worker->workers);
     if (!is_cpu_only(worker))
         find_gpu_codecs(worker->settings, conversion);
@@ -282,8 +264,6 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     result->input_bytes = conversion->size;
-    if (!orient_shape(worker->settings, conversion) || !resize_shape(conversion))
-        return false;
     choose_backend(worker, conversion);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
     const bool on_cpu = conversion->run.backend == BACKEND_CPU, decodes = on_cpu || conversion->gpu_decoder == NULL;
@@ -422,33 +402,27 @@ static bool end_output(const struct job_worker *worker, struct conversion *conve
     return conversion->output != NULL;
 }
 
-/* Finish the file whose rows are encoded. */
-static bool finish_rows(struct conversion *conversion)
-{
-    struct codec_writer *writer = &conversion->writer;
-    size_t size;
-    atomic_store(&conversion->worker->step, writer->finishes_late ? JOB_STEP_ENCODE : JOB_STEP_WRITE);
-    const bool done = codec_writer_finish(writer, &conversion->output, &size, &conversion->result->error);
-    codec_writer_close(writer);
-    return done && close_output(conversion, size);
-}
-
-/* Encode the filtered image, unless a GPU has done that. */
-static bool encode_image(struct job_worker *worker, struct conversion *conversion)
+/* Encode the filtered image, unless that is done, and complete the file. */
+static bool finish_output(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
+    struct codec_writer *writer = &conversion->writer;
+    const bool has_rows = conversion->out.kind == END_ROWS, is_encoded = !has_rows && conversion->out.kind != END_HOST;
     size_t size = 0;
-    const bool is_encoded = conversion->out.kind != END_HOST;
-    atomic_store(&worker->step, JOB_STEP_ENCODE);
+    atomic_store(&worker->step, has_rows && !writer->finishes_late ? JOB_STEP_WRITE : JOB_STEP_ENCODE);
     if (is_encoded && !end_output(worker, conversion))
         return false;
-    if (!worker->resources.page_locked) { /* a single image: encoding can use the memory */
+    if (!has_rows && !worker->resources.page_locked) { /* a single image: encoding can use the memory */
         pipeline_leave_gpu(&worker->pipeline);
         job_release_buffers(worker);
     }
-    return is_encoded || (codec_encode(&conversion->filtered, result->output_format, &conversion->codec,
-                                       &conversion->output, &size, &result->error) &&
-                          close_output(conversion, size));
+    if (is_encoded)
+        return true;
+    const bool done = has_rows ? codec_writer_finish(writer, &conversion->output, &size, &result->error)
+                               : codec_encode(&conversion->filtered, result->output_format, &conversion->codec,
+                                              &conversion->output, &size, &result->error);
+    codec_writer_close(writer);
+    return done && close_output(conversion, size);
 }
 
 /* ---- All steps ---- */
@@ -468,8 +442,7 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
 
 bool job_convert(struct job_worker *worker, struct conversion *conversion)
 {
-    return filter_image(conversion) &&
-           (conversion->out.kind == END_ROWS ? finish_rows(conversion) : encode_image(worker, conversion));
+    return filter_image(conversion) && finish_output(worker, conversion);
 }
 
 /* ---- Digests ---- */

@@ -33,7 +33,6 @@ struct conversion {
     struct codec_reader reader; /* of these bytes, until they are decoded */
     struct metadata metadata;
     int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
-    struct image full;     /* the shape of the upright image, before a decoder makes it smaller; without samples */
     struct image image;    /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
     struct image produced; /* the shape of the image after the filters, which may change its size */
     bool streams;          /* the reader can feed the filters row by row */
@@ -56,9 +55,9 @@ struct job_memory {
     size_t kept;    /* by the pipeline, for this image and later ones */
 };
 
-/* Note the shape of the image, whose metadata are read. If the first filter is a thumbnail, let the decoder make it as
- * small as it may. */
-void job_shrink(struct conversion *conversion);
+/* Find the shapes of the image, whose metadata are read: what the decoder makes, which is small for a thumbnail, and
+ * what the filters make. Let the metadata be of the latter. */
+bool job_find_shapes(struct conversion *conversion);
 
 /* The memory for an image whose file of SIZE bytes is inspected. */
 struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size);

@@ -73,12 +73,12 @@ static enum gpu_codec gpu_codec_of(enum end_kind end)
     return end == END_JPEG ? GPU_CODEC_JPEG : end == END_PNG ? GPU_CODEC_PNG : GPU_CODEC_NONE;
 }
 
-struct work pipeline_work(const struct recipe *recipe, enum alpha alpha, const struct pipeline_input *input,
-                          struct thread_pool *pool)
+struct work pipeline_work(const struct pipeline_run *run, enum alpha alpha)
 {
-    struct work work = recipe_work(recipe, alpha, &input->shape, thread_pool_threads(pool));
-    work.full_width = input->full_width;
-    work.full_height = input->full_height;
+    struct work work =
+        recipe_work(run->recipe, alpha, &run->input.shape, thread_pool_threads(run->pipeline->resources->pool));
+    work.full_width = run->input.full_width;
+    work.full_height = run->input.full_height;
     return work;
 }
 
@@ -86,13 +86,11 @@ struct work pipeline_work(const struct recipe *recipe, enum alpha alpha, const s
 static struct total_work total_work(const struct pipeline_run *run)
 {
     const struct pipeline_input *input = &run->input;
-    const struct resources *resources = run->pipeline->resources;
-    const struct batch_choice *batch = resources->batch;
+    const struct batch_choice *batch = run->pipeline->resources->batch;
     struct total_work work = {
-        .image = pipeline_work(run->recipe, run->effective_alpha, input, resources->pool),
+        .image = pipeline_work(run, run->effective_alpha),
         .gpu_decodes = gpu_codec_of(input->gpu_decodes),
         .gpu_encodes = gpu_codec_of(input->gpu_encodes),
-        .decoded_share = ldexp(1, -2 * input->shrink),
     };
     if (batch != NULL) {
         work.images = input->bytes > 0 ? batch->bytes / (double)input->bytes : (double)batch->images;
@@ -305,7 +303,7 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
     if (alpha != run->effective_alpha)
         choose_backend(run, alpha);
     atomic_store(&run->pipeline->progress_permille, -1);
-    run->work = pipeline_work(recipe, alpha, &run->input, run->pipeline->resources->pool);
+    run->work = pipeline_work(run, alpha);
     if (!check_resize(recipe, error))
         return false;
     if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */

@@ -46,8 +46,7 @@ struct pipeline_input {
     uint64_t bytes;              /* of the file; 0 if that is not known */
     enum end_kind gpu_decodes;   /* what a GPU can decode of the file: END_JPEG or END_PNG; END_HOST for nothing */
     enum end_kind gpu_encodes;   /* what a GPU can encode of the output, likewise */
-    int full_width, full_height; /* before its decoder makes it smaller; 0 if no decoder does */
-    int shrink;                  /* its decoder halves both sides so many times */
+    int full_width, full_height; /* before its decoder makes it smaller; 0 if no decoder does so */
     bool is_upright;             /* the file has the rows in their order */
     int busy;                    /* images of a stream at work, with this one; 0 counts as 1 */
 };
@@ -191,10 +190,10 @@ bool pipeline_describe_hardware(enum backend backend, int device, char *text, si
  * memory. Otherwise the result goes to the samples of OUT, and images may have strides. */
 bool pipeline_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error);
 
-/* Bytes of memory that filtering images of INPUT's shape from SOURCE to SINK takes on the CPU, on the threads of POOL,
- * however alpha takes part. SIZE_MAX if they are too many to count. */
-size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct pipeline_input *input,
-                            const struct row_source *source, const struct row_sink *sink);
+/* Bytes of memory that filtering the run's input from SOURCE to SINK takes on the CPU, however alpha takes part. The
+ * run need not be planned. SIZE_MAX if they are too many to count. */
+size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_source *source,
+                            const struct row_sink *sink);
 
 /* ---- Many files and device memory ---- */
 

@@ -16,9 +16,8 @@ enum run_result {
     RUN_TRANSLUCENT,   /* not all pixels are opaque, as was expected */
 };
 
-/* The work of RECIPE on INPUT, where alpha takes part as ALPHA says. */
-struct work pipeline_work(const struct recipe *recipe, enum alpha alpha, const struct pipeline_input *input,
-                          struct thread_pool *pool);
+/* The work of the recipe on the run's input, where alpha takes part as ALPHA says. */
+struct work pipeline_work(const struct pipeline_run *run, enum alpha alpha);
 
 /* ---- plans.c ---- */
 

@@ -24,11 +24,9 @@ struct band_worker {
 
 /* The filters of an image. */
 struct filtering {
-    const struct recipe *recipe;
-    const struct pipeline_run *run;
-    struct stage *stages; /* one more than filters: the last is the result */
+    const struct pipeline_run *run; /* planned, or with its work only */
+    struct stage *stages;           /* one more than filters: the last is the result */
     struct stream stream;
-    struct work work;
     size_t plane_bytes, merged_bytes; /* that a band needs at most: for each of two sets of planes, and of image rows */
     struct band_worker *workers;      /* one for each thread */
 };
@@ -38,7 +36,7 @@ struct filtering {
 /* Let filters that move or resize make only the columns that the next filters need. */
 static void narrow_stages(const struct filtering *filtering)
 {
-    const struct filter_chain *chain = filtering->recipe->chain;
+    const struct filter_chain *chain = filtering->run->recipe->chain;
     for (size_t i = 0; i < chain->count; i++) {
         struct stage *stage = &filtering->stages[i], *next = stage + 1;
         const struct rectangle needed = chain_needs(chain, i, next->shape.width, next->shape.height);
@@ -56,9 +54,9 @@ static void narrow_stages(const struct filtering *filtering)
 /* Set the stages for images like SHAPE. Fails if a filter does not take them, or if there is too little memory. */
 static bool make_stages(struct filtering *filtering, const struct image *shape, struct error *error)
 {
-    const struct filter_chain *chain = filtering->recipe->chain;
+    const struct filter_chain *chain = filtering->run->recipe->chain;
     struct image image = *shape;
-    const bool is_16_bit = filtering->work.sample != SAMPLE_U8;
+    const bool is_16_bit = filtering->run->work.sample != SAMPLE_U8;
     filtering->stages = calloc(chain->count + 1, sizeof *filtering->stages);
     if (filtering->stages == NULL)
         return error_no_memory(error, "%zu filters", chain->count);
@@ -67,8 +65,8 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
         struct stage *stage = &filtering->stages[i];
         *stage = (struct stage){
             .step = &step_table[filter->kind], .kind = filter_kind(filter), .filter = filter, .shape = image};
-        stage->is_whole = stage->kind->has_border && filtering->recipe->border == BORDER_WRAP;
-        if (!recipe_resize_by(filtering->recipe, &filtering->work, i, &image, error))
+        stage->is_whole = stage->kind->has_border && filtering->run->recipe->border == BORDER_WRAP;
+        if (!recipe_resize_by(filtering->run->recipe, &filtering->run->work, i, &image, error))
             return false;
         if (stage->step->reach != NULL)
             stage->step->reach(stage, image.width, image.height, is_16_bit);
@@ -81,7 +79,7 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
 /* The rows that filter NUMBER must read for the rows SPAN of the result. */
 static struct row_span stage_needs(const struct filtering *filtering, size_t number, struct row_span span)
 {
-    for (size_t i = filtering->recipe->chain->count; i-- > number;)
+    for (size_t i = filtering->run->recipe->chain->count; i-- > number;)
         span = filtering->stages[i].step->needs(&filtering->stages[i], span);
     return span;
 }
@@ -94,8 +92,8 @@ static struct row_span first_needs(const void *context, struct row_span produced
 static struct plane lay_out(const struct filtering *filtering, size_t number, int rows, size_t *size)
 {
     struct plane planes;
-    if (!plane_layout(&planes, filtering->work.sample, filtering->stages[number].shape.width, rows,
-                      filtering->work.planes, size, NULL))
+    if (!plane_layout(&planes, filtering->run->work.sample, filtering->stages[number].shape.width, rows,
+                      filtering->run->work.planes, size, NULL))
         *size = SIZE_MAX;
     return planes;
 }
@@ -108,7 +106,7 @@ static void find_sizes(struct filtering *filtering)
     for (int band = 0; band < bands->count; band++) {
         const int64_t first = (int64_t)band * bands->rows, last = first + bands->rows;
         const struct row_span span = {first > 0 ? (int)first - 1 : 0, last < height ? (int)last : height};
-        for (size_t i = 0; i <= filtering->recipe->chain->count; i++) {
+        for (size_t i = 0; i <= filtering->run->recipe->chain->count; i++) {
             const struct row_span needed = stage_needs(filtering, i, span);
             size_t size;
             lay_out(filtering, i, needed.last - needed.first, &size);
@@ -123,9 +121,9 @@ static void find_sizes(struct filtering *filtering)
 static size_t row_bytes(const struct filtering *filtering)
 {
     size_t most = 1;
-    for (size_t i = 0; i <= filtering->recipe->chain->count; i++) {
-        const size_t row = (size_t)filtering->stages[i].shape.width * (size_t)filtering->work.planes *
-                           sample_bytes(filtering->work.sample);
+    for (size_t i = 0; i <= filtering->run->recipe->chain->count; i++) {
+        const size_t row = (size_t)filtering->stages[i].shape.width * (size_t)filtering->run->work.planes *
+                           sample_bytes(filtering->run->work.sample);
         most = row > most ? row : most;
     }
     return most;
@@ -135,7 +133,7 @@ static size_t row_bytes(const struct filtering *filtering)
  * two filters may be wider than both ends, so the widest work counts. */
 static int64_t shared_rows(const struct filtering *filtering)
 {
-    const size_t count = filtering->recipe->chain->count;
+    const size_t count = filtering->run->recipe->chain->count;
     const int height = filtering->stages[count].shape.height, middle = height / 2;
     double shared = 0, row = 1; /* samples of a plane: that are shared, and for a row of the result */
     for (size_t i = 0; i <= count; i++) {
@@ -316,7 +314,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
                            struct plane *out, struct error *error)
 {
     const struct stream *stream = &filtering->stream;
-    const struct recipe *recipe = filtering->recipe;
+    const struct recipe *recipe = filtering->run->recipe;
     const struct row_span produced = stage_needs(filtering, number + 1, span);
     const bool resizes = filtering->stages[number].kind->resizes;
     struct plan plan = filtering->run->planned->plans[number];
@@ -346,7 +344,7 @@ static bool convolve_band(const struct filtering *filtering, const struct band_w
                           const struct plane *planes, struct row_span span, struct band *band, struct plane *result,
                           struct error *error)
 {
-    const struct recipe *recipe = filtering->recipe;
+    const struct recipe *recipe = filtering->run->recipe;
     struct plane out = {0};
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct row_span input = stage_needs(filtering, i, span);
@@ -387,7 +385,7 @@ static void worker_close(struct band_worker *worker)
 static void copy_kept(const struct filtering *filtering, const struct band_worker *worker, const struct band *band,
                       int first, const struct image *produced)
 {
-    if (filtering->stages[filtering->recipe->chain->count - 1].kind->resizes) {
+    if (filtering->stages[filtering->run->recipe->chain->count - 1].kind->resizes) {
         forget_samples(produced);
     } else if (worker->merged.samples != NULL) { /* an earlier filter may have changed them */
         const struct image part = image_rows(&band->merged, first - band->top, produced->height);
@@ -423,7 +421,7 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
     const struct pipeline_run *run = filtering->run;
     const enum sample sample = run->work.sample;
     const struct image rows = stream_rows(&filtering->stream, input.first, input.last);
-    if (filtering->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels || run->linear != NULL ||
+    if (filtering->run->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels || run->linear != NULL ||
         image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
         (alpha_multiplies(run->effective_alpha) && image_has_alpha(produced)) || !view_pixels(&rows, sample, from) ||
         !view_pixels(produced, sample, to))
@@ -486,14 +484,17 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
 
 /* ---- An image ---- */
 
-/* Plan the stream of images like SHAPE, which are WORK, through the filters of RECIPE, on at most THREADS threads.
- * FILTERING stays where it is. Free its stages afterwards, also after a failure. */
-static bool plan_stream(struct filtering *filtering, const struct recipe *recipe, struct thread_pool *pool,
-                        const struct work *work, const struct image *shape, const struct row_source *source,
+/* Plan the stream of a planned image through its filters, on at most THREADS threads. FILTERING stays where it is. Free
+ * its stages afterwards, also after a failure. */
+static bool plan_stream(struct filtering *filtering, const struct pipeline_run *run, const struct row_source *source,
                         const struct row_sink *sink, int threads, struct error *error)
 {
-    *filtering = (struct filtering){.recipe = recipe, .work = *work};
-    if (!make_stages(filtering, shape, error))
+    const struct recipe *recipe = run->recipe;
+    const struct image *image = &run->input.shape;
+    const struct image shape = {
+        .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
+    *filtering = (struct filtering){.run = run};
+    if (!make_stages(filtering, &shape, error))
         return false;
     int multiple = 1;
     bool is_whole = false;
@@ -502,11 +503,11 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         is_whole |= filtering->stages[i].is_whole;
     }
     filtering->stream = (struct stream){
-        .shape = *shape,
+        .shape = shape,
         .produced_shape = filtering->stages[recipe->chain->count].shape,
         .source = source,
         .sink = sink,
-        .pool = pool,
+        .pool = run->pipeline->resources->pool,
         .threads = threads,
         .make = filter_rows,
         .needs = first_needs,
@@ -516,7 +517,7 @@ static bool plan_stream(struct filtering *filtering, const struct recipe *recipe
         .multiple = multiple,
         .is_whole = is_whole,
         .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].takes_pixels &&
-                   !image_has_alpha(shape),
+                   !image_has_alpha(&shape),
     };
     stream_plan(&filtering->stream);
     find_sizes(filtering);
@@ -543,14 +544,12 @@ static bool run_stream(struct filtering *filtering, struct phases *phases, struc
     return done;
 }
 
-/* Filter an image of SHAPE from SOURCE to SINK. */
-static bool filter_stream(struct pipeline_run *run, const struct image *shape, const struct row_source *source,
-                          const struct row_sink *sink, struct error *error)
+/* Filter the image from SOURCE to SINK. */
+static bool filter_stream(struct pipeline_run *run, const struct row_source *source, const struct row_sink *sink,
+                          struct error *error)
 {
     struct filtering filtering;
-    bool done = plan_stream(&filtering, run->recipe, run->pipeline->resources->pool, &run->work, shape, source, sink,
-                            useful_threads(run, source, sink), error);
-    filtering.run = run;
+    bool done = plan_stream(&filtering, run, source, sink, useful_threads(run, source, sink), error);
     filtering.stream.progress_permille = &run->pipeline->progress_permille;
     done = done && run_stream(&filtering, run->phases, error);
     free(filtering.stages);
@@ -560,8 +559,6 @@ static bool filter_stream(struct pipeline_run *run, const struct image *shape, c
 bool stream_image(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
     struct image *image = in->image, result = *out->image;
-    const struct image shape = {
-        .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
     const bool allocates = out->kind == END_HOST && out->image->samples == NULL;
     struct row_source source = {.image = image};
     struct row_sink sink = {.image = &result, .multiple = 1};
@@ -572,12 +569,13 @@ bool stream_image(struct pipeline_run *run, const struct end *in, struct end *ou
     if (out->kind == END_ROWS)
         sink = *out->sink;
     if (allocates) {
-        result = shape;
+        result = (struct image){
+            .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
         if (!recipe_resize(run->recipe, &run->work, &result, error) ||
-            !image_allocate(&result, result.width, result.height, shape.channels, shape.bits, error))
+            !image_allocate(&result, result.width, result.height, result.channels, result.bits, error))
             return false;
     }
-    const bool done = filter_stream(run, &shape, &source, &sink, error);
+    const bool done = filter_stream(run, &source, &sink, error);
     if (allocates && done) {
         image_free(image);
         *image = *out->image = result;
@@ -587,15 +585,15 @@ bool stream_image(struct pipeline_run *run, const struct end *in, struct end *ou
     return done;
 }
 
-size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *pool, const struct pipeline_input *input,
-                            const struct row_source *source, const struct row_sink *sink)
+size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_source *source,
+                            const struct row_sink *sink)
 {
-    const struct image *shape = &input->shape;
-    const struct work work = pipeline_work(recipe, recipe->alpha, input, pool);
+    const struct recipe *recipe = run->recipe;
+    const struct pipeline_run all = {
+        .pipeline = run->pipeline, .recipe = recipe, .input = run->input, .work = pipeline_work(run, recipe->alpha)};
     struct filtering filtering;
     size_t need = SIZE_MAX;
-    if (plan_stream(&filtering, recipe, pool, &work, shape, source, sink, work.threads, NULL) &&
-        filtering.plane_bytes < PTRDIFF_MAX) {
+    if (plan_stream(&filtering, &all, source, sink, all.work.threads, NULL) && filtering.plane_bytes < PTRDIFF_MAX) {
         const struct stream *stream = &filtering.stream;
         const size_t threads = (size_t)stream->bands.threads;
         size_t more = 0;
@@ -606,7 +604,7 @@ size_t pipeline_stream_need(const struct recipe *recipe, struct thread_pool *poo
             more = filtering.stages[i].kind->resizes ? more + own : own > more ? own : more;
         }
         need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
-               (recipe_merges_between(recipe, recipe->alpha, shape) ? threads * filtering.merged_bytes : 0);
+               (recipe_merges_between(recipe, recipe->alpha, &run->input.shape) ? threads * filtering.merged_bytes : 0);
     }
     free(filtering.stages);
     return need;

@@ -106,14 +106,14 @@ static struct codec_seconds codec_seconds(const struct total_work *batch, enum g
 }
 
 /* The share of the file's pixels that the image has. A decoder that makes fewer still reads all codes. */
-static double file_share(const struct total_work *batch)
+static double file_share(const struct work *image)
 {
-    return batch->decoded_share > 0 ? batch->decoded_share : 1;
+    return image->full_width > 0 ? (double)image->width / image->full_width * image->height / image->full_height : 1;
 }
 
 static double batch_cpu_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
-    const double decode = codec_seconds(batch, batch->gpu_decodes, decoding).cpu / file_share(batch);
+    const double decode = codec_seconds(batch, batch->gpu_decodes, decoding).cpu / file_share(&batch->image);
     const double encode = codec_seconds(batch, batch->gpu_encodes, encoding).cpu;
     /* For a photo of 15 Mpixel, 16 threads of a codec are 4 to 6 times as fast as one, and 4 are 3 times as fast. */
     const double threads = pow(batch->image.threads > 0 ? batch->image.threads : 1, 0.6);
@@ -133,7 +133,7 @@ static double batch_cuda_seconds(const struct filter *filters, size_t count, con
      * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
     const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
     const double gpu =
-        decode.gpu / file_share(batch) + encode.gpu + chosen_seconds(filters, count, BACKEND_CUDA, image);
+        decode.gpu / file_share(&batch->image) + encode.gpu + chosen_seconds(filters, count, BACKEND_CUDA, image);
     return start + batch->images * fmax(gpu / batch->gpus, (decode.host + encode.host) / batch->workers);
 }
 

@@ -31,7 +31,6 @@ struct total_work {
     int workers;                             /* the batch's workers, with image.threads threads each */
     int gpus;                                /* the batch's GPUs; each starts once */
     enum gpu_codec gpu_decodes, gpu_encodes; /* all other decoding and encoding does not count */
-    double decoded_share;                    /* share of the file's pixels that its decoder makes; 0 counts as 1 */
 };
 
 /* The expected seconds on each backend. */
