@@ -33,7 +33,7 @@ static int64_t white_of(const struct image *image)
     return image_sample_bytes(image) == 1 ? 255 : 65535;
 }
 
-/* Pixel number I. */
+/* The colour of pixel number I. */
 static struct colour read_colour(const struct image *image, size_t i)
 {
     const size_t channels = (size_t)image->channels;
@@ -91,7 +91,7 @@ bool colours_differ(const struct image *expected, const struct image *actual, si
 /* The pixels around X, Y. */
 struct around {
     int left, top, right, bottom;
-    bool at_edge; /* which counts as an equal neighbour */
+    bool at_edge; /* X, Y is at an edge of the image, which counts as an equal neighbour */
 };
 
 static struct around look_around(const struct image *image, int x, int y)
@@ -104,10 +104,10 @@ static struct around look_around(const struct image *image, int x, int y)
                            .at_edge = x == 0 || y == 0 || x == right || y == bottom};
 }
 
-/* So many equal neighbours are the inside of a shape, not an edge. */
+/* A pixel with this number of equal neighbours, or more, is inside a shape and not at its edge. */
 enum { EQUAL_INSIDE = 3 };
 
-/* Has the pixel at X, Y so many neighbours that equal it? */
+/* Has the pixel at X, Y at least EQUAL_INSIDE neighbours that equal it? */
 static bool is_inside(const struct image *image, int x, int y)
 {
     const struct around around = look_around(image, x, y);

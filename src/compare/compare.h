@@ -13,7 +13,7 @@
 
 struct thread_pool;
 
-/* The most rectangles of pixels to ignore. */
+/* The largest number of rectangles of pixels to ignore. */
 enum { COMPARE_AREAS_MAX = 64 };
 
 /* A rectangle of pixels. It may reach beyond the image. */
@@ -21,10 +21,10 @@ struct compare_area {
     int x, y, width, height;
 };
 
-/* Shares of pixels are counted in millionths of a percent. */
+/* All pixels of an image, as a share: shares are in millionths of a percent. */
 enum { COMPARE_WHOLE = 100000000 };
 
-/* Limits of numbers of the whole image are in millionths. */
+/* The limits from LIMIT_PSNR on, and the threshold of colours, are in millionths. */
 enum { COMPARE_MILLION = 1000000 };
 
 /* The limits. A pair must be within all that are set. */
@@ -32,58 +32,59 @@ enum limit { LIMIT_PIXELS, LIMIT_PSNR, LIMIT_SSIM, LIMIT_LOCAL_SSIM, LIMITS };
 
 /* The differences that are tolerated. A struct of zeros tolerates none. */
 struct compare_rules {
-    int tolerance;            /* levels, of the images' own depth, that a sample may differ by */
+    int tolerance;            /* levels, in the images' bit depth, that a sample may differ by */
     int yiq;                  /* the threshold of colours_differ in millionths, or 0 */
-    bool any_pixels;          /* LIMIT_PIXELS is not set: any number of pixels may differ by more */
-    int lowest[LIMITS];       /* of LIMIT_PSNR and later: the lowest value that is tolerated, in millionths, or 0 */
-    uint64_t different;       /* how many pixels may differ by more */
-    int share;                /* instead of `different`, unless 0: the share of the compared pixels, of COMPARE_WHOLE */
+    bool any_pixels;          /* LIMIT_PIXELS is not set: any number of pixels may be beyond the tolerance */
+    int lowest[LIMITS];       /* from LIMIT_PSNR on: the lowest allowed value in millionths; 0 if not set */
+    uint64_t different;       /* the number of pixels that may be beyond the tolerance */
+    int share;                /* unless 0, replaces `different`: a share of the compared pixels, up to COMPARE_WHOLE */
     bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
     bool ignores_antialiasing;
     bool strict_channels; /* opaque alpha, and grey as three equal channels, are a difference */
     bool takes_metadata;  /* compare the profile and the orientation too */
     struct compare_area areas[COMPARE_AREAS_MAX];
     size_t area_count;
-    const struct image *mask; /* ignore pixels whose colours are all 0 in it; may be NULL */
+    const struct image *mask; /* ignore the pixels that are black in this image; may be NULL */
 };
 
-/* The side of the window of the SSIM. Smaller images have none. */
+/* The side of a window of the SSIM, in pixels. Smaller images have no SSIM. */
 enum { SSIM_WINDOW = 11 };
 
 /* The structural similarity. NAN if it is not defined or was not computed. */
 struct ssim {
-    double mean;   /* of all windows */
-    double lowest; /* of one window */
-    int x, y;      /* of the first pixel of the first such window, in reading order */
+    double mean;   /* the mean SSIM of all windows */
+    double lowest; /* the lowest SSIM of a window */
+    int x, y;      /* the upper left pixel of the first window with `lowest`, in reading order */
 };
 
 /* How two images of one size differ. */
 struct difference {
-    bool same_shape;          /* width, height and bits agree, and the images were compared; else all is 0 */
-    int channels;             /* that were compared */
-    uint64_t ignored, hidden; /* pixels that were ignored, and those of them that differ */
-    uint64_t compared;        /* pixels that were not ignored */
-    uint64_t pixels;          /* of these, with a sample that differs by more than the tolerance */
-    uint64_t tolerated;       /* of these, with differences up to the tolerance only */
-    uint64_t antialiased;     /* of these, antialiased, and counted as equal */
+    bool same_shape;          /* width, height and bits agree, and the images were compared; else all fields are 0 */
+    int channels;             /* the compared channels */
+    uint64_t ignored, hidden; /* the ignored pixels, and the ignored pixels that differ */
+    uint64_t compared;        /* the pixels that were not ignored */
+    uint64_t pixels;          /* the compared pixels that are beyond the tolerance */
+    uint64_t tolerated;       /* the compared pixels that differ, but are within the tolerance */
+    uint64_t antialiased;     /* the compared pixels that count as equal because they are antialiased */
     int first_x, first_y,
         first_channel;       /* the first sample beyond the tolerance in reading order; -1 if there is none */
     struct compare_area box; /* around all pixels beyond the tolerance */
     int largest;             /* the largest absolute difference of two samples that were not ignored */
-    int largest_of[4];       /* the same, by channel */
+    int largest_of[4];       /* `largest`, for each channel */
     double psnr;             /* 10 log10(peak^2 / mean square error) in dB, peak 255 or 65535; INFINITY if equal */
     struct ssim ssim;
 };
 
-/* The fewest channels that hold A and B of them: three colours if one has them, and alpha if one has it. */
+/* The channels of an image that can hold both an image of A channels and one of B: three colours if one of them has
+ * colours, and alpha if one has alpha. */
 static inline int channels_of_both(int a, int b)
 {
     return (a >= 3 || b >= 3 ? 3 : 1) + (a % 2 == 0 || b % 2 == 0);
 }
 
 /* Copy the pixels of EXPECTED that RULES ignore over those of ACTUAL, so that they are equal from now on. *IGNORED
- * becomes their number, and *HIDDEN the number of them that differed. The images have one shape, and the mask their
- * size. Fails if there is not enough memory. */
+ * becomes the number of these pixels, and *HIDDEN the number of them that differed. The images have one shape, and the
+ * mask has their size. Fails if there is not enough memory. */
 bool compare_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 
@@ -100,11 +101,11 @@ static inline int sample_difference(const struct image *a, const struct image *b
     return p < q ? q - p : p - q;
 }
 
-/* Is the distance of the colours of pixel number I larger than THRESHOLD millionths of the largest one? */
+/* Is the distance of the two colours of pixel number I larger than THRESHOLD millionths of the largest distance? */
 bool colours_differ(const struct image *expected, const struct image *actual, size_t i, int threshold);
 
-/* Is pixel number I, whose samples differ by at most MAX, beyond the tolerance of RULES: in a sample, if that is set or
- * no other is, or in its colour? */
+/* Is pixel number I, whose samples differ by at most MAX, beyond the tolerance of RULES? The tolerance of samples
+ * counts if it is set, or if there is none of colours. The tolerance of colours counts if it is set. */
 static inline bool pixel_is_beyond(const struct compare_rules *rules, const struct image *expected,
                                    const struct image *actual, size_t i, int max)
 {
@@ -113,9 +114,9 @@ static inline bool pixel_is_beyond(const struct compare_rules *rules, const stru
 }
 
 /* Copy the pixels of EXPECTED that are beyond the tolerance, and antialiased in one of the images, over those of
- * ACTUAL. *COUNT becomes their number, and *FLAGS a byte for each pixel, 1 for these. Release it with free, also after
- * a failure. The result does not depend on the number of threads. POOL may be NULL. Fails if there is not enough
- * memory. */
+ * ACTUAL. *COUNT becomes the number of these pixels, and *FLAGS a byte for each pixel, 1 for these pixels. Release it
+ * with free, also after a failure. The result does not depend on the number of threads. POOL may be NULL. Fails if
+ * there is not enough memory. */
 bool antialiasing_ignore(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                          struct thread_pool *pool, uint8_t **flags, uint64_t *count, struct error *error);
 
@@ -123,21 +124,21 @@ bool antialiasing_ignore(const struct image *expected, const struct image *actua
 void compare_images(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                     uint64_t ignored, struct difference *difference);
 
-/* Do all this by RULES, and set *DIFFERENCE to all numbers. ACTUAL changes where pixels are ignored. *FLAGS is as
- * above, or NULL if antialiased pixels count. There is no SSIM if no sample differs. */
+/* Ignore pixels as RULES say, compare the images, and set all of *DIFFERENCE. ACTUAL changes where pixels are ignored.
+ * *FLAGS is as for antialiasing_ignore, or NULL if antialiased pixels count. There is no SSIM if no sample differs. */
 bool compare_by_rules(const struct image *expected, const struct image *actual, const struct compare_rules *rules,
                       struct thread_pool *pool, struct difference *difference, uint8_t **flags, struct error *error);
 
-/* How many pixels may be beyond the tolerance. */
+/* The number of pixels that may be beyond the tolerance. */
 uint64_t compare_allowed(const struct compare_rules *rules, const struct difference *difference);
 
-/* Is there a limit from LIMIT_PSNR on? */
+/* Is a limit from LIMIT_PSNR on set? */
 bool rules_limit_numbers(const struct compare_rules *rules);
 
-/* The number that has a limit, from LIMIT_PSNR on. */
+/* The number of DIFFERENCE that LIMIT limits. LIMIT is LIMIT_PSNR or later. */
 double compare_number(const struct difference *difference, enum limit limit);
 
-/* The limits that are not kept: 1 << limit for each. */
+/* The limits that the images violate, as bits: 1 << limit for each. */
 unsigned compare_limits(const struct compare_rules *rules, const struct difference *difference);
 
 /* Set *SSIM to the structural similarity of the luma of two images of one shape: 0.299 red + 0.587 green + 0.114 blue

@@ -22,7 +22,7 @@ static void describe_shapes(FILE *file, const struct row_file *a, const struct r
                 text_plural(b->channels));
 }
 
-/* The numbers that are the same for tolerated and different pixels. */
+/* Print the size of the differences: the numbers that tolerated and different pixels share. */
 static void describe_size(FILE *file, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
@@ -34,7 +34,7 @@ static void describe_size(FILE *file, const struct compare_row *row)
         fprintf(file, ", SSIM %.6f, local SSIM %.6f at x %d y %d", d->ssim.mean, d->ssim.lowest, d->ssim.x, d->ssim.y);
 }
 
-/* In lines and in JSON. */
+/* The names of the limits, in text and in JSON. */
 static const char *const limit_names[LIMITS][2] = {
     [LIMIT_PIXELS] = {"pixels", "pixels"},
     [LIMIT_PSNR] = {"PSNR", "psnr"},
@@ -50,7 +50,7 @@ void rules_print_limits(FILE *file, const struct compare_rules *rules)
                     (double)rules->lowest[limit] / COMPARE_MILLION);
 }
 
-/* The limits that are not kept, and by how much. describe_pixels tells of LIMIT_PIXELS. */
+/* Print the limits that the images violate, and by how much. describe_pixels prints LIMIT_PIXELS. */
 static void describe_limits(FILE *file, const struct compare_row *row, const struct compare_rules *rules)
 {
     for (enum limit limit = LIMIT_PSNR; limit < LIMITS; limit++) {
@@ -66,7 +66,7 @@ static void describe_limits(FILE *file, const struct compare_row *row, const str
     }
 }
 
-/* The text between what is printed of a row and what follows. */
+/* The text before the next part of a row's sentence. PRINTED is 0 if no part is printed yet. */
 static const char *joint_after(uint64_t printed)
 {
     return printed > 0 ? "; " : "";
@@ -84,7 +84,7 @@ static void describe_metadata(FILE *file, const struct compare_row *row)
         fprintf(file, "%sthe orientation is %d, not %d", joint, row->actual.orientation, row->expected.orientation);
 }
 
-/* The channels of two files that were compared, if they are not the same. */
+/* Print the channels of two compared files, if they differ. */
 static void describe_channels(FILE *file, const char *joint, const struct compare_row *row)
 {
     if (row->difference.same_shape && row->expected.channels != row->actual.channels)
@@ -92,7 +92,7 @@ static void describe_channels(FILE *file, const char *joint, const struct compar
                 text_plural(row->expected.channels), row->actual.channels);
 }
 
-/* The tolerances that are set, with JOINT between them. */
+/* Print the tolerances that are set, with JOINT between them. */
 static void print_tolerance(FILE *file, const struct compare_rules *rules, const char *joint)
 {
     if (rules->tolerance > 0)
@@ -294,7 +294,7 @@ bool rows_write(const char *path, report_print *print, const struct report_reque
 {
     struct text_buffer text = {0};
     FILE *file = text_open(&text);
-    error_no_memory(error, "a report"); /* if no other error follows */
+    error_no_memory(error, "a report"); /* unless another error follows */
     bool done = file != NULL && print(file, path, request, error);
     done = file != NULL && text_close(file, &text) && done;
     done = done && file_write(path, (const uint8_t *)text.bytes, text.size, NULL, error);

@@ -29,7 +29,7 @@ static void mark_ignored(const struct compare_rules *rules, int y, int width, ui
     }
 }
 
-/* Is alpha, the last of the BYTES of a pixel, 0 in both? */
+/* Is alpha, the last sample of a pixel of BYTES bytes, 0 in both images? */
 static bool is_transparent(const uint8_t *a, const uint8_t *b, size_t bytes, size_t sample)
 {
     static const uint8_t zero[2] = {0};
@@ -66,7 +66,8 @@ bool compare_ignore(const struct image *expected, const struct image *actual, co
 
 /* ---- Numbers ---- */
 
-/* Make the box hold the pixel too. No box comes before the FIRST pixel; rows come from the top down. */
+/* Enlarge the box so that it contains the pixel at X, Y. The FIRST pixel begins the box. Rows come from the top
+ * down. */
 static void grow_box(struct compare_area *box, bool first, int x, int y)
 {
     if (first)
@@ -83,7 +84,7 @@ static uint64_t count_pixel(const struct image *expected, const struct image *ac
 {
     const size_t i = (size_t)y * (size_t)expected->width + (size_t)x;
     uint64_t squares = 0;
-    int max = 0, channel = 0, first = 0; /* the first sample beyond the tolerance of samples, else one that differs */
+    int max = 0, channel = 0, first = 0; /* the first sample beyond the tolerance, else the first that differs */
     for (int c = 0; c < expected->channels; c++) {
         const int d = sample_difference(expected, actual, i * (size_t)expected->channels + (size_t)c);
         max = d > max ? d : max;

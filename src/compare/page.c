@@ -119,12 +119,12 @@ static void print_thousands(FILE *file, const char *text)
     }
 }
 
-/* Print the line of a row: the two numbers that matter most set off, and then all. */
+/* Print the line of a row: first its two main numbers, then the whole sentence. */
 static void print_words(struct page *page, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
     FILE *file = page->file;
-    if (row->kind >= ROW_UNREADABLE) { /* names, too */
+    if (row->kind >= ROW_UNREADABLE) { /* a problem contains names, which must not get commas */
         row_describe(file, row, page->request->rules, text_print_xml);
         return;
     }
@@ -153,7 +153,7 @@ static void print_row(struct page *page, const struct compare_row *row)
     fprintf(file, "<li data-kind=\"%s\"", row_kind_name(row->kind));
     if (d->same_shape && d->pixels > 0)
         fprintf(file, " data-box=\"%d %d %d %d\"", d->box.x, d->box.y, d->box.width, d->box.height);
-    if (d->same_shape && d->largest > 0) /* what makes the largest difference white */
+    if (d->same_shape && d->largest > 0) /* the factor that makes the largest difference white */
         fprintf(file, " data-gain=\"%.6g\"", (expected->bits == 8 ? 255. : 65535.) / d->largest);
     fprintf(file, "><h2><span class=\"kind\">%s</span> <span class=\"name\">", row_kind_name(row->kind));
     text_print_xml(file, row->name);

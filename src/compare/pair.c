@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the two files. */
+/* A file of a pair: one of the two images, or the mask. */
 struct side {
     struct row_file *file;
     uint8_t *bytes;
     size_t size;
     struct codec_info info;
-    struct image image, small; /* SMALL is for a thumbnail; it may be shrunk before pixels were ignored */
+    struct image image, small; /* SMALL becomes the thumbnail; it may be made before pixels of IMAGE are ignored */
     struct metadata metadata;
-    struct error error; /* of the phase that failed */
+    struct error error; /* why the phase failed, if `failed` is true */
     bool failed;
 };
 
-/* The mask is a third side. */
+/* The mask is the side after the two images. */
 enum { MASK = 2, SIDES };
 
 struct pair {
@@ -31,16 +31,16 @@ struct pair {
     struct compare_row *row;
     struct codec_settings codec[SIDES];
     struct side sides[SIDES];
-    int channels;                  /* of both sides; 0 until they are known */
+    int channels;                  /* the channels that both images get before they are compared; 0 until known */
     struct thumbnails *thumbnails; /* NULL if none are wanted */
-    uint8_t *antialiased;          /* 1 for each pixel that is; NULL if none is */
+    uint8_t *antialiased;          /* a byte for each pixel, 1 if it is antialiased; NULL if antialiased pixels count */
     bool (*phase)(struct pair *pair, int side);
 };
 
 /* ---- Memory ---- */
 
-/* Reserve NEED bytes for this pair in all. While it waits for them, it keeps the files that it has read: two for each
- * thread. */
+/* Reserve memory for this pair, NEED bytes together with its earlier reservation. While the pair waits for memory, it
+ * keeps the files that it has read: two for each thread. */
 static bool reserve(struct pair *pair, size_t need, struct error *error)
 {
     struct pair_worker *worker = pair->worker;
@@ -66,11 +66,12 @@ static size_t side_need(const struct pair *pair, int i)
                                                                      : 0;
     const size_t metadata = part > 0 ? 4 * (part + info->size) : 0;
     const size_t pixels = (size_t)info->width * (size_t)info->height;
-    const size_t flags = pair->worker->settings->rules.ignores_antialiasing ? 5 * pixels : 0; /* and a picture of RGB */
+    const size_t flags = pair->worker->settings->rules.ignores_antialiasing ? 5 * pixels : 0; /* and a picture in RGB */
     return info->size + 3 * image_bytes(&shape) + flags + codec_reader_need(info) + metadata;
 }
 
-/* Reserve what the sides from FIRST to LAST need to be decoded, and what makes it faster if that fits. */
+/* Reserve the memory that decoding the sides from FIRST to LAST needs. If it fits into the budget, reserve also the
+ * extra memory that makes decoding faster. */
 static bool reserve_sides(struct pair *pair, int first, int last, struct error *error)
 {
     size_t need = 0, extra = 0;
@@ -138,7 +139,7 @@ static bool decode_side(struct pair *pair, int i)
            (!takes_metadata || record_metadata(side, &side->error));
 }
 
-/* Give a side the channels of both. */
+/* Widen the image of a side to pair->channels. */
 static bool widen_side(struct pair *pair, int i)
 {
     return image_widen(&pair->sides[i].image, pair->channels, &pair->sides[i].error);
@@ -169,7 +170,7 @@ static bool run_both(struct pair *pair, bool (*phase)(struct pair *, int), struc
     return true;
 }
 
-/* Run a phase for the row's own mask, if it has one. */
+/* Run a phase for the mask of the row, if it has one. */
 static bool run_mask(struct pair *pair, bool (*phase)(struct pair *, int), struct error *error)
 {
     struct side *mask = &pair->sides[MASK];
@@ -201,7 +202,8 @@ static void cut_image(struct image *image, int width, int height)
     image->height = height;
 }
 
-/* Decode two images of other sizes, and cut them to the part that both have. Returns whether that part can be drawn. */
+/* Decode two images of different sizes, and cut them to the part that both have. Returns whether the difference of that
+ * part can be drawn. */
 static bool cut_sides(struct pair *pair)
 {
     const struct compare_settings *settings = pair->worker->settings;
@@ -218,7 +220,7 @@ static bool cut_sides(struct pair *pair)
     return true;
 }
 
-/* Draw the difference, for a file and for a thumbnail. */
+/* Draw the picture of the difference, for a file and for a thumbnail. */
 static bool draw_picture(struct pair *pair, struct error *error)
 {
     const struct compare_settings *settings = pair->worker->settings;
@@ -240,8 +242,8 @@ static bool draw_picture(struct pair *pair, struct error *error)
 
 /* ---- Thumbnails ---- */
 
-/* Decode the only file of a row, or the intact one. If this fails, there is no image, and the row is as without
- * thumbnails. */
+/* Decode the only file of a row, or the readable one. If this fails, the side has no image, and the row stays as it
+ * is. */
 static void decode_single(struct pair *pair, int i)
 {
     struct row_file *file = pair->sides[i].file, seen = *file;
@@ -253,7 +255,7 @@ static void decode_single(struct pair *pair, int i)
     pair->sides[i].file = file;
 }
 
-/* Make the thumbnail of a side, if that is decoded. */
+/* Make the thumbnail of a side, if its image is decoded. */
 static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 {
     struct side *side = &pair->sides[i];
@@ -267,7 +269,7 @@ static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
     metadata_free(&metadata);
 }
 
-/* Make the thumbnails of both files, or of the one that there is. */
+/* Make the thumbnails of both files, or of the only file. */
 static void make_thumbnails(struct pair *pair)
 {
     const enum row_kind kind = pair->row->kind;
@@ -291,7 +293,8 @@ static bool profiles_differ(const struct metadata *a, const struct metadata *b)
     return a->icc.size != b->icc.size || (a->icc.size > 0 && memcmp(a->icc.bytes, b->icc.bytes, a->icc.size) != 0);
 }
 
-/* Find the rules of the pair: those of all pairs, with its own mask. The mask must have the size of the images. */
+/* Find the rules of the pair: the rules of all pairs, with the mask of this pair's row, if it has one. The mask must
+ * have the size of the images. */
 static bool find_rules(struct pair *pair, struct compare_rules *rules, struct error *error)
 {
     const struct compare_settings *settings = pair->worker->settings;
@@ -343,7 +346,7 @@ static bool compare_files(struct pair *pair, struct error *error)
         return false;
     row->identical = a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
     row->kind = ROW_EQUAL;
-    if (row->identical) /* of an image, at least by its first bytes */
+    if (row->identical) /* check only that the first bytes are those of an image */
         return format_find_by_magic(a->bytes, a->size, file_input_name(row->expected.path), error) != NULL;
     if (!run_both(pair, inspect_side, error))
         return false;
@@ -383,9 +386,9 @@ static void compare(struct pair_worker *worker, struct pair *pair, struct compar
         row_set_problem(row, &error);
     }
     for (int i = 0; row->kind == ROW_SHAPE && i < 2; i++)
-        image_free(&pair->sides[i].image); /* it may be cut, and its thumbnail is not */
+        image_free(&pair->sides[i].image); /* the image may be cut, but the thumbnail shows the whole image */
     make_thumbnails(pair);
-    thumbnails_free(pair->thumbnails); /* of a pair that has none */
+    thumbnails_free(pair->thumbnails); /* if make_thumbnails has not given them to the row */
     for (int i = 0; i < SIDES; i++) {
         image_free(&pair->sides[i].image);
         image_free(&pair->sides[i].small);

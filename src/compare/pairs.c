@@ -19,7 +19,7 @@ static bool no_memory(struct error *error)
 
 /* ---- Rows ---- */
 
-/* Let SIDE take the path of FILE. */
+/* Move the path of FILE to SIDE. */
 static void take_file(struct row_file *side, struct job *file)
 {
     side->relative = file->name;
@@ -93,14 +93,15 @@ static bool find_left(const struct file_list *list, bool by_stem, struct left *l
     left->count = 0;
     left->files = calloc(list->count + 1, sizeof(struct job *));
     for (size_t i = 0; left->files != NULL && i < list->count; i++)
-        if (list->jobs[i].input != NULL) /* a row has taken the others' */
+        if (list->jobs[i].input != NULL) /* else a row has taken the path */
             left->files[left->count++] = &list->jobs[i];
     if (by_stem && left->count > 0)
         qsort(left->files, left->count, sizeof *left->files, compare_files_by_stem);
     return left->files != NULL;
 }
 
-/* Join two sorted lists of files, in their order: the equal ones are pairs. ONLY_PAIRS leaves the others. */
+/* Add a row for each pair of files of two sorted lists that COMPARE calls equal. Unless ONLY_PAIRS, add also a row for
+ * each file without a partner. */
 static bool join(struct left expected, struct left actual, int (*compare)(const char *, const char *), bool only_pairs,
                  struct compare_rows *rows, struct error *error)
 {
@@ -116,8 +117,8 @@ static bool join(struct left expected, struct left actual, int (*compare)(const 
     return done;
 }
 
-/* Is the relative path NAME below FOLDER? If the relative path of FOLDER is its whole path, it is that side's own
- * folder, and all names are below it. */
+/* Is the relative path NAME below FOLDER? If the relative path of FOLDER is its whole path, FOLDER is the folder of
+ * that side that the user named, and all names are below it. */
 static bool is_below(const char *name, const struct row_file *folder)
 {
     if (folder->path == NULL || folder->relative == folder->path)
@@ -136,7 +137,7 @@ static void keep_unreadable(struct compare_rows *rows)
         struct stat status;
         if (folder->kind != ROW_UNREADABLE || folder->problem == NULL || stat(path, &status) != 0 ||
             !S_ISDIR(status.st_mode))
-            continue; /* many links may lead nowhere; few folders are shut */
+            continue; /* many links may lead nowhere, but few folders are unreadable */
         for (size_t j = 0; j < rows->count; j++) {
             struct compare_row *row = &rows->rows[j];
             if ((row->kind == ROW_NEW && is_below(row->name, &folder->expected)) ||
@@ -218,7 +219,7 @@ static bool give_masks(const struct pairs_request *request, struct compare_rows 
 
 /* ---- Parts of the list ---- */
 
-/* Keep the rows that IS_WANTED wants. */
+/* Keep the rows for which IS_WANTED returns true. */
 static void keep_rows(struct compare_rows *rows, bool (*is_wanted)(const struct compare_row *row, void *context),
                       void *context)
 {
@@ -233,9 +234,9 @@ static void keep_rows(struct compare_rows *rows, bool (*is_wanted)(const struct 
     rows->count = count;
 }
 
-/* The names of --files-from. */
+/* A name of --files-from. */
 struct name {
-    char *text; /* NULL if a row owns it by now */
+    char *text; /* NULL once a row owns it */
     bool found;
 };
 

@@ -13,12 +13,12 @@
 
 struct pairs_request {
     const char *expected, *actual; /* folders */
-    const char *masks;             /* a folder of masks, by the names of the pairs, or NULL */
-    bool updates;                  /* EXPECTED need not exist, and files without a partner are work, too */
-    const char *files_from;        /* NULL, or a file of the names, files or folders below either, that count */
+    const char *masks;             /* a folder of masks with the names of the pairs, or NULL */
+    bool updates;                  /* EXPECTED need not exist, and files without a partner are also work */
+    const char *files_from; /* a file that lists the files and folders to compare, below either folder; or NULL */
     bool null_separated;
-    struct shard shard; /* all pairs, if its count is 0 */
-    list_warner *warn;  /* hears of links to folders; may be NULL */
+    struct shard shard; /* if its count is 0, all pairs are compared */
+    list_warner *warn;  /* called for each link to a folder; may be NULL */
     void *context;
 };
 

@@ -25,8 +25,8 @@ static const struct format *picture_format(const struct compare_settings *settin
     return format != NULL ? format : format_of(FORMAT_PNG);
 }
 
-/* The path of a row's picture: the row's name below the folder, with the suffix of the pictures' format added unless it
- * has that. Release it with free. Returns NULL if there is not enough memory, or SETTINGS want none. */
+/* The path of a row's picture: the row's name below the folder, and the suffix of the pictures' format, unless the name
+ * has it. Release it with free. Returns NULL if there is not enough memory, or SETTINGS ask for no picture. */
 static char *picture_path(const struct compare_settings *settings, const struct compare_row *row)
 {
     const struct format *format = picture_format(settings);
@@ -40,7 +40,7 @@ static char *picture_path(const struct compare_settings *settings, const struct 
                : path;
 }
 
-/* Put the mark into the encoded picture of *SIZE bytes at *BYTES, which a larger allocation replaces. */
+/* Put the mark into the encoded picture of *SIZE bytes at *BYTES. A larger allocation replaces *BYTES. */
 static bool add_mark(const struct format *format, uint8_t **bytes, size_t *size, struct error *error)
 {
     struct metadata metadata = {0};
@@ -89,7 +89,7 @@ bool picture_save(const struct pair_worker *worker, const struct codec_settings 
     return done;
 }
 
-/* Is the file, of at most MAX bytes, a picture of a difference? An unreadable file is none. */
+/* Is the file a picture of a difference? A file that is unreadable or larger than MAX bytes is none. */
 static bool is_marked(const char *path, size_t max)
 {
     struct stat status;

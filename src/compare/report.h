@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Print what the comparison found, without the name: "equal", or "2 of 8 pixels (25%) differ, first at ...". It
- * contains all numbers that decided. No line end follows. PRINT is text_print_escaped or text_print_xml. */
+/* Print the result of a row, without its name: "equal", or "2 of 8 pixels (25%) differ, first at ...". It contains all
+ * numbers that decided the result. No line end follows. PRINT is text_print_escaped or text_print_xml. */
 void row_describe(FILE *file, const struct compare_row *row, const struct compare_rules *rules,
                   void (*print)(FILE *file, const char *text));
 
@@ -27,13 +27,13 @@ bool row_fails(const struct compare_row *row, bool new_fails);
 /* The exit status for the row. */
 int row_status(const struct compare_row *row, bool new_fails);
 
-/* How many pairs a person should look at: all that are neither equal nor tolerated. */
+/* The number of pairs that a person should look at: all that are neither equal nor tolerated. */
 size_t rows_count_looks(const struct compare_rows *rows);
 
-/* Print that as a title: "9 of 11 need a look". */
+/* Print the number of these pairs as a title: "9 of 11 need a look". */
 void rows_print_verdict(FILE *file, const struct compare_rows *rows);
 
-/* Print how many rows there are of each kind: "11 pairs: 2 equal, 9 different". No line end follows. */
+/* Print the number of rows of each kind: "11 pairs: 2 equal, 9 different". No line end follows. */
 void rows_print_counts(FILE *file, const struct compare_rows *rows);
 
 /* The contents of a report in a file. */
@@ -44,7 +44,7 @@ struct report_request {
     bool new_fails;
 };
 
-/* Print a report, which becomes the file at PATH. A failure without an error of its own is a lack of memory. */
+/* Print a report, which becomes the file at PATH. If it fails and sets no error, there was not enough memory. */
 typedef bool report_print(FILE *file, const char *path, const struct report_request *request, struct error *error);
 
 /* JUnit's XML, one test case per row. */
@@ -58,7 +58,7 @@ report_print markdown_print;
  * removed. */
 report_print page_print;
 
-/* The lines of page.html, made by embed_page.py; NULL ends them. */
+/* The lines of page.html, which embed_page.py writes as C. NULL follows the last line. */
 extern const char *const page_template[];
 
 /* Write what PRINT prints to the file at PATH. */

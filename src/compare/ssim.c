@@ -19,15 +19,15 @@
 enum { BAND_ROWS = 32, SUMS = 5 };
 
 struct window_row {
-    double sum, lowest;
-    int x; /* of the lowest, the first one of them */
+    double sum, lowest; /* the sum and the lowest SSIM of the row's windows */
+    int x;              /* the column of the first window whose SSIM is `lowest` */
 };
 
 struct ssim_work {
     const struct image *images[2];
     double weights[SSIM_WINDOW];
     double c1, c2;
-    int columns, rows; /* of windows */
+    int columns, rows; /* the columns and rows of windows */
     struct window_row *results;
     atomic_bool failed;
 };
@@ -78,7 +78,7 @@ CLONES static void sum_row(const double *in, const double *weights, size_t colum
             out[x] += weights[i] * in[x + (size_t)i];
 }
 
-/* The result of a row, from the weighted sums of its windows. */
+/* The result of a row of windows. MEANS are the weighted sums of each window. */
 static struct window_row rate_windows(const struct ssim_work *work, double *const *means)
 {
     struct window_row row = {.lowest = INFINITY};
@@ -96,20 +96,20 @@ static struct window_row rate_windows(const struct ssim_work *work, double *cons
     return row;
 }
 
-/* Are the rows that the windows of row Y lie in equal? */
+/* Are the rows of pixels under row Y of windows equal in both images? */
 static bool rows_are_equal(const struct ssim_work *work, int y)
 {
     const size_t bytes = (size_t)work->images[0]->width * image_pixel_bytes(work->images[0]) * SSIM_WINDOW;
     return memcmp(image_row(work->images[0], y), image_row(work->images[1], y), bytes) == 0;
 }
 
-/* parallel_for's function: the results of band INDEX. */
+/* parallel_for's function: compute the results of band INDEX. */
 static void rate_band(void *context, int64_t index, int thread)
 {
     struct ssim_work *work = context;
     const size_t width = (size_t)work->images[0]->width;
     const int first = (int)index * BAND_ROWS, end = work->rows - first < BAND_ROWS ? work->rows : first + BAND_ROWS;
-    int known = first; /* the next row without luma */
+    int known = first; /* the next row of pixels whose luma is not computed yet */
     double *memory = calloc((2 * SSIM_WINDOW + 2 * SUMS) * width, sizeof *memory);
     double *luma[2][SSIM_WINDOW], *sums[SUMS], *means[SUMS];
     (void)thread;

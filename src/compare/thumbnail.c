@@ -8,15 +8,16 @@
 #include <string.h>
 
 enum {
-    EXACT_PIXELS = 64 * 64, /* a picture of at most so many is a PNG: at most 12 KB and its headers */
-    QUALITY = 80,           /* of the JPEGs */
+    EXACT_PIXELS = 64 * 64, /* pixels of the largest thumbnail that becomes a PNG: at most 12 KB and its headers */
+    QUALITY = 80,           /* the quality of a thumbnail that is a JPEG */
     SQUARE = 8,             /* the side of a square of the ground, in pixels of a thumbnail */
 };
 
-/* The sums of one block. A sample times its alpha is below 2^32, so 64 bits hold the sum of 2^31 pixels. Blocks of more
- * pixels come from images of about 2^38 pixels: a row or a column of them has up to 160 blocks. */
+/* The sums of the samples of one block of pixels, which becomes a pixel of the thumbnail. A sample times its alpha is
+ * below 2^32, so 64 bits hold the sum of 2^31 pixels. Blocks of more pixels come from images of about 2^38 pixels: a
+ * row or a column of them has up to 160 blocks. */
 struct block {
-    uint64_t colours[3]; /* or the largest ones */
+    uint64_t colours[3]; /* the sums of samples times alpha, or the largest samples for SHRINK_LARGEST */
     uint64_t alpha, pixels;
 };
 
@@ -43,7 +44,7 @@ INLINE void add_row(const struct image *image, int y, int side, enum shrink shri
         }
 }
 
-/* Write a row of COUNT blocks to row Y of SMALL. WHITE is the white of the samples. */
+/* Write a row of COUNT blocks to row Y of SMALL. WHITE is the largest level of a sample of the large image. */
 static void put_row(const struct block *blocks, int count, enum shrink shrink, bool has_alpha, unsigned white,
                     const struct image *small, int y)
 {

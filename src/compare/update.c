@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Accept: what is expected becomes what is actual. */
+ * Accept the actual files: copy them over the expected ones. */
 #include "compare/rows.h"
 
 #include "base/file.h"
@@ -48,7 +48,7 @@ static bool is_accepted(const struct compare_row *row, const struct update_reque
            (request->renews && row->kind == ROW_TOLERATED);
 }
 
-/* Does the actual file of an accepted row take the place of the expected one? Otherwise it gets a new path. */
+/* Does the actual file of an accepted row replace the expected one? Otherwise it gets a new path. */
 static bool is_replaced(const struct compare_row *row)
 {
     return row->expected.path != NULL && !is_moved(row);
@@ -65,8 +65,8 @@ static char *target_path(const struct compare_row *row, const struct update_requ
     return asprintf(&path, "%s/%s", request->expected, row->actual.relative) < 0 ? NULL : path;
 }
 
-/* Copy the actual file of a row to where it belongs. A file of another format takes the place of the expected one only
- * if that may be deleted: else both would stay. */
+/* Copy the actual file of a row to its target path. A file of another format replaces the expected one only if that may
+ * be deleted: else both would stay. */
 static bool accept_row(const struct compare_row *row, const struct update_request *request, struct error *error)
 {
     const struct row_file *expected = &row->expected, *actual = &row->actual;
@@ -94,16 +94,16 @@ static bool remove_row(const struct compare_row *row, const struct update_reques
 
 /* ---- Links ---- */
 
-/* A file of a row. Hard links are harmless: a copy takes the place of one name, and the others keep the old file. */
+/* A file of a row. Hard links are harmless: a copy replaces one name, and the other names keep the old file. */
 struct row_link {
     dev_t device;
     ino_t inode;
-    bool replaced; /* by the update */
+    bool replaced; /* the update replaces the file */
     bool linked;   /* PATH is a symbolic link */
     const char *path;
 };
 
-/* By the file; the replaced ones first. */
+/* Order links by the file that they lead to. The replaced links of a file come first. */
 static int compare_links(const void *a, const void *b)
 {
     const struct row_link *p = a, *q = b;
@@ -121,7 +121,7 @@ static void add_link(struct row_link *links, size_t *count, const char *path, bo
         links[(*count)++] = (struct row_link){status.st_dev, status.st_ino, replaced, S_ISLNK(itself.st_mode), path};
 }
 
-/* No file that is replaced may be the file of another name in either folder, through a symbolic link. */
+/* Check that no replaced file is also the file of another name in either folder, through a symbolic link. */
 static bool check_replaced(const struct compare_rows *rows, const struct update_request *request, struct error *error)
 {
     size_t count = 0;
@@ -178,7 +178,7 @@ static bool check_rows(const struct compare_rows *rows, const struct update_requ
                          "nothing was updated, because %zu pair%s could not be compared; repair or remove the file%s",
                          problems, problems == 1 ? "" : "s", problems == 1 ? "" : "s");
     if (!request->folders || access(request->expected, F_OK) != 0)
-        return true; /* no links are in it */
+        return true; /* a lone file, or no folder yet, contains no links */
     bool done = check_replaced(rows, request, error);
     for (size_t i = 0; done && i < rows->count; i++)
         done = !is_accepted(&rows->rows[i], request) || check_target(&rows->rows[i], request, error);
