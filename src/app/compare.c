@@ -27,18 +27,18 @@
 
 struct comparison {
     const struct options *options;
-    bool folders;                /* not two files */
-    bool silent;                 /* standard output is for one of the reports */
-    struct batch_totals updates; /* count, done and signal */
-    size_t kept;                 /* expected files that stay, although they are missing */
+    bool folders;                /* EXPECTED and ACTUAL are folders, not files */
+    bool silent;                 /* standard output is for one of the reports, so print nothing else there */
+    struct batch_totals updates; /* the totals of --update: only count, done and signal are used */
+    size_t kept;                 /* expected files that --update kept, although they are missing in ACTUAL */
     struct compare_settings settings;
     struct image mask;
     struct compare_rows rows;
     struct progress progress;
-    struct job *jobs;             /* of the rows that are compared */
-    struct compare_row **pairs;   /* these rows */
-    int threads;                  /* for one pair */
-    struct pair_worker **workers; /* by their numbers; NULL until a worker compares */
+    struct job *jobs;             /* a job for each row that is compared */
+    struct compare_row **pairs;   /* the row of each job */
+    int threads;                  /* threads for one pair */
+    struct pair_worker **workers; /* by worker number; NULL until a worker compares */
     int worker_count;
     atomic_bool no_new_files;
 };
@@ -197,7 +197,7 @@ static bool make_settings(struct comparison *comparison, struct error *error)
     settings->pictures = comparison->folders ? options->picture : NULL;
     settings->picture = comparison->folders ? NULL : options->picture;
     if (options->compare.mask == NULL || (comparison->folders && is_folder(options->compare.mask)))
-        return true; /* or the rows have their own */
+        return true; /* no mask, or a mask for each row */
     uint8_t *bytes;
     size_t size;
     if (!file_read(options->compare.mask, budget_file_max(), &bytes, &size, NULL, error))

@@ -28,49 +28,49 @@
 
 enum {
     LINE_MAX_BYTES = 1 << 20,
-    TEMPLATES_MAX = 64, /* that are kept; more if more are in use */
+    TEMPLATES_MAX = 64, /* templates that are kept; more if more are in use */
 };
 
-/* What jobs have in common whose lines give the same options. */
+/* The data that jobs share if their lines give the same options. */
 struct job_template {
-    bool compares;       /* it is for pairs */
-    struct job_line key; /* the options, which `options` points to */
+    bool compares;       /* the lines are pairs to compare, not images to filter */
+    struct job_line key; /* owns the strings of `options` */
     struct options options;
     struct recipe recipe;
     struct job_settings settings;
     struct compare_settings compare;
-    char *text; /* of the options, for the report */
+    char *text; /* the options as text, for the report */
     struct report_run run;
-    size_t users;           /* jobs that have begun */
-    unsigned long last_use; /* the number of its last job */
+    size_t users;           /* jobs that have begun and are not released */
+    unsigned long last_use; /* the number of the last line that used it */
 };
 
 struct stream;
 
-/* A line. */
+/* A line of the input, and its job. */
 struct entry {
     struct job job; /* first, so that a job leads to its entry */
     struct stream *stream;
     struct job_line line;
-    struct job_template *template; /* NULL where the line has none */
-    struct compare_rows rows;      /* of a pair: its only row */
-    struct error error;            /* why there is no job, where run_failure is its function */
+    struct job_template *template; /* NULL if the line or its options are wrong */
+    struct compare_rows rows;      /* the row of a pair, the only one; empty for an image */
+    struct error error;            /* why the line is no job; `job.run` is then run_failure */
 };
 
 struct stream {
-    const struct options *options; /* of the command line */
+    const struct options *options; /* the options of the command line */
     struct batch_request batch;
     struct line_reader lines;
-    struct error error; /* why there are no more lines; none at their end */
+    struct error error; /* why no more lines were read; no error at the end of the input */
     struct report report;
-    int report_status; /* of the answers, if some are missing */
+    int report_status; /* the exit status if answers could not be written, else 0 */
 
-    pthread_mutex_t mutex; /* for the templates */
+    pthread_mutex_t mutex; /* guards the templates */
     struct job_template **templates;
     size_t template_count;
 
-    struct pair_worker *pair_workers[PARALLEL_THREADS_MAX]; /* by their numbers; NULL until a worker compares */
-    size_t different;                                       /* pairs */
+    struct pair_worker *pair_workers[PARALLEL_THREADS_MAX]; /* by worker number; NULL until a worker compares */
+    size_t different;                                       /* the number of pairs that differ */
 };
 
 /* ---- Templates ---- */
@@ -169,7 +169,7 @@ static bool make_recipe(struct stream *stream, struct job_template *template, st
     return check_first_gpu(recipe, batch, error);
 }
 
-/* Make the template that LINE, whose options it takes, gives. */
+/* Make a template of the options of LINE, which it takes over. */
 static bool make_template(struct stream *stream, struct job_line *line, bool compares, struct job_template *template,
                           struct error *error)
 {
@@ -187,7 +187,7 @@ static bool make_template(struct stream *stream, struct job_line *line, bool com
     return template->text != NULL || error_no_memory(error, "the options of a job");
 }
 
-/* The slot for another template: that of the one that was not used for the longest time, or a new one. */
+/* The slot for another template: the slot of the least recently used one without users, or a new one. */
 static struct job_template **find_slot(struct stream *stream)
 {
     struct job_template **slot = NULL;
@@ -218,7 +218,7 @@ static bool is_current(const struct job_template *template)
     return current;
 }
 
-/* The template of LINE, which has one user more. NULL is an error. The mutex is held. */
+/* The template for the options of LINE, found or made. NULL is an error. Call with the mutex locked. */
 static struct job_template *find_template(struct stream *stream, struct job_line *line, bool compares,
                                           struct error *error)
 {
@@ -419,7 +419,7 @@ static struct job *next_job(void *context)
     struct stream *stream = context;
     char *text, where[32];
     size_t size;
-    if (stream->report.failed) /* nobody hears of more jobs */
+    if (stream->report.failed) /* answers to more jobs could not be written */
         return NULL;
     const enum line_result result = read_line(stream, &text, &size);
     if (result == LINE_END)
@@ -510,7 +510,7 @@ static int run_stream(struct stream *stream, struct error *error)
     struct batch_totals totals;
     if (!report_open(&stream->report, "-", &(struct report_run){0}, error))
         return print_error_line(error);
-    batch.recipe = &options->recipe; /* each job has its own */
+    batch.recipe = &options->recipe; /* the command line's; each job has another */
     batch.cpu_fallback = true;
     batch.settings = &settings;
     batch.threads = options->threads;

@@ -14,8 +14,8 @@
 
 struct format;
 
-/* How often each warning of a run came. The first ones of a kind are printed, the others only counted, unless --verbose
- * is given: thousands of files may have the same one. */
+/* The number of warnings of a run, by kind. The first warnings of a kind are printed, and the others only counted,
+ * unless --verbose is given: thousands of files may have the same warning. */
 struct warnings {
     const struct options *options;
     struct {
@@ -31,14 +31,14 @@ int print_error_line(const struct error *error);
 /* Print a warning: NAME, which is a file or a sentence, directly followed by TEXT. With --quiet, print nothing. */
 void print_warning(const struct options *options, const char *name, const char *text);
 
-/* The same for a warning that many files may have. TEXT is its kind, and may contain one "%s", which stands for DETAIL.
- */
+/* Print a warning that many files may have, or only count it. NAME is as for print_warning. TEXT is the kind of the
+ * warning, and may contain one "%s", which stands for DETAIL. */
 void warn_counted(struct warnings *warnings, const char *name, const char *text, const char *detail);
 
-/* Print how often the warnings came that were only counted. */
+/* For each kind of warning, print how many were only counted. */
 void print_warning_counts(const struct warnings *warnings);
 
-/* The same for what a list of files leaves out: CONTEXT is a struct warnings. */
+/* The list_warner of file lists: call warn_counted. CONTEXT is a struct warnings. */
 void warn_left_out(void *context, const char *name, const char *text);
 
 /* Warn about metadata that are not carried over. DROPPED has the bits of struct metadata; 0 prints nothing. */

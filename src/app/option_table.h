@@ -47,12 +47,12 @@ enum kind {
     KIND_PIXELS,          /* a number of pixels; a size_t */
     KIND_SHARD,           /* one part of many; a struct shard */
     KIND_COUNT_OR_SHARE,  /* a number or a share of pixels; the `different` and `share` of a struct compare_rules */
-    KIND_AREA,            /* one more rectangle; the areas of a struct compare_rules */
+    KIND_AREA,            /* adds a rectangle to the areas of a struct compare_rules */
 };
 
 /* The modes that use an option, and other bits of its row. ONLY_... names the mode that has the option. Another mode
  * refuses it, unless IN_... names that mode. An option without ONLY_... has no effect in a mode that IN_... does not
- * name; that warns if it is of the filter, the backend or files. MODE_RUN uses all of these. */
+ * name; that warns if its group is the filter, the backend or files. MODE_RUN uses all of these. */
 enum option_mode {
     ONLY_RUN = 1 << 0,     /* filtering, of one image or many */
     ONLY_MANY = 1 << 1,    /* filtering many images: with --output or --in-place */
@@ -74,14 +74,14 @@ enum option_mode {
 
 struct option {
     const char *name; /* without its dashes */
-    char letter;      /* or 0. A value follows in the same argument (-j4) or the next. */
+    char letter;      /* 0 if it has none. A value follows in the same argument (-j4) or the next. */
     const char *argument;
     enum group group;
-    unsigned bits;     /* of enum option_mode */
+    unsigned bits;     /* a sum of bits of enum option_mode */
     unsigned encoding; /* a bit of enum format_option, if the option is only for some formats */
     const char *help;
     enum kind kind;
-    size_t field; /* its offset in struct options */
+    size_t field; /* the offset of the option's field in struct options */
     int low, high;
     const char *keyword;            /* KIND_NUMBER, and KIND_FLAG, which it may follow: or NULL */
     const char *(*word)(int value); /* the word for a value; NULL beyond the last */

@@ -72,28 +72,28 @@ struct compare_options {
  * option sets. */
 struct options {
     int mode;                        /* enum mode */
-    bool given[OPTIONS_MAX];         /* for each row of the option table */
+    bool given[OPTIONS_MAX];         /* for each row of the option table: was the option given? */
     const char *values[OPTIONS_MAX]; /* the values of these rows, as given; NULL for a flag */
 
-    const char *filter; /* MODE_RUN and MODE_SHOW; MODE_DIGEST and MODE_JOBS, where it may be NULL */
-    int threads;        /* CPU threads for one image, or 0 for all */
+    const char *filter; /* for MODE_RUN and MODE_SHOW; for MODE_DIGEST and MODE_JOBS it may be NULL */
+    int threads;        /* CPU threads for one image; 0 if not given */
     bool flip, absolute;
     struct recipe recipe; /* without its chain; --backend or the named variant sets the choice */
     struct device_choice devices;
     struct job_settings job;
     struct list_request list;
     struct batch_request batch;
-    struct shard shard; /* all, if its count is 0 */
+    struct shard shard; /* all files, if its count is 0 */
     const char *report; /* or NULL */
 
     bool tar;                                /* MODE_RUN of one archive, from INPUT to OUTPUT */
     bool images_only, keep_failed;           /* with `tar` */
     bool pair;                               /* MODE_RUN of one image, from INPUT to OUTPUT */
-    const char *input, *output;              /* of that image or archive; MODE_CONFORMANCE: the vectors, or NULL */
+    const char *input, *output;              /* paths of the image or archive; MODE_CONFORMANCE: the vectors, or NULL */
     const char *expected, *actual, *picture; /* MODE_COMPARE: files, or folders; picture may be NULL */
     const char *check;                       /* MODE_DIGEST: a list of digests, or NULL to make one */
-    const char *jobs_from;                   /* MODE_JOBS: the lines */
-    bool ordered;                            /* MODE_JOBS */
+    const char *jobs_from;                   /* MODE_JOBS: the path of the lines */
+    bool ordered;                            /* MODE_JOBS: answer in the order of the lines */
     struct compare_options compare;          /* MODE_COMPARE */
     struct bench_options bench;              /* MODE_BENCH */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filter images. FILTER INPUT OUTPUT is a list of one job, which takes the same way as a list of many. */
+ * Filter images. FILTER INPUT OUTPUT is a list of one job, which is done like a list of many jobs. */
 #include "app/messages.h"
 #include "app/modes.h"
 #include "app/progress.h"
@@ -21,10 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What --digest or --check has found of a file. */
+/* The result of --digest or --check for a file. */
 struct digest_line {
     bool is_known, is_right;
-    char digest[SHA256_DIGEST_STRING_LENGTH]; /* "": the file could not be read */
+    char digest[SHA256_DIGEST_STRING_LENGTH]; /* empty if the file could not be read */
 };
 
 /* Where the callbacks print. */
@@ -34,11 +34,11 @@ struct output {
     struct progress progress;
     struct report report;
     struct warnings *warnings;
-    int status;                  /* of the last job that failed */
-    int report_status;           /* of the report, if lines are missing from it */
-    struct members *members;     /* of --tar */
-    struct digest_line *digests; /* of --digest and --check, one for each job */
-    size_t digests_printed;      /* of these: in the order of the files, whatever order they are done in */
+    int status;                  /* the exit status of the last failed job */
+    int report_status;           /* the exit status if lines of the report could not be written, else 0 */
+    struct members *members;     /* the archives of --tar */
+    struct digest_line *digests; /* the results of --digest and --check, one for each job */
+    size_t digests_printed;      /* lines of `digests` that are printed: lines are in the order of the files */
 };
 
 /* ---- --verbose for one image ---- */
@@ -181,8 +181,8 @@ static void print_digest_line(const struct output *output, size_t index)
     puts(!checks ? "" : line->is_right ? ": OK" : line->digest[0] != '\0' ? ": FAILED" : ": FAILED open or read");
 }
 
-/* Note a digest, and print the lines of all files that are done up to the first that is not, unless the report goes to
- * standard output. A line says that a digest is wrong; why a file has none is an error. */
+/* Record a digest. Print the lines up to the first file that is not done yet, unless the report goes to standard
+ * output. A wrong digest is a line of output. A file without a digest is an error message. */
 static void print_digest(struct output *output, const struct job_result *result)
 {
     const struct batch_request *batch = output->batch;
@@ -309,7 +309,7 @@ static bool end_archive(const struct output *output, bool done, struct error *er
     return false;
 }
 
-/* Is the progress shown? Not beside a result on standard output: whoever reads it may draw on the terminal, too. */
+/* Is the progress shown? Not if the result goes to standard output: its reader may write to the terminal, too. */
 static bool shows_progress(const struct options *options)
 {
     return !options->quiet && !options->tar && isatty(STDERR_FILENO) &&
