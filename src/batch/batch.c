@@ -18,12 +18,12 @@
 
 struct batch;
 
-/* A thread, and what it keeps from job to job. */
+/* A thread, and its data that it keeps from job to job. */
 struct worker {
     struct batch *batch;
-    _Atomic(const struct job *) job; /* the last that it has begun */
-    struct job *taken;               /* the same, of a stream; NULL if it is released */
-    size_t number;                   /* of that job in the stream */
+    _Atomic(const struct job *) job; /* the last job that the worker has begun */
+    struct job *taken;               /* the last job that the worker has taken from a stream; NULL if it has none */
+    size_t number;                   /* the number of `taken` in the stream, from 0 */
     struct job_worker job_worker;
 };
 
@@ -33,21 +33,21 @@ struct batch {
     struct workers workers;
     struct outputs outputs;
     struct worker *list; /* the workers, by their numbers */
-    int worker_count;    /* workers wanted */
-    int usual_count;     /* of these; the others only work while a GPU takes images of several workers at once */
-    int threads;         /* of the CPU for one image; 0 for one on each processor */
+    int worker_count;    /* the number of workers that are wanted */
+    int usual_count;     /* workers that always work; the others work while a GPU takes images of several workers */
+    int threads;         /* CPU threads for one image; 0 for one on each processor */
 
-    enum choice choice;               /* of the backend, for all images */
+    enum choice choice;               /* the choice of the backend, for all images */
     struct batch_choice batch_choice; /* for CHOICE_AUTO */
 
     /* For a stream in order: the results that wait for earlier ones. */
     pthread_mutex_t ordering;
-    struct job_result *results; /* `window` of them; a slot without a job is free */
-    size_t window, next;        /* `next` is the number of the next to be reported */
-    bool is_reporting;          /* a worker reports it */
+    struct job_result *results; /* `window` slots; a slot without a job is free */
+    size_t window, next;        /* `next` is the number of the next job to be reported */
+    bool is_reporting;          /* a worker reports the next job */
     pthread_cond_t reported;
 
-    atomic_size_t taken; /* jobs; all of a list */
+    atomic_size_t taken; /* the number of jobs that workers have taken; all jobs of a list */
     struct batch_totals totals;
     double start;
 };
@@ -57,20 +57,20 @@ static bool is_single(const struct batch *batch)
     return batch->request->count == 1;
 }
 
-/* The work of a job, as estimated. */
+/* The estimated work of a job, as in base/workers.h; 0 for a job of a stream. */
 static double work_of(const struct batch *batch, const struct job *job)
 {
     return batch->request->source != NULL ? 0 : batch->workers.work[job - batch->request->jobs];
 }
 
-/* ---- What a job reports ---- */
+/* ---- The reports of a job ---- */
 
 static void set_why(struct batch_totals *totals, const char *why)
 {
     snprintf(totals->why, sizeof totals->why, "%.*s", (int)sizeof totals->why - 1, why);
 }
 
-/* Call with `reporting` held. */
+/* Add the result of a job to the totals. Call with `reporting` locked. */
 static void count_result(struct batch *batch, const struct job_result *result)
 {
     struct batch_totals *totals = &batch->totals;
@@ -98,7 +98,7 @@ static void report(void *context, const struct job_result *result, enum job_even
     if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->job_worker.resources.start->is_warned))
         return;
     if (event == JOB_WRITTEN)
-        atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* it is no longer under way, for report_progress */
+        atomic_store(&worker->job_worker.step, JOB_STEP_NONE); /* report_progress must not count it any more */
     if (event != JOB_GPU_FAILED && batch->results != NULL)     /* report_in_order does the rest */
         return;
     pthread_mutex_lock(&batch->workers.reporting);
@@ -146,7 +146,7 @@ static void report_in_order(struct batch *batch, size_t number, const struct job
     pthread_mutex_unlock(&batch->ordering);
 }
 
-/* Report the jobs that a signal interrupts. No other report can come any more. */
+/* Report the jobs that a signal interrupts. No other report comes after this. */
 static void report_interrupted(struct batch *batch)
 {
     for (int i = 0; i < batch->worker_count; i++) {
@@ -186,7 +186,7 @@ static void report_progress(void *context)
 
 /* ---- The work ---- */
 
-/* Do a job that does itself. */
+/* Do a job by its own function `run`. */
 static void run_other(struct worker *worker, int number, const struct job *job, struct job_result *result)
 {
     struct workers *workers = &worker->batch->workers;
@@ -239,7 +239,7 @@ static void do_job(struct worker *worker, int number, const struct job *job)
         request->source->release(request->source->context, worker->taken);
 }
 
-/* Take the next job of the stream. In order, wait until there is room for its result. */
+/* Take the next job of the stream. In order, wait until a slot for its result is free. */
 static bool take_job(void *context)
 {
     struct worker *worker = context;
@@ -319,7 +319,8 @@ static void do_jobs(void *context, int number)
 
 /* ---- The whole ---- */
 
-/* Workers for each usual one, if a GPU may take their small images together. Most of them wait for the GPU. */
+/* The number of workers for each usual worker, if a GPU may take their small images together. Nearly all of them wait
+ * for the GPU. */
 enum { WAITING_FACTOR = 8 };
 
 /* Open worker INDEX, which is all zeros. */
@@ -378,7 +379,7 @@ static void choose_worker_counts(struct batch *batch)
     batch->usual_count = batch->worker_count = few ? (int)request->count : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
     if (request->source != NULL && request->threads == 0)
-        batch->threads = wanted; /* at most: see share_threads */
+        batch->threads = wanted; /* the largest number: see share_threads */
     if (!few && request->workers == 0 && may_use_gpu(request))
         batch->worker_count = batch->worker_count < PARALLEL_THREADS_MAX / WAITING_FACTOR
                                   ? WAITING_FACTOR * batch->worker_count
@@ -389,7 +390,8 @@ static void choose_worker_counts(struct batch *batch)
     batch->batch_choice.takes_all = !is_endless && batch->usual_count >= processors;
 }
 
-/* Prepare the choice of the backend. For a single image the pipeline chooses, which knows what a start costs. */
+/* Prepare the choice of the backend. For a single image the pipeline chooses, which knows how long a GPU takes to
+ * start. */
 static void prepare_choice(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
@@ -409,7 +411,7 @@ static void prepare_choice(struct batch *batch)
     pthread_cond_init(&choice->changed, NULL);
 }
 
-/* Prepare the places of results, if these are reported in order. */
+/* Allocate the slots of results, if these are reported in order. */
 static bool prepare_order(struct batch *batch, struct error *error)
 {
     enum { RESULTS_OF_WORKER = 4 };
@@ -437,7 +439,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
         .run = do_jobs,
         .on_progress = batch->callbacks->on_progress != NULL ? report_progress : NULL,
     };
-    /* First of all: all threads inherit the blocked signals, CUDA's own too. */
+    /* Block signals before any thread starts: all threads inherit that, CUDA's too. */
     bool done = workers_open(&batch->workers, &workers, error);
     batch->taken = request->count;
     batch->totals.workers = batch->usual_count;
@@ -467,7 +469,7 @@ static void release_batch(struct batch *batch)
     free(batch);
 }
 
-/* Note why the backend did the work, or why a GPU was never ready that was chosen automatically. */
+/* Record why the backend did the work, or why a GPU that was chosen automatically was never ready. */
 static void explain_choice(struct batch *batch)
 {
     const struct batch_choice *choice = &batch->batch_choice;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A batch: jobs that workers do within a memory limit. They are a list, or a stream whose end nobody knows. A
+ * A batch: jobs that workers do within a memory limit. They are a list, or a stream of unknown length. A
  * single image is a batch of one job. Callbacks report what happens; nothing here prints. */
 #ifndef GPUCONV_BATCH_H
 #define GPUCONV_BATCH_H
@@ -23,8 +23,8 @@ struct job_source {
     void (*release)(void *context, struct job *job); /* JOB has been reported. Any thread calls this. */
     void *context;
     bool in_order; /* report the jobs in their order, not as they finish */
-    size_t window; /* in order: at most so many jobs have begun and are not reported; 0 for four for each worker */
-    double bytes;  /* of the files of all jobs; 0 if nobody knows */
+    size_t window; /* in order: the limit of jobs that have begun and are not reported; 0 for four per worker */
+    double bytes;  /* the sum of the sizes of all jobs' files; 0 if not known */
 };
 
 struct batch_request {
@@ -32,10 +32,10 @@ struct batch_request {
     const struct job_settings *settings;
     const struct job *jobs;
     size_t count;
-    const struct job_source *source; /* instead of these; NULL if there is a list */
+    const struct job_source *source; /* the stream of jobs, instead of `jobs`; NULL for a list */
     int workers;                     /* jobs at a time; 0 for one on each processor */
-    int threads;                     /* of the CPU for one image; if 0, the workers share the processors */
-    struct gpu_start *gpus;          /* for the workers, in turn */
+    int threads;                     /* CPU threads for one image; if 0, the workers share the processors */
+    struct gpu_start *gpus;          /* worker I uses GPU number I % gpu_count */
     size_t gpu_count;
     size_t memory;         /* bytes that all images in progress may use together; 0 for the default (base/memory.h) */
     bool cpu_fallback;     /* the CPU takes over from a GPU that fails, even where a recipe asks for it */
@@ -50,21 +50,21 @@ struct batch_request {
 struct batch_totals {
     size_t count, done, skipped, failed; /* a stream counts the jobs that it has taken */
     size_t may_retry;                    /* failed jobs that may succeed later */
-    double pixels;                       /* of the images that are done */
-    double work, work_done; /* for all inputs but the skipped ones, in bytes of the quickest format to do */
+    double pixels;                       /* the sum of the pixels of all inputs that are done */
+    double work, work_done; /* estimates for all inputs except skipped ones, in bytes of the quickest format */
     double milliseconds;
-    struct job_progress only; /* for on_progress of a batch of one job: how far it is */
+    struct job_progress only; /* for on_progress of a batch of one job: the progress of the job */
     int workers;
     bool no_new_files; /* the batch has ended because an output's folder or disk is full or read-only */
-    int signal;        /* the one that ended the batch, or 0 */
+    int signal;        /* the signal that ended the batch, or 0 */
     char why[512];     /* why this backend did the work */
 };
 
 /* Callbacks. Only one runs at a time. */
 struct batch_callbacks {
     void *context;
-    /* A job has come so far. JOB_INPUT_KNOWN and JOB_PLANNED are reported in a batch of one job only. JOB_GPU_FAILED is
-     * reported once for each GPU. */
+    /* A job has reached EVENT. JOB_INPUT_KNOWN and JOB_PLANNED are reported in a batch of one job only.
+     * JOB_GPU_FAILED is reported once for each GPU. */
     void (*report)(void *context, const struct job_result *result, enum job_event event);
     void (*on_progress)(void *context, const struct batch_totals *totals); /* about ten times a second. May be NULL. */
 };

@@ -18,16 +18,16 @@
 /* A file, which may not exist yet. */
 struct file_id {
     dev_t device;
-    ino_t inode;  /* of the file; or of the deepest folder on the way to it that exists */
+    ino_t inode;  /* the file's inode; else that of the last folder of its path that exists */
     char *rest;   /* the path from that folder; NULL if the file exists */
-    size_t index; /* of the job */
+    size_t index; /* the index of the job in the list, or of the file in FILES */
 };
 
 /* Find the file of a path whose last part is no link. */
 static bool find_file_id(const char *path, struct file_id *id)
 {
     struct stat status = {0};
-    size_t length = 0; /* of the folder's name in PATH */
+    size_t length = 0; /* bytes of the folder's path at the beginning of PATH */
     char *folder = strdup(path);
     for (char *slash = folder; slash != NULL;) {
         slash = strrchr(folder, '/');
@@ -43,7 +43,7 @@ static bool find_file_id(const char *path, struct file_id *id)
     return id->rest != NULL;
 }
 
-/* Files that exist are compared with such files only, and others with others. */
+/* Order files by their identity. A file that exists never equals a file that does not exist. */
 static int compare_files(const void *a, const void *b)
 {
     const struct file_id *p = a, *q = b;
@@ -51,7 +51,7 @@ static int compare_files(const void *a, const void *b)
     return order != 0 ? order : strcmp(p->rest != NULL ? p->rest : "", q->rest != NULL ? q->rest : "");
 }
 
-/* The same, and then by the job. */
+/* Order files by their identity, and then by their index. */
 static int compare_file_ids(const void *a, const void *b)
 {
     const struct file_id *p = a, *q = b;
@@ -131,8 +131,8 @@ static bool check_outputs(const struct file_list *list, bool in_place, struct er
 
 /* ---- Outputs and inputs ---- */
 
-/* JOB writes the file that OTHER reads, as it seems: a file that another program replaces may get the inode that one of
- * the list had. It is right for one job in place. */
+/* Check that JOB does not write the file that OTHER reads. Their inodes were equal, but another program may have
+ * replaced a file since, so look again. In place, a job may write its input. */
 static bool check_pair(const struct job *job, const struct job *other, bool in_place, struct error *error)
 {
     if ((other == job && in_place) || !file_same(other->input, job->output))
@@ -152,7 +152,8 @@ static bool check_pair(const struct job *job, const struct job *other, bool in_p
                      job->input, job->output, other->input);
 }
 
-/* No job may write what any job reads, except its own input in place. Notes which outputs exist. */
+/* Check that no job writes a file that a job reads; in place, a job may write its input. Records which outputs
+ * exist. */
 static bool check_inputs(struct file_list *list, bool in_place, struct error *error)
 {
     struct file_id *inputs = make_file_ids(list->count, error);

@@ -53,7 +53,7 @@ static int find_number(const struct line *line, const char *name, int missing)
     return value != NULL ? (int)strtol(value, NULL, 10) : missing;
 }
 
-/* Copy a string to TO, of SIZE bytes, without escapes. Returns false if there is none, or too little room. */
+/* Copy a string to TO, of SIZE bytes, without escapes. Returns false if there is none, or if it is too long. */
 static bool find_string(const struct line *line, const char *name, char *to, size_t size)
 {
     const char *at = find(line, name), *const last = to + size - 1;
@@ -205,7 +205,7 @@ static void set_options(const struct line *line, struct recipe *recipe, struct j
     text_read_colour(background, settings->codec.background);
 }
 
-/* As filter_find, but no file takes the place of a built-in filter. */
+/* As filter_find, but no file replaces a built-in filter. */
 static bool find_built_in(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     for (const struct builtin_filter *f = builtin_filters; f < builtin_filters + builtin_filter_count; f++)

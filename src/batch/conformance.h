@@ -25,10 +25,10 @@ struct conformance_request {
     int device;                    /* the GPU */
 };
 
-/* What came of it. A case is a digest of a vector: of the samples, or of a file. */
+/* The result. A case is a digest of a vector: of the samples, or of a file. */
 struct conformance_result {
     size_t cases, mismatches;
-    size_t not_taken; /* by the variant, or by the codecs of this build */
+    size_t not_taken; /* cases that the variant, or the codecs of this build, cannot do */
     char first[128];  /* the first mismatch: the vector, and what is wrong */
 
     /* Where they really ran, as their pipelines report it. */

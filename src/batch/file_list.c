@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The most bytes of a list of files: about ten million names. */
+/* The largest size of a list of files, in bytes: about ten million names. */
 #define LIST_LIMIT ((size_t)1 << 30)
 
 /* The files in folders that are no images. */
@@ -49,10 +49,10 @@ struct list_builder {
      * or folder that cannot be read, for the reason in errno. */
     bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *status);
     struct file_list *list;
-    struct stat output; /* of the output folder; for a tree, of the folder that must not be in it */
+    struct stat output; /* the status of the output folder; for a tree, of the folder that must not be in it */
     bool output_exists;
     struct others others;
-    struct folder *folders; /* all but the output folder */
+    struct folder *folders; /* all folders that the search has met, except the output folder */
     size_t folder_count;
     struct error *error;
 };
@@ -104,7 +104,7 @@ static const char *find_name(const char *path, const char *relative)
     return relative[0] != '\0' ? path + (strlen(path) - strlen(relative)) : path;
 }
 
-/* Add an input that cannot be filtered, for a REASON that ends in DETAIL. Only its own job fails. */
+/* Add an input that cannot be filtered, for a REASON that ends in DETAIL. Only its job fails. */
 static bool add_problem(struct list_builder *builder, const char *path, const char *relative, const char *reason,
                         const char *detail)
 {
@@ -115,7 +115,7 @@ static bool add_problem(struct list_builder *builder, const char *path, const ch
     return true;
 }
 
-/* The same for an input that cannot be read now, by errno. */
+/* Add an input that cannot be read, for the reason in errno. Only its job fails. */
 static bool add_unreadable(struct list_builder *builder, const char *path, const char *relative)
 {
     const bool passes = error_may_retry(error_of_errno(errno, ERROR_WORK, ERROR_READ));
@@ -312,7 +312,7 @@ static bool is_output(const struct list_builder *builder, const struct stat *sta
     return builder->output_exists && file_is_one(status, &builder->output);
 }
 
-/* These functions call each other, as deep as folders are nested; a path has at most 4096 bytes. */
+/* These functions call each other once for each level of nested folders; a path has at most 4096 bytes. */
 /* NOLINTBEGIN(misc-no-recursion) */
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative);
 

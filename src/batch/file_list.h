@@ -17,24 +17,24 @@
 struct file_list {
     struct job *jobs; /* in the order of their outputs: the same on every machine that sees the same files */
     size_t count;
-    size_t listed;    /* jobs of all shards */
-    uint64_t listing; /* a fingerprint of their names and sizes, in any order */
+    size_t listed;    /* the number of jobs of all shards */
+    uint64_t listing; /* a hash of the names and sizes of these jobs' inputs, in any order */
 };
 
-/* Called for what is left out: a warning, NAME directly followed by TEXT. */
+/* Called for each input that is left out. The warning is NAME, directly followed by TEXT. */
 typedef void list_warner(void *context, const char *name, const char *text);
 
 struct list_request {
     char *const *inputs; /* files and folders */
     size_t input_count;
-    const char *files_from; /* NULL, or a file that lists more of them, "-" for standard input */
-    bool null_separated;    /* its names are separated by NUL bytes, not by line ends */
+    const char *files_from; /* NULL, or a file that lists more inputs, "-" for standard input */
+    bool null_separated;    /* the names in FILES_FROM are separated by NUL bytes, not by line ends */
     bool recursive;
     bool in_place;
-    const char *output;          /* the folder; NULL in place */
+    const char *output;          /* the folder for outputs; NULL in place */
     const char *suffix;          /* what to add to each name; NULL for nothing */
-    const struct format *format; /* NULL for the one that each name's suffix names */
-    bool keeps_suffix;           /* FORMAT's suffix follows a name's own one, in place of replacing it */
+    const struct format *format; /* the format to write; NULL for that of each name's suffix */
+    bool keeps_suffix;           /* FORMAT's suffix follows a name's suffix, and does not replace it */
 
     list_warner *warn; /* may be NULL */
     void *context;
@@ -51,8 +51,9 @@ char *file_list_output_path(const struct list_request *request, const char *rela
 /* Fill LIST with jobs that have no output, one for each image that the inputs of REQUEST name, in their order. */
 bool file_list_make_inputs(const struct list_request *request, struct file_list *list, struct error *error);
 
-/* The same for the images in a folder and in the folders inside it, by their names below it. Fails if the folder OTHER
- * is among these, which may be so through a bind mount. WARN hears of links to folders. */
+/* Fill LIST with jobs that have no output, one for each image in FOLDER and the folders inside it, sorted by name.
+ * Fails if the folder OTHER is one of these folders, for example by a bind mount. WARN is called for each link to a
+ * folder. */
 bool file_list_make_tree(const char *folder, const char *other, list_warner *warn, void *context,
                          struct file_list *list, struct error *error);
 
@@ -70,7 +71,7 @@ bool file_list_read_names(const char *from, bool null_separated,
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
                          struct error *error);
 
-/* Note the whole list's fingerprint, and drop the jobs of other shards. Jobs whose outputs exist stay. */
+/* Record the hash of the whole list, and drop the jobs of other shards. Jobs whose outputs exist stay. */
 void file_list_keep_shard(struct file_list *list, const struct shard *shard);
 
 /* Can the codec of SETTINGS write every format of the list? */

@@ -65,7 +65,7 @@ static void keep_quality(struct conversion *conversion)
     struct codec_settings *codec = &conversion->codec;
     if (codec->quality != CODEC_QUALITY_KEEP)
         return;
-    codec->quality = CODEC_QUALITY; /* of an input that has none */
+    codec->quality = CODEC_QUALITY; /* the default, for an input without quantisers */
     if (!conversion->info.jpeg.has_quantisers)
         return;
     codec->quality = 100; /* no quantisers make a larger file */
@@ -109,7 +109,7 @@ static bool check_in_place(const struct job_settings *settings, const struct con
                                       "is CMYK, and --in-place would make it RGB; write the result to another file");
 }
 
-/* Inspect the file, and note what the next steps ask. */
+/* Inspect the file, and record what the next steps need. */
 static bool inspect_input(struct job_worker *worker, struct conversion *conversion)
 {
     struct error *error = &conversion->result->error;
@@ -197,7 +197,7 @@ static bool make_folder(const char *path, struct error *error)
     return done;
 }
 
-/* Write the output. In place it must be in the journal before. */
+/* Write the output. In place, its line in the journal must come first. */
 static bool write_output(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
@@ -246,7 +246,7 @@ struct job_progress job_find_progress(const struct job_worker *worker)
     /* Unless they go on beside each other, decoding, filtering and encoding count as a third each. */
     static const struct {
         const char *word;
-        double first, last; /* the share of the job that is done before and after; the same: no rows are counted */
+        double first, last; /* share of the job before and after this step; equal if rows are not counted */
     } steps[] = {
         [JOB_STEP_NONE] = {NULL, 0, 0},
         [JOB_STEP_READ] = {"reading", 0, 0},

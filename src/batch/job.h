@@ -26,17 +26,17 @@ struct report_run;
 
 struct job {
     char *input;                 /* a path, or with `content` any name; "-" is standard input */
-    const char *name;            /* the end of it: the path below the folder that the user named */
+    const char *name;            /* the end of `input`: the path below the folder that the user named */
     char *output;                /* a path; "-" is standard output. NULL where there is a problem. */
     char *digest;                /* NULL, or the one that the image must have, in hexadecimal digits of any case */
     char *problem;               /* NULL, or the sentence that says why this input cannot be read */
-    bool problem_passes;         /* it may be gone later */
-    uint64_t bytes;              /* of the input; 0 where it is no regular file */
-    const struct format *format; /* to write; NULL for the input's */
+    bool problem_passes;         /* a later run may not have the problem */
+    uint64_t bytes;              /* bytes of the input file; 0 if it is no regular file */
+    const struct format *format; /* the format to write; NULL for the input's */
 
     /* For a stream of jobs, and for jobs that `run` does. */
-    const struct recipe *recipe;          /* what to do to this image; NULL if as to all */
-    const struct job_settings *settings;  /* likewise */
+    const struct recipe *recipe;          /* the recipe of this image; NULL for that of the batch */
+    const struct job_settings *settings;  /* the settings of this job; NULL for those of the batch */
     const uint8_t *content;               /* `bytes` of them are the input; NULL if that is a file */
     const char *id;                       /* for its line of the report, a value of JSON; NULL if it has none */
     const struct report_run *run_members; /* for this line; NULL for those of the report */
@@ -45,13 +45,13 @@ struct job {
     /* Do the job instead of job_run, on the thread of worker NUMBER. RESULT is that of a job that is done. It is
      * NULL for an image to filter. */
     void (*run)(const struct job *job, struct workers *workers, int number, struct job_result *result);
-    void *context; /* of `run`; whoever made the job owns it */
+    void *context; /* for `run`; the maker of the job owns it */
 
     /* For the checks of a list. */
     dev_t device;
-    ino_t inode; /* of the input; 0 where it is not there */
+    ino_t inode; /* the input's inode; 0 if there is no input file */
     dev_t output_device;
-    ino_t output_inode; /* of the output; 0 where there is no regular file yet */
+    ino_t output_inode; /* the output's inode; 0 if there is no regular file yet */
 };
 
 /* The settings of all jobs. */
@@ -77,29 +77,29 @@ struct job_result {
     const struct pipeline_run *run; /* planned from JOB_PLANNED on; NULL after JOB_WRITTEN */
     enum job_outcome outcome;
     struct error error;                    /* JOB_FAILED */
-    bool unwritten;                        /* JOB_FAILED, and what failed was the writing of the output */
+    bool unwritten;                        /* JOB_FAILED, because the output could not be written */
     const struct format *input_format;     /* this and the next two lines: 0 where the image could not be read */
-    int width, height, channels;           /* of the image before the filters, upright */
-    int bits;                              /* a sample of it */
-    int output_width, output_height;       /* of the image after the filters */
-    int shrink;                            /* its decoder has halved both sides so many times */
+    int width, height, channels;           /* the shape of the image before the filters, upright */
+    int bits;                              /* bits of a sample of this image */
+    int output_width, output_height;       /* the size of the image after the filters */
+    int shrink;                            /* the number of times that the decoder has halved both sides */
     bool not_enlarged;                     /* a filter that changes the size leaves a smaller image as it is */
-    int input_bits;                        /* a sample of the file */
-    size_t input_bytes, output_bytes;      /* of the files */
-    uint8_t *output;                       /* of a job in memory that is done; a batch frees it after JOB_ENDED */
-    enum backend backend;                  /* that filtered it */
+    int input_bits;                        /* bits of a sample in the input file */
+    size_t input_bytes, output_bytes;      /* the sizes of the input and output files */
+    uint8_t *output;                       /* the output of a job in memory; a batch frees it after JOB_ENDED */
+    enum backend backend;                  /* the backend that filtered the image */
     int device;                            /* the GPU's index; -1 on the CPU */
-    char variants[256];                    /* their names, joined by commas; empty where nothing was convolved */
-    const struct format *output_format;    /* as encoded */
+    char variants[256];                    /* the variants' names, joined by commas; empty if nothing was convolved */
+    const struct format *output_format;    /* the format of the output */
     const struct codec *decoder, *encoder; /* NULL where nothing was decoded or encoded */
-    struct phases phases;                  /* the time of each */
+    struct phases phases;                  /* the time of each phase */
     bool reduced;                          /* the image has 16 bits a sample and the output holds 8 */
     bool alpha_dropped;                    /* the image has alpha and the output holds none */
     bool cmyk_converted;                   /* the input is CMYK and the output RGB */
     unsigned other_content;                /* what the input holds besides its first picture, as in codec_info */
     bool linked;                           /* in place, and other hard links keep the old content */
-    enum curve_source curve;               /* of linear light; in a recipe without it, of no meaning */
-    unsigned unread_curves;                /* 1 << source for each that cannot be read, and would count before */
+    enum curve_source curve;               /* the source of the curve of linear light, if the recipe uses it */
+    unsigned unread_curves;                /* 1 << source for each unreadable source of a curve that comes before it */
     uint64_t dropped_on_read;              /* metadata of the input that are not carried, as in struct metadata */
     uint64_t dropped_on_write;             /* metadata that the output's format does not hold */
 
@@ -118,7 +118,7 @@ enum job_event {
     JOB_GPU_FAILED,  /* for the reason run->pipeline->fallback; the CPU has taken over, in this job or before */
     JOB_WRITTEN,     /* the output is written, or the job was skipped or has failed. The result is final. No signal ends
                         the work between the writing of the output and this report */
-    JOB_ENDED,       /* the same, afterwards; a batch reports it */
+    JOB_ENDED,       /* after JOB_WRITTEN, with the same result; only a batch reports it */
     JOB_INTERRUPTED, /* a signal has ended the batch, and the job is not done; only `job` and the error are known */
 };
 
@@ -133,7 +133,7 @@ enum job_step {
     JOB_STEP_WRITE,
 };
 
-/* How far a job is. */
+/* The progress of a job. */
 struct job_progress {
     const char *word; /* its step, in messages; NULL if there is no job */
     double done;      /* the share of the job, from 0 to 1 */
@@ -141,17 +141,17 @@ struct job_progress {
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
 };
 
-/* What one thread keeps from job to job. The caller sets the first nine fields, but for resources.pool, and leaves the
- * others 0. The objects that the fields point to must outlive the worker. */
+/* A thread's data that it keeps from job to job. The caller sets the first nine fields, but for resources.pool, and
+ * leaves the others 0. The objects that the fields point to must outlive the worker. */
 struct job_worker {
-    const struct job_settings *settings;                                                  /* of the next job */
-    const struct recipe *recipe;                                                          /* likewise */
-    struct workers *workers;                                                              /* of which this is one */
-    struct outputs *outputs;                                                              /* that all workers share */
+    const struct job_settings *settings; /* the settings of the next job */
+    const struct recipe *recipe;         /* the recipe of the next job */
+    struct workers *workers;             /* all workers of the batch */
+    struct outputs *outputs;             /* the outputs of all workers */
     void (*report)(void *context, const struct job_result *result, enum job_event event); /* on the job's thread */
-    void *context;                                                                        /* of `report` */
+    void *context; /* the first argument of `report` */
     struct resources resources;
-    int threads;  /* of the CPU for one image; 0 for one on each processor */
+    int threads;  /* CPU threads for one image; 0 for one on each processor */
     bool has_gpu; /* an image may need memory for a GPU, if its recipe does not exclude it */
 
     struct thread_pool pool;
@@ -159,7 +159,7 @@ struct job_worker {
     bool is_gathered;      /* the last image went to the GPU together with others */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */
-    _Atomic(double) start; /* of the job, in clock_milliseconds */
+    _Atomic(double) start; /* when the job began, in milliseconds as of clock_milliseconds */
     atomic_int step;       /* enum job_step; `report` may set it to JOB_STEP_NONE */
 };
 
@@ -169,7 +169,7 @@ void job_worker_open(struct job_worker *worker);
 /* Release the pipeline, the pool and the reserved memory. Does nothing to a worker of zeros. */
 void job_worker_close(struct job_worker *worker);
 
-/* Do one job: read and decode within the memory budget, plan, filter and encode, write. RESULT receives everything, and
+/* Do one job: read and decode within the memory budget, plan, filter and encode, write. RESULT becomes the result, with
  * the error of a failure, which has a subject. Reports all events up to JOB_WRITTEN. */
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
 

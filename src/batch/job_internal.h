@@ -14,23 +14,23 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* The image at work. */
+/* The image of the current job, from its file to its output. */
 struct conversion {
     struct job_worker *worker;
     const struct job *job;
     struct job_result *result;
-    struct codec_settings codec; /* with this image's pool, chroma subsampling and quantisers */
+    struct codec_settings codec; /* the job's, with the pool, chroma subsampling and quantisers for this image */
     struct pipeline_run run;
 
     /* The input. */
-    bool lacks_memory; /* there was too little for it; then the job begins again, and waits */
-    bool may_wait;     /* for memory */
-    size_t streaming;  /* bytes that were reserved for an image that streams, besides the output; 0 for a whole image */
+    bool lacks_memory; /* there was too little memory; then the job begins again, and waits for memory */
+    bool may_wait;     /* the job may wait for memory */
+    size_t streaming;  /* bytes reserved for an image that streams, without its output; 0 for a whole image */
     struct codec_info info;
-    uint8_t *bytes; /* of the input's file, or of job->content; NULL once they are decoded */
+    uint8_t *bytes; /* the bytes of the input file, or job->content; NULL once they are decoded */
     size_t size;
-    struct stat status;         /* of the input's file, before it was read */
-    struct codec_reader reader; /* of these bytes, until they are decoded */
+    struct stat status;         /* the status of the input file, before it was read */
+    struct codec_reader reader; /* the reader of `bytes`, until they are decoded */
     struct metadata metadata;
     int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
     struct image image;    /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
@@ -39,20 +39,20 @@ struct conversion {
 
     /* The ends, with what a GPU needs if it can decode the input, or encode the output. */
     struct end in, out;
-    struct codec_writer writer;                    /* of the output's rows, if out.kind is END_ROWS */
-    const struct codec *gpu_decoder, *gpu_encoder; /* that would make the same of them; NULL if the GPU cannot */
+    struct codec_writer writer;                    /* the writer of the output's rows, if out.kind is END_ROWS */
+    const struct codec *gpu_decoder, *gpu_encoder; /* they read and write the same as the GPU; NULL if it cannot */
 
     /* The output. */
-    struct image filtered; /* the same samples as the image's, or the pipeline's own */
-    uint8_t *output;       /* result->output_bytes of them */
-    bool is_borrowed;      /* they are in page-locked memory of the pipeline, which keeps them until its next image */
+    struct image filtered; /* its samples are those of `image`, or belong to the pipeline */
+    uint8_t *output;       /* the output file, result->output_bytes bytes */
+    bool is_borrowed;      /* `output` is in page-locked memory of the pipeline, valid until its next image */
 };
 
 /* Upper bounds of host memory in bytes. */
 struct job_memory {
-    size_t image;   /* until the image is done, with an output of the expected size */
-    size_t largest; /* the same with the largest output; 0 if it is the same */
-    size_t kept;    /* by the pipeline, for this image and later ones */
+    size_t image;   /* bytes until the image is done, with an output of the expected size */
+    size_t largest; /* bytes until the image is done, with the largest output; 0 if equal to `image` */
+    size_t kept;    /* bytes that the pipeline keeps, for this image and later ones */
 };
 
 /* Find the shapes of the image, whose metadata are read: what the decoder makes, which is small for a thumbnail, and
@@ -72,13 +72,13 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion);
 /* Choose the codec for the output, and plan the filters. Reports JOB_PLANNED. */
 bool job_plan(struct job_worker *worker, struct conversion *conversion);
 
-/* Make the digest of the image, or of what the filters make of it, and compare it with the job's, if that has one. */
+/* Make the digest of the image, after its filters if it has some, and compare it with the job's, if that has one. */
 bool job_digest(struct conversion *conversion);
 
 /* Filter and encode as planned. Where codecs and filters can, rows stream through all steps. */
 bool job_convert(struct job_worker *worker, struct conversion *conversion);
 
-/* Release everything. */
+/* Release the memory of the conversion. */
 void job_free(struct conversion *conversion);
 
 #endif

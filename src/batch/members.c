@@ -21,7 +21,7 @@ enum {
     WINDOW_OF_WORKER = 32,        /* members between images, such as labels, are soon done */
     BUFFERED_OF_WORKER = 1 << 20, /* bytes of buffered members for each worker: beyond them, no member is read */
     UNCHANGED_MAX = 1 << 20,      /* a longer member that is no image is not buffered, but copied */
-    MEMBER_BYTES = 4096,          /* of a member besides its bytes */
+    MEMBER_BYTES = 4096,          /* bytes of memory for a member, besides its content */
 };
 
 /* The hashes of a name and of the name that it had in the input. Their key is random, so nobody can choose names with
@@ -45,25 +45,25 @@ struct members {
     size_t image_max; /* bytes */
 
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* one of the next three */
-    size_t in_flight;       /* jobs that are taken and not released */
+    pthread_cond_t changed; /* signalled when one of the next three fields changes */
+    size_t in_flight;       /* the number of jobs that are taken and not released */
     size_t buffered;        /* bytes of the members in memory */
     bool copies;            /* a worker copies a member from archive to archive */
 
     bool has_members;
-    struct error input_error, output_error; /* ERROR_NONE: there is none */
-    uint8_t key[SHA256_DIGEST_LENGTH];      /* of the hashes of names */
-    struct names names;                     /* of images, if they may change */
-    struct names left_out;                  /* of images that failed */
+    struct error input_error, output_error; /* ERROR_NONE if there is no error */
+    uint8_t key[SHA256_DIGEST_LENGTH];      /* the key of the hashes of names */
+    struct names names;                     /* the output names of images, if names may change */
+    struct names left_out;                  /* the input names of images that failed */
 };
 
 struct member {
     struct job job; /* first, so that a job is a member */
     struct tar_member tar;
     struct members *members;
-    const char *link; /* what the link names in the output; else NULL */
+    const char *link; /* the target of a link, as it is called in the output; else NULL */
     size_t buffered;  /* bytes of memory for this member */
-    char text[];      /* all names */
+    char text[];      /* the bytes of all names of the member */
 };
 
 /* ---- Names ---- */
@@ -124,7 +124,7 @@ static bool was_left_out(const struct members *members, const char *name)
     return members->left_out.count > 0 && find_name(&members->left_out, hash_name(members, name))->hash[0] != 0;
 }
 
-/* Is NAME that of an image? As in a folder, hidden files are none. */
+/* Is NAME the name of an image? As in a folder, hidden files do not count. */
 static bool is_image(const char *name)
 {
     return format_find_by_path(name) != NULL && file_name(name)[0] != '.';
@@ -215,8 +215,8 @@ static void skip_member(const struct job *job, struct workers *workers, int numb
     result->input_bytes = (size_t)job->bytes;
 }
 
-/* The same for a long member, and for an image that is too large to be buffered. All earlier members are written first,
- * and none is read meanwhile. */
+/* job's `run` for a long member, and for an image that is too large to be buffered: copy the member from archive to
+ * archive. All earlier members are written first, and no member is read meanwhile. */
 static void copy_member(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     struct member *member = (struct member *)job;
@@ -294,7 +294,8 @@ static struct member *find_member(struct members *members, struct error *error)
     return member;
 }
 
-/* Wait for members that are done, unless workers would have nothing to do: results keep their order. */
+/* Are enough members in memory, so that no more are read? Not while a worker may have nothing to do: results keep their
+ * order, so they wait for the slowest one. */
 static bool is_full(const struct members *members)
 {
     return members->buffered >= members->workers * BUFFERED_OF_WORKER && members->in_flight >= 2 * members->workers;
@@ -342,7 +343,7 @@ static void release(void *context, struct job *job)
 
 /* ---- Results ---- */
 
-/* Write a member that goes through; under a new name if it is a link to an image, which has one. */
+/* Write a member that is not filtered. Only a link to an image with a new name changes. */
 static bool write_unchanged(struct members *members, const struct member *member, struct error *error)
 {
     const struct tar_member *tar = &member->tar;
@@ -352,7 +353,7 @@ static bool write_unchanged(struct members *members, const struct member *member
                    : tar_write_same(members->tar, tar, error);
 }
 
-/* job_source's `complete`: write what the job has made to the archive, or what goes through. */
+/* job_source's `complete`: write the job's output, or the unchanged member, to the archive. */
 static void write_member(void *context, struct job_result *result)
 {
     struct members *members = context;

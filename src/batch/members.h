@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The members of a tar archive as a stream of jobs, and their results as another archive. Images are filtered; all
- * other members go through unchanged, or are left out. Members keep their order. */
+ * other members are copied unchanged, or left out. Members keep their order. */
 #ifndef GPUCONV_MEMBERS_H
 #define GPUCONV_MEMBERS_H
 
@@ -14,12 +14,12 @@
 
 struct members_request {
     const char *input, *output;  /* paths; "-" is standard input or output */
-    const struct format *format; /* of the images; NULL if the suffixes of their names say it */
+    const struct format *format; /* the format to write; NULL if the suffix of each name says it */
     const char *suffix;          /* what to add to the images' names; NULL for nothing */
     size_t memory;               /* as in struct batch_request */
     int workers;                 /* likewise */
     bool images_only;            /* leave out all other members */
-    bool keep_failed;            /* an image that fails goes through unchanged, too; else it is left out */
+    bool keep_failed;            /* copy also an image that fails; else it is left out */
 };
 
 struct members;

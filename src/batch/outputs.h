@@ -23,14 +23,14 @@ struct output {
 };
 
 struct outputs {
-    pthread_mutex_t lock; /* held from the check of an output until it is recorded */
+    pthread_mutex_t lock; /* locked from the check of an output until it is recorded */
     struct output *slots;
     size_t capacity;
     struct report *report;
 };
 
-/* Make room for the outputs of COUNT jobs, none of which may be the REPORT. Without room, for a stream of jobs, no
- * output is recorded, and one may replace another. Release with outputs_close, also after a failure. */
+/* Allocate the table for the outputs of COUNT jobs, none of which may be the REPORT. If COUNT is 0, for a stream of
+ * jobs, no output is recorded, and one may replace another. Release with outputs_close, also after a failure. */
 bool outputs_open(struct outputs *outputs, size_t count, struct report *report, struct error *error);
 void outputs_close(struct outputs *outputs);
 

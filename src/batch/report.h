@@ -23,8 +23,8 @@ struct report_run {
     const char *filter, *options; /* as given; the options that can change a picture */
     const char *recipe;           /* in place, as in batch/journal.h; else NULL */
     struct shard shard;
-    uint64_t listing; /* as in struct file_list, and the next one */
-    size_t files;     /* 0 if nobody knows; then the line has none of these three */
+    uint64_t listing; /* the `listing` of struct file_list; `files` is its `listed` */
+    size_t files;     /* 0 if not known; then the line has neither shard, listing nor files */
 };
 
 struct report {
@@ -34,7 +34,7 @@ struct report {
     const char *path;       /* "-" is standard output; NULL if there is no report */
     int descriptor;         /* -1 if it is not open */
     dev_t device;
-    ino_t inode;        /* of the open file; 0 if that is no regular file */
+    ino_t inode;        /* the inode of the open file; 0 if that is no regular file */
     atomic_bool failed; /* a line is missing from it */
 };
 
@@ -42,15 +42,15 @@ struct report {
  * is no report, and the functions below do nothing. */
 bool report_open(struct report *report, const char *path, const struct report_run *run, struct error *error);
 
-/* In place, note that BYTES, result->output_bytes of them, are about to replace the file, and flush this to the disk.
- * Sets result->sha256. If it fails, the file must not be replaced. Several threads may call this. */
+/* In place, record that BYTES, of result->output_bytes bytes, are about to replace the file, and flush this to the
+ * disk. Sets result->sha256. If it fails, the file must not be replaced. Several threads may call this. */
 bool report_begin(struct report *report, struct job_result *result, const uint8_t *bytes, struct error *error);
 
 /* Append a job's line. Only the first failure returns false: after it no line is written. */
 bool report_append(struct report *report, const struct job_result *result, struct error *error);
 
-/* Close FILE, which text_open has opened for LINE, and append the line, which is released. The report is open. FILE
- * NULL: text_open has failed. */
+/* Close FILE, which text_open has opened for LINE, and append the line, which is released. The report is open. FILE is
+ * NULL if text_open has failed. */
 bool report_append_text(struct report *report, FILE *file, struct text_buffer *line, struct error *error);
 
 /* Close the file. Returns false if that fails, which means that lines are missing; but not after an earlier failure. */
