@@ -11,7 +11,7 @@
 
 /* ---- Objects ---- */
 
-/* An object for COUNT FILTERS, which it owns from now on. */
+/* Make an object of COUNT FILTERS. It owns them from now on. */
 static struct gpuconv_filter *make_object(struct filter *filters, size_t count, struct error *error)
 {
     return (struct gpuconv_filter *)chain_make(filters, count, error);
@@ -199,7 +199,8 @@ char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as
     struct text_buffer text = {0};
     const struct filter_chain *chain = filter_chain_of(filter);
     const bool is_there = index >= 0 && (size_t)index < chain->count;
-    const locale_t locale = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(locale); /* numbers have points */
+    const locale_t locale = newlocale(LC_ALL_MASK, "C", NULL),
+                   before = uselocale(locale); /* numbers have decimal points */
     FILE *stream = is_there ? text_open(&text) : NULL;
     if (stream != NULL) {
         (as_json ? filter_print_json : filter_describe)(stream, &chain->filters[index]);

@@ -15,16 +15,16 @@
  * exits or changes signals.
  *
  * Warnings. After a success, the status in ERROR is GPUCONV_OK, and the message has what the command line would warn
- * of: a line for each warning, mostly none. A file that is CMYK, has more pictures or loses metadata is worth one, and
+ * of: a line for each warning, usually none. A file that is CMYK, has more pictures or loses metadata is worth one, and
  * so are taps that seem to lack a scale.
  *
  * Ownership. What a function ending in _open, _find, _parse, _make, _flip, _new or _decode returns belongs to the
  * caller, who releases it with the function that is named there. Memory that the caller passes stays the caller's. A
  * function keeps no pointer to it after its return, except for images on a GPU: see gpuconv_apply.
  *
- * Threads. All functions may be called by several threads at the same time. Calls that share a context take turns: for
- * calls that run beside each other, open a context for each thread. Filters never change, and may be shared. Nobody may
- * use an object while another thread releases it or writes the samples.
+ * Threads. All functions may be called by several threads at the same time. Calls that share a context run one after
+ * another: for calls that run in parallel, open a context for each thread. Filters never change, and may be shared.
+ * Nobody may use an object while another thread releases it or writes the samples.
  *
  * Processes. A child of fork may use filters, images and views of its parent. Contexts of its parent are refused with
  * GPUCONV_BAD_ARGUMENT, and gpuconv_context_close does nothing with them: their threads are not in the child, and their
@@ -32,7 +32,7 @@
  * does not work in a child of a process that has used it.
  *
  * Structs. Set what you do not use to 0, for example by an initialiser: 0 is the default everywhere. Fields that a
- * later version adds take the place of `reserved` ones, which must be 0. */
+ * later version adds replace `reserved` ones, which must be 0. */
 #ifndef GPUCONV_H
 #define GPUCONV_H
 
@@ -62,7 +62,7 @@ enum gpuconv_status {
 
 struct gpuconv_error {
     enum gpuconv_status status;
-    char message[2044]; /* one sentence without a newline: what is wrong, and mostly what to do. It is UTF-8; control
+    char message[2044]; /* one sentence without a newline: what is wrong, and usually what to do. It is UTF-8; control
                            characters and other bytes of a name are escaped, as \n and \x1b. Longer text is cut. After
                            a success it has the warnings, one a line. */
 };
@@ -80,9 +80,9 @@ GPUCONV_API const char *gpuconv_pixels(void);
 struct gpuconv_context;
 
 struct gpuconv_context_options {
-    int threads;  /* of the CPU, the calling thread included; 0 for one on each processor of this process */
+    int threads;  /* CPU threads, with the calling thread; 0 for one on each processor of this process */
     int uses_gpu; /* 1 to filter on a GPU, whose start takes about 0.3 s; 0 for the CPU, and no GPU is asked for */
-    int device;   /* the GPU, as CUDA counts them */
+    int device;   /* the index of the GPU, as CUDA counts GPUs */
     int reserved[5];
 };
 
@@ -101,10 +101,10 @@ GPUCONV_API int gpuconv_gpus(void);
 
 /* ---- Conformance ---- */
 
-/* What came of the test cases of the definition. */
+/* The results of the test cases of the definition. */
 struct gpuconv_conformance {
     int cases, mismatches;      /* trust the results if there are cases and no mismatches */
-    int ran_on_cpu, ran_on_gpu; /* where they really ran; filters that must be refused run nowhere */
+    int ran_on_cpu, ran_on_gpu; /* cases by where they really ran; filters that must be refused run nowhere */
     char first[128];            /* the first mismatch; empty if there is none */
     int reserved[8];
 };
@@ -117,7 +117,7 @@ GPUCONV_API enum gpuconv_status gpuconv_conformance(const struct gpuconv_context
 
 /* ---- Filters ---- */
 
-/* One filter, or several that are applied in turn. It never changes. */
+/* One filter, or several that are applied one after another. It never changes. */
 struct gpuconv_filter;
 
 /* Find a filter as the command line does: a name ("sharpen"), a parametric filter ("gaussian:2.5"), the path of a file,
@@ -152,30 +152,30 @@ GPUCONV_API struct gpuconv_filter *gpuconv_filter_flip(const struct gpuconv_filt
                                                        struct gpuconv_error *error);
 
 struct gpuconv_filter_info {
-    int count;                     /* of filters that are applied in turn */
-    int left, right, above, below; /* so many pixels around a pixel decide about its result, all filters together */
+    int count;                     /* the number of filters that are applied one after another */
+    int left, right, above, below; /* pixels on each side of a pixel that its result depends on, by all filters */
     int exact;                     /* 1 if the taps are exact, 0 if they were rounded once */
-    double largest_error;          /* how far rounded taps move a result, in levels of 8 bits; of the worst filter */
+    double largest_error; /* how far rounded taps can move a result, in levels of 8 bits; of the worst filter */
     int reserved[8];
 };
 
 /* Fill in INFO. */
 GPUCONV_API void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv_filter_info *info);
 
-/* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. They change if it has filters that
+/* Set *WIDTH and *HEIGHT, the size of an image, to the size of the result of FILTER. They change if it has filters that
  * change the size, such as "resize:50%" and "turn:90". */
 GPUCONV_API enum gpuconv_status gpuconv_filter_size(const struct gpuconv_filter *filter, int *width, int *height,
                                                     struct gpuconv_error *error);
 
-/* What `gpuconv --show` prints of filter number INDEX of those that are applied in turn: text for people or, if AS_JSON
- * is 1, a JSON object. Release the string with gpuconv_free. */
+/* What `gpuconv --show` prints of filter number INDEX of FILTER, counted from 0: text for people or, if AS_JSON is 1, a
+ * JSON object. Release the string with gpuconv_free. */
 GPUCONV_API char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as_json,
                                       struct gpuconv_error *error);
 
-/* The name of built-in filter number INDEX, counted from 0; NULL if there are not so many. The string is static. */
+/* The name of built-in filter number INDEX, counted from 0; NULL if there are fewer filters. The string is static. */
 GPUCONV_API const char *gpuconv_filter_name(int index);
 
-/* Release a filter. NULL is allowed. Contexts may keep what they have derived from it. */
+/* Release a filter. NULL is allowed. Contexts may keep data that they have derived from it. */
 GPUCONV_API void gpuconv_filter_close(struct gpuconv_filter *filter);
 
 /* ---- Views ---- */
@@ -197,7 +197,7 @@ enum gpuconv_type {
 
 enum gpuconv_memory {
     GPUCONV_HOST,
-    GPUCONV_DEVICE /* of the context's GPU */
+    GPUCONV_DEVICE /* memory of the context's GPU */
 };
 
 /* Samples in the caller's memory: one image, or several of one shape at equal distances. A stride is the number of
@@ -209,9 +209,9 @@ struct gpuconv_view {
     int channels;      /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha (the order of colours does not matter) */
     enum gpuconv_type type;
     enum gpuconv_memory memory;
-    int count; /* of images; 0 is 1 */
+    int count; /* the number of images; 0 is 1 */
 
-    /* Multiples of the sample's size, above 0. Where there is only one row, column, channel or image, any value. */
+    /* Multiples of the sample's size, above 0. Any value if there is only one row, column, channel or image. */
     ptrdiff_t row_stride, column_stride, channel_stride, image_stride;
     int reserved[4];
 };
@@ -242,7 +242,7 @@ enum gpuconv_border {
     GPUCONV_ZERO        /* 000|abcd|000 */
 };
 
-/* How the last of 2 or 4 channels takes part. */
+/* How the last of 2 or 4 channels is filtered. */
 enum gpuconv_alpha {
     GPUCONV_PREMULTIPLY, /* filter alpha, and the colours multiplied by it, and divide these. Filters whose taps do not
                             sum to 1 see the picture on black and keep alpha: see the manual of the command line */
@@ -320,8 +320,8 @@ GPUCONV_API struct gpuconv_image *gpuconv_metadata_unpack(const void *bytes, siz
 struct gpuconv_file_info {
     const char *format;     /* "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF"; static */
     int width, height;      /* pixels, as in the file: gpuconv_decode may turn the image */
-    int channels;           /* of the decoded image */
-    enum gpuconv_type type; /* likewise */
+    int channels;           /* the channels of the decoded image */
+    enum gpuconv_type type; /* the type of the decoded image's samples */
     int reserved[8];
 };
 
@@ -330,11 +330,11 @@ GPUCONV_API enum gpuconv_status gpuconv_inspect(const void *bytes, size_t size, 
                                                 struct gpuconv_error *error);
 
 struct gpuconv_decode_options {
-    int bits;             /* of the samples, 8 or 16; 0 for those of the file */
+    int bits;             /* bits of a decoded sample, 8 or 16; 0 for the bits of the file */
     int keep_orientation; /* 1 to leave the rows as they are in the file, 0 to turn the image upright, as EXIF says */
-    const char *name;     /* of the file, for messages; or NULL */
+    const char *name;     /* the name of the file, for messages; or NULL */
     size_t max_pixels;    /* refuse a larger image; 0 for no limit but that of struct gpuconv_view */
-    void *stream; /* of gpuconv_decode_all, for views in device memory: the cudaStream_t; NULL is CUDA's legacy default
+    void *stream; /* for gpuconv_decode_all to views in device memory: the cudaStream_t; NULL is CUDA's legacy default
                      stream */
     int reserved[4];
 };
@@ -347,11 +347,11 @@ GPUCONV_API struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context
                                                  struct gpuconv_error *error);
 
 struct gpuconv_encode_options {
-    const char *format; /* a suffix: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif"; NULL is "png" */
-    int quality;        /* of a JPEG or lossy WebP, 1 to 100; 0 is 90 */
-    int subsampling;    /* of a JPEG: 444, 422, 420, 440 or 411; 0 for that of the file of METADATA_OF, or by quality */
-    int progressive;    /* 1: a JPEG in several scans */
-    int compression;    /* of a PNG or TIFF, 1 to 9; 0 is 1, -1 is none, and -2 the fast level of a PNG */
+    const char *format;  /* a suffix: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif"; NULL is "png" */
+    int quality;         /* the quality of a JPEG or lossy WebP, 1 to 100; 0 is 90 */
+    int subsampling;     /* for a JPEG: 444, 422, 420, 440 or 411; 0 for that of METADATA_OF, or by quality */
+    int progressive;     /* 1: a JPEG in several scans */
+    int compression;     /* the level of a PNG or TIFF, 1 to 9; 0 is 1, -1 is none, and -2 the fast level of a PNG */
     uint32_t background; /* the colour below alpha, 0xRRGGBB, where the format has no alpha and HAS_BACKGROUND is 1;
                             else white */
     int has_background;
@@ -359,7 +359,7 @@ struct gpuconv_encode_options {
         *metadata_of; /* write the metadata of this decoded image, made to fit the size; or NULL */
     int lossless;     /* 1: a WebP is lossless */
     int reserved[3];
-    void *stream; /* of gpuconv_encode_all, as in struct gpuconv_decode_options */
+    void *stream; /* for gpuconv_encode_all, as in struct gpuconv_decode_options */
 };
 
 /* Encode VIEW, one image of 8 or 16 bits on the host, on the context's threads: the bytes that the command line writes.
@@ -368,25 +368,26 @@ GPUCONV_API enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, 
                                                const struct gpuconv_encode_options *options, void **bytes, size_t *size,
                                                struct gpuconv_error *error);
 
-/* Release what gpuconv_encode, gpuconv_encode_all or gpuconv_filter_text has made. NULL is allowed. */
+/* Release memory that gpuconv_encode, gpuconv_encode_all, gpuconv_filter_text or gpuconv_metadata_pack has returned.
+ * NULL is allowed. */
 GPUCONV_API void gpuconv_free(void *memory);
 
 /* ---- Many files ---- */
 
-/* These functions take COUNT files. A file that fails does not stop the others. ERRORS, which may be NULL, has one for
- * each file, with its warnings. They return the status of the first file that failed, or GPUCONV_OK. OPTIONS may be
- * NULL, and are those of all files. Views may be on the host, or in the memory of the context's GPU; those to decode to
- * must not overlap.
+/* These functions take COUNT files. A file that fails does not stop the others. ERRORS, which may be NULL, has an
+ * element for each file, with its warnings. They return the status of the first file that failed, or GPUCONV_OK.
+ * OPTIONS may be NULL, and apply to all files. Views may be on the host, or in the memory of the context's GPU; those
+ * to decode to must not overlap.
  *
- * On a GPU, baseline JPEGs are decoded and encoded there, many in one launch: many small files take little longer than
- * one. So are PNGs that are not interlaced, one after the other, if they are so large that this is faster. All other
- * files (progressive, arithmetic, CMYK, interlaced, damaged, other formats) take the CPU, on the context's threads. The
- * samples and the bytes are the same. The work is queued on the stream of OPTIONS, in its order. The calls return when
- * it is done: only then it is known which files are damaged. Calls of one context take turns. */
+ * On a GPU, baseline JPEGs are decoded and encoded there, many in one launch: many small files take little longer
+ * than one. So are PNGs that are not interlaced, one after the other, if they are so large that this is faster. All
+ * other files (progressive, arithmetic, CMYK, interlaced, damaged, other formats) take the CPU, on the context's
+ * threads. The samples and the bytes are the same. The work is queued on the stream of OPTIONS, in its order. The calls
+ * return when it is done: only then it is known which files are damaged. Calls of one context run one after another. */
 
 /* The bytes of a file. */
 struct gpuconv_bytes {
-    void *data; /* const where they are read */
+    void *data; /* may be const memory if the function only reads it */
     size_t size;
 };
 
@@ -410,9 +411,9 @@ GPUCONV_API enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *conte
 /* ---- Compare ---- */
 
 struct gpuconv_difference {
-    int same_shape;       /* 1: width, height, channels and type agree; else all below is 0 */
-    int largest;          /* the largest difference of two samples, in their own levels */
-    int largest_of[4];    /* the same, of each channel */
+    int same_shape;       /* 1: width, height, channels and type agree; else all fields below are 0 */
+    int largest;          /* the largest difference of two samples, in levels of their type */
+    int largest_of[4];    /* `largest`, for each channel */
     int first_x, first_y; /* the first pixel in reading order that differs by more than the tolerance; else -1 */
     int box_x, box_y;     /* the first column and row of the smallest rectangle around all such pixels */
     int box_width, box_height;
@@ -440,7 +441,7 @@ struct gpuconv_compare_options {
     int ignore_antialiasing; /* 1: ignore pixels that differ only because edges were smoothed in another way */
     int ignore_transparent;  /* 1: ignore pixels whose alpha is 0 in both images */
     double tolerance_yiq;    /* the difference of colours that is allowed, up to 1; 0 for none */
-    uint64_t different;      /* how many pixels may differ by more */
+    uint64_t different;      /* the number of pixels that may differ by more than the tolerance */
 
     /* Limits of the whole image; 0 for none. If only these are set, any pixels may differ. */
     double min_psnr, min_ssim, min_local_ssim;

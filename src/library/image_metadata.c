@@ -21,10 +21,10 @@ const void *gpuconv_image_metadata(const struct gpuconv_image *image, const char
 
 /* ---- Packed ---- */
 
-/* What a packed block begins with. The bytes of the blobs follow. */
+/* The head of a packed block. The bytes of the blobs follow. */
 struct head {
     char version[32];
-    uint64_t size;  /* of this struct */
+    uint64_t size;  /* the size of this struct, in bytes */
     uint32_t order; /* 1, in the machine's byte order */
     int width, height;
     struct chroma_subsampling chroma_subsampling;

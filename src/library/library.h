@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The caller's filter is a chain. It has the caller's reference, and those of the contexts that keep plans for it. */
+/* The caller's filter is a chain. The caller has a reference to it, and each context that keeps plans for it. */
 static inline struct filter_chain *filter_chain_of(const struct gpuconv_filter *filter)
 {
     return (struct filter_chain *)filter;
@@ -28,12 +28,12 @@ static inline struct filter_chain *filter_chain_of(const struct gpuconv_filter *
 struct gpuconv_image {
     struct image image;
     struct metadata metadata;
-    struct chroma_subsampling chroma_subsampling; /* of a JPEG that it was decoded from, turned as the image */
+    struct chroma_subsampling chroma_subsampling; /* that of the JPEG that was decoded, turned as the image */
 };
 
 struct gpuconv_context {
-    pid_t process;         /* that opened it, and has its threads */
-    pthread_mutex_t mutex; /* for all that follows; a pool and a pipeline serve one thread at a time */
+    pid_t process;         /* the process that opened the context, and has its threads */
+    pthread_mutex_t mutex; /* guards the fields below; a pool and a pipeline serve one thread at a time */
     struct thread_pool pool;
     struct resources resources; /* its `shared` is NULL if the CPU filters */
     struct pipeline pipeline;
@@ -44,7 +44,7 @@ struct gpuconv_context {
  * success, that has no warnings yet. */
 enum gpuconv_status library_status(bool done, const struct error *from, struct gpuconv_error *to);
 
-/* The same, for a function that returns RESULT: NULL after a failure. */
+/* As library_status, for a function that returns the pointer RESULT, which is NULL after a failure. Returns RESULT. */
 #define LIBRARY_RESULT(result, from, to) (library_status((result) != NULL, from, to) == GPUCONV_OK ? (result) : NULL)
 
 /* Add a warning, one sentence, TO the caller's struct of a call that has succeeded. It may be NULL. */
@@ -56,12 +56,12 @@ bool library_check_reserved(const int *reserved, size_t count, struct error *err
 /* May this process use CONTEXT, which may be NULL? */
 bool library_check_context(const struct gpuconv_context *context, struct error *error);
 
-/* Set *WIDTH and *HEIGHT, those of an image, to those of what FILTER makes of it. */
+/* Set *WIDTH and *HEIGHT, the size of an image, to the size of the result of FILTER. */
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error);
 
 /* ---- picture.c, for files.c ---- */
 
-/* The type of samples of BITS. */
+/* The type of samples of BITS bits. */
 enum gpuconv_type library_type_of(int bits);
 
 /* Check OPTIONS, and set SETTINGS to what they ask for, and *FORMAT. The pool is left to the caller. */
@@ -78,8 +78,8 @@ bool library_inspect(const void *bytes, size_t size, const char *name, const str
 bool library_write_metadata(const struct gpuconv_image *like, const struct image *image, const struct format *format,
                             uint8_t **bytes, size_t *size, uint64_t *dropped, struct error *error);
 
-/* Warn of what a file has besides its picture, of what an encoded VIEW has lost, and of metadata that are not carried
- * over. */
+/* Warn of the contents of a file besides its first picture, of losses of an encoded VIEW, and of metadata that are not
+ * carried over. */
 void library_warn_decoded(struct gpuconv_error *error, const char *name, const struct codec_info *info);
 void library_warn_encoded(struct gpuconv_error *error, const struct gpuconv_view *view, const struct format *format,
                           const struct gpuconv_encode_options *options);
@@ -90,8 +90,8 @@ void library_warn_dropped(struct gpuconv_error *error, const char *name, uint64_
 /* A view as an image with strides, and the images after it. */
 struct images {
     struct image first;
-    size_t count, stride; /* bytes from one image to the next */
-    size_t bytes;         /* from the first byte of all to the one after the last */
+    size_t count, stride; /* the number of images, and the bytes from one image to the next */
+    size_t bytes;         /* bytes from the first byte of all images to the end of the last */
 };
 
 /* Check VIEW, and set IMAGES. NAME is for messages: "input". */
@@ -103,7 +103,7 @@ const char *view_type_name(enum gpuconv_type type);
 /* Do no two samples of VIEW, which is checked, share memory? */
 bool view_check_apart(const struct gpuconv_view *view, const char *name, struct error *error);
 
-/* Image number INDEX. */
+/* Image number INDEX of IMAGES, from 0. */
 static inline struct image images_at(const struct images *images, size_t index)
 {
     struct image image = images->first;

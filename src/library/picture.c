@@ -294,13 +294,14 @@ void gpuconv_free(void *memory)
 
 /* ---- Compare ---- */
 
-/* Let the samples of IMAGE be a copy, in COPY, unless they are already. */
+/* Copy the samples of IMAGE to COPY, and let IMAGE use these, unless it does already. */
 static bool copy_samples(struct image *image, struct image *copy, struct error *error)
 {
     return copy->samples != NULL || library_copy_image(image, image, copy, error);
 }
 
-/* Take both images, with the channels of both unless STRICT, and say whether they have one shape. */
+/* Set IMAGES to the images of both views. Unless STRICT, both get the channels that hold both. *SAME_SHAPE becomes
+ * whether they have one shape. */
 static bool take_pair(const struct gpuconv_view *expected, const struct gpuconv_view *actual, bool strict,
                       struct image images[2], struct image copies[2], bool *same_shape, struct error *error)
 {
@@ -345,7 +346,7 @@ static bool find_rules(const struct gpuconv_compare_options *options, struct com
     return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
 }
 
-/* Compare two images of one shape by RULES. If these ignore pixels, ACTUAL is a copy, which they change. */
+/* Compare two images of one shape by RULES. If RULES ignore pixels, the second one is a copy, which changes. */
 static bool compare_pair(struct gpuconv_context *context, const struct image images[2],
                          const struct compare_rules *rules, struct gpuconv_difference *result, struct error *error)
 {

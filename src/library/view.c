@@ -18,7 +18,7 @@ static struct image image_of_type(enum gpuconv_type type)
         [GPUCONV_BOOL] = {.bits = 32, .stored = STORED_BOOL},
     };
     const bool is_type = type >= GPUCONV_UINT8 && type <= GPUCONV_BOOL;
-    return types[is_type ? type : GPUCONV_FLOAT]; /* what is no type is refused later */
+    return types[is_type ? type : GPUCONV_FLOAT]; /* an unknown type is refused later */
 }
 
 const char *view_type_name(enum gpuconv_type type)
@@ -169,7 +169,7 @@ bool view_check(const struct gpuconv_view *view, const char *name, struct images
 bool view_check_apart(const struct gpuconv_view *view, const char *name, struct error *error)
 {
     struct axis axes[AXES];
-    ptrdiff_t covered = (ptrdiff_t)type_bytes(view->type); /* by the axes of smaller strides */
+    ptrdiff_t covered = (ptrdiff_t)type_bytes(view->type); /* bytes that the axes of smaller strides cover */
     list_axes(view, axes);
     for (int i = 0; i < AXES; i++)
         for (int k = i + 1; k < AXES; k++)
