@@ -33,7 +33,7 @@ struct end {
     struct png_layout png; /* END_PNG as an input, and the next, too */
     struct png_stream stream;
     int orientation;  /* how to turn an image upright that the GPU has decoded, as for image_orient */
-    struct blob head; /* of the file of an output that the GPU encodes: what is before the data; or empty */
+    struct blob head; /* what is before the data in the file of an output that the GPU encodes; or empty */
 
     /* What pipeline_run makes of such an output. Before the data and after them, as many bytes as in HEAD are free. */
     uint8_t *data; /* the scan or the stream, valid until the next call */
