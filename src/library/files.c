@@ -18,7 +18,7 @@ struct file {
     struct image view; /* the caller's */
     bool on_device;    /* it is in the memory of the GPU */
     bool is_done;
-    struct image image; /* of the host: what the CPU has decoded, or will encode */
+    struct image image; /* in the host's memory: what the CPU has decoded, or will encode */
     uint64_t dropped;   /* metadata that the format does not hold */
     struct error error; /* unless it is OK */
     bool has_failed;
@@ -35,7 +35,7 @@ struct list {
     const struct gpuconv_image *like;
     const struct format *format; /* to write */
     const struct gpuconv_bytes *given;
-    struct gpu_picture *pictures; /* of the files whose views are on the GPU; the others are done */
+    struct gpu_picture *pictures; /* a picture for each file; those whose views are not on the GPU are done */
     void *stream;
 };
 

@@ -22,7 +22,7 @@ struct request {
     const struct end *in;
     struct end *out;
     bool is_taken, is_done;
-    double share; /* of the time on the device, in milliseconds */
+    double share; /* this image's share of its group's time on the device, in milliseconds */
     enum run_result result;
     struct error error;
     struct request *next;
@@ -31,7 +31,7 @@ struct request {
 /* A pipeline for images of any worker, and its images. */
 struct engine {
     struct pipeline pipeline;
-    struct pipeline_run run; /* as that of the first image */
+    struct pipeline_run run; /* the first image's, but for the pipeline */
     struct resources resources;
     struct phases phases;
     bool is_busy;
@@ -48,7 +48,7 @@ struct engine {
 struct gathering {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    struct request *first; /* of those that nobody has taken */
+    struct request *first; /* the first request that no engine has taken */
     struct engine engines[ENGINES];
 };
 

@@ -100,7 +100,7 @@ struct group {
 struct task {
     bool (*queue)(struct group *group, struct error *error);
     bool (*finish)(struct group *group, struct error *error); /* it waits */
-    struct gpu_picture *first;                                /* of the caller's */
+    struct gpu_picture *first;                                /* the caller's pictures */
     void (*wrap)(void *context, size_t index);
     void *context;
 };

@@ -32,7 +32,7 @@ enum gpu_memory {
     MEMORY_PLANES,
     MEMORY_OTHER_PLANES,
     MEMORY_IMAGE,   /* interleaved */
-    MEMORY_COPY,    /* of an image, without padding */
+    MEMORY_COPY,    /* a copy of an image, without padding */
     MEMORY_DECODED, /* an image before it is turned upright, or before or after its depth changes */
     MEMORY_LINEAR,  /* the tables of linear light */
     MEMORY_LOST,    /* a byte, which is 1 if a sample was lost: see device_copy_samples */
@@ -43,7 +43,7 @@ enum gpu_memory {
 /* An image, for the choice of its backend. It need not be decoded yet. */
 struct pipeline_input {
     struct image shape;          /* its samples do not matter */
-    uint64_t bytes;              /* of the file; 0 if that is not known */
+    uint64_t bytes;              /* bytes of the file; 0 if that is not known */
     enum end_kind gpu_decodes;   /* what a GPU can decode of the file: END_JPEG or END_PNG; END_HOST for nothing */
     enum end_kind gpu_encodes;   /* what a GPU can encode of the output, likewise */
     int full_width, full_height; /* before its decoder makes it smaller; 0 if no decoder does so */
@@ -57,7 +57,7 @@ struct planned {
     enum backend backend;
     enum sample sample;
     struct plan *plans;        /* one for each filter */
-    struct device_taps **taps; /* of each plan, on a GPU that pipelines share; NULL until the first image */
+    struct device_taps **taps; /* each plan's taps, on a GPU that pipelines share; NULL until the first image */
     unsigned long last_use;    /* 0 if there are no plans */
 };
 
@@ -67,7 +67,7 @@ enum { PLANNED_MAX = 16 };
 /* What a pipeline keeps from image to image. */
 struct pipeline {
     const struct resources *resources;
-    struct linear *tables;        /* of linear light; NULL until pipeline_linear makes them */
+    struct linear *tables;        /* tables of linear light; NULL until pipeline_linear makes them */
     atomic_int progress_permille; /* thousandths of the image's rows that the CPU has filtered; -1 if unknown */
 
     /* The plans of the last recipes. New plans replace those that were not used for the longest time. */
@@ -101,7 +101,7 @@ struct pipeline_run {
     int images; /* END_DEVICE: the number of interleaved images like it, each right after the one before, that are
                    filtered at once, channel by channel; 0 is 1 */
     bool (*set_ends)(void *context, struct error *error); /* see pipeline_run; or NULL */
-    void *context;                                        /* of set_ends */
+    void *context;                                        /* the first argument of set_ends */
 
     /* pipeline_choose sets these. */
     enum backend backend;

@@ -138,7 +138,7 @@ static bool upload_linear(struct pipeline_run *run, const struct linear **on_dev
     if (linear == NULL)
         return true;
     if (memory->bytes == NULL || run->pipeline->device_serial != linear->version) {
-        run->pipeline->device_serial = 0; /* of no tables, until these are there */
+        run->pipeline->device_serial = 0; /* no tables are there until the upload has succeeded */
         if (!device_reserve(run->pipeline->device, memory, linear_bytes(linear), error) ||
             !device_upload(run->pipeline->device, memory->bytes, linear, linear_bytes(linear), error))
             return false;

@@ -61,7 +61,7 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
 
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape)
 {
-    bool keeps_alpha = false; /* of another size than the image's */
+    bool keeps_alpha = false; /* alpha of another size than the image's */
     for (size_t i = 0; i < recipe->chain->count; i++)
         keeps_alpha |= alpha == ALPHA_KEEP && filter_kind(&recipe->chain->filters[i])->resizes;
     return recipe->chain->count > 1 &&

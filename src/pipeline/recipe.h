@@ -18,7 +18,7 @@
 enum choice { CHOICE_AUTO, CHOICE_CUDA, CHOICE_CPU };
 
 struct recipe {
-    struct filter_chain *chain; /* of no filters where images are only read */
+    struct filter_chain *chain; /* without filters where images are only read */
     enum border border;
     enum alpha alpha;
     bool linear;                   /* filter in linear light, by the tables of the pipeline */

@@ -18,29 +18,29 @@ struct thread_pool;
 /* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
  * first six fields before the workers start. The others begin with 0; `mutex` guards them. */
 struct batch_choice {
-    size_t images;          /* of the batch; 0 for a stream */
-    double bytes;           /* of all their files; 0 for a stream whose end nobody knows */
+    size_t images;          /* the batch's images; 0 for a stream */
+    double bytes;           /* bytes of all their files; 0 for a stream whose end nobody knows */
     int workers;            /* images at a time on the CPU */
     bool takes_all;         /* the workers take all processors, and one may wait for a GPU: the batch has an end */
-    struct gpu_start *gpus; /* for the workers, in turn */
+    struct gpu_start *gpus; /* the GPUs; worker N uses number N modulo gpu_count */
     size_t gpu_count;       /* at least 1 */
 
     pthread_mutex_t mutex;
     enum choice choices[GPU_CODECS]
                        [GPU_CODECS]; /* by what a GPU can decode and encode; CHOICE_AUTO if not yet decided */
     bool uses_gpus;                  /* GPUs filter some kind of images, or all images */
-    double lost;                     /* of such a stream: the seconds that GPUs would have saved so far */
-    unsigned long gathered;          /* how often a GPU has taken images of several workers at once */
-    bool has_ended;                  /* there are no more jobs */
-    pthread_cond_t changed;          /* one of the last two */
-    struct error why;                /* its message says why this backend does the work */
+    double lost;            /* in a stream without a known end: the seconds that GPUs would have saved so far */
+    unsigned long gathered; /* how often a GPU has taken images of several workers at once */
+    bool has_ended;         /* there are no more jobs */
+    pthread_cond_t changed; /* one of the last two */
+    struct error why;       /* its message says why this backend does the work */
 };
 
 /* They do not change while a pipeline is open, and outlive it with all that they point to. */
 struct resources {
-    struct thread_pool *pool; /* of the CPU; NULL for the calling thread only */
+    struct thread_pool *pool; /* threads of the CPU; NULL for the calling thread only */
     int device;               /* index of the GPU */
-    struct gpu_start *start;  /* of that GPU; if it is NULL, the GPU starts when a pipeline opens it */
+    struct gpu_start *start;  /* the start of that GPU; if it is NULL, the GPU starts when a pipeline opens it */
     struct device *shared;    /* that GPU, which pipelines share and leave open; NULL if each opens its own */
     void *const *stream; /* a cudaStream_t of the caller, for images on a shared GPU; NULL for the GPU's own. It may
                                  change between images */
@@ -53,7 +53,7 @@ struct resources {
     bool cpu_only;     /* there is no GPU, whatever a recipe wishes */
     bool page_locked;  /* keep page-locked memory for copies to and from the GPU; it pays off after a few images */
     bool cpu_fallback; /* the CPU takes over from a GPU that fails, even with CHOICE_CUDA */
-    struct constant_memory *constant_memory; /* of the GPU; NULL if no other pipeline uses it */
+    struct constant_memory *constant_memory; /* the GPU's constant memory; NULL if no other pipeline uses it */
     struct batch_choice *batch;              /* for CHOICE_AUTO; NULL if there is only one image */
 };
 

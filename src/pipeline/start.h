@@ -37,20 +37,20 @@ struct gpu_start {
     int connections; /* 1, or one of these two */
 
     bool is_asked;   /* it has been told to begin */
-    bool is_running; /* on a thread */
+    bool is_running; /* `thread` starts the GPU */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     atomic_int step;     /* enum gpu_step: the last one that succeeded */
-    bool has_failed;     /* in the next one */
-    struct error reason; /* of that */
+    bool has_failed;     /* the step after the last one that succeeded has failed */
+    struct error reason; /* why that step has failed */
     bool is_released;    /* nobody needs the context any more */
 
     /* For a batch. */
     struct constant_memory constant_memory;
     atomic_flag is_awaited;      /* a worker has waited for the start, or does */
     atomic_flag is_warned;       /* its failure has been reported */
-    struct gathering *gathering; /* of small images; NULL until there are some: see gather.c */
+    struct gathering *gathering; /* gathers small images; NULL until there are some: see gather.c */
 };
 
 /* Let the GPU start, unless it has begun to. Any thread may call this. If the system refuses a thread, the GPU starts
@@ -64,7 +64,7 @@ bool gpu_start_wait(struct gpu_start *start, enum gpu_step step, struct error *e
 /* Let the context end. No pipeline may have the GPU open, or open it again. START may be NULL. */
 void gpu_start_release(struct gpu_start *start);
 
-/* The same, and wait for the thread. */
+/* Release the start as gpu_start_release does, and wait for the thread. */
 void gpu_start_end(struct gpu_start *start);
 
 #endif

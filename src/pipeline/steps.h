@@ -17,16 +17,16 @@ struct stage {
     const struct step *step; /* NULL after the last filter */
     const struct kind_of_step *kind;
     const struct filter *filter;
-    struct image shape; /* of what it reads */
-    int halo;           /* rows above or below; the same number serves both, as borders that reflect swap them */
-    struct resample_axis columns, rows; /* of a step that resizes; without taps */
-    struct placement place;             /* of a step that moves */
+    struct image shape; /* the image that the step reads; its samples do not matter */
+    int halo;           /* rows above or below; one number serves both, as borders that reflect swap them */
+    struct resample_axis columns, rows; /* a step that resizes: its axes, without taps */
+    struct placement place;             /* a step that moves: where its samples come from */
     bool takes_pixels; /* the CPU's variants take the channels of a pixel side by side, too: planes that are together */
     bool is_whole;     /* any row of the result may need any row of what it reads */
 };
 
 struct step {
-    int rows; /* the CPU makes a multiple of so many rows at once */
+    int rows; /* the CPU makes a multiple of this number of rows at once */
 
     /* Set how far STAGE, whose filter and shape are set, reaches for a result of WIDTH x HEIGHT. NULL if it does not:
      * each row of the result needs only its own. */

@@ -324,7 +324,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
         from = *first;
     if (resizes)
         start_band(filtering, worker, number + 1, produced, band);
-    const struct row_span rows = resizes ? produced : input; /* of the planes that are written */
+    const struct row_span rows = resizes ? produced : input; /* the rows of the planes that are written */
     struct plane to = filter_planes(filtering, number, plane_span(&band->planes[!band->in], band->top, rows));
     out->data = NULL;
     if (number == recipe->chain->count - 1 && to.count == stream->shape.channels &&
@@ -428,7 +428,7 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
         return false;
     if (rows.height == input.last - input.first)
         return true;
-    struct image copy = filtering->stream.shape; /* of rows of several strips */
+    struct image copy = filtering->stream.shape; /* receives rows that lie in several strips */
     copy.samples = worker->planes[0];
     copy_unfiltered(&filtering->stream, input, &copy);
     copy.height = input.last - input.first;
