@@ -95,22 +95,33 @@ static bool parse_devices(const struct option *o, const char *value, struct devi
     return true;
 }
 
-/* A number from 1, such as 800, 1.5 or 1e6. A k, M, G or T after it multiplies it by BASE, its square and so on, and
- * UNIT or SHORT_UNIT may end it; all in any case. WHAT says which numbers these are. */
-static bool parse_amount(const struct option *o, const char *value, double base, const char *unit,
-                         const char *short_unit, const char *what, size_t *field, struct error *error)
+/* What an amount counts. A k, M, G or T multiplies it by BASE, its square and so on; a unit may end it. */
+struct amount {
+    double base;
+    const char *unit, *short_unit, *what;
+};
+
+static const struct amount bytes = {1024, "iB", "B", "bytes, such as 800M or 4G"};
+
+/* M is a million here, as cameras count; a number above CODEC_MAX_PIXELS has no effect. */
+static const struct amount pixels = {1000, "px", "P", "pixels, such as 1e6 or 50M for 50 million"};
+
+/* A number from 1, such as 800, 1.5 or 1e6, with a letter and a unit in any case. */
+static bool parse_amount(const struct option *o, const char *value, const struct amount *kind, size_t *field,
+                         struct error *error)
 {
     static const char letters[] = "kmgt";
     char *end;
     double amount = strtod(value, &end);
     const char *letter = *end != '\0' ? strchr(letters, tolower((unsigned char)*end)) : NULL;
     for (const char *at = letters; letter != NULL && at <= letter; at++)
-        amount *= base;
+        amount *= kind->base;
     end += letter != NULL;
     const bool is_amount = isdigit((unsigned char)value[0]) && tolower((unsigned char)value[1]) != 'x' && amount >= 1 &&
-                           (*end == '\0' || strcasecmp(end, unit) == 0 || strcasecmp(end, short_unit) == 0);
+                           (*end == '\0' || strcasecmp(end, kind->unit) == 0 || strcasecmp(end, kind->short_unit) == 0);
     *field = is_amount && amount < (double)SIZE_MAX ? (size_t)amount : SIZE_MAX;
-    return is_amount || error_set(error, ERROR_USAGE, "--%s takes a number of %s, not \"%s\"", o->name, what, value);
+    return is_amount ||
+           error_set(error, ERROR_USAGE, "--%s takes a number of %s, not \"%s\"", o->name, kind->what, value);
 }
 
 /* Read a number of at most HIGH, up to 999, with up to six decimals, in millionths, and END after it. */
@@ -250,9 +261,9 @@ bool option_set(const struct option *o, const char *value, struct options *optio
     case KIND_DEVICES:
         return parse_devices(o, value, field, error);
     case KIND_MEMORY:
-        return parse_amount(o, value, 1024, "iB", "B", "bytes, such as 800M or 4G", field, error);
-    case KIND_PIXELS: /* M is a million here, as cameras count; a number above CODEC_MAX_PIXELS has no effect */
-        return parse_amount(o, value, 1000, "px", "P", "pixels, such as 1e6 or 50M for 50 million", field, error);
+        return parse_amount(o, value, &bytes, field, error);
+    case KIND_PIXELS:
+        return parse_amount(o, value, &pixels, field, error);
     case KIND_SHARD:
         return shard_parse(value, field, error);
     case KIND_COUNT_OR_SHARE:

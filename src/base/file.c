@@ -96,20 +96,19 @@ static bool read_all(int fd, size_t limit, size_t capacity, file_head_judge *is_
 
 /* Read a file, which may be empty. The buffer has a free byte after the content. CODE is for a file that cannot be
  * read. */
-static bool read_file(const char *path, size_t limit, file_head_judge *is_wanted, enum error_code code, uint8_t **bytes,
-                      size_t *size, struct stat *info, struct error *error)
+static bool read_file(const char *path, size_t limit, file_head_judge *is_wanted, enum error_code code,
+                      struct blob *content, struct stat *info, struct error *error)
 {
     const int fd = file_is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status = {0};
-    *bytes = NULL;
-    *size = 0;
+    *content = (struct blob){0};
     bool done = fd >= 0 && fstat(fd, &status) == 0;
     if (done) {
         const bool sized = S_ISREG(status.st_mode) && status.st_size > 0, is_device = S_ISCHR(status.st_mode);
         const bool large = sized && (uintmax_t)status.st_size > limit;
-        done = !large &&
-               read_all(fd, is_device && limit > FILE_DEVICE_MAX ? FILE_DEVICE_MAX : limit,
-                        sized ? (size_t)status.st_size + 1 : FIRST_CAPACITY, is_device ? NULL : is_wanted, bytes, size);
+        done = !large && read_all(fd, is_device && limit > FILE_DEVICE_MAX ? FILE_DEVICE_MAX : limit,
+                                  sized ? (size_t)status.st_size + 1 : FIRST_CAPACITY, is_device ? NULL : is_wanted,
+                                  &content->bytes, &content->size);
         errno = large ? EFBIG : is_device && errno == EFBIG ? ENODEV : errno;
     }
     if (!done)
@@ -129,12 +128,13 @@ bool file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, st
 bool file_read_wanted(const char *path, size_t limit, file_head_judge *is_wanted, uint8_t **bytes, size_t *size,
                       struct stat *info, struct error *error)
 {
-    if (!read_file(path, limit, is_wanted, ERROR_WORK, bytes, size, info, error))
-        return false;
-    if (*size > 0)
-        return true;
-    free(*bytes);
-    *bytes = NULL;
+    struct blob content;
+    const bool done = read_file(path, limit, is_wanted, ERROR_WORK, &content, info, error);
+    *bytes = content.size > 0 ? content.bytes : NULL;
+    *size = content.size;
+    if (!done || content.size > 0)
+        return done;
+    free(content.bytes);
     return error_about(error, ERROR_WORK, file_input_name(path),
                        "is empty (0 bytes); give a file with something in it");
 }
@@ -142,9 +142,10 @@ bool file_read_wanted(const char *path, size_t limit, file_head_judge *is_wanted
 bool file_read_text(const char *path, size_t limit, enum error_code code, char **text, size_t *size,
                     struct error *error)
 {
-    uint8_t *bytes;
-    const bool done = read_file(path, limit, NULL, code, &bytes, size, NULL, error);
-    *text = (char *)bytes;
+    struct blob content;
+    const bool done = read_file(path, limit, NULL, code, &content, NULL, error);
+    *text = (char *)content.bytes;
+    *size = content.size;
     if (done)
         (*text)[*size] = '\0';
     return done;

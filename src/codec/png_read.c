@@ -191,15 +191,20 @@ struct pass {
     size_t width, height, row_bytes;
 };
 
-/* List the passes of the picture. Returns the bytes of all passes, with one byte more in front of each row. */
-static size_t list_passes(const struct png_picture *picture, struct pass passes[7], int *count)
+/* The passes of a picture, and the bytes of all of them, with one byte more in front of each row. */
+struct passes {
+    struct pass list[7];
+    int count;
+    size_t bytes;
+};
+
+static struct passes list_passes(const struct png_picture *picture)
 {
     /* Adam7: the first pixel's x and y, and the steps. */
     static const uint8_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
                                         {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
     const size_t width = (size_t)picture->layout.width, height = (size_t)picture->layout.height;
-    size_t size = 0;
-    *count = 0;
+    struct passes passes = {.count = 0};
     for (int i = 0; i < (picture->interlaced ? 7 : 1); i++) {
         struct pass pass = {.step_x = 1, .step_y = 1};
         if (picture->interlaced)
@@ -209,19 +214,20 @@ static size_t list_passes(const struct png_picture *picture, struct pass passes[
         pass.width = (width - pass.x - 1) / pass.step_x + 1;
         pass.height = (height - pass.y - 1) / pass.step_y + 1;
         pass.row_bytes = png_row_bytes(&picture->layout, pass.width);
-        size += pass.height * (pass.row_bytes + 1);
-        passes[(*count)++] = pass;
+        passes.bytes += pass.height * (pass.row_bytes + 1);
+        passes.list[passes.count++] = pass;
     }
-    return size;
+    return passes;
 }
 
-/* Make IMAGE from the rows of all passes at RAW. SCRATCH is for png_make_samples. */
-static bool read_passes(const struct codec_input *input, const struct png_layout *layout, const struct pass *passes,
-                        int count, const uint8_t *raw, uint8_t *scratch, struct image *image, struct error *error)
+/* Make IMAGE from the rows of all passes at RAW, after which are png_scratch_bytes of memory. */
+static bool read_passes(const struct codec_input *input, const struct png_layout *layout, const struct passes *passes,
+                        uint8_t *raw, struct image *image, struct error *error)
 {
+    uint8_t *scratch = raw + passes->bytes;
     const size_t pixel = image_pixel_bytes(image), row = image_row_bytes(image);
-    for (int i = 0; i < count; i++) {
-        const struct pass *pass = &passes[i];
+    for (int i = 0; i < passes->count; i++) {
+        const struct pass *pass = &passes->list[i];
         uint8_t *first = image->samples + pass->y * row + pass->x * pixel;
         if (!png_filters_are_known(raw, pass->height, pass->row_bytes + 1))
             return codec_report_damaged(input, "unknown row filter", error);
@@ -252,11 +258,9 @@ static uint8_t *inflate_passes(const struct codec_input *input, const struct png
 
 bool png_check_rows(const struct codec_input *input, struct error *error)
 {
-    struct pass passes[7];
     struct png_picture picture;
-    int count;
     png_picture_read(input, &picture);
-    uint8_t *raw = inflate_passes(input, &picture, list_passes(&picture, passes, &count), error);
+    uint8_t *raw = inflate_passes(input, &picture, list_passes(&picture).bytes, error);
     free(raw);
     return raw != NULL;
 }
@@ -264,15 +268,13 @@ bool png_check_rows(const struct codec_input *input, struct error *error)
 bool png_decode(const struct codec_input *input, struct image *image, struct error *error)
 {
     const struct codec_info *info = input->info;
-    struct pass passes[7];
     struct png_picture picture;
-    int count;
     png_picture_read(input, &picture);
-    const size_t size = list_passes(&picture, passes, &count);
-    uint8_t *raw = inflate_passes(input, &picture, size, error);
+    const struct passes passes = list_passes(&picture);
+    uint8_t *raw = inflate_passes(input, &picture, passes.bytes, error);
     const bool done = raw != NULL &&
                       image_allocate(image, info->width, info->height, info->channels, info->bits, error) &&
-                      read_passes(input, &picture.layout, passes, count, raw, raw + size, image, error);
+                      read_passes(input, &picture.layout, &passes, raw, image, error);
     if (!done)
         image_free(image);
     free(raw);

@@ -347,13 +347,14 @@ static bool check_pair(const struct gpuconv_filter *filter, const struct gpuconv
     return true;
 }
 
-static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *filter, const struct gpuconv_view *in,
-                  const struct gpuconv_view *out, const struct gpuconv_options *options, unsigned *unread,
-                  enum curve_source *curve, struct error *error)
+/* Apply FILTER to the images of IN. The caller has set what APPLICATION is for and receives, and this sets the rest. */
+static bool apply(struct application *application, const struct gpuconv_filter *filter, const struct gpuconv_view *in,
+                  const struct gpuconv_view *out, const struct gpuconv_options *options, struct error *error)
 {
     static const enum alpha alphas[] = {
         [GPUCONV_PREMULTIPLY] = ALPHA_PREMULTIPLY, [GPUCONV_KEEP] = ALPHA_KEEP, [GPUCONV_FILTER_ALPHA] = ALPHA_FILTER};
     const struct gpuconv_options defaults = {0};
+    struct gpuconv_context *context = application->context;
     struct images images[2];
     options = options != NULL ? options : &defaults;
     if (!library_check_context(context, error))
@@ -363,26 +364,20 @@ static bool apply(struct gpuconv_context *context, const struct gpuconv_filter *
     if (!check_pair(filter, in, out, images, error) || !check_memory(context, in, out, options, error) ||
         !check_options(options, in, error))
         return false;
-    const struct application application = {
-        .context = context,
-        .recipe =
-            {
-                .chain = filter_chain_of(filter),
-                .border = (enum border)options->border,
-                .alpha = alphas[options->alpha],
-                .linear = options->linear != 0,
-                .choice = context->resources.shared != NULL ? CHOICE_CUDA : CHOICE_CPU,
-            },
-        .curve_of = options->curve_of,
-        .unread = unread,
-        .curve = curve,
-        .on_device = in->memory == GPUCONV_DEVICE,
-        .stream = options->stream,
+    application->recipe = (struct recipe){
+        .chain = filter_chain_of(filter),
+        .border = (enum border)options->border,
+        .alpha = alphas[options->alpha],
+        .linear = options->linear != 0,
+        .choice = context->resources.shared != NULL ? CHOICE_CUDA : CHOICE_CPU,
     };
+    application->curve_of = options->curve_of;
+    application->on_device = in->memory == GPUCONV_DEVICE;
+    application->stream = options->stream;
     pthread_mutex_lock(&context->mutex);
-    context->resources.stream = application.on_device ? &application.stream : NULL;
+    context->resources.stream = application->on_device ? &application->stream : NULL;
     context->resources.stop = options->stop;
-    const bool done = apply_to_images(&application, &images[0], &images[1], error);
+    const bool done = apply_to_images(application, &images[0], &images[1], error);
     context->resources.stop = NULL; /* it is the caller's, and only for this call */
     pthread_mutex_unlock(&context->mutex);
     return done;
@@ -395,7 +390,8 @@ enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct 
     struct error reason;
     unsigned unread = 0;
     enum curve_source curve = CURVE_ASSUMED;
-    const bool done = apply(context, filter, in, out, options, &unread, &curve, &reason);
+    struct application application = {.context = context, .unread = &unread, .curve = &curve};
+    const bool done = apply(&application, filter, in, out, options, &reason);
     const enum gpuconv_status status = library_status(done, &reason, error);
     for (enum curve_source other = CURVE_OF_CICP; done && unread != 0 && other < curve; other++)
         if (unread & 1u << other)

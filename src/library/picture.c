@@ -226,21 +226,19 @@ bool library_write_metadata(const struct gpuconv_image *like, const struct image
 
 /* Encode IMAGE, and put the metadata of LIKE into the file, unless it is NULL. */
 static bool encode_image(const struct image *image, const struct gpuconv_image *like, const struct format *format,
-                         const struct codec_settings *settings, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                         const struct codec_settings *settings, struct blob *file, uint64_t *dropped,
                          struct error *error)
 {
-    if (codec_encode(image, format, settings, bytes, size, error) &&
-        (like == NULL || library_write_metadata(like, image, format, bytes, size, dropped, error)))
+    if (codec_encode(image, format, settings, &file->bytes, &file->size, error) &&
+        (like == NULL || library_write_metadata(like, image, format, &file->bytes, &file->size, dropped, error)))
         return true;
-    free(*bytes);
-    *bytes = NULL;
-    *size = 0;
+    blob_free(file);
     return false;
 }
 
 static bool encode(struct gpuconv_context *context, const struct gpuconv_view *view,
-                   const struct gpuconv_encode_options *options, uint8_t **bytes, size_t *size,
-                   const struct format **to, uint64_t *dropped, struct error *error)
+                   const struct gpuconv_encode_options *options, struct blob *file, const struct format **to,
+                   uint64_t *dropped, struct error *error)
 {
     const struct gpuconv_encode_options defaults = {0}, *o = options != NULL ? options : &defaults;
     const struct gpuconv_image *like = o->metadata_of;
@@ -252,7 +250,7 @@ static bool encode(struct gpuconv_context *context, const struct gpuconv_view *v
         return false;
     settings.pool = &context->pool;
     pthread_mutex_lock(&context->mutex);
-    const bool done = encode_image(&image, like, *to, &settings, bytes, size, dropped, error);
+    const bool done = encode_image(&image, like, *to, &settings, file, dropped, error);
     pthread_mutex_unlock(&context->mutex);
     image_free(&copy);
     return done;
@@ -275,10 +273,10 @@ enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct
     struct error reason;
     const struct format *format;
     uint64_t dropped = 0;
-    uint8_t *encoded = NULL;
-    *size = 0;
-    const bool done = encode(context, view, options, &encoded, size, &format, &dropped, &reason);
-    *bytes = encoded;
+    struct blob file = {0};
+    const bool done = encode(context, view, options, &file, &format, &dropped, &reason);
+    *bytes = file.bytes;
+    *size = file.size;
     const enum gpuconv_status status = library_status(done, &reason, error);
     if (!done)
         return status;

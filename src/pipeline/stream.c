@@ -238,6 +238,7 @@ static void forget_samples(const struct image *image)
 /* The state of a band between two filters. */
 struct band {
     struct plane planes[2]; /* views of the worker's; the first row of both, and of its merged rows, is row TOP */
+    struct plane first;     /* what the first filter reads: the planes of the source's image, or those of the worker */
     struct image merged;
     int top, in; /* the index of the planes that hold the samples */
 };
@@ -307,21 +308,21 @@ static bool launch(const struct filtering *filtering, struct plan *plan, const s
     return check_stop(plan, error) && variant_launch(plan, NULL, from, to, error) && check_stop(plan, error);
 }
 
-/* Apply filter NUMBER to the rows INPUT, as far as rows SPAN of the result need it. FIRST are the planes that the first
- * filter reads. OUT becomes the sink's planes with the last filter's output, or has no data. */
+/* Apply filter NUMBER, as far as rows SPAN of the result need it. OUT becomes the sink's planes with the last filter's
+ * output, or has no data. */
 static bool convolve_stage(const struct filtering *filtering, const struct band_worker *worker, size_t number,
-                           struct row_span input, struct row_span span, const struct plane *first, struct band *band,
-                           struct plane *out, struct error *error)
+                           struct row_span span, struct band *band, struct plane *out, struct error *error)
 {
     const struct stream *stream = &filtering->stream;
     const struct recipe *recipe = filtering->run->recipe;
+    const struct row_span input = stage_needs(filtering, number, span);
     const struct row_span produced = stage_needs(filtering, number + 1, span);
     const bool resizes = filtering->stages[number].kind->resizes;
     struct plan plan = filtering->run->planned->plans[number];
     plan.place = filtering->stages[number].place;
     struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
     if (number == 0)
-        from = *first;
+        from = band->first;
     if (resizes)
         start_band(filtering, worker, number + 1, produced, band);
     const struct row_span rows = resizes ? produced : input; /* the rows of the planes that are written */
@@ -338,19 +339,17 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     return launch(filtering, &plan, &from, &to, error);
 }
 
-/* Apply all filters to PLANES, which hold the rows NEEDED for outputs of SPAN. If the sink's image has planes for all
+/* Apply all filters, for outputs of SPAN. If the sink's image has planes for all
  * channels, it gets these outputs, and RESULT has no data. Otherwise RESULT becomes the planes with the outputs. */
-static bool convolve_band(const struct filtering *filtering, const struct band_worker *worker,
-                          const struct plane *planes, struct row_span span, struct band *band, struct plane *result,
-                          struct error *error)
+static bool convolve_band(const struct filtering *filtering, const struct band_worker *worker, struct row_span span,
+                          struct band *band, struct plane *result, struct error *error)
 {
     const struct recipe *recipe = filtering->run->recipe;
     struct plane out = {0};
     for (size_t i = 0; i < recipe->chain->count; i++) {
-        const struct row_span input = stage_needs(filtering, i, span);
         if (i > 0 && worker->merged.samples != NULL)
-            round_between(filtering, i, input, band);
-        if (!convolve_stage(filtering, worker, i, input, span, planes, band, &out, error))
+            round_between(filtering, i, stage_needs(filtering, i, span), band);
+        if (!convolve_stage(filtering, worker, i, span, band, &out, error))
             return false;
     }
     *result = filter_planes(filtering, recipe->chain->count - 1, plane_span(&band->planes[band->in], band->top, span));
@@ -466,10 +465,11 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     planes = filter_planes(filtering, 0, band.planes[0]);
     if (!find_planes(filtering, stream->source->image, 0, needed, &planes))
         split_span(filtering, needed, &planes);
+    band.first = planes;
     if (worker->merged.samples != NULL)
         copy_unfiltered(stream, needed, &band.merged);
     phases_end(&worker->watch, PHASE_SPLIT);
-    if (!convolve_band(filtering, worker, &planes, wanted, &band, &result, error))
+    if (!convolve_band(filtering, worker, wanted, &band, &result, error))
         return false;
     phases_end(&worker->watch, PHASE_CONVOLVE);
     if (result.data == NULL)
