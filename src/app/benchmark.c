@@ -23,7 +23,7 @@ static void show_progress(void *context, const char *what)
     fflush(stderr);
 }
 
-static void print_row(void *context, const struct bench_row *row)
+static void print_bench_row(void *context, const struct bench_row *row)
 {
     struct bench_output *output = context;
     if (output->progress)
@@ -37,7 +37,7 @@ static void print_row(void *context, const struct bench_row *row)
 static bool run_bench(const struct options *options, struct bench *bench, size_t *wrong, struct error *error)
 {
     struct bench_output output = {.progress = !options->quiet && isatty(STDERR_FILENO)};
-    const struct bench_listener listener = {&output, print_row, output.progress ? show_progress : NULL};
+    const struct bench_listener listener = {&output, print_bench_row, output.progress ? show_progress : NULL};
     const enum bench_format format = options->json ? BENCH_JSON : options->bench.csv ? BENCH_CSV : BENCH_TABLE;
     if (!bench_write_begin(&output.writer, stdout, format, bench, error))
         return false;

@@ -479,7 +479,7 @@ static bool validate_paths(int count, const struct options *options, struct erro
 }
 
 /* Assign the operands, and check that they and all options agree. */
-static bool validate(int count, struct options *options, struct error *error)
+static bool validate_options(int count, struct options *options, struct error *error)
 {
     if (!validate_paths(count, options, error))
         return false;
@@ -550,7 +550,7 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
     }
     if (done && options->mode == MODE_RUN && count > 0)
         done = suggest_operands(count, options, error);
-    return done && validate(count, options, error);
+    return done && validate_options(count, options, error);
 }
 
 char *options_text(const struct options *options)

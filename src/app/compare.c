@@ -147,7 +147,7 @@ static bool make_rows(struct comparison *comparison, struct error *error)
 
 /* No report and no lone picture may be written over a file of the run. Pictures in a folder replace only those of
  * earlier runs, which have a mark. */
-static bool check_files(const struct comparison *comparison, struct error *error)
+static bool check_written_files(const struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
     const struct compare_rows *rows = &comparison->rows;
@@ -235,7 +235,7 @@ static void print_problem(const struct comparison *comparison, const struct comp
 }
 
 /* Print the line of a row: the result, and for folders also its kind and its name. */
-static void print_row(const struct comparison *comparison, const struct compare_row *row)
+static void print_compared_row(const struct comparison *comparison, const struct compare_row *row)
 {
     const struct options *options = comparison->options;
     if (comparison->folders && row->kind == ROW_EQUAL && !options->verbose)
@@ -252,7 +252,7 @@ static void print_row(const struct comparison *comparison, const struct compare_
 }
 
 /* Print all rows. A problem of two files goes to standard error, if no report goes to standard output. */
-static void print_rows(const struct comparison *comparison)
+static void print_compared_rows(const struct comparison *comparison)
 {
     const struct compare_rows *rows = &comparison->rows;
     struct warnings warnings = {.options = comparison->options};
@@ -263,7 +263,7 @@ static void print_rows(const struct comparison *comparison)
         if (comparison->options->json)
             row_print_json(stdout, row, &comparison->settings.rules);
         else if (!comparison->silent && (comparison->folders || row->kind < ROW_UNREADABLE))
-            print_row(comparison, row);
+            print_compared_row(comparison, row);
     }
     print_warning_counts(&warnings);
     if (comparison->folders && !comparison->silent && !comparison->options->quiet) {
@@ -304,7 +304,7 @@ static void print_step(void *context, enum update_step step, const struct compar
 
 /* ---- The run ---- */
 
-static void on_progress(void *context, const struct batch_totals *totals)
+static void draw_pair_progress(void *context, const struct batch_totals *totals)
 {
     struct comparison *comparison = context;
     struct batch_totals pairs = *totals;
@@ -312,14 +312,14 @@ static void on_progress(void *context, const struct batch_totals *totals)
     progress_draw(&comparison->progress, &pairs);
 }
 
-static void on_report(void *context, const struct job_result *result, enum job_event event)
+static void add_pair_thumbnails(void *context, const struct job_result *result, enum job_event event)
 {
     struct comparison *comparison = context;
     if (event == JOB_WRITTEN)
         rows_add_thumbnails(&comparison->rows, comparison->pairs[result->job - comparison->jobs]);
 }
 
-static void run_pair(const struct job *job, struct workers *workers, int number, struct job_result *result)
+static void run_row_comparison(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     struct comparison *comparison = job->context;
     struct compare_row *row = comparison->pairs[job - comparison->jobs];
@@ -344,7 +344,7 @@ static size_t make_jobs(struct comparison *comparison)
         comparison->jobs[count] =
             (struct job){.input = row->expected.path != NULL ? row->expected.path : row->actual.path,
                          .bytes = row->expected.bytes + row->actual.bytes,
-                         .run = run_pair,
+                         .run = run_row_comparison,
                          .context = comparison};
         comparison->pairs[count++] = row;
     }
@@ -362,7 +362,7 @@ static bool compare_all(struct comparison *comparison, struct error *error)
     struct compare_rows *rows = &comparison->rows;
     const bool progress = comparison->folders && !options->quiet && isatty(STDERR_FILENO);
     const struct batch_callbacks callbacks = {
-        .context = comparison, .report = on_report, .on_progress = progress ? on_progress : NULL};
+        .context = comparison, .report = add_pair_thumbnails, .on_progress = progress ? draw_pair_progress : NULL};
     const int threads = options->threads > 0 ? options->threads : parallel_processors();
     struct batch_request batch = {.recipe = &none,
                                   .workers = options->batch.workers > 0 ? options->batch.workers : threads,
@@ -459,7 +459,7 @@ static int print_no_work(const struct comparison *comparison, struct error *erro
 }
 
 /* Print and write the results. Returns the exit status. */
-static int answer(struct comparison *comparison, struct error *error)
+static int report_comparison(struct comparison *comparison, struct error *error)
 {
     const struct options *options = comparison->options;
     const struct {
@@ -476,7 +476,7 @@ static int answer(struct comparison *comparison, struct error *error)
     int status = 0, written = 0;
     for (size_t i = 0; i < comparison->rows.count; i++)
         status = error_join_status(status, row_status(&comparison->rows.rows[i], options->compare.new_fails));
-    print_rows(comparison);
+    print_compared_rows(comparison);
     if (!write_report(comparison, error))
         written = error_join_status(written, print_error_line(error));
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
@@ -495,10 +495,10 @@ int run_compare(const struct options *options)
                                     .folders = is_folder(options->expected) || is_folder(options->actual)};
     struct error error;
     const bool done = check_reports(&comparison, &error) && make_settings(&comparison, &error) &&
-                      make_rows(&comparison, &error) && check_files(&comparison, &error) &&
+                      make_rows(&comparison, &error) && check_written_files(&comparison, &error) &&
                       pictures_remove_old(&comparison.settings, &comparison.rows, &error) &&
                       compare_all(&comparison, &error);
-    const int status = done ? answer(&comparison, &error) : print_error_line(&error);
+    const int status = done ? report_comparison(&comparison, &error) : print_error_line(&error);
     for (int i = 0; comparison.workers != NULL && i < comparison.worker_count; i++)
         compare_worker_free(comparison.workers[i]);
     free(comparison.workers);

@@ -29,7 +29,7 @@ static void print_filters(const struct conformance_result *result, const char *f
             printf(format, printed++ > 0 ? "," : "", table[i].name, result->filters[i]);
 }
 
-static void print_result(const struct runs *runs, const struct conformance_result *result)
+static void print_conformance_result(const struct runs *runs, const struct conformance_result *result)
 {
     const struct variant *variant = runs->request.variant;
     const char *name = variant != NULL ? variant->name : "automatic";
@@ -55,13 +55,13 @@ static void print_result(const struct runs *runs, const struct conformance_resul
 }
 
 /* Do the request, and print what came of it. A case that ran elsewhere than it was to is a mismatch. */
-static bool run(struct runs *runs, struct error *error)
+static bool run_request(struct runs *runs, struct error *error)
 {
     struct conformance_result result;
     if (!conformance_run(&runs->request, &result, error))
         return false;
     const size_t elsewhere = result.ran[runs->request.choice == CHOICE_CUDA ? BACKEND_CPU : BACKEND_CUDA];
-    print_result(runs, &result);
+    print_conformance_result(runs, &result);
     fflush(stdout);
     runs->count++;
     runs->mismatches += result.mismatches + elsewhere;
@@ -80,10 +80,10 @@ static bool run_variants(struct runs *runs, enum choice choice, bool with_refere
         runs->request.variant = &table[i];
         if ((table[i].backend == BACKEND_CUDA) == (choice == CHOICE_CUDA) && variant_is_canonical(&table[i]) &&
             variant_is_built(&table[i]) && (with_reference || !table[i].is_reference))
-            done = run(runs, error);
+            done = run_request(runs, error);
     }
     runs->request.variant = NULL;
-    return done && (choice == CHOICE_CPU || run(runs, error));
+    return done && (choice == CHOICE_CPU || run_request(runs, error));
 }
 
 /* $GPUCONV_CPU chooses the instruction set. No thread reads it meanwhile. */

@@ -114,7 +114,7 @@ static bool set_option(struct job_template *template, const char *name, char kin
     return option_set(o, kind == '=' ? value : NULL, &template->options, error);
 }
 
-static bool set_options(struct job_template *template, struct error *error)
+static bool set_template_options(struct job_template *template, struct error *error)
 {
     const char *end = template->key.options + template->key.size, *before = NULL;
     for (const char *name = template->key.options, *kind; name < end; name = kind + strlen(kind) + 1) {
@@ -178,7 +178,7 @@ static bool make_template(struct stream *stream, struct job_line *line, bool com
     line->options = NULL;
     line->size = 0;
     template->options.mode = compares ? MODE_COMPARE : MODE_RUN;
-    if (!set_options(template, error) || (!compares && !make_recipe(stream, template, error)))
+    if (!set_template_options(template, error) || (!compares && !make_recipe(stream, template, error)))
         return false;
     template->settings = make_job_settings(&template->options);
     template->compare = make_compare_settings(&template->options);
@@ -188,7 +188,7 @@ static bool make_template(struct stream *stream, struct job_line *line, bool com
 }
 
 /* The slot for another template: the slot of the least recently used one without users, or a new one. */
-static struct job_template **find_slot(struct stream *stream)
+static struct job_template **find_template_slot(struct stream *stream)
 {
     struct job_template **slot = NULL;
     for (size_t i = 0; stream->template_count >= TEMPLATES_MAX && i < stream->template_count; i++) {
@@ -229,11 +229,11 @@ static struct job_template *find_template(struct stream *stream, struct job_line
             return template;
     }
     struct job_template *template = malloc(sizeof *template);
-    const bool is_made = template != NULL && make_template(stream, line, compares, template, error);
-    struct job_template **slot = is_made ? find_slot(stream) : NULL;
+    const bool is_prepared = template != NULL && make_template(stream, line, compares, template, error);
+    struct job_template **slot = is_prepared ? find_template_slot(stream) : NULL;
     if (slot != NULL)
         return *slot = template;
-    if (template == NULL || is_made)
+    if (template == NULL || is_prepared)
         error_no_memory(error, "the options of a job");
     free_template(template);
     return NULL;
@@ -249,7 +249,7 @@ static void run_failure(const struct job *job, struct workers *workers, int numb
     result->error = ((struct entry *)job)->error;
 }
 
-static void run_pair(const struct job *job, struct workers *workers, int number, struct job_result *result)
+static void run_entry_comparison(const struct job *job, struct workers *workers, int number, struct job_result *result)
 {
     struct entry *entry = (struct entry *)job;
     struct compare_row *row = entry->rows.rows;
@@ -267,7 +267,7 @@ static void run_pair(const struct job *job, struct workers *workers, int number,
 }
 
 /* Check that LINE has the files of one kind of job, and which. */
-static bool check_files(const struct job_line *line, bool *compares, struct error *error)
+static bool check_line_files(const struct job_line *line, bool *compares, struct error *error)
 {
     char *const *files = line->files;
     const bool filters = files[JOB_INPUT] != NULL || files[JOB_OUTPUT] != NULL;
@@ -320,7 +320,7 @@ static bool prepare_pair(struct entry *entry, struct error *error)
     row->id = entry->line.id;
     if (options->compare.mask != NULL && (row->mask.path = strdup(options->compare.mask)) == NULL)
         return error_no_memory(error, "a path");
-    entry->job.run = run_pair;
+    entry->job.run = run_entry_comparison;
     return true;
 }
 
@@ -374,7 +374,7 @@ static bool prepare(struct entry *entry, const char *text, size_t size, struct e
     job->id = entry->line.id != NULL ? entry->line.id : "null";
     job->input = entry->line.files[JOB_INPUT];
     job->output = entry->line.files[JOB_OUTPUT];
-    if (!is_parsed || !check_files(&entry->line, &compares, error))
+    if (!is_parsed || !check_line_files(&entry->line, &compares, error))
         return false;
     pthread_mutex_lock(&stream->mutex);
     struct job_template *template = entry->template = find_template(stream, &entry->line, compares, error);
@@ -391,7 +391,7 @@ static bool prepare(struct entry *entry, const char *text, size_t size, struct e
 
 /* ---- The stream ---- */
 
-static void release(void *context, struct job *job)
+static void release_entry(void *context, struct job *job)
 {
     struct stream *stream = context;
     struct entry *entry = (struct entry *)job;
@@ -405,7 +405,7 @@ static void release(void *context, struct job *job)
 }
 
 /* Read the next line that is not blank. */
-static enum line_result read_line(struct stream *stream, char **text, size_t *size)
+static enum line_result read_job_line(struct stream *stream, char **text, size_t *size)
 {
     enum line_result result;
     do
@@ -421,7 +421,7 @@ static struct job *next_job(void *context)
     size_t size;
     if (stream->report.failed) /* answers to more jobs could not be written */
         return NULL;
-    const enum line_result result = read_line(stream, &text, &size);
+    const enum line_result result = read_job_line(stream, &text, &size);
     if (result == LINE_END)
         return NULL;
     struct entry *entry = calloc(1, sizeof *entry);
@@ -443,7 +443,7 @@ static struct job *next_job(void *context)
 
 /* ---- Answers ---- */
 
-static void answer(struct stream *stream, const struct job_result *result)
+static void answer_line(struct stream *stream, const struct job_result *result)
 {
     struct entry *entry = (struct entry *)result->job;
     struct compare_row *row = entry->rows.rows;
@@ -465,19 +465,19 @@ static void answer(struct stream *stream, const struct job_result *result)
     stream->report_status = print_error_line(&error);
 }
 
-static void on_report(void *context, const struct job_result *result, enum job_event event)
+static void handle_line_event(void *context, const struct job_result *result, enum job_event event)
 {
     struct stream *stream = context;
     if (event == JOB_GPU_FAILED)
         print_warning(stream->options, result->run->pipeline->fallback.message, "; the CPU takes over");
     else if (event == JOB_WRITTEN || (event == JOB_INTERRUPTED && is_writable(stream->report.descriptor)))
-        answer(stream, result);
+        answer_line(stream, result);
 }
 
 /* ---- The run ---- */
 
 /* Print the summary. Returns the exit status. */
-static int print_end(struct stream *stream, const struct batch_totals *totals, struct error *error)
+static int print_jobs_summary(struct stream *stream, const struct batch_totals *totals, struct error *error)
 {
     int status = totals->may_retry > 0 ? STATUS_RETRY : totals->failed > 0 || stream->different > 0 ? STATUS_FAILED : 0;
     if (stream->options->verbose)
@@ -499,12 +499,12 @@ static int print_end(struct stream *stream, const struct batch_totals *totals, s
 }
 
 /* Do the jobs. Returns the exit status. */
-static int run_stream(struct stream *stream, struct error *error)
+static int run_job_stream(struct stream *stream, struct error *error)
 {
     const struct options *options = stream->options;
     const struct job_source source = {
-        .next = next_job, .release = release, .context = stream, .in_order = options->ordered};
-    const struct batch_callbacks callbacks = {.context = stream, .report = on_report};
+        .next = next_job, .release = release_entry, .context = stream, .in_order = options->ordered};
+    const struct batch_callbacks callbacks = {.context = stream, .report = handle_line_event};
     const struct job_settings settings = make_job_settings(options);
     struct batch_request batch = stream->batch;
     struct batch_totals totals;
@@ -523,7 +523,7 @@ static int run_stream(struct stream *stream, struct error *error)
         _exit(128 + totals.signal);
     }
     report_close(&stream->report, NULL);
-    return done ? print_end(stream, &totals, error) : print_error_line(error);
+    return done ? print_jobs_summary(stream, &totals, error) : print_error_line(error);
 }
 
 static bool open_lines(struct stream *stream, struct error *error)
@@ -567,7 +567,7 @@ int run_jobs_from(const struct options *options)
     struct recipe any = options->recipe; /* a line may ask for a GPU, whatever the command line says */
     any.choice = any.choice == CHOICE_CPU ? CHOICE_AUTO : any.choice;
     done = done && open_lines(stream, &error) && find_gpus(options, &any, &stream->batch, &error);
-    const int status = done ? run_stream(stream, &error) : print_error_line(&error);
+    const int status = done ? run_job_stream(stream, &error) : print_error_line(&error);
     close_stream(stream);
     return status;
 }

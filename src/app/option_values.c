@@ -28,7 +28,7 @@ static bool parse_format(const struct option *o, const char *value, const struct
     return *field != NULL || suggest_word(o, value, error);
 }
 
-static bool parse_number(const struct option *o, const char *value, int *field, struct error *error)
+static bool parse_option_number(const struct option *o, const char *value, int *field, struct error *error)
 {
     const char *end = value;
     static_assert(CODEC_QUALITY_KEEP == 0 && CODEC_COMPRESSION_FAST == -1, "one less than the lows of 1 and 0");
@@ -226,7 +226,7 @@ bool option_set(const struct option *o, const char *value, struct options *optio
     case KIND_MODE:
         return set_mode(options, o->low, error);
     case KIND_NUMBER:
-        return parse_number(o, value, field, error);
+        return parse_option_number(o, value, field, error);
     case KIND_DECIMAL:
         return parse_decimal(o, value, field, error);
     case KIND_WORD:

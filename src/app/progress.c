@@ -24,7 +24,7 @@ static void print_time(double seconds, char *text, size_t size)
 }
 
 /* Write the progress of the files, or of the rows of a single image. */
-static void print_words(const struct batch_totals *totals, char *text, size_t size)
+static void print_progress_words(const struct batch_totals *totals, char *text, size_t size)
 {
     const struct job_progress *only = &totals->only;
     const size_t ended = totals->done + totals->skipped + totals->failed;
@@ -45,7 +45,7 @@ void progress_print(const struct batch_totals *totals, char *text, size_t size)
     const double left = fmax(totals->work - totals->work_done, 0), seconds = totals->milliseconds / 1e3;
     const double share = totals->work > 0 ? fmin(totals->work_done / totals->work, 1) : 1;
     char words[96], time[32], all[sizeof words + sizeof time + 8];
-    print_words(totals, words, sizeof words);
+    print_progress_words(totals, words, sizeof words);
     print_time(totals->work_done > 0 ? seconds / totals->work_done * left : 0, time, sizeof time);
     const bool is_known = totals->work_done > 0 && !totals->only.is_rough;
     snprintf(all, sizeof all, is_known ? "%s, %s left" : "%s", words, time);

@@ -99,7 +99,7 @@ static void print_output(const struct job_result *result)
 
 /* ---- Results ---- */
 
-static void print_result(const struct options *options, const struct job_result *result)
+static void print_job_result(const struct options *options, const struct job_result *result)
 {
     const struct job *job = result->job;
     if (result->outcome == JOB_SKIPPED && options->list.in_place)
@@ -124,7 +124,7 @@ static bool is_misnamed(const struct job_result *result)
     return named != NULL && format != NULL && named->check != format->check;
 }
 
-static void print_end(struct output *output, const struct job_result *result)
+static void print_job_end(struct output *output, const struct job_result *result)
 {
     const struct options *options = output->options;
     const struct job *job = result->job;
@@ -166,7 +166,7 @@ static void print_end(struct output *output, const struct job_result *result)
             warn_counted(output->warnings, job->output, ": other hard links to it keep the old picture", "");
     }
     if (options->verbose)
-        print_result(options, result);
+        print_job_result(options, result);
 }
 
 /* Print a line as sha256sum does, with and without its --check. */
@@ -210,7 +210,7 @@ static void append_result(struct output *output, const struct job_result *result
     output->report_status = print_error_line(&error);
 }
 
-static void on_report(void *context, const struct job_result *result, enum job_event event)
+static void handle_image_event(void *context, const struct job_result *result, enum job_event event)
 {
     struct output *output = context;
     const struct options *options = output->options;
@@ -231,10 +231,10 @@ static void on_report(void *context, const struct job_result *result, enum job_e
     else if (event == JOB_ENDED && options->mode == MODE_DIGEST)
         print_digest(output, result);
     else if (event == JOB_ENDED)
-        print_end(output, result);
+        print_job_end(output, result);
 }
 
-static void on_progress(void *context, const struct batch_totals *totals)
+static void draw_image_progress(void *context, const struct batch_totals *totals)
 {
     struct output *output = context;
     progress_draw(&output->progress, totals);
@@ -243,7 +243,7 @@ static void on_progress(void *context, const struct batch_totals *totals)
 /* ---- The run ---- */
 
 /* Is this a single image without a report? */
-static bool is_single(const struct options *options)
+static bool is_single_image(const struct options *options)
 {
     return options->pair && options->report == NULL;
 }
@@ -328,8 +328,8 @@ static int run_jobs(const struct options *options, const struct batch_request *r
     };
     const struct batch_callbacks callbacks = {
         .context = &output,
-        .report = on_report,
-        .on_progress = output.progress.wanted ? on_progress : NULL,
+        .report = handle_image_event,
+        .on_progress = output.progress.wanted ? draw_image_progress : NULL,
     };
     const struct members_request archives = {
         .input = options->input,
@@ -366,7 +366,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
         if (output.progress.wanted && write(STDERR_FILENO, "\r\033[K", 4) < 0)
             _exit(STATUS_FAILED);
         members_abandon(output.members);
-        if (is_single(options))
+        if (is_single_image(options))
             signals_end_program(totals.signal);
         if (!options->quiet && !options->pair && totals.count > 0)
             print_interrupted(&totals, "file", "done", describe_continuation(options, &output.report, &totals));
@@ -387,7 +387,7 @@ static int run_jobs(const struct options *options, const struct batch_request *r
 /* ---- GPUs ---- */
 
 /* The bytes of all files of LIST. */
-static double bytes_of(const struct file_list *list)
+static double listed_bytes(const struct file_list *list)
 {
     double bytes = 0;
     for (size_t i = 0; i < list->count; i++)
@@ -526,8 +526,8 @@ static bool find_work(const struct options *options, const struct recipe *recipe
     if (!pipeline_check(recipe, error))
         return false;
     const bool is_listed = make_list(options, recipe->chain, warnings, list, error);
-    name_gpus(options, recipe, bytes_of(list), batch);
-    if ((is_listed && is_single(options)) || check_gpus(options, recipe, batch, &missing))
+    name_gpus(options, recipe, listed_bytes(list), batch);
+    if ((is_listed && is_single_image(options)) || check_gpus(options, recipe, batch, &missing))
         return is_listed && (options->list.output == NULL || file_make_folders(options->list.output, error));
     *error = missing;
     return false;
@@ -546,7 +546,7 @@ int run_images(const struct options *options)
     batch.settings = &settings;
     batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);
     batch.threads = options->threads;
-    batch.on_this_thread = is_single(options) && !shows_progress(options);
+    batch.on_this_thread = is_single_image(options) && !shows_progress(options);
     bool done = find_recipe(options, &recipe, &error) && find_work(options, &recipe, &batch, &warnings, &list, &error);
     if (done) {
         warn_filters(options, recipe.chain->filters, recipe.chain->count);
