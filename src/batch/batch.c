@@ -52,7 +52,7 @@ struct batch {
     double start;
 };
 
-static bool is_single(const struct batch *batch)
+static bool is_single_job(const struct batch *batch)
 {
     return batch->request->count == 1;
 }
@@ -89,11 +89,11 @@ static void count_result(struct batch *batch, const struct job_result *result)
 }
 
 /* Count what a job reports, and pass it on. Only a single image reports its steps. A failed GPU is reported once. */
-static void report(void *context, const struct job_result *result, enum job_event event)
+static void report_event(void *context, const struct job_result *result, enum job_event event)
 {
     struct worker *worker = context;
     struct batch *batch = worker->batch;
-    if ((event == JOB_INPUT_KNOWN || event == JOB_PLANNED) && !is_single(batch))
+    if ((event == JOB_INPUT_KNOWN || event == JOB_PLANNED) && !is_single_job(batch))
         return;
     if (event == JOB_GPU_FAILED && atomic_flag_test_and_set(&worker->job_worker.resources.start->is_warned))
         return;
@@ -177,7 +177,7 @@ static void report_progress(void *context)
             totals.work_done += progress.done * work_of(batch, atomic_load(&worker->job));
         totals.only = progress;
     }
-    if (!is_single(batch))
+    if (!is_single_job(batch))
         totals.only = (struct job_progress){0};
     else if (totals.only.word == NULL) /* before or after its job */
         return;
@@ -196,7 +196,7 @@ static void run_other(struct worker *worker, int number, const struct job *job, 
     atomic_store(&worker->job_worker.step, JOB_STEP_READ);
     job->run(job, workers, number, result);
     if (workers_begin_output(workers)) {
-        report(worker, result, JOB_WRITTEN);
+        report_event(worker, result, JOB_WRITTEN);
         workers_end_output(workers);
     }
 }
@@ -233,7 +233,7 @@ static void do_job(struct worker *worker, int number, const struct job *job)
         report_in_order(batch, worker->number, &result);
         return;
     }
-    report(worker, &result, JOB_ENDED);
+    report_event(worker, &result, JOB_ENDED);
     free(result.output);
     if (request->source != NULL)
         request->source->release(request->source->context, worker->taken);
@@ -330,11 +330,11 @@ static void open_worker(struct batch *batch, int index)
     struct worker *worker = &batch->list[index];
     struct job_worker *job_worker = &worker->job_worker;
     struct resources *resources = &job_worker->resources;
-    const bool is_stream = request->source != NULL, single = is_single(batch);
+    const bool is_stream = request->source != NULL, single = is_single_job(batch);
     worker->batch = batch;
     job_worker->workers = &batch->workers;
     job_worker->outputs = &batch->outputs;
-    job_worker->report = report;
+    job_worker->report = report_event;
     job_worker->context = worker;
     job_worker->threads = batch->threads;
     job_worker->has_gpu = request->gpu_count > 0 && pipeline_may_have_gpu();
@@ -369,7 +369,7 @@ static bool may_use_gpu(const struct batch_request *request)
 static void choose_worker_counts(struct batch *batch)
 {
     const struct batch_request *request = batch->request;
-    if (is_single(batch)) {
+    if (is_single_job(batch)) {
         batch->usual_count = batch->worker_count = 1;
         batch->threads = request->threads > 0 ? request->threads : request->workers;
         return;
@@ -494,7 +494,7 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
     pthread_mutex_init(&batch->ordering, NULL);
     pthread_cond_init(&batch->reported, NULL);
     bool done = prepare_batch(batch, error);
-    for (size_t i = 0; done && batch->choice == CHOICE_CUDA && !is_single(batch) && i < request->gpu_count; i++)
+    for (size_t i = 0; done && batch->choice == CHOICE_CUDA && !is_single_job(batch) && i < request->gpu_count; i++)
         gpu_start_begin(&request->gpus[i]);
     done = done && workers_run(&batch->workers, error);
     batch->totals.count = batch->taken;
@@ -506,7 +506,7 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
         totals->signal = batch->workers.signal;
         return true;
     }
-    if (done && !is_single(batch))
+    if (done && !is_single_job(batch))
         explain_choice(batch);
     batch->totals.milliseconds = clock_milliseconds() - batch->start;
     *totals = batch->totals;

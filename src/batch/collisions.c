@@ -44,7 +44,7 @@ static bool find_file_id(const char *path, struct file_id *id)
 }
 
 /* Order files by their identity. A file that exists never equals a file that does not exist. */
-static int compare_files(const void *a, const void *b)
+static int compare_identities(const void *a, const void *b)
 {
     const struct file_id *p = a, *q = b;
     const int order = file_order(p->device, p->inode, q->device, q->inode);
@@ -55,7 +55,7 @@ static int compare_files(const void *a, const void *b)
 static int compare_file_ids(const void *a, const void *b)
 {
     const struct file_id *p = a, *q = b;
-    const int order = compare_files(p, q);
+    const int order = compare_identities(p, q);
     return order != 0 ? order : p->index < q->index ? -1 : p->index > q->index;
 }
 
@@ -120,7 +120,7 @@ static bool check_outputs(const struct file_list *list, bool in_place, struct er
         qsort(ids, count, sizeof *ids, compare_file_ids);
     for (size_t i = 1; done && i < count; i++) {
         const struct job *a = &list->jobs[ids[i - 1].index], *b = &list->jobs[ids[i].index];
-        if (compare_files(&ids[i - 1], &ids[i]) == 0)
+        if (compare_identities(&ids[i - 1], &ids[i]) == 0)
             done = refuse_outputs(a, b, in_place, error);
     }
     for (size_t i = 0; i < count; i++)
@@ -133,7 +133,7 @@ static bool check_outputs(const struct file_list *list, bool in_place, struct er
 
 /* Check that JOB does not write the file that OTHER reads. Their inodes were equal, but another program may have
  * replaced a file since, so look again. In place, a job may write its input. */
-static bool check_pair(const struct job *job, const struct job *other, bool in_place, struct error *error)
+static bool check_other_input(const struct job *job, const struct job *other, bool in_place, struct error *error)
 {
     if ((other == job && in_place) || !file_same(other->input, job->output))
         return true;
@@ -173,11 +173,11 @@ static bool check_inputs(struct file_list *list, bool in_place, struct error *er
         job->output_inode = status.st_ino;
         const struct file_id output = {.device = status.st_dev, .inode = status.st_ino};
         const struct file_id *end = inputs + list->count;
-        const struct file_id *input = bsearch(&output, inputs, list->count, sizeof *inputs, compare_files);
-        while (input != NULL && input > inputs && compare_files(input - 1, &output) == 0)
+        const struct file_id *input = bsearch(&output, inputs, list->count, sizeof *inputs, compare_identities);
+        while (input != NULL && input > inputs && compare_identities(input - 1, &output) == 0)
             input--;
-        for (; done && input != NULL && input < end && compare_files(input, &output) == 0; input++)
-            done = check_pair(job, &list->jobs[input->index], in_place, error);
+        for (; done && input != NULL && input < end && compare_identities(input, &output) == 0; input++)
+            done = check_other_input(job, &list->jobs[input->index], in_place, error);
     }
     free(inputs);
     return done;
@@ -200,7 +200,8 @@ static bool check_existing_outputs(const struct file_list *list, struct error *e
     for (size_t i = 1; done && i < count; i++) {
         const struct job *a = &list->jobs[ids[i - 1].index], *b = &list->jobs[ids[i].index];
         struct stat status;
-        if (compare_files(&ids[i - 1], &ids[i]) == 0 && file_find_output(a->output, &status) && status.st_nlink == 1)
+        if (compare_identities(&ids[i - 1], &ids[i]) == 0 && file_find_output(a->output, &status) &&
+            status.st_nlink == 1)
             done = error_set(error, ERROR_USAGE,
                              "%s and %s would both be written to one file, because the folder takes %s and %s for one "
                              "name; rename one, or write them to two folders",
@@ -264,7 +265,7 @@ bool collisions_check_files(const struct other_file *files, size_t count, struct
         qsort(ids, count, sizeof *ids, compare_file_ids);
     for (size_t i = 1; done && i < count; i++) {
         const struct other_file *a = &files[ids[i - 1].index], *b = &files[ids[i].index];
-        if (compare_files(&ids[i - 1], &ids[i]) == 0 && (a->written || b->written))
+        if (compare_identities(&ids[i - 1], &ids[i]) == 0 && (a->written || b->written))
             done = a->written ? refuse_same(b->role, b->path, a, error) : refuse_same(a->role, a->path, b, error);
     }
     for (size_t i = 0; ids != NULL && i < count; i++)
@@ -281,14 +282,14 @@ static bool same_file(const char *output, const struct other_file *other, bool *
     if (!*same) /* the usual case needs no look at folders */
         return true;
     const bool done = find_file_id(output, &a) && find_file_id(other->path, &b);
-    *same = done && compare_files(&a, &b) == 0;
+    *same = done && compare_identities(&a, &b) == 0;
     free(a.rest);
     free(b.rest);
     return done;
 }
 
 /* Compare OTHER with the files of one job. */
-static bool check_other(const struct job *job, const struct other_file *other, struct error *error)
+static bool check_other_file(const struct job *job, const struct other_file *other, struct error *error)
 {
     const bool there = other->inode != 0;
     bool same = false;
@@ -309,7 +310,7 @@ bool collisions_check_others(const struct file_list *list, const struct other_fi
 {
     for (const struct other_file *other = others; other < others + count; other++) {
         for (size_t i = 0; i < list->count; i++)
-            if (!check_other(&list->jobs[i], other, error))
+            if (!check_other_file(&list->jobs[i], other, error))
                 return false;
         for (const struct other_file *next = others; other->written && next < others + count; next++)
             if (next != other && other->inode != 0 && other->device == next->device && other->inode == next->inode)

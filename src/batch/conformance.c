@@ -184,7 +184,7 @@ static bool make_file(const struct line *line, struct blob *file, struct error *
 
 /* ---- Filters and options ---- */
 
-static void set_options(const struct line *line, struct recipe *recipe, struct job_settings *settings)
+static void set_line_options(const struct line *line, struct recipe *recipe, struct job_settings *settings)
 {
     static const char *const modes[] = {
         [ALPHA_KEEP] = "keep", [ALPHA_PREMULTIPLY] = "premultiply", [ALPHA_FILTER] = "filter"};
@@ -259,7 +259,7 @@ static void count_filters(struct conformance_result *result, const char *names)
     }
 }
 
-static void report(void *context, const struct job_result *job, enum job_event event)
+static void record_part_result(void *context, const struct job_result *job, enum job_event event)
 {
     struct conformance *conformance = context;
     struct conformance_result *result = conformance->result;
@@ -295,7 +295,7 @@ static void report(void *context, const struct job_result *job, enum job_event e
 
 /* ---- Jobs ---- */
 
-static void release(void *context, struct job *job)
+static void release_part(void *context, struct job *job)
 {
     struct part *part = (struct part *)job;
     (void)context;
@@ -327,16 +327,16 @@ static struct part *make_part(struct conformance *conformance, const struct line
     }
     if (!find_string(line, "id", part->id, sizeof part->id)) {
         error_set(error, ERROR_WORK, "a line has no \"id\"; give vectors as in docs/spec/vectors.jsonl");
-        release(NULL, &part->job);
+        release_part(NULL, &part->job);
         return NULL;
     }
     if (!make_file(line, &part->file, error)) {
-        release(NULL, &part->job);
+        release_part(NULL, &part->job);
         return NULL;
     }
     part->is_refused = !find_string(line, name, part->digest, sizeof part->digest);
     part->settings.digests = *suffix == '\0';
-    set_options(line, &part->recipe, &part->settings);
+    set_line_options(line, &part->recipe, &part->settings);
     /* libjpeg-turbo reads small JPEGs, unless the codec is named: so the reference goes with that, the others not. */
     if (part->settings.digests && find(line, "file_quality") != NULL &&
         (conformance->request->variant == NULL || !conformance->request->variant->is_reference))
@@ -360,7 +360,7 @@ static struct part *make_part(struct conformance *conformance, const struct line
         *error = refusal;
     else if (!part->is_refused || refusal.code != ERROR_USAGE)
         add_mismatch(result, part->id, refusal.message);
-    release(NULL, &part->job);
+    release_part(NULL, &part->job);
     return NULL;
 }
 
@@ -390,12 +390,12 @@ static struct job *take_next(void *context)
 
 /* ---- The whole ---- */
 
-static bool run(struct conformance *conformance, struct error *error)
+static bool run_vectors(struct conformance *conformance, struct error *error)
 {
     const struct recipe recipe = {.choice = conformance->request->choice};
     const struct job_settings settings = {.digests = true};
-    const struct job_source source = {.next = take_next, .release = release, .context = conformance};
-    const struct batch_callbacks callbacks = {.context = conformance, .report = report};
+    const struct job_source source = {.next = take_next, .release = release_part, .context = conformance};
+    const struct batch_callbacks callbacks = {.context = conformance, .report = record_part_result};
     struct gpu_start gpu = {.device = conformance->request->device, .connections = 1};
     struct report no_report = {.descriptor = -1};
     struct batch_totals totals;
@@ -430,7 +430,7 @@ bool conformance_run(const struct conformance_request *request, struct conforman
         conformance.left = (struct line){(const char *)text.bytes, (const char *)text.bytes + text.size};
     else
         return error_no_memory(error, "the vectors");
-    const bool done = run(&conformance, error);
+    const bool done = run_vectors(&conformance, error);
     blob_free(&text);
     return done;
 }

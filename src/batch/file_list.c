@@ -99,7 +99,7 @@ static struct job *add_job(struct list_builder *builder)
 }
 
 /* The end of PATH that equals RELATIVE, or all if that is empty. PATH is a copy of a path that ends in RELATIVE. */
-static const char *find_name(const char *path, const char *relative)
+static const char *name_in_path(const char *path, const char *relative)
 {
     return relative[0] != '\0' ? path + (strlen(path) - strlen(relative)) : path;
 }
@@ -111,7 +111,7 @@ static bool add_problem(struct list_builder *builder, const char *path, const ch
     struct job *job = add_job(builder);
     if (job == NULL || (job->input = strdup(path)) == NULL || asprintf(&job->problem, "%s%s", reason, detail) < 0)
         return error_no_memory(builder->error, "the list of files");
-    job->name = find_name(job->input, relative);
+    job->name = name_in_path(job->input, relative);
     return true;
 }
 
@@ -134,7 +134,7 @@ static bool add_input_only(struct list_builder *builder, const char *path, const
     struct job *job = add_job(builder);
     if (job == NULL || (job->input = strdup(path)) == NULL)
         return error_no_memory(builder->error, "the list of files");
-    job->name = find_name(job->input, relative);
+    job->name = name_in_path(job->input, relative);
     job->bytes = S_ISREG(status->st_mode) ? (uint64_t)status->st_size : 0;
     job->device = status->st_dev;
     job->inode = status->st_ino;
@@ -239,7 +239,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b)
+static int compare_visible_entries(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -293,7 +293,7 @@ static void warn_others(const struct list_request *request, struct others *other
 }
 
 /* Warn about what the folders hold and the list does not. */
-static void warn_left_out(struct list_builder *builder)
+static void warn_unlisted(struct list_builder *builder)
 {
     if (builder->request->warn == NULL)
         return;
@@ -364,7 +364,7 @@ static bool add_entry(struct list_builder *builder, const char *folder, const ch
 static bool add_folder(struct list_builder *builder, const char *path, const char *relative)
 {
     struct dirent **entries;
-    const int count = scandir(path, &entries, is_visible, compare_names);
+    const int count = scandir(path, &entries, is_visible, compare_visible_entries);
     if (count < 0)
         return errno == ENOMEM ? error_no_memory(builder->error, "the list of files")
                                : builder->add(builder, path, relative, NULL);
@@ -460,7 +460,7 @@ static bool add_inputs(struct list_builder *builder)
     done = done && (request->files_from == NULL || file_list_read_names(request->files_from, request->null_separated,
                                                                         add_listed, builder, builder->error));
     if (done)
-        warn_left_out(builder);
+        warn_unlisted(builder);
     free_folders(builder);
     return done;
 }
@@ -495,7 +495,7 @@ bool file_list_make_tree(const char *folder, const char *other, list_warner *war
     builder.output_exists = stat(other, &builder.output) == 0;
     const bool done = add_folder(&builder, folder, "");
     if (done)
-        warn_left_out(&builder);
+        warn_unlisted(&builder);
     free_folders(&builder);
     if (done && list->count > 0)
         qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);

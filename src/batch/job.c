@@ -25,8 +25,8 @@ static void release_image(struct job_worker *worker)
 /* Reserve memory for what is known of the file. If the job may wait, wait for the memory, also for the largest
  * output: the job does not begin again. Otherwise fail, and set conversion->lacks_memory, if there is too little
  * now. */
-static bool reserve(struct job_worker *worker, struct conversion *conversion, struct job_memory need,
-                    struct error *error)
+static bool reserve_job_memory(struct job_worker *worker, struct conversion *conversion, struct job_memory need,
+                               struct error *error)
 {
     struct memory_budget *budget = &worker->workers->budget;
     size_t image = need.image > worker->reserved ? need.image : worker->reserved;
@@ -54,7 +54,8 @@ static bool reserve(struct job_worker *worker, struct conversion *conversion, st
 static bool reserve_output(void *context, size_t size, struct error *error)
 {
     struct conversion *conversion = context;
-    return reserve(conversion->worker, conversion, (struct job_memory){.image = conversion->streaming + size}, error);
+    return reserve_job_memory(conversion->worker, conversion,
+                              (struct job_memory){.image = conversion->streaming + size}, error);
 }
 
 /* ---- The input ---- */
@@ -80,7 +81,8 @@ static bool read_metadata(struct job_worker *worker, struct conversion *conversi
     for (size_t max = FIRST;; max *= 4) {
         const size_t other = conversion->size - conversion->info.data;
         conversion->metadata = (struct metadata){.max = max, .keep_text = worker->settings->keep_text};
-        if (!reserve(worker, conversion, (struct job_memory){.image = conversion->size + 4 * (other + max)}, error) ||
+        if (!reserve_job_memory(worker, conversion, (struct job_memory){.image = conversion->size + 4 * (other + max)},
+                                error) ||
             !conversion->info.format->read_metadata(conversion->bytes, conversion->size, &conversion->metadata, error))
             return false;
         if (!conversion->metadata.needs_more)
@@ -130,12 +132,13 @@ static bool inspect_input(struct job_worker *worker, struct conversion *conversi
     return check_in_place(worker->settings, conversion, error);
 }
 
-static bool is_image(const uint8_t *bytes, size_t size)
+static bool is_image_file(const uint8_t *bytes, size_t size)
 {
     return format_find_by_magic(bytes, size, "", NULL) != NULL;
 }
 
-/* Reserve memory for the file, read it, inspect it and reserve memory for its image. Fails as `reserve` does. */
+/* Reserve memory for the file, read it, inspect it and reserve memory for its image. Fails as `reserve_job_memory`
+ * does. */
 static bool read_input(struct job_worker *worker, struct conversion *conversion)
 {
     const struct job *job = conversion->job;
@@ -143,7 +146,7 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     struct error *error = &conversion->result->error;
     const struct memory_budget *budget = &worker->workers->budget;
     const size_t expected = job->bytes < budget->file_max ? (size_t)job->bytes : budget->file_max;
-    if (!reserve(worker, conversion, (struct job_memory){.image = expected}, error))
+    if (!reserve_job_memory(worker, conversion, (struct job_memory){.image = expected}, error))
         return false;
     if (conversion->may_wait)
         phases_end(phases, PHASE_WAIT);
@@ -153,8 +156,8 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
         conversion->bytes = (uint8_t *)job->content;
         conversion->size = (size_t)job->bytes;
     } else {
-        done = file_read_wanted(job->input, budget_input_max(budget), is_image, &conversion->bytes, &conversion->size,
-                                &conversion->status, error);
+        done = file_read_wanted(job->input, budget_input_max(budget), is_image_file, &conversion->bytes,
+                                &conversion->size, &conversion->status, error);
     }
     phases_end(phases, PHASE_READ);
     if (done && journal_holds(&worker->outputs->report->journal, conversion->bytes, conversion->size)) {
@@ -166,7 +169,7 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
     phases_end(phases, PHASE_DECODE);
     /* A file that has grown since it was listed counts as it is now. */
     const size_t size = conversion->size > expected ? conversion->size : expected;
-    done = done && reserve(worker, conversion, job_estimate_memory(worker, conversion, size), error);
+    done = done && reserve_job_memory(worker, conversion, job_estimate_memory(worker, conversion, size), error);
     if (conversion->may_wait)
         phases_end(phases, PHASE_WAIT);
     return done;

@@ -207,7 +207,7 @@ static void drop_input(struct conversion *conversion)
 }
 
 /* Decode the whole image and turn it upright. */
-static bool decode_image(struct conversion *conversion)
+static bool decode_input(struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     const bool done = (conversion->reader.codec != NULL || open_input(conversion)) &&
@@ -250,7 +250,7 @@ static void describe_input(struct conversion *conversion)
     result->decoder = info->codec;
 }
 
-static void choose_backend(struct job_worker *worker, struct conversion *conversion)
+static void choose_job_backend(struct job_worker *worker, struct conversion *conversion)
 {
     conversion->in.image = &conversion->image;
     conversion->out.image = &conversion->filtered;
@@ -264,14 +264,14 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     result->input_bytes = conversion->size;
-    choose_backend(worker, conversion);
+    choose_job_backend(worker, conversion);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
     const bool on_cpu = conversion->run.backend == BACKEND_CPU, decodes = on_cpu || conversion->gpu_decoder == NULL;
     if (decodes && !open_input(conversion))
         return false;
     conversion->streams =
         !worker->settings->digests && on_cpu && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
-    if (decodes && !conversion->streams && !decode_image(conversion))
+    if (decodes && !conversion->streams && !decode_input(conversion))
         return false;
     struct linear *linear = worker->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
     if (worker->recipe->linear && linear == NULL)
@@ -288,7 +288,7 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
 
 /* ---- Filtering ---- */
 
-static void note_variants(const struct pipeline_run *run, struct job_result *result)
+static void record_variants(const struct pipeline_run *run, struct job_result *result)
 {
     size_t used = 0;
     for (size_t i = 0; i < run->recipe->chain->count && used < sizeof result->variants; i++)
@@ -348,7 +348,7 @@ static bool set_ends(void *context, struct error *error)
                : on_gpu && !run->needs_samples      ? run->input.gpu_decodes
                                                     : END_HOST;
     out->kind = writes_rows ? END_ROWS : on_gpu ? run->input.gpu_encodes : END_HOST;
-    if (in->kind == END_HOST && conversion->image.samples == NULL && !decode_image(conversion))
+    if (in->kind == END_HOST && conversion->image.samples == NULL && !decode_input(conversion))
         return false;
     if (writes_rows)
         return open_rows(conversion);
@@ -370,7 +370,7 @@ static bool filter_image(struct conversion *conversion)
         conversion->result->decoder = conversion->gpu_decoder;
     if (conversion->filtered.samples != conversion->image.samples)
         image_free(&conversion->image);
-    note_variants(&conversion->run, conversion->result);
+    record_variants(&conversion->run, conversion->result);
     return true;
 }
 

@@ -45,7 +45,8 @@ static bool read_entry(struct journal *journal, const char *text, const char *re
 }
 
 /* Read a line of LENGTH bytes, without its line end. A line that was cut off may be followed by a whole one. */
-static bool read_line(struct journal *journal, const char *line, size_t length, const char *recipe, bool *has_memory)
+static bool read_journal_line(struct journal *journal, const char *line, size_t length, const char *recipe,
+                              bool *has_memory)
 {
     const size_t head = sizeof beginning - 1;
     if (strlen(line) != length || strncmp(line, beginning, length < head ? length : head) != 0)
@@ -87,7 +88,7 @@ bool journal_read(const char *path, const char *recipe, struct journal *journal,
         number++;
         if (line[length - 1] == '\n')
             line[--length] = '\0';
-        done = read_line(journal, line, (size_t)length, recipe, &has_memory);
+        done = read_journal_line(journal, line, (size_t)length, recipe, &has_memory);
     }
     if (!done)
         error_about(

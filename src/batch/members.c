@@ -82,7 +82,7 @@ static struct name hash_name(const struct members *members, const char *text)
     return name;
 }
 
-static struct name *find_name(const struct names *names, struct name name)
+static struct name *find_name_slot(const struct names *names, struct name name)
 {
     size_t i = (size_t)name.hash[1] & (names->capacity - 1);
     while (names->slots[i].hash[0] != 0 && memcmp(names->slots[i].hash, name.hash, sizeof name.hash) != 0)
@@ -102,11 +102,11 @@ static const struct name *record_name(struct names *names, struct name name)
             return NULL;
         for (size_t i = 0; i < names->capacity; i++)
             if (names->slots[i].hash[0] != 0)
-                *find_name(&larger, names->slots[i]) = names->slots[i];
+                *find_name_slot(&larger, names->slots[i]) = names->slots[i];
         free(names->slots);
         *names = larger;
     }
-    struct name *there = find_name(names, name);
+    struct name *there = find_name_slot(names, name);
     if (there->hash[0] == 0) {
         *there = name;
         names->count++;
@@ -121,11 +121,11 @@ static bool record_left_out(struct members *members, const char *name)
 
 static bool was_left_out(const struct members *members, const char *name)
 {
-    return members->left_out.count > 0 && find_name(&members->left_out, hash_name(members, name))->hash[0] != 0;
+    return members->left_out.count > 0 && find_name_slot(&members->left_out, hash_name(members, name))->hash[0] != 0;
 }
 
 /* Is NAME the name of an image? As in a folder, hidden files do not count. */
-static bool is_image(const char *name)
+static bool is_image_name(const char *name)
 {
     return format_find_by_path(name) != NULL && file_name(name)[0] != '.';
 }
@@ -135,7 +135,7 @@ static char *output_name(const struct members *members, const char *name)
 {
     const struct list_request list = {
         .output = "", .format = members->request->format, .suffix = members->request->suffix};
-    return is_image(name) ? file_list_output_path(&list, name) : strdup(name);
+    return is_image_name(name) ? file_list_output_path(&list, name) : strdup(name);
 }
 
 static bool renames(const struct members *members)
@@ -226,7 +226,7 @@ static void copy_member(const struct job *job, struct workers *workers, int numb
         pthread_cond_wait(&members->changed, &members->lock);
     pthread_mutex_unlock(&members->lock);
     skip_member(job, workers, number, result);
-    if (is_image(job->input)) {
+    if (is_image_name(job->input)) {
         result->outcome = JOB_FAILED;
         error_set(&result->error, ERROR_LIMIT,
                   "is larger than the %zu bytes that are read at most; give a smaller file", members->image_max);
@@ -261,7 +261,7 @@ static bool read_member(struct members *members, struct member *member, struct e
 {
     struct job *job = &member->job;
     const struct format *format = members->request->format;
-    const bool image = is_image(job->input) && member->tar.is_file;
+    const bool image = is_image_name(job->input) && member->tar.is_file;
     job->run = image ? NULL : skip_member;
     if (member->tar.size > (image ? members->image_max : UNCHANGED_MAX)) {
         job->run = copy_member;
@@ -287,7 +287,7 @@ static struct member *find_member(struct members *members, struct error *error)
         if (!tar_next(members->tar, &found, &end, error) || end)
             return NULL;
         members->has_members = true;
-    } while (members->request->images_only && !(found.is_file && is_image(found.name)));
+    } while (members->request->images_only && !(found.is_file && is_image_name(found.name)));
     struct member *member = make_member(members, &found);
     if (member == NULL)
         error_no_memory(error, "a member of the archive");
@@ -302,7 +302,7 @@ static bool is_full(const struct members *members)
 }
 
 /* job_source's `next`. */
-static struct job *take(void *context)
+static struct job *take_member(void *context)
 {
     struct members *members = context;
     pthread_mutex_lock(&members->lock);
@@ -328,7 +328,7 @@ static struct job *take(void *context)
 }
 
 /* job_source's `release`. */
-static void release(void *context, struct job *job)
+static void release_member(void *context, struct job *job)
 {
     struct members *members = context;
     struct member *member = (struct member *)job;
@@ -403,9 +403,9 @@ bool members_open(struct members **opened, const struct members_request *request
     members->image_max = budget_input_max(&budget);
     budget_close(&budget);
     members->request = request;
-    *source = (struct job_source){.next = take,
+    *source = (struct job_source){.next = take_member,
                                   .complete = write_member,
-                                  .release = release,
+                                  .release = release_member,
                                   .context = members,
                                   .in_order = true,
                                   .window = members->workers * WINDOW_OF_WORKER,

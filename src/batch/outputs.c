@@ -26,7 +26,7 @@ void outputs_close(struct outputs *outputs)
 }
 
 /* The slot of a file, or the free slot for it. */
-static struct output *find_slot(const struct outputs *outputs, const struct stat *status)
+static struct output *find_output_slot(const struct outputs *outputs, const struct stat *status)
 {
     size_t i = ((size_t)status->st_ino + 31 * (size_t)status->st_dev) % outputs->capacity;
     while (outputs->slots[i].job != NULL &&
@@ -39,15 +39,15 @@ static struct output *find_slot(const struct outputs *outputs, const struct stat
 
 /* Is the file that STATUS describes neither the report nor the output of another job? A file's inode may be used again
  * once it is gone, so look at that job's output, too. */
-static bool check_other(const struct outputs *outputs, const struct job *job, const struct stat *status,
-                        struct error *error)
+static bool check_other_output(const struct outputs *outputs, const struct job *job, const struct stat *status,
+                               struct error *error)
 {
     struct stat now;
     if (outputs->report->inode != 0 && outputs->report->device == status->st_dev &&
         outputs->report->inode == status->st_ino)
         return error_set(error, ERROR_OUTPUT, "%s is the same file as the report %s; name another file for one of them",
                          job->output, outputs->report->path);
-    const struct job *other = outputs->capacity > 0 ? find_slot(outputs, status)->job : NULL;
+    const struct job *other = outputs->capacity > 0 ? find_output_slot(outputs, status)->job : NULL;
     if (other == NULL || other == job || stat(other->output, &now) != 0 || !file_is_one(&now, status))
         return true;
     return error_set(error, ERROR_OUTPUT,
@@ -59,7 +59,7 @@ static bool check_other(const struct outputs *outputs, const struct job *job, co
 bool outputs_check(struct outputs *outputs, const struct job *job, const struct stat *status, struct error *error)
 {
     pthread_mutex_lock(&outputs->lock);
-    const bool done = check_other(outputs, job, status, error);
+    const bool done = check_other_output(outputs, job, status, error);
     pthread_mutex_unlock(&outputs->lock);
     return done;
 }
@@ -89,7 +89,7 @@ static bool check_unchanged(const struct writing *writing, const struct stat *no
 
 /* If an output has appeared since the run began, does it have the same bytes? Then another process does the same work.
  * If not, that process does other work, or is a shard and the folder uses one file for its output and this one. */
-static bool check_made(const struct writing *writing, struct error *error)
+static bool check_new_output(const struct writing *writing, struct error *error)
 {
     uint8_t *bytes;
     size_t size;
@@ -105,25 +105,25 @@ static bool check_made(const struct writing *writing, struct error *error)
 }
 
 /* Hold the lock from the check of the file until it is replaced, so that outputs are replaced one at a time. */
-static void begin(void *context)
+static void begin_replacing(void *context)
 {
     const struct writing *writing = context;
     pthread_mutex_lock(&writing->outputs->lock);
 }
 
-static bool allow(void *context, const struct stat *status, struct error *error)
+static bool allow_replacing(void *context, const struct stat *status, struct error *error)
 {
     const struct writing *writing = context;
     return (writing->read == NULL || check_unchanged(writing, status, error)) &&
            (status == NULL ||
-            (check_other(writing->outputs, writing->job, status, error) && check_made(writing, error)));
+            (check_other_output(writing->outputs, writing->job, status, error) && check_new_output(writing, error)));
 }
 
-static void end(void *context, const struct stat *status)
+static void end_replacing(void *context, const struct stat *status)
 {
     const struct writing *writing = context;
     if (status != NULL && writing->outputs->capacity > 0)
-        *find_slot(writing->outputs, status) =
+        *find_output_slot(writing->outputs, status) =
             (struct output){.job = writing->job, .device = status->st_dev, .inode = status->st_ino};
     pthread_mutex_unlock(&writing->outputs->lock);
 }
@@ -132,6 +132,7 @@ bool outputs_write(struct outputs *outputs, const struct job *job, const struct 
                    size_t size, struct error *error)
 {
     struct writing writing = {.outputs = outputs, .job = job, .read = read, .bytes = bytes, .size = size};
-    const struct file_guard guard = {.begin = begin, .allow = allow, .end = end, .context = &writing};
+    const struct file_guard guard = {
+        .begin = begin_replacing, .allow = allow_replacing, .end = end_replacing, .context = &writing};
     return file_write(job->output, bytes, size, &guard, error);
 }

@@ -153,7 +153,8 @@ static void print_failure(FILE *file, const struct error *error)
     fprintf(file, ",\"retry\":%s", error_may_retry(error->code) ? "true" : "false");
 }
 
-static void print_line(FILE *file, const struct report *report, const struct job_result *result, const char *status)
+static void print_report_line(FILE *file, const struct report *report, const struct job_result *result,
+                              const char *status)
 {
     if (result->job->id != NULL)
         fprintf(file, "{\"id\":%s,\"status\":\"%s\"", result->job->id, status);
@@ -240,7 +241,7 @@ bool report_begin(struct report *report, struct job_result *result, const uint8_
     SHA256Data(bytes, result->output_bytes, result->sha256);
     FILE *file = text_open(&line);
     if (file != NULL)
-        print_line(file, report, result, "begun");
+        print_report_line(file, report, result, "begun");
     /* A pipe cannot be flushed. */
     const bool done = write_line(report, file, &line, error) &&
                       (fdatasync(report->descriptor) == 0 || errno == EINVAL || open_failed(report->path, error));
@@ -257,6 +258,6 @@ bool report_append(struct report *report, const struct job_result *result, struc
     struct text_buffer line;
     FILE *file = text_open(&line);
     if (file != NULL)
-        print_line(file, report, result, words[result->outcome]);
+        print_report_line(file, report, result, words[result->outcome]);
     return report_append_text(report, file, &line, error);
 }
