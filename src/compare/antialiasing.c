@@ -39,7 +39,7 @@ static struct colour read_colour(const struct image *image, size_t i)
     const size_t channels = (size_t)image->channels;
     int64_t samples[4] = {0};
     for (size_t c = 0; c < channels; c++)
-        samples[c] = sample_at(image, i * channels + c);
+        samples[c] = nth_sample(image, i * channels + c);
     struct colour colour = {.alpha = image_has_alpha(image) ? samples[channels - 1] : white_of(image)};
     for (size_t c = 0; c < 3; c++)
         colour.rgb[c] = samples[channels >= 3 ? c : 0];

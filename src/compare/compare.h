@@ -89,7 +89,7 @@ bool compare_ignore(const struct image *expected, const struct image *actual, co
                     uint64_t *ignored, uint64_t *hidden, struct error *error);
 
 /* Sample number I of an image. */
-static inline int sample_at(const struct image *image, size_t i)
+static inline int nth_sample(const struct image *image, size_t i)
 {
     return image_sample_bytes(image) == 1 ? image->samples[i] : image_samples16(image)[i];
 }
@@ -97,7 +97,7 @@ static inline int sample_at(const struct image *image, size_t i)
 /* The absolute difference of sample number I of two images of one shape. */
 static inline int sample_difference(const struct image *a, const struct image *b, size_t i)
 {
-    const int p = sample_at(a, i), q = sample_at(b, i);
+    const int p = nth_sample(a, i), q = nth_sample(b, i);
     return p < q ? q - p : p - q;
 }
 

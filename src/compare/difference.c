@@ -24,7 +24,7 @@ static void mark_ignored(const struct compare_rules *rules, int y, int width, ui
     for (size_t x = 0; x < (size_t)width; x++) {
         int sum = 0;
         for (size_t c = 0; c < colours; c++)
-            sum += sample_at(rules->mask, first + x * channels + c);
+            sum += nth_sample(rules->mask, first + x * channels + c);
         flags[x] |= sum == 0;
     }
 }

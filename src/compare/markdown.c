@@ -29,8 +29,8 @@ static size_t print_plain(FILE *file, const char *text)
 }
 
 /* Print the line of a row, if it has at most *LEFT bytes. *LOST becomes true if there is not enough memory. */
-static bool print_row(FILE *file, size_t *left, const struct compare_row *row, const struct compare_rules *rules,
-                      bool *lost)
+static bool print_table_row(FILE *file, size_t *left, const struct compare_row *row, const struct compare_rules *rules,
+                            bool *lost)
 {
     struct text_buffer text; /* the name, a line end, and the words */
     FILE *cells = text_open(&text);
@@ -57,7 +57,7 @@ static bool print_row(FILE *file, size_t *left, const struct compare_row *row, c
     return fits;
 }
 
-static void print_rows(FILE *file, const struct compare_rows *rows, const struct compare_rules *rules, bool *lost)
+static void print_table(FILE *file, const struct compare_rows *rows, const struct compare_rules *rules, bool *lost)
 {
     const size_t count = rows_count_looks(rows) + rows->counts[ROW_TOLERATED];
     size_t printed = 0, left = BYTES_MAX;
@@ -67,7 +67,7 @@ static void print_rows(FILE *file, const struct compare_rows *rows, const struct
     for (int tolerated = 0; tolerated < 2; tolerated++) /* these come last */
         for (size_t i = 0; fits && printed < ROWS_MAX && i < rows->count; i++)
             if (tolerated ? rows->rows[i].kind == ROW_TOLERATED : rows->rows[i].kind > ROW_TOLERATED) {
-                fits = print_row(file, &left, &rows->rows[i], rules, lost);
+                fits = print_table_row(file, &left, &rows->rows[i], rules, lost);
                 printed += fits;
             }
     if (printed < count)
@@ -83,6 +83,6 @@ bool markdown_print(FILE *file, const char *path, const struct report_request *r
     fputs("\n\n", file);
     rows_print_counts(file, request->rows);
     fputc('\n', file);
-    print_rows(file, request->rows, request->rules, &lost);
+    print_table(file, request->rows, request->rules, &lost);
     return !lost;
 }

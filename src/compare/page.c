@@ -120,7 +120,7 @@ static void print_thousands(FILE *file, const char *text)
 }
 
 /* Print the line of a row: first its two main numbers, then the whole sentence. */
-static void print_words(struct page *page, const struct compare_row *row)
+static void print_row_words(struct page *page, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
     FILE *file = page->file;
@@ -145,7 +145,7 @@ static void print_words(struct page *page, const struct compare_row *row)
     }
 }
 
-static void print_row(struct page *page, const struct compare_row *row)
+static void print_page_row(struct page *page, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
     const struct row_file *expected = &row->expected, *actual = &row->actual;
@@ -158,7 +158,7 @@ static void print_row(struct page *page, const struct compare_row *row)
     fprintf(file, "><h2><span class=\"kind\">%s</span> <span class=\"name\">", row_kind_name(row->kind));
     text_print_xml(file, row->name);
     fputs("</span></h2>\n<p>", file);
-    print_words(page, row);
+    print_row_words(page, row);
     if (row->problem != NULL && row->kind < ROW_UNREADABLE) {
         fputs("</p>\n<p>", file);
         text_print_xml(file, row->problem);
@@ -208,7 +208,7 @@ static void print_rules(FILE *file, const struct compare_rules *rules, const str
         fputs(" Profile and orientation must be equal.", file);
 }
 
-static void print_summary(const struct page *page)
+static void print_page_summary(const struct page *page)
 {
     const struct report_request *request = page->request;
     fputs("<h1>", page->file);
@@ -235,7 +235,7 @@ static void print_filter(FILE *file, const char *kind, size_t count)
 }
 
 /* Print the line of the template, or the text that replaces it. */
-static void print_line(struct page *page, const char *line)
+static void print_template_line(struct page *page, const char *line)
 {
     const struct compare_rows *rows = page->request->rows;
     if (strcmp(line, "<!-- title -->\n") == 0) {
@@ -243,7 +243,7 @@ static void print_line(struct page *page, const char *line)
         rows_print_verdict(page->file, page->request->rows);
         fputs("</title>\n", page->file);
     } else if (strcmp(line, "<!-- summary -->\n") == 0) {
-        print_summary(page);
+        print_page_summary(page);
     } else if (strcmp(line, "<!-- filters -->\n") == 0) {
         print_filter(page->file, "all", rows->count - rows->counts[ROW_EQUAL]);
         for (enum row_kind kind = ROW_DIFFERENT; kind < ROW_KINDS - (rows->counts[ROW_MASK] == 0); kind++)
@@ -253,7 +253,7 @@ static void print_line(struct page *page, const char *line)
     } else if (strcmp(line, "<!-- rows -->\n") == 0) {
         for (size_t i = 0; i < rows->count; i++)
             if (rows->rows[i].kind != ROW_EQUAL)
-                print_row(page, &rows->rows[i]);
+                print_page_row(page, &rows->rows[i]);
     } else {
         fputs(line, page->file);
     }
@@ -264,7 +264,7 @@ bool page_print(FILE *file, const char *path, const struct report_request *reque
     struct page page = {.file = file, .request = request, .error = error};
     bool done = page_pictures_open(&page.pictures, path, request, error);
     for (const char *const *line = page_template; done && *line != NULL; line++) {
-        print_line(&page, *line);
+        print_template_line(&page, *line);
         done = !page.failed;
     }
     free(page.pictures.folder);

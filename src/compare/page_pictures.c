@@ -111,7 +111,7 @@ bool page_pictures_open(struct page_pictures *pictures, const char *path, const 
 /* ---- A picture ---- */
 
 /* Make an image that browsers cannot show a PNG. */
-static bool convert(struct page_picture *picture, const char *path, struct error *error)
+static bool convert_to_png(struct page_picture *picture, const char *path, struct error *error)
 {
     const struct codec_settings settings = {.compression = CODEC_COMPRESSION};
     struct image image = {0};
@@ -126,7 +126,8 @@ static bool convert(struct page_picture *picture, const char *path, struct error
 }
 
 /* Copy the picture to the folder, and make its link. */
-static bool copy(struct page_pictures *pictures, enum page_side side, struct page_picture *picture, struct error *error)
+static bool copy_to_folder(struct page_pictures *pictures, enum page_side side, struct page_picture *picture,
+                           struct error *error)
 {
     char *path = NULL;
     bool done = asprintf(&path, "%s/pair-%zu-%s.%s", pictures->folder, pictures->number, page_side_name(side),
@@ -145,7 +146,7 @@ static bool read_picture(struct page_picture *picture, const char *path, struct 
     picture->format = format_find_by_magic(picture->bytes, picture->size, path, error);
     if (picture->format == NULL)
         return false;
-    return picture->format->is_for_browsers || convert(picture, path, error);
+    return picture->format->is_for_browsers || convert_to_png(picture, path, error);
 }
 
 bool page_picture_take(struct page_pictures *pictures, const struct compare_row *row, enum page_side side,
@@ -164,7 +165,7 @@ bool page_picture_take(struct page_pictures *pictures, const struct compare_row 
         pictures->left -= size < pictures->left ? size : pictures->left;
     else if (problem.code == ERROR_MEMORY)
         *error = problem;
-    const bool done = is_read ? pictures->folder == NULL || copy(pictures, side, picture, error)
+    const bool done = is_read ? pictures->folder == NULL || copy_to_folder(pictures, side, picture, error)
                               : problem.code != ERROR_MEMORY; /* else it has gone or changed: its thumbnail stays */
     if (!is_read || !done) {
         free(picture->bytes);

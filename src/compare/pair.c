@@ -41,7 +41,7 @@ struct pair {
 
 /* Reserve memory for this pair, NEED bytes together with its earlier reservation. While the pair waits for memory, it
  * keeps the files that it has read: two for each thread. */
-static bool reserve(struct pair *pair, size_t need, struct error *error)
+static bool reserve_pair_memory(struct pair *pair, size_t need, struct error *error)
 {
     struct pair_worker *worker = pair->worker;
     struct memory_budget *budget = &worker->workers->budget;
@@ -83,12 +83,12 @@ static bool reserve_sides(struct pair *pair, int first, int last, struct error *
     const bool fits = extra <= max && need <= max - extra;
     for (int i = first; i <= last && fits; i++)
         pair->codec[i].reader_extra = codec_reader_extra(&pair->sides[i].info, &pair->codec[i]);
-    return reserve(pair, fits ? need + extra : need, error);
+    return reserve_pair_memory(pair, fits ? need + extra : need, error);
 }
 
 /* ---- Phases of a file ---- */
 
-static bool read_side(struct pair *pair, int i)
+static bool read_side_file(struct pair *pair, int i)
 {
     struct side *side = &pair->sides[i];
     const size_t max = budget_input_max(&pair->worker->workers->budget);
@@ -250,8 +250,9 @@ static void decode_single(struct pair *pair, int i)
     pair->sides[i].file = &seen;
     struct stat status; /* a pipe may never end */
     if (seen.path != NULL && file_find_input(seen.path, &status) && pair->sides[i].image.samples == NULL)
-        (void)(reserve(pair, seen.bytes, NULL) && (pair->sides[i].bytes != NULL || read_side(pair, i)) &&
-               inspect_side(pair, i) && reserve_sides(pair, i, i, NULL) && decode_side(pair, i));
+        (void)(reserve_pair_memory(pair, seen.bytes, NULL) &&
+               (pair->sides[i].bytes != NULL || read_side_file(pair, i)) && inspect_side(pair, i) &&
+               reserve_sides(pair, i, i, NULL) && decode_side(pair, i));
     pair->sides[i].file = file;
 }
 
@@ -295,7 +296,7 @@ static bool profiles_differ(const struct metadata *a, const struct metadata *b)
 
 /* Find the rules of the pair: the rules of all pairs, with the mask of this pair's row, if it has one. The mask must
  * have the size of the images. */
-static bool find_rules(struct pair *pair, struct compare_rules *rules, struct error *error)
+static bool find_pair_rules(struct pair *pair, struct compare_rules *rules, struct error *error)
 {
     const struct compare_settings *settings = pair->worker->settings;
     const struct image *image = &pair->sides[0].image, *mask = &pair->sides[MASK].image;
@@ -316,7 +317,7 @@ static bool compare_sides(struct pair *pair, struct error *error)
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
     const struct difference *difference = &row->difference;
-    if (!find_rules(pair, rules, error))
+    if (!find_pair_rules(pair, rules, error))
         return false;
     const bool ignores =
         rules->area_count > 0 || rules->mask != NULL || rules->ignores_transparent || rules->ignores_antialiasing;
@@ -337,12 +338,12 @@ static bool compare_sides(struct pair *pair, struct error *error)
     return true;
 }
 
-static bool compare_files(struct pair *pair, struct error *error)
+static bool compare_both_files(struct pair *pair, struct error *error)
 {
     struct compare_row *row = pair->row;
     struct side *a = &pair->sides[0], *b = &pair->sides[1];
-    if (!reserve(pair, row->expected.bytes + row->actual.bytes + row->mask.bytes, error) ||
-        !run_both(pair, read_side, error))
+    if (!reserve_pair_memory(pair, row->expected.bytes + row->actual.bytes + row->mask.bytes, error) ||
+        !run_both(pair, read_side_file, error))
         return false;
     row->identical = a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
     row->kind = ROW_EQUAL;
@@ -357,7 +358,7 @@ static bool compare_files(struct pair *pair, struct error *error)
         return true;
     pair->channels = channels_of_both(p->channels, q->channels);
     const int last = row->mask.path != NULL ? MASK : 1;
-    return run_mask(pair, read_side, error) && run_mask(pair, inspect_side, error) &&
+    return run_mask(pair, read_side_file, error) && run_mask(pair, inspect_side, error) &&
            reserve_sides(pair, 0, last, error) && run_both(pair, decode_side, error) &&
            run_both(pair, widen_side, error) && run_mask(pair, decode_side, error) && compare_sides(pair, error);
 }
@@ -376,7 +377,7 @@ static void compare(struct pair_worker *worker, struct pair *pair, struct compar
     if (settings->thumbnails)
         pair->thumbnails = calloc(1, sizeof *pair->thumbnails);
     row->thumbnails_lost = settings->thumbnails && pair->thumbnails == NULL;
-    if (row->kind == ROW_EQUAL && !compare_files(pair, &error)) {
+    if (row->kind == ROW_EQUAL && !compare_both_files(pair, &error)) {
         error_add_subject(&error, file_input_name(row->actual.path));
         row->kind = row->kind == ROW_MASK ? ROW_MASK : ROW_UNREADABLE;
         row_set_problem(row, &error);

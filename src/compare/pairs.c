@@ -102,8 +102,8 @@ static bool find_left(const struct file_list *list, bool by_stem, struct left *l
 
 /* Add a row for each pair of files of two sorted lists that COMPARE calls equal. Unless ONLY_PAIRS, add also a row for
  * each file without a partner. */
-static bool join(struct left expected, struct left actual, int (*compare)(const char *, const char *), bool only_pairs,
-                 struct compare_rows *rows, struct error *error)
+static bool join_lists(struct left expected, struct left actual, int (*compare)(const char *, const char *),
+                       bool only_pairs, struct compare_rows *rows, struct error *error)
 {
     bool done = true;
     for (size_t i = 0, j = 0; done && (i < expected.count || j < actual.count);) {
@@ -157,7 +157,7 @@ static bool match(const struct file_list *expected, const struct file_list *actu
     for (int by_stem = 0; done && by_stem < 2; by_stem++) {
         struct left a = {0}, b = {0};
         done = (find_left(expected, by_stem, &a) && find_left(actual, by_stem, &b)) || no_memory(error);
-        done = done && join(a, b, by_stem ? compare_stems : strcmp, !by_stem, rows, error);
+        done = done && join_lists(a, b, by_stem ? compare_stems : strcmp, !by_stem, rows, error);
         free(a.files);
         free(b.files);
     }
@@ -264,7 +264,7 @@ static bool add_name(void *context, const char *name, struct error *error)
     return larger[names->count++].text != NULL || no_memory(error);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_listed_names(const void *a, const void *b)
 {
     return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
@@ -282,7 +282,7 @@ static bool is_named(struct names *names, const char *relative)
             *slash = '\0';
         const struct name key = {.text = path};
         struct name *name =
-            names->count == 0 ? NULL : bsearch(&key, names->names, names->count, sizeof key, compare_names);
+            names->count == 0 ? NULL : bsearch(&key, names->names, names->count, sizeof key, compare_listed_names);
         if (name != NULL)
             found = name->found = true;
         if (path[0] == '/')
@@ -327,7 +327,7 @@ static bool keep_named(const struct pairs_request *request, struct compare_rows 
     struct names names = {0};
     bool done = file_list_read_names(request->files_from, request->null_separated, add_name, &names, error);
     if (done && names.count > 0)
-        qsort(names.names, names.count, sizeof *names.names, compare_names);
+        qsort(names.names, names.count, sizeof *names.names, compare_listed_names);
     if (done)
         keep_rows(rows, is_row_named, &names);
     done = done && add_unknown(&names, rows, error);

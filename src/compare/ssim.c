@@ -50,8 +50,8 @@ static void read_luma(const struct image *image, int y, double *luma)
 }
 
 /* Sum WIDTH columns of SSIM_WINDOW rows A and B: their weighted sums, and those of a a, b b and a b. */
-CLONES static void sum_columns(const double *const *a, const double *const *b, const double *weights, size_t width,
-                               double *const *sums)
+CLONES static void sum_window_columns(const double *const *a, const double *const *b, const double *weights,
+                                      size_t width, double *const *sums)
 {
     double *sum_a = sums[0], *sum_b = sums[1], *sum_aa = sums[2], *sum_bb = sums[3], *sum_ab = sums[4];
     for (int s = 0; s < SUMS; s++)
@@ -70,7 +70,7 @@ CLONES static void sum_columns(const double *const *a, const double *const *b, c
 }
 
 /* The weighted sums along the row: OUT has COLUMNS of them. */
-CLONES static void sum_row(const double *in, const double *weights, size_t columns, double *out)
+CLONES static void sum_window_row(const double *in, const double *weights, size_t columns, double *out)
 {
     memset(out, 0, columns * sizeof *out);
     for (int i = 0; i < SSIM_WINDOW; i++)
@@ -134,9 +134,9 @@ static void rate_band(void *context, int64_t index, int thread)
         for (int row = y; row < y + SSIM_WINDOW; row++)
             for (size_t i = 0; i < 2; i++)
                 luma[i][row - y] = memory + (2 * SUMS + i * SSIM_WINDOW + (size_t)(row % SSIM_WINDOW)) * width;
-        sum_columns((const double *const *)luma[0], (const double *const *)luma[1], work->weights, width, sums);
+        sum_window_columns((const double *const *)luma[0], (const double *const *)luma[1], work->weights, width, sums);
         for (int i = 0; i < SUMS; i++)
-            sum_row(sums[i], work->weights, (size_t)work->columns, means[i]);
+            sum_window_row(sums[i], work->weights, (size_t)work->columns, means[i]);
         work->results[y] = rate_windows(work, means);
     }
     free(memory);

@@ -22,8 +22,8 @@ struct block {
 };
 
 /* Add row Y of IMAGE to its BLOCKS, SIDE pixels each. */
-INLINE void add_row(const struct image *image, int y, int side, enum shrink shrink, bool is_16_bit,
-                    struct block *blocks)
+INLINE void add_row_to_blocks(const struct image *image, int y, int side, enum shrink shrink, bool is_16_bit,
+                              struct block *blocks)
 {
     const int channels = image->channels, colours = channels >= 3 ? 3 : 1;
     const uint8_t *bytes = image_row(image, y);
@@ -75,9 +75,9 @@ bool image_shrink(const struct image *image, enum shrink shrink, struct image *s
         memset(blocks, 0, sizeof blocks);
         for (int row = y * side; row < image->height && row < (y + 1) * side; row++)
             if (is_16_bit)
-                add_row(image, row, side, shrink, true, blocks);
+                add_row_to_blocks(image, row, side, shrink, true, blocks);
             else
-                add_row(image, row, side, shrink, false, blocks);
+                add_row_to_blocks(image, row, side, shrink, false, blocks);
         put_row(blocks, small->width, shrink, image_has_alpha(image), is_16_bit ? 65535 : 255, small, y);
     }
     return true;

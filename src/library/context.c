@@ -327,8 +327,8 @@ static bool check_options(const struct gpuconv_options *options, const struct gp
 }
 
 /* Check both views, and that OUT has the shape of what FILTER makes of IN. */
-static bool check_pair(const struct gpuconv_filter *filter, const struct gpuconv_view *in,
-                       const struct gpuconv_view *out, struct images images[2], struct error *error)
+static bool check_views(const struct gpuconv_filter *filter, const struct gpuconv_view *in,
+                        const struct gpuconv_view *out, struct images images[2], struct error *error)
 {
     if (!view_check(in, "input", &images[0], error) || !view_check(out, "output", &images[1], error) ||
         !view_check_apart(out, "output", error))
@@ -361,7 +361,7 @@ static bool apply(struct application *application, const struct gpuconv_filter *
         return false;
     if (filter == NULL)
         return error_set(error, ERROR_USAGE, "there is no filter; open it first");
-    if (!check_pair(filter, in, out, images, error) || !check_memory(context, in, out, options, error) ||
+    if (!check_views(filter, in, out, images, error) || !check_memory(context, in, out, options, error) ||
         !check_options(options, in, error))
         return false;
     application->recipe = (struct recipe){

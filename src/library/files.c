@@ -98,8 +98,8 @@ static void for_each(struct list *list, void (*work)(void *list, int64_t index, 
 }
 
 /* The status of each file, and that of the first failure. REASON is of a call that failed as a whole. */
-static enum gpuconv_status report(const struct list *list, int count, const struct error *reason,
-                                  struct gpuconv_error *errors)
+static enum gpuconv_status report_statuses(const struct list *list, int count, const struct error *reason,
+                                           struct gpuconv_error *errors)
 {
     enum gpuconv_status first = GPUCONV_OK;
     for (int i = 0; i < count; i++) {
@@ -127,7 +127,7 @@ static bool find_orientation(const struct list *list, struct file *file)
     return true;
 }
 
-static struct image shape_of(const struct list *list, const struct file *file)
+static struct image upright_shape(const struct list *list, const struct file *file)
 {
     const bool swaps = orientation_swaps(file->orientation);
     const struct codec_info *info = &file->info;
@@ -160,7 +160,7 @@ static bool take_view(const struct list *list, const struct gpuconv_view *view, 
 
 static bool take_output(const struct list *list, const struct gpuconv_view *view, struct file *file)
 {
-    const struct image shape = shape_of(list, file);
+    const struct image shape = upright_shape(list, file);
     const struct image *image = &file->view;
     if (!take_view(list, view, file) || !view_check_apart(view, "view", &file->error))
         return false;
@@ -254,14 +254,14 @@ enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const s
         infos[i] = (struct gpuconv_file_info){0};
         if (!done || list.files[i].has_failed)
             continue;
-        const struct image shape = shape_of(&list, &list.files[i]);
+        const struct image shape = upright_shape(&list, &list.files[i]);
         infos[i] = (struct gpuconv_file_info){.format = list.files[i].info.format->name,
                                               .width = shape.width,
                                               .height = shape.height,
                                               .channels = shape.channels,
                                               .type = library_type_of(shape.bits)};
     }
-    const enum gpuconv_status status = report(&list, count, done ? NULL : &reason, errors);
+    const enum gpuconv_status status = report_statuses(&list, count, done ? NULL : &reason, errors);
     close_list(&list);
     return status;
 }
@@ -344,7 +344,7 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
         context->resources.stream = NULL;
         pthread_mutex_unlock(&context->mutex);
     }
-    const enum gpuconv_status status = report(&list, count, done ? NULL : &reason, errors);
+    const enum gpuconv_status status = report_statuses(&list, count, done ? NULL : &reason, errors);
     for (int i = 0; done && errors != NULL && i < count; i++)
         if (!list.files[i].has_failed)
             library_warn_decoded(&errors[i], "image", &list.files[i].info);
@@ -430,8 +430,8 @@ static void encode_one(void *context, int64_t index, int thread)
     image_free(&file->image);
 }
 
-static bool encode_all(struct list *list, struct gpuconv_context *context, int count,
-                       const struct gpuconv_encode_options *options, struct error *error)
+static bool encode_files(struct list *list, struct gpuconv_context *context, int count,
+                         const struct gpuconv_encode_options *options, struct error *error)
 {
     if (!library_encode_settings(options, &list->settings, &list->format, error) ||
         !open_list(list, context, list->views, count, error))
@@ -460,10 +460,10 @@ enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *context, const st
     bool done = library_check_context(context, &reason);
     if (done) {
         pthread_mutex_lock(&context->mutex);
-        done = encode_all(&list, context, count, options, &reason);
+        done = encode_files(&list, context, count, options, &reason);
         pthread_mutex_unlock(&context->mutex);
     }
-    const enum gpuconv_status status = report(&list, count, done ? NULL : &reason, errors);
+    const enum gpuconv_status status = report_statuses(&list, count, done ? NULL : &reason, errors);
     for (int i = 0; i < count; i++) {
         files[i] = done ? list.files[i].bytes : (struct gpuconv_bytes){0};
         if (!done || errors == NULL || list.files[i].has_failed)

@@ -108,7 +108,7 @@ static void print_offset(FILE *stream, double offset)
 }
 
 /* The parser makes a filter of TAPS, written as text: it cancels factors, checks sums and factors the filter. */
-static struct gpuconv_filter *make_filter(const struct gpuconv_taps *taps, struct error *error)
+static struct gpuconv_filter *make_filter_from_taps(const struct gpuconv_taps *taps, struct error *error)
 {
     struct text_buffer text;
     if (!check_taps(taps, error))
@@ -138,7 +138,7 @@ static struct gpuconv_filter *make_filter(const struct gpuconv_taps *taps, struc
 struct gpuconv_filter *gpuconv_filter_make(const struct gpuconv_taps *taps, struct gpuconv_error *error)
 {
     struct error reason;
-    struct gpuconv_filter *filter = make_filter(taps, &reason);
+    struct gpuconv_filter *filter = make_filter_from_taps(taps, &reason);
     return LIBRARY_RESULT(filter, &reason, error);
 }
 

@@ -225,9 +225,9 @@ bool library_write_metadata(const struct gpuconv_image *like, const struct image
 }
 
 /* Encode IMAGE, and put the metadata of LIKE into the file, unless it is NULL. */
-static bool encode_image(const struct image *image, const struct gpuconv_image *like, const struct format *format,
-                         const struct codec_settings *settings, struct blob *file, uint64_t *dropped,
-                         struct error *error)
+static bool encode_with_metadata(const struct image *image, const struct gpuconv_image *like,
+                                 const struct format *format, const struct codec_settings *settings, struct blob *file,
+                                 uint64_t *dropped, struct error *error)
 {
     if (codec_encode(image, format, settings, &file->bytes, &file->size, error) &&
         (like == NULL || library_write_metadata(like, image, format, &file->bytes, &file->size, dropped, error)))
@@ -236,9 +236,9 @@ static bool encode_image(const struct image *image, const struct gpuconv_image *
     return false;
 }
 
-static bool encode(struct gpuconv_context *context, const struct gpuconv_view *view,
-                   const struct gpuconv_encode_options *options, struct blob *file, const struct format **to,
-                   uint64_t *dropped, struct error *error)
+static bool encode_view(struct gpuconv_context *context, const struct gpuconv_view *view,
+                        const struct gpuconv_encode_options *options, struct blob *file, const struct format **to,
+                        uint64_t *dropped, struct error *error)
 {
     const struct gpuconv_encode_options defaults = {0}, *o = options != NULL ? options : &defaults;
     const struct gpuconv_image *like = o->metadata_of;
@@ -250,7 +250,7 @@ static bool encode(struct gpuconv_context *context, const struct gpuconv_view *v
         return false;
     settings.pool = &context->pool;
     pthread_mutex_lock(&context->mutex);
-    const bool done = encode_image(&image, like, *to, &settings, file, dropped, error);
+    const bool done = encode_with_metadata(&image, like, *to, &settings, file, dropped, error);
     pthread_mutex_unlock(&context->mutex);
     image_free(&copy);
     return done;
@@ -274,7 +274,7 @@ enum gpuconv_status gpuconv_encode(struct gpuconv_context *context, const struct
     const struct format *format;
     uint64_t dropped = 0;
     struct blob file = {0};
-    const bool done = encode(context, view, options, &file, &format, &dropped, &reason);
+    const bool done = encode_view(context, view, options, &file, &format, &dropped, &reason);
     *bytes = file.bytes;
     *size = file.size;
     const enum gpuconv_status status = library_status(done, &reason, error);
@@ -293,7 +293,7 @@ void gpuconv_free(void *memory)
 /* ---- Compare ---- */
 
 /* Copy the samples of IMAGE to COPY, and let IMAGE use these, unless it does already. */
-static bool copy_samples(struct image *image, struct image *copy, struct error *error)
+static bool ensure_copy(struct image *image, struct image *copy, struct error *error)
 {
     return copy->samples != NULL || library_copy_image(image, image, copy, error);
 }
@@ -311,14 +311,15 @@ static bool take_pair(const struct gpuconv_view *expected, const struct gpuconv_
     *same_shape = images[0].width == images[1].width && images[0].height == images[1].height &&
                   images[0].bits == images[1].bits && (a == b || !strict);
     for (int i = 0; i < 2 && *same_shape && a != b; i++) {
-        if (!copy_samples(&images[i], &copies[i], error) || !image_widen(&copies[i], channels_of_both(a, b), error))
+        if (!ensure_copy(&images[i], &copies[i], error) || !image_widen(&copies[i], channels_of_both(a, b), error))
             return false;
         images[i] = copies[i];
     }
     return true;
 }
 
-static bool find_rules(const struct gpuconv_compare_options *options, struct compare_rules *rules, struct error *error)
+static bool set_compare_rules(const struct gpuconv_compare_options *options, struct compare_rules *rules,
+                              struct error *error)
 {
     const double psnr = options->min_psnr, ssim = options->min_ssim, local = options->min_local_ssim;
     *rules = (struct compare_rules){
@@ -345,8 +346,9 @@ static bool find_rules(const struct gpuconv_compare_options *options, struct com
 }
 
 /* Compare two images of one shape by RULES. If RULES ignore pixels, the second one is a copy, which changes. */
-static bool compare_pair(struct gpuconv_context *context, const struct image images[2],
-                         const struct compare_rules *rules, struct gpuconv_difference *result, struct error *error)
+static bool compare_image_pair(struct gpuconv_context *context, const struct image images[2],
+                               const struct compare_rules *rules, struct gpuconv_difference *result,
+                               struct error *error)
 {
     struct difference found;
     uint8_t *flags;
@@ -388,12 +390,12 @@ enum gpuconv_status gpuconv_compare_with(struct gpuconv_context *context, const 
     struct image images[2], copies[2] = {{0}};
     bool same_shape = false;
     *difference = (struct gpuconv_difference){0};
-    bool done = library_check_context(context, &reason) && find_rules(o, &rules, &reason) &&
+    bool done = library_check_context(context, &reason) && set_compare_rules(o, &rules, &reason) &&
                 take_pair(expected, actual, o->strict_channels != 0, images, copies, &same_shape, &reason);
     if (done && same_shape && (rules.ignores_antialiasing || rules.ignores_transparent))
-        done = copy_samples(&images[1], &copies[1], &reason);
+        done = ensure_copy(&images[1], &copies[1], &reason);
     if (done && same_shape)
-        done = compare_pair(context, images, &rules, difference, &reason);
+        done = compare_image_pair(context, images, &rules, difference, &reason);
     else
         difference->beyond = 1;
     image_free(&copies[0]);

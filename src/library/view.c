@@ -40,7 +40,7 @@ static size_t type_bytes(enum gpuconv_type type)
 /* ---- Made from parts ---- */
 
 /* The stride of COUNT times SIZE bytes, or 0 if there is no such number: then the view is refused. */
-static ptrdiff_t multiply(ptrdiff_t size, int count)
+static ptrdiff_t multiply_stride(ptrdiff_t size, int count)
 {
     ptrdiff_t stride;
     return __builtin_mul_overflow(size, count, &stride) ? 0 : stride;
@@ -51,8 +51,8 @@ struct gpuconv_view gpuconv_interleaved(const void *data, int width, int height,
     struct gpuconv_view view = {
         .data = (void *)data, .width = width, .height = height, .channels = channels, .type = type};
     view.channel_stride = (ptrdiff_t)type_bytes(type);
-    view.column_stride = multiply(view.channel_stride, channels);
-    view.row_stride = multiply(view.column_stride, width);
+    view.column_stride = multiply_stride(view.channel_stride, channels);
+    view.row_stride = multiply_stride(view.column_stride, width);
     return view;
 }
 
@@ -61,8 +61,8 @@ struct gpuconv_view gpuconv_planar(const void *data, int width, int height, int 
     struct gpuconv_view view = {
         .data = (void *)data, .width = width, .height = height, .channels = channels, .type = type};
     view.column_stride = (ptrdiff_t)type_bytes(type);
-    view.row_stride = multiply(view.column_stride, width);
-    view.channel_stride = multiply(view.row_stride, height);
+    view.row_stride = multiply_stride(view.column_stride, width);
+    view.channel_stride = multiply_stride(view.row_stride, height);
     return view;
 }
 
