@@ -191,8 +191,8 @@ bool gpu_decode_stream(struct device_png *png, const struct end *in, uint8_t *sa
 }
 
 /* Decode to the GPU's image. *RESULT is as for queue_input. */
-static bool decode_image(struct pipeline *pipeline, const struct end *in, const struct gpu_image *gpu,
-                         enum run_result *result, struct error *error)
+static bool decode_to_gpu(struct pipeline *pipeline, const struct end *in, const struct gpu_image *gpu,
+                          enum run_result *result, struct error *error)
 {
     const struct image *decoded = &gpu->decoded;
     bool is_decoded;
@@ -219,7 +219,7 @@ static bool queue_input(struct pipeline_run *run, const struct end *in, const st
                              image_bytes(in->image), error);
     if (run->is_decoded)
         return true;
-    if (!decode_image(run->pipeline, in, gpu, result, error) ||
+    if (!decode_to_gpu(run->pipeline, in, gpu, result, error) ||
         (run->expects_opaque && !device_is_opaque(device, &gpu->image, &is_opaque, error)))
         return false;
     if (!is_opaque) {
@@ -238,7 +238,8 @@ bool gpu_encode_png(struct pipeline *pipeline, const struct image *image, struct
 }
 
 /* Encode the GPU's image, and download the data. */
-static bool encode_image(struct pipeline *pipeline, const struct gpu_image *gpu, struct end *out, struct error *error)
+static bool encode_from_gpu(struct pipeline *pipeline, const struct gpu_image *gpu, struct end *out,
+                            struct error *error)
 {
     const struct image *image = &gpu->image, *encoded = &gpu->encoded;
     if (encoded->samples != image->samples && !device_orient(pipeline->device, image, 1, encoded, error))
@@ -289,7 +290,7 @@ static bool choose_memory(const struct pipeline_run *run, const struct end *in, 
 static bool fetch_output(struct pipeline_run *run, struct end *out, const struct gpu_image *gpu, struct error *error)
 {
     const struct image *image = out->image;
-    return (is_encoded(out) ? encode_image(run->pipeline, gpu, out, error)
+    return (is_encoded(out) ? encode_from_gpu(run->pipeline, gpu, out, error)
                             : device_download(run->pipeline->device, image->samples,
                                               run->pipeline->memory[MEMORY_IMAGE].bytes, image_bytes(image), error)) &&
            gpu_mark(run, MARK_OUTPUT, error) && device_wait(run->pipeline->device, error);

@@ -97,7 +97,7 @@ static bool plan(struct engine *engine, const struct pipeline_run *like, struct 
 }
 
 /* Queue the decoding of all images to SAMPLES, SIZE bytes each. */
-static bool queue_decoding(struct engine *engine, uint8_t *samples, size_t size, struct error *error)
+static bool queue_gathered_decoding(struct engine *engine, uint8_t *samples, size_t size, struct error *error)
 {
     struct device_jpeg *jpeg = engine->pipeline.jpegs[0];
     for (size_t i = 0; i < engine->count; i++) {
@@ -112,8 +112,8 @@ static bool queue_decoding(struct engine *engine, uint8_t *samples, size_t size,
 }
 
 /* Queue the filters of all images. Their results take the places of the images. */
-static bool queue_filters(struct engine *engine, struct gpu_image *gpu, uint8_t *samples, size_t size,
-                          struct error *error)
+static bool queue_gathered_filters(struct engine *engine, struct gpu_image *gpu, uint8_t *samples, size_t size,
+                                   struct error *error)
 {
     for (size_t i = 0; i < engine->count; i++) {
         struct image from = *engine->requests[i]->in->image;
@@ -132,7 +132,7 @@ static bool queue_filters(struct engine *engine, struct gpu_image *gpu, uint8_t 
 }
 
 /* Decode, filter and encode all images. */
-static bool run_images(struct engine *engine, struct gpu_image *gpu, struct error *error)
+static bool run_gathered_images(struct engine *engine, struct gpu_image *gpu, struct error *error)
 {
     struct pipeline *pipeline = &engine->pipeline;
     struct device_jpeg *jpeg = pipeline->jpegs[0];
@@ -141,8 +141,10 @@ static bool run_images(struct engine *engine, struct gpu_image *gpu, struct erro
         return false;
     const size_t size = round_up(gpu->largest, ALIGNMENT);
     return device_reserve(pipeline->device, memory, engine->count * size, error) &&
-           device_mark(pipeline->device, MARK_BEGIN, error) && queue_decoding(engine, memory->bytes, size, error) &&
-           device_mark(pipeline->device, MARK_INPUT, error) && queue_filters(engine, gpu, memory->bytes, size, error) &&
+           device_mark(pipeline->device, MARK_BEGIN, error) &&
+           queue_gathered_decoding(engine, memory->bytes, size, error) &&
+           device_mark(pipeline->device, MARK_INPUT, error) &&
+           queue_gathered_filters(engine, gpu, memory->bytes, size, error) &&
            device_mark(pipeline->device, MARK_MERGE, error) &&
            device_jpeg_encode(jpeg, engine->outputs, engine->count, error) &&
            device_jpeg_encoded(jpeg, engine->scans, error) && device_mark(pipeline->device, MARK_OUTPUT, error) &&
@@ -194,7 +196,7 @@ static void run_engine(struct engine *engine)
     struct pipeline *pipeline = &engine->pipeline;
     bool done = plan(engine, engine->requests[0]->run, &error);
     engine->run.phases = NULL; /* the filters of single images are not timed */
-    done = done && run_images(engine, &gpu, &error);
+    done = done && run_gathered_images(engine, &gpu, &error);
     if (!done && pipeline->device != NULL)
         device_wait(pipeline->device, NULL);
     if (gpu.reads_taps)
@@ -218,10 +220,10 @@ static struct gathering *find_gathering(struct gpu_start *start)
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&mutex);
     if (start->gathering == NULL) {
-        struct gathering *made = start->gathering = calloc(1, sizeof *made);
-        if (made != NULL) {
-            pthread_mutex_init(&made->mutex, NULL);
-            pthread_cond_init(&made->changed, NULL);
+        struct gathering *created = start->gathering = calloc(1, sizeof *created);
+        if (created != NULL) {
+            pthread_mutex_init(&created->mutex, NULL);
+            pthread_cond_init(&created->changed, NULL);
         }
     }
     pthread_mutex_unlock(&mutex);
@@ -245,18 +247,18 @@ static struct engine *find_engine(struct gathering *gathering, const struct reso
     return NULL;
 }
 
-/* Let the engine take OWN and the others that are alike. */
-static void take_requests(struct gathering *gathering, struct engine *engine, struct request *own)
+/* Let the engine take CALLER_REQUEST and the others that are alike. */
+static void take_requests(struct gathering *gathering, struct engine *engine, struct request *caller_request)
 {
-    size_t room = IMAGES_MAX - 1; /* beside OWN */
+    size_t images_left = IMAGES_MAX - 1; /* beside CALLER_REQUEST */
     engine->count = 0;
     for (struct request **at = &gathering->first; *at != NULL;) {
         struct request *request = *at;
-        if (request != own && (room == 0 || !are_alike(request, own))) {
+        if (request != caller_request && (images_left == 0 || !are_alike(request, caller_request))) {
             at = &request->next;
             continue;
         }
-        room -= request != own;
+        images_left -= request != caller_request;
         *at = request->next;
         request->is_taken = true;
         engine->requests[engine->count++] = request;
@@ -264,7 +266,7 @@ static void take_requests(struct gathering *gathering, struct engine *engine, st
 }
 
 /* Tell the batch, whose other workers may wait for this. */
-static void note_gathered(struct batch_choice *batch)
+static void record_gathered(struct batch_choice *batch)
 {
     if (batch == NULL)
         return;
@@ -277,7 +279,7 @@ static void note_gathered(struct batch_choice *batch)
 enum run_result gather_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
     struct gathering *gathering = find_gathering(run->pipeline->resources->start);
-    struct request own = {.run = run, .in = in, .out = out};
+    struct request caller_request = {.run = run, .in = in, .out = out};
     if (gathering == NULL) {
         error_no_memory(error, "the images of a GPU");
         return RUN_FAILED;
@@ -286,17 +288,17 @@ enum run_result gather_run(struct pipeline_run *run, const struct end *in, struc
     struct request **last = &gathering->first;
     while (*last != NULL)
         last = &(*last)->next;
-    *last = &own;
-    while (!own.is_done) {
-        struct engine *engine = own.is_taken ? NULL : find_engine(gathering, run->pipeline->resources);
+    *last = &caller_request;
+    while (!caller_request.is_done) {
+        struct engine *engine = caller_request.is_taken ? NULL : find_engine(gathering, run->pipeline->resources);
         if (engine == NULL) {
             pthread_cond_wait(&gathering->changed, &gathering->mutex);
             continue;
         }
-        take_requests(gathering, engine, &own);
+        take_requests(gathering, engine, &caller_request);
         engine->is_busy = true;
         pthread_mutex_unlock(&gathering->mutex);
-        note_gathered(run->pipeline->resources->batch);
+        record_gathered(run->pipeline->resources->batch);
         run_engine(engine);
         pthread_mutex_lock(&gathering->mutex);
         engine->is_busy = false;
@@ -306,12 +308,12 @@ enum run_result gather_run(struct pipeline_run *run, const struct end *in, struc
     }
     pthread_mutex_unlock(&gathering->mutex);
     const double now = clock_milliseconds();
-    run->phases->milliseconds[PHASE_WAIT] += now - run->phases->last - own.share;
+    run->phases->milliseconds[PHASE_WAIT] += now - run->phases->last - caller_request.share;
     run->phases->last = now;
-    run->is_gathered = own.result != RUN_FAILED;
-    if (own.result == RUN_FAILED)
-        *error = own.error;
-    return own.result;
+    run->is_gathered = caller_request.result != RUN_FAILED;
+    if (caller_request.result == RUN_FAILED)
+        *error = caller_request.error;
+    return caller_request.result;
 }
 
 void gather_close(struct gpu_start *start)

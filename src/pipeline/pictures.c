@@ -21,7 +21,7 @@ static_assert((int)GROUP_PICTURES <= (int)DEVICE_JPEG_COUNT_MAX, "a group is one
 /* ---- The way of a picture ---- */
 
 /* Bytes of an image like SHAPE in memory that it shares with others. */
-static size_t place_bytes(const struct image *shape)
+static size_t aligned_bytes(const struct image *shape)
 {
     const struct image packed = image_packed(shape, NULL);
     return round_up(image_bytes(&packed), ALIGNMENT);
@@ -59,7 +59,7 @@ static size_t way_bytes(const struct gpu_picture *picture)
     const bool is_packed = gpu_is_packed(&picture->view);
     return is_direct(picture)
                ? 0
-               : place_bytes(&decoded) + (is_converted(picture) && !is_packed ? place_bytes(&picture->view) : 0);
+               : aligned_bytes(&decoded) + (is_converted(picture) && !is_packed ? aligned_bytes(&picture->view) : 0);
 }
 
 /* Queue the way from the decoded samples at WAY to the view. */
@@ -73,7 +73,7 @@ static bool bring_to_view(struct pipeline *pipeline, const struct gpu_picture *p
     if (!is_converted(picture))
         return device_copy_samples(pipeline->device, &decoded, view, NULL, error);
     const bool is_packed = gpu_is_packed(view);
-    const struct image upright = image_packed(view, is_packed ? view->samples : way + place_bytes(&decoded));
+    const struct image upright = image_packed(view, is_packed ? view->samples : way + aligned_bytes(&decoded));
     return device_orient(pipeline->device, &decoded, picture->end.orientation, &upright, error) &&
            (is_packed || device_copy_samples(pipeline->device, &upright, view, NULL, error));
 }
@@ -200,7 +200,7 @@ static bool run_groups(struct pipeline *pipeline, struct gpu_picture **pictures,
 
 /* ---- Decode ---- */
 
-static void load(void *context, int64_t index, int thread)
+static void load_scan(void *context, int64_t index, int thread)
 {
     const struct group *group = context;
     (void)thread;
@@ -208,7 +208,7 @@ static void load(void *context, int64_t index, int thread)
 }
 
 /* Load a group, and queue its decoding. */
-static bool queue_decoding(struct group *group, struct error *error)
+static bool queue_group_decoding(struct group *group, struct error *error)
 {
     struct device *device = group->pipeline->device;
     struct thread_pool *pool = group->pipeline->resources->pool;
@@ -221,7 +221,7 @@ static bool queue_decoding(struct group *group, struct error *error)
     if (!device_reserve(device, group->memory, used, error) ||
         !device_jpeg_reserve(group->jpeg, group->inputs, group->count, error))
         return false;
-    parallel_for(pool, thread_pool_threads(pool), (int64_t)group->count, load, group);
+    parallel_for(pool, thread_pool_threads(pool), (int64_t)group->count, load_scan, group);
     uint8_t *way = group->memory->bytes;
     for (size_t i = 0; i < group->count; i++) {
         const struct gpu_picture *picture = group->pictures[i];
@@ -275,7 +275,7 @@ static bool upload(struct pipeline *pipeline, struct gpu_picture *picture, struc
 
 static bool decode_all(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count, struct error *error)
 {
-    const struct task task = {.queue = queue_decoding, .finish = finish_decoding};
+    const struct task task = {.queue = queue_group_decoding, .finish = finish_decoding};
     struct gpu_picture **jpegs;
     size_t jpeg_count;
     bool done = list_jpegs(pictures, count, &jpegs, &jpeg_count, error) &&
@@ -305,7 +305,7 @@ static bool bring_from_view(struct pipeline *pipeline, const struct gpu_picture 
     if (view->bits == bits)
         return true;
     const struct image from = *image;
-    image->samples = way + place_bytes(view);
+    image->samples = way + aligned_bytes(view);
     image->bits = bits;
     return device_orient(pipeline->device, &from, 1, image, error);
 }
@@ -314,7 +314,7 @@ static bool bring_from_view(struct pipeline *pipeline, const struct gpu_picture 
 static size_t way_back_bytes(const struct gpu_picture *picture, int bits)
 {
     const struct image *view = &picture->view;
-    return (gpu_is_packed(view) || jpeg_plane(picture) > 0) && view->bits == bits ? 0 : 2 * place_bytes(view);
+    return (gpu_is_packed(view) || jpeg_plane(picture) > 0) && view->bits == bits ? 0 : 2 * aligned_bytes(view);
 }
 
 static void wrap_one(void *context, int64_t index, int thread)
@@ -326,7 +326,7 @@ static void wrap_one(void *context, int64_t index, int thread)
 }
 
 /* Queue the encoding of a group. */
-static bool queue_encoding(struct group *group, struct error *error)
+static bool queue_group_encoding(struct group *group, struct error *error)
 {
     size_t used = 0;
     for (size_t i = 0; i < group->count; i++)
@@ -383,8 +383,8 @@ static bool encode_other(struct pipeline *pipeline, struct gpu_picture *picture,
            device_wait(pipeline->device, error);
 }
 
-static bool encode_all(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count, const struct task *task,
-                       struct error *error)
+static bool encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                            const struct task *task, struct error *error)
 {
     struct gpu_picture **jpegs;
     size_t jpeg_count;
@@ -412,9 +412,9 @@ bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pic
                               void (*wrap)(void *context, size_t index), void *context, struct error *error)
 {
     const struct task task = {
-        .queue = queue_encoding, .finish = finish_encoding, .first = pictures, .wrap = wrap, .context = context};
+        .queue = queue_group_encoding, .finish = finish_encoding, .first = pictures, .wrap = wrap, .context = context};
     if (!device_enter(pipeline->device, pipeline->resources->stream, error))
         return false;
-    const bool done = encode_all(pipeline, pictures, count, &task, error);
+    const bool done = encode_pictures(pipeline, pictures, count, &task, error);
     return device_leave(pipeline->device, done ? error : NULL) && done;
 }

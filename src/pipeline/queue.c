@@ -100,7 +100,7 @@ static struct image channels_of(const struct image *image, int first, int count)
 }
 
 /* Bytes from the first sample to the end of the last one. */
-static size_t bytes_of(const struct image *image)
+static size_t span_bytes(const struct image *image)
 {
     return (size_t)(image->height - 1) * image_row_stride(image) +
            (size_t)(image->width - 1) * image_pixel_stride(image) +
@@ -110,12 +110,12 @@ static size_t bytes_of(const struct image *image)
 static bool overlap(const struct image *a, const struct image *b)
 {
     const uintptr_t first = (uintptr_t)a->samples, second = (uintptr_t)b->samples;
-    return first < second + bytes_of(b) && second < first + bytes_of(a);
+    return first < second + span_bytes(b) && second < first + span_bytes(a);
 }
 
 /* Copy FROM to TO, and store the samples as TO does. run_on_device looks for samples that TO does not hold. */
-static bool copy_samples(struct pipeline *pipeline, const struct image *from, const struct image *to,
-                         struct error *error)
+static bool copy_image_samples(struct pipeline *pipeline, const struct image *from, const struct image *to,
+                               struct error *error)
 {
     return device_copy_samples(pipeline->device, from, to, pipeline->memory[MEMORY_LOST].bytes, error);
 }
@@ -168,7 +168,7 @@ static bool keep_taps(struct pipeline_run *run, struct error *error)
 
 /* Lay out planes for images like IMAGE, in the memory of PLANES. Returns their bytes. If there are several
  * images, the planes of a channel follow each other without a gap, so that they are one tall plane, too. */
-static size_t lay_out(const struct pipeline_run *run, const struct image *image, struct plane *planes)
+static size_t lay_out_planes(const struct pipeline_run *run, const struct image *image, struct plane *planes)
 {
     struct plane layout;
     const int images = images_of(run), count = run->work.planes * images;
@@ -204,7 +204,7 @@ static void find_largest(const struct pipeline_run *run, const struct image *ima
     *planes = *samples = 0;
     for (size_t i = 0; i <= run->recipe->chain->count; i++) {
         struct plane unused = {0};
-        const size_t plane_bytes = lay_out(run, &shape, &unused), bytes = image_bytes(&shape);
+        const size_t plane_bytes = lay_out_planes(run, &shape, &unused), bytes = image_bytes(&shape);
         *planes = plane_bytes > *planes ? plane_bytes : *planes;
         *samples = bytes > *samples ? bytes : *samples;
         if (i < run->recipe->chain->count)
@@ -231,7 +231,7 @@ bool gpu_reserve(struct pipeline_run *run, const struct image *image, struct gpu
             (memory->size > before && !device_fill(device, memory->bytes, 0, memory->size, error)))
             return false;
         gpu->planes[i].data = memory->bytes;
-        lay_out(run, &shape, &gpu->planes[i]);
+        lay_out_planes(run, &shape, &gpu->planes[i]);
     }
     return true;
 }
@@ -256,7 +256,7 @@ static void resize_image(const struct pipeline_run *run, size_t number, struct i
     recipe_resize_by(run->recipe, &run->work, number, image, NULL);
     if (planes->width == image->width && planes->height == image->height)
         return;
-    lay_out(run, image, planes);
+    lay_out_planes(run, image, planes);
     planes->count = count;
 }
 
@@ -283,8 +283,8 @@ static bool copy_planes(const struct pipeline_run *run, const struct plane *from
 
 /* Queue the filters, beginning at planes[0]. *IN becomes the index of the planes that hold the result. If the image has
  * no samples, nothing is merged between filters, and planes that a filter leaves out are copied. */
-static bool queue_filters(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, bool uploads,
-                          int *in, struct error *error)
+static bool queue_chain(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, bool uploads,
+                        int *in, struct error *error)
 {
     const struct recipe *recipe = run->recipe;
     struct device *device = run->pipeline->device;
@@ -317,8 +317,8 @@ static bool has_taps(const struct pipeline_run *run)
            memory->sample == planned->sample && recipe_equal(&memory->recipe, &planned->recipe);
 }
 
-/* Note whose taps constant memory has now: those of the only filter, or parts of several. Its lock is held. */
-static void note_upload(struct pipeline_run *run, bool is_whole)
+/* Record whose taps constant memory has now: those of the only filter, or parts of several. Its lock is held. */
+static void record_upload(struct pipeline_run *run, bool is_whole)
 {
     struct constant_memory *memory = run->pipeline->resources->constant_memory;
     struct planned *planned = run->planned;
@@ -352,11 +352,11 @@ static bool run_filters(struct pipeline_run *run, const struct image *image, str
             pthread_rwlock_wrlock(&memory->lock);
         }
     }
-    bool done = gpu_mark(run, MARK_LOCK, error) && queue_filters(run, image, gpu, uploads, in, error) &&
+    bool done = gpu_mark(run, MARK_LOCK, error) && queue_chain(run, image, gpu, uploads, in, error) &&
                 gpu_mark(run, MARK_CONVOLVE, error);
     if (memory != NULL && uploads) {
         done = device_wait(device, done ? error : NULL) && done;
-        note_upload(run, done && run->recipe->chain->count == 1);
+        record_upload(run, done && run->recipe->chain->count == 1);
         pthread_rwlock_unlock(&memory->lock);
     }
     return done;
@@ -370,7 +370,7 @@ static bool split_image(struct pipeline_run *run, const struct image *in, struct
     const enum alpha alpha = recipe_alpha(run->recipe, run->effective_alpha, 0);
     gpu->planes[0].count = image_planes(in, alpha);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
-    return (in->samples == gpu->image.samples || copy_samples(run->pipeline, in, &gpu->image, error)) &&
+    return (in->samples == gpu->image.samples || copy_image_samples(run->pipeline, in, &gpu->image, error)) &&
            device_split(run->pipeline->device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
 }
 
@@ -378,7 +378,7 @@ static bool merge_image(struct pipeline_run *run, const struct image *out, const
                         struct error *error)
 {
     return merge_after(run, run->recipe->chain->count - 1, &gpu->planes[result], gpu, error) &&
-           (out->samples == gpu->image.samples || copy_samples(run->pipeline, &gpu->image, out, error));
+           (out->samples == gpu->image.samples || copy_image_samples(run->pipeline, &gpu->image, out, error));
 }
 
 /* Channels that are filtered as they are become planes, or are planes. Those after them are kept. */
@@ -396,7 +396,7 @@ static bool split_channels(struct pipeline_run *run, const struct image *in, con
         return true;
     }
     if (!gpu_is_packed(in))
-        return copy_samples(run->pipeline, &from, &to, error);
+        return copy_image_samples(run->pipeline, &from, &to, error);
     const struct image all = tall_image(run, in);
     const struct plane tall = tall_planes(run, &planes[0]);
     return device_split(run->pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
@@ -412,11 +412,11 @@ static bool merge_channels(struct pipeline_run *run, const struct image *in, con
     planes->count = count * images_of(run); /* the last filter may have left alpha out */
     const struct image from = image_of(planes), to = channels_of(out, 0, count), all = tall_image(run, out);
     const struct plane tall = tall_planes(run, planes);
-    if (kept > 0 && in->samples != out->samples && !copy_samples(run->pipeline, &kept_in, &kept_out, error))
+    if (kept > 0 && in->samples != out->samples && !copy_image_samples(run->pipeline, &kept_in, &kept_out, error))
         return false;
     return planes->data == (void *)out->samples ? true
            : gpu_is_packed(out)                 ? device_merge(device, &tall, ALPHA_FILTER, NULL, &all, error)
-                                                : copy_samples(run->pipeline, &from, &to, error);
+                                                : copy_image_samples(run->pipeline, &from, &to, error);
 }
 
 bool gpu_queue(struct pipeline_run *run, const struct image *in, const struct image *out, struct gpu_image *gpu,
@@ -440,7 +440,7 @@ static bool copy_packed(struct pipeline *pipeline, const struct image *image, st
     if (!device_reserve(pipeline->device, memory, image_bytes(copy), error))
         return false;
     copy->samples = memory->bytes;
-    return copy_samples(pipeline, image, copy, error);
+    return copy_image_samples(pipeline, image, copy, error);
 }
 
 /* Is alpha the largest level everywhere? Waits for the work that is queued on the caller's stream. */

@@ -50,10 +50,11 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
     bool is_fine = shape->bits > 8 || recipe->linear; /* 8 bits would be too coarse for low alpha */
     struct work work = {.width = shape->width, .height = shape->height, .threads = threads};
     for (size_t i = 0; i < recipe->chain->count; i++) {
-        const enum alpha own = recipe_alpha(recipe, alpha, i);
-        const int planes = image_planes(shape, own);
+        const enum alpha used_alpha = recipe_alpha(recipe, alpha, i);
+        const int planes = image_planes(shape, used_alpha);
         work.planes = planes > work.planes ? planes : work.planes;
-        is_fine = is_fine || (image_has_alpha(shape) && (own == ALPHA_PREMULTIPLY || own == ALPHA_HEADROOM));
+        is_fine =
+            is_fine || (image_has_alpha(shape) && (used_alpha == ALPHA_PREMULTIPLY || used_alpha == ALPHA_HEADROOM));
     }
     work.sample = shape->bits == 32 ? SAMPLE_F32 : is_fine ? SAMPLE_U16 : SAMPLE_U8;
     return work;

@@ -8,8 +8,8 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* Note that STEP has succeeded, or failed. */
-static bool note_step(struct gpu_start *start, enum gpu_step step, bool done)
+/* Record that STEP has succeeded, or failed. */
+static bool record_step(struct gpu_start *start, enum gpu_step step, bool done)
 {
     pthread_mutex_lock(&start->mutex);
     if (done)
@@ -33,8 +33,8 @@ static bool create_context(struct gpu_start *start)
 static bool start_gpu(struct gpu_start *start)
 {
     int count;
-    return note_step(start, GPU_DRIVER, device_count(&count, &start->reason)) &&
-           note_step(start, GPU_CONTEXT, create_context(start));
+    return record_step(start, GPU_DRIVER, device_count(&count, &start->reason)) &&
+           record_step(start, GPU_CONTEXT, create_context(start));
 }
 
 static void *run_gpu(void *context)
@@ -62,7 +62,7 @@ static void open_constant_memory(struct constant_memory *memory)
 
 /* The threads that CUDA starts inherit the blocked signals, so signals go to the main thread, which blocks them while
  * it writes a file (file_write). */
-static void begin(struct gpu_start *start)
+static void create_start_thread(struct gpu_start *start)
 {
     sigset_t all, before;
     start->is_asked = true;
@@ -85,7 +85,7 @@ void gpu_start_begin(struct gpu_start *start)
         return;
     pthread_mutex_lock(&mutex);
     if (!start->is_asked)
-        begin(start);
+        create_start_thread(start);
     pthread_mutex_unlock(&mutex);
 }
 

@@ -89,7 +89,7 @@ static struct row_span first_needs(const void *context, struct row_span produced
     return stage_needs(context, 0, produced);
 }
 
-static struct plane lay_out(const struct filtering *filtering, size_t number, int rows, size_t *size)
+static struct plane lay_out_band(const struct filtering *filtering, size_t number, int rows, size_t *size)
 {
     struct plane planes;
     if (!plane_layout(&planes, filtering->run->work.sample, filtering->stages[number].shape.width, rows,
@@ -109,7 +109,7 @@ static void find_sizes(struct filtering *filtering)
         for (size_t i = 0; i <= filtering->run->recipe->chain->count; i++) {
             const struct row_span needed = stage_needs(filtering, i, span);
             size_t size;
-            lay_out(filtering, i, needed.last - needed.first, &size);
+            lay_out_band(filtering, i, needed.last - needed.first, &size);
             const size_t merged = (size_t)(needed.last - needed.first) * image_row_bytes(&filtering->stages[i].shape);
             filtering->plane_bytes = size > filtering->plane_bytes ? size : filtering->plane_bytes;
             filtering->merged_bytes = merged > filtering->merged_bytes ? merged : filtering->merged_bytes;
@@ -118,15 +118,15 @@ static void find_sizes(struct filtering *filtering)
 }
 
 /* Bytes of the widest planes, for each row of the result. */
-static size_t row_bytes(const struct filtering *filtering)
+static size_t widest_row_bytes(const struct filtering *filtering)
 {
-    size_t most = 1;
+    size_t widest = 1;
     for (size_t i = 0; i <= filtering->run->recipe->chain->count; i++) {
         const size_t row = (size_t)filtering->stages[i].shape.width * (size_t)filtering->run->work.planes *
                            sample_bytes(filtering->run->work.sample);
-        most = row > most ? row : most;
+        widest = row > widest ? row : widest;
     }
-    return most;
+    return widest;
 }
 
 /* The rows of the result that take as much work as the rows which bands share with their neighbours. A picture between
@@ -249,7 +249,7 @@ static void start_band(const struct filtering *filtering, const struct band_work
 {
     size_t size;
     for (int i = 0; i < 2; i++) {
-        band->planes[i] = lay_out(filtering, number, needed.last - needed.first, &size);
+        band->planes[i] = lay_out_band(filtering, number, needed.last - needed.first, &size);
         band->planes[i].data = worker->planes[i];
     }
     band->top = needed.first;
@@ -512,7 +512,7 @@ static bool plan_stream(struct filtering *filtering, const struct pipeline_run *
         .make = filter_rows,
         .needs = first_needs,
         .context = filtering,
-        .row_bytes = row_bytes(filtering),
+        .row_bytes = widest_row_bytes(filtering),
         .shared_rows = shared_rows(filtering),
         .multiple = multiple,
         .is_whole = is_whole,
@@ -599,9 +599,9 @@ size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_sou
         size_t more = 0;
         for (size_t i = 0; i < recipe->chain->count; i++) {
             const struct step *step = filtering.stages[i].step;
-            const size_t own =
+            const size_t step_bytes =
                 step->need != NULL ? step->need(&filtering.stages[i], threads, filtering.plane_bytes) : 0;
-            more = filtering.stages[i].kind->resizes ? more + own : own > more ? own : more;
+            more = filtering.stages[i].kind->resizes ? more + step_bytes : step_bytes > more ? step_bytes : more;
         }
         need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
                (recipe_merges_between(recipe, recipe->alpha, &run->input.shape) ? threads * filtering.merged_bytes : 0);
