@@ -94,7 +94,7 @@ static int ramp(int i, int side)
 /* Random taps get a scale and an offset that give outputs for random samples a mean near 128 and a standard deviation
  * near 45. Such outputs are neither saturated nor constant, so a wrong sum shows. The taps of rank 1 are a weighted
  * mean. */
-static bool make_filter(enum filter_kind kind, int side, struct filter *filter, struct error *error)
+static bool make_random_filter(enum filter_kind kind, int side, struct filter *filter, struct error *error)
 {
     const int limit = kind == KIND_INT8 ? 127 : INT16_TAP;
     uint64_t state = (uint64_t)(1000 * side + (int)kind);
@@ -134,7 +134,7 @@ bool bench_find_filter(const char *spec, struct filter *filter, struct filter *f
         if (strncmp(spec, kind_names[kind], length) != 0 || spec[length] != '-' || at[strspn(at, "0123456789")] != '\0')
             continue;
         if (text_read_number(&at, SMALLEST_SIDE, LARGEST_SIDE, &side))
-            return make_filter(kind, side, filter, error);
+            return make_random_filter(kind, side, filter, error);
         return error_set(error, ERROR_USAGE, "the benchmark's filters %s-N have %d to %d taps per side, not \"%s\"",
                          kind_names[kind], SMALLEST_SIDE, LARGEST_SIDE, spec + length + 1);
     }

@@ -11,7 +11,7 @@
 /* ---- Read ---- */
 
 /* Read a word for the place of the rectangle. */
-static bool read_place(const char *at, const char *end, struct move *move)
+static bool read_position(const char *at, const char *end, struct move *move)
 {
     static const char *const across[] = {"left", "right"}, *const down[] = {"top", "bottom"};
     for (int i = 0; i < 2; i++) {
@@ -38,7 +38,7 @@ bool read_crop(const char *at, const char *end, struct move *move)
     while (*end == ':') {
         at = end + 1;
         end = at + strcspn(at, ":");
-        if (!read_place(at, end, move))
+        if (!read_position(at, end, move))
             return false;
     }
     return true;
@@ -93,7 +93,7 @@ static bool print_cover(FILE *stream, const struct filter_form *form, const char
     while (*end == ':') {
         at = end;
         end = at + 1 + strcspn(at + 1, ":");
-        if (read_place(at + 1, end, &unused))
+        if (read_position(at + 1, end, &unused))
             crop_length += snprintf(crop + crop_length, sizeof crop / 2, "%.*s", (int)(end - at), at);
         else
             resize_length += snprintf(resize + resize_length, sizeof resize / 2, "%.*s", (int)(end - at), at);
@@ -132,11 +132,11 @@ struct placement filter_place(const struct filter *filter, int width, int height
 {
     const struct move *move = &filter->move;
     const bool swaps = orientation_swaps(move->orientation);
-    struct placement place = {.turned_width = swaps ? height : width, .turned_height = swaps ? width : height};
+    struct placement placement = {.turned_width = swaps ? height : width, .turned_height = swaps ? width : height};
     move_size(filter, &width, &height, NULL);
-    place.x = move->x >= 0 ? move->x : (place.turned_width - width) * (move->across + 1) / 2;
-    place.y = move->y >= 0 ? move->y : (place.turned_height - height) * (move->down + 1) / 2;
-    return place;
+    placement.x = move->x >= 0 ? move->x : (placement.turned_width - width) * (move->across + 1) / 2;
+    placement.y = move->y >= 0 ? move->y : (placement.turned_height - height) * (move->down + 1) / 2;
+    return placement;
 }
 
 bool move_size(const struct filter *filter, int *width, int *height, struct error *error)

@@ -363,8 +363,8 @@ struct separators {
     bool others;       /* is there any but a comma without blanks? */
 };
 
-/* Note the separator from START to the next tap. */
-static void note_separator(const struct parser *parser, const char *start, struct separators *seen)
+/* Record the separator from START to the next tap. */
+static void record_separator(const struct parser *parser, const char *start, struct separators *seen)
 {
     char kind = ' ';
     for (const char *at = start; at < parser->at; at++)
@@ -420,7 +420,7 @@ static bool parse_row(struct parser *parser)
         if (!skip_to_tap(parser, 1))
             return false;
         if (parser->at < parser->end)
-            note_separator(parser, end, &seen);
+            record_separator(parser, end, &seen);
     }
     return check_separators(parser, &seen);
 }
@@ -503,7 +503,7 @@ static bool is_matrix_header(const struct parser *parser)
  * taps if all lines have as many taps as the first. Both are true only if the header has as many numbers as the matrix
  * has columns, 2 to 4: for example `3 3 9` and three lines of three. A wrong guess would silently make another picture,
  * so such a text is refused. The message says how to write each of them. */
-static bool find_rows(struct parser *parser, int *first)
+static bool find_first_row(struct parser *parser, int *first)
 {
     const struct line *header = &parser->lines[0];
     const int ragged = first_ragged(parser, 0, header->count);
@@ -563,11 +563,11 @@ static bool check_grids(struct parser *parser)
 }
 
 /* Set the filter's size and anchor from the lines, and the parser's taps. */
-static bool set_shape(struct parser *parser, struct filter *filter)
+static bool set_size_and_taps(struct parser *parser, struct filter *filter)
 {
     const bool two = filter->combine != COMBINE_NONE;
     int first = 0;
-    if (!(two ? check_grids(parser) : find_rows(parser, &first)))
+    if (!(two ? check_grids(parser) : find_first_row(parser, &first)))
         return false;
     filter->unscaled = !parser->scaled && !two;
     filter->is_matrix = first > 0;
@@ -608,7 +608,7 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
 
     const char *end = text + size;
     const bool done = text_begin(&text, end, name, ERROR_USAGE, error) && check_bytes(parser, text, end) &&
-                      parse_lines(parser, text, end, filter) && set_shape(parser, filter) &&
+                      parse_lines(parser, text, end, filter) && set_size_and_taps(parser, filter) &&
                       filter_set_taps(filter, parser->taps, name, error);
     if (done)
         filter_derive(filter, parser->offset);

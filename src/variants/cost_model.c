@@ -210,7 +210,7 @@ double resample_cost(const struct filter *filter, const struct work *work)
 
 /* ---- The CPU's variants ---- */
 
-static int threads_of(const struct work *work)
+static int work_threads(const struct work *work)
 {
     return work->threads > 0 ? work->threads : 1;
 }
@@ -224,7 +224,7 @@ static double resample_seconds(const struct filter *filter, const struct work *w
 
 double reference_resample_cost(const struct filter *filter, const struct work *work)
 {
-    return 20 * resample_seconds(filter, work) / threads_of(work);
+    return 20 * resample_seconds(filter, work) / work_threads(work);
 }
 
 /* Rows that become columns take as long as the caches are slow, whatever the instruction set. */
@@ -233,12 +233,12 @@ double cpu_move_cost(const struct filter *filter, const struct work *work)
     int width = work->width, height = work->height;
     filter_resize(filter, &width, &height, NULL);
     const double sample = filter->move.orientation > 1 ? 0.6e-9 : 0.05e-9;
-    return sample * width * height * work->planes * (double)sample_bytes(work->sample) / threads_of(work);
+    return sample * width * height * work->planes * (double)sample_bytes(work->sample) / work_threads(work);
 }
 
 double reference_cost(const struct filter *filter, const struct work *work)
 {
-    return work_samples(work) * (filter_multiply_adds(filter) + 10) * 1e-9 / threads_of(work);
+    return work_samples(work) * (filter_multiply_adds(filter) + 10) * 1e-9 / work_threads(work);
 }
 
 /* How many times slower this machine's instruction set is than AVX-512 with VNNI. Only dense filters with taps of 8
@@ -276,7 +276,7 @@ struct shape {
     bool is_narrow;
 };
 
-static struct shape shape_of(const struct filter *filter, const struct work *work, bool slides)
+static struct shape work_shape(const struct filter *filter, const struct work *work, bool slides)
 {
     struct shape s = {filter->width, filter->height, work->width, work->height,
                       cpu_widens_planes(filter, slides, work->width, work->height)};
@@ -320,28 +320,28 @@ static double cpu_passes_sample_seconds(const struct filter *filter, const struc
 
 double cpu_resample_cost(const struct filter *filter, const struct work *work)
 {
-    return resample_seconds(filter, work) * instruction_set_factor(false) / threads_of(work);
+    return resample_seconds(filter, work) * instruction_set_factor(false) / work_threads(work);
 }
 
 double cpu_cost(const struct filter *filter, const struct work *work)
 {
     const bool slides = filter->two_pass && filter_is_box(filter);
-    const struct shape s = shape_of(filter, work, slides);
+    const struct shape s = work_shape(filter, work, slides);
     const double copies = s.is_narrow ? 0.8e-9 : 0; /* seconds a sample for copies of narrow planes */
     if (filter->two_pass)
-        return work_samples(work) * (cpu_passes_sample_seconds(filter, &s, work->sample) + copies) / threads_of(work);
+        return work_samples(work) * (cpu_passes_sample_seconds(filter, &s, work->sample) + copies) / work_threads(work);
     const double joined = s.columns * s.rows / (filter->width * filter->height);
     const double taps = filter_tap_count(filter) * joined, passes = pass_taps(filter, &s);
     if (work->sample == SAMPLE_U16) { /* two taps an instruction; sums above 32 bits have two parts */
         const double parts = filter->absolute_sum > INT16_MAX ? 2 : 1;
         const double dense = 0.010e-9 * parts * taps, separable = 0.025e-9 * parts * passes;
         const double min = filter->separable && separable < dense ? separable : dense;
-        return work_samples(work) * (min * instruction_set_factor(false) + 0.25e-9 + copies) / threads_of(work);
+        return work_samples(work) * (min * instruction_set_factor(false) + 0.25e-9 + copies) / work_threads(work);
     }
     const bool fours = work->sample == SAMPLE_U8 && largest_parts(filter) == 1;
     const double dense_tap = work->sample == SAMPLE_F32 ? 0.023e-9 : fours ? 0.005e-9 : 0.011e-9;
     const double dense = dense_tap * taps * instruction_set_factor(fours);
     const double separable = 0.022e-9 * passes * instruction_set_factor(false);
     const double min = filter->separable && separable < dense ? separable : dense;
-    return work_samples(work) * (min + 0.1e-9 + copies) / threads_of(work);
+    return work_samples(work) * (min + 0.1e-9 + copies) / work_threads(work);
 }
