@@ -3,6 +3,8 @@
  * PNG's row filters: each is undone, and the choice is compared with sums counted here. */
 #include "png/png.h"
 
+#include "base/vector/instruction_sets.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,14 +43,14 @@ static void make_rows(uint8_t *row, uint8_t *above, size_t size, unsigned kind, 
     }
 }
 
-static void test_filtering_agrees_with_the_standard(void **state)
+/* Filter rows of all sizes of pixels by the loops that the workspace chooses. */
+static void check_filtering(void)
 {
     static const size_t pixels[] = {1, 2, 3, 4, 6, 8}, counts[] = {1, 2, 5, 16, 43, 111};
     uint8_t rows[2][SIZE_MAX_HERE + PNG_PIXEL_MAX] = {{0}}, out[SIZE_MAX_HERE + 1];
     uint8_t *above = rows[0] + PNG_PIXEL_MAX, *row = rows[1] + PNG_PIXEL_MAX;
     struct deflate_workspace *work = deflate_workspace_new(false);
     unsigned chosen = 0; /* a bit for each filter */
-    (void)state;
     assert_non_null(work);
     for (unsigned i = 0; i < 6 * 6 * 4; i++) {
         const size_t pixel = pixels[i % 6], size = pixel * counts[i / 6 % 6];
@@ -70,6 +72,18 @@ static void test_filtering_agrees_with_the_standard(void **state)
     }
     assert_int_equal(chosen, 31);
     free(work);
+}
+
+static void test_filtering_agrees_with_the_standard(void **state)
+{
+    size_t count;
+    const enum instruction_set *sets = instruction_sets(&count);
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        setenv("GPUCONV_CPU", instruction_set_name(sets[i]), 1);
+        check_filtering();
+    }
+    unsetenv("GPUCONV_CPU");
 }
 
 /* Filter ROWS rows, undo that, and compare. Each block has its own size, so that a sanitizer sees what lies outside. */
