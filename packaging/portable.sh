@@ -116,7 +116,7 @@ END
     local option options=(--cross-file "$work/constants.ini" --cross-file "$PWD/tests/cross/debian.ini"
         --cross-file "$PWD/packaging/portable.ini" "-Dcuda=${CUDA-disabled}"
         ${OPTIMIZATION+"-Doptimization=$OPTIMIZATION"} "-Dgpu_arch=${GPU_ARCH-75,80,90,100,120,ptx100}"
-        -D{jpeg,tiff,webp,jobs,tar}=enabled "-Dlicences=$work/licences")
+        -D{jpeg,tiff,webp,tar}=enabled "-Dlicences=$work/licences")
     for option in "${options[@]}"; do set -- "$@" "-Csetup-args=$option"; done
     export PATH=$work/tools/bin:$PATH QEMU_LD_PREFIX=$sysroot # Meson runs one program
     _PYTHON_HOST_PLATFORM=linux-$cpu pip wheel --no-deps --no-build-isolation -Cbuild-dir="$work/build" "$@" \
