@@ -269,8 +269,10 @@ static void test_model_prefers_the_cpu_for_small_work(void **state)
     struct error error;
     if (!filter_find("disk:31", &large, NULL, &error))
         fail_msg("%s", error.message);
-    const struct total_work photo = {.image = {1920, 1080, 3, SAMPLE_U8, 2}};
-    const struct total_work huge = {.image = {16384, 16384, 3, SAMPLE_U8, 16}};
+    const struct total_work photo = {
+        .image = {.width = 1920, .height = 1080, .planes = 3, .sample = SAMPLE_U8, .threads = 2}};
+    const struct total_work huge = {
+        .image = {.width = 16384, .height = 16384, .planes = 3, .sample = SAMPLE_U8, .threads = 16}};
     const struct backend_seconds quick = cost_backends(&small, 1, &photo), slow = cost_backends(&large, 1, &huge);
     assert_true(quick.cpu < quick.cuda);
     assert_true(slow.cpu > slow.cuda);
@@ -286,12 +288,13 @@ static void test_model_counts_what_a_gpu_codes(void **state)
     struct backend_seconds seconds[3][3];
     for (enum gpu_codec decodes = GPU_CODEC_NONE; decodes <= GPU_CODEC_PNG; decodes++)
         for (enum gpu_codec encodes = GPU_CODEC_NONE; encodes <= GPU_CODEC_PNG; encodes++) {
-            const struct total_work batch = {.image = {5120, 2880, 3, SAMPLE_U8, 1},
-                                             .images = 100,
-                                             .workers = 16,
-                                             .gpus = 1,
-                                             .gpu_decodes = decodes,
-                                             .gpu_encodes = encodes};
+            const struct total_work batch = {
+                .image = {.width = 5120, .height = 2880, .planes = 3, .sample = SAMPLE_U8, .threads = 1},
+                .images = 100,
+                .workers = 16,
+                .gpus = 1,
+                .gpu_decodes = decodes,
+                .gpu_encodes = encodes};
             seconds[decodes][encodes] = cost_backends(&filter, 1, &batch);
         }
     for (enum gpu_codec other = GPU_CODEC_NONE; other <= GPU_CODEC_PNG; other++) {
@@ -308,12 +311,13 @@ static void test_model_counts_what_a_gpu_codes(void **state)
     assert_true(seconds[GPU_CODEC_NONE][GPU_CODEC_NONE].cuda > seconds[GPU_CODEC_NONE][GPU_CODEC_NONE].cpu);
     /* 16 cores are faster with many small PNGs, and a GPU with as many small JPEGs. */
     for (enum gpu_codec codec = GPU_CODEC_JPEG; codec <= GPU_CODEC_PNG; codec++) {
-        const struct total_work batch = {.image = {500, 375, 3, SAMPLE_U8, 1},
-                                         .images = 10000,
-                                         .workers = 16,
-                                         .gpus = 1,
-                                         .gpu_decodes = codec,
-                                         .gpu_encodes = codec};
+        const struct total_work batch = {
+            .image = {.width = 500, .height = 375, .planes = 3, .sample = SAMPLE_U8, .threads = 1},
+            .images = 10000,
+            .workers = 16,
+            .gpus = 1,
+            .gpu_decodes = codec,
+            .gpu_encodes = codec};
         const struct backend_seconds small = cost_backends(&filter, 1, &batch);
         assert_true((small.cuda < small.cpu) == (codec == GPU_CODEC_JPEG));
     }
