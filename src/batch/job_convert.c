@@ -41,17 +41,14 @@ static size_t bands_need(const struct conversion *conversion)
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
                                               : row < max           ? (int)(max / row)
                                                                     : 1};
-    size_t need = 0;
-    for (int any_order = 0; any_order <= info->codec->any_order; any_order++) {
-        const struct row_source source = {.multiple = any_order ? CODEC_UNIT_ROWS : 1,
-                                          .raw_bytes =
-                                              codec_raw_bytes(info) + (converts ? 2 * image_row_bytes(shape) : 0),
-                                          .readers = CODEC_READERS,
-                                          .any_order = any_order};
-        const size_t bands = pipeline_stream_need(&conversion->run, &source, &sink);
-        need = bands > need ? bands : need;
-    }
-    return need;
+    struct row_source source = {.multiple = 1,
+                                .raw_bytes = codec_raw_bytes(info) + (converts ? 2 * image_row_bytes(shape) : 0),
+                                .readers = CODEC_READERS};
+    const size_t in_order = pipeline_stream_need(&conversion->run, &source, &sink);
+    source.any_order = info->codec->any_order;
+    source.multiple = CODEC_UNIT_ROWS;
+    const size_t other = source.any_order ? pipeline_stream_need(&conversion->run, &source, &sink) : 0;
+    return other > in_order ? other : in_order;
 }
 
 /* Bytes of the program's own stack, and of a variant's rows, for each thread. */
