@@ -206,7 +206,8 @@ static inline const struct filter *filter_of_depth(const struct filter *filter, 
     return is_16_bit && filter->filter16 != NULL ? filter->filter16 : filter;
 }
 
-/* What the other rooms ask of a kind of step, as far as a filter decides it. */
+/* What the other rooms ask of a kind of step, as far as a filter decides it. A kind that maps each sample by itself has
+ * no flag, `size` and `work`. */
 struct kind_of_step {
     bool has_taps;     /* it is a convolution */
     bool has_border;   /* it reads what stands outside the image */
@@ -214,8 +215,8 @@ struct kind_of_step {
     bool resizes;      /* the result is another image: it keeps none in its place, and has a plan of one size */
     bool moves;        /* it changes no sample, so neither alpha nor light matters; struct move says where they go */
 
-    /* Why a variant of other kinds does not take FILTER: it takes only filters `takes`, and FILTER `is`. Both are NULL
-     * for a convolution. */
+    /* Why a variant of other kinds does not take FILTER. The error says: it takes only filters `takes`, and FILTER
+     * `is`. Both are NULL for a convolution. */
     const char *takes, *is;
 
     /* Set *WIDTH and *HEIGHT, a picture's, to those of the result: see filter_resize. NULL if both stay. */
@@ -318,7 +319,7 @@ struct filter_form {
     const char *form;    /* for --list, such as "gaussian:SIGMA" */
     const char *summary; /* for --list */
     const char *title;   /* its filters' title; NULL if `make` has its own */
-    const char *usage;   /* what an error says of wrong parameters; NULL if `make` has its own */
+    const char *usage;   /* what an error says after a colon of wrong parameters; NULL if `make` has its own */
     form_maker *make;
     taps_generator *generate; /* what filter_generate calls */
     int parameters, optional; /* how many it takes; how many of them, the last ones, may be missing: 0 then */

@@ -32,14 +32,16 @@ struct step {
      * each row of the result needs only its own. */
     void (*reach)(struct stage *stage, int width, int height, bool is_16_bit);
 
-    /* The rows that it reads for the rows SPAN of its result. */
+    /* The rows that it reads for the rows SPAN of its result. A step whose rows need only their own has add_halo, with
+     * a halo of 0. */
     struct row_span (*needs)(const struct stage *stage, struct row_span span);
 
     /* Bytes that the CPU needs for it on THREADS threads, besides planes of PLANE_BYTES: while it runs, or until the
      * image is done if it resizes. NULL if it needs none. */
     size_t (*need)(const struct stage *stage, size_t threads, size_t plane_bytes);
 
-    /* How FILTER, as it is for 16 bits, treats alpha if the recipe has ALPHA and BORDER: see recipe_alpha. */
+    /* How FILTER, as it is for 16 bits, treats alpha if the recipe has ALPHA and BORDER: see recipe_alpha, and the
+     * modes in image.h. ALPHA_PREMULTIPLY and ALPHA_HEADROOM take planes of 16 bits. */
     enum alpha (*alpha)(const struct filter *filter, enum border border, enum alpha alpha);
 };
 

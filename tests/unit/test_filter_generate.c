@@ -318,7 +318,7 @@ static void test_every_parametric_form_is_found(void **state)
         find(spec, &filter);
         assert_true(strlen(filter_forms[count].summary) > 0);
     }
-    assert_int_equal(count, 13);
+    assert_int_equal(count, FORM_COUNT);
 
 #define UNSHARP_USAGE                                                                                                  \
     "unsharp:SIGMA:AMOUNT[:THRESHOLD] takes a deviation above 0 and up to 170, an amount from 0.000001 to 100 and "    \
