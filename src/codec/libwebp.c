@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <webp/encode.h>
 #include <webp/decode.h>
+#include <webp/encode.h>
 
 /* May the library use two threads? Where it codes alpha, it allocates on the second one. There errno would not tell
  * that memory was lacking: the library calls that damage, or takes a simpler way without a word, to other bytes. A
