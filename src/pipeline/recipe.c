@@ -12,11 +12,7 @@ bool recipe_equal(const struct recipe *a, const struct recipe *b)
 bool recipe_resize_by(const struct recipe *recipe, const struct work *work, size_t number, struct image *shape,
                       struct error *error)
 {
-    if (number == 0 && work->full_width > 0) {
-        shape->width = work->full_width;
-        shape->height = work->full_height;
-    }
-    return filter_resize(&recipe->chain->filters[number], &shape->width, &shape->height, error);
+    return work_resize(work, &recipe->chain->filters[number], number, &shape->width, &shape->height, error);
 }
 
 bool recipe_resize(const struct recipe *recipe, const struct work *work, struct image *shape, struct error *error)

@@ -29,9 +29,7 @@ struct recipe {
 /* Do A and B do the same, by the same chain? Who compares a recipe later must keep a reference to its chain. */
 bool recipe_equal(const struct recipe *a, const struct recipe *b);
 
-/* Set the size of SHAPE, an image's, to that of what filter NUMBER makes of it. If a decoder has made the image of WORK
- * smaller, the first filter makes what it would make of the full image. Fails if the filter does not take images of
- * that size. ERROR may be NULL. */
+/* Set the size of SHAPE, which filter NUMBER gets, to the size of its result: see work_resize. ERROR may be NULL. */
 bool recipe_resize_by(const struct recipe *recipe, const struct work *work, size_t number, struct image *shape,
                       struct error *error);
 

@@ -55,11 +55,7 @@ static double chosen_seconds(const struct filter *filters, size_t count, enum ba
     for (size_t i = 0; i < count; i++) {
         const struct variant *variant = variant_choose(&filters[i], backend, &image);
         seconds += variant == NULL ? INFINITY : cost_variant_seconds(variant, &filters[i], &image);
-        if (i == 0 && work->full_width > 0) {
-            image.width = work->full_width;
-            image.height = work->full_height;
-        }
-        filter_resize(&filters[i], &image.width, &image.height, NULL);
+        work_resize(work, &filters[i], i, &image.width, &image.height, NULL);
     }
     return seconds;
 }

@@ -22,6 +22,19 @@ static inline double work_samples(const struct work *work)
     return (double)work->width * work->height * work->planes;
 }
 
+/* Set *WIDTH and *HEIGHT, the size that filter NUMBER of a chain gets, to the size of its result. If a decoder has made
+ * the image smaller, the first filter gives the result the size that it has for the full image. Fails if FILTER does
+ * not take images of that size. ERROR may be NULL. */
+static inline bool work_resize(const struct work *work, const struct filter *filter, size_t number, int *width,
+                               int *height, struct error *error)
+{
+    if (number == 0 && work->full_width > 0) {
+        *width = work->full_width;
+        *height = work->full_height;
+    }
+    return filter_resize(filter, width, height, error);
+}
+
 /* The expected seconds of each canonical row, as struct variant's `seconds`. */
 typedef double cost_function(const struct filter *filter, const struct work *work);
 cost_function reference_cost, reference_resample_cost, cpu_move_cost, cpu_resample_cost, cpu_cost, register_tiled_cost,
