@@ -127,7 +127,7 @@ static bool join_chunk_states(struct index_builder *builder)
     return false;
 }
 
-/* Find the position before block number BLOCK, from the last mark before it. */
+/* Find where block number BLOCK begins. The search starts at the last mark before it. */
 static bool find_block(const struct index_builder *builder, uint64_t block, struct jpeg_entry *entry)
 {
     const struct jpeg_layout *layout = &builder->index->layout;

@@ -131,7 +131,7 @@ size_t deflate_store(const uint8_t *bytes, size_t size, bool last, uint8_t *out)
  * A filter replaces a row by its difference from a prediction, which compresses better. These functions know only rows
  * of bytes. */
 
-/* The bytes of the largest pixel: four samples of 16 bits. A row to filter has this number of zeros before it. */
+/* Bytes of the largest pixel: four samples of 16 bits. A row that is filtered has as many zeros before it. */
 enum { PNG_PIXEL_MAX = 8 };
 
 /* The numbers of the filters. */

@@ -5,7 +5,7 @@
  *     nvcc -arch=sm_75 docs/learn/registers.cu -o registers && ./registers */
 #include "step.cuh"
 
-constexpr int rows = 8; /* of 4 outputs */
+constexpr int rows = 8; /* rows of 4 outputs of a thread */
 static __constant__ float gpu_taps[size * size];
 static const dim3 block(32, 4), grid(side / 128, side / (4 * rows));
 

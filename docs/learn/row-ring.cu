@@ -8,7 +8,7 @@
 #include <cuda_pipeline_primitives.h>
 
 constexpr int height = 32, slots = 8, warps = 4; /* rows of outputs of a warp; rows of a ring; warps of a block */
-constexpr int words = 32 + 2;                    /* in a row of a ring, of 4 samples */
+constexpr int words = 32 + 2;                    /* words of 4 samples in a row of a ring */
 static __constant__ float gpu_taps[size * size];
 static const dim3 block(32, warps), grid(side / (128 * warps), side / height);
 

@@ -20,7 +20,7 @@ static __global__ void convolve(const uint8_t *in, uint8_t *out)
         float sample[12];
         for (int k = 0; k < 12; k++)
             sample[k] = next[k / 4] >> k % 4 * 8 & 255;
-        row += pitch / 4; /* the last turn loads a row that nobody needs */
+        row += pitch / 4; /* the last iteration loads a row that nobody needs */
         for (int w = 0; w < 3; w++)
             next[w] = row[w];
 #pragma unroll

@@ -93,7 +93,7 @@ struct pipeline {
 
 /* One image on its way through a pipeline. It must not be moved. */
 struct pipeline_run {
-    /* The caller sets these and leaves the others 0. What they point to must stay until the image is done. */
+    /* The caller sets these fields and leaves the others 0. The objects that they point to must outlive the run. */
     struct pipeline *pipeline;
     const struct recipe *recipe;
     struct pipeline_input input;

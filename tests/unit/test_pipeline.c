@@ -103,8 +103,8 @@ static void test_an_image_like_the_last_needs_no_new_plans(void **state)
     }
 }
 
-/* A decoder has made the image smaller, as a step before the chain. The first filter makes the size that it would make
- * of the full image, also if the next image was larger before and has the same size now. */
+/* A decoder has made the image smaller. The first filter gives the result the size that it has for the full image, also
+ * if the next image has the same size and was larger before. */
 static void test_a_shrunk_image_gets_the_size_of_the_full_one(void **state)
 {
     (void)state;
