@@ -143,11 +143,12 @@ def by_chance(seed, names):
 
 
 def ways_of(options):
-    """The ways that this build has, and how often each is taken."""
+    """The ways that this build has on this machine, and how often each is taken."""
     ways = dict(WAYS)
     probes = {"jobs": ("--jobs-from", "/dev/null"), "tar": ("--tar", "blur", "/dev/null", "-")}
     for way, arguments in probes.items():
-        if "built without" in subprocess.run([options.program, *arguments], capture_output=True, text=True).stderr:
+        said = subprocess.run([options.program, *arguments], capture_output=True, text=True).stderr
+        if "built without" in said or "cannot be loaded" in said:
             del ways[way]
     return ways
 
@@ -276,10 +277,18 @@ class Soak:
 
     def differences(self, part, status, messages, rows, digests):
         """(file, sentence) for all that is not as the CPU has it; the file is None for what concerns them all."""
-        errors, outputs = [], set()
+        wanted = [self.expected[recipe][name] for recipe, name in part.jobs]
+        errors, outputs = [want["error"] for want in wanted if "error" in want], set()
+        want_status = 1 if errors else 0
+        if status != want_status:
+            yield None, f"exit status {status}, not {want_status}"
+        said = sorted(line for line in messages if not re.match(r"gpuconv: .*\d+ of \d+ (files|jobs|images) failed", line))
+        want_said = sorted(f"gpuconv: {error}" for error in errors) if part.way in ("files", "tar") else []
+        if said != want_said:
+            yield None, f"messages: {list((collections.Counter(said) - collections.Counter(want_said)))[:5]}; " \
+                        f"missing: {list((collections.Counter(want_said) - collections.Counter(said)))[:5]}"
         for recipe, name in part.jobs:
             want, row = self.expected[recipe][name], rows.get(name, {})
-            errors += [want["error"]] if "error" in want else []
             keys = KEYS if want["status"] == "done" else KEYS[:4]
             wrong = [key for key in keys if want.get(key) != row.get(key)]
             output = os.path.basename(want.get("output") or name)
@@ -291,14 +300,6 @@ class Soak:
                     "no output" if want["made"] else "an output, and the CPU gives none"
         if set(digests) - outputs:
             yield None, f"unknown outputs: {sorted(set(digests) - outputs)[:5]}"
-        want_status = 1 if errors else 0
-        if status != want_status:
-            yield None, f"exit status {status}, not {want_status}"
-        said = sorted(line for line in messages if not re.match(r"gpuconv: .*\d+ of \d+ (files|jobs|images) failed", line))
-        want_said = sorted(f"gpuconv: {error}" for error in errors) if part.way in ("files", "tar") else []
-        if said != want_said:
-            yield None, f"messages: {list((collections.Counter(said) - collections.Counter(want_said)))[:5]}; " \
-                        f"missing: {list((collections.Counter(want_said) - collections.Counter(said)))[:5]}"
         if self.options.backend == "cuda":
             yield from self.check_gpu(part, rows)
 
