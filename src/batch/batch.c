@@ -255,18 +255,18 @@ static bool take_job(void *context)
     return true;
 }
 
-/* May the worker take a job? One that is not usual waits until a GPU takes images of several workers at once, again
+/* May the worker take a job? One that is not usual waits until a GPU takes a group of images, again
  * after each job that was no such image. Sets *SEEN. */
 static bool may_take(struct worker *worker, int number, unsigned long *seen)
 {
     struct batch_choice *choice = &worker->batch->batch_choice;
-    if (number < worker->batch->usual_count || worker->job_worker.is_gathered)
+    if (number < worker->batch->usual_count || worker->job_worker.is_grouped)
         return true;
     pthread_mutex_lock(&choice->mutex);
-    while (choice->gathered == *seen && !choice->has_ended)
+    while (choice->groups == *seen && !choice->has_ended)
         pthread_cond_wait(&choice->changed, &choice->mutex);
     const bool may = !choice->has_ended;
-    *seen = choice->gathered;
+    *seen = choice->groups;
     pthread_mutex_unlock(&choice->mutex);
     return may;
 }

@@ -332,7 +332,7 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
         result->encoder = NULL;
     job_write(worker, &conversion);
     result->run = NULL;
-    worker->is_gathered = conversion.run.is_gathered;
+    worker->is_grouped = conversion.run.is_grouped;
     job_free(&conversion);
     release_image(worker);
 }

@@ -156,7 +156,7 @@ struct job_worker {
 
     struct thread_pool pool;
     struct pipeline pipeline;
-    bool is_gathered;      /* the last image went to the GPU together with others */
+    bool is_grouped;       /* the last image went to the GPU in a group with those of other workers */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */
     _Atomic(double) start; /* when the job began, in milliseconds as of clock_milliseconds */

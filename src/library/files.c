@@ -19,6 +19,7 @@ struct file {
     bool on_device;    /* it is in the memory of the GPU */
     bool is_done;
     struct image image; /* in the host's memory: what the CPU has decoded, or will encode */
+    struct end end;     /* the file, or IMAGE, as the GPU decodes or encodes it */
     uint64_t dropped;   /* metadata that the format does not hold */
     struct error error; /* unless it is OK */
     bool has_failed;
@@ -58,10 +59,10 @@ static bool open_list(struct list *list, struct gpuconv_context *context, const 
 
 static void close_list(struct list *list)
 {
-    for (int i = 0; list->files != NULL && i < list->count; i++)
+    for (int i = 0; list->files != NULL && i < list->count; i++) {
         image_free(&list->files[i].image);
-    for (int i = 0; list->pictures != NULL && i < list->count; i++)
-        blob_free(&list->pictures[i].end.head);
+        blob_free(&list->files[i].end.head);
+    }
     free(list->files);
     free(list->pictures);
 }
@@ -198,7 +199,8 @@ static bool is_for_gpu(const struct list *list, const struct image *view, int64_
 static void plan_decoding(const struct list *list, struct file *file, struct gpu_picture *picture)
 {
     const struct codec_input input = input_of(file, &list->settings);
-    struct end *end = &picture->end;
+    struct end *end = &file->end;
+    picture->in = end;
     picture->view = file->view;
     end->image = &file->view;
     end->orientation = file->orientation;
@@ -275,8 +277,7 @@ static bool decode_on_gpu(struct list *list, struct error *error)
         return false;
     for (int i = 0; i < list->count; i++) {
         struct file *file = &list->files[i];
-        file->is_done =
-            file->on_device && !file->has_failed && list->pictures[i].end.kind != END_HOST && list->pictures[i].is_done;
+        file->is_done = file->on_device && !file->has_failed && file->end.kind != END_HOST && list->pictures[i].is_done;
     }
     return true;
 }
@@ -307,8 +308,9 @@ static bool upload_decoded(struct list *list, struct error *error)
         struct file *file = &list->files[i];
         struct gpu_picture *picture = &list->pictures[i];
         picture->is_done = file->has_failed || file->is_done;
-        picture->end.kind = END_HOST;
-        picture->end.image = &file->image;
+        file->end.kind = END_HOST;
+        file->end.image = &file->image;
+        picture->in = &file->end;
     }
     return pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->count, error);
 }
@@ -377,7 +379,7 @@ static void wrap_picture(void *context, size_t index)
 {
     struct list *list = context;
     struct file *file = &list->files[index];
-    const struct end *end = &list->pictures[index].end;
+    const struct end *end = &file->end;
     size_t size;
     if (end->kind == END_HOST)
         return;
@@ -391,7 +393,7 @@ static void plan_encoding(void *context, int64_t index, int thread)
     struct list *list = context;
     struct file *file = &list->files[index];
     struct gpu_picture *picture = &list->pictures[index];
-    struct end *end = &picture->end;
+    struct end *end = &file->end;
     (void)thread;
     file->has_failed = !take_view(list, &list->views[index], file);
     picture->is_done = true;
@@ -399,6 +401,7 @@ static void plan_encoding(void *context, int64_t index, int thread)
         return;
     const struct image *view = &file->view;
     picture->view = *view;
+    picture->out = end;
     end->image = &file->image;
     codec_plan_gpu_output(list->format, view, &list->settings, end);
     if (end->kind == END_PNG && !is_for_gpu(list, view, ENCODED_PNG_PIXELS))

@@ -89,8 +89,8 @@ void gpu_close(struct pipeline *pipeline, bool is_last)
 
 void pipeline_shrink(struct pipeline *pipeline)
 {
-    free(pipeline->gathered);
-    pipeline->gathered = NULL;
+    free(pipeline->scan);
+    pipeline->scan = NULL;
     if (pipeline->device == NULL)
         return;
     for (int i = 0; i < MEMORY_COUNT; i++)
@@ -109,118 +109,22 @@ static bool is_encoded(const struct end *end)
     return end->kind == END_JPEG || end->kind == END_PNG;
 }
 
-struct image gpu_decoded_shape(const struct end *in)
-{
-    struct image decoded = *in->image;
-    if (in->kind == END_JPEG) {
-        decoded.width = in->jpeg.width;
-        decoded.height = in->jpeg.height;
-        decoded.bits = 8;
-    } else if (in->kind == END_PNG) {
-        decoded.width = in->png.width;
-        decoded.height = in->png.height;
-        decoded.bits = in->png.bits > 8 ? 16 : 8;
-    }
-    return decoded;
-}
-
-/* Reserve what decoding and encoding need besides, for an image like RESULT after the filters. A JPEG has 8 bits. One
- * buffer serves both: the decoded image is filtered before it is encoded. */
-static bool reserve_codecs(struct pipeline *pipeline, const struct end *in, const struct end *out,
-                           struct gpu_image *gpu, struct error *error)
-{
-    const struct image *image = in->image;
-    const bool has_jpeg = in->kind == END_JPEG || out->kind == END_JPEG;
-    const bool has_png = in->kind == END_PNG || out->kind == END_PNG;
-    struct image *decoded = &gpu->decoded, *encoded = &gpu->encoded;
-    *decoded = gpu_decoded_shape(in);
-    *encoded = *out->image;
-    decoded->samples = encoded->samples = gpu->image.samples;
-    encoded->bits = out->kind == END_JPEG ? 8 : image->bits;
-    const bool is_turned = decoded->bits != image->bits || (is_encoded(in) && in->orientation > 1);
-    const bool is_reduced = encoded->bits != image->bits;
-    const size_t before = is_turned ? image_bytes(decoded) : 0, after = is_reduced ? image_bytes(encoded) : 0;
-    struct workspace *memory = &pipeline->memory[MEMORY_DECODED];
-    if (!device_reserve(pipeline->device, memory, before > after ? before : after, error))
-        return false;
-    if (is_turned)
-        decoded->samples = memory->bytes;
-    if (is_reduced)
-        encoded->samples = memory->bytes;
-    return (!has_jpeg || pipeline->jpegs[0] != NULL ||
-            device_jpeg_open(pipeline->device, MARK_COUNT, &pipeline->jpegs[0], error)) &&
-           (!has_png || pipeline->png != NULL || device_png_open(pipeline->device, &pipeline->png, error));
-}
-
-/* Reserve all that the image needs on its way. */
-static bool reserve_all(struct pipeline_run *run, const struct end *in, const struct end *out, struct gpu_image *gpu,
-                        struct error *error)
-{
-    struct workspace *memory = run->pipeline->memory;
-    const bool has_samples = !is_encoded(in) || !is_encoded(out);
-    if (!gpu_reserve(run, in->image, gpu, error) ||
-        !device_reserve(run->pipeline->device, &memory[MEMORY_IMAGE], gpu->largest, error))
-        return false;
-    gpu->image.samples = memory[MEMORY_IMAGE].bytes;
-    return reserve_codecs(run->pipeline, in, out, gpu, error) &&
-           (!run->pipeline->resources->page_locked || !has_samples ||
-            device_reserve(run->pipeline->device, &memory[MEMORY_LOCKED], gpu->largest, error));
-}
-
-/* ---- Encoded input and output ---- */
-
-/* Decode to SAMPLES. *IS_DECODED is false if the CPU has to do it. */
-static bool decode_scan(struct device_jpeg *jpeg, const struct end *in, uint8_t *samples, bool *is_decoded,
-                        struct error *error)
-{
-    const struct jpeg_input input = {.layout = &in->jpeg, .scan = in->scan, .samples = samples};
-    if (!device_jpeg_reserve(jpeg, &input, 1, error))
-        return false;
-    device_jpeg_load(jpeg, 0);
-    return device_jpeg_decode(jpeg, error) && device_jpeg_decoded(jpeg, is_decoded, error);
-}
-
-bool gpu_decode_stream(struct device_png *png, const struct end *in, uint8_t *samples, bool *is_decoded,
-                       struct error *error)
-{
-    uint8_t *data;
-    if (!device_png_reserve(png, in->stream.size, &data, error))
-        return false;
-    png_stream_copy(&in->stream, 0, in->stream.size, data);
-    return device_png_decode(png, &in->png, samples, error) && device_png_decoded(png, is_decoded, error);
-}
-
-/* Decode to the GPU's image. *RESULT is as for queue_input. */
-static bool decode_to_gpu(struct pipeline *pipeline, const struct end *in, const struct gpu_image *gpu,
-                          enum run_result *result, struct error *error)
-{
-    const struct image *decoded = &gpu->decoded;
-    bool is_decoded;
-    if (!(in->kind == END_PNG ? gpu_decode_stream(pipeline->png, in, decoded->samples, &is_decoded, error)
-                              : decode_scan(pipeline->jpegs[0], in, decoded->samples, &is_decoded, error)))
-        return false;
-    if (!is_decoded)
-        *result = RUN_NEEDS_SAMPLES;
-    return is_decoded && (decoded->samples == gpu->image.samples ||
-                          device_orient(pipeline->device, decoded, in->orientation, &gpu->image, error));
-}
-
-/* Queue the image's way to the device. It may also fail without an error, because there is no image, or none that is
+/* Queue the picture's way to the device. It may also fail without an error, because there is no image, or none that is
  * opaque. *RESULT says so. */
-static bool queue_input(struct pipeline_run *run, const struct end *in, const struct gpu_image *gpu,
-                        enum run_result *result, struct error *error)
+static bool queue_input(struct pipeline_run *run, struct group *group, enum run_result *result, struct error *error)
 {
-    struct device *device = run->pipeline->device;
-    const bool is_locked = run->pipeline->resources->page_locked;
+    struct gpu_picture *picture = group->pictures[0];
     bool is_opaque = true;
-    if (!is_encoded(in))
-        return device_upload(device, gpu->image.samples,
-                             is_locked ? run->pipeline->memory[MEMORY_LOCKED].bytes : in->image->samples,
-                             image_bytes(in->image), error);
     if (run->is_decoded)
         return true;
-    if (!decode_to_gpu(run->pipeline, in, gpu, result, error) ||
-        (run->expects_opaque && !device_is_opaque(device, &gpu->image, &is_opaque, error)))
+    if (!group_decode(group, error) || !group_decoded(group, error))
+        return false;
+    if (!picture->is_done) {
+        *result = RUN_NEEDS_SAMPLES;
+        return false;
+    }
+    if (run->expects_opaque && is_encoded(picture->in) &&
+        !device_is_opaque(run->pipeline->device, &picture->view, &is_opaque, error))
         return false;
     if (!is_opaque) {
         run->is_decoded = true;
@@ -229,47 +133,14 @@ static bool queue_input(struct pipeline_run *run, const struct end *in, const st
     return is_opaque;
 }
 
-bool gpu_encode_png(struct pipeline *pipeline, const struct image *image, struct end *out, struct error *error)
-{
-    const struct png_layout layout = {
-        .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
-    return device_png_encode(pipeline->png, &layout, image->samples, error) &&
-           device_png_encoded(pipeline->png, out->head.size, &out->data, &out->size, &out->adler, error);
-}
-
-/* Encode the GPU's image, and download the data. */
-static bool encode_from_gpu(struct pipeline *pipeline, const struct gpu_image *gpu, struct end *out,
-                            struct error *error)
-{
-    const struct image *image = &gpu->image, *encoded = &gpu->encoded;
-    if (encoded->samples != image->samples && !device_orient(pipeline->device, image, 1, encoded, error))
-        return false;
-    if (out->kind == END_PNG)
-        return gpu_encode_png(pipeline, encoded, out, error);
-    const struct jpeg_output output = {
-        .layout = &out->jpeg, .samples = encoded->samples, .channels = encoded->channels, .margin = out->head.size};
-    struct jpeg_scan scan;
-    if (!device_jpeg_encode(pipeline->jpegs[0], &output, 1, error) ||
-        !device_jpeg_encoded(pipeline->jpegs[0], &scan, error))
-        return false;
-    out->data = (uint8_t *)scan.bytes;
-    out->size = scan.size;
-    return true;
-}
-
 /* ---- An image ---- */
 
 /* Queue all but the way back. */
-static bool queue_image(struct pipeline_run *run, const struct end *in, const struct end *out, struct gpu_image *gpu,
-                        enum run_result *result, struct error *error)
+static bool queue_image(struct pipeline_run *run, struct group *group, struct gpu_image *gpu, enum run_result *result,
+                        struct error *error)
 {
-    const struct image from = gpu->image;
-    struct image to = *out->image;
-    to.samples = from.samples;
-    if (!gpu_mark(run, MARK_BEGIN, error) || !queue_input(run, in, gpu, result, error) ||
-        !gpu_mark(run, MARK_INPUT, error))
-        return false;
-    return gpu_queue(run, &from, &to, gpu, error);
+    return gpu_mark(run, MARK_BEGIN, error) && queue_input(run, group, result, error) &&
+           gpu_mark(run, MARK_INPUT, error) && gpu_filter(run, gpu, group->pictures[0], error);
 }
 
 /* Choose the host's memory for the result, unless it has some: the image's own, or *ASIDE where the CPU may take over
@@ -286,14 +157,11 @@ static bool choose_memory(const struct pipeline_run *run, const struct end *in, 
     return result->samples != NULL || error_no_memory(error, "%d x %d pixels", result->width, result->height);
 }
 
-/* Bring the result to OUT. */
-static bool fetch_output(struct pipeline_run *run, struct end *out, const struct gpu_image *gpu, struct error *error)
+/* Bring the result to its end. */
+static bool fetch_output(struct pipeline_run *run, struct group *group, struct error *error)
 {
-    const struct image *image = out->image;
-    return (is_encoded(out) ? encode_from_gpu(run->pipeline, gpu, out, error)
-                            : device_download(run->pipeline->device, image->samples,
-                                              run->pipeline->memory[MEMORY_IMAGE].bytes, image_bytes(image), error)) &&
-           gpu_mark(run, MARK_OUTPUT, error) && device_wait(run->pipeline->device, error);
+    return group_encode(group, error) && group_encoded(group, error) && gpu_mark(run, MARK_OUTPUT, error) &&
+           device_wait(run->pipeline->device, error);
 }
 
 /* Add the times of the phases on the device, by the device's own clock. */
@@ -319,6 +187,19 @@ static bool add_device_times(struct pipeline_run *run, const struct end *in, con
     return true;
 }
 
+/* If RESULT is in the memory of IMAGE, or ASIDE, which replaces that, let IMAGE be the result. */
+static void keep_result(struct image *image, const struct image *result, uint8_t *aside)
+{
+    if (aside != NULL) {
+        free(image->samples);
+        image->samples = aside;
+    }
+    if (result->samples == image->samples) {
+        image->width = result->width;
+        image->height = result->height;
+    }
+}
+
 /* As run_on_gpu, for samples without padding and for encoded ends. */
 static enum run_result run_packed(struct pipeline_run *run, const struct end *in, struct end *out, bool *is_intact,
                                   struct error *error)
@@ -326,45 +207,51 @@ static enum run_result run_packed(struct pipeline_run *run, const struct end *in
     const struct resources *resources = run->pipeline->resources;
     struct image *image = in->image, *result = out->image;
     uint8_t *aside = NULL; /* the result, where it must not overwrite the image */
+    struct workspace *memory = run->pipeline->memory;
+    struct image input = *image; /* what is uploaded: the image, or its page-locked copy */
+    struct end from = *in;
+    struct gpu_picture picture = {.in = &from, .out = out}, *pictures[] = {&picture};
+    struct group group = {0};
     struct gpu_image gpu = {0};
     enum run_result failure = RUN_FAILED;
-    const bool decodes = is_encoded(in), encodes = is_encoded(out);
+    const bool decodes = is_encoded(in), encodes = is_encoded(out),
+               locks = resources->page_locked && !(decodes && encodes);
+    size_t size;
     if (!gpu_open(run, error))
         return RUN_FAILED;
     *result = *image;
     result->samples = NULL;
-    bool done = recipe_resize(run->recipe, &run->work, result, error) && reserve_all(run, in, out, &gpu, error);
+    bool done = recipe_resize(run->recipe, &run->work, result, error) &&
+                gpu_reserve(run, image, 1, &gpu, &size, error) &&
+                (!locks || device_reserve(run->pipeline->device, &memory[MEMORY_LOCKED], gpu.largest, error));
     phases_end(run->phases, PHASE_BUFFERS);
-    if (done && resources->page_locked && (!decodes || !encodes)) {
-        result->samples = run->pipeline->memory[MEMORY_LOCKED].bytes;
-        if (!decodes) {
-            memcpy(result->samples, image->samples, image_bytes(image));
-            phases_end(run->phases, PHASE_UPLOAD);
-        }
+    if (done && locks)
+        result->samples = memory[MEMORY_LOCKED].bytes;
+    if (done && locks && !decodes) {
+        input.samples = memcpy(result->samples, image->samples, image_bytes(image));
+        phases_end(run->phases, PHASE_UPLOAD);
     }
+    from.image = &input;
+    picture.view = image_packed(image, memory[MEMORY_IMAGE].bytes);
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
-    done = done && queue_image(run, in, out, &gpu, &failure, error) &&
+    done = done && group_open(run->pipeline, 0, pictures, 1, &group, error) &&
+           queue_image(run, &group, &gpu, &failure, error) &&
            (resources->shared != NULL || device_wait(run->pipeline->device, error)) &&
            (encodes || choose_memory(run, in, result, &aside, error));
     if (done) {
         *is_intact = encodes || result->samples != image->samples;
-        done = fetch_output(run, out, &gpu, error) && add_device_times(run, in, out, error);
+        done = fetch_output(run, &group, error) && add_device_times(run, in, out, error);
     }
+    group_close(&group);
     /* The caller may free the image now: wait for what still reads it. */
     if (!done)
         device_wait(run->pipeline->device, NULL);
     if (gpu.reads_taps)
         pthread_rwlock_unlock(&resources->constant_memory->lock);
-    if (done && aside != NULL) {
-        free(image->samples);
-        image->samples = aside;
-    } else {
+    if (done)
+        keep_result(image, result, aside);
+    else
         free(aside);
-    }
-    if (done && result->samples == image->samples) {
-        image->width = result->width;
-        image->height = result->height;
-    }
     if (!done)
         result->samples = NULL;
     return done ? RUN_DONE : failure;
@@ -394,8 +281,8 @@ enum run_result run_on_gpu(struct pipeline_run *run, const struct end *in, struc
     struct device *device = run->pipeline->device;
     const struct resources *resources = run->pipeline->resources;
     *is_intact = in->kind != END_DEVICE;
-    if (in->kind == END_JPEG && out->kind == END_JPEG && gather_takes(run))
-        return gather_run(run, in, out, error);
+    if (in->kind == END_JPEG && out->kind == END_JPEG && batcher_takes(run))
+        return batcher_run(run, in, out, error);
     if (resources->shared == NULL)
         return run_packed(run, in, out, is_intact, error);
     if (!device_enter(device, resources->stream, error))

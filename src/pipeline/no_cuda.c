@@ -55,7 +55,7 @@ bool gpu_check(const struct resources *resources, struct error *error)
     return no_cuda(error);
 }
 
-bool gather_takes(const struct pipeline_run *run)
+bool batcher_takes(const struct pipeline_run *run)
 {
     (void)run;
     return false;

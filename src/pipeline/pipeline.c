@@ -267,7 +267,7 @@ static bool plan_for_gpu(struct pipeline_run *run, struct error *error)
     if (!plans_make(run, BACKEND_CUDA, error))
         return false;
     phases_end(run->phases, PHASE_PLAN);
-    return gather_takes(run) || gpu_open(run, error);
+    return batcher_takes(run) || gpu_open(run, error);
 }
 
 /* Let the CPU take over from the GPU, which failed for the reason in ERROR. */

@@ -84,7 +84,7 @@ struct pipeline {
     unsigned device_serial;       /* version of the tables of linear light on the device; 0 if it has none */
     struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
-    uint8_t *gathered; /* the data of a scan that was encoded together with others; NULL if there were none */
+    uint8_t *scan; /* the data of a scan that was encoded together with those of other pipelines; NULL if none was */
 
     /* The device has the taps of these plans beside constant memory, and they are of one filter. NULL if it has no such
      * taps. */
@@ -118,7 +118,7 @@ struct pipeline_run {
     atomic_bool translucent; /* a pixel is, although opaque ones were expected */
     bool needs_samples;      /* the GPU has not decoded the input */
     bool is_decoded;         /* the GPU has the decoded image, which was not opaque as expected */
-    bool is_gathered;        /* the image went to the GPU together with others */
+    bool is_grouped;         /* the image went to the GPU in a group with those of other pipelines */
 };
 
 /* Was this program built with CUDA? */
@@ -197,11 +197,12 @@ size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_sou
 
 /* ---- Many files and device memory ---- */
 
-/* An image between its file and a view in the memory of a shared GPU. */
+/* An image between one or two ends and a view in the memory of a GPU. */
 struct gpu_picture {
-    struct end end;    /* END_JPEG or END_PNG, as for pipeline_run; or END_HOST: its image has samples without padding,
-                          of the size and the bits of the view */
-    struct image view; /* upright; it may have strides */
+    const struct end *in; /* where it comes from: END_JPEG or END_PNG, as for pipeline_run; or END_HOST: its image has
+                             samples without padding, of the size and the bits of the view. NULL if it is in the view */
+    struct end *out;      /* where it goes to, likewise. NULL if it stays in the view */
+    struct image view;    /* upright; it may have strides */
     bool is_done;
 };
 

@@ -55,28 +55,50 @@ void gpu_forget_taps(struct pipeline *pipeline, struct planned *planned, size_t 
 enum run_result run_on_gpu(struct pipeline_run *run, const struct end *in, struct end *out, bool *is_intact,
                            struct error *error);
 
-/* ---- gather.c, for cuda.c ---- */
+/* ---- batcher.c ---- */
 
 /* Does this planned image, a small JPEG of a batch, go to a GPU together with others? The pipeline then needs no GPU of
  * its own. */
-bool gather_takes(const struct pipeline_run *run);
+bool batcher_takes(const struct pipeline_run *run);
 
 /* As run_on_gpu, for such an image. The pipeline keeps the data of the scan. */
-enum run_result gather_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error);
+enum run_result batcher_run(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error);
 
-/* Release what the pipelines of a GPU share for this. */
-void gather_close(struct gpu_start *start);
+/* Release the batcher of a GPU. */
+void batcher_close(struct gpu_start *start);
 
-/* ---- cuda.c, for pictures.c ---- */
+/* ---- group.c ---- */
 
-/* The shape of the image that the decoder of IN makes: not yet upright, and with its own depth. */
-struct image gpu_decoded_shape(const struct end *in);
+/* Pictures that a GPU decodes or encodes together: JPEGs, or one picture of another kind. */
+struct group {
+    struct pipeline *pipeline;
+    int number;               /* 0; or 1, with a stream and memory of its own, for the second of two groups at a time */
+    struct workspace *memory; /* for samples that are not directly in the views */
+    struct gpu_picture **pictures;
+    size_t count;
+    struct device_jpeg *jpeg; /* NULL if the group has no JPEGs; then the next are NULL, too */
+    struct jpeg_input *inputs;
+    struct jpeg_output *outputs;
+    struct jpeg_scan *scans;
+    bool *is_decoded;
+};
 
-/* Decode the stream of a PNG to SAMPLES. *IS_DECODED is false if the CPU has to do it. */
-bool gpu_decode_stream(struct device_png *png, const struct end *in, uint8_t *samples, bool *is_decoded,
-                       struct error *error);
+/* Begin a group of COUNT pictures, which stay until it is closed. Close it, also after a failure. */
+bool group_open(struct pipeline *pipeline, int number, struct gpu_picture **pictures, size_t count, struct group *group,
+                struct error *error);
+void group_close(struct group *group);
 
-/* ---- queue.c, for cuda.c and pictures.c ---- */
+/* Load the pictures, and queue the way from their ends to their views. Then wait for the decoder, and not for what was
+ * queued later: a picture that is not done afterwards is for the CPU. */
+bool group_decode(struct group *group, struct error *error);
+bool group_decoded(struct group *group, struct error *error);
+
+/* Queue the way from the views to the ends. Then wait for the encoder, and download its data, which are valid until the
+ * codec is used again. Samples that an END_HOST gets are there after the next wait. */
+bool group_encode(struct group *group, struct error *error);
+bool group_encoded(struct group *group, struct error *error);
+
+/* ---- queue.c ---- */
 
 /* Do the kernels for images take this one? */
 bool gpu_is_packed(const struct image *image);
@@ -92,23 +114,16 @@ struct gpu_image {
     size_t largest;     /* bytes of the largest image: the filters may change its size */
     struct plane planes[2];
     const struct linear *linear; /* NULL if the samples are filtered as they are */
-    struct image decoded;        /* as the decoder makes it; the same samples where these are right */
-    struct image encoded;        /* as the encoder wants it, likewise */
     bool reads_taps;             /* the lock of constant memory is held for reading */
 };
 
-/* Reserve what the filters need for IMAGE: planes, tables of linear light and, on a shared device, kept taps. GPU's
- * image gets the shape of IMAGE, and no samples. */
-bool gpu_reserve(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, struct error *error);
+/* Reserve what the run needs for COUNT images like SHAPE: planes, tables of linear light, on a shared device kept taps,
+ * and interleaved images. *SIZE becomes the bytes from one image to the next in MEMORY_IMAGE. */
+bool gpu_reserve(struct pipeline_run *run, const struct image *shape, size_t count, struct gpu_image *gpu, size_t *size,
+                 struct error *error);
 
-/* Queue the way from IN to OUT, in device memory. If GPU's image has samples, IN is split and merged there; memory that
- * differs from IN or OUT is copied. They have room for the largest image. Otherwise IN and OUT do not overlap, or begin
- * at the same place and have no padding. GPU's image gets the size of the result. */
-bool gpu_queue(struct pipeline_run *run, const struct image *in, const struct image *out, struct gpu_image *gpu,
-               struct error *error);
-
-/* Encode IMAGE, in device memory, as the stream of OUT, a PNG, and download it. */
-bool gpu_encode_png(struct pipeline *pipeline, const struct image *image, struct end *out, struct error *error);
+/* Queue the filters of a picture in MEMORY_IMAGE. Its view becomes the result, in the same memory. */
+bool gpu_filter(struct pipeline_run *run, struct gpu_image *gpu, struct gpu_picture *picture, struct error *error);
 
 /* As pipeline_run, for images in the memory of a shared GPU, between device_enter and device_leave. */
 enum run_result run_on_device(struct pipeline_run *run, const struct image *in, const struct image *out,

@@ -17,6 +17,7 @@
  * Memory is reserved for the largest image, because filters may change the size. */
 #include "pipeline/pipeline_internal.h"
 
+#include "base/round.h"
 #include "image/linear.h"
 
 #include <stdlib.h>
@@ -212,7 +213,9 @@ static void find_largest(const struct pipeline_run *run, const struct image *ima
     }
 }
 
-bool gpu_reserve(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, struct error *error)
+/* Reserve what the filters need for IMAGE besides its samples. GPU's image gets the shape of IMAGE, and no samples. */
+static bool reserve_planes(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu,
+                           struct error *error)
 {
     struct device *device = run->pipeline->device;
     const struct image shape = image_packed(image, NULL);
@@ -234,6 +237,15 @@ bool gpu_reserve(struct pipeline_run *run, const struct image *image, struct gpu
         lay_out_planes(run, &shape, &gpu->planes[i]);
     }
     return true;
+}
+
+bool gpu_reserve(struct pipeline_run *run, const struct image *shape, size_t count, struct gpu_image *gpu, size_t *size,
+                 struct error *error)
+{
+    if (!reserve_planes(run, shape, gpu, error))
+        return false;
+    *size = round_up(gpu->largest, PLANE_ALIGNMENT);
+    return device_reserve(run->pipeline->device, &run->pipeline->memory[MEMORY_IMAGE], count * *size, error);
 }
 
 /* ---- Filters ---- */
@@ -419,8 +431,11 @@ static bool merge_channels(struct pipeline_run *run, const struct image *in, con
                                                 : copy_image_samples(run->pipeline, &from, &to, error);
 }
 
-bool gpu_queue(struct pipeline_run *run, const struct image *in, const struct image *out, struct gpu_image *gpu,
-               struct error *error)
+/* Queue the way from IN to OUT, in device memory. If GPU's image has samples, IN is split and merged there; memory that
+ * differs from IN or OUT is copied. They have room for the largest image. Otherwise IN and OUT do not overlap, or begin
+ * at the same place and have no padding. GPU's image gets the size of the result. */
+static bool queue_image(struct pipeline_run *run, const struct image *in, const struct image *out,
+                        struct gpu_image *gpu, struct error *error)
 {
     const bool has_image = gpu->image.samples != NULL;
     int result;
@@ -428,6 +443,15 @@ bool gpu_queue(struct pipeline_run *run, const struct image *in, const struct im
            gpu_mark(run, MARK_SPLIT, error) && run_filters(run, in, gpu, &result, error) &&
            (has_image ? merge_image(run, out, gpu, result, error) : merge_channels(run, in, out, gpu, result, error)) &&
            gpu_mark(run, MARK_MERGE, error);
+}
+
+bool gpu_filter(struct pipeline_run *run, struct gpu_image *gpu, struct gpu_picture *picture, struct error *error)
+{
+    struct image *image = &picture->view, from = *image;
+    if (!reserve_planes(run, &from, gpu, error) || !recipe_resize(run->recipe, &run->work, image, error))
+        return false;
+    gpu->image.samples = from.samples;
+    return queue_image(run, &from, image, gpu, error);
 }
 
 /* ---- An image in the caller's memory ---- */
@@ -496,10 +520,10 @@ enum run_result run_on_device(struct pipeline_run *run, const struct image *in, 
     const bool converts = run->linear != NULL || (run->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
     const bool is_same = in->samples == out->samples && in->width == out->width && in->height == out->height &&
                          gpu_is_packed(in) && gpu_is_packed(out);
-    const bool done = gpu_reserve(run, in, &gpu, error) && (!is_checked(in) || reset_lost(run->pipeline, error)) &&
+    const bool done = reserve_planes(run, in, &gpu, error) && (!is_checked(in) || reset_lost(run->pipeline, error)) &&
                       (!overlap(in, out) || is_same || copy_packed(run->pipeline, in, &from, error)) &&
                       (!converts || choose_image(run->pipeline, out, &gpu, error)) &&
-                      gpu_queue(run, &from, out, &gpu, error) &&
+                      queue_image(run, &from, out, &gpu, error) &&
                       (!is_checked(in) || check_lost(run->pipeline, in, error));
     return done ? RUN_DONE : RUN_FAILED;
 }

@@ -30,7 +30,7 @@ struct batch_choice {
                        [GPU_CODECS]; /* by what a GPU can decode and encode; CHOICE_AUTO if not yet decided */
     bool uses_gpus;                  /* GPUs filter some kind of images, or all images */
     double lost;            /* in a stream without a known end: the seconds that GPUs would have saved so far */
-    unsigned long gathered; /* how often a GPU has taken images of several workers at once */
+    unsigned long groups;   /* groups of small images that GPUs have taken from the workers */
     bool has_ended;         /* there are no more jobs */
     pthread_cond_t changed; /* one of the last two */
     struct error why;       /* its message says why this backend does the work */

@@ -117,7 +117,7 @@ void gpu_start_end(struct gpu_start *start)
 {
     if (!start->is_asked)
         return;
-    gather_close(start);
+    batcher_close(start);
     gpu_start_release(start);
     if (start->is_running)
         pthread_join(start->thread, NULL);

@@ -48,9 +48,9 @@ struct gpu_start {
 
     /* For a batch. */
     struct constant_memory constant_memory;
-    atomic_flag is_awaited;      /* a worker has waited for the start, or does */
-    atomic_flag is_warned;       /* its failure has been reported */
-    struct gathering *gathering; /* gathers small images; NULL until there are some: see gather.c */
+    atomic_flag is_awaited;  /* a worker has waited for the start, or does */
+    atomic_flag is_warned;   /* its failure has been reported */
+    struct batcher *batcher; /* makes groups of small images; NULL until there are some: see batcher.c */
 };
 
 /* Let the GPU start, unless it has begun to. Any thread may call this. If the system refuses a thread, the GPU starts
