@@ -103,7 +103,8 @@ static double reference_f32(const struct plan *plan, const struct plane *in, int
     return (f->absolute ? fabs(sum) : sum) / f->scale + f->offset / 255;
 }
 
-struct images {
+/* A run of the loops. */
+struct reference {
     const struct plan *plan;
     const struct plane *in, *out;
     double *row_sums; /* m of all planes, for a filter in two passes */
@@ -128,37 +129,36 @@ static bool is_read(const struct plan *plan, int height, int y)
 static void first_pass_row(void *context, int64_t index, int thread)
 {
     (void)thread;
-    const struct images *images = context;
-    const struct plane *in = images->in;
-    const struct filter *f = images->plan->filter;
+    const struct reference *run = context;
+    const struct plane *in = run->in;
+    const struct filter *f = run->plan->filter;
     const int channel = (int)(index / in->height), y = (int)(index % in->height);
     const void *row = plane_row(in, channel, y);
-    if (!is_read(images->plan, in->height, y))
+    if (!is_read(run->plan, in->height, y))
         return;
     for (int x = 0; x < in->width; x++) {
         double sum = 0;
         for (int j = 0; j < f->width; j++) {
-            const int from_x = border_index(x + j - f->anchor_x, in->width, images->plan->border);
+            const int from_x = border_index(x + j - f->anchor_x, in->width, run->plan->border);
             if (from_x >= 0)
                 sum += f->row[j] * row_sample(in->sample, row, from_x);
         }
-        images->row_sums[index * in->width + x] = in->sample == SAMPLE_F32
-                                                      ? ldexp(sum, -f->row_shift)
-                                                      : (double)passes_row(&images->plan->passes, (int64_t)sum);
+        run->row_sums[index * in->width + x] =
+            in->sample == SAMPLE_F32 ? ldexp(sum, -f->row_shift) : (double)passes_row(&run->plan->passes, (int64_t)sum);
     }
 }
 
 /* The output of a plane. *HAS_DETAIL becomes true if an unsharp mask changes the pixel because of this plane. */
-static double second_pass(const struct images *images, int channel, int y, int x, bool *has_detail)
+static double second_pass(const struct reference *run, int channel, int y, int x, bool *has_detail)
 {
-    const struct plane *in = images->in;
-    const struct filter *f = images->plan->filter;
-    const struct passes *passes = &images->plan->passes;
+    const struct plane *in = run->in;
+    const struct filter *f = run->plan->filter;
+    const struct passes *passes = &run->plan->passes;
     double sum = 0;
     for (int i = 0; i < f->height; i++) {
-        const int from_y = border_index(y + i - f->anchor_y, in->height, images->plan->border);
+        const int from_y = border_index(y + i - f->anchor_y, in->height, run->plan->border);
         if (from_y >= 0)
-            sum += f->column[i] * images->row_sums[((int64_t)channel * in->height + from_y) * in->width + x];
+            sum += f->column[i] * run->row_sums[((int64_t)channel * in->height + from_y) * in->width + x];
     }
     const double sample = row_sample(in->sample, plane_row(in, channel, y), x);
     if (in->sample == SAMPLE_F32) {
@@ -176,31 +176,31 @@ static double second_pass(const struct images *images, int channel, int y, int x
 static void second_pass_row(void *context, int64_t index, int thread)
 {
     (void)thread;
-    const struct images *images = context;
-    const struct plane *in = images->in;
+    const struct reference *run = context;
+    const struct plane *in = run->in;
     const int y = (int)index;
-    if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
+    if (run->plan->last_row > 0 && (y < run->plan->first_row || y >= run->plan->last_row))
         return;
     for (int x = 0; x < in->width; x++) {
-        bool is_changed = images->plan->filter->amount == 0;
+        bool is_changed = run->plan->filter->amount == 0;
         for (int channel = 0; channel < in->count; channel++)
-            store_reference(images->out, channel, y, x, second_pass(images, channel, y, x, &is_changed));
+            store_reference(run->out, channel, y, x, second_pass(run, channel, y, x, &is_changed));
         for (int channel = 0; channel < in->count && !is_changed; channel++)
-            store_reference(images->out, channel, y, x, row_sample(in->sample, plane_row(in, channel, y), x));
+            store_reference(run->out, channel, y, x, row_sample(in->sample, plane_row(in, channel, y), x));
     }
 }
 
-static bool launch_passes(struct images *images, struct error *error)
+static bool launch_passes(struct reference *run, struct error *error)
 {
-    const struct plane *in = images->in;
-    struct thread_pool *pool = images->plan->pool;
+    const struct plane *in = run->in;
+    struct thread_pool *pool = run->plan->pool;
     const int64_t rows = (int64_t)in->count * in->height;
-    images->row_sums = calloc((size_t)rows * (size_t)in->width, sizeof *images->row_sums);
-    if (images->row_sums == NULL)
-        return error_no_memory(error, "the sums of %s", images->plan->filter->name);
-    parallel_for(pool, thread_pool_threads(pool), rows, first_pass_row, images);
-    parallel_for(pool, thread_pool_threads(pool), in->height, second_pass_row, images);
-    free(images->row_sums);
+    run->row_sums = calloc((size_t)rows * (size_t)in->width, sizeof *run->row_sums);
+    if (run->row_sums == NULL)
+        return error_no_memory(error, "the sums of %s", run->plan->filter->name);
+    parallel_for(pool, thread_pool_threads(pool), rows, first_pass_row, run);
+    parallel_for(pool, thread_pool_threads(pool), in->height, second_pass_row, run);
+    free(run->row_sums);
     return true;
 }
 
@@ -209,24 +209,24 @@ static bool launch_passes(struct images *images, struct error *error)
 static void reference_row(void *context, int64_t index, int thread)
 {
     (void)thread;
-    const struct images *images = context;
-    const struct plane *in = images->in;
+    const struct reference *run = context;
+    const struct plane *in = run->in;
     const int channel = (int)(index / in->height), y = (int)(index % in->height);
-    if (images->plan->last_row > 0 && (y < images->plan->first_row || y >= images->plan->last_row))
+    if (run->plan->last_row > 0 && (y < run->plan->first_row || y >= run->plan->last_row))
         return;
     for (int x = 0; x < in->width; x++)
-        store_reference(images->out, channel, y, x,
-                        in->sample == SAMPLE_F32 ? reference_f32(images->plan, in, channel, y, x)
-                                                 : reference_level(images->plan, in, channel, y, x));
+        store_reference(run->out, channel, y, x,
+                        in->sample == SAMPLE_F32 ? reference_f32(run->plan, in, channel, y, x)
+                                                 : reference_level(run->plan, in, channel, y, x));
 }
 
 bool reference_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error)
 {
     (void)device;
-    struct images images = {.plan = plan, .in = in, .out = out};
+    struct reference run = {.plan = plan, .in = in, .out = out};
     if (plan->filter->two_pass)
-        return launch_passes(&images, error);
-    parallel_for(plan->pool, thread_pool_threads(plan->pool), (int64_t)in->count * in->height, reference_row, &images);
+        return launch_passes(&run, error);
+    parallel_for(plan->pool, thread_pool_threads(plan->pool), (int64_t)in->count * in->height, reference_row, &run);
     return true;
 }

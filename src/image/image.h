@@ -36,6 +36,21 @@ struct image {
     enum storage stored; /* how samples of 32 bits are stored; only image_copy and the GPU take all but STORED_FLOAT */
 };
 
+/* Images alike, at equal distances. */
+struct images {
+    struct image first;
+    size_t count, stride; /* the number of images, and the bytes from one image to the next */
+    size_t bytes;         /* bytes from the first byte of all images to the end of the last */
+};
+
+/* Image number INDEX of IMAGES, from 0. */
+static inline struct image images_at(const struct images *images, size_t index)
+{
+    struct image image = images->first;
+    image.samples += index * images->stride;
+    return image;
+}
+
 /* The type of a plane's samples: 8-bit levels, 16-bit levels in the machine's byte order, or floats from 0 to 1. */
 enum sample { SAMPLE_U8, SAMPLE_U16, SAMPLE_F32, SAMPLE_COUNT };
 

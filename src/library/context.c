@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "image/linear.h"
-#include "pipeline/steps.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -227,46 +226,6 @@ static bool copy_images(struct images *images, uint8_t **block, struct error *er
     return true;
 }
 
-/* Are the channels of all images at equal distances? Then *JOINED becomes one image with all of them. */
-static bool join_channels(const struct images *images, struct image *joined)
-{
-    const size_t channels = (size_t)images->first.channels;
-    *joined = images->first;
-    if (channels == 1)
-        joined->channel_stride = images->stride;
-    joined->channels = (int)(images->count * channels);
-    return images->stride == channels * joined->channel_stride;
-}
-
-/* Are the images interleaved, without padding, and each right after the one before? */
-static bool are_stacked(const struct images *images)
-{
-    enum { ALIGNMENT = 16 };
-    const struct image *first = &images->first;
-    return first->channels > 1 && first->stored == STORED_FLOAT && (uintptr_t)first->samples % ALIGNMENT == 0 &&
-           image_is_packed(first) && images->stride == image_bytes(first);
-}
-
-/* May a GPU filter all channels of all images by one launch, because they have nothing to do with each other? */
-static bool is_one_launch(const struct application *application, const struct images *images)
-{
-    enum { CHANNELS_MAX = 65535 }; /* grid.z */
-    const struct recipe *recipe = &application->recipe;
-    const struct image *first = &images->first;
-    struct image shape = *first;
-    size_t largest = image_samples(first);
-    for (size_t i = 0; i < recipe->chain->count; i++) {
-        const struct filter *filter = &recipe->chain->filters[i];
-        if (filter_kind(filter)->joins_planes != NULL && filter_kind(filter)->joins_planes(filter))
-            return false;
-        filter_resize(filter, &shape.width, &shape.height, NULL);
-        largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;
-    }
-    return application->on_device && images->count > 1 && !recipe->linear &&
-           (recipe->alpha == ALPHA_FILTER || !image_has_alpha(first)) &&
-           images->count <= CHANNELS_MAX / (size_t)first->channels && images->count <= ((size_t)1 << 30) / largest;
-}
-
 /* Apply to all images, in memory that may overlap. */
 static bool apply_to_images(const struct application *application, const struct images *in, const struct images *out,
                             struct error *error)
@@ -281,14 +240,9 @@ static bool apply_to_images(const struct application *application, const struct 
     struct image joined, result;
     struct application all = *application;
     all.recipe.alpha = ALPHA_FILTER; /* no channel is alpha, whatever their number */
-    if (is_one_launch(application, in) && join_channels(in, &joined) && join_channels(out, &result))
+    all.images = application->on_device ? pipeline_join_images(&application->recipe, in, out, &joined, &result) : 0;
+    if (all.images > 0)
         return apply_to_image(&all, &joined, &result, error);
-    if (is_one_launch(application, in) && are_stacked(in) && are_stacked(out)) {
-        joined = in->first;
-        result = out->first;
-        all.images = (int)in->count;
-        return apply_to_image(&all, &joined, &result, error);
-    }
     bool done = !overlaps || application->on_device || copy_images(&from, &block, error);
     for (size_t i = 0; done && i < from.count; i++) {
         struct image image = images_at(&from, i);

@@ -87,14 +87,7 @@ void library_warn_dropped(struct gpuconv_error *error, const char *name, uint64_
 
 /* ---- view.c ---- */
 
-/* A view as an image with strides, and the images after it. */
-struct images {
-    struct image first;
-    size_t count, stride; /* the number of images, and the bytes from one image to the next */
-    size_t bytes;         /* bytes from the first byte of all images to the end of the last */
-};
-
-/* Check VIEW, and set IMAGES. NAME is for messages: "input". */
+/* Check VIEW, and set IMAGES to its images, with strides. NAME is for messages: "input". */
 bool view_check(const struct gpuconv_view *view, const char *name, struct images *images, struct error *error);
 
 /* The name of a type of samples, as NumPy has it. */
@@ -102,14 +95,6 @@ const char *view_type_name(enum gpuconv_type type);
 
 /* Do no two samples of VIEW, which is checked, share memory? */
 bool view_check_apart(const struct gpuconv_view *view, const char *name, struct error *error);
-
-/* Image number INDEX of IMAGES, from 0. */
-static inline struct image images_at(const struct images *images, size_t index)
-{
-    struct image image = images->first;
-    image.samples += index * images->stride;
-    return image;
-}
 
 /* Let *IMAGE be a copy of FROM, which may have strides, in COPY. Release COPY with image_free. */
 bool library_copy_image(const struct image *from, struct image *image, struct image *copy, struct error *error);

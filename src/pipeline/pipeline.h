@@ -216,6 +216,12 @@ bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pic
 bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               void (*wrap)(void *context, size_t index), void *context, struct error *error);
 
+/* May one launch for each filter of RECIPE serve all images IN and OUT, in the memory of a GPU? Returns 0 if not. Else
+ * *JOINED_IN and *JOINED_OUT become the ends of one run whose recipe has ALPHA_FILTER, and the return value is its
+ * number of images. */
+int pipeline_join_images(const struct recipe *recipe, const struct images *in, const struct images *out,
+                         struct image *joined_in, struct image *joined_out);
+
 /* Open GPU INDEX for pipelines that share it, as resources->shared. Close it after the pipelines. */
 bool pipeline_open_device(int index, struct device **device, struct error *error);
 void pipeline_close_device(struct device *device);

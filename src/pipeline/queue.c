@@ -454,6 +454,57 @@ bool gpu_filter(struct pipeline_run *run, struct gpu_image *gpu, struct gpu_pict
     return queue_image(run, &from, image, gpu, error);
 }
 
+/* ---- Several images in the caller's memory ---- */
+
+/* Are the channels of all images at equal distances? Then *JOINED becomes one image with all of them. */
+static bool join_channels(const struct images *images, struct image *joined)
+{
+    const size_t channels = (size_t)images->first.channels;
+    *joined = images->first;
+    if (channels == 1)
+        joined->channel_stride = images->stride;
+    joined->channels = (int)(images->count * channels);
+    return images->stride == channels * joined->channel_stride;
+}
+
+/* Are the images interleaved, without padding, and each right after the one before? */
+static bool are_stacked(const struct images *images)
+{
+    const struct image *first = &images->first;
+    return first->channels > 1 && first->stored == STORED_FLOAT && (uintptr_t)first->samples % IMAGE_ALIGNMENT == 0 &&
+           image_is_packed(first) && images->stride == image_bytes(first);
+}
+
+/* Have the channels of all images nothing to do with each other, and are they few enough for one launch? */
+static bool is_one_launch(const struct recipe *recipe, const struct images *images)
+{
+    enum { PLANES_MAX = 65535 }; /* grid.z */
+    const struct image *first = &images->first;
+    struct image shape = *first;
+    size_t largest = image_samples(first);
+    for (size_t i = 0; i < recipe->chain->count; i++) {
+        const struct filter *filter = &recipe->chain->filters[i];
+        if (filter_kind(filter)->joins_planes != NULL && filter_kind(filter)->joins_planes(filter))
+            return false;
+        filter_resize(filter, &shape.width, &shape.height, NULL);
+        largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;
+    }
+    return images->count > 1 && !recipe->linear && (recipe->alpha == ALPHA_FILTER || !image_has_alpha(first)) &&
+           images->count <= PLANES_MAX / (size_t)first->channels && images->count <= ((size_t)1 << 30) / largest;
+}
+
+int pipeline_join_images(const struct recipe *recipe, const struct images *in, const struct images *out,
+                         struct image *joined_in, struct image *joined_out)
+{
+    if (!is_one_launch(recipe, in))
+        return 0;
+    if (join_channels(in, joined_in) && join_channels(out, joined_out))
+        return 1;
+    *joined_in = in->first;
+    *joined_out = out->first;
+    return are_stacked(in) && are_stacked(out) ? (int)in->count : 0;
+}
+
 /* ---- An image in the caller's memory ---- */
 
 /* Copy IMAGE without padding. */
