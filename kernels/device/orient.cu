@@ -94,16 +94,16 @@ bool device_orient(struct device *device, const struct image *from, int orientat
 extern "C" bool move_launch(const struct plan *plan, struct device *device, const struct plane *in,
                             const struct plane *out, struct error *error)
 {
-    const struct placement *place = &plan->place;
+    const struct origin *origin = &plan->origin;
     const ptrdiff_t size = (ptrdiff_t)sample_bytes(in->sample), row_bytes = (ptrdiff_t)in->row_bytes;
     const struct pixel_walk walk = orient_walk(plan->filter->move.orientation, in->width, in->height, size, row_bytes);
     struct source source = {};
-    source.left = place->x < 0 ? -place->x : 0;
-    source.top = place->y < 0 ? -place->y : 0;
-    source.right = place->turned_width - place->x;
-    source.bottom = place->turned_height - place->y;
-    source.first = (const unsigned char *)in->data + walk.first + (source.left + place->x) * walk.column +
-                   (source.top + place->y) * walk.row;
+    source.left = origin->x < 0 ? -origin->x : 0;
+    source.top = origin->y < 0 ? -origin->y : 0;
+    source.right = origin->turned_width - origin->x;
+    source.bottom = origin->turned_height - origin->y;
+    source.first = (const unsigned char *)in->data + walk.first + (source.left + origin->x) * walk.column +
+                   (source.top + origin->y) * walk.row;
     source.column = walk.column;
     source.row = walk.row;
     source.plane = in->plane_bytes;

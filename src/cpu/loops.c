@@ -252,7 +252,7 @@ INLINE void sum_pass_block(const struct pass *pass, const void *const *rows, int
     }
 }
 
-/* Turn the sums of a block into outputs or rows of sums at TO, as the target of the pass says. */
+/* Convert the sums of a block to outputs or rows of sums at TO, as the target of the pass says. */
 INLINE void store_block_sums(const struct pass *pass, const struct finish *finish, struct sums *sums, bool past,
                              const enum arithmetic arithmetic, enum layout layout, char *const *to)
 {

@@ -41,15 +41,15 @@ static void move_block(void *context, int64_t index, int thread)
     const struct plan *plan = moving->plan;
     if (cpu_is_stopped(plan->stop))
         return;
-    const struct placement *place = &plan->place;
+    const struct origin *origin = &plan->origin;
     const struct plane *in = moving->in, *out = moving->out;
-    const int channel = (int)(index / moving->blocks), width = out->width, shift = place->y + plan->out_row;
+    const int channel = (int)(index / moving->blocks), width = out->width, shift = origin->y + plan->out_row;
     const int y0 = moving->first_row + (int)(index % moving->blocks) * BLOCK_ROWS;
     const int y1 = clamp_int(y0 + BLOCK_ROWS, y0, moving->last_row);
 
     /* The part that has samples of the picture. It may be empty. */
-    const int left = clamp_int(-place->x, 0, width), right = clamp_int(place->turned_width - place->x, left, width);
-    const int top = clamp_int(-shift, y0, y1), bottom = clamp_int(place->turned_height - shift, top, y1);
+    const int left = clamp_int(-origin->x, 0, width), right = clamp_int(origin->turned_width - origin->x, left, width);
+    const int top = clamp_int(-shift, y0, y1), bottom = clamp_int(origin->turned_height - shift, top, y1);
     for (int y = y0; y < y1; y++) {
         const bool is_inside = y >= top && y < bottom;
         void *row = plane_row(out, channel, y);
@@ -59,7 +59,7 @@ static void move_block(void *context, int64_t index, int thread)
     const ptrdiff_t size = (ptrdiff_t)sample_bytes(in->sample), row_bytes = (ptrdiff_t)in->row_bytes;
     const struct pixel_walk walk =
         orient_walk(plan->filter->move.orientation, plan->rows.from, plan->columns.from, size, row_bytes);
-    const ptrdiff_t first = walk.first + (left + place->x) * walk.column + (top + shift) * walk.row;
+    const ptrdiff_t first = walk.first + (left + origin->x) * walk.column + (top + shift) * walk.row;
     orient_copy((const uint8_t *)plane_row(in, channel, 0) + (first - plan->in_row * row_bytes), walk,
                 (uint8_t *)plane_row(out, channel, top) + left * size, out->row_bytes, right - left, bottom - top,
                 (size_t)size);

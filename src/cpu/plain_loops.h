@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of the variant `cpu` that compilers turn into vectors by themselves. */
+ * The loops of the variant `cpu` that compilers vectorize by themselves. */
 #ifndef GPUCONV_CPU_PLAIN_LOOPS_H
 #define GPUCONV_CPU_PLAIN_LOOPS_H
 

@@ -290,7 +290,7 @@ INLINE void row_floats(const struct resample_taps *taps, int channels, const int
 }
 
 /* The bytes of the four words of each quad, interleaved: 0, 4, 8, 12, 1 and so on. */
-INLINE shorts turn_bytes(shorts bytes)
+INLINE shorts transpose_bytes(shorts bytes)
 {
 #if HAS_SHUFFLE
     static const uint8_t indices[QUAD] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
@@ -307,7 +307,7 @@ INLINE ints join_levels(enum sample sample, const ints *levels)
     const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     if (sample == SAMPLE_U8) {
         const shorts middle = repeat_short(128), first = add_shorts(pack(levels[0], levels[1]), middle);
-        return (ints)turn_bytes(pack_shorts_unsigned(first, add_shorts(pack(levels[2], levels[3]), middle)));
+        return (ints)transpose_bytes(pack_shorts_unsigned(first, add_shorts(pack(levels[2], levels[3]), middle)));
     }
     if (sample == SAMPLE_U16)
         return levels[!is_little] | shift_left(levels[is_little], 16);

@@ -112,9 +112,9 @@ struct rectangle chain_needs(const struct filter_chain *chain, size_t number, in
         int before_width = width, before_height = height; /* the size of the picture that filter[cuts] gets */
         for (size_t i = 1; i < cuts; i++)
             filter_resize(&filter[i], &before_width, &before_height, NULL);
-        const struct placement placement = filter_place(&filter[cuts], before_width, before_height);
-        cut_side(later.x + placement.x, later.width, before_width, &needed.x, &needed.width);
-        cut_side(later.y + placement.y, later.height, before_height, &needed.y, &needed.height);
+        const struct origin origin = filter_origin(&filter[cuts], before_width, before_height);
+        cut_side(later.x + origin.x, later.width, before_width, &needed.x, &needed.width);
+        cut_side(later.y + origin.y, later.height, before_height, &needed.y, &needed.height);
     }
     return needed;
 }

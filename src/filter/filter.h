@@ -101,9 +101,9 @@ struct move {
     uint8_t colour[3];
 };
 
-/* What a move does to a picture of one size. Pixel (0, 0) of the result is pixel (x, y) of the turned picture, which
- * has turned_width x turned_height. It may lie outside. */
-struct placement {
+/* Where the result of a move begins: its pixel (0, 0) is pixel (x, y) of the turned picture, which has turned_width x
+ * turned_height. It may lie outside. */
+struct origin {
     int turned_width, turned_height, x, y;
 };
 
@@ -212,7 +212,7 @@ struct kind_of_step {
     bool has_taps;     /* it is a convolution */
     bool has_border;   /* it reads what stands outside the image */
     bool repeats_edge; /* it takes the edge of the picture for what stands outside, whatever the border is */
-    bool resizes;      /* the result is another image: it keeps none in its place, and has a plan of one size */
+    bool resizes;      /* it makes an image of another size, moves no sample as it is, and has a plan for one size */
     bool moves;        /* it changes no sample, so neither alpha nor light matters; struct move says where they go */
 
     /* Why a variant of other kinds does not take FILTER. The error says: it takes only filters `takes`, and FILTER
@@ -339,8 +339,8 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
  * applied as the first one. Each side keeps at least twice what FILTER makes of it. */
 int filter_shrink(const struct filter *filter, int width, int height);
 
-/* Where the samples of STEP_MOVE come from, in a picture of WIDTH x HEIGHT that it takes. */
-struct placement filter_place(const struct filter *filter, int width, int height);
+/* Where the result of STEP_MOVE begins in a picture of WIDTH x HEIGHT that it takes. */
+struct origin filter_origin(const struct filter *filter, int width, int height);
 
 /* The multiply-adds of both passes of STEP_RESIZE. */
 struct resize_work {

@@ -84,7 +84,7 @@ void move_print(FILE *file, const struct filter *filter);
 bool move_joins_planes(const struct filter *filter);
 bool move_size(const struct filter *filter, int *width, int *height, struct error *error);
 
-/* A copy of SPECS, which commas join, with the two filters of each `cover:SIZE` in its place. Release it with free.
+/* A copy of SPECS, which commas join, with each `cover:SIZE` replaced by its two filters. Release it with free.
  * NULL after an error. */
 char *expand_covers(const char *specs, struct error *error);
 

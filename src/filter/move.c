@@ -10,7 +10,7 @@
 
 /* ---- Read ---- */
 
-/* Read a word for the place of the rectangle. */
+/* Read a word for the position of the rectangle. */
 static bool read_position(const char *at, const char *end, struct move *move)
 {
     static const char *const across[] = {"left", "right"}, *const down[] = {"top", "bottom"};
@@ -128,15 +128,15 @@ char *expand_covers(const char *specs, struct error *error)
 
 /* ---- Sizes ---- */
 
-struct placement filter_place(const struct filter *filter, int width, int height)
+struct origin filter_origin(const struct filter *filter, int width, int height)
 {
     const struct move *move = &filter->move;
     const bool swaps = orientation_swaps(move->orientation);
-    struct placement placement = {.turned_width = swaps ? height : width, .turned_height = swaps ? width : height};
+    struct origin origin = {.turned_width = swaps ? height : width, .turned_height = swaps ? width : height};
     move_size(filter, &width, &height, NULL);
-    placement.x = move->x >= 0 ? move->x : (placement.turned_width - width) * (move->across + 1) / 2;
-    placement.y = move->y >= 0 ? move->y : (placement.turned_height - height) * (move->down + 1) / 2;
-    return placement;
+    origin.x = move->x >= 0 ? move->x : (origin.turned_width - width) * (move->across + 1) / 2;
+    origin.y = move->y >= 0 ? move->y : (origin.turned_height - height) * (move->down + 1) / 2;
+    return origin;
 }
 
 bool move_size(const struct filter *filter, int *width, int *height, struct error *error)

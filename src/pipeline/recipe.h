@@ -53,7 +53,7 @@ enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t nu
 struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const struct image *shape, int threads);
 
 /* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
- * merge rounds. A chain must round in the same places to give the bytes of one run for each filter. */
+ * merge rounds. A chain gives the bytes of separate runs, so it must round after the same filters. */
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape);
 
 #endif

@@ -80,14 +80,14 @@ static enum alpha find_resize_alpha(const struct filter *filter, enum border bor
 static void reach_rows(struct stage *stage, int width, int height, bool is_16_bit)
 {
     (void)width, (void)height, (void)is_16_bit;
-    stage->place = filter_place(stage->filter, stage->shape.width, stage->shape.height);
+    stage->origin = filter_origin(stage->filter, stage->shape.width, stage->shape.height);
     stage->is_whole |= stage->filter->move.orientation > 2;
 }
 
 /* Where the result has no row of the image, it needs the nearest one, so that all spans have a row and are in order. */
 static struct row_span find_rows(const struct stage *stage, struct row_span span)
 {
-    const int height = stage->shape.height, first = span.first + stage->place.y, last = span.last + stage->place.y;
+    const int height = stage->shape.height, first = span.first + stage->origin.y, last = span.last + stage->origin.y;
     if (stage->is_whole)
         return (struct row_span){0, height};
     return (struct row_span){first < 0        ? 0

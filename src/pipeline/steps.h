@@ -20,7 +20,7 @@ struct stage {
     struct image shape; /* the image that the step reads; its samples do not matter */
     int halo;           /* rows above or below; one number serves both, as borders that reflect swap them */
     struct resample_axis columns, rows; /* a step that resizes: its axes, without taps */
-    struct placement place;             /* a step that moves: where its samples come from */
+    struct origin origin;               /* a step that moves: where its result begins */
     bool takes_pixels; /* the CPU's variants take the channels of a pixel side by side, too: planes that are together */
     bool is_whole;     /* any row of the result may need any row of what it reads */
 };

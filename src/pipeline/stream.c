@@ -44,10 +44,10 @@ static void narrow_stages(const struct filtering *filtering)
         stage->columns.made = needed.height;
         stage->rows.first = needed.x;
         stage->rows.made = needed.width;
-        stage->place.x += needed.x;
-        next->place.x -= needed.x;
+        stage->origin.x += needed.x;
+        next->origin.x -= needed.x;
         if (needed.width < next->shape.width)
-            next->place.turned_width = next->shape.width = needed.width;
+            next->origin.turned_width = next->shape.width = needed.width;
     }
 }
 
@@ -319,7 +319,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     const struct row_span produced = stage_needs(filtering, number + 1, span);
     const bool resizes = filtering->stages[number].kind->resizes;
     struct plan plan = filtering->run->planned->plans[number];
-    plan.place = filtering->stages[number].place;
+    plan.origin = filtering->stages[number].origin;
     struct plane from = filter_planes(filtering, number, plane_span(&band->planes[band->in], band->top, input));
     if (number == 0)
         from = band->first;

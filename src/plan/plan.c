@@ -103,7 +103,7 @@ bool plan_resize_to(struct plan *plan, int width, int height, int new_width, int
          rows->to == new_width))
         return true;
     if (filter_kind(plan->filter)->moves) {
-        plan->place = filter_place(plan->filter, width, height);
+        plan->origin = filter_origin(plan->filter, width, height);
         *columns = (struct resample_axis){.from = height, .to = new_height};
         *rows = (struct resample_axis){.from = width, .to = new_width};
         return true;

@@ -4,10 +4,10 @@
  *
  *     out(y, x) = clamp(round((sum over i, j of q(i, j) * in(y + i - anchor_y, x + j - anchor_x)) / D + O))
  *
- * for planes of uint8_t. Planes of uint16_t take 257 * O in place of O, because their levels are 257 times as fine:
+ * for planes of uint8_t. Planes of uint16_t take 257 * O instead of O, because their levels are 257 times as fine:
  * 65535 is 257 * 255, so white stays white. Planes of float take O / 255, because white is 1, and are neither clamped
- * nor rounded. Outside the image, the border gives in(). For a filter with two grids, its `combine` of both sums takes
- * the place of the sum. A filter in two passes has formulas of its own (struct filter); for planes of float its row
+ * nor rounded. Outside the image, the border gives in(). For a filter with two grids, its `combine` of both sums
+ * replaces the sum. A filter in two passes has formulas of its own (struct filter); for planes of float its row
  * sums are not rounded. */
 #ifndef GPUCONV_PLAN_H
 #define GPUCONV_PLAN_H
@@ -62,7 +62,7 @@ struct plan {
     struct resample_axis columns, rows; /* the taps of columns come first: rows of outputs are made of rows of inputs */
     int in_row, out_row;
     struct rectangle needed; /* the part of the result for which taps are made; the whole, if its width is 0 */
-    struct placement place;  /* where samples move; the axes then have only sizes */
+    struct origin origin;    /* where the result of a move begins; the axes then have only sizes */
 
     /* The result of the variant's prepare, and the function that frees it. Both are NULL if there is nothing. The plan
      * owns the result, and launches only read it. */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The largest scale D for which a multiplication takes the place of the division. */
+/* The largest scale D for which a multiplication replaces the division. */
 #define ROUNDING_SCALE (1 << 23)
 
 /* How a sum S of taps times samples becomes a sample of uint8_t, without a division for each output:

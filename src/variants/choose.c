@@ -47,7 +47,7 @@ double cost_variant_seconds(const struct variant *variant, const struct filter *
 
 static const double move_seconds = 1 / 50e9; /* to move a byte of page-locked memory over the bus */
 
-/* The chosen variants' seconds for all filters, one after the other, with planes in place. */
+/* The chosen variants' seconds for all filters, one after the other, without the copies to and from the GPU. */
 static double chosen_seconds(const struct filter *filters, size_t count, enum backend backend, const struct work *work)
 {
     struct work image = *work;

@@ -184,7 +184,7 @@ bool variant_accepts(const struct variant *variant, const struct filter *filter,
     filter = filter_of_depth(filter, sample != SAMPLE_U8);
     if (!filter_kind(filter)->has_taps)
         return variant->steps[filter->kind].samples & 1u << sample;
-    if (filter->two_pass) /* separable has room for as many taps as a grid's side has */
+    if (filter->two_pass) /* separable takes as many taps as a grid's side has */
         return variant->two_pass & 1u << sample &&
                variant->accepts != (filter_is_box(filter) ? ACCEPTS_BLURS : ACCEPTS_BOXES) &&
                (variant->accepts != ACCEPTS_RANK_1 ||

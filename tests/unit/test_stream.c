@@ -449,13 +449,13 @@ static void test_rows_that_no_band_needs(void **state)
         const struct resources resources = {.pool = &pool};
         struct call_rows rows = {.multiple = 8, .any_order = i % 2, .source_multiple = 16};
         assert_true(stream(&recipe, &resources, &image, &rows, NULL));
-        const struct placement place = filter_place(&filter, WIDTH, image.height);
+        const struct origin origin = filter_origin(&filter, WIDTH, image.height);
         for (int y = 0; y < rows.out.height; y++) {
-            const int from = y + place.y, skip = place.x < 0 ? -place.x : 0;
+            const int from = y + origin.y, skip = origin.x < 0 ? -origin.x : 0;
             const int width = filter.move.pads ? WIDTH : rows.out.width;
             if (from >= 0 && from < image.height)
                 assert_memory_equal(image_row(&rows.out, y) + 3 * (ptrdiff_t)skip,
-                                    image_row(&image, from) + 3 * (ptrdiff_t)(place.x + skip), 3 * (size_t)width);
+                                    image_row(&image, from) + 3 * (ptrdiff_t)(origin.x + skip), 3 * (size_t)width);
         }
         image_free(&rows.out);
         thread_pool_close(&pool);
