@@ -397,7 +397,7 @@ static void divide_alpha(uint8_t *samples, int channels, int bits, size_t count)
         }
 }
 
-/* Turn a row of the file into one of the image. */
+/* Convert a row of the file to one of the image. */
 static void convert_strip_row(const struct codec_info *info, const struct tiff_reader *state, const uint8_t *in,
                               uint8_t *out)
 {
@@ -444,7 +444,7 @@ static bool read_directory(void *context)
  * right list, and that list. They take more bytes than are there. Returns false if memory is lacking. */
 static bool mend_sizes(struct tiff_file *file, const struct tiff_directory *directory, const struct tiff_header *header)
 {
-    const size_t each = tiff_place_bytes(directory), end = file->content->size;
+    const size_t each = tiff_offset_bytes(directory), end = file->content->size;
     struct tiff_cells cells;
     uint8_t *to = blob_extend(&file->mended, TIFF_NEEDED_BYTES + header->cells * each);
     if (to == NULL || !tiff_find_cells(directory, &cells))

@@ -49,7 +49,7 @@ enum jpeg_step jpeg_walk_next(struct jpeg_walk *walk, struct jpeg_segment *segme
     if (segment->marker == JPEG_MARKER_EOI)
         return JPEG_STEP_END;
     if (segment->left > 0 && begins_no_segment(segment->marker))
-        return JPEG_STEP_MISPLACED;
+        return JPEG_STEP_NOT_ALLOWED;
     if (segment->left < 2)
         return JPEG_STEP_NO_END;
     segment->size = big16(bytes + at);

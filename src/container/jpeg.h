@@ -20,11 +20,11 @@ struct jpeg_segment {
 /* The result of a step of the walk. */
 enum jpeg_step {
     JPEG_STEP_SEGMENT,
-    JPEG_STEP_END,       /* the marker that ends the image */
-    JPEG_STEP_MISPLACED, /* a marker that is not allowed there */
-    JPEG_STEP_NO_END,    /* the file ends before the next marker, or before its length */
-    JPEG_STEP_TOO_SHORT, /* the length is below 2, its own size */
-    JPEG_STEP_TRUNCATED, /* the segment is longer than the rest of the file */
+    JPEG_STEP_END,         /* the marker that ends the image */
+    JPEG_STEP_NOT_ALLOWED, /* a marker that is not allowed there */
+    JPEG_STEP_NO_END,      /* the file ends before the next marker, or before its length */
+    JPEG_STEP_TOO_SHORT,   /* the length is below 2, its own size */
+    JPEG_STEP_TRUNCATED,   /* the segment is longer than the rest of the file */
 };
 
 /* A walk over the segments of a file. */

@@ -305,7 +305,7 @@ static bool check_segment(const struct jpeg_segment *segment, struct jpeg_state 
 static bool report_jpeg_step(enum jpeg_step step, const struct jpeg_walk *walk, const struct jpeg_segment *segment,
                              const struct jpeg_state *state)
 {
-    if (step == JPEG_STEP_MISPLACED)
+    if (step == JPEG_STEP_NOT_ALLOWED)
         return DAMAGED(state, "marker %02X at byte %zu is not allowed there", segment->marker, segment->at);
     if (step == JPEG_STEP_TOO_SHORT)
         return DAMAGED(state, "segment %02X at byte %zu claims %zu bytes", segment->marker, segment->at, segment->size);

@@ -210,7 +210,7 @@ size_t tiff_put_needed(const struct tiff_directory *directory, size_t sizes_at, 
 
 /* ---- Strips and tiles ---- */
 
-size_t tiff_place_bytes(const struct tiff_directory *directory)
+size_t tiff_offset_bytes(const struct tiff_directory *directory)
 {
     return word(directory);
 }

@@ -84,17 +84,17 @@ static bool entry_take(struct walk *walk, bool is_there, struct entry *entry)
 {
     const struct tiff_directory *directory = &walk->block->directories[walk->directory];
     const struct tiff_entry *of = &entry->of;
-    const bool is_place8 = of->type == TIFF_TYPE_LONG8 || of->type == TIFF_TYPE_IFD8;
+    const bool is_offset8 = of->type == TIFF_TYPE_LONG8 || of->type == TIFF_TYPE_IFD8;
     if (of->size == 0 || of->size > walk->budget ||
-        (of->type >= TIFF_TYPE_LONG8 && of->type <= TIFF_TYPE_IFD8 && !(is_place8 && directory->wide)))
+        (of->type >= TIFF_TYPE_LONG8 && of->type <= TIFF_TYPE_IFD8 && !(is_offset8 && directory->wide)))
         return false;
     walk->budget -= of->size;
     if (!is_there)
         return false;
     entry->below = directory_below(walk->directory, of->tag);
     if (entry->below == DIRECTORY_IMAGE)
-        return !is_place8 && entry_judge(walk, entry);
-    return (of->type == TIFF_TYPE_LONG || of->type == TIFF_TYPE_IFD || is_place8) && of->count == 1 &&
+        return !is_offset8 && entry_judge(walk, entry);
+    return (of->type == TIFF_TYPE_LONG || of->type == TIFF_TYPE_IFD || is_offset8) && of->count == 1 &&
            walk->block->kept[entry->below] > 0;
 }
 

@@ -148,9 +148,9 @@ static void test_jpeg_damage(void **state)
     check_jpeg("\xff\xd8", 2, JPEG_STEP_NO_END);
     check_jpeg("\xff\xd8\xff\xff", 4, JPEG_STEP_NO_END);
     check_jpeg("\xff\xd8\xff\xe0\0", 5, JPEG_STEP_NO_END);
-    check_jpeg("\xff\xd8\xff\xd0\0\2", 6, JPEG_STEP_MISPLACED);
-    check_jpeg("\xff\xd8\xff\xd8\0\2", 6, JPEG_STEP_MISPLACED);
-    check_jpeg("\xff\xd8\xff\1\0\2", 6, JPEG_STEP_MISPLACED);
+    check_jpeg("\xff\xd8\xff\xd0\0\2", 6, JPEG_STEP_NOT_ALLOWED);
+    check_jpeg("\xff\xd8\xff\xd8\0\2", 6, JPEG_STEP_NOT_ALLOWED);
+    check_jpeg("\xff\xd8\xff\1\0\2", 6, JPEG_STEP_NOT_ALLOWED);
     check_jpeg("\xff\xd8\xff\xe0\0\1", 6, JPEG_STEP_TOO_SHORT);
     check_jpeg("\xff\xd8\xff\xe0\0\3", 6, JPEG_STEP_TRUNCATED);
     check_jpeg("\xff\xd8\xff\xe0\0\3x", 7, JPEG_STEP_SEGMENT);
