@@ -69,7 +69,7 @@ static bool is_ascii_text(const uint8_t *text, size_t size)
     return true;
 }
 
-/* Turn a comment into a text chunk. No comment declares its character set: tEXt is for Latin-1, iTXt for UTF-8. */
+/* Make a text chunk of a comment. No comment declares its character set: tEXt is for Latin-1, iTXt for UTF-8. */
 static bool read_comment(struct metadata *metadata, const uint8_t *text, size_t size)
 {
     static const char latin_head[] = "Comment", utf8_head[] = "Comment\0\0\0\0"; /* each literal adds a NUL */

@@ -39,7 +39,7 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
         [METADATA_TOO_LARGE] = "is too large",
         [METADATA_OTHER_COLOUR] = "is for other colours",
         [METADATA_UNKNOWN] = "parts of an unknown kind",
-        [METADATA_NOT_HELD] = "the format has none",
+        [METADATA_NOT_SUPPORTED] = "the format has none",
         [METADATA_NEEDS_KEEP_TEXT] = "parts need --keep-text",
     };
     char word[64];
@@ -268,7 +268,7 @@ bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_
     *dropped = 0;
     for (enum metadata_part part = 0; part < METADATA_BLOBS; part++)
         if (metadata->blobs[part].size > 0)
-            *dropped |= metadata_bit(part, METADATA_NOT_HELD);
+            *dropped |= metadata_bit(part, METADATA_NOT_SUPPORTED);
     return true;
 }
 

@@ -55,7 +55,7 @@ enum metadata_reason {
     METADATA_OTHER_COLOUR,    /* it describes another colour space than the file has */
     METADATA_UNKNOWN,         /* what is not known to be text or a few numbers; the rest is kept */
     METADATA_NEEDS_KEEP_TEXT, /* more text, or properties of other namespaces; the rest is kept */
-    METADATA_NOT_HELD,        /* the format holds no metadata */
+    METADATA_NOT_SUPPORTED,   /* the format has no such metadata */
     METADATA_REASONS
 };
 

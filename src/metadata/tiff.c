@@ -161,7 +161,7 @@ bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_
     struct tiff_directory first;
     struct directory directory = {.base = *size + (*size & 1), .done = true};
     struct blob added = {0};
-    *dropped = metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NOT_HELD) : 0;
+    *dropped = metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NOT_SUPPORTED) : 0;
     const bool has_icc = metadata_has_icc_for(metadata, is_grey(*bytes, *size), dropped);
     if (!has_icc && metadata->exif.size == 0 && metadata->xmp.size == 0 && metadata->iptc.size == 0 &&
         metadata->resolution.unit == RESOLUTION_NONE)

@@ -42,8 +42,8 @@ bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_
     struct codec_info info;
     struct blob head = {0}, tail = {0};
     const bool is_extended = webp_walk_next(&walk, &chunk) && webp_chunk_is(&chunk, "VP8X");
-    *dropped = (metadata->iptc.size > 0 ? metadata_bit(METADATA_IPTC, METADATA_NOT_HELD) : 0) |
-               (metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NOT_HELD) : 0);
+    *dropped = (metadata->iptc.size > 0 ? metadata_bit(METADATA_IPTC, METADATA_NOT_SUPPORTED) : 0) |
+               (metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NOT_SUPPORTED) : 0);
     const unsigned flags = (metadata_has_icc_for(metadata, false, dropped) ? WEBP_ICC : 0U) |
                            (metadata->exif.size > 0 ? WEBP_EXIF : 0U) | (metadata->xmp.size > 0 ? WEBP_XMP : 0U);
     if (flags == 0)

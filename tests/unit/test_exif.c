@@ -282,7 +282,7 @@ static void test_no_metadata(void **state)
         assert_true(metadata_add(&metadata, (enum metadata_part)part, "x", 1));
         assert_int_equal(metadata_bytes(&metadata), 1);
         assert_true(metadata_write_none(&metadata, NULL, NULL, &dropped, NULL));
-        assert_int_equal(dropped, metadata_bit((enum metadata_part)part, METADATA_NOT_HELD));
+        assert_int_equal(dropped, metadata_bit((enum metadata_part)part, METADATA_NOT_SUPPORTED));
         metadata_free(&metadata);
         assert_int_equal(metadata_bytes(&metadata), 0);
     }
