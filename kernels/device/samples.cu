@@ -52,11 +52,11 @@ __global__ void __launch_bounds__(threads) copy_samples(const uint8_t *from, uin
 template <enum storage FROM, enum storage TO>
 __global__ void __launch_bounds__(threads) convert_samples(const uint8_t *from, uint8_t *to, const struct copy copy)
 {
-    bool is_held = true;
+    bool is_exact = true;
     each_sample(from, to, copy, [&](const uint8_t *in, uint8_t *out) {
-        stored_write(stored_value(in, FROM, &is_held), TO, out, &is_held);
+        stored_write(stored_value(in, FROM, &is_exact), TO, out, &is_exact);
     });
-    if (!is_held && copy.is_lost)
+    if (!is_exact && copy.is_lost)
         *copy.is_lost = 1;
 }
 

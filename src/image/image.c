@@ -58,15 +58,15 @@ static void copy_strided(const uint8_t *from, size_t from_step, uint8_t *to, siz
 /* Copy the samples of FROM to TO, one of which does not store floats as floats. */
 static bool convert_stored(const struct image *from, const struct image *to)
 {
-    bool is_held = true;
+    bool is_exact = true;
     for (int y = 0; y < from->height; y++)
         for (int c = 0; c < from->channels; c++) {
             const uint8_t *in = image_row(from, y) + (size_t)c * image_channel_stride(from);
             uint8_t *out = image_row(to, y) + (size_t)c * image_channel_stride(to);
             for (int x = 0; x < from->width; x++, in += image_pixel_stride(from), out += image_pixel_stride(to))
-                stored_write(stored_value(in, from->stored, &is_held), to->stored, out, &is_held);
+                stored_write(stored_value(in, from->stored, &is_exact), to->stored, out, &is_exact);
         }
-    return is_held;
+    return is_exact;
 }
 
 bool image_copy(const struct image *from, const struct image *to)

@@ -65,8 +65,8 @@ HOST_DEVICE static inline uint16_t bfloat16_of(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* The sample at FROM, which is stored as STORED says. *IS_HELD becomes false if no float is near that double. */
-HOST_DEVICE static inline float stored_value(const void *from, enum storage stored, bool *is_held)
+/* The sample at FROM, which is stored as STORED says. *IS_EXACT becomes false if no float is near that double. */
+HOST_DEVICE static inline float stored_value(const void *from, enum storage stored, bool *is_exact)
 {
     uint16_t bits;
     double value;
@@ -78,7 +78,7 @@ HOST_DEVICE static inline float stored_value(const void *from, enum storage stor
     case STORED_DOUBLE:
         memcpy(&value, from, sizeof value);
         if (isinf((float)value) && !isinf(value))
-            *is_held = false;
+            *is_exact = false;
         return (float)value;
     case STORED_BOOL:
         return *(const uint8_t *)from != 0;
@@ -87,9 +87,9 @@ HOST_DEVICE static inline float stored_value(const void *from, enum storage stor
     }
 }
 
-/* Store VALUE at TO. *IS_HELD becomes false if it is to be a bool, and neither 0 nor 1: further away from both than
+/* Store VALUE at TO. *IS_EXACT becomes false if it is to be a bool, and neither 0 nor 1: further away from both than
  * sums of floats are rounded. */
-HOST_DEVICE static inline void stored_write(float value, enum storage stored, void *to, bool *is_held)
+HOST_DEVICE static inline void stored_write(float value, enum storage stored, void *to, bool *is_exact)
 {
     const uint16_t bits = stored == STORED_HALF ? half_of(value) : bfloat16_of(value);
     const double wide = value;
@@ -104,7 +104,7 @@ HOST_DEVICE static inline void stored_write(float value, enum storage stored, vo
     case STORED_BOOL:
         *(uint8_t *)to = !(value < 0.5f);
         if (!(fabsf(value - (value < 0.5f ? 0 : 1)) <= 0x1p-12f))
-            *is_held = false;
+            *is_exact = false;
         break;
     default:
         *(float *)to = value;

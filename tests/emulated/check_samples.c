@@ -53,12 +53,12 @@ int main(void)
         place_samples(&state, in, &from);
         place_samples(&state, expected, &to);
         uint8_t is_lost = 0;
-        const bool is_held = image_copy(&from, &to);
+        const bool is_exact = image_copy(&from, &to);
         to.samples = out;
         if (!device_copy_samples(device, &from, &to, &is_lost, &error))
             fail("%s", error.message);
-        if (is_lost == is_held)
-            fail("%s", is_held ? "samples are lost" : "no samples are lost");
+        if (is_lost == is_exact)
+            fail("%s", is_exact ? "samples are lost" : "no samples are lost");
         if (memcmp(out, expected, MEMORY) != 0)
             fail("other bytes: %d x %d x %d of %d bits", from.width, from.height, from.channels, from.bits);
     }
