@@ -30,7 +30,7 @@ constexpr unsigned threads_max = 1024, lanes = 32;
 constexpr size_t stack_bytes = 1 << 16;
 constexpr unsigned naps = 256, nap_microseconds = 200;
 
-/* A meeting of some fibers, twice in turn. */
+/* A meeting of some fibers. Its two phases alternate, so one can be reused when all have left it. */
 struct meeting {
     unsigned count[2];
     uint64_t values[2][lanes];
@@ -40,7 +40,7 @@ struct fiber {
     void *stack; /* its pointer */
     dim3 index;
     bool is_done;
-    int block_turn, warp_turn;
+    int block_phase, warp_phase;
     const unsigned *met; /* how many fibers are at the meeting where this one is */
     unsigned wanted;     /* the fiber can run if *MET is at least this */
 };
@@ -118,23 +118,23 @@ static void run_fiber()
     wait_for_others();
 }
 
-/* Meet COUNT fibers. Returns the turn. */
-static int meet(struct meeting *meeting, int *next_turn, unsigned count)
+/* Meet COUNT fibers. Returns the phase in which they met. */
+static int meet(struct meeting *meeting, int *next_phase, unsigned count)
 {
-    const int turn = *next_turn;
-    *next_turn = !turn;
-    if (++meeting->count[turn] == count)
-        meeting->count[!turn] = 0;
-    fibers[current].met = &meeting->count[turn];
+    const int phase = *next_phase;
+    *next_phase = !phase;
+    if (++meeting->count[phase] == count)
+        meeting->count[!phase] = 0;
+    fibers[current].met = &meeting->count[phase];
     fibers[current].wanted = count;
-    if (meeting->count[turn] < count)
+    if (meeting->count[phase] < count)
         wait_for_others();
-    return turn;
+    return phase;
 }
 
 void __syncthreads()
 {
-    meet(&block_meeting, &fibers[current].block_turn, thread_count);
+    meet(&block_meeting, &fibers[current].block_phase, thread_count);
 }
 
 int __syncthreads_or(int is_set)
@@ -152,8 +152,8 @@ const uint64_t *emulated_exchange(uint64_t value)
 {
     struct meeting *meeting = &warp_meetings[current / lanes];
     struct fiber *fiber = &fibers[current];
-    meeting->values[fiber->warp_turn][current % lanes] = value;
-    return meeting->values[meet(meeting, &fiber->warp_turn, lanes)];
+    meeting->values[fiber->warp_phase][current % lanes] = value;
+    return meeting->values[meet(meeting, &fiber->warp_phase, lanes)];
 }
 
 static void run_block(char *stacks)

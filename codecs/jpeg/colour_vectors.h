@@ -38,17 +38,17 @@ INLINE void convert_words(shorts luma, shorts blue, shorts red, shorts rgb[3])
 #define MASK(colour, i)                                                                                                \
     _mm256_broadcastsi128_si256(                                                                                       \
         _mm_setr_epi8(FOUR(colour, i), FOUR(colour, (i) + 4), FOUR(colour, (i) + 8), FOUR(colour, (i) + 12)))
-#define THIRD(i)                                                                                                       \
+#define PIXEL_BYTES(i)                                                                                                 \
     _mm256_or_si256(_mm256_or_si256(_mm256_shuffle_epi8((raw)(colours[0]), MASK(0, i)),                                \
                                     _mm256_shuffle_epi8((raw)(colours[1]), MASK(1, i))),                               \
                     _mm256_shuffle_epi8((raw)(colours[2]), MASK(2, i)))
 
 INLINE void store_pixels(const shorts colours[3], uint8_t *rgb)
 {
-    const __m256i thirds[3] = {THIRD(0), THIRD(16), THIRD(32)};
+    const __m256i pixels[3] = {PIXEL_BYTES(0), PIXEL_BYTES(16), PIXEL_BYTES(32)};
     for (int j = 0; j < BLOCKS; j++)
         for (int i = 0; i < 3; i++)
-            _mm_storeu_si128((__m128i *)(void *)(rgb + 48 * j + 16 * i), quad((shorts)thirds[i], j));
+            _mm_storeu_si128((__m128i *)(void *)(rgb + 48 * j + 16 * i), quad((shorts)pixels[i], j));
 }
 #elif defined(__aarch64__)
 INLINE void store_pixels(const shorts colours[3], uint8_t *rgb)

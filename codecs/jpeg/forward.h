@@ -52,9 +52,9 @@ static inline HOST_DEVICE void jpeg_forward_dct(int *x, int stride, bool is_seco
     const int even0 = sum07 + sum34, even3 = sum07 - sum34, even1 = sum16 + sum25, even2 = sum16 - sum25;
     x[0] = is_second ? (even0 + even1 + 2) >> 2 : (even0 + even1) * 4;
     x[4 * stride] = is_second ? (even0 - even1 + 2) >> 2 : (even0 - even1) * 4;
-    const int turn = 4433 * (even2 + even3) + half;
-    x[2 * stride] = (turn + 6270 * even3) >> shift;
-    x[6 * stride] = (turn - 15137 * even2) >> shift;
+    const int rotated = 4433 * (even2 + even3) + half;
+    x[2 * stride] = (rotated + 6270 * even3) >> shift;
+    x[6 * stride] = (rotated - 15137 * even2) >> shift;
 
     const int sum46 = odd4 + odd6, sum57 = odd5 + odd7, all = 9633 * (sum46 + sum57) + half;
     const int part46 = all - 16069 * sum46, part57 = all - 3196 * sum57;

@@ -438,8 +438,8 @@ constexpr int batch = 32 * 32, buffer_symbols = 12 * batch;
 static_assert(batch % threads == 0, "all threads have as many");
 /* In the buffer: bytes, positions in the buffer, what is not known yet, and markers. The first symbol of a repetition
  * is its distance less 1, as if it were a marker, until the repetition is resolved. */
-constexpr uint32_t placed = 256, unknown = INFLATE_MARKER - 1;
-static_assert(placed + buffer_symbols <= unknown, "all positions have a symbol");
+constexpr uint32_t first_position = 256, unknown = INFLATE_MARKER - 1;
+static_assert(first_position + buffer_symbols <= unknown, "all positions have a symbol");
 
 struct decoding {
     uint16_t symbols[buffer_symbols];
@@ -503,13 +503,13 @@ __device__ __forceinline__ uint32_t look_up(const struct inflate_launch &launch,
                                             const struct decoding &shared, uint32_t first, int i, int begin, int before)
 {
     const uint32_t here = shared.symbols[i];
-    const int start = here < placed ? -1 : last_start(shared, i);
+    const int start = here < first_position ? -1 : last_start(shared, i);
     if (start < 0) /* a byte, or a piece that is wrong */
         return here & 255;
     const int distance = distance_at(shared, start, begin, before), after = i - start;
     const int from = start - distance + (after < distance ? after : after % distance);
     if (from >= 0)
-        return from < begin ? shared.symbols[from] : placed + (uint32_t)from;
+        return from < begin ? shared.symbols[from] : first_position + (uint32_t)from;
     const int64_t position = (int64_t)first + from;
     if ((int64_t)slice.position + position < 0)
         launch.state->status = INFLATE_BAD; /* before the stream */
@@ -525,7 +525,7 @@ __device__ void resolve_buffer(const struct inflate_launch &launch, const struct
     for (int begin = 0; begin < count; begin += batch) {
         uint32_t symbols[batch / threads];
         const int before = shared.before[begin / batch % 2];
-        bool is_placed;
+        bool is_unresolved;
 #pragma unroll
         for (int k = 0; k < batch / threads; k++) {
             const int i = begin + k * threads + t;
@@ -540,21 +540,21 @@ __device__ void resolve_buffer(const struct inflate_launch &launch, const struct
         }
         __syncthreads();
         do {
-            is_placed = false;
+            is_unresolved = false;
 #pragma unroll
             for (int k = 0; k < batch / threads; k++) {
                 shared.symbols[begin + k * threads + t] = (uint16_t)symbols[k];
-                is_placed |= symbols[k] >= placed && symbols[k] < INFLATE_MARKER;
+                is_unresolved |= symbols[k] >= first_position && symbols[k] < INFLATE_MARKER;
             }
-            is_placed = __syncthreads_or(is_placed) != 0;
-            if (is_placed) {
+            is_unresolved = __syncthreads_or(is_unresolved) != 0;
+            if (is_unresolved) {
 #pragma unroll
                 for (int k = 0; k < batch / threads; k++)
-                    if (symbols[k] >= placed && symbols[k] < INFLATE_MARKER)
-                        symbols[k] = shared.symbols[symbols[k] - placed];
+                    if (symbols[k] >= first_position && symbols[k] < INFLATE_MARKER)
+                        symbols[k] = shared.symbols[symbols[k] - first_position];
                 __syncthreads();
             }
-        } while (is_placed);
+        } while (is_unresolved);
 #pragma unroll
         for (int k = 0; k < batch / threads; k++) {
             const int i = begin + k * threads + t;

@@ -43,11 +43,11 @@ static void test_colours_are_those_of_jfif(void **state)
 /* 8 times the DCT of T.81, A.3.3. */
 static double exact_dct(const int *samples, int u, int v)
 {
-    const double turn = acos(-1.0) / 16;
+    const double angle = acos(-1.0) / 16;
     double sum = 0;
     for (int y = 0; y < JPEG_SIDE; y++)
         for (int x = 0; x < JPEG_SIDE; x++)
-            sum += (samples[y * JPEG_SIDE + x] - 128) * cos((2 * x + 1) * u * turn) * cos((2 * y + 1) * v * turn);
+            sum += (samples[y * JPEG_SIDE + x] - 128) * cos((2 * x + 1) * u * angle) * cos((2 * y + 1) * v * angle);
     return 2 * sum * (u == 0 ? sqrt(0.5) : 1) * (v == 0 ? sqrt(0.5) : 1);
 }
 
