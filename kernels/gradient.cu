@@ -152,7 +152,7 @@ static __device__ __forceinline__ uint32_t slope_root16(const struct join &join,
     return __float_as_uint(level) + (uint32_t)(__float_as_int(rest) >> 31);
 }
 
-/* Turn the two sums of a slope into a level in the last bytes. */
+/* Convert the two sums of a slope to a level in the last bytes. */
 template <typename T, int COMBINE, bool QUICK>
 static __device__ __forceinline__ uint32_t finish_slope(const struct launch &launch, const struct join &join,
                                                         const struct level &level, float first, float second)

@@ -179,8 +179,8 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
     const int warpgroup = __shfl_sync(~0u, thread / 128, 0); /* so that the compiler sees that it is one for a warp */
     /* The taps are not at the end: memcheck takes a matrix of 64 outputs by 32 terms to have no gaps or overlaps. */
     const uint32_t full = shared_address(memory), empty = full + 8 * pass_slots, taps = full + barrier_bytes;
-    const uint32_t turned = taps + parts * call.part_blocks * 128;
-    const uint32_t ring = turned + of::groups * part_side * of::out_pitch;
+    const uint32_t transposed = taps + parts * call.part_blocks * 128;
+    const uint32_t ring = transposed + of::groups * part_side * of::out_pitch;
     const int my_stages = (call.slabs + 1) / 2, stages = my_stages + of::groups - 1;
 
     if (thread == 0)
@@ -236,8 +236,9 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
     };
     struct ring_slot at = {0, 0};
-    const uint32_t my_turned = turned + warpgroup * part_side * of::out_pitch;
-    const uint32_t turned_to = my_turned + (part_side - 1 - 2 * t) * of::out_pitch + (16 * warp + 2 * g) * out_bytes;
+    const uint32_t my_transposed = transposed + warpgroup * part_side * of::out_pitch;
+    const uint32_t transposed_to =
+        my_transposed + (part_side - 1 - 2 * t) * of::out_pitch + (16 * warp + 2 * g) * out_bytes;
     constexpr int units = part_side * out_bytes / 16, unit_values = 16 / out_bytes; /* units of a transposed row */
     auto meet = [&]() { asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory"); };
 
@@ -280,7 +281,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
                 const int down = k / units, right = k % units * unit_values;
                 if (y + down < call.end)
                     take(out.first + plane * out.plane + (size_t)(y + down) * out.row + (x + right) * out_bytes,
-                         my_turned + down * of::out_pitch + k % units * 16,
+                         my_transposed + down * of::out_pitch + k % units * 16,
                          FIRST ? unit_values : min(call.rows - x - right, unit_values)); /* m can hold all */
             }
         };
@@ -308,7 +309,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
                 one[w] = (uint32_t)sum[w][k];
             }
             if constexpr (UNSHARP) {
-                const uint32_t at = turned_to - (8 * (k / 4) + k % 2) * of::out_pitch + k / 2 % 2 * out_bytes;
+                const uint32_t at = transposed_to - (8 * (k / 4) + k % 2) * of::out_pitch + k / 2 % 2 * out_bytes;
                 const int sample = read_sample<T>(at), detail = unsharp_detail<T, weights>(call.passes, one, sample);
                 level[k] = (uint32_t)passes_unsharp(&call.passes, sample, detail);
                 marks |= passes_has_detail(&call.passes, detail) ? 1u << k : 0;
@@ -328,7 +329,7 @@ static __global__ void __launch_bounds__(pass_threads<T>, 1)
         for (int p = 0; p < of::out_parts; p++) {
 #pragma unroll
             for (int k = 0; k < 32; k += k % 2 == 0 ? 1 : 3) {
-                const uint32_t to = turned_to - (8 * (k / 4) + k % 2) * of::out_pitch;
+                const uint32_t to = transposed_to - (8 * (k / 4) + k % 2) * of::out_pitch;
                 constexpr int lowest = FIRST || UNSHARP ? 0 : 3; /* byte of an output */
                 if constexpr (out_bytes == 2)
                     write_shared(to, level[k] | level[k + 2] << 16);

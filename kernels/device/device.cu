@@ -25,7 +25,7 @@ struct texture {
     cudaTextureObject_t object; /* the last member, see device_texture */
 };
 
-/* Enough for the 128 buffers of 4 planes that the benchmark uses in turn. */
+/* Enough for the 128 buffers of 4 planes that the benchmark rotates. */
 constexpr int max_textures = 512;
 
 constexpr size_t row_alignment = 128; /* bytes: a full cache line, and four times the alignment of textures */

@@ -3,9 +3,10 @@
  * For src/bench/: the GPU's measured peak rates of multiply-adds. The benchmark compares the variants with them.
  *
  * There is one kernel for each unit. Each thread (for the tensor cores, each warp) keeps a few sums in registers and
- * adds products to them in turn, so that the sums do not wait for each other. Operands never leave the registers.
- * Memory is written once, at the end, so that the compiler does not remove the sums. Blocks fill every multiprocessor,
- * however many threads it can run. The rate is that of the fastest of several launches of some milliseconds each.
+ * adds products to one after the other, so that the sums do not wait for each other. Operands never leave the
+ * registers. Memory is written once, at the end, so that the compiler does not remove the sums. Blocks fill every
+ * multiprocessor, however many threads it can run. The rate is that of the fastest of several launches of some
+ * milliseconds each.
  *
  * The tensor cores' rate is that of mma.sync, which all chips from sm_75 on have. From sm_90 on there are also
  * instructions for groups of warps, which are faster. */

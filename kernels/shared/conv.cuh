@@ -170,7 +170,7 @@ static __device__ __forceinline__ bool window_inside(const struct launch &launch
            x - launch.anchor_x + launch.filter_width <= launch.width;
 }
 
-/* Turn an integer sum into a sample of uint8_t. */
+/* Convert an integer sum to a sample of uint8_t. */
 static __device__ __forceinline__ uint8_t finish_sum(const struct launch &launch, int sum)
 {
     return rounding_apply(&launch.rounding, sum);
@@ -181,7 +181,7 @@ static __device__ __forceinline__ void finish(const struct launch &launch, int s
     *to = finish_sum(launch, sum);
 }
 
-/* Turn a float sum into a sample. For uint8_t the sum is an integer. A float that was rounded up to 2^31 converts to
+/* Convert a float sum to a sample. For uint8_t the sum is an integer. A float that was rounded up to 2^31 converts to
  * one of the ends of int. The lower end has no absolute value, so it is excluded. */
 static __device__ __forceinline__ void finish(const struct launch &launch, float sum, uint8_t *to)
 {

@@ -85,7 +85,7 @@ static __device__ __forceinline__ double whole_of(float sum)
     return double_of((uint32_t)__float2int_rn(sum) + 0x80000000);
 }
 
-/* Turn a sum into a level, as rounding16_apply does, but without clamping to 0 to 65535. */
+/* Convert a sum to a level, as rounding16_apply does, but without clamping to 0 to 65535. */
 template <typename Sum>
 static __device__ __forceinline__ int level16(const struct launch &launch, const Sum &sum)
 {
@@ -398,7 +398,7 @@ static __device__ __forceinline__ void store_sums(const struct launch &launch, c
         to[2] = four.z;
 }
 
-/* Turn four sums into samples and store those at columns x to x + 3 of row y that are inside the image. */
+/* Convert four sums to samples and store those at columns x to x + 3 of row y that are inside the image. */
 template <typename T, typename Sum>
 static __device__ __forceinline__ void store_quad(const struct launch &launch, int y, int x, const Sum *sum)
 {

@@ -217,12 +217,12 @@ static __device__ __noinline__ void store_guarded16(uint8_t *to, uint4 four, int
 }
 
 /* Outputs wait in one of two sets of rows until the next stage has begun. Then those of all warps are there, and whole
- * lines are stored: 16 outputs of each turn's rows by a thread. */
+ * lines are stored: 16 outputs a thread in each round. */
 struct pass_writer {
     static constexpr int line = pass_columns / 16; /* threads of a row */
-    static constexpr int turn_rows = 32 * pass_warps / line;
+    static constexpr int round_rows = 32 * pass_warps / line;
 
-    int row;         /* the thread's row among the TURN_ROWS that are stored at once */
+    int row;         /* the thread's row among the ROUND_ROWS that are stored at once */
     int left;        /* samples from its column to the image's right edge */
     bool full;       /* the tile's columns are all inside */
     uint32_t staged; /* its outputs in the first set */
@@ -243,11 +243,11 @@ struct pass_writer {
         const uint32_t from = staged + offset;
         if (full && q >= 0 && q + pass_rows <= rows) {
 #pragma unroll
-            for (int k = 0; k < pass_rows; k += turn_rows)
+            for (int k = 0; k < pass_rows; k += round_rows)
                 *(uint4 *)(to + k * launch.out_row) = read_shared16(from + k * pass_staging);
         } else if (left > 0) {
 #pragma unroll 1
-            for (int k = 0; k < pass_rows; k += turn_rows)
+            for (int k = 0; k < pass_rows; k += round_rows)
                 if ((unsigned)(q + row + k) < (unsigned)rows)
                     store_guarded16(to + k * launch.out_row, read_shared16(from + k * pass_staging), left);
         }
@@ -484,7 +484,7 @@ static __global__ void __launch_bounds__(32 * pass_warps, pass_resident(PLANES, 
         r += pass_rows;
         stage = loader.next_stage(stage);
     };
-    /* Two stages a turn, so that old and new registers need not be exchanged. */
+    /* Two stages a round, so that old and new registers need not be exchanged. */
 #pragma unroll 1
     while (true) {
         work_on_stage(windows[0], windows[1]);
