@@ -73,7 +73,7 @@ INLINE shorts repeat_short(int value)
     return (int16_t)value - (shorts){0};
 }
 
-/* A and B in turns, as in memory. */
+/* A and B alternate, as in memory. */
 INLINE shorts repeat_pair(int a, int b)
 {
     const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;

@@ -34,7 +34,7 @@ INLINE ints multiply_pairs_add(ints sums, shorts a, shorts b)
 }
 #endif
 
-/* The shorts of the two halves of each quad in turns. */
+/* The shorts of the two halves of each quad, alternately. */
 INLINE shorts alternate(shorts value)
 {
 #if !HAS_SHUFFLE

@@ -59,7 +59,7 @@ typedef __m128d raw_doubles;
         return (to)INTRINSIC(intrinsic)((raw)a, (raw)b);                                                               \
     }
 
-/* Zip the first or the last halves of two quads: elements of 8, 16, 32 or 64 bits of A and of B in turns. */
+/* Zip the first or the last halves of two quads: elements of 8, 16, 32 or 64 bits of A and of B alternate. */
 BINARY(shorts, zip_first8, shorts, unpacklo_epi8)
 BINARY(shorts, zip_last8, shorts, unpackhi_epi8)
 BINARY(shorts, zip_first16, shorts, unpacklo_epi16)
