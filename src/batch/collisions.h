@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* No two jobs may write the same file, and no job may write a file that another reads; IN_PLACE, it may write its
- * input. Records in LIST which outputs exist. */
+/* No two jobs may write the same file, and no job may write a file that another reads. With IN_PLACE, a job may write
+ * its own input. Records in LIST which outputs exist. */
 bool collisions_check(struct file_list *list, bool in_place, struct error *error);
 
 /* A file that a run reads, or writes if WRITTEN. */
