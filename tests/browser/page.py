@@ -228,7 +228,7 @@ def test_unreadable_and_large(t, rows):
         t.browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         for name in ("box.png", "wide.png", "tall.png"):
             t.show(name)
-            t.browser.get("place()")
+            t.browser.get("layOut()")
             lefts = {round(t.pane(side)[0]) for side in ("expected", "actual", "difference")}
             layout = t.browser.get("document.getElementById('layout').textContent")
             assert layout == {1: "stacked", 2: "in two rows", 3: "side by side"}[len(lefts)], (width, name, layout)
