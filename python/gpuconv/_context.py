@@ -15,7 +15,7 @@ class Context(_library.Object):
     """The threads of the CPU or a GPU, with memory and plans that are kept from call to call.
 
     Each thread has its own, which functions use where context= is None. Make one to choose the number of threads, or to
-    filter NumPy arrays on a GPU. Calls that share a context take turns.
+    filter NumPy arrays on a GPU. Calls that share a context run one after the other.
 
     threads: of the CPU, the calling one included; 0 is one for each processor that this process may use. They start
         when an image of about 0.5 megabytes or more first needs them.

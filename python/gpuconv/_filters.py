@@ -179,7 +179,7 @@ class Filter:
         return "\n".join(self._texts(False))
 
     def describe(self) -> list[dict[str, Any]]:
-        """What `gpuconv --show --json` prints, of each filter that is applied in turn."""
+        """What `gpuconv --show --json` prints, of each filter of the chain."""
         return [json.loads(text) for text in self._texts(True)]
 
     def __repr__(self):

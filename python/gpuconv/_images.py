@@ -259,7 +259,7 @@ def _decode(source, options, context):
 
 
 def _decode_all(sources, options, context):
-    """Decode several at a time, with the threads of the processors between them. Calls of one CONTEXT take turns."""
+    """Decode several at a time. They share the threads of the processors. A CONTEXT runs one call after the other."""
     processors = len(os.sched_getaffinity(0))
     workers = min(processors, len(sources))
     if context is not None or workers < 2:

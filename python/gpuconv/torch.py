@@ -77,7 +77,7 @@ def filter(image, filter, border, alpha, linear, layout, out, context, stream):
 # A filter of floats is a linear map, plus the offset. Its gradient is that of the result by the transposed map.
 
 def _steps(filter):
-    """The description of each filter that is applied in turn, by its key."""
+    """The description of each filter of the chain, by its key."""
     parts = _filters.of_key(filter).describe()
     name = filter.rpartition(_filters.FLIPPED)[2]
     return [(filter if "\n" in name else filter.removesuffix(name) + part["name"], part) for part in parts]

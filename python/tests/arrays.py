@@ -19,8 +19,8 @@ if NAME not in ("stub", "emulated"):
     need_module(NAME)
 need_module("numpy")
 import numpy  # noqa: E402
-import places  # noqa: E402
-from places import Array as Stub, streams  # noqa: E402
+import devices  # noqa: E402
+from devices import Array as Stub, streams  # noqa: E402
 
 import gpuconv  # noqa: E402
 
@@ -219,7 +219,7 @@ def check_cupy():
 
 def check_stub():
     assert gpuconv.gpus() > 0, "this is not the library with the stub"
-    places.install()
+    devices.install()
     check(Stub, lambda stub: stub.array)
     check_output(Stub, lambda stub: stub.array)
     check_files(lambda stub: stub.array)

@@ -438,8 +438,8 @@ def raises(number, _frame):
         raise KeyboardInterrupt if number == signal.SIGINT else Alarm
 for number in signal.SIGINT, signal.SIGUSR1:
     signal.signal(number, raises)
-for turn in range(4):
-    image = numpy.full((5000, 5000), turn, "uint16")
+for number in range(4):
+    image = numpy.full((5000, 5000), number, "uint16")
     try:
         try:
             context, armed = gpuconv.Context(threads=1), True
@@ -462,23 +462,23 @@ for number in signal.SIGINT, signal.SIGUSR1:  # the interpreter takes its handle
 def test_signals():
     """Many signals whose handlers raise end a long call, and not the process."""
     process = subprocess.Popen([sys.executable, "-c", SIGNALS], stdout=subprocess.PIPE, text=True)
-    for turn in range(4):
+    for number in range(4):
         assert process.stdout.readline() == "begun\n"
         ended = threading.Event()
 
-        def send(ended=ended, turn=turn):
+        def send(ended=ended, number=number):
             time.sleep(0.1)
             for count in range(400):
-                if process.poll() is not None or ended.wait(0.0007 * (turn + 1)):
+                if process.poll() is not None or ended.wait(0.0007 * (number + 1)):
                     return
-                process.send_signal(signal.SIGUSR1 if (count + turn) % 3 == 2 else signal.SIGINT)
+                process.send_signal(signal.SIGUSR1 if (count + number) % 3 == 2 else signal.SIGINT)
 
         sender = threading.Thread(target=send)
         sender.start()
         name = process.stdout.readline()
         ended.set()
         sender.join()
-        assert name in ("KeyboardInterrupt\n", "Alarm\n"), (turn, name, process.poll())
+        assert name in ("KeyboardInterrupt\n", "Alarm\n"), (number, name, process.poll())
     assert process.wait() == 0, process.returncode
 
 

@@ -21,14 +21,14 @@ import warnings
 import zlib
 
 sys.dont_write_bytecode = True  # leave no files in the sources
-ROOT, PLACE, WHAT, SEED = pathlib.Path(sys.argv[1]), *[*sys.argv[2:], *("1000", "1")[len(sys.argv) - 3:]][:3]
+ROOT, DEVICE, WHAT, SEED = pathlib.Path(sys.argv[1]), *[*sys.argv[2:], *("1000", "1")[len(sys.argv) - 3:]][:3]
 sys.path.insert(0, str(ROOT / "tests/lib"))
 from harness import need_module, run_cases, skip  # noqa: E402
 
-for module in {"numpy", PLACE} - {"host", "stub", "emulated"}:
+for module in {"numpy", DEVICE} - {"host", "stub", "emulated"}:
     need_module(module)
 import numpy  # noqa: E402
-import places  # noqa: E402
+import devices  # noqa: E402
 
 import gpuconv  # noqa: E402
 
@@ -44,7 +44,7 @@ LAYOUTS = {  # by name: a view of images (N, H, W, C) in memory, and `layout`
     "nhw": (lambda images: images[..., 0].copy(), "nhw"),
     "flipped": (lambda images: images[0].copy()[::-1, ::-1], "hwc")}  # PyTorch has no such strides
 KINDS = ["uint8", "uint16", "bool", "float16", "float32", "float64"] + ["bfloat16"] * bool(
-    PLACE in ("torch", "host") and importlib.util.find_spec("torch"))
+    DEVICE in ("torch", "host") and importlib.util.find_spec("torch"))
 BORDERS = ["replicate", "reflect", "reflect101", "wrap", "zero"]
 OTHER_AXES = (("60x70", "41x33", "1x1", "5x130"), ("new", "out", "part"), ("premultiply", "keep", "filter", "default"),
               ("levels", "linear"), ("unit", "wide", "odd"))  # chosen by chance, as their product is too large
@@ -101,16 +101,16 @@ def check(case):  # returns what is wrong, or None
     view = arrange(make_images(kind, channels, size, values, numpy.random.default_rng(zlib.crc32(case.encode()))))
     options = {"border": border, "alpha": None if alpha == "default" else alpha, "linear": linear == "linear"}
 
-    def result(place, output="new"):
-        out = places.output(view, gpuconv.Filter(name), layout, output, kind, place)
-        result = gpuconv.filter(places.put(view, kind, place), name, layout=layout, out=out, **options)
-        return places.take(result, layout)
+    def result(device, output="new"):
+        out = devices.output(view, gpuconv.Filter(name), layout, output, kind, device)
+        result = gpuconv.filter(devices.put(view, kind, device), name, layout=layout, out=out, **options)
+        return devices.take(result, layout)
 
-    known = attempt(filter_alone, places.take(view, layout), name, kind, options) if PLACE == "host" else \
+    known = attempt(filter_alone, devices.take(view, layout), name, kind, options) if DEVICE == "host" else \
         attempt(result, "host")
-    made = attempt(result, PLACE, output)
+    made = attempt(result, DEVICE, output)
     if isinstance(known, Exception) or isinstance(made, Exception):
-        is_same = type(known) is type(made) and (PLACE == "host" or str(known) == str(made))
+        is_same = type(known) is type(made) and (DEVICE == "host" or str(known) == str(made))
         return None if is_same else f"{made!r:.300}, not {known!r:.300}"
     assert known.shape == made.shape, (known.shape, made.shape)
     most = 0 if known.dtype.kind in "bu" else numpy.abs(known[numpy.isfinite(known)]).max(initial=1)
@@ -126,9 +126,9 @@ def check(case):  # returns what is wrong, or None
 
 
 def main():
-    if PLACE in ("stub", "emulated"):
-        places.install()
-    if PLACE != "host" and gpuconv.gpus() == 0:
+    if DEVICE in ("stub", "emulated"):
+        devices.install()
+    if DEVICE != "host" and gpuconv.gpus() == 0:
         skip("there is no GPU")
     if " " in WHAT or WHAT == "-":
         warnings.simplefilter("ignore")
@@ -139,16 +139,16 @@ def main():
             print(f"'{case}': {wrong}" if wrong else "", flush=True)
         return 0
     chance, failed = random.Random(SEED), 0
-    axes = filters(), KINDS, [*LAYOUTS][:12 if PLACE == "torch" else 13], "12346", BORDERS
+    axes = filters(), KINDS, [*LAYOUTS][:12 if DEVICE == "torch" else 13], "12346", BORDERS
     cases = [" ".join(words) for words in itertools.product(*axes)]
     cases = [" ".join([case, *map(chance.choice, OTHER_AXES)])
              for case in (cases if WHAT == "whole" else chance.sample(cases, int(WHAT)))]
     parts = [cases[first:first + 100] for first in range(0, len(cases), 100)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for lines in pool.map(lambda part: run_cases([sys.executable, __file__, ROOT, PLACE, "-"], part), parts):
+        for lines in pool.map(lambda part: run_cases([sys.executable, __file__, ROOT, DEVICE, "-"], part), parts):
             failed += len(lines)
             print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
-    print(f"{len(cases)} of {math.prod(map(len, axes))} cases on {PLACE}: {failed} failed")
+    print(f"{len(cases)} of {math.prod(map(len, axes))} cases on {DEVICE}: {failed} failed")
     return 1 if failed else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Places of arrays: the host, a GPU by PyTorch or CuPy, and a GPU whose memory is that of the host, the stub's or the
+"""Devices of arrays: the host, a GPU by PyTorch or CuPy, and a GPU whose memory is that of the host, the stub's or the
 emulated one, by a CuPy that has what the package uses."""
 import importlib
 import sys
@@ -88,42 +88,42 @@ def install():
     Array.__module__ = "cupy"
 
 
-def put(view, kind, place):
-    """A copy of the memory of VIEW, an array of NumPy or a list of these, in a place, with the same strides, and with
+def put(view, kind, device):
+    """A copy of the memory of VIEW, an array of NumPy or a list of these, in a device, with the same strides, and with
     samples of KIND."""
     if isinstance(view, list):
-        return [put(one, kind, place) for one in view]
+        return [put(one, kind, device) for one in view]
     owner = view
     while owner.base is not None:
         owner = owner.base
     first = (view.ctypes.data - owner.ctypes.data) // view.itemsize
-    if place == "torch" or kind == "bfloat16":
+    if device == "torch" or kind == "bfloat16":
         torch = importlib.import_module("torch")
-        memory = torch.from_numpy(owner.copy()).to("cuda" if place == "torch" else "cpu", getattr(torch, kind))
+        memory = torch.from_numpy(owner.copy()).to("cuda" if device == "torch" else "cpu", getattr(torch, kind))
         return memory.as_strided(view.shape, [stride // view.itemsize for stride in view.strides], first)
-    if place == "cupy":
+    if device == "cupy":
         cupy = importlib.import_module("cupy")
         return cupy.lib.stride_tricks.as_strided(cupy.asarray(owner).reshape(-1)[first:], view.shape, view.strides)
     copy = as_strided(owner.copy().reshape(-1)[first:], view.shape, view.strides)
-    return copy if place == "host" else Array(copy)
+    return copy if device == "host" else Array(copy)
 
 
-def output(view, filter, layout, what, kind, place):
+def output(view, filter, layout, what, kind, device):
     """Memory as put() makes it, for what FILTER makes of VIEW in a LAYOUT. WHAT: "out", "part" of more memory, or "new"
     for no memory."""
     if what == "new":
         return None
     if isinstance(view, list):
-        return [output(one, filter, layout, what, kind, place) for one in view]
+        return [output(one, filter, layout, what, kind, device) for one in view]
     shape, row = [*view.shape], -3 if layout == "hwc" and view.ndim > 2 else -2
     shape[row + 1], shape[row] = filter.size(shape[row + 1], shape[row])
     if what == "out":
-        return put(numpy.zeros(shape, view.dtype), kind, place)
-    return put(numpy.zeros([side + 3 for side in shape], view.dtype)[(slice(1, -2),) * view.ndim], kind, place)
+        return put(numpy.zeros(shape, view.dtype), kind, device)
+    return put(numpy.zeros([side + 3 for side in shape], view.dtype)[(slice(1, -2),) * view.ndim], kind, device)
 
 
 def take(array, layout):
-    """Arrays of any place as NumPy's (N, H, W, C)."""
+    """Arrays of any device as NumPy's (N, H, W, C)."""
     if isinstance(array, (list, tuple)):
         return numpy.concatenate([take(one, layout) for one in array])
     if type(array).__module__ == "torch":
