@@ -27,7 +27,7 @@ dim3 blockDim, gridDim;
 namespace
 {
 constexpr unsigned threads_max = 1024, lanes = 32;
-constexpr size_t stack_bytes = 1 << 16;
+constexpr size_t stack_bytes = (1 << 16) + 5 * 64; /* no power of 2: else the stacks share one set of a cache */
 constexpr unsigned naps = 256, nap_microseconds = 200;
 
 /* A meeting of some fibers. Its two phases alternate, so one can be reused when all have left it. */
@@ -37,8 +37,8 @@ struct meeting {
 };
 
 struct fiber {
-    void *stack; /* its pointer */
-    dim3 index;
+    void *stack;   /* its pointer */
+    unsigned x, y; /* threadIdx */
     bool is_done;
     int block_phase, warp_phase;
     const unsigned *met; /* how many fibers are at the meeting where this one is */
@@ -46,11 +46,11 @@ struct fiber {
 };
 
 const unsigned met_by_all = 0;
-thread_local struct fiber fibers[threads_max];
-thread_local struct meeting block_meeting, warp_meetings[threads_max / lanes];
-thread_local void *scheduler; /* its stack */
-thread_local unsigned current;
-thread_local uint64_t random_state = 1;
+__thread struct fiber fibers[threads_max];
+__thread struct meeting block_meeting, warp_meetings[threads_max / lanes];
+__thread void *scheduler; /* its stack */
+__thread unsigned current;
+__thread uint64_t random_state = 1;
 pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 
 /* All numbers below COUNT, from a random one on, up or down. */
@@ -139,7 +139,7 @@ void __syncthreads()
 
 int __syncthreads_or(int is_set)
 {
-    static thread_local bool is_any;
+    static __thread bool is_any;
     __syncthreads(); /* all have read it */
     is_any = false;
     __syncthreads();
@@ -160,14 +160,13 @@ static void run_block(char *stacks)
 {
     memset(emulated_memory, 0xff, shared_bytes); /* if it is read as a float, it is not a number */
     block_meeting = {};
-    for (struct meeting &meeting : warp_meetings)
-        meeting = {};
+    memset(warp_meetings, 0, (thread_count + lanes - 1) / lanes * sizeof *warp_meetings);
     for (unsigned t = 0; t < thread_count; t++) {
         /* The registers, run_fiber as the address to return to, and an address that keeps the stack aligned. */
         void **top = (void **)(stacks + stack_bytes * (t + 1)) - 8;
         memset(top, 0, 8 * sizeof *top);
         top[6] = (void *)run_fiber;
-        fibers[t] = {top, dim3(t % blockDim.x, t / blockDim.x, 0), false, 0, 0, &met_by_all, 0};
+        fibers[t] = {top, t % blockDim.x, t / blockDim.x, false, 0, 0, &met_by_all, 0};
     }
     /* So that other blocks overtake some. */
     const unsigned nap = gridDim.x * gridDim.y * gridDim.z > 1 ? (unsigned)(random_next(&random_state) % naps) : ~0u;
@@ -183,7 +182,7 @@ static void run_block(char *stacks)
             left++;
             if (*fibers[current].met < fibers[current].wanted)
                 continue;
-            threadIdx = fibers[current].index;
+            threadIdx = dim3(fibers[current].x, fibers[current].y, 0);
             switch_stack(&scheduler, fibers[current].stack);
         }
     }
