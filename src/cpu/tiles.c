@@ -68,7 +68,7 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
         return;
     }
     const void *row = plane_row(tiling->in, channel, from_y);
-    const int width = tiling->in->width, step = tiling->step;
+    const int width = tiling->in->width, step = tiling->step, pixels = width / step;
     const int before = x0 < 0 ? (-x0 < count ? -x0 : count) : 0; /* columns left of the image */
     const int after = width - x0 < count ? width - x0 : count;   /* the first column right of it */
     if (after > before)
@@ -78,7 +78,8 @@ static void load_row(const struct tiling *tiling, enum sample_part part, int cha
             k = after;
         if (k == count)
             break;
-        const int c = ((x0 + k) % step + step) % step, pixel = border_index((x0 + k - c) / step, width / step, border);
+        const int c = step > 1 ? ((x0 + k) % step + step) % step : 0; /* a division for each column takes long */
+        const int pixel = border_index(step > 1 ? (x0 + k - c) / step : x0 + k, pixels, border);
         const int x = pixel < 0 ? pixel : pixel * step + c;
         if (x < 0)
             copy_zeros(tiling, part, 1, to + (size_t)k * size);
