@@ -5,6 +5,7 @@
 The bytes are those of a resize of what djpeg -scale makes, for each subsampling, with one thread and several, and
 through the GPU of STUB. Where no decoder may make the picture smaller, they are those of a resize. Skipped (exit
 status 77) without cjpeg, djpeg and the codec libjpeg-turbo."""
+import functools
 import json
 import os
 import random
@@ -35,12 +36,17 @@ def read(name):
     return int(width), int(height), pixels
 
 
-def make_photo(width, height, kind):
-    """The bytes of a JPEG, of slopes, edges and noise."""
+@functools.cache
+def slopes(width, height):
+    """The samples of slopes, edges and noise."""
     noise = random.randbytes(3 * width * height)
-    pixels = bytes((x * 3 + y * 2 + 90 * (x // 37 + y // 29 & 1) + 40 * c + noise[3 * (y * width + x) + c] // 4) // 3 & 255
-                   for y in range(height) for x in range(width) for c in range(3))
-    write("photo.ppm", width, height, pixels)
+    return bytes((x * 3 + y * 2 + 90 * (x // 37 + y // 29 & 1) + 40 * c + noise[3 * (y * width + x) + c] // 4) // 3 & 255
+                 for y in range(height) for x in range(width) for c in range(3))
+
+
+def make_photo(width, height, kind):
+    """The bytes of a JPEG."""
+    write("photo.ppm", width, height, slopes(width, height))
     return subprocess.run(["cjpeg", "-quality", str(random.choice((60, 85, 97))), *kind, "photo.ppm"], check=True,
                           stdout=subprocess.PIPE).stdout
 
@@ -58,11 +64,14 @@ class Runs:
             return file.read()
 
     def all_ways(self, spec, name, expected, *options):
-        """Each way to the thumbnail makes the picture EXPECTED."""
-        for way in (("--threads", "1"), ("--threads", "3"), ("--backend", "cuda")):
+        """Each way to the thumbnail makes the picture EXPECTED. Returns the message of one, which may be --verbose."""
+        for way in (("--backend", "cuda"), ("--threads", "1"), ("--threads", "3")):
             program = self.stub if way[0] == "--backend" else self.program
-            got = self.bytes_of(spec, name, "out.pnm", *way, *options, program=program)
+            message = self.run(spec, name, "out.pnm", *way, *options, program=program).stderr
+            with open("out.pnm", "rb") as file:
+                got = file.read()
             assert got == expected, (spec, name, way, got[:20], expected[:20])
+        return message
 
 
 def denominator(width, height, to_width, to_height):
@@ -95,8 +104,7 @@ def check_sizes(runs):
                     scaled(n, "photo.jpg")
                     kernel = [word for word in spec.split(":") if word in ("triangle", "box", "cubic")]
                     size = runs.bytes_of(":".join([f"resize:{to_width}x{to_height}:exact", *kernel]), "scaled.pnm", "out.pnm")
-                runs.all_ways(spec, "photo.jpg", size)
-                verbose = runs.run(spec, "photo.jpg", "out.pnm", "--verbose").stderr
+                verbose = runs.all_ways(spec, "photo.jpg", size, "--verbose")
                 assert (b"decoded at 1/%d" % n in verbose) == (n > 1), (spec, verbose)
     assert seen == {1, 2, 4, 8}, seen
 
