@@ -89,8 +89,11 @@ def tree(folder):
 
 def picture(width, height, channels=3, seed=0):
     """The bytes of a PNG file; each seed gives another picture."""
-    samples = bytes((7 * x * y + 3 * x + 11 * y + seed) & 255 for y in range(height) for x in range(width * channels))
-    return png(width, height, channels, 8, unfiltered(samples, width * channels))
+    stride = width * channels
+    columns = range(min(stride, 256))  # which then repeat
+    rows = (bytes((7 * x * y + 3 * x + 11 * y + seed) & 255 for x in columns) for y in range(height))
+    samples = b"".join((row * (stride // 256 + 1))[:stride] for row in rows)
+    return png(width, height, channels, 8, unfiltered(samples, stride))
 
 
 def loadable(library):
