@@ -84,18 +84,26 @@ static __global__ void __launch_bounds__(block_size) peak_tensor(int *to, int se
     to[blockIdx.x * block_size + threadIdx.x] = total;
 }
 
+typedef void peak_kernel(int *to, int value, int rounds);
+
+/* Where the kernels run: BLOCKS blocks on a device, each thread of which writes an int to TO. */
+struct meter {
+    struct device *device;
+    int *to, blocks;
+};
+
 /* The milliseconds of one launch. */
-static bool time_launch(void (*kernel)(int *, int, int), struct device *device, int *to, int blocks, int rounds,
-                        float *milliseconds, struct error *error)
+static bool time_launch(peak_kernel *kernel, const struct meter *meter, int rounds, float *milliseconds,
+                        struct error *error)
 {
+    struct device *const device = meter->device;
     return device_mark(device, 0, error) &&
-           queue_kernel(kernel, dim3((unsigned)blocks), block_size, 0, device, error, to, 3, rounds) &&
+           queue_kernel(kernel, dim3((unsigned)meter->blocks), block_size, 0, device, error, meter->to, 3, rounds) &&
            device_mark(device, 1, error) && device_elapsed(device, 0, 1, milliseconds, error);
 }
 
 /* Measure the multiply-adds per second of a kernel, whose threads do MACS in each step of a round. */
-static bool measure(void (*kernel)(int *, int, int), double macs, struct device *device, int *to, int blocks,
-                    double *rate, struct error *error)
+static bool measure(peak_kernel *kernel, double macs, const struct meter *meter, double *rate, struct error *error)
 {
     constexpr float min = 4;      /* milliseconds of a launch, so that the cost of the launch itself does not matter */
     constexpr float warm_up = 60; /* milliseconds that an idle GPU needs to raise its clock */
@@ -104,7 +112,7 @@ static bool measure(void (*kernel)(int *, int, int), double macs, struct device 
     int rounds = 64;
     float milliseconds = 0, warm = 0;
     while (milliseconds < min || warm < warm_up) {
-        if (!time_launch(kernel, device, to, blocks, rounds, &milliseconds, error))
+        if (!time_launch(kernel, meter, rounds, &milliseconds, error))
             return false;
         warm += milliseconds;
         if (milliseconds < min && rounds < max_rounds)
@@ -114,9 +122,9 @@ static bool measure(void (*kernel)(int *, int, int), double macs, struct device 
     }
     *rate = 0;
     for (int run = 0; run < runs; run++) {
-        if (!time_launch(kernel, device, to, blocks, rounds, &milliseconds, error))
+        if (!time_launch(kernel, meter, rounds, &milliseconds, error))
             return false;
-        const double done = macs * sums * unrolled * (double)rounds * (double)blocks * block_size;
+        const double done = macs * sums * unrolled * (double)rounds * (double)meter->blocks * block_size;
         if (done / (milliseconds * 1e-3) > *rate)
             *rate = done / (milliseconds * 1e-3);
     }
@@ -133,10 +141,10 @@ extern "C" bool device_peaks(struct device *device, struct device_peaks *peaks, 
     const double mma = attributes.ptxVersion >= 80 ? mma_new : mma_old;
     if (!device_reserve(device, &memory, (size_t)blocks * block_size * sizeof(int), error))
         return false;
-    int *const to = (int *)memory.bytes;
-    const bool done = measure(peak_fma, 1, device, to, blocks, &peaks->fma, error) &&
-                      measure(peak_dp4a, 4, device, to, blocks, &peaks->dp4a, error) &&
-                      measure(peak_tensor, mma / 32, device, to, blocks, &peaks->tensor, error);
+    const struct meter meter = {device, (int *)memory.bytes, blocks};
+    const bool done = measure(peak_fma, 1, &meter, &peaks->fma, error) &&
+                      measure(peak_dp4a, 4, &meter, &peaks->dp4a, error) &&
+                      measure(peak_tensor, mma / 32, &meter, &peaks->tensor, error);
     device_release(device, &memory);
     return done;
 }
