@@ -114,19 +114,19 @@ bool png_filters_are_known(const uint8_t *raw, size_t rows, size_t raw_bytes)
 }
 
 void png_make_samples(const struct png_layout *layout, const uint8_t *raw, size_t rows, size_t width, uint8_t *scratch,
-                      uint8_t *out, size_t step, size_t stride)
+                      struct png_samples to)
 {
     const size_t size = png_row_bytes(layout, width), pixel = (size_t)png_layout_pixel(layout);
-    const bool plain = layout->bits == 8 && !layout->paletted && !layout->transparent && stride == size;
+    const bool plain = layout->bits == 8 && !layout->paletted && !layout->transparent && to.stride == size;
     uint8_t *above = scratch, *scratch_row = scratch + size, *some = scratch + 2 * size;
     for (size_t done; rows > 0; rows -= done) {
         done = plain || rows < PNG_ROWS ? rows : PNG_ROWS;
-        uint8_t *produced = plain ? out : some;
+        uint8_t *produced = plain ? to.first : some;
         png_unfilter(raw, done, above, size, pixel, produced, scratch_row);
         for (size_t y = 0; y < done && !plain; y++)
-            expand_row(layout, produced + y * size, width, out + y * stride, step);
+            expand_row(layout, produced + y * size, width, to.first + y * to.stride, to.step);
         memcpy(above, produced + (done - 1) * size, size);
         raw += done * (size + 1);
-        out += done * stride;
+        to.first += done * to.stride;
     }
 }

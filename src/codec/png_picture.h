@@ -35,10 +35,15 @@ static inline size_t png_scratch_bytes(size_t size)
     return (2 + PNG_ROWS) * size;
 }
 
-/* Make samples of 8 or 16 bits with all channels from the next ROWS rows of WIDTH pixels at RAW, which hold known
- * filters. STEP bytes lie between two pixels of OUT, and STRIDE between two rows. */
+/* Where samples of 8 or 16 bits with all channels go: STEP bytes lie between two pixels, STRIDE between two rows. */
+struct png_samples {
+    uint8_t *first;
+    size_t step, stride;
+};
+
+/* Make samples from the next ROWS rows of WIDTH pixels at RAW, which hold known filters. */
 void png_make_samples(const struct png_layout *layout, const uint8_t *raw, size_t rows, size_t width, uint8_t *scratch,
-                      uint8_t *out, size_t step, size_t stride);
+                      struct png_samples to);
 
 /* ---- The bytes of the rows, inflated from first to last: png_inflate.c ---- */
 

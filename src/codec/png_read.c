@@ -75,8 +75,8 @@ static bool read_rows(void *context, int first, int rows, const struct rows *raw
     const size_t width = (size_t)info->width, pixel = (size_t)info->channels * (size_t)info->bits / 8;
     (void)first;
     (void)error; /* the fetch has found all errors */
-    png_make_samples(&state->picture.layout, raw->data, (size_t)rows, width, state->scratch, samples, pixel,
-                     width * pixel);
+    png_make_samples(&state->picture.layout, raw->data, (size_t)rows, width, state->scratch,
+                     (struct png_samples){samples, pixel, width * pixel});
     return true;
 }
 
@@ -228,12 +228,13 @@ static bool read_passes(const struct codec_input *input, const struct png_layout
     const size_t pixel = image_pixel_bytes(image), row = image_row_bytes(image);
     for (int i = 0; i < passes->count; i++) {
         const struct pass *pass = &passes->list[i];
-        uint8_t *first = image->samples + pass->y * row + pass->x * pixel;
+        const struct png_samples to = {.first = image->samples + pass->y * row + pass->x * pixel,
+                                       .step = pass->step_x * pixel,
+                                       .stride = pass->step_y * row};
         if (!png_filters_are_known(raw, pass->height, pass->row_bytes + 1))
             return codec_report_damaged(input, "unknown row filter", error);
         memset(scratch, 0, png_scratch_bytes(pass->row_bytes));
-        png_make_samples(layout, raw, pass->height, pass->width, scratch, first, pass->step_x * pixel,
-                         pass->step_y * row);
+        png_make_samples(layout, raw, pass->height, pass->width, scratch, to);
         raw += pass->height * (pass->row_bytes + 1);
     }
     return true;

@@ -97,13 +97,13 @@ static void read_or_help(void *context, int64_t index, int thread)
         atomic_store(&reading->done, true);
 }
 
-/* Inflate in parts to OUT, on THREADS threads. If THREADS is 0, one thread takes parts at random. Returns the number of
- * bytes. *END becomes the end of the stream. */
+/* Inflate in parts to OUT, which has CAPACITY bytes, on THREADS threads. If THREADS is 0, one thread takes parts at
+ * random. Returns the number of bytes. *END becomes the end of the stream. */
 static size_t inflate_in_parts(const uint8_t *stream, size_t size, const struct inflate_cut *cut, int threads,
-                               uint64_t seed, uint8_t *out, size_t capacity, size_t *end)
+                               uint64_t seed, uint8_t *out, size_t *end)
 {
     static struct thread_pool pool;
-    struct reading reading = {.parts = inflate_parts_open(stream, size, cut), .out = out, .capacity = capacity};
+    struct reading reading = {.parts = inflate_parts_open(stream, size, cut), .out = out, .capacity = CAPACITY};
     assert_non_null(reading.parts);
     if (threads > 0) {
         thread_pool_open(&pool, threads);
@@ -111,7 +111,7 @@ static size_t inflate_in_parts(const uint8_t *stream, size_t size, const struct 
         thread_pool_close(&pool);
     }
     for (size_t some = 1; threads == 0 && some > 0; reading.size += some) {
-        const size_t left = capacity - reading.size, wanted = 1 + below(&seed, 30000);
+        const size_t left = CAPACITY - reading.size, wanted = 1 + below(&seed, 30000);
         for (uint32_t helps = below(&seed, 4); helps > 0; helps--)
             (void)inflate_parts_help(reading.parts);
         some = inflate_parts_next(reading.parts, out + reading.size, left < wanted ? left : wanted);
@@ -146,7 +146,7 @@ static void expect_parts(const uint8_t *stream, size_t size, const uint8_t *byte
             .part = 500 + chance % 20000, .symbols = 1 + (chance >> 4) % 90000, .slots = 1 + (int)(chance >> 8) % 6};
         size_t found;
         memset(out, 1, CAPACITY);
-        const size_t got = inflate_in_parts(stream, size, &cut, threads, seed, out, CAPACITY, &found);
+        const size_t got = inflate_in_parts(stream, size, &cut, threads, seed, out, &found);
         const size_t both = got < count ? got : count;
         if (found != end || memcmp(out, bytes, both) != 0 || (end > 0 && got != count) || got + ZEROS < count ||
             count + ZEROS < got)
