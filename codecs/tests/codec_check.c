@@ -4,7 +4,6 @@
 #include "kernels/device/stream.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +61,27 @@ static void run_streams(const struct codec_check *check, const struct check_opti
         counts->others += beside[i].counts.others;
         counts->left += beside[i].counts.left;
     }
+}
+
+struct bench_stream bench_streams(int count, int together, void *(*run)(void *), const void *work)
+{
+    struct bench_stream streams[BENCH_STREAMS_MAX], sum = {0};
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++) {
+        streams[i] = (struct bench_stream){.barrier = &barrier, .work = work, .index = i, .together = together};
+        if (pthread_create(&streams[i].thread, NULL, run, &streams[i]) != 0)
+            fail("no thread");
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(streams[i].thread, NULL);
+        sum.pixels += streams[i].pixels;
+        sum.left += streams[i].left;
+        for (int k = 0; k < 2; k++)
+            sum.times[k] = streams[i].times[k] > sum.times[k] ? streams[i].times[k] : sum.times[k];
+    }
+    pthread_barrier_destroy(&barrier);
+    return sum;
 }
 
 static bool parse(const struct codec_check *check, int argc, char **argv, struct check_options *options)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "tests/lib/program.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,6 +39,23 @@ struct codec_check {
 /* The main function: --cuda [--quick] [--cases NUMBER] [--huge] [--seed NUMBER], or --bench FILE... With fewer cases
  * than quick_cases, nothing runs on several streams. Returns the exit status. */
 int codec_check_main(const struct codec_check *check, int argc, char **argv);
+
+/* One of several streams that are timed at once, each on its own thread. */
+struct bench_stream {
+    pthread_t thread;
+    pthread_barrier_t *barrier; /* all wait there when their buffers have grown */
+    const void *work;           /* what the streams share */
+    int index, together;        /* the stream's number, and the pictures that it does at once */
+    double pixels;              /* pixels of all rounds */
+    double times[2];            /* milliseconds that the program measures */
+    size_t left;                /* pictures that the GPU left to the CPU */
+};
+
+enum { BENCH_STREAMS_MAX = 16 };
+
+/* Run COUNT streams, whose argument is a struct bench_stream. Returns the sum of all pixels and pictures, and the
+ * longest times. */
+struct bench_stream bench_streams(int count, int together, void *(*run)(void *), const void *work);
 
 /* The bytes of a file; release them with free. */
 uint8_t *read_bytes(const char *name, size_t *size);

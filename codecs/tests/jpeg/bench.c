@@ -6,11 +6,10 @@
 
 #include "base/clock.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STREAMS_MAX = 16, TOGETHER_MAX = 512, ROUNDS = 100, QUALITY = 90 };
+enum { TOGETHER_MAX = 512, ROUNDS = 100, QUALITY = 90 };
 
 /* A file, as it is encoded again: 4:2:0. */
 struct source {
@@ -18,15 +17,13 @@ struct source {
     struct jpeg_layout layout;
 };
 
-struct stream {
-    pthread_t thread;
-    pthread_barrier_t *barrier;
-    const struct source *sources;
-    int source_count, first, together; /* sources; that of this stream, and how many it encodes at once */
-    double pixels;                     /* pixels of all rounds */
-    double kernels;                    /* milliseconds of the rounds on the device, without downloads */
-    double all;                        /* milliseconds of the rounds */
+struct sources {
+    struct source *list;
+    int count;
 };
+
+/* The times of a stream: of its rounds on the device, without downloads, and of its rounds. */
+enum { KERNELS, ALL };
 
 static struct source load_source(const char *name)
 {
@@ -43,7 +40,8 @@ static struct source load_source(const char *name)
 
 static void *run_stream(void *argument)
 {
-    struct stream *stream = argument;
+    struct bench_stream *stream = argument;
+    const struct sources *sources = stream->work;
     struct error error = {0};
     struct device *device;
     struct device_jpeg *jpeg;
@@ -53,7 +51,7 @@ static void *run_stream(void *argument)
     struct workspace *samples = allocate((size_t)count * sizeof *samples);
     struct jpeg_scan scans[TOGETHER_MAX];
     for (int i = 0; i < count; i++) {
-        const struct source *source = &stream->sources[(stream->first + i) % stream->source_count];
+        const struct source *source = &sources->list[(stream->index * count + i) % sources->count];
         const size_t size = pixels_bytes(&source->pixels);
         samples[i] = (struct workspace){0};
         must(device_reserve(device, &samples[i], size, &error) &&
@@ -74,9 +72,9 @@ static void *run_stream(void *argument)
                  device_mark(device, 1, &error) && device_jpeg_encoded(jpeg, scans, &error) &&
                  device_elapsed(device, 0, 1, &milliseconds, &error),
              &error);
-        stream->kernels += i >= 0 ? (double)milliseconds : 0;
+        stream->times[KERNELS] += i >= 0 ? (double)milliseconds : 0;
     }
-    stream->all = clock_milliseconds() - start;
+    stream->times[ALL] = clock_milliseconds() - start;
     for (int i = 0; i < count; i++)
         device_release(device, &samples[i]);
     free(samples);
@@ -86,43 +84,25 @@ static void *run_stream(void *argument)
     return NULL;
 }
 
-static void bench_streams(int count, const struct source *sources, int source_count, int together)
+static void bench_encoder(int streams, int together, const struct sources *sources)
 {
-    struct stream streams[STREAMS_MAX] = {{0}};
-    pthread_barrier_t barrier;
-    pthread_barrier_init(&barrier, NULL, (unsigned)count);
-    for (int i = 0; i < count; i++) {
-        streams[i] = (struct stream){.barrier = &barrier,
-                                     .sources = sources,
-                                     .source_count = source_count,
-                                     .first = i * together,
-                                     .together = together};
-        if (pthread_create(&streams[i].thread, NULL, run_stream, &streams[i]) != 0)
-            fail("no thread");
-    }
-    double pixels = 0, kernels = 0, all = 0;
-    for (int i = 0; i < count; i++) {
-        pthread_join(streams[i].thread, NULL);
-        pixels += streams[i].pixels;
-        kernels = streams[i].kernels > kernels ? streams[i].kernels : kernels;
-        all = streams[i].all > all ? streams[i].all : all;
-    }
-    pthread_barrier_destroy(&barrier);
-    printf("encode, %2d streams, %3d at once: %7.2f Gpixel/s, %7.2f with downloads, %7.0f pictures/s\n", count,
-           together, pixels / kernels * 1e-6, pixels / all * 1e-6, 1e3 * ROUNDS * count * together / all);
+    const struct bench_stream sum = bench_streams(streams, together, run_stream, sources);
+    printf("encode, %2d streams, %3d at once: %7.2f Gpixel/s, %7.2f with downloads, %7.0f pictures/s\n", streams,
+           together, sum.pixels / sum.times[KERNELS] * 1e-6, sum.pixels / sum.times[ALL] * 1e-6,
+           1e3 * ROUNDS * streams * together / sum.times[ALL]);
 }
 
 void bench_files(int count, char **names)
 {
-    struct source *sources = allocate((size_t)count * sizeof *sources);
+    struct sources sources = {allocate((size_t)count * sizeof *sources.list), count};
     for (int i = 0; i < count; i++)
-        sources[i] = load_source(names[i]);
-    for (int streams = 1; streams <= STREAMS_MAX; streams *= 4)
-        bench_streams(streams, sources, count, 1);
+        sources.list[i] = load_source(names[i]);
+    for (int streams = 1; streams <= BENCH_STREAMS_MAX; streams *= 4)
+        bench_encoder(streams, 1, &sources);
     for (int together = 8; together <= TOGETHER_MAX; together *= 8)
         for (int streams = 1; streams <= 2; streams++)
-            bench_streams(streams, sources, count, together);
+            bench_encoder(streams, together, &sources);
     for (int i = 0; i < count; i++)
-        free(sources[i].pixels.samples);
-    free(sources);
+        free(sources.list[i].pixels.samples);
+    free(sources.list);
 }

@@ -6,32 +6,31 @@
 
 #include "base/clock.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 200, WARM_ROUNDS = 10, STREAMS_MAX = 16, TOGETHER_MAX = 512 };
+enum { ROUNDS = 200, WARM_ROUNDS = 10, TOGETHER_MAX = 512 };
 
-struct run {
-    pthread_t thread;
-    pthread_barrier_t *barrier;
-    uint8_t *const *files;
-    const size_t *sizes;
-    int count, first, together; /* files; that of this stream, and how many it decodes at once */
-    double time, pixels;        /* milliseconds and pixels of all rounds */
-    float latency;              /* milliseconds of one round on the device */
-    size_t handed_over;
+struct files {
+    uint8_t **bytes;
+    size_t *sizes;
+    int count;
 };
 
+/* The times of a stream: of its rounds, and of one round on the device. */
+enum { ALL, ROUND };
+
 /* Load the files of a round. Returns its pixels. */
-static double load(struct test_gpu *gpu, const struct run *run, struct jpeg_layout *layouts, struct jpeg_input *inputs)
+static double load(struct test_gpu *gpu, const struct bench_stream *run, struct jpeg_layout *layouts,
+                   struct jpeg_input *inputs)
 {
+    const struct files *files = run->work;
     struct error error = {0};
     size_t used = 0, pixels = 0;
     for (int i = 0; i < run->together; i++) {
-        const int file = (run->first + i) % run->count;
+        const int file = (run->index + i) % files->count;
         inputs[i] = (struct jpeg_input){.layout = &layouts[i]};
-        if (!find_picture(run->files[file], run->sizes[file], 0, &layouts[i], &inputs[i].scan))
+        if (!find_picture(files->bytes[file], files->sizes[file], 0, &layouts[i], &inputs[i].scan))
             fail("a file is not for this decoder");
         const size_t own = (size_t)layouts[i].width * (size_t)layouts[i].height;
         inputs[i].samples = (uint8_t *)used; /* an offset, as yet */
@@ -49,7 +48,7 @@ static double load(struct test_gpu *gpu, const struct run *run, struct jpeg_layo
 
 static void *run_stream(void *argument)
 {
-    struct run *run = argument;
+    struct bench_stream *run = argument;
     struct error error = {0};
     struct test_gpu gpu;
     struct jpeg_layout *layouts = allocate((size_t)run->together * sizeof *layouts);
@@ -58,6 +57,7 @@ static void *run_stream(void *argument)
     test_gpu_open(&gpu);
     run->pixels = ROUNDS * load(&gpu, run, layouts, inputs);
     double begin = 0;
+    float latency;
     for (int i = 0; i < WARM_ROUNDS + ROUNDS; i++) {
         if (i == WARM_ROUNDS) {
             pthread_barrier_wait(run->barrier);
@@ -67,55 +67,39 @@ static void *run_stream(void *argument)
                  device_mark(gpu.device, 1, &error) && device_jpeg_decoded(gpu.jpeg, is_decoded, &error),
              &error);
         for (int k = 0; k < run->together; k++)
-            run->handed_over += !is_decoded[k];
+            run->left += !is_decoded[k];
     }
-    run->time = clock_milliseconds() - begin;
-    must(device_elapsed(gpu.device, 0, 1, &run->latency, &error), &error);
+    run->times[ALL] = clock_milliseconds() - begin;
+    must(device_elapsed(gpu.device, 0, 1, &latency, &error), &error);
+    run->times[ROUND] = (double)latency;
     test_gpu_close(&gpu);
     free(inputs);
     free(layouts);
     return NULL;
 }
 
-static void bench_streams(uint8_t *const *files, const size_t *sizes, int count, int streams, int together)
+static void bench_files_at(int streams, int together, const struct files *files)
 {
-    struct run runs[STREAMS_MAX];
-    pthread_barrier_t barrier;
-    pthread_barrier_init(&barrier, NULL, (unsigned)streams);
-    double time = 0, pixels = 0;
-    size_t handed_over = 0;
-    for (int i = 0; i < streams; i++) {
-        runs[i] = (struct run){
-            .barrier = &barrier, .files = files, .sizes = sizes, .count = count, .first = i, .together = together};
-        if (pthread_create(&runs[i].thread, NULL, run_stream, &runs[i]) != 0)
-            fail("no thread");
-    }
-    for (int i = 0; i < streams; i++) {
-        pthread_join(runs[i].thread, NULL);
-        time = runs[i].time > time ? runs[i].time : time;
-        pixels += runs[i].pixels;
-        handed_over += runs[i].handed_over;
-    }
-    pthread_barrier_destroy(&barrier);
-    printf("decode, %2d streams, %3d at once: %7.2f Gpixel/s, %7.0f pictures/s; %.3f ms for those of the first; %zu "
+    const struct bench_stream sum = bench_streams(streams, together, run_stream, files);
+    printf("decode, %2d streams, %3d at once: %7.2f Gpixel/s, %7.0f pictures/s; %.3f ms for those of a stream; %zu "
            "handed over\n",
-           streams, together, pixels / time * 1e-6, 1e3 * ROUNDS * streams * together / time, (double)runs[0].latency,
-           handed_over);
+           streams, together, sum.pixels / sum.times[ALL] * 1e-6, 1e3 * ROUNDS * streams * together / sum.times[ALL],
+           sum.times[ROUND], sum.left);
 }
 
 void bench_decoder(int count, char **names)
 {
-    uint8_t **files = allocate((size_t)count * sizeof *files);
-    size_t *sizes = allocate((size_t)count * sizeof *sizes);
+    struct files files = {allocate((size_t)count * sizeof *files.bytes), allocate((size_t)count * sizeof *files.sizes),
+                          count};
     for (int i = 0; i < count; i++)
-        files[i] = read_bytes(names[i], &sizes[i]);
-    for (int streams = 1; streams <= STREAMS_MAX; streams *= 4)
-        bench_streams(files, sizes, count, streams, 1);
+        files.bytes[i] = read_bytes(names[i], &files.sizes[i]);
+    for (int streams = 1; streams <= BENCH_STREAMS_MAX; streams *= 4)
+        bench_files_at(streams, 1, &files);
     for (int together = 8; together <= TOGETHER_MAX; together *= 8)
         for (int streams = 1; streams <= 2; streams++)
-            bench_streams(files, sizes, count, streams, together);
+            bench_files_at(streams, together, &files);
     for (int i = 0; i < count; i++)
-        free(files[i]);
-    free(files);
-    free(sizes);
+        free(files.bytes[i]);
+    free(files.bytes);
+    free(files.sizes);
 }

@@ -5,12 +5,11 @@
 
 #include "base/clock.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAMS_MAX = 16, PICTURES_MAX = 4, ROUNDS = 10 };
+enum { PICTURES_MAX = 4, ROUNDS = 10 };
 
 /* A file: its samples, and its stream. */
 struct source {
@@ -31,16 +30,8 @@ struct task_picture {
 struct task {
     void (*run)(struct task_picture *picture, bool has_copy);
     const char *name, *text, *text_of_copies;
-};
-
-struct stream {
-    pthread_t thread;
-    pthread_barrier_t *barrier;
-    const struct task *task;
     const struct source *sources;
-    int source_count, index;
-    double pixels;     /* pixels of all rounds */
-    double seconds[2]; /* without and with copies */
+    int source_count;
 };
 
 /* Read a PNG of 8 or 16 bits, without a palette. */
@@ -102,14 +93,15 @@ static void decode(struct task_picture *picture, bool has_copy)
 
 static void *run_stream(void *argument)
 {
-    struct stream *stream = argument;
-    void (*const run)(struct task_picture *, bool) = stream->task->run;
+    struct bench_stream *stream = argument;
+    const struct task *task = stream->work;
+    void (*const run)(struct task_picture *, bool) = task->run;
     struct error error = {0};
     struct device *device;
     struct task_picture pictures[PICTURES_MAX];
     must(device_open(0, &device, &error), &error);
     for (int i = 0; i < PICTURES_MAX; i++) {
-        const struct source *source = &stream->sources[(stream->index * PICTURES_MAX + i) % stream->source_count];
+        const struct source *source = &task->sources[(stream->index * PICTURES_MAX + i) % task->source_count];
         const struct png_layout *layout = &source->picture.layout;
         const size_t size = picture_bytes(layout);
         struct workspace *const samples = &pictures[i].samples;
@@ -127,7 +119,7 @@ static void *run_stream(void *argument)
         const double start = clock_milliseconds();
         for (int i = 0; i < ROUNDS * PICTURES_MAX; i++)
             run(&pictures[i % PICTURES_MAX], copies != 0);
-        stream->seconds[copies] = 1e-3 * (clock_milliseconds() - start);
+        stream->times[copies] = clock_milliseconds() - start;
     }
     for (int i = 0; i < PICTURES_MAX; i++) {
         device_png_close(pictures[i].png);
@@ -137,45 +129,22 @@ static void *run_stream(void *argument)
     return NULL;
 }
 
-static void bench_streams(const struct task *task, int count, const struct source *sources, int source_count)
-{
-    struct stream streams[STREAMS_MAX] = {{0}};
-    pthread_barrier_t barrier;
-    pthread_barrier_init(&barrier, NULL, (unsigned)count);
-    for (int i = 0; i < count; i++) {
-        streams[i].barrier = &barrier;
-        streams[i].task = task;
-        streams[i].sources = sources;
-        streams[i].source_count = source_count;
-        streams[i].index = i;
-        if (pthread_create(&streams[i].thread, NULL, run_stream, &streams[i]) != 0)
-            fail("no thread");
-    }
-    double pixels = 0, seconds[2] = {0};
-    for (int i = 0; i < count; i++) {
-        pthread_join(streams[i].thread, NULL);
-        pixels += streams[i].pixels;
-        for (int copies = 0; copies < 2; copies++)
-            seconds[copies] =
-                streams[i].seconds[copies] > seconds[copies] ? streams[i].seconds[copies] : seconds[copies];
-    }
-    pthread_barrier_destroy(&barrier);
-    printf("%s, %2d streams: %7.2f Gpixel/s%s, %7.2f %s\n", task->name, count, pixels / seconds[0] * 1e-9, task->text,
-           pixels / seconds[1] * 1e-9, task->text_of_copies);
-}
-
 void bench_files(int count, char **names)
 {
-    static const struct task tasks[] = {
-        {encode, "encode", "", "with downloads"},
-        {decode, "decode", " with uploads", "with copies to page-locked memory"},
-    };
     struct source *sources = allocate((size_t)count * sizeof *sources);
+    const struct task tasks[] = {
+        {encode, "encode", "", "with downloads", sources, count},
+        {decode, "decode", " with uploads", "with copies to page-locked memory", sources, count},
+    };
     for (int i = 0; i < count; i++)
         load_source(names[i], &sources[i]);
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
-        for (int streams = 1; streams <= STREAMS_MAX; streams *= 4)
-            bench_streams(&tasks[i], streams, sources, count);
+        for (int streams = 1; streams <= BENCH_STREAMS_MAX; streams *= 4) {
+            const struct bench_stream sum = bench_streams(streams, PICTURES_MAX, run_stream, &tasks[i]);
+            printf("%s, %2d streams: %7.2f Gpixel/s%s, %7.2f %s\n", tasks[i].name, streams,
+                   sum.pixels / sum.times[0] * 1e-6, tasks[i].text, sum.pixels / sum.times[1] * 1e-6,
+                   tasks[i].text_of_copies);
+        }
     for (int i = 0; i < count; i++) {
         free(sources[i].picture.samples);
         blob_free(&sources[i].stream);
