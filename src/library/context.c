@@ -126,7 +126,7 @@ struct gpuconv_context *gpuconv_context_open(const struct gpuconv_context_option
 
 void gpuconv_context_close(struct gpuconv_context *context)
 {
-    /* A child of fork has neither the threads nor the GPU. Another thread of the parent may have held the mutex. */
+    /* A child of fork has neither the threads nor the GPU. Another thread of the parent may have locked the mutex. */
     if (context == NULL || context->process != getpid())
         return;
     pipeline_close(&context->pipeline);

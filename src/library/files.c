@@ -20,7 +20,7 @@ struct file {
     bool is_done;
     struct image image; /* in the host's memory: what the CPU has decoded, or will encode */
     struct end end;     /* the file, or IMAGE, as the GPU decodes or encodes it */
-    uint64_t dropped;   /* metadata that the format does not hold */
+    uint64_t dropped;   /* metadata that the format does not support */
     struct error error; /* unless it is OK */
     bool has_failed;
 };

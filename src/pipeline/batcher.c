@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two slots fill a GPU with small images, and a third one loads and downloads meanwhile. */
+/* Two slots fill a GPU with small images, and another one loads and downloads meanwhile. */
 enum { SLOTS = 3, IMAGES_MAX = 64, PIXELS_MAX = 1 << 19 };
 
 /* An image that a worker has handed in. */

@@ -132,7 +132,7 @@ static bool choose_for_image(struct pipeline_run *run)
     return uses_gpu;
 }
 
-/* Choose for all images of a batch that are like this one. Call with batch->mutex held. */
+/* Choose for all images of a batch that are like this one. Lock batch->mutex before. */
 static enum choice choose_for_kind(const struct pipeline_run *run)
 {
     struct batch_choice *batch = run->pipeline->resources->batch;
@@ -156,7 +156,7 @@ static enum choice choose_for_kind(const struct pipeline_run *run)
 
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
  * as their start takes. At worst this takes twice as long as the best choice (the ski-rental rule). The images that are
- * at work now share the CPU. Call with batch->mutex held. */
+ * at work now share the CPU. Lock batch->mutex before. */
 static enum choice choose_in_stream(struct pipeline_run *run)
 {
     struct batch_choice *batch = run->pipeline->resources->batch;

@@ -24,7 +24,7 @@ struct work pipeline_work(const struct pipeline_run *run, enum alpha alpha);
 /* Find or make the plans for run->recipe and run->work on BACKEND, which becomes the run's. */
 bool plans_make(struct pipeline_run *run, enum backend backend, struct error *error);
 
-/* Release all that the GPU holds of the plans. */
+/* Release the memory of the plans on the GPU. */
 void plans_free_taps(struct pipeline *pipeline);
 
 /* Release all plans. */

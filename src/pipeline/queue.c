@@ -114,7 +114,7 @@ static bool overlap(const struct image *a, const struct image *b)
     return first < second + span_bytes(b) && second < first + span_bytes(a);
 }
 
-/* Copy FROM to TO, and store the samples as TO does. run_on_device looks for samples that TO does not hold. */
+/* Copy FROM to TO, and store the samples as TO does. run_on_device looks for samples that have no value there. */
 static bool copy_image_samples(struct pipeline *pipeline, const struct image *from, const struct image *to,
                                struct error *error)
 {
@@ -432,8 +432,8 @@ static bool merge_channels(struct pipeline_run *run, const struct image *in, con
 }
 
 /* Queue the way from IN to OUT, in device memory. If GPU's image has samples, IN is split and merged there; memory that
- * differs from IN or OUT is copied. They have room for the largest image. Otherwise IN and OUT do not overlap, or begin
- * at the same place and have no padding. GPU's image gets the size of the result. */
+ * differs from IN or OUT is copied. They are large enough for the largest image. Otherwise IN and OUT do not overlap,
+ * or begin at the same address and have no padding. GPU's image gets the size of the result. */
 static bool queue_image(struct pipeline_run *run, const struct image *in, const struct image *out,
                         struct gpu_image *gpu, struct error *error)
 {
