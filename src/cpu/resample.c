@@ -16,7 +16,7 @@
  * a tap of a column. */
 static bool has_many_taps(const struct resample_axis *columns, const struct resample_axis *rows)
 {
-    return columns->count > RESAMPLE_TAPS_MAX || rows->count > RESAMPLE_TAPS_MAX;
+    return columns->count > RESAMPLE_TAPS_MAX || rows->count > RESAMPLE_TAPS_MAX || resample_is_pillow(columns->kernel);
 }
 
 /* ---- Taps ---- */

@@ -335,6 +335,9 @@ extern const struct filter_form filter_forms[FORM_COUNT + 1];
  * may be NULL. */
 bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error);
 
+/* Does FILTER resize by the rule of Pillow, which is for samples of 8 bits? */
+bool filter_is_pillow(const struct filter *filter);
+
 /* How many times, 0 to 3, a decoder may halve the sides of a picture of WIDTH x HEIGHT, rounded up, before FILTER is
  * applied as the first one. Each side keeps at least twice what FILTER makes of it. */
 int filter_shrink(const struct filter *filter, int width, int height);

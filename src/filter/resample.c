@@ -13,9 +13,28 @@ static const struct {
     const char *name;
     int reach; /* twice the distance from which on the kernel is 0 */
 } kernels[RESAMPLE_KERNELS] = {
-    [RESAMPLE_NONE] = {"none", 0},   [RESAMPLE_LANCZOS3] = {"lanczos3", 6}, [RESAMPLE_LANCZOS2] = {"lanczos2", 4},
-    [RESAMPLE_CUBIC] = {"cubic", 4}, [RESAMPLE_MITCHELL] = {"mitchell", 4}, [RESAMPLE_TRIANGLE] = {"triangle", 2},
-    [RESAMPLE_BOX] = {"box", 1},     [RESAMPLE_NEAREST] = {"nearest", 1},
+    [RESAMPLE_NONE] = {"none", 0},
+    [RESAMPLE_LANCZOS3] = {"lanczos3", 6},
+    [RESAMPLE_LANCZOS2] = {"lanczos2", 4},
+    [RESAMPLE_CUBIC] = {"cubic", 4},
+    [RESAMPLE_MITCHELL] = {"mitchell", 4},
+    [RESAMPLE_TRIANGLE] = {"triangle", 2},
+    [RESAMPLE_BOX] = {"box", 1},
+    [RESAMPLE_NEAREST] = {"nearest", 1},
+    [RESAMPLE_PILLOW_NEAREST] = {"pillow-nearest", 0}, /* it reaches no other input */
+    [RESAMPLE_PILLOW_BOX] = {"pillow-box", 1},
+    [RESAMPLE_PILLOW_BILINEAR] = {"pillow-bilinear", 2},
+    [RESAMPLE_PILLOW_HAMMING] = {"pillow-hamming", 2},
+    [RESAMPLE_PILLOW_BICUBIC] = {"pillow-bicubic", 4},
+    [RESAMPLE_PILLOW_LANCZOS] = {"pillow-lanczos", 6},
+    [RESAMPLE_PILLOW_MKS2013] = {"pillow-mks2013", 5},
+    [RESAMPLE_PILLOW_MKS2021] = {"pillow-mks2021", 9},
+    [RESAMPLE_PILLOW12_NEAREST] = {"pillow12-nearest", 0},
+    [RESAMPLE_PILLOW12_BOX] = {"pillow12-box", 1},
+    [RESAMPLE_PILLOW12_BILINEAR] = {"pillow12-bilinear", 2},
+    [RESAMPLE_PILLOW12_HAMMING] = {"pillow12-hamming", 2},
+    [RESAMPLE_PILLOW12_BICUBIC] = {"pillow12-bicubic", 4},
+    [RESAMPLE_PILLOW12_LANCZOS] = {"pillow12-lanczos", 6},
 };
 
 const char *resample_name(enum resample_kernel kernel)
@@ -90,7 +109,7 @@ static int64_t kernel_weight(enum resample_kernel kernel, int64_t distance, int6
 
 void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, int sample_bits)
 {
-    kernel = from == to ? RESAMPLE_BOX : kernel;
+    kernel = from == to && !resample_is_pillow(kernel) ? RESAMPLE_BOX : kernel;
     *axis = (struct resample_axis){
         .kernel = kernel,
         .from = from,
@@ -104,12 +123,15 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
                     : sample_bits == 16 ? 23
                                         : 29,
     };
-    axis->count = from == to ? 1 : (int)((int64_t)axis->longest * axis->reach / to) + 1;
+    if (resample_is_pillow(kernel) && from != to)
+        axis->period = to;
+    const int64_t count = (int64_t)axis->longest * axis->reach / to + 1 + resample_is_pillow(kernel);
+    axis->count = from == to || axis->reach == 0 ? 1 : resample_is_pillow(kernel) && count > from ? from : (int)count;
 }
 
 size_t resample_bytes(const struct resample_axis *axis)
 {
-    return (size_t)resample_kept(axis) * (size_t)axis->count * sizeof *axis->taps;
+    return (size_t)resample_kept(axis) * (size_t)(axis->count + resample_is_pillow(axis->kernel)) * sizeof *axis->taps;
 }
 
 /* 2^SHIFT * WEIGHT / SUM, rounded to nearest; halves upwards. *ERROR receives SUM times what this is too small by. The
@@ -260,6 +282,8 @@ static void make_weights(struct resample_axis *axis, int64_t *weights)
 
 bool resample_make(struct resample_axis *axis)
 {
+    if (resample_is_pillow(axis->kernel))
+        return pillow_make(axis);
     axis->count = count_taps(axis);
     const int kept = resample_kept(axis);
     int64_t *weights = calloc(((size_t)kept + 1) * (size_t)axis->count, sizeof *weights);

@@ -26,7 +26,21 @@
  * The axis's shift is the largest with which no weight becomes more than 2^15 for samples of 8 bits, 2^23 for those of
  * 16 and 2^29 for floats. So taps of samples of 8 bits are above -2^15 and at most 2^15, and their negatives fit in 16
  * bits. It is at most 36, and 30 for samples of 16 bits unless an output has more than 4096 taps. It is at least 15, 23
- * or 29: no weight is above their sum, but for what the weights are rounded by, and that moves no tap to 2^15 + 1. */
+ * or 29: no weight is above their sum, but for what the weights are rounded by, and that moves no tap to 2^15 + 1.
+ *
+ * The kernels of Pillow have its rule instead, in place of all the above. It is for samples of 8 bits:
+ *
+ *   - With scale = from / to, c = (i + 1/2) scale and s = support * max(scale, 1), output i has taps for inputs
+ *     floor(c - s + 1/2) to floor(c + s - 1/2), as far as the picture has them. So an output near the edge has fewer.
+ *     Doubles compute this. `nearest` has one input, floor(scale / 2 + scale + scale...).
+ *   - The weights are doubles, as Pillow computes them. They are divided by their sum, and the tap is 2^22 times that,
+ *     rounded to nearest, halves away from 0. So the taps of an output sum to 2^22 within count / 2. No tap is above
+ *     2^23, and sums of |tap| 255 are below 2^31.
+ *   - Each output has taps of its own, and shift is 22: level = clamp((sum of tap * input + 2^21) >> 22), after each
+ *     pass. An axis that keeps its length has one tap of 2^22 for all outputs: its pass changes nothing.
+ *   - The rows are summed first, as resample_rows_first says, and the results of both passes are bytes.
+ *   - Planes of uint16_t have 257 times the levels of 8 bits, as widen_sample makes them. They are reduced before, and
+ *     the results are widened. There is no such step for floats. */
 #ifndef GPUCONV_RESAMPLE_H
 #define GPUCONV_RESAMPLE_H
 
@@ -36,6 +50,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The longest side that a picture can have before or after: below 2^24. */
 #define RESAMPLE_SIDE_MAX 16777215
 
@@ -43,6 +61,11 @@
 #define RESAMPLE_SHIFT_MAX 36
 #define RESAMPLE_SHIFT_WORDS 30
 #define RESAMPLE_TAPS_MAX 4096
+
+/* The shift of the taps of Pillow's kernels, and the most taps of an output. With more, what 2^22 is missed by could
+ * change a plain area: 2^14 / 2 * 255 < 2^21. */
+#define PILLOW_SHIFT 22
+#define PILLOW_TAPS_MAX 16384
 
 enum resample_kernel {
     RESAMPLE_NONE,
@@ -53,15 +76,56 @@ enum resample_kernel {
     RESAMPLE_TRIANGLE, /* 1 - |x|, |x| < 1 */
     RESAMPLE_BOX,      /* 1 for |x| < 1/2, and 1/2 at |x| = 1/2 */
     RESAMPLE_NEAREST,  /* 1 for -1/2 < x <= 1/2 in units of the inputs: one tap */
+
+    /* The kernels of Pillow 13 and later, and those of Pillow up to 12. */
+    RESAMPLE_PILLOW_NEAREST,
+    RESAMPLE_PILLOW_BOX,
+    RESAMPLE_PILLOW_BILINEAR,
+    RESAMPLE_PILLOW_HAMMING,
+    RESAMPLE_PILLOW_BICUBIC,
+    RESAMPLE_PILLOW_LANCZOS,
+    RESAMPLE_PILLOW_MKS2013,
+    RESAMPLE_PILLOW_MKS2021,
+    RESAMPLE_PILLOW12_NEAREST,
+    RESAMPLE_PILLOW12_BOX,
+    RESAMPLE_PILLOW12_BILINEAR,
+    RESAMPLE_PILLOW12_HAMMING,
+    RESAMPLE_PILLOW12_BICUBIC,
+    RESAMPLE_PILLOW12_LANCZOS,
     RESAMPLE_KERNELS
 };
 
 /* The word for a kernel in a filter's name. */
 const char *resample_name(enum resample_kernel kernel);
 
+/* Is it one of Pillow's? */
+static inline bool resample_is_pillow(enum resample_kernel kernel)
+{
+    return kernel >= RESAMPLE_PILLOW_NEAREST;
+}
+
+/* The kernel of Pillow 13 with the formula of KERNEL, which is one of Pillow's. */
+static inline enum resample_kernel pillow_formula(enum resample_kernel kernel)
+{
+    return kernel < RESAMPLE_PILLOW12_NEAREST
+               ? kernel
+               : (enum resample_kernel)(kernel - RESAMPLE_PILLOW12_NEAREST + RESAMPLE_PILLOW_NEAREST);
+}
+
+/* Are rows summed before columns? Pillow does that, but from version 13 on not if a picture loses more than twice as
+ * many rows as columns. */
+static inline bool resample_rows_first(enum resample_kernel kernel, int width, int height, int new_width,
+                                       int new_height)
+{
+    const int64_t rows = (int64_t)height - new_height, columns = (int64_t)width - new_width;
+    return kernel >= RESAMPLE_PILLOW12_NEAREST || (resample_is_pillow(kernel) && (rows <= 0 || rows <= 2 * columns));
+}
+
 /* The taps of one axis. The axis makes `made` outputs, from output `first` on: all, but for the CPU, which may make a
  * part. Output i has `count` taps, from taps[((i - first) % period) * count] on. The first tap multiplies input
- * resample_first(axis, i), which may lie outside the picture. */
+ * resample_first(axis, i), which may lie outside the picture. For a kernel of Pillow it never does, and the taps after
+ * resample_last(axis, i) are 0. There, the first inputs of all outputs that are made follow the taps of an axis that
+ * changes its length. */
 struct resample_axis {
     enum resample_kernel kernel;
     int from, to;
@@ -89,16 +153,25 @@ HOST_DEVICE static inline int64_t resample_floor(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+/* The input of the first tap of output I of an axis with a kernel of Pillow, or of the last one. */
+int pillow_input(const struct resample_axis *axis, int i, bool is_last);
+
 /* The input of the first tap of output I, and of the last one. */
-HOST_DEVICE static inline int resample_first(const struct resample_axis *axis, int i)
+static inline int resample_first(const struct resample_axis *axis, int i)
 {
+    if (resample_is_pillow(axis->kernel))
+        return axis->taps == NULL || axis->from == axis->to
+                   ? pillow_input(axis, i, false)
+                   : axis->taps[(size_t)axis->made * (size_t)axis->count + (size_t)(i - axis->first)];
     const int64_t middle = (2 * (int64_t)i + 1) * axis->from;
     const int64_t reach = (int64_t)axis->longest * axis->reach - axis->excluded;
     return (int)-resample_floor(axis->to + reach - middle, 2 * (int64_t)axis->to);
 }
 
-HOST_DEVICE static inline int resample_last(const struct resample_axis *axis, int i)
+static inline int resample_last(const struct resample_axis *axis, int i)
 {
+    if (resample_is_pillow(axis->kernel))
+        return axis->reach == 0 ? resample_first(axis, i) : pillow_input(axis, i, true);
     const int64_t middle = (2 * (int64_t)i + 1) * axis->from;
     return (int)resample_floor(middle + (int64_t)axis->longest * axis->reach - axis->to, 2 * (int64_t)axis->to);
 }
@@ -117,7 +190,13 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
 /* Bytes of the taps of an axis whose shape is set, at most. */
 size_t resample_bytes(const struct resample_axis *axis);
 
-/* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. */
+/* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. Those of
+ * Pillow's kernels are made by pillow_make. */
 bool resample_make(struct resample_axis *axis);
+bool pillow_make(struct resample_axis *axis);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -80,7 +80,9 @@ static bool read_resize(const char *spec, struct resize *resize, struct error *e
             return error_set(
                 error, ERROR_USAGE,
                 "there is no filter \"%s\": after the size, %s takes the words exact, cover and enlarge, and "
-                "one of the kernels lanczos3, lanczos2, cubic, mitchell, triangle, box and nearest",
+                "one of the kernels lanczos3, lanczos2, cubic, mitchell, triangle, box and nearest, or one of "
+                "Pillow's, "
+                "such as pillow-bicubic and pillow12-lanczos",
                 spec, word);
     }
     if (resize->covers && (resize->exact || resize->width == 0 || resize->height == 0))
@@ -125,6 +127,12 @@ int64_t scale_side(int side, int64_t a, int64_t b)
     return scaled > 1 ? scaled : 1;
 }
 
+/* SIDE * A / B. With a kernel of Pillow, it is rounded down, as torchvision's Resize rounds the longer edge. */
+static int64_t resized_side(const struct resize *resize, int side, int64_t a, int64_t b)
+{
+    return resample_is_pillow(resize->kernel) && side * a / b > 0 ? side * a / b : scale_side(side, a, b);
+}
+
 /* The size of the result, even if the filter would have to enlarge. */
 static void find_size(const struct resize *resize, int width, int height, int64_t *new_width, int64_t *new_height)
 {
@@ -134,14 +142,14 @@ static void find_size(const struct resize *resize, int width, int height, int64_
         *new_width = resize->width;
         *new_height = resize->height;
     } else if (resize->denominator > 0) {
-        *new_width = scale_side(width, resize->numerator, resize->denominator);
-        *new_height = scale_side(height, resize->numerator, resize->denominator);
+        *new_width = resized_side(resize, width, resize->numerator, resize->denominator);
+        *new_height = resized_side(resize, height, resize->numerator, resize->denominator);
     } else if (by_height) {
-        *new_width = scale_side(width, resize->height, height);
+        *new_width = resized_side(resize, width, resize->height, height);
         *new_height = resize->height;
     } else {
         *new_width = resize->width;
-        *new_height = scale_side(height, resize->width, width);
+        *new_height = resized_side(resize, height, resize->width, width);
     }
 }
 
@@ -159,6 +167,18 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
     return filter_kind(filter)->size == NULL || filter_kind(filter)->size(filter, width, height, error);
 }
 
+/* Can the filter make TO samples of FROM? */
+static bool check_pillow(const struct filter *filter, int from, int to, struct error *error)
+{
+    struct resample_axis axis;
+    resample_shape(&axis, filter->resize.kernel, from, to, 8);
+    return !resample_is_pillow(axis.kernel) || axis.count <= PILLOW_TAPS_MAX ||
+           error_set(error, ERROR_WORK,
+                     "%s would sum %d samples for one, and the kernels of Pillow sum at most %d here; resize in two "
+                     "steps",
+                     filter->name, axis.count, PILLOW_TAPS_MAX);
+}
+
 bool resize_size(const struct filter *filter, int *width, int *height, struct error *error)
 {
     const struct resize *resize = &filter->resize;
@@ -174,9 +194,16 @@ bool resize_size(const struct filter *filter, int *width, int *height, struct er
         return error_set(error, ERROR_WORK,
                          "%s would make %lld x %lld pixels of %d x %d; the longest side is %d, so give a smaller size",
                          filter->name, (long long)new_width, (long long)new_height, *width, *height, RESAMPLE_SIDE_MAX);
+    if (!check_pillow(filter, *width, (int)new_width, error) || !check_pillow(filter, *height, (int)new_height, error))
+        return false;
     *width = (int)new_width;
     *height = (int)new_height;
     return true;
+}
+
+bool filter_is_pillow(const struct filter *filter)
+{
+    return filter->kind == STEP_RESIZE && resample_is_pillow(filter->resize.kernel);
 }
 
 int filter_shrink(const struct filter *filter, int width, int height)
@@ -196,10 +223,13 @@ struct resize_work filter_resize_work(const struct filter *filter, int width, in
     struct resample_axis columns, rows;
     int new_width = width, new_height = height;
     filter_resize(filter, &new_width, &new_height, NULL);
-    resample_shape(&columns, filter->resize.kernel, height, new_height, 8);
-    resample_shape(&rows, filter->resize.kernel, width, new_width, 8);
-    return (struct resize_work){.columns = (double)width * new_height * columns.count,
-                                .rows = (double)new_width * new_height * rows.count};
+    const enum resample_kernel kernel = filter->resize.kernel;
+    const bool rows_first = resample_rows_first(kernel, width, height, new_width, new_height);
+    const int each = resample_is_pillow(kernel) ? 2 : 1; /* the taps of Pillow's kernels have two parts */
+    resample_shape(&columns, kernel, height, new_height, 8);
+    resample_shape(&rows, kernel, width, new_width, 8);
+    return (struct resize_work){.columns = (double)(rows_first ? new_width : width) * new_height * columns.count * each,
+                                .rows = (double)(rows_first ? height : new_height) * new_width * rows.count * each};
 }
 
 double resize_work(const struct filter *filter, int width, int height)
@@ -268,10 +298,20 @@ static void describe_depth(FILE *stream, const struct filter *filter, bool is_16
     fprintf(stream, "\n  For samples of %d bits:\n", is_16_bit ? 16 : 8);
     describe_axis(stream, "columns", &axes[0]);
     describe_axis(stream, "rows", &axes[1]);
-    fprintf(stream, "  bound      %.4f levels from the kernel's own result\n",
-            resize_bound(&axes[0], &axes[1], is_16_bit));
+    if (!resample_is_pillow(filter->resize.kernel))
+        fprintf(stream, "  bound      %.4f levels from the kernel's own result\n",
+                resize_bound(&axes[0], &axes[1], is_16_bit));
     free(axes[0].taps);
     free(axes[1].taps);
+}
+
+/* Are the rows of the filter's picture summed first? */
+static bool sums_rows_first(const struct filter *filter)
+{
+    int width = filter->resize.picture_width, height = filter->resize.picture_height;
+    const int from_width = width, from_height = height;
+    filter_resize(filter, &width, &height, NULL);
+    return resample_rows_first(filter->resize.kernel, from_width, from_height, width, height);
 }
 
 void resize_describe(FILE *stream, const struct filter *filter)
@@ -279,8 +319,15 @@ void resize_describe(FILE *stream, const struct filter *filter)
     const struct resize *resize = &filter->resize;
     int width = resize->picture_width, height = resize->picture_height;
     fprintf(stream, "  kernel     %s\n", resample_name(resize->kernel));
-    fprintf(stream, "  passes     the columns, their sums rounded to 1/2^%d of a level, then the rows\n",
-            RESAMPLE_FRACTION);
+    if (resample_is_pillow(resize->kernel))
+        fprintf(stream, "  passes     each rounded to levels of 8 bits, as Pillow %s; %s\n",
+                resize->kernel < RESAMPLE_PILLOW12_NEAREST ? "13 has them" : "up to 12 has them",
+                width == 0 && resize->kernel < RESAMPLE_PILLOW12_NEAREST ? "their order depends on the picture"
+                : sums_rows_first(filter)                                ? "the rows, then the columns"
+                                                                         : "the columns, then the rows");
+    else
+        fprintf(stream, "  passes     the columns, their sums rounded to 1/2^%d of a level, then the rows\n",
+                RESAMPLE_FRACTION);
     fprintf(stream, "  sum        1: a constant image stays as it is\n");
     if (resize->thumbnail)
         fprintf(stream, "  decoder    may make a JPEG smaller before, to twice the result or more\n");
@@ -293,7 +340,8 @@ void resize_describe(FILE *stream, const struct filter *filter)
     fprintf(stream, "  size       %d x %d becomes %d x %d\n", resize->picture_width, resize->picture_height, width,
             height);
     describe_depth(stream, filter, false);
-    describe_depth(stream, filter, true);
+    if (!resample_is_pillow(resize->kernel))
+        describe_depth(stream, filter, true);
 }
 
 static void print_axis(FILE *file, const char *name, const struct resample_axis *axis)
@@ -312,11 +360,15 @@ static void print_axis(FILE *file, const char *name, const struct resample_axis 
 static void print_depth(FILE *file, const struct filter *filter, bool is_16_bit)
 {
     struct resample_axis axes[2];
-    if (filter->resize.picture_width == 0 || !make_axes(filter, is_16_bit, axes)) {
+    const bool is_pillow = resample_is_pillow(filter->resize.kernel);
+    if (filter->resize.picture_width == 0 || (is_pillow && is_16_bit) || !make_axes(filter, is_16_bit, axes)) {
         fputs("null", file);
         return;
     }
-    fprintf(file, "{\"bound\":%.6f", resize_bound(&axes[0], &axes[1], is_16_bit));
+    if (is_pillow)
+        fprintf(file, "{\"bound\":null,\"rows_first\":%s", sums_rows_first(filter) ? "true" : "false");
+    else
+        fprintf(file, "{\"bound\":%.6f", resize_bound(&axes[0], &axes[1], is_16_bit));
     print_axis(file, "columns", &axes[0]);
     print_axis(file, "rows", &axes[1]);
     fputc('}', file);

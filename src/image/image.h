@@ -85,12 +85,13 @@ enum alpha {
     ALPHA_HEADROOM,    /* ALPHA_PREMULTIPLY in planes of 16 bits that hold sums up to twice white */
     ALPHA_BLACK,       /* filter the colours as they look on black, copy alpha */
     ALPHA_AS_IS,       /* all channels only move: as ALPHA_FILTER, and never in linear light */
+    ALPHA_PILLOW,      /* ALPHA_PREMULTIPLY in levels of 8 bits, divided as pillow_unpremultiply does */
 };
 
 /* Are the colours multiplied by alpha? */
 static inline bool alpha_multiplies(enum alpha alpha)
 {
-    return alpha == ALPHA_PREMULTIPLY || alpha == ALPHA_HEADROOM || alpha == ALPHA_BLACK;
+    return alpha == ALPHA_PREMULTIPLY || alpha == ALPHA_HEADROOM || alpha == ALPHA_BLACK || alpha == ALPHA_PILLOW;
 }
 
 /* Bytes of one sample of a plane. */
@@ -350,6 +351,13 @@ HOST_DEVICE static inline unsigned unpremultiply_sample(unsigned colour, unsigne
     if (alpha == 0)
         return 0;
     const unsigned value = (2 * colour * 255 + alpha) / (2 * alpha);
+    return value < 255 ? value : 255;
+}
+
+/* colour * 255 / alpha, rounded down and at most 255, as Pillow makes RGBA of RGBa; the colour if alpha is 0. */
+HOST_DEVICE static inline unsigned pillow_unpremultiply(unsigned colour, unsigned alpha)
+{
+    const unsigned value = alpha == 0 ? colour : 255 * colour / alpha;
     return value < 255 ? value : 255;
 }
 

@@ -201,7 +201,7 @@ static void multiply_row16(const struct image *image, int c, enum alpha alpha, c
             row[x] = premultiply_sample16(row[x], widen_sample(alphas[x * step]));
     else
         for (size_t x = 0; x < width; x++)
-            row[x] = multiply_alpha(alpha, in[x * step], alphas[x * step]);
+            row[x] = multiply_alpha(alpha == ALPHA_PILLOW ? ALPHA_BLACK : alpha, in[x * step], alphas[x * step]);
 }
 
 static void split_16(const struct image *image, enum alpha alpha, const struct linear *linear,
@@ -234,6 +234,14 @@ static void merge_headroom(const struct image *image, const uint16_t *row, const
         out[x * step] = row != alphas ? (uint8_t)unpremultiply_sample(row[x], alphas[x]) : reduce_headroom(row[x]);
 }
 
+/* Copy ROW, premultiplied levels of 8 bits that are widened, to one channel of a row of the image. */
+static void merge_pillow(const struct image *image, const uint16_t *row, const uint16_t *alphas, uint8_t *out)
+{
+    const size_t width = (size_t)image->width, step = pixel_step(image);
+    for (size_t x = 0; x < width; x++)
+        out[x * step] = (uint8_t)pillow_unpremultiply(reduce_sample(row[x]), reduce_sample(alphas[x]));
+}
+
 static void merge_16(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image)
 {
     const int alpha_channel = dividing_alpha(image, alpha);
@@ -244,6 +252,8 @@ static void merge_16(const struct plane *planes, enum alpha alpha, const struct 
         const uint16_t *alphas = alpha_channel >= 0 ? plane_row16(planes, alpha_channel) : NULL;
         if (headroom)
             merge_headroom(image, row, alphas, channel_of(image, c));
+        else if (alpha == ALPHA_PILLOW && colour && alphas != NULL)
+            merge_pillow(image, row, alphas, channel_of(image, c));
         else
             merge_channel16(image, row, colour ? alphas : NULL, colour ? linear_of(linear, c) : NULL,
                             channel_of(image, c));
@@ -291,7 +301,8 @@ static void merge_8(const struct plane *planes, enum alpha alpha, struct image *
         uint8_t *out = channel_of(image, c);
         if (alpha_channel >= 0 && c != alpha_channel)
             for (size_t x = 0; x < width; x++)
-                out[x * step] = (uint8_t)unpremultiply_sample(row[x], alphas[x]);
+                out[x * step] = (uint8_t)(alpha == ALPHA_PILLOW ? pillow_unpremultiply(row[x], alphas[x])
+                                                                : unpremultiply_sample(row[x], alphas[x]));
         else if (step == 1)
             memcpy(out, row, width);
         else

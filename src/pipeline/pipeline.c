@@ -41,10 +41,29 @@ static bool check_resize(const struct recipe *recipe, struct error *error)
                      "its own");
 }
 
+/* Pillow's rule is for levels of 8 bits. */
+static bool check_depth(const struct recipe *recipe, int bits, struct error *error)
+{
+    for (size_t i = 0; i < recipe->chain->count; i++) {
+        const struct filter *filter = &recipe->chain->filters[i];
+        if (filter_is_pillow(filter) && recipe->linear)
+            return error_set(error, ERROR_USAGE,
+                             "%s resizes levels as Pillow does, and --linear filters light; leave --linear out, or "
+                             "choose another kernel",
+                             filter->name);
+        if (filter_is_pillow(filter) && bits != 8)
+            return error_set(error, ERROR_USAGE,
+                             "%s resizes samples of 8 bits, as Pillow does, and the picture has %d; give --depth 8, or "
+                             "choose another kernel",
+                             filter->name, bits);
+    }
+    return true;
+}
+
 bool pipeline_check(const struct recipe *recipe, struct error *error)
 {
     const struct image shape = {.channels = 3, .bits = 8};
-    return check_resize(recipe, error) &&
+    return check_resize(recipe, error) && check_depth(recipe, shape.bits, error) &&
            check_named_variant(recipe, recipe_work(recipe, recipe->alpha, &shape, 1).sample, error);
 }
 
@@ -304,7 +323,7 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
         choose_backend(run, alpha);
     atomic_store(&run->pipeline->progress_permille, -1);
     run->work = pipeline_work(run, alpha);
-    if (!check_resize(recipe, error))
+    if (!check_resize(recipe, error) || !check_depth(recipe, shape->bits, error))
         return false;
     if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */
         if (shape->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))

@@ -277,7 +277,7 @@ static void resize_image(const struct pipeline_run *run, size_t number, struct i
 static bool merge_after(struct pipeline_run *run, size_t number, const struct plane *planes,
                         const struct gpu_image *gpu, struct error *error)
 {
-    const enum alpha alpha = recipe_alpha(run->recipe, run->effective_alpha, number);
+    const enum alpha alpha = recipe_alpha(run->recipe, &run->work, run->effective_alpha, number);
     const struct image *image = &gpu->image;
     return (gpu->linear == NULL || !filter_kind(&run->recipe->chain->filters[number])->resizes ||
             device_fill(run->pipeline->device, image->samples, 0, image_bytes(image), error)) &&
@@ -304,7 +304,7 @@ static bool queue_chain(struct pipeline_run *run, const struct image *image, str
     const bool merges = has_image && recipe_merges_between(recipe, run->effective_alpha, image);
     *in = 0;
     for (size_t i = 0; i < recipe->chain->count; i++, *in = !*in) {
-        const enum alpha alpha = recipe_alpha(recipe, run->effective_alpha, i);
+        const enum alpha alpha = recipe_alpha(recipe, &run->work, run->effective_alpha, i);
         struct plane *from = &gpu->planes[*in], *to = &gpu->planes[!*in];
         if (i > 0 && merges && !merge_after(run, i - 1, from, gpu, error))
             return false;
@@ -379,7 +379,7 @@ static bool run_filters(struct pipeline_run *run, const struct image *image, str
 /* The image becomes planes. */
 static bool split_image(struct pipeline_run *run, const struct image *in, struct gpu_image *gpu, struct error *error)
 {
-    const enum alpha alpha = recipe_alpha(run->recipe, run->effective_alpha, 0);
+    const enum alpha alpha = recipe_alpha(run->recipe, &run->work, run->effective_alpha, 0);
     gpu->planes[0].count = image_planes(in, alpha);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
     return (in->samples == gpu->image.samples || copy_image_samples(run->pipeline, in, &gpu->image, error)) &&

@@ -35,10 +35,22 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
     return !computes ? ALPHA_FILTER : is_opaque && recipe->alpha == ALPHA_PREMULTIPLY ? ALPHA_KEEP : recipe->alpha;
 }
 
-enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t number)
+/* Does filter NUMBER keep the size of the image that it gets? */
+static bool keeps_size(const struct recipe *recipe, const struct work *work, size_t number)
+{
+    struct image shape = {.width = work->width, .height = work->height}, result;
+    for (size_t i = 0; i < number; i++)
+        recipe_resize_by(recipe, work, i, &shape, NULL);
+    result = shape;
+    recipe_resize_by(recipe, work, number, &result, NULL);
+    return result.width == shape.width && result.height == shape.height;
+}
+
+enum alpha recipe_alpha(const struct recipe *recipe, const struct work *work, enum alpha alpha, size_t number)
 {
     const struct filter *filter = filter_of_depth(&recipe->chain->filters[number], true); /* it takes 16 bits */
-    return step_table[filter->kind].alpha(filter, recipe->border, alpha);
+    const enum alpha found = step_table[filter->kind].alpha(filter, recipe->border, alpha);
+    return found == ALPHA_PILLOW && keeps_size(recipe, work, number) ? ALPHA_FILTER : found;
 }
 
 struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const struct image *shape, int threads)
@@ -46,7 +58,7 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
     bool is_fine = shape->bits > 8 || recipe->linear; /* 8 bits would be too coarse for low alpha */
     struct work work = {.width = shape->width, .height = shape->height, .threads = threads};
     for (size_t i = 0; i < recipe->chain->count; i++) {
-        const enum alpha used_alpha = recipe_alpha(recipe, alpha, i);
+        const enum alpha used_alpha = recipe_alpha(recipe, &work, alpha, i);
         const int planes = image_planes(shape, used_alpha);
         work.planes = planes > work.planes ? planes : work.planes;
         is_fine =

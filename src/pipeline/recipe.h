@@ -45,8 +45,9 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque);
  * alpha. If some of these taps are negative, sums need headroom. Any other filter, such as for edges, is applied to the
  * picture on a black background. The border zero does this with every filter: alpha is 0 there, and the edge of the
  * picture would become transparent. A filter that changes the size is applied to alpha, too, and knows no border. One
- * that moves samples takes all channels as they are. */
-enum alpha recipe_alpha(const struct recipe *recipe, enum alpha alpha, size_t number);
+ * that moves samples takes all channels as they are. So does a resize by the rule of Pillow that keeps the size of the
+ * image, which follows from WORK. */
+enum alpha recipe_alpha(const struct recipe *recipe, const struct work *work, enum alpha alpha, size_t number);
 
 /* The work of the recipe on an image of SHAPE, by THREADS of the CPU: the sample type and the most planes that a filter
  * needs. */

@@ -71,8 +71,9 @@ static enum alpha find_resize_alpha(const struct filter *filter, enum border bor
     (void)border;
     const enum resample_kernel kernel = filter->resize.kernel;
     return alpha != ALPHA_PREMULTIPLY || kernel == RESAMPLE_NEAREST ? ALPHA_FILTER
-           : kernel >= RESAMPLE_TRIANGLE                            ? ALPHA_PREMULTIPLY
-                                                                    : ALPHA_HEADROOM;
+           : !resample_is_pillow(kernel) ? kernel >= RESAMPLE_TRIANGLE ? ALPHA_PREMULTIPLY : ALPHA_HEADROOM
+           : pillow_formula(kernel) == RESAMPLE_PILLOW_NEAREST ? ALPHA_FILTER
+                                                               : ALPHA_PILLOW;
 }
 
 /* ---- Move ---- */

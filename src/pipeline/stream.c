@@ -180,7 +180,7 @@ static struct plane plane_span(const struct plane *planes, int top, struct row_s
 /* How the alpha channel takes part in filter NUMBER. */
 static enum alpha alpha_of(const struct filtering *filtering, size_t number)
 {
-    return recipe_alpha(filtering->run->recipe, filtering->run->effective_alpha, number);
+    return recipe_alpha(filtering->run->recipe, &filtering->run->work, filtering->run->effective_alpha, number);
 }
 
 /* Split the rows of SPAN into planes that begin with its first row, unless the call is stopped meanwhile. */

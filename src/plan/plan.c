@@ -114,6 +114,7 @@ bool plan_resize_to(struct plan *plan, int width, int height, int new_width, int
     free(rows->taps);
     resample_shape(columns, kernel, height, new_height, 8 * (int)sample_bytes(plan->sample));
     resample_shape(rows, kernel, width, new_width, 8 * (int)sample_bytes(plan->sample));
+    plan->rows_first = resample_rows_first(kernel, width, height, new_width, new_height);
     if (plan->needed.width > 0) {
         columns->first = plan->needed.y;
         columns->made = plan->needed.height;

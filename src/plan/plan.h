@@ -59,7 +59,8 @@ struct plan {
     /* For filters that change the size. The taps are those of one size of pictures, which plan_resize sets. Row 0 of
      * the planes that a launch reads and writes are rows in_row and out_row of the picture before and after. first_row
      * and last_row count from out_row. */
-    struct resample_axis columns, rows; /* the taps of columns come first: rows of outputs are made of rows of inputs */
+    struct resample_axis columns, rows; /* columns: rows of outputs are made of rows of inputs */
+    bool rows_first;                    /* resample_rows_first; otherwise, the taps of columns come first */
     int in_row, out_row;
     struct rectangle needed; /* the part of the result for which taps are made; the whole, if its width is 0 */
     struct origin origin;    /* where the result of a move begins; the axes then have only sizes */

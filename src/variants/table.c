@@ -57,6 +57,7 @@ static const struct variant table[] = {
         .is_reference = true,
         .accepts = ACCEPTS_ALL,
         .two_pass = U8 | U16 | F32,
+        .pillow = U8 | U16,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, reference_cost, NULL, reference_launch},
                   [STEP_RESIZE] = {U8 | U16 | F32, reference_resample_cost, NULL, reference_resample_launch},
                   [STEP_MOVE] = {U8 | U16 | F32, NULL, NULL, cpu_move_launch}},
@@ -67,6 +68,7 @@ static const struct variant table[] = {
         .backend = BACKEND_CPU,
         .accepts = ACCEPTS_ALL,
         .two_pass = U8 | U16 | F32,
+        .pillow = U8 | U16,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, cpu_cost, cpu_prepare, cpu_launch},
                   [STEP_RESIZE] = {U8 | U16 | F32, cpu_resample_cost, cpu_resample_prepare, cpu_resample_launch},
                   [STEP_MOVE] = {U8 | U16 | F32, cpu_move_cost, NULL, cpu_move_launch}},
@@ -182,6 +184,8 @@ const struct variant *variant_find(const char *name, struct error *error)
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample)
 {
     filter = filter_of_depth(filter, sample != SAMPLE_U8);
+    if (filter_is_pillow(filter))
+        return variant->pillow & 1u << sample;
     if (!filter_kind(filter)->has_taps)
         return variant->steps[filter->kind].samples & 1u << sample;
     if (filter->two_pass) /* separable takes as many taps as a grid's side has */
@@ -264,6 +268,12 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
                          "the variant %s takes filters of at most %d taps that are not zero, and %s has %d; leave "
                          "--variant out or choose another",
                          variant->name, SPARSE_MAX, filter->name, filter_tap_count(filter));
+    if (filter_is_pillow(filter) && variant->steps[filter->kind].samples != 0)
+        return error_set(
+            error, ERROR_USAGE,
+            "the variant %s does not take %s for these samples, as it resizes by the rule of Pillow; leave "
+            "--variant out, or choose another kernel",
+            variant->name, filter->name);
     if (kind->takes != NULL) {
         takes = kind->takes;
         is = kind->is;

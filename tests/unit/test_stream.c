@@ -67,14 +67,14 @@ static void filter_whole(const struct recipe *recipe, struct image *image)
     assert_true(!recipe->linear || linear_set(linear, &curve, 1, image->bits));
     for (int i = 0; i < 2; i++)
         assert_true(plane_allocate(&planes[i], work.sample, image->width, image->height, work.planes, NULL));
-    planes[0].count = image_planes(image, recipe_alpha(recipe, recipe->alpha, 0));
-    image_split(image, recipe_alpha(recipe, recipe->alpha, 0), linear, &planes[0]);
+    planes[0].count = image_planes(image, recipe_alpha(recipe, &work, recipe->alpha, 0));
+    image_split(image, recipe_alpha(recipe, &work, recipe->alpha, 0), linear, &planes[0]);
     for (size_t i = 0; i < recipe->chain->count; i++, in = !in) {
         struct plan plan;
         if (i > 0 && rounds) {
-            image_merge(&planes[in], recipe_alpha(recipe, recipe->alpha, i - 1), linear, image);
-            planes[in].count = image_planes(image, recipe_alpha(recipe, recipe->alpha, i));
-            image_split(image, recipe_alpha(recipe, recipe->alpha, i), linear, &planes[in]);
+            image_merge(&planes[in], recipe_alpha(recipe, &work, recipe->alpha, i - 1), linear, image);
+            planes[in].count = image_planes(image, recipe_alpha(recipe, &work, recipe->alpha, i));
+            image_split(image, recipe_alpha(recipe, &work, recipe->alpha, i), linear, &planes[in]);
         }
         planes[!in].count = planes[in].count;
         assert_true(variant_plan(&plan, &recipe->chain->filters[i], recipe->border, work.sample,
@@ -83,7 +83,7 @@ static void filter_whole(const struct recipe *recipe, struct image *image)
         assert_true(variant_launch(&plan, NULL, &planes[in], &planes[!in], NULL));
         plan_free(&plan);
     }
-    image_merge(&planes[in], recipe_alpha(recipe, recipe->alpha, recipe->chain->count - 1), linear, image);
+    image_merge(&planes[in], recipe_alpha(recipe, &work, recipe->alpha, recipe->chain->count - 1), linear, image);
     free(linear);
     plane_free(&planes[0]);
     plane_free(&planes[1]);
