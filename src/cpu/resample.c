@@ -16,7 +16,7 @@
  * a tap of a column. */
 static bool has_many_taps(const struct resample_axis *columns, const struct resample_axis *rows)
 {
-    return columns->count > RESAMPLE_TAPS_MAX || rows->count > RESAMPLE_TAPS_MAX || resample_is_pillow(columns->kernel);
+    return columns->count > RESAMPLE_TAPS_MAX || rows->count > RESAMPLE_TAPS_MAX;
 }
 
 /* ---- Taps ---- */
@@ -87,6 +87,11 @@ static bool make_taps(struct prepared *prepared, const struct plan *plan)
         return false;
     for (int x = 0; x < h->made; x++)
         rows->firsts[x] = resample_first(h, h->first + x);
+    if (resample_is_pillow(v->kernel)) {
+        columns->parts = rows->parts = 2;
+        columns->low_bits = rows->low_bits = PILLOW_LOW_BITS;
+        return make_pairs(columns) && make_pairs(rows);
+    }
     if (plan->sample == SAMPLE_F32)
         return make_doubles(columns, plan->sample) && make_doubles(rows, plan->sample);
     if (plan->sample == SAMPLE_U16) {
@@ -143,8 +148,9 @@ struct resample_tiling {
     const struct plan *plan;
     const struct prepared *prepared;
     const struct plane *in, *out;
-    int channels;            /* whose samples lie together in both planes */
-    int first_row, last_row; /* the rows of the outputs, in the picture */
+    int channels;                 /* whose samples lie together in both planes */
+    int first_row, last_row;      /* the rows of the outputs, in the picture */
+    bool sums_columns, sums_rows; /* the passes: one of them may be another tiling's, or left out */
     int tile_width, tile_rows, tiles_x, tiles_y;
     int row_inputs, column_inputs; /* the inputs of a unit of sums, and of a unit of pairs */
     size_t row_bytes;              /* bytes of a row of sums */
@@ -178,9 +184,10 @@ static void choose_tiles(struct resample_tiling *tiling, int threads)
     const int lanes = prepared->loops->lanes, rows = tiling->last_row - tiling->first_row;
     tiling->row_inputs = is_u8 ? 2 : 1;
     tiling->column_inputs = tiling->plan->sample == SAMPLE_F32 ? 1 : 2;
-    const int64_t support = (int64_t)prepared->rows.count * tiling->row_inputs;
+    const int from = tiling->sums_rows ? axis->from : 1, to = tiling->sums_rows ? axis->to : 1;
+    const int64_t support = tiling->sums_rows ? (int64_t)prepared->rows.count * tiling->row_inputs : 0;
     const int64_t inputs = 4 * support > INPUTS ? 4 * support : INPUTS;
-    const int64_t outputs = (inputs - support) * axis->to / axis->from / PIECE * PIECE;
+    const int64_t outputs = (inputs - support) * to / from / PIECE * PIECE;
     tiling->tile_width = (int)(outputs < PIECE ? PIECE : outputs > OUTPUTS ? OUTPUTS : outputs);
     tiling->tiles_x = (axis->made - 1) / tiling->tile_width + 1;
     const int planes = tiling->out->count / tiling->channels,
@@ -191,7 +198,7 @@ static void choose_tiles(struct resample_tiling *tiling, int threads)
     tiling->tiles_y = (rows - 1) / tiling->tile_rows + 1;
 
     /* The inputs of a tile, with one before its first and one for each part of an input that a step may gain. */
-    const size_t width = (size_t)((int64_t)tiling->tile_width * axis->from / axis->to + support + 4);
+    const size_t width = (size_t)((int64_t)tiling->tile_width * from / to + support + 4);
     const size_t columns = round_up(width * (size_t)tiling->channels, RESAMPLE_BLOCK);
     tiling->row_bytes = columns * (is_u8 ? sizeof(int16_t) : sizeof(float));
     tiling->blocks = (int)(columns / RESAMPLE_BLOCK);
@@ -295,22 +302,30 @@ static void make_row_group(const struct resample_tiling *tiling, struct resample
     int32_t *cells = (int32_t *)(void *)tile->cells, *outputs = (int32_t *)(void *)tile->outputs;
     char *to[RESAMPLE_LANES_MAX];
     int next = tile->next;
-    for (int l = 0; l < count; l++) {
+    for (int l = 0; l < count && tiling->sums_columns; l++) {
         tile->firsts[l] = (int)resample_floor(resample_first(&tiling->plan->columns, y + l), tiling->column_inputs);
         tile->slots[l] = ring_slot(tile->firsts[l], tiling->prepared->columns.count);
     }
-    for (int x = 0; x < columns; x += RESAMPLE_BLOCK)
+    for (int x = 0; x < columns && tiling->sums_columns; x += RESAMPLE_BLOCK)
         next = sum_tile_block(tiling, tile, y, count, x);
     tile->next = next;
+    for (int l = 0; l < count; l++)
+        to[l] = (char *)plane_row(out, tile->channel, y + l - tiling->plan->out_row) +
+                (size_t)(tile->x0 * channels) * sample_bytes(sample);
+    for (int l = 0; l < count && !tiling->sums_columns; l++)
+        loops->widen((const uint8_t *)plane_row(tiling->in, tile->channel, y + l - tiling->plan->in_row) +
+                         (ptrdiff_t)tile->left * channels,
+                     columns, (size_t)loops->lanes * tiling->in->row_bytes, tile->sums + (size_t)l * tiling->row_bytes);
+    for (int l = 0; l < count && !tiling->sums_rows; l++)
+        loops->narrow(tile->sums + (size_t)l * tiling->row_bytes, columns, (uint8_t *)to[l]);
+    if (!tiling->sums_rows)
+        return;
     loops->to_cells(tile->sums, tiling->row_bytes, (columns + each - 1) / each, each == 2 ? channels : 1,
                     cells + (ptrdiff_t)((tile->left - start) / each * channels) * loops->lanes);
     for (int x = start; x < tile->left; x++)
         copy_pixel(tiling, tile->cells, tile->left - start, x - start);
     for (int x = tile->right; x < tile->end; x++)
         copy_pixel(tiling, tile->cells, tile->right - 1 - start, x - start);
-    for (int l = 0; l < count; l++)
-        to[l] = (char *)plane_row(out, tile->channel, y + l - tiling->plan->out_row) +
-                (size_t)(tile->x0 * channels) * sample_bytes(sample);
     loops->rows(&tiling->prepared->rows, sample, channels, cells, start, tile->x0, tile->x1, outputs);
     loops->to_rows(outputs, (size_t)((tile->x1 - tile->x0) * channels) * sample_bytes(sample), count, to);
 }
@@ -328,7 +343,9 @@ static void resample_tile(void *context, int64_t index, int thread)
     const int x1 = x0 + tiling->tile_width < tiling->out->width ? x0 + tiling->tile_width : tiling->out->width;
 
     /* The columns that the tile reads, from an even one on, and those of them that are in the picture. */
-    const int start = rows->firsts[x0] & ~1, end = rows->firsts[x1 - 1] + rows->count * tiling->row_inputs;
+    const int copied = tiling->in->width == tiling->out->width ? x0 : rows->firsts[x0]; /* without a pass of rows */
+    const int start = tiling->sums_rows ? rows->firsts[x0] & ~1 : copied;
+    const int end = tiling->sums_rows ? rows->firsts[x1 - 1] + rows->count * tiling->row_inputs : copied + x1 - x0;
     char *sums = tiling->scratch + (size_t)thread * scratch_bytes(tiling);
     struct resample_tile tile = {
         .channel = (int)(index / tiles),
@@ -350,23 +367,18 @@ static void resample_tile(void *context, int64_t index, int thread)
         make_row_group(tiling, &tile, y, y1 - y < lanes ? y1 - y : lanes);
 }
 
-bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
-                         const struct plane *out, struct error *error)
+/* Make rows FIRST to LAST - 1 of the outputs by the passes of TILING. */
+static bool launch_tiles(struct resample_tiling tiling, const struct plan *plan, int first, int last,
+                         struct error *error)
 {
-    if (plan->prepared == NULL)
-        return reference_resample_launch(plan, device, in, out, error);
-    struct resample_tiling tiling = {
-        .plan = plan,
-        .prepared = plan->prepared,
-        .in = in,
-        .out = out,
-        .channels = plane_step(in),
-        .first_row = plan->out_row + (plan->last_row > 0 ? plan->first_row : 0),
-        .last_row = plan->out_row + (plan->last_row > 0 ? plan->last_row : out->height),
-    };
+    tiling.plan = plan;
+    tiling.prepared = plan->prepared;
+    tiling.channels = plane_step(tiling.in);
+    tiling.first_row = first;
+    tiling.last_row = last;
     const int max = thread_pool_threads(plan->pool);
     choose_tiles(&tiling, max);
-    const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * (out->count / tiling.channels);
+    const int64_t tiles = (int64_t)tiling.tiles_x * tiling.tiles_y * (tiling.out->count / tiling.channels);
     const int threads = tiles < max ? (int)tiles : max;
     const size_t size = round_up((size_t)threads * scratch_bytes(&tiling), RESAMPLE_VECTOR_MAX);
     tiling.scratch = aligned_alloc(RESAMPLE_VECTOR_MAX, size);
@@ -378,12 +390,85 @@ bool cpu_resample_launch(const struct plan *plan, struct device *device, const s
     return true;
 }
 
+/* Sum the rows to MIDDLE and then its columns to OUT. One thread makes some rows of outputs after others, so that MIDDLE
+ * stays in a cache: it keeps the rows that the next ones need, too. */
+static bool launch_rows_first(const struct plan *plan, const struct plane *in, struct plane *middle,
+                              const struct plane *out, int first, int last, struct error *error)
+{
+    enum { MIDDLE_BYTES = 1 << 19 };
+    const struct resample_axis *axis = &plan->columns;
+    const bool has_threads = thread_pool_threads(plan->pool) > 1;
+    const size_t row_bytes = (size_t)out->width * (size_t)plane_step(in);
+    const int64_t wanted = MIDDLE_BYTES / (int64_t)row_bytes * axis->to / axis->from & -RESAMPLE_LANES_MAX;
+    const int rows = has_threads || wanted > last - first ? last - first
+                     : wanted > 0                         ? (int)wanted
+                                                          : RESAMPLE_LANES_MAX;
+    int kept_first = 0, kept_last = 0; /* the rows of the picture that MIDDLE has */
+    bool done = true;
+    for (int y = first; y < last && done; y += rows) {
+        struct plan pass = *plan;
+        const int end = last - y < rows ? last : y + rows, planes = middle->count / plane_step(in);
+        int from, to;
+        resample_span(axis, y, end, &from, &to);
+        const int kept = kept_last > from ? kept_last - from : 0;
+        for (int c = 0; c < planes && kept > 0; c++)
+            memmove(plane_row(middle, c, 0), plane_row(middle, c, from - kept_first), (size_t)kept * middle->row_bytes);
+        kept_first = pass.out_row = from;
+        kept_last = to;
+        middle->height = to - from;
+        done = from + kept >= to || launch_tiles((struct resample_tiling){.in = in, .out = middle, .sums_rows = true},
+                                                 &pass, from + kept, to, error);
+        pass.in_row = from;
+        pass.out_row = plan->out_row;
+        done = done && launch_tiles((struct resample_tiling){.in = middle, .out = out, .sums_columns = true}, &pass, y,
+                                    end, error);
+    }
+    return done;
+}
+
+/* Resize as Pillow does. A pass that keeps the length is left out. */
+static bool launch_pillow(const struct plan *plan, const struct plane *in, const struct plane *out, int first, int last,
+                          struct error *error)
+{
+    struct resample_tiling tiling = {.in = in, .out = out};
+    tiling.sums_columns = plan->columns.from != plan->columns.to;
+    tiling.sums_rows = plan->rows.from != plan->rows.to;
+    if (!plan->rows_first || !tiling.sums_columns || !tiling.sums_rows)
+        return launch_tiles(tiling, plan, first, last, error);
+    int from, to;
+    struct plane middle = *out;
+    resample_span(&plan->columns, first, last, &from, &to);
+    middle.row_bytes = (size_t)out->width * (size_t)plane_step(in);
+    middle.plane_bytes = in->is_together ? 1 : middle.row_bytes * (size_t)(to - from);
+    middle.data = malloc((size_t)out->width * (size_t)out->count * (size_t)(to - from));
+    const bool done = middle.data != NULL ? launch_rows_first(plan, in, &middle, out, first, last, error)
+                                          : error_no_memory(error, "the sums of %s", plan->filter->name);
+    free(middle.data);
+    return done;
+}
+
+bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                         const struct plane *out, struct error *error)
+{
+    const int first = plan->out_row + (plan->last_row > 0 ? plan->first_row : 0),
+              last = plan->out_row + (plan->last_row > 0 ? plan->last_row : out->height);
+    if (plan->prepared == NULL || (resample_is_pillow(plan->columns.kernel) && plan->sample != SAMPLE_U8))
+        return reference_resample_launch(plan, device, in, out, error);
+    if (resample_is_pillow(plan->columns.kernel))
+        return launch_pillow(plan, in, out, first, last, error);
+    return launch_tiles((struct resample_tiling){.in = in, .out = out, .sums_columns = true, .sums_rows = true}, plan,
+                        first, last, error);
+}
+
 /* Taps are 4 bytes, and up to 8 more as the loops read them; weights are 8 bytes each, and released before. The rows of
  * a tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice, of four
  * channels. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
 {
-    const size_t taps = resample_bytes(columns) + resample_bytes(rows);
+    const bool is_pillow = resample_is_pillow(columns->kernel); /* its first pass makes a picture of four channels */
+    const size_t middle =
+        is_pillow ? 4 * ((size_t)rows->made * (size_t)columns->from + (size_t)rows->from * (size_t)columns->made) : 0;
+    const size_t taps = resample_bytes(columns) + resample_bytes(rows) + middle / 3;
     if (has_many_taps(columns, rows))
         return 3 * taps + threads * (size_t)rows->from * sizeof(double);
     const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);

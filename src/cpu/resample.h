@@ -27,6 +27,7 @@ enum {
     RESAMPLE_LANES_MAX = 16,
     RESAMPLE_VECTOR_MAX = 64, /* bytes */
     RESAMPLE_PIECE = 16,      /* bytes of a row that are transposed at once */
+    PILLOW_LOW_BITS = 8,      /* bits of the lower part of a tap of Pillow's rule */
     RESAMPLE_BLOCK = 512,     /* columns that are summed for all rows of a group, from pairs in the nearest cache */
 };
 
@@ -47,6 +48,9 @@ enum {
  *   - A column of uint16_t: low_bits is shift - 14, or 15. So the high parts of a tap of weight w are 2^14 w, or 2^15
  *     w, as shift is at most 30. Their sums are at most 1.55 * 2^15 * 2^15 < 2^31, and those of low parts in a chunk
  *     (2^(16 - low_bits) - 1) * 2^low_bits * 2^15.
+ *
+ * For a kernel of Pillow, both axes have two parts of each tap, with 8 low bits. The high parts are at most 2^15, and
+ * their sums 1.55 * 2^14 * 255 < 2^23. The sums of low parts are at most 4096 * 2^7 * 255 < 2^27.
  *
  * For others, doubles. They hold the sums of rows for uint16_t exactly: 1.55 * 2^30 * 1.55 * 2^21 < 2^53. */
 struct resample_taps {
@@ -72,6 +76,11 @@ struct resample_loops {
      * rows, for all taps. For integers, OUT receives m less its middle. */
     void (*columns)(const struct resample_taps *taps, enum sample sample, int output, const int32_t *const *rows,
                     int count, char *out);
+
+    /* Copy COUNT bytes to numbers of int16_t, and fetch those AHEAD. Copy such numbers from 0 to 255 to bytes. With a kernel of Pillow, a pass
+     * makes levels of the sums: these functions begin and end a tile with one pass. */
+    void (*widen)(const uint8_t *from, int count, size_t ahead, char *to);
+    void (*narrow)(const char *from, int count, uint8_t *to);
 
     /* Transpose LANES rows of UNITS units, which are STRIDE bytes apart, to cells. A unit of two samples is of one of
      * CHANNELS; otherwise CHANNELS is 1. UNITS is rounded up to what is transposed at once. */

@@ -79,6 +79,13 @@ INLINE void store_alternating_quads(char *to, ints first, ints last)
         memcpy(to + q * QUAD, halves[q % 2] + q / 2 * QUAD, QUAD);
 }
 
+/* Let the first of two vectors, of even and of odd columns, have pairs in the order of memory. */
+INLINE void join_columns(ints *sums)
+{
+    const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    sums[0] = (sums[!is_little] & 0xffff) | shift_left(sums[is_little], 16);
+}
+
 /* 8 LANES columns of uint8_t, as m - 2^13. */
 INLINE void columns_bytes(const struct resample_taps *taps, int count, const int32_t *pairs, const int32_t *const *rows,
                           int x, char *out)
@@ -103,10 +110,8 @@ INLINE void columns_bytes(const struct resample_taps *taps, int count, const int
     else
         for (int v = 0; v < 8; v++)
             sums[v] = subtract(repeat((1 << (shift - 1)) - (1 << (shift + RESAMPLE_FRACTION + 7))), sums[v]) >> shift;
-    for (int v = 0; v < 8; v += 2) { /* even and odd columns: to pairs in the order of memory */
-        const bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-        sums[v] = (sums[is_little ? v : v + 1] & 0xffff) | shift_left(sums[is_little ? v + 1 : v], 16);
-    }
+    for (int v = 0; v < 8; v += 2)
+        join_columns(sums + v);
     store_alternating_quads(out, sums[0], sums[2]);
     store_alternating_quads(out + 2 * VECTOR, sums[4], sums[6]);
 }
@@ -135,6 +140,32 @@ INLINE void columns_words(const struct resample_taps *taps, int count, const int
     store_alternating_quads(out + 2 * VECTOR, high[2], high[3]);
 }
 
+/* clamp((SUM + 2^21) >> 22) - LESS, where a tap of Pillow's rule is -(high * 2^8 + low). */
+INLINE ints pillow_level(ints high, ints low)
+{
+    const ints half = repeat(1 << (PILLOW_SHIFT - 1));
+    return clamp(subtract(half, add(shift_left(high, PILLOW_LOW_BITS), low)) >> PILLOW_SHIFT, repeat(0), repeat(255));
+}
+
+/* 4 LANES columns of uint8_t by Pillow's rule, as levels. */
+INLINE void columns_pillow(int count, const int32_t *pairs, const int32_t *const *rows, int x, char *out)
+{
+    ints high[4] = {{0}}, low[4] = {{0}};
+    for (int p = 0; p < count; p++) {
+        const shorts upper = (shorts)repeat(pairs[2 * p]), lower = (shorts)repeat(pairs[2 * p + 1]);
+        for (int v = 0; v < 4; v++) {
+            const shorts bytes = load_shorts(rows[p] + x + v * LANES);
+            high[v] = multiply_pairs_add(high[v], bytes, upper);
+            low[v] = multiply_pairs_add(low[v], bytes, lower);
+        }
+    }
+    for (int v = 0; v < 4; v++)
+        high[v] = pillow_level(high[v], low[v]);
+    join_columns(high);
+    join_columns(high + 2);
+    store_alternating_quads(out, high[0], high[2]);
+}
+
 /* 4 LANES columns of floats. */
 INLINE void columns_floats(const struct resample_taps *taps, const double *factors, const int32_t *const *rows, int x,
                            char *out)
@@ -152,7 +183,10 @@ static void sum_resample_columns(const struct resample_taps *taps, enum sample s
 {
     const int kind = output % taps->period;
     const size_t at = (size_t)kind * (size_t)taps->count;
-    if (sample == SAMPLE_U8)
+    if (sample == SAMPLE_U8 && taps->parts == 2)
+        for (int x = 0; x < count; x += 4 * LANES)
+            columns_pillow(taps->used[kind], taps->pairs + 2 * at, rows, x, out + (size_t)x * sizeof(int16_t));
+    else if (sample == SAMPLE_U8)
         for (int x = 0; x < count; x += 8 * LANES)
             columns_bytes(taps, taps->used[kind], taps->pairs + at, rows, x, out + (size_t)x * sizeof(int16_t));
     else if (sample == SAMPLE_U16)
@@ -259,6 +293,22 @@ INLINE void row_levels8(const struct resample_taps *taps, int count, int channel
                                         : subtract(repeat(1 << (shift - 1)), sums[c]) >> shift;
 }
 
+/* The same by Pillow's rule. */
+INLINE void row_levels_pillow(int count, int channels, const int32_t *cells_in, const int32_t *pairs, ints *levels)
+{
+    ints high[4] = {{0}}, low[4] = {{0}};
+    for (int p = 0; p < count; p++, cells_in += channels * LANES) {
+        const shorts upper = (shorts)repeat(pairs[2 * p]), lower = (shorts)repeat(pairs[2 * p + 1]);
+        for (int c = 0; c < channels; c++) {
+            const shorts cell = load_shorts(cells_in + c * LANES);
+            high[c] = multiply_pairs_add(high[c], cell, upper);
+            low[c] = multiply_pairs_add(low[c], cell, lower);
+        }
+    }
+    for (int c = 0; c < channels; c++)
+        levels[c] = subtract(pillow_level(high[c], low[c]), repeat(128));
+}
+
 /* Compute levels of uint16_t, as row_levels8 computes levels of uint8_t. */
 INLINE void row_levels16(const struct resample_taps *taps, int channels, const int32_t *cells_in, const double *factors,
                          ints *levels)
@@ -314,8 +364,8 @@ INLINE ints join_levels(enum sample sample, const ints *levels)
     return levels[0];
 }
 
-INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, int channels, const int32_t *cells_in,
-                        int start, int first, int last, int32_t *out)
+INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, bool is_pillow, int channels,
+                        const int32_t *cells_in, int start, int first, int last, int32_t *out)
 {
     const int each = 4 / (int)sample_bytes(sample), inputs = sample == SAMPLE_U8 ? 2 : 1;
     int kind = first % taps->period, number = 0;
@@ -323,7 +373,9 @@ INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, in
     for (int x = first; x < last; x++) {
         const int32_t *from = cells_in + (ptrdiff_t)((taps->firsts[x] - start) / inputs) * channels * LANES;
         const size_t at = (size_t)kind * (size_t)taps->count;
-        if (sample == SAMPLE_U8)
+        if (sample == SAMPLE_U8 && is_pillow)
+            row_levels_pillow(taps->used[kind], channels, from, taps->pairs + 2 * at, levels);
+        else if (sample == SAMPLE_U8)
             row_levels8(taps, taps->used[kind], channels, from, taps->pairs + at, levels);
         else if (sample == SAMPLE_U16)
             row_levels16(taps, channels, from, taps->taps + at, levels);
@@ -345,14 +397,42 @@ static void sum_resample_rows(const struct resample_taps *taps, enum sample samp
                               const int32_t *cells_in, int start, int first, int last, int32_t *out)
 {
     /* Sums stay in registers if the compiler knows their number. */
+    const bool is_pillow = taps->parts == 2;
     if (channels == 1)
-        sum_rows_of(taps, sample, 1, cells_in, start, first, last, out);
+        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 1, cells_in, start, first, last, out)
+                  : sum_rows_of(taps, sample, false, 1, cells_in, start, first, last, out);
     else if (channels == 2)
-        sum_rows_of(taps, sample, 2, cells_in, start, first, last, out);
+        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 2, cells_in, start, first, last, out)
+                  : sum_rows_of(taps, sample, false, 2, cells_in, start, first, last, out);
     else if (channels == 3)
-        sum_rows_of(taps, sample, 3, cells_in, start, first, last, out);
+        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 3, cells_in, start, first, last, out)
+                  : sum_rows_of(taps, sample, false, 3, cells_in, start, first, last, out);
     else
-        sum_rows_of(taps, sample, 4, cells_in, start, first, last, out);
+        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 4, cells_in, start, first, last, out)
+                  : sum_rows_of(taps, sample, false, 4, cells_in, start, first, last, out);
+}
+
+/* ---- Bytes ---- */
+
+static void widen_bytes(const uint8_t *from, int count, size_t ahead, char *to)
+{
+    enum { LINE = 64 };
+    int16_t *words = (int16_t *)(void *)to;
+    int i = 0;
+    for (; i + LINE <= count; i += LINE) {
+        __builtin_prefetch(from + i + ahead);
+        for (int k = 0; k < LINE; k++)
+            words[i + k] = from[i + k];
+    }
+    for (; i < count; i++)
+        words[i] = from[i];
+}
+
+static void narrow_words(const char *from, int count, uint8_t *to)
+{
+    const int16_t *words = (const int16_t *)(const void *)from;
+    for (int i = 0; i < count; i++)
+        to[i] = (uint8_t)words[i];
 }
 
 const struct resample_loops IN_SET(resample) = {
@@ -360,6 +440,8 @@ const struct resample_loops IN_SET(resample) = {
     .vector = VECTOR,
     .pair_rows = pair_two_rows,
     .columns = sum_resample_columns,
+    .widen = widen_bytes,
+    .narrow = narrow_words,
     .to_cells = to_cells,
     .rows = sum_resample_rows,
     .to_rows = to_rows,
