@@ -126,7 +126,7 @@ def case(group, source, chain, rules="", write=(), refused=False, text=None, **o
     CASES.append(made)
 
 
-ORDER = "PNFTGCDRMALOJEZH"
+ORDER = "PNFTGCDRMALOJEZHK"
 
 
 def of_filter(spec, bits):
@@ -139,6 +139,9 @@ def of_filter(spec, bits):
         return "G1 G7 " + ("D1 D2" if float(spec.split(":")[1]) > 63 else correlation)
     if word in ("motion", "disk", "log"):
         return f"G1 G5 G6 G15 {correlation} " + {"motion": "G3 G12", "disk": "G4 G13", "log": "G2 G8 G14"}[word]
+    if ":pillow" in spec:
+        rules = "K1 K2 K3 K5 K6 K7" + " K4" * ("-hamming" in spec or "-lanczos" in spec)
+        return "R1 R2 " + ("K1 K8" if "-nearest" in spec else rules) + " M2 M3 K10" * (word == "cover")
     if ":nearest" in spec:
         return "R1 R2 R11" + {"cover": " M2 M3", "thumbnail": " R10"}.get(word, "")
     if word in ("resize", "thumbnail"):
@@ -575,9 +578,49 @@ def indexed(width, height, bits, rows, chunks):
     return data[:8] + chunk(b"IHDR", data[16:25] + bytes((3, 0, 0, 0))) + data[33:]
 
 
+def pillow():
+    names = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+    kernels = [f"pillow-{name}" for name in names + ("mks2013", "mks2021")] + [f"pillow12-{name}" for name in names]
+    # The rows come first, the columns do, both are as good, one side stays, and both sides grow.
+    sizes = ((31, 20, "9x13:exact"), (20, 31, "17x5:exact"), (12, 14, "11x12:exact"), (9, 40, "9x7:exact"),
+             (40, 7, "11x7:exact"), (7, 5, "23x31:exact"))
+    for i, kernel in enumerate(kernels):
+        for width, height, size in sizes:
+            kind = "extremes" if width == 20 else "noise"
+            case("pillow", picture(kind, width, height, 1 + (i + width) % 2 * 2), f"resize:{size}:{kernel}")
+        for channels, opacity in ((2, "mixed"), (4, "mixed"), (4, "opaque")):
+            case("pillow-alpha", picture("noise", 17, 13, channels, 8, opacity), f"resize:7x9:exact:{kernel}", "K9")
+        case("pillow-long", picture("noise", 700, 2), f"resize:{3 + i}x2:exact:{kernel}")
+    for alpha in ("keep", "filter"):
+        case("pillow-alpha", picture("noise", 12, 11, 4, 8, "mixed"), "resize:5x5:exact:pillow-lanczos", "K9", alpha=alpha)
+    case("pillow-alpha", picture("noise", 9, 8, 4, 8, "mixed"), "resize:9x8:exact:pillow-bicubic", "K9")
+    case("pillow-alpha", picture("noise", 9, 8, 2, 8, "mixed"), "resize:30x30:pillow-bicubic", "K9 R3")
+    for chain in ("resize:5x6:exact:pillow-bicubic,gaussian:1", "sharpen,resize:5x6:exact:pillow-lanczos",
+                  "resize:6x6:exact,resize:4x3:exact:pillow-box,edge"):
+        case("pillow-chain", picture("noise", 12, 10, 4, 8, "mixed"), chain, "K9 O3 O4")
+    case("pillow-chain", picture("noise", 12, 10, 3, 16), "resize:5x6:exact:pillow-bicubic", depth=8)
+    for width, height, spec in ((41, 30, "resize:17x17:cover:enlarge:pillow-bicubic"), (30, 43, "resize:11x:pillow-box"),
+                                (30, 43, "resize:x11:pillow-box"), (33, 47, "resize:37%:pillow12-bilinear"),
+                                (9, 5, "resize:20x20:enlarge:pillow-bilinear"), (50, 3, "resize:4x9:pillow-lanczos")):
+        case("pillow-size", picture("noise", width, height, 3), spec)
+    for width, height in ((41, 30), (30, 43), (37, 44), (44, 39), (13, 12)):
+        case("pillow-crop", picture("noise", width, height, 3), "cover:12x11:pillow-bilinear")
+        case("pillow-crop", picture("noise", width, height, 3), "crop:10x10:torchvision", "K10")
+        case("pillow-crop", picture("noise", width, height, 3), "cover:11x12:pillow12-box:left:torchvision")
+        case("pillow-crop", picture("noise", width, height), "crop:9x8:torchvision:bottom", "K10")
+    for spec in ("resize:5x5:pillow", "resize:5x5:pillow-triangle", "resize:5x5:pillow12-mks2013", "resize:5x5:pillow13-box",
+                 "resize:5x5:pillow-box:box", "crop:5x5:Torchvision", "crop:5x5+1+1:torchvision"):
+        case("pillow-refused", picture("noise", 10, 8), spec, "K10" if spec[0] == "c" else "K1", refused=True)
+    case("pillow-refused", picture("noise", 10, 8, 1, 16), "resize:5x5:pillow-box", "K1", refused=True)
+    case("pillow-refused", picture("noise", 10, 8), "resize:5x5:pillow-box", "K1", refused=True, linear=True)
+    case("pillow-refused", picture("noise", 16385, 1), "resize:1x1:exact:pillow-box", "K2", refused=True)
+    case("pillow-refused", picture("noise", 16385, 1), "resize:2x1:exact:pillow-bicubic", "K2", refused=True)
+    case("pillow-long", picture("blocks", 16384, 1), "resize:1x1:exact:pillow12-box")
+
+
 def make_cases():
     for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs, readings,
-                 from_files):
+                 from_files, pillow):
         make()
 
 

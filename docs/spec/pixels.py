@@ -5,7 +5,7 @@
     python3 pixels.py [VECTORS] [--match TEXT]
 
 runs the vectors, and prints a line for each that differs. This file has the rules P, A, L, O, H and V, pixels_steps.py
-F8, C, D, R and M, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
+F8, C, D, R and M, pixels_pillow.py K, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 sys.dont_write_bytecode = True  # leave no files in the sources
+from pixels_pillow import Rule
 from pixels_steps import Filter, Move, Resize, oriented, read_chain, read_colour
 from pixels_taps import Refused, nearest, require
 
@@ -183,6 +184,9 @@ class Chain:
         way = self.way(step)
         if way == "move":
             return step.run(picture)
+        if isinstance(step, Resize) and step.is_pillow():
+            target = step.target(picture.width, picture.height)
+            return Rule(step.kernel, target).run(picture, way == "pillow", self.light)
         headroom = way == "over" and picture.bits == 8 and not self.light and step.has_negative()
         planes = self.to_planes(picture, way, headroom)
         kept = [planes.pop()] if way in ("keep", "black") else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, T5, T6)."""
+"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, K1, K10, T5, T6)."""
 
 import functools
 import math
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import pixels_pillow
 from pixels_taps import (MAKERS, Passes, divide, exactly, made_taps, nearest, read_number, read_parameters, require,
                          round_fine, text_taps, whole)
 
@@ -101,6 +102,11 @@ REACHES = {"lanczos3": 6, "lanczos2": 4, "cubic": 4, "mitchell": 4, "triangle": 
 def scaled_side(n, a, b):
     """R2: size(n, a, b)."""
     return max(nearest(n * a, b), 1)
+
+
+def cut_side(n, a, b):
+    """K1: size(n, a, b), rounded down."""
+    return max(n * a // b, 1)
 
 
 def percent_of(side, fraction):
@@ -297,20 +303,27 @@ class Resize:
         """R1, R2, R3: the size of the result for a picture of w x h."""
         require(self.picture in (None, (w, h)), "for a picture of another size")
         width, height = self.width, self.height
-        if self.percent is not None:
+        if self.percent is not None and self.is_pillow():
+            width, height = (cut_side(n, self.percent.numerator, self.percent.denominator) for n in (w, h))
+        elif self.percent is not None:
             width, height = percent_of(w, self.percent), percent_of(h, self.percent)
         elif "exact" not in self.words:
             by_height = width is None
             if width is not None and height is not None:
                 by_height = (height * w < width * h) != ("cover" in self.words)
+            side = cut_side if self.is_pillow() else scaled_side
             if by_height:
-                width = scaled_side(w, height, h)
+                width = side(w, height, h)
             else:
-                height = scaled_side(h, width, w)
+                height = side(h, width, w)
         require(max(width, height) <= MOST, "result too large")
         if self.percent is None and not self.words & {"exact", "enlarge"} and (width > w or height > h):
             return w, h
         return width, height
+
+    def is_pillow(self):
+        """K1: whether the rule of Pillow is asked for."""
+        return self.kernel in pixels_pillow.KERNELS
 
     def run(self, planes, width, _, bits):
         """R4 to R9: the planes in the other size, with their sides."""
@@ -325,8 +338,8 @@ class Resize:
         return self.kernel not in ("triangle", "box", "nearest")
 
     def way(self, _):
-        """A4, R11: a resize goes over, but `nearest` copies all channels."""
-        return "all" if self.kernel == "nearest" else "over"
+        """A4, R11, K9: a resize goes over, but `nearest` copies all channels, and Pillow has a way of its own."""
+        return "pillow" if self.is_pillow() else "all" if self.kernel == "nearest" else "over"
 
 
 # Moves: M
@@ -363,8 +376,9 @@ def placed(picture, width, height, sides):
         width, height = percent_of(picture.width, width), percent_of(picture.height, width)
     require(width <= picture.width and height <= picture.height, "crop larger than the picture")
     left, top = picture.width - width, picture.height - height
-    left = 0 if "left" in sides else left if "right" in sides else left // 2
-    top = 0 if "top" in sides else top if "bottom" in sides else top // 2
+    even = "torchvision" in sides  # K10
+    left = 0 if "left" in sides else left if "right" in sides else left // 2 + (even and left % 4 == 3)
+    top = 0 if "top" in sides else top if "bottom" in sides else top // 2 + (even and top % 4 == 3)
     return cropped(picture, width, height, left, top)
 
 
@@ -431,7 +445,7 @@ def read_resize(name, words):
     step = Resize(*read_size(words[0], 0.1, 10000, True), thumbnail=name == "thumbnail")
     if len(words) > 1 and re.fullmatch(r"[0-9].*x[0-9].*", words[-1]):
         step.picture = read_size(words.pop(), 1, 1, False)[:2]
-    kernels = [word for word in words[1:] if word in REACHES]
+    kernels = [word for word in words[1:] if word in REACHES or word in pixels_pillow.KERNELS]
     step.words = set(words[1:]) - set(kernels)
     require(len(kernels) <= 1 and step.words <= {"exact", "cover", "enlarge"}, "unknown word, or two kernels")
     step.kernel = kernels[0] if kernels else step.kernel
@@ -450,7 +464,7 @@ def read_crop(words):
         return Move(lambda picture: cropped(picture, width, height, int(match[2]), int(match[3])))
     for axis in ({"left", "right"}, {"top", "bottom"}):
         require(sum(word in axis for word in words[1:]) <= 1, "an axis twice")
-    require(set(words[1:]) <= {"left", "right", "top", "bottom"}, "unknown word")
+    require(set(words[1:]) <= {"left", "right", "top", "bottom", "torchvision"}, "unknown word")
     return Move(lambda picture: placed(picture, percent or width, height, words[1:]))
 
 
@@ -486,6 +500,9 @@ def read_step(text, options):
             if first:
                 others.remove(first[0])
             placing += first
+        if "torchvision" in others or any(word.startswith("pillow") for word in others):  # K10
+            placing.append("torchvision")
+        others = [word for word in others if word != "torchvision"]
         return [read_resize("resize", [words[0], "cover", "enlarge", *others]), read_crop(words[:1] + placing)]
     turns = {"turn:90": 6, "turn:180": 3, "turn:270": 8, "mirror:x": 2, "mirror:y": 4}
     require(text in turns, f"unknown filter: {text}")

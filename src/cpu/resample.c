@@ -390,8 +390,8 @@ static bool launch_tiles(struct resample_tiling tiling, const struct plan *plan,
     return true;
 }
 
-/* Sum the rows to MIDDLE and then its columns to OUT. One thread makes some rows of outputs after others, so that MIDDLE
- * stays in a cache: it keeps the rows that the next ones need, too. */
+/* Sum the rows to MIDDLE and then its columns to OUT. One thread makes some rows of outputs after others, so that
+ * MIDDLE stays in a cache: it keeps the rows that the next ones need, too. */
 static bool launch_rows_first(const struct plan *plan, const struct plane *in, struct plane *middle,
                               const struct plane *out, int first, int last, struct error *error)
 {

@@ -293,7 +293,7 @@ INLINE void row_levels8(const struct resample_taps *taps, int count, int channel
                                         : subtract(repeat(1 << (shift - 1)), sums[c]) >> shift;
 }
 
-/* The same by Pillow's rule. */
+/* Compute levels of uint8_t by Pillow's rule, as row_levels8 does by ours. */
 INLINE void row_levels_pillow(int count, int channels, const int32_t *cells_in, const int32_t *pairs, ints *levels)
 {
     ints high[4] = {{0}}, low[4] = {{0}};

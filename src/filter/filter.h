@@ -97,6 +97,7 @@ struct move {
     int64_t numerator, denominator; /* its sides over the picture's, at most 1; the denominator is 0 if not given */
     int x, y;                       /* where it begins in the picture; -1 if not given */
     int across, down; /* else where it lies: -1 at the left or the top, 0 in the middle, 1 at the other end */
+    bool rounds_even; /* the middle is that of torchvision's CenterCrop, which rounds a half to an even number */
     bool has_colour;  /* what it has beside the picture: see plan_fill */
     uint8_t colour[3];
 };

@@ -55,16 +55,17 @@ const struct filter_form filter_forms[] = {
      .make = filter_generate, .generate = make_unsharp, .parameters = 3, .optional = 1, .has_filter16 = true},
     {RESIZE_WORD ":SIZE[:WORD...]",
      "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
-     "cubic, mitchell, triangle, box or nearest",
+     "cubic, mitchell, triangle, box or nearest; or Pillow's, with its rule: pillow-nearest, -box, -bilinear, -hamming, "
+     "-bicubic, -lanczos, -mks2013 or -mks2021, and pillow12-nearest and so on",
      .make = filter_make_resize},
     {THUMBNAIL_WORD ":SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster",
      .make = filter_make_resize},
     {"crop:SIZE[+X+Y][:WORD...]",
-     "a part of the picture: 640x480+100+50, 640x480 or 50%; words: top, bottom, left, right",
+     "a part of the picture: 640x480+100+50, 640x480 or 50%; words: top, bottom, left, right, torchvision",
      .title = "a part of the picture",
      .usage = "crop takes two sides from 1 to 100000 pixels or a percentage up to 100%, and perhaps the offset of the "
-              "part or the words top, bottom, left and right, for example crop:640x480+100+50, crop:640x480:top or "
-              "crop:50%",
+              "part or the words top, bottom, left, right and torchvision, for example crop:640x480+100+50, "
+              "crop:640x480:top or crop:50%",
      .make = filter_make_move, .read = read_crop},
     {"cover:SIZE[:WORD...]",
      "resize so that the picture covers 400x300, then crop; words: top, bottom, left, right, and a kernel",

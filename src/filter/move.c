@@ -21,7 +21,8 @@ static bool read_position(const char *at, const char *end, struct move *move)
             return true;
         }
     }
-    return false;
+    move->rounds_even |= is_word("torchvision", at, end);
+    return is_word("torchvision", at, end);
 }
 
 /* In these functions, AT is after the first colon, and END at the next one or at the end of the text, to which they
@@ -97,6 +98,8 @@ static bool print_cover(FILE *stream, const struct filter_form *form, const char
             crop_length += snprintf(crop + crop_length, sizeof crop / 2, "%.*s", (int)(end - at), at);
         else
             resize_length += snprintf(resize + resize_length, sizeof resize / 2, "%.*s", (int)(end - at), at);
+        if (strncmp(at, ":pillow", 7) == 0)
+            crop_length += snprintf(crop + crop_length, sizeof crop / 2, ":torchvision");
     }
     fprintf(stream, "%s,%s", resize, crop);
     return resize_is_valid(resize) || fail_spec(spec, form->usage, error);
@@ -128,14 +131,20 @@ char *expand_covers(const char *specs, struct error *error)
 
 /* ---- Sizes ---- */
 
+/* Where a rectangle begins that has LESS samples than the picture, and lies on SIDE of it. */
+static int begin_side(const struct move *move, int less, int side)
+{
+    return less * (side + 1) / 2 + (move->rounds_even && side == 0 && less % 4 == 3);
+}
+
 struct origin filter_origin(const struct filter *filter, int width, int height)
 {
     const struct move *move = &filter->move;
     const bool swaps = orientation_swaps(move->orientation);
     struct origin origin = {.turned_width = swaps ? height : width, .turned_height = swaps ? width : height};
     move_size(filter, &width, &height, NULL);
-    origin.x = move->x >= 0 ? move->x : (origin.turned_width - width) * (move->across + 1) / 2;
-    origin.y = move->y >= 0 ? move->y : (origin.turned_height - height) * (move->down + 1) / 2;
+    origin.x = move->x >= 0 ? move->x : begin_side(move, origin.turned_width - width, move->across);
+    origin.y = move->y >= 0 ? move->y : begin_side(move, origin.turned_height - height, move->down);
     return origin;
 }
 

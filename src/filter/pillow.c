@@ -78,9 +78,9 @@ static double to_double(struct fixed a)
     return is_negative ? -nearest : nearest;
 }
 
-/* The double nearest to the sine of X, or to its cosine, for 2^-26 <= x < 10: the series, whose terms are below 2^12. The
- * sum is within 2^-200. No sine or cosine of a double is so near to the middle of two doubles: the nearest ones known
- * are 2^-120 away. */
+/* The double nearest to the sine of X, or to its cosine, for 2^-27 <= x < 10: the series, whose terms are below 2^12.
+ * The sum is within 2^-200. No sine or cosine of a double is known that is nearer than 2^-120 to the middle of two
+ * doubles. */
 static double exact_sine(double x, bool is_cosine)
 {
     int exponent, k = is_cosine ? 1 : 2;

@@ -123,8 +123,10 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
                     : sample_bits == 16 ? 23
                                         : 29,
     };
-    if (resample_is_pillow(kernel) && from != to)
-        axis->period = to;
+    if (resample_is_pillow(kernel)) {
+        axis->shift = PILLOW_SHIFT;
+        axis->period = from != to ? to : 1;
+    }
     const int64_t count = (int64_t)axis->longest * axis->reach / to + 1 + resample_is_pillow(kernel);
     axis->count = from == to || axis->reach == 0 ? 1 : resample_is_pillow(kernel) && count > from ? from : (int)count;
 }

@@ -35,10 +35,12 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
     return !computes ? ALPHA_FILTER : is_opaque && recipe->alpha == ALPHA_PREMULTIPLY ? ALPHA_KEEP : recipe->alpha;
 }
 
-/* Does filter NUMBER keep the size of the image that it gets? */
+/* Does filter NUMBER keep the size of the image that it gets? No, if that is not known yet. */
 static bool keeps_size(const struct recipe *recipe, const struct work *work, size_t number)
 {
     struct image shape = {.width = work->width, .height = work->height}, result;
+    if (work->width == 0)
+        return false;
     for (size_t i = 0; i < number; i++)
         recipe_resize_by(recipe, work, i, &shape, NULL);
     result = shape;
