@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The kernels of Pillow make what Pillow makes, in each instruction set: pillow_resize.py ROOT [PICTURES [SEED]]. Skipped
-(exit status 77) if Pillow is not installed. Each set takes PICTURES random pictures, 400 if not given."""
+"""The kernels of Pillow make what Pillow makes, in each instruction set: pillow_resize.py ROOT [PICTURES [SEED]].
+
+Skipped (exit status 77) if Pillow is not installed. Each set takes PICTURES random pictures, 400 if not given."""
 import os
 import pathlib
 import random

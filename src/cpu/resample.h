@@ -77,8 +77,8 @@ struct resample_loops {
     void (*columns)(const struct resample_taps *taps, enum sample sample, int output, const int32_t *const *rows,
                     int count, char *out);
 
-    /* Copy COUNT bytes to numbers of int16_t, and let the processor fetch the bytes that are AHEAD of them. Or copy such
-     * numbers from 0 to 255 to bytes. A tile begins and ends so if it has only one pass of a kernel of Pillow. */
+    /* Copy COUNT bytes to numbers of int16_t, and let the processor fetch the bytes that are AHEAD of them. Or copy
+     * such numbers from 0 to 255 to bytes. A tile begins and ends so if it has only one pass of a kernel of Pillow. */
     void (*widen)(const uint8_t *from, int count, size_t ahead, char *to);
     void (*narrow)(const char *from, int count, uint8_t *to);
 

@@ -55,8 +55,8 @@ const struct filter_form filter_forms[] = {
      .make = filter_generate, .generate = make_unsharp, .parameters = 3, .optional = 1, .has_filter16 = true},
     {RESIZE_WORD ":SIZE[:WORD...]",
      "another size: 50%, 1920x1080, 1920x or x1080; words: exact, cover, enlarge, and a kernel: lanczos3, lanczos2, "
-     "cubic, mitchell, triangle, box or nearest; or Pillow's, with its rule: pillow-nearest, -box, -bilinear, -hamming, "
-     "-bicubic, -lanczos, -mks2013 or -mks2021, and pillow12-nearest and so on",
+     "cubic, mitchell, triangle, box or nearest; or Pillow's, with its rule: pillow-nearest, -box, -bilinear, "
+     "-hamming, -bicubic, -lanczos, -mks2013 or -mks2021, and pillow12-nearest and so on",
      .make = filter_make_resize},
     {THUMBNAIL_WORD ":SIZE[:WORD...]", "as resize, but the decoder of a JPEG may make it smaller before: much faster",
      .make = filter_make_resize},

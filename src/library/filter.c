@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Objects ---- */
 
@@ -218,4 +219,32 @@ char *gpuconv_filter_text(const struct gpuconv_filter *filter, int index, int as
 const char *gpuconv_filter_name(int index)
 {
     return index >= 0 && (size_t)index < builtin_filter_count ? builtin_filters[index].name : NULL;
+}
+
+/* ---- Pillow ---- */
+
+enum gpuconv_status gpuconv_pillow_resize(const char *kernel, const struct gpuconv_view *in,
+                                          const struct gpuconv_view *out, struct gpuconv_error *error)
+{
+    const struct gpuconv_context_options options = {.threads = 1};
+    struct gpuconv_context *context = NULL;
+    struct gpuconv_filter *filter = NULL;
+    struct gpuconv_error found;
+    struct error reason;
+    char name[128];
+    if (kernel == NULL || strncmp(kernel, "pillow", 6) != 0 || strpbrk(kernel, ":,") != NULL || strlen(kernel) > 32) {
+        error_set(&reason, ERROR_USAGE, "there is no kernel of Pillow; give a name such as \"pillow-bicubic\"");
+        return library_status(false, &reason, error);
+    }
+    snprintf(name, sizeof name, "resize:%dx%d:exact:%s", out != NULL ? out->width : 1, out != NULL ? out->height : 1,
+             kernel);
+    filter = gpuconv_filter_find(name, &found);
+    context = filter != NULL ? gpuconv_context_open(&options, &found) : NULL;
+    if (context != NULL)
+        gpuconv_apply(context, filter, in, out, NULL, &found);
+    gpuconv_context_close(context);
+    gpuconv_filter_close(filter);
+    if (error != NULL)
+        *error = found;
+    return found.status;
 }

@@ -289,6 +289,17 @@ GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, c
                                               const struct gpuconv_view *in, const struct gpuconv_view *out,
                                               const struct gpuconv_options *options, struct gpuconv_error *error);
 
+/* Resize IN to the size of OUT, and write the result there: the bytes that Image.resize of Pillow makes. KERNEL is
+ * "pillow-bicubic", with the order of passes of Pillow 13, or "pillow12-bicubic", with that of Pillow up to 12; other
+ * words are nearest, box, bilinear, hamming and lanczos, and with "pillow-" mks2013 and mks2021. Both views are of
+ * GPUCONV_UINT8 on the host, with 1, 2, 3 or 4 channels: the modes L, LA, RGB and RGBA. Sides of OUT are at most
+ * 100,000 pixels, and no sample may come from more than 16,384 of a row or column.
+ *
+ * This needs no context: the calling thread does the work, and all memory is released. Who resizes many images calls
+ * gpuconv_apply with the filter "resize:224x224:exact:pillow-bicubic", whose context keeps the taps. */
+GPUCONV_API enum gpuconv_status gpuconv_pillow_resize(const char *kernel, const struct gpuconv_view *in,
+                                                      const struct gpuconv_view *out, struct gpuconv_error *error);
+
 /* ---- Images ---- */
 
 /* An image in memory of the library, with the metadata of the file that it was decoded from. */

@@ -1007,9 +1007,45 @@ static void test_lists_that_make_no_sense_are_refused(void **state)
     assert_int_equal(gpuconv_inspect_all(NULL, &file, 1, NULL, &info, &error), GPUCONV_BAD_ARGUMENT);
 }
 
+/* ---- Pillow ---- */
+
+static void test_pillow_resizes_without_a_context(void **state)
+{
+    (void)state;
+    /* Sums of sample * (index + 1) that Pillow 13.0.0 and 12.0.0 gave for these bytes. */
+    static const struct {
+        const char *kernel;
+        int channels, width, height;
+        uint32_t sum;
+    } cases[] = {{"pillow-bicubic", 3, 30, 5, 12409641}, {"pillow12-bicubic", 3, 30, 5, 12411899},
+                 {"pillow-lanczos", 4, 11, 9, 9695431},  {"pillow12-lanczos", 4, 11, 9, 9695431},
+                 {"pillow-box", 2, 50, 31, 579307675},   {"pillow-hamming", 1, 5, 9, 127303}};
+    struct gpuconv_view a = view_of(in), b = view_of(out);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t sum = 0, count = (uint32_t)(cases[i].channels * cases[i].width * cases[i].height);
+        a = gpuconv_interleaved(in, WIDTH, HEIGHT, cases[i].channels, GPUCONV_UINT8);
+        b = gpuconv_interleaved(out, cases[i].width, cases[i].height, cases[i].channels, GPUCONV_UINT8);
+        assert_int_equal(gpuconv_pillow_resize(cases[i].kernel, &a, &b, &error), GPUCONV_OK);
+        assert_int_equal(gpuconv_pillow_resize(cases[i].kernel, &a, &b, NULL), GPUCONV_OK);
+        for (uint32_t k = 0; k < count; k++)
+            sum += out[k] * (k + 1);
+        assert_int_equal(sum, cases[i].sum);
+    }
+    static const char *const wrong[] = {
+        NULL, "bicubic", "pillow", "pillow-cubic", "pillow-box:enlarge", "pillow-box,blur"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(gpuconv_pillow_resize(wrong[i], &a, &b, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_pillow_resize("pillow-box", NULL, &b, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_pillow_resize("pillow-box", &a, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    a = b = gpuconv_interleaved(in, 9, 9, 1, GPUCONV_UINT16);
+    assert_int_equal(gpuconv_pillow_resize("pillow-box", &a, &b, &error), GPUCONV_BAD_ARGUMENT);
+    assert_non_null(strstr(error.message, "8 bits"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pillow_resizes_without_a_context),
         cmocka_unit_test(test_views_that_make_no_sense_are_refused),
         cmocka_unit_test(test_contexts_that_cannot_be_are_refused),
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
