@@ -390,59 +390,32 @@ static bool launch_tiles(struct resample_tiling tiling, const struct plan *plan,
     return true;
 }
 
-/* Sum the rows to MIDDLE and then its columns to OUT. One thread makes some rows of outputs after others, so that
- * MIDDLE stays in a cache: it keeps the rows that the next ones need, too. */
-static bool launch_rows_first(const struct plan *plan, const struct plane *in, struct plane *middle,
-                              const struct plane *out, int first, int last, struct error *error)
-{
-    enum { MIDDLE_BYTES = 1 << 19 };
-    const struct resample_axis *axis = &plan->columns;
-    const bool has_threads = thread_pool_threads(plan->pool) > 1;
-    const size_t row_bytes = (size_t)out->width * (size_t)plane_step(in);
-    const int64_t wanted = MIDDLE_BYTES / (int64_t)row_bytes * axis->to / axis->from & -RESAMPLE_LANES_MAX;
-    const int rows = has_threads || wanted > last - first ? last - first
-                     : wanted > 0                         ? (int)wanted
-                                                          : RESAMPLE_LANES_MAX;
-    int kept_first = 0, kept_last = 0; /* the rows of the picture that MIDDLE has */
-    bool done = true;
-    for (int y = first; y < last && done; y += rows) {
-        struct plan pass = *plan;
-        const int end = last - y < rows ? last : y + rows, planes = middle->count / plane_step(in);
-        int from, to;
-        resample_span(axis, y, end, &from, &to);
-        const int kept = kept_last > from ? kept_last - from : 0;
-        for (int c = 0; c < planes && kept > 0; c++)
-            memmove(plane_row(middle, c, 0), plane_row(middle, c, from - kept_first), (size_t)kept * middle->row_bytes);
-        kept_first = pass.out_row = from;
-        kept_last = to;
-        middle->height = to - from;
-        done = from + kept >= to || launch_tiles((struct resample_tiling){.in = in, .out = middle, .sums_rows = true},
-                                                 &pass, from + kept, to, error);
-        pass.in_row = from;
-        pass.out_row = plan->out_row;
-        done = done && launch_tiles((struct resample_tiling){.in = middle, .out = out, .sums_columns = true}, &pass, y,
-                                    end, error);
-    }
-    return done;
-}
-
-/* Resize as Pillow does. A pass that keeps the length is left out. */
+/* Resize as Pillow does. A pass that keeps the length is left out. If the rows come first, they make a picture. */
 static bool launch_pillow(const struct plan *plan, const struct plane *in, const struct plane *out, int first, int last,
                           struct error *error)
 {
     struct resample_tiling tiling = {.in = in, .out = out};
+    struct plan pass = *plan;
+    struct plane middle = *out;
+    int from, to;
     tiling.sums_columns = plan->columns.from != plan->columns.to;
     tiling.sums_rows = plan->rows.from != plan->rows.to;
     if (!plan->rows_first || !tiling.sums_columns || !tiling.sums_rows)
         return launch_tiles(tiling, plan, first, last, error);
-    int from, to;
-    struct plane middle = *out;
     resample_span(&plan->columns, first, last, &from, &to);
-    middle.row_bytes = (size_t)out->width * (size_t)plane_step(in);
-    middle.plane_bytes = in->is_together ? 1 : middle.row_bytes * (size_t)(to - from);
-    middle.data = malloc((size_t)out->width * (size_t)out->count * (size_t)(to - from));
-    const bool done = middle.data != NULL ? launch_rows_first(plan, in, &middle, out, first, last, error)
-                                          : error_no_memory(error, "the sums of %s", plan->filter->name);
+    middle.height = to - from;
+    middle.row_bytes = (size_t)out->width * (size_t)plane_step(out);
+    middle.plane_bytes = out->is_together ? 1 : middle.row_bytes * (size_t)middle.height;
+    middle.data = malloc((size_t)out->width * (size_t)out->count * (size_t)middle.height);
+    if (middle.data == NULL)
+        return error_no_memory(error, "the sums of %s", plan->filter->name);
+    pass.out_row = from;
+    bool done =
+        launch_tiles((struct resample_tiling){.in = in, .out = &middle, .sums_rows = true}, &pass, from, to, error);
+    pass.in_row = from;
+    pass.out_row = plan->out_row;
+    done = done && launch_tiles((struct resample_tiling){.in = &middle, .out = out, .sums_columns = true}, &pass, first,
+                                last, error);
     free(middle.data);
     return done;
 }

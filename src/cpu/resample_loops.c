@@ -364,8 +364,8 @@ INLINE ints join_levels(enum sample sample, const ints *levels)
     return levels[0];
 }
 
-INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, bool is_pillow, int channels,
-                        const int32_t *cells_in, int start, int first, int last, int32_t *out)
+INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, int channels, const int32_t *cells_in,
+                        int start, int first, int last, int32_t *out)
 {
     const int each = 4 / (int)sample_bytes(sample), inputs = sample == SAMPLE_U8 ? 2 : 1;
     int kind = first % taps->period, number = 0;
@@ -373,7 +373,7 @@ INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, bo
     for (int x = first; x < last; x++) {
         const int32_t *from = cells_in + (ptrdiff_t)((taps->firsts[x] - start) / inputs) * channels * LANES;
         const size_t at = (size_t)kind * (size_t)taps->count;
-        if (sample == SAMPLE_U8 && is_pillow)
+        if (sample == SAMPLE_U8 && taps->parts == 2)
             row_levels_pillow(taps->used[kind], channels, from, taps->pairs + 2 * at, levels);
         else if (sample == SAMPLE_U8)
             row_levels8(taps, taps->used[kind], channels, from, taps->pairs + at, levels);
@@ -397,34 +397,24 @@ static void sum_resample_rows(const struct resample_taps *taps, enum sample samp
                               const int32_t *cells_in, int start, int first, int last, int32_t *out)
 {
     /* Sums stay in registers if the compiler knows their number. */
-    const bool is_pillow = taps->parts == 2;
     if (channels == 1)
-        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 1, cells_in, start, first, last, out)
-                  : sum_rows_of(taps, sample, false, 1, cells_in, start, first, last, out);
+        sum_rows_of(taps, sample, 1, cells_in, start, first, last, out);
     else if (channels == 2)
-        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 2, cells_in, start, first, last, out)
-                  : sum_rows_of(taps, sample, false, 2, cells_in, start, first, last, out);
+        sum_rows_of(taps, sample, 2, cells_in, start, first, last, out);
     else if (channels == 3)
-        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 3, cells_in, start, first, last, out)
-                  : sum_rows_of(taps, sample, false, 3, cells_in, start, first, last, out);
+        sum_rows_of(taps, sample, 3, cells_in, start, first, last, out);
     else
-        is_pillow ? sum_rows_of(taps, SAMPLE_U8, true, 4, cells_in, start, first, last, out)
-                  : sum_rows_of(taps, sample, false, 4, cells_in, start, first, last, out);
+        sum_rows_of(taps, sample, 4, cells_in, start, first, last, out);
 }
 
 /* ---- Bytes ---- */
 
 static void widen_bytes(const uint8_t *from, int count, size_t ahead, char *to)
 {
-    enum { LINE = 64 };
     int16_t *words = (int16_t *)(void *)to;
-    int i = 0;
-    for (; i + LINE <= count; i += LINE) {
+    for (int i = 0; i < count; i += 64)
         __builtin_prefetch(from + i + ahead);
-        for (int k = 0; k < LINE; k++)
-            words[i + k] = from[i + k];
-    }
-    for (; i < count; i++)
+    for (int i = 0; i < count; i++)
         words[i] = from[i];
 }
 

@@ -57,6 +57,45 @@ static void sum_reference_columns(const struct resampling *work, int channel, in
                                        : round_sum((int64_t)sums[x], axis->shift - RESAMPLE_FRACTION);
 }
 
+/* Column X and row Y of what the first pass of Pillow's rule makes, or of the result if it IS_SECOND. */
+static int pillow_level(const struct resampling *work, int channel, int x, int y, bool is_second)
+{
+    const struct plan *plan = work->plan;
+    const bool sums_rows = plan->rows_first != is_second;
+    const struct resample_axis *axis = sums_rows ? &plan->rows : &plan->columns;
+    const int i = sums_rows ? x : y, first = resample_first(axis, i), last = resample_last(axis, i);
+    const int32_t *taps = taps_of(axis, i);
+    int32_t sum = 1 << (PILLOW_SHIFT - 1);
+    for (int k = first; k <= last; k++) {
+        const int column = sums_rows ? k : x, row = sums_rows ? y : k;
+        int level;
+        if (is_second)
+            level = pillow_level(work, channel, column, row, false);
+        else
+            level = (int)number_at_column(plane_row(work->in, channel, row - plan->in_row), work->in->sample,
+                                          column * plane_step(work->in));
+        if (!is_second && work->in->sample == SAMPLE_U16)
+            level = reduce_sample((unsigned)level);
+        sum += taps[k - first] * level;
+    }
+    sum >>= PILLOW_SHIFT;
+    return sum < 0 ? 0 : sum < 255 ? sum : 255;
+}
+
+static void pillow_row(const struct resampling *work, int channel, int y)
+{
+    const struct plan *plan = work->plan;
+    void *row = plane_row(work->out, channel, y);
+    for (int x = 0; x < work->out->width && !cpu_is_stopped(plan->stop); x++) {
+        const int level = pillow_level(work, channel, plan->rows.first + x, plan->out_row + y, true);
+        const int at = x * plane_step(work->out);
+        if (work->out->sample == SAMPLE_U16)
+            ((uint16_t *)row)[at] = widen_sample((unsigned)level);
+        else
+            ((uint8_t *)row)[at] = (uint8_t)level;
+    }
+}
+
 static void resample_row(void *context, int64_t index, int thread)
 {
     const struct resampling *work = context;
@@ -66,6 +105,10 @@ static void resample_row(void *context, int64_t index, int thread)
     const int channel = (int)(index / out->height), y = (int)(index % out->height);
     if (plan->last_row > 0 && (y < plan->first_row || y >= plan->last_row))
         return;
+    if (resample_is_pillow(axis->kernel)) {
+        pillow_row(work, channel, y);
+        return;
+    }
     double *sums = work->sums + (ptrdiff_t)thread * in->width;
     void *row = plane_row(out, channel, y);
     sum_reference_columns(work, channel, plan->out_row + y, sums);
@@ -92,88 +135,6 @@ static void resample_row(void *context, int64_t index, int thread)
     }
 }
 
-/* ---- Pillow ---- */
-
-struct pillow_work {
-    const struct plan *plan;
-    const struct plane *in, *out;
-    uint8_t *middle;        /* what the first pass makes of the channels, one after the other */
-    int width, first, rows; /* its columns, the row of the picture that it begins with, and its rows */
-    bool is_second;
-};
-
-/* Sample X of a row of levels. Those of 16 bits are reduced. */
-static int level_at(const void *row, enum sample sample, int x)
-{
-    return sample == SAMPLE_U8 ? ((const uint8_t *)row)[x] : reduce_sample(((const uint16_t *)row)[x]);
-}
-
-static void set_level(void *row, enum sample sample, int x, int level)
-{
-    if (sample == SAMPLE_U8)
-        ((uint8_t *)row)[x] = (uint8_t)level;
-    else
-        ((uint16_t *)row)[x] = widen_sample((unsigned)level);
-}
-
-/* Make row INDEX of all rows of a pass: of the picture in the middle, or of the outputs. */
-static void pillow_row(void *context, int64_t index, int thread)
-{
-    (void)thread;
-    const struct pillow_work *work = context;
-    const struct plan *plan = work->plan;
-    const bool sums_rows = plan->rows_first != work->is_second;
-    const struct resample_axis *axis = sums_rows ? &plan->rows : &plan->columns;
-    const struct plane *in = work->in, *out = work->out;
-    const int rows = work->is_second ? out->height : work->rows, width = work->is_second ? out->width : work->width;
-    const int channel = (int)(index / rows), y = (int)(index % rows);
-    uint8_t *middle = work->middle + (size_t)channel * (size_t)work->rows * (size_t)work->width;
-    void *to = work->is_second ? plane_row(out, channel, y) : middle + (size_t)y * (size_t)work->width;
-    if (work->is_second && plan->last_row > 0 && (y < plan->first_row || y >= plan->last_row))
-        return;
-    for (int x = 0; x < width && !cpu_is_stopped(plan->stop); x++) {
-        const int i = sums_rows ? axis->first + x : y + (work->is_second ? plan->out_row : work->first);
-        const int first = resample_first(axis, i), last = resample_last(axis, i);
-        const int32_t *taps = taps_of(axis, i);
-        int32_t sum = 1 << (PILLOW_SHIFT - 1);
-        for (int k = 0; k <= last - first; k++) {
-            const int column = sums_rows ? first + k : x;
-            const int row = sums_rows ? y + (work->is_second ? plan->out_row : work->first) : first + k;
-            sum += taps[k] * (work->is_second ? middle[(ptrdiff_t)(row - work->first) * work->width + column]
-                                              : level_at(plane_row(in, channel, row - plan->in_row), in->sample,
-                                                         column * plane_step(in)));
-        }
-        const int level = sum >> PILLOW_SHIFT, clamped = level < 0 ? 0 : level < 255 ? level : 255;
-        if (work->is_second)
-            set_level(to, out->sample, x * plane_step(out), clamped);
-        else
-            ((uint8_t *)to)[x] = (uint8_t)clamped;
-    }
-}
-
-/* Resize as Pillow does, whose first pass makes a picture of bytes. */
-static bool launch_pillow(const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
-{
-    struct pillow_work work = {.plan = plan, .in = in, .out = out, .width = in->width};
-    const int from = plan->out_row + plan->first_row,
-              to = plan->out_row + (plan->last_row > 0 ? plan->last_row : out->height);
-    work.first = from;
-    work.rows = to - from;
-    if (plan->rows_first) {
-        work.width = out->width;
-        resample_span(&plan->columns, from, to, &work.first, &work.rows);
-        work.rows -= work.first;
-    }
-    work.middle = malloc((size_t)work.width * (size_t)work.rows * (size_t)in->count);
-    if (work.middle == NULL)
-        return error_no_memory(error, "the sums of %s", plan->filter->name);
-    parallel_for(plan->pool, thread_pool_threads(plan->pool), (int64_t)work.rows * in->count, pillow_row, &work);
-    work.is_second = true;
-    parallel_for(plan->pool, thread_pool_threads(plan->pool), (int64_t)out->height * in->count, pillow_row, &work);
-    free(work.middle);
-    return true;
-}
-
 bool reference_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                const struct plane *out, struct error *error)
 {
@@ -181,8 +142,6 @@ bool reference_resample_launch(const struct plan *plan, struct device *device, c
     struct resampling work = {.plan = plan, .in = in, .out = out};
     const int64_t rows = (int64_t)out->count * out->height;
     const int max = thread_pool_threads(plan->pool), threads = rows < max ? (int)rows : max;
-    if (resample_is_pillow(plan->columns.kernel))
-        return launch_pillow(plan, in, out, error);
     work.sums = calloc((size_t)threads * (size_t)in->width, sizeof *work.sums);
     if (work.sums == NULL)
         return error_no_memory(error, "the sums of %s", plan->filter->name);

@@ -104,7 +104,7 @@ static double exact_sine(double x, bool is_cosine)
     return to_double(sum);
 }
 
-/* The sine of X within 2^-49, for -3 <= x < 13. */
+/* The sine of X within 2^-49, for 0 <= x < 13. */
 static double near_sine(double x)
 {
     static const double factors[] = {1.0 / 6,
@@ -116,7 +116,7 @@ static double near_sine(double x)
                                      1.0 / 1307674368000,
                                      1.0 / 355687428096000,
                                      1.0 / 121645100408832000};
-    const int n = (int)(x / M_PI + 1.5) - 1; /* x + pi is positive */
+    const int n = (int)(x / M_PI + 0.5);
     const double y = x - n * M_PI, square = y * y;
     double sum = 1.0 / 51090942171709440000.0;
     for (int k = 8; k >= 0; k--)
@@ -218,25 +218,23 @@ int pillow_input(const struct resample_axis *axis, int i, bool is_last)
 static const double near_tie = 0x1p-18;
 
 /* Make the taps of output I at TAPS. Returns false if one of them needs exact weights. */
-static bool make_output(struct resample_axis *axis, int i, double *weights, bool is_exact, int32_t *taps)
+static bool make_output(const struct resample_axis *axis, int i, double *weights, bool is_exact, int32_t *taps)
 {
     const enum resample_kernel kernel = pillow_formula(axis->kernel);
     const bool is_near = !is_exact && (kernel == RESAMPLE_PILLOW_LANCZOS || kernel == RESAMPLE_PILLOW_HAMMING);
     const int first = resample_first(axis, i), count = resample_last(axis, i) - first + 1;
     const double unit = 1 / fmax(scale_of(axis), 1), middle = (i + 0.5) * scale_of(axis);
-    double sum = 0, gain = 0;
+    double sum = 0;
     for (int k = 0; k < count; k++) {
         weights[k] = axis->from == axis->to ? 1 : pillow_weight(kernel, (k + first - middle + 0.5) * unit, is_exact);
         sum += weights[k];
     }
     for (int k = 0; k < count; k++) {
-        const double tap = (sum != 0 ? weights[k] / sum : weights[k]) * (1 << PILLOW_SHIFT), size = fabs(tap);
+        const double tap = weights[k] / sum * (1 << PILLOW_SHIFT), size = fabs(tap);
         if (is_near && fabs(size - floor(size) - 0.5) < near_tie)
             return false;
         taps[k] = (int32_t)(tap < 0 ? tap - 0.5 : tap + 0.5);
-        gain += fabs(taps[k] * 0x1p-22);
     }
-    axis->gain = fmax(axis->gain, gain);
     return true;
 }
 

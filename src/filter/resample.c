@@ -9,6 +9,10 @@
 
 #define ONE ((int64_t)1 << 30)
 
+/* Both rows of a kernel of Pillow. `nearest` reaches no other input. */
+#define PILLOW(kernel, name, reach)                                                                                    \
+    [RESAMPLE_PILLOW_##kernel] = {"pillow-" name, reach}, [RESAMPLE_PILLOW12_##kernel] = {"pillow12-" name, reach}
+
 static const struct {
     const char *name;
     int reach; /* twice the distance from which on the kernel is 0 */
@@ -21,20 +25,14 @@ static const struct {
     [RESAMPLE_TRIANGLE] = {"triangle", 2},
     [RESAMPLE_BOX] = {"box", 1},
     [RESAMPLE_NEAREST] = {"nearest", 1},
-    [RESAMPLE_PILLOW_NEAREST] = {"pillow-nearest", 0}, /* it reaches no other input */
-    [RESAMPLE_PILLOW_BOX] = {"pillow-box", 1},
-    [RESAMPLE_PILLOW_BILINEAR] = {"pillow-bilinear", 2},
-    [RESAMPLE_PILLOW_HAMMING] = {"pillow-hamming", 2},
-    [RESAMPLE_PILLOW_BICUBIC] = {"pillow-bicubic", 4},
-    [RESAMPLE_PILLOW_LANCZOS] = {"pillow-lanczos", 6},
+    PILLOW(NEAREST, "nearest", 0),
+    PILLOW(BOX, "box", 1),
+    PILLOW(BILINEAR, "bilinear", 2),
+    PILLOW(HAMMING, "hamming", 2),
+    PILLOW(BICUBIC, "bicubic", 4),
+    PILLOW(LANCZOS, "lanczos", 6),
     [RESAMPLE_PILLOW_MKS2013] = {"pillow-mks2013", 5},
     [RESAMPLE_PILLOW_MKS2021] = {"pillow-mks2021", 9},
-    [RESAMPLE_PILLOW12_NEAREST] = {"pillow12-nearest", 0},
-    [RESAMPLE_PILLOW12_BOX] = {"pillow12-box", 1},
-    [RESAMPLE_PILLOW12_BILINEAR] = {"pillow12-bilinear", 2},
-    [RESAMPLE_PILLOW12_HAMMING] = {"pillow12-hamming", 2},
-    [RESAMPLE_PILLOW12_BICUBIC] = {"pillow12-bicubic", 4},
-    [RESAMPLE_PILLOW12_LANCZOS] = {"pillow12-lanczos", 6},
 };
 
 const char *resample_name(enum resample_kernel kernel)

@@ -276,6 +276,11 @@ static bool make_axes(const struct filter *filter, bool is_16_bit, struct resamp
     return false;
 }
 
+static bool has_rows_first(const struct filter *filter, const struct resample_axis axes[2])
+{
+    return resample_rows_first(filter->resize.kernel, axes[1].from, axes[0].from, axes[1].to, axes[0].to);
+}
+
 static void describe_axis(FILE *stream, const char *name, const struct resample_axis *axis)
 {
     fprintf(stream, "  %-10s %d to %d: %d tap%s for each, in 1/2^%d, of %d kind%s\n", name, axis->from, axis->to,
@@ -298,20 +303,13 @@ static void describe_depth(FILE *stream, const struct filter *filter, bool is_16
     fprintf(stream, "\n  For samples of %d bits:\n", is_16_bit ? 16 : 8);
     describe_axis(stream, "columns", &axes[0]);
     describe_axis(stream, "rows", &axes[1]);
-    if (!resample_is_pillow(filter->resize.kernel))
+    if (resample_is_pillow(filter->resize.kernel))
+        fprintf(stream, "  first      %s\n", has_rows_first(filter, axes) ? "rows" : "columns");
+    else
         fprintf(stream, "  bound      %.4f levels from the kernel's own result\n",
                 resize_bound(&axes[0], &axes[1], is_16_bit));
     free(axes[0].taps);
     free(axes[1].taps);
-}
-
-/* Are the rows of the filter's picture summed first? */
-static bool sums_rows_first(const struct filter *filter)
-{
-    int width = filter->resize.picture_width, height = filter->resize.picture_height;
-    const int from_width = width, from_height = height;
-    filter_resize(filter, &width, &height, NULL);
-    return resample_rows_first(filter->resize.kernel, from_width, from_height, width, height);
 }
 
 void resize_describe(FILE *stream, const struct filter *filter)
@@ -320,11 +318,8 @@ void resize_describe(FILE *stream, const struct filter *filter)
     int width = resize->picture_width, height = resize->picture_height;
     fprintf(stream, "  kernel     %s\n", resample_name(resize->kernel));
     if (resample_is_pillow(resize->kernel))
-        fprintf(stream, "  passes     each rounded to levels of 8 bits, as Pillow %s; %s\n",
-                resize->kernel < RESAMPLE_PILLOW12_NEAREST ? "13 has them" : "up to 12 has them",
-                width == 0 && resize->kernel < RESAMPLE_PILLOW12_NEAREST ? "their order depends on the picture"
-                : sums_rows_first(filter)                                ? "the rows, then the columns"
-                                                                         : "the columns, then the rows");
+        fprintf(stream, "  passes     each rounded to levels of 8 bits, in the order of Pillow %s\n",
+                resize->kernel < RESAMPLE_PILLOW12_NEAREST ? "13" : "up to 12");
     else
         fprintf(stream, "  passes     the columns, their sums rounded to 1/2^%d of a level, then the rows\n",
                 RESAMPLE_FRACTION);
@@ -366,7 +361,7 @@ static void print_depth(FILE *file, const struct filter *filter, bool is_16_bit)
         return;
     }
     if (is_pillow)
-        fprintf(file, "{\"bound\":null,\"rows_first\":%s", sums_rows_first(filter) ? "true" : "false");
+        fprintf(file, "{\"bound\":null,\"rows_first\":%s", has_rows_first(filter, axes) ? "true" : "false");
     else
         fprintf(file, "{\"bound\":%.6f", resize_bound(&axes[0], &axes[1], is_16_bit));
     print_axis(file, "columns", &axes[0]);

@@ -44,19 +44,12 @@ static bool check_resize(const struct recipe *recipe, struct error *error)
 /* Pillow's rule is for levels of 8 bits. */
 static bool check_depth(const struct recipe *recipe, int bits, struct error *error)
 {
-    for (size_t i = 0; i < recipe->chain->count; i++) {
-        const struct filter *filter = &recipe->chain->filters[i];
-        if (filter_is_pillow(filter) && recipe->linear)
+    for (size_t i = 0; i < recipe->chain->count; i++)
+        if (filter_is_pillow(&recipe->chain->filters[i]) && (bits != 8 || recipe->linear))
             return error_set(error, ERROR_USAGE,
-                             "%s resizes levels as Pillow does, and --linear filters light; leave --linear out, or "
-                             "choose another kernel",
-                             filter->name);
-        if (filter_is_pillow(filter) && bits != 8)
-            return error_set(error, ERROR_USAGE,
-                             "%s resizes samples of 8 bits, as Pillow does, and the picture has %d; give --depth 8, or "
-                             "choose another kernel",
-                             filter->name, bits);
-    }
+                             "%s resizes samples of 8 bits, as Pillow does, and %s; give %s, or choose another kernel",
+                             recipe->chain->filters[i].name, bits == 8 ? "linear light has 16" : "these have more",
+                             bits == 8 ? "no --linear" : "--depth 8");
     return true;
 }
 

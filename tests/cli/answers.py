@@ -187,9 +187,7 @@ def shown_resize(f):
     yield f"  kernel     {f['kernel']}"
     is_pillow = f["kernel"].startswith("pillow")
     if is_pillow:
-        order = {None: "their order depends on the picture", True: "the rows, then the columns",
-                 False: "the columns, then the rows"}[f["taps8"]["rows_first"] if f["taps8"] else None]
-        yield f"  passes     each rounded to levels of 8 bits, as Pillow 13 has them; {order}"
+        yield "  passes     each rounded to levels of 8 bits, in the order of Pillow 13"
     else:
         yield "  passes     the columns, their sums rounded to 1/2^6 of a level, then the rows"
     yield "  sum        1: a constant image stays as it is"
@@ -213,7 +211,9 @@ def shown_resize(f):
                 yield f"    {i} from {kind['first']}: {' '.join(map(str, kind['taps']))}"
             if len(kinds) > 4:
                 yield "    and so on; --json has all"
-        if not is_pillow:
+        if is_pillow:
+            yield f"  first      {'rows' if f['taps8']['rows_first'] else 'columns'}"
+        else:
             yield f"  bound      {f[f'taps{bits}']['bound']:.4f} levels from the kernel's own result"
 
 
