@@ -82,12 +82,26 @@ static void test_taps_are_those_of_exact_weights(void **state)
     assert_true(unsure < 40);
 }
 
+/* With 0.54 as a double, the third tap would be 1657869. */
+static void test_the_window_of_hamming_has_floats(void **state)
+{
+    (void)state;
+    static const int32_t expected[] = {212512, 1055706, 1657868, 1055706, 212512};
+    struct resample_axis axis;
+    resample_shape(&axis, RESAMPLE_PILLOW_HAMMING, 9, 3, 8);
+    assert_true(resample_make(&axis));
+    assert_int_equal(resample_first(&axis, 1), 2);
+    assert_memory_equal(axis.taps + axis.count, expected, sizeof expected);
+    free(axis.taps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hard_cases_are_rounded_to_the_nearest),
         cmocka_unit_test(test_others_are_as_near_as_those_of_libm),
         cmocka_unit_test(test_taps_are_those_of_exact_weights),
+        cmocka_unit_test(test_the_window_of_hamming_has_floats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
