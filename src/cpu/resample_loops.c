@@ -140,11 +140,11 @@ INLINE void columns_words(const struct resample_taps *taps, int count, const int
     store_alternating_quads(out + 2 * VECTOR, high[2], high[3]);
 }
 
-/* clamp((SUM + 2^21) >> 22) - LESS, where a tap of Pillow's rule is -(high * 2^8 + low). */
-INLINE ints pillow_level(ints high, ints low)
+/* ((sum + 2^21) >> 22) - LESS, where the sum is -(HIGH * 2^8 + LOW): at most 396 - LESS in absolute value. */
+INLINE ints pillow_level(ints high, ints low, int less)
 {
-    const ints half = repeat(1 << (PILLOW_SHIFT - 1));
-    return clamp(subtract(half, add(shift_left(high, PILLOW_LOW_BITS), low)) >> PILLOW_SHIFT, repeat(0), repeat(255));
+    const ints half = repeat((1 << (PILLOW_SHIFT - 1)) - (less << PILLOW_SHIFT));
+    return subtract(half, add(shift_left(high, PILLOW_LOW_BITS), low)) >> PILLOW_SHIFT;
 }
 
 /* 4 LANES columns of uint8_t by Pillow's rule, as levels. */
@@ -154,13 +154,13 @@ INLINE void columns_pillow(int count, const int32_t *pairs, const int32_t *const
     for (int p = 0; p < count; p++) {
         const shorts upper = (shorts)repeat(pairs[2 * p]), lower = (shorts)repeat(pairs[2 * p + 1]);
         for (int v = 0; v < 4; v++) {
-            const shorts bytes = load_shorts(rows[p] + x + v * LANES);
+            const shorts bytes = load_shorts_once(rows[p] + x + v * LANES);
             high[v] = multiply_pairs_add(high[v], bytes, upper);
             low[v] = multiply_pairs_add(low[v], bytes, lower);
         }
     }
     for (int v = 0; v < 4; v++)
-        high[v] = pillow_level(high[v], low[v]);
+        high[v] = clamp(pillow_level(high[v], low[v], 0), repeat(0), repeat(255));
     join_columns(high);
     join_columns(high + 2);
     store_alternating_quads(out, high[0], high[2]);
@@ -300,13 +300,13 @@ INLINE void row_levels_pillow(int count, int channels, const int32_t *cells_in, 
     for (int p = 0; p < count; p++, cells_in += channels * LANES) {
         const shorts upper = (shorts)repeat(pairs[2 * p]), lower = (shorts)repeat(pairs[2 * p + 1]);
         for (int c = 0; c < channels; c++) {
-            const shorts cell = load_shorts(cells_in + c * LANES);
+            const shorts cell = load_shorts_once(cells_in + c * LANES);
             high[c] = multiply_pairs_add(high[c], cell, upper);
             low[c] = multiply_pairs_add(low[c], cell, lower);
         }
     }
     for (int c = 0; c < channels; c++)
-        levels[c] = subtract(pillow_level(high[c], low[c]), repeat(128));
+        levels[c] = pillow_level(high[c], low[c], 128);
 }
 
 /* Compute levels of uint16_t, as row_levels8 computes levels of uint8_t. */
@@ -374,7 +374,7 @@ INLINE void sum_rows_of(const struct resample_taps *taps, enum sample sample, in
         const int32_t *from = cells_in + (ptrdiff_t)((taps->firsts[x] - start) / inputs) * channels * LANES;
         const size_t at = (size_t)kind * (size_t)taps->count;
         if (sample == SAMPLE_U8 && taps->parts == 2)
-            row_levels_pillow(taps->used[kind], channels, from, taps->pairs + 2 * at, levels);
+            row_levels_pillow(taps->count, channels, from, taps->pairs + 2 * at, levels);
         else if (sample == SAMPLE_U8)
             row_levels8(taps, taps->used[kind], channels, from, taps->pairs + at, levels);
         else if (sample == SAMPLE_U16)

@@ -34,6 +34,16 @@ INLINE ints multiply_pairs_add(ints sums, shorts a, shorts b)
 }
 #endif
 
+/* A vector for several uses. A compiler may read memory for each of them, and x86 reads two vectors a cycle. */
+INLINE shorts load_shorts_once(const void *from)
+{
+    shorts value = load_shorts(from);
+#if defined(__x86_64__) && !defined(GPUCONV_PORTABLE)
+    __asm__("" : "+x"(value));
+#endif
+    return value;
+}
+
 /* The shorts of the two halves of each quad, alternately. */
 INLINE shorts alternate(shorts value)
 {
