@@ -435,19 +435,18 @@ bool cpu_resample_launch(const struct plan *plan, struct device *device, const s
 
 /* Taps are 4 bytes, and up to 8 more as the loops read them; weights are 8 bytes each, and released before. The rows of
  * a tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice, of four
- * channels. */
+ * channels. What the rows make before the columns by Pillow's rule has four channels, too. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
 {
-    const bool is_pillow = resample_is_pillow(columns->kernel); /* its first pass makes a picture of four channels */
-    const size_t middle =
-        is_pillow ? 4 * ((size_t)rows->made * (size_t)columns->from + (size_t)rows->from * (size_t)columns->made) : 0;
-    const size_t taps = resample_bytes(columns) + resample_bytes(rows) + middle / 3;
+    const size_t taps = resample_bytes(columns) + resample_bytes(rows);
     if (has_many_taps(columns, rows))
         return 3 * taps + threads * (size_t)rows->from * sizeof(double);
+    const size_t rows_made = (size_t)columns->from + threads * (size_t)columns->count;
+    const size_t middle = resample_is_pillow(columns->kernel) ? 4 * (size_t)rows->made * rows_made : 0;
     const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);
     const size_t width = 4 * inputs + RESAMPLE_BLOCK, outputs = 4 * (1024 + RESAMPLE_PIECE);
     const size_t block = (size_t)(columns->count + 1) * (RESAMPLE_BLOCK * sizeof(float) + sizeof(void *));
-    return 5 * taps + (size_t)rows->made * sizeof(int) +
+    return 5 * taps + (size_t)rows->made * sizeof(int) + middle +
            threads * (RESAMPLE_LANES_MAX * (2 * width + outputs) * sizeof(float) + KEPT_BYTES + block +
                       2 * RESAMPLE_BLOCK * sizeof(float) + RESAMPLE_VECTOR_MAX);
 }
