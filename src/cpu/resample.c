@@ -12,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Does a picture become so small that tiles do not pay? They would take 32 copies of a row's inputs, and 256 bytes for
+/* Does a picture become so small by our rule that tiles do not pay? They would take 32 copies of a row's inputs, and 256 bytes for
  * a tap of a column. */
 static bool has_many_taps(const struct resample_axis *columns, const struct resample_axis *rows)
 {
-    return columns->count > RESAMPLE_TAPS_MAX || rows->count > RESAMPLE_TAPS_MAX;
+    return !resample_is_pillow(columns->kernel) &&
+           (columns->count > RESAMPLE_TAPS_MAX || rows->count > RESAMPLE_TAPS_MAX);
 }
 
 /* ---- Taps ---- */

@@ -50,7 +50,7 @@ enum {
  *     (2^(16 - low_bits) - 1) * 2^low_bits * 2^15.
  *
  * For a kernel of Pillow, both axes have two parts of each tap, with 8 low bits. The high parts are at most 2^15, and
- * their sums 1.55 * 2^14 * 255 < 2^23. The sums of low parts are at most 4096 * 2^7 * 255 < 2^27.
+ * their sums 1.55 * 2^14 * 255 < 2^23. The sums of low parts are at most 16384 * 2^7 * 255 < 2^30.
  *
  * For others, doubles. They hold the sums of rows for uint16_t exactly: 1.55 * 2^30 * 1.55 * 2^21 < 2^53. */
 struct resample_taps {
