@@ -161,6 +161,19 @@ static void set_linear(const struct application *application, const struct image
         assert(false); /* sRGB's curve rises */
 }
 
+bool library_run(struct pipeline *pipeline, struct phases *phases, const struct recipe *recipe, int images,
+                 const struct end *in, struct end *out, struct error *error)
+{
+    struct pipeline_run run = {
+        .pipeline = pipeline, .recipe = recipe, .input.shape = *in->image, .phases = phases, .images = images};
+    struct image image = *in->image;
+    if (in->kind == END_DEVICE)
+        image.samples = NULL; /* only a GPU can look at them */
+    phases_begin(phases);
+    pipeline_choose(&run);
+    return pipeline_plan(&run, &image, error) && pipeline_run(&run, in, out, error);
+}
+
 static bool apply_to_image(const struct application *application, struct image *in, struct image *out,
                            struct error *error)
 {
@@ -170,22 +183,12 @@ static bool apply_to_image(const struct application *application, struct image *
     const enum end_kind kind = application->on_device ? END_DEVICE : END_HOST;
     const struct end from = {.kind = kind, .image = in};
     struct end to = {.kind = kind, .image = out};
-    struct pipeline_run run = {.pipeline = pipeline,
-                               .recipe = recipe,
-                               .input.shape = *in,
-                               .phases = &context->phases,
-                               .images = application->images};
     struct linear *linear = recipe->linear ? pipeline_linear(pipeline, error) : NULL;
     if (recipe->linear && linear == NULL)
         return false;
     if (recipe->linear)
         set_linear(application, in, linear);
-    struct image image = *in;
-    if (application->on_device)
-        image.samples = NULL; /* only a GPU can look at them */
-    phases_begin(&context->phases);
-    pipeline_choose(&run);
-    return pipeline_plan(&run, &image, error) && pipeline_run(&run, &from, &to, error);
+    return library_run(pipeline, &context->phases, recipe, application->images, &from, &to, error);
 }
 
 /* As apply_to_image. On the host, samples that are not stored as floats are copied. */

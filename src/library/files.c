@@ -3,9 +3,12 @@
  * Many files to views and back, on the host or on a GPU. What a GPU does not decode or encode, the CPU does: many files
  * at a time, or one after another on all threads if there are few. */
 #include "codec/gpu_codec.h"
+#include "image/stored.h"
 #include "library/library.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* An image of more pixels is worth several threads. */
 enum { LARGE_PIXELS = 1 << 19 };
@@ -38,6 +41,14 @@ struct list {
     const struct gpuconv_bytes *given;
     struct gpu_picture *pictures; /* a picture for each file; those whose views are not on the GPU are done */
     void *stream;
+
+    /* For gpuconv_preprocess_all; else zero. */
+    const struct gpuconv_preprocess_options *preprocess;
+    const struct gpuconv_view *sources; /* the pictures that are no files */
+    struct images out;
+    bool to_device;
+    uint8_t pad[3], background[3];
+    uint8_t levels[3][256][sizeof(float)]; /* the sample of each level, as the output stores it */
 };
 
 /* ---- Lists ---- */
@@ -138,6 +149,15 @@ static struct image upright_shape(const struct list *list, const struct file *fi
                           .bits = codec_bits(info, &list->settings)};
 }
 
+/* Has CONTEXT a GPU, if VIEW is in the memory of one? */
+static bool check_gpu(const struct gpuconv_context *context, const struct gpuconv_view *view, struct error *error)
+{
+    return view->memory != GPUCONV_DEVICE || context->resources.shared != NULL ||
+           error_set(
+               error, ERROR_USAGE,
+               "this context has no GPU, but the image is in a GPU's memory; open one with uses_gpu, or copy them");
+}
+
 /* Check the view that is to receive the file, or to be encoded, and note it. */
 static bool take_view(const struct list *list, const struct gpuconv_view *view, struct file *file)
 {
@@ -153,10 +173,7 @@ static bool take_view(const struct list *list, const struct gpuconv_view *view, 
         return error_set(error, ERROR_USAGE, "the view has %zu images; give a view for each", images.count);
     file->view = images.first;
     file->on_device = view->memory == GPUCONV_DEVICE;
-    return !file->on_device || list->context->resources.shared != NULL ||
-           error_set(
-               error, ERROR_USAGE,
-               "this context has no GPU, but the image is in a GPU's memory; open one with uses_gpu, or copy them");
+    return check_gpu(list->context, view, error);
 }
 
 static bool take_output(const struct list *list, const struct gpuconv_view *view, struct file *file)
@@ -216,13 +233,22 @@ static void inspect_one(void *context, int64_t index, int thread)
     struct file *file = &list->files[index];
     struct gpu_picture *picture = &list->pictures[index];
     (void)thread;
-    file->bytes = list->given[index];
     picture->is_done = true;
-    file->has_failed =
-        !library_inspect(file->bytes.data, file->bytes.size, "image", &list->settings, &file->info, &file->error) ||
-        !find_orientation(list, file) || (list->views != NULL && !take_output(list, &list->views[index], file));
-    if (!file->has_failed && file->on_device)
-        plan_decoding(list, file, picture);
+    if (list->given != NULL)
+        file->bytes = list->given[index];
+    if (file->bytes.data == NULL && list->sources != NULL) {
+        file->view.width = list->sources[index].width;
+        file->view.height = list->sources[index].height;
+    } else {
+        file->has_failed =
+            !library_inspect(file->bytes.data, file->bytes.size, "image", &list->settings, &file->info, &file->error) ||
+            !find_orientation(list, file) || (list->views != NULL && !take_output(list, &list->views[index], file));
+        if (list->preprocess != NULL)
+            file->view = upright_shape(list, file);
+        else if (!file->has_failed && file->on_device)
+            plan_decoding(list, file, picture);
+    }
+    file->on_device |= list->to_device;
 }
 
 /* Inspect all files, and check the views, unless they are NULL. The threads are the first to touch the memory of the
@@ -231,7 +257,8 @@ static bool inspect_all(struct list *list, struct gpuconv_context *context, cons
                         int count, const struct gpuconv_decode_options *options, struct error *error)
 {
     const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
-    if (!library_decode_settings(o, &list->settings, error) || !open_list(list, context, files, count, error))
+    if (!library_decode_settings(o, &list->settings, error) ||
+        !open_list(list, context, list->sources != NULL ? (const void *)list->sources : files, count, error))
         return false;
     list->keeps_orientation = o->keep_orientation != 0;
     list->stream = o->stream;
@@ -282,18 +309,24 @@ static bool decode_on_gpu(struct list *list, struct error *error)
     return true;
 }
 
+/* Decode a file to its image, which is upright. */
+static bool decode_upright(const struct list *list, struct file *file)
+{
+    struct codec_settings settings = list->settings;
+    const struct codec_input input = input_of(file, &settings);
+    settings.reader_extra = codec_reader_extra(&file->info, &settings);
+    return codec_read_picture(&input, &file->image, NULL, &file->error) != NULL &&
+           image_orient(&file->image, file->orientation, &file->error);
+}
+
 static void decode_one(void *context, int64_t index, int thread)
 {
     struct list *list = context;
     struct file *file = &list->files[index];
-    struct codec_settings settings = list->settings;
-    const struct codec_input input = input_of(file, &settings);
     (void)thread;
     if (file->has_failed || file->is_done)
         return;
-    settings.reader_extra = codec_reader_extra(&file->info, &settings);
-    file->has_failed = codec_read_picture(&input, &file->image, NULL, &file->error) == NULL ||
-                       !image_orient(&file->image, file->orientation, &file->error);
+    file->has_failed = !decode_upright(list, file);
     if (file->has_failed || file->on_device)
         return;
     image_copy(&file->image, &file->view);
@@ -323,6 +356,18 @@ static bool has_device_views(const struct list *list)
     return found;
 }
 
+/* Report the status and the warnings of each file. REASON is of a call that failed as a whole. */
+static enum gpuconv_status finish_decoding(struct list *list, int count, const struct error *reason,
+                                           struct gpuconv_error *errors)
+{
+    const enum gpuconv_status status = report_statuses(list, count, reason, errors);
+    for (int i = 0; reason == NULL && errors != NULL && i < count; i++)
+        if (!list->files[i].has_failed)
+            library_warn_decoded(&errors[i], "image", &list->files[i].info);
+    close_list(list);
+    return status;
+}
+
 enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const struct gpuconv_bytes *files, int count,
                                        const struct gpuconv_decode_options *options, const struct gpuconv_view *views,
                                        struct gpuconv_error *errors)
@@ -346,12 +391,206 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
         context->resources.stream = NULL;
         pthread_mutex_unlock(&context->mutex);
     }
-    const enum gpuconv_status status = report_statuses(&list, count, done ? NULL : &reason, errors);
-    for (int i = 0; done && errors != NULL && i < count; i++)
-        if (!list.files[i].has_failed)
-            library_warn_decoded(&errors[i], "image", &list.files[i].info);
-    close_list(&list);
-    return status;
+    return finish_decoding(&list, count, done ? NULL : &reason, errors);
+}
+
+/* ---- Preprocess ---- */
+
+static bool check_preprocess(struct list *list, const struct gpuconv_context *context, const struct gpuconv_view *out,
+                             int count, struct error *error)
+{
+    const struct gpuconv_preprocess_options *options = list->preprocess;
+    if (options == NULL || options->placements == NULL || options->kernel == NULL)
+        return error_set(error, ERROR_USAGE, "there is no kernel, or no placement for each picture; give options");
+    if (strchr(options->kernel, ',') != NULL)
+        return error_set(error, ERROR_USAGE, "there is no kernel \"%s\"; give a word such as \"cubic\"",
+                         options->kernel);
+    if ((options->pad | options->background) > 0xffffff)
+        return error_set(error, ERROR_USAGE, "a colour is 0x%x; give 0xRRGGBB",
+                         (unsigned)(options->pad > 0xffffff ? options->pad : options->background));
+    if (!view_check(out, "output", &list->out, error) || !view_check_apart(out, "output", error) ||
+        !check_gpu(context, out, error))
+        return false;
+    if (list->out.count != (size_t)count || out->channels != 3)
+        return error_set(error, ERROR_USAGE,
+                         "the output has %zu images of %d channels; give %d of 3, one for each picture",
+                         list->out.count, out->channels, count);
+    if (out->type == GPUCONV_UINT16 || out->type > GPUCONV_BFLOAT16 ||
+        (out->type == GPUCONV_UINT8) != (options->levels == NULL))
+        return error_set(error, ERROR_USAGE,
+                         "the output has samples of %s %s levels; give uint8 without levels, or float32, float16 or "
+                         "bfloat16 with them",
+                         view_type_name(out->type), options->levels == NULL ? "without" : "with");
+    list->to_device = out->memory == GPUCONV_DEVICE;
+    return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
+}
+
+/* Find how the output stores each level. */
+static void store_levels(struct list *list)
+{
+    const struct gpuconv_preprocess_options *options = list->preprocess;
+    bool is_held;
+    for (int c = 0; c < 3; c++) {
+        list->pad[c] = (uint8_t)(options->pad >> (16 - 8 * c));
+        list->background[c] = (uint8_t)(options->background >> (16 - 8 * c));
+        for (int level = 0; level < 256; level++) {
+            *list->levels[c][level] = (uint8_t)level;
+            if (options->levels != NULL)
+                stored_write(options->levels[256 * c + level], list->out.first.stored, list->levels[c][level],
+                             &is_held);
+        }
+    }
+}
+
+/* Decode a file, or copy a view, to the file's image. It gets 8 bits, and 1 or 3 channels: those of Pillow's
+ * convert("RGB"), but for grey, which stays one. */
+static bool load_picture(const struct list *list, struct file *file)
+{
+    struct image *image = &file->image, composed;
+    if (file->bytes.data != NULL || list->sources == NULL) {
+        if (!decode_upright(list, file))
+            return false;
+    } else if (!view_take_image(&list->sources[file - list->files], "image", &composed, image, &file->error) ||
+               (image->samples == NULL && !library_copy_image(&composed, &composed, image, &file->error))) {
+        return false;
+    }
+    const size_t channels = (size_t)image->channels, colours = channels >= 3 ? 3 : 1;
+    const size_t count = (size_t)image->width * (size_t)image->height;
+    const uint16_t *words = image_samples16(image);
+    for (size_t i = 0; image->bits > 8 && i < count * channels; i++) /* no sample is read after it is overwritten */
+        image->samples[i] = (uint8_t)(channels > 1 ? words[i] >> 8 : words[i] < 255 ? words[i] : 255);
+    image->bits = 8;
+    if (image_has_alpha(image) && list->preprocess->has_background) {
+        if (!image_compose(image, list->background, image_composed_channels((int)channels, list->background), &composed,
+                           &file->error))
+            return false;
+        image_free(image);
+        *image = composed;
+    } else if (image_has_alpha(image)) {
+        for (size_t i = 0; i < count * colours; i++)
+            image->samples[i] = image->samples[i / colours * channels + i % colours];
+        image->channels = (int)colours;
+    }
+    return true;
+}
+
+/* Let a file's image be the part of the picture that is in OUT. Only what that needs is computed. *X and *Y become the
+ * pixel of OUT where it begins. */
+static bool resize_picture(const struct list *list, struct file *file, const struct image *out, int *x, int *y)
+{
+    const struct gpuconv_placement *to = &list->preprocess->placements[file - list->files];
+    const int left = to->x > 0 ? to->x : 0, above = to->y > 0 ? to->y : 0;
+    const int64_t right = (int64_t)to->x + out->width, below = (int64_t)to->y + out->height;
+    const int width = (int)(right < to->width ? right : to->width) - left;
+    const int height = (int)(below < to->height ? below : to->height) - above;
+    const struct resources resources = {.pool = list->settings.pool, .cpu_only = true};
+    struct recipe recipe = {.alpha = ALPHA_FILTER, .choice = CHOICE_CPU};
+    struct phases phases;
+    struct filter *filters;
+    size_t count;
+    char name[256];
+    *x = left - to->x;
+    *y = above - to->y;
+    if (width <= 0 || height <= 0)
+        return error_set(&file->error, ERROR_USAGE,
+                         "the output of %d x %d pixels has nothing of the picture of %d x %d pixels from (%d, %d) on; "
+                         "give another placement",
+                         out->width, out->height, to->width, to->height, to->x, to->y);
+    snprintf(name, sizeof name, "resize:%dx%d:exact:%s,crop:%dx%d+%d+%d", to->width, to->height,
+             list->preprocess->kernel, width, height, left, above);
+    struct pipeline *pipeline = calloc(1, sizeof *pipeline);
+    if (pipeline == NULL)
+        return error_no_memory(&file->error, "a picture");
+    pipeline_open(pipeline, &resources);
+    if (filter_find_all(name, filter_find, &filters, &count, &file->error))
+        recipe.chain = chain_make(filters, count, &file->error);
+    struct image result = {0};
+    const struct end from = {.kind = END_HOST, .image = &file->image};
+    struct end end = {.kind = END_HOST, .image = &result}; /* it replaces the file's image */
+    const bool done = recipe.chain != NULL && library_run(pipeline, &phases, &recipe, 0, &from, &end, &file->error);
+    pipeline_close(pipeline);
+    chain_release(recipe.chain);
+    free(pipeline);
+    return done;
+}
+
+/* Write what levels become, COUNT of them in samples of BYTES: the level at IN, and each that is STEP after it. */
+static void write_levels(const uint8_t levels[256][sizeof(float)], size_t bytes, const uint8_t *in, size_t step,
+                         int count, uint8_t *out, size_t out_step)
+{
+    for (int i = 0; bytes == sizeof(float) && i < count; i++, in += step, out += out_step)
+        memcpy(out, levels[*in], sizeof(float));
+    for (int i = 0; bytes == sizeof(uint16_t) && i < count; i++, in += step, out += out_step)
+        memcpy(out, levels[*in], sizeof(uint16_t));
+    for (int i = 0; bytes == 1 && i < count; i++, in += step, out += out_step)
+        *out = *levels[*in];
+}
+
+/* Write IMAGE, whose first pixel is pixel (X, Y) of OUT, and the colour of the padding around it. */
+static void write_picture(const struct list *list, const struct image *image, int x, int y, const struct image *out)
+{
+    const size_t bytes = image_sample_bytes(out), step = image_pixel_stride(out), channels = (size_t)image->channels;
+    for (int row = 0; row < out->height; row++)
+        for (size_t c = 0; c < 3; c++) {
+            uint8_t *to = image_row(out, row) + c * image_channel_stride(out);
+            const bool is_inside = row >= y && row - y < image->height;
+            const int end = is_inside ? x + image->width : 0;
+            if (is_inside) {
+                write_levels(list->levels[c], bytes, &list->pad[c], 0, x, to, step);
+                write_levels(list->levels[c], bytes, image_row(image, row - y) + (channels == 3 ? c : 0), channels,
+                             image->width, to + (size_t)x * step, step);
+            }
+            write_levels(list->levels[c], bytes, &list->pad[c], 0, out->width - end, to + (size_t)end * step, step);
+        }
+}
+
+static void preprocess_one(void *context, int64_t index, int thread)
+{
+    struct list *list = context;
+    struct file *file = &list->files[index];
+    struct image out = images_at(&list->out, (size_t)index);
+    int x, y;
+    (void)thread;
+    if (file->has_failed)
+        return;
+    if (file->on_device) { /* its samples have as many bits, whatever these mean */
+        out.bits = 8 * (int)image_sample_bytes(&out);
+        out.stored = STORED_FLOAT;
+        list->pictures[index].view = out;
+    }
+    file->has_failed = !load_picture(list, file) || !resize_picture(list, file, &out, &x, &y) ||
+                       (file->on_device && !image_allocate(&out, out.width, out.height, 3, out.bits, &file->error));
+    if (file->has_failed)
+        return;
+    write_picture(list, &file->image, x, y, &out);
+    image_free(&file->image);
+    if (file->on_device)
+        file->image = out;
+}
+
+enum gpuconv_status gpuconv_preprocess_all(struct gpuconv_context *context, const struct gpuconv_bytes *files,
+                                           const struct gpuconv_view *views, int count,
+                                           const struct gpuconv_preprocess_options *options,
+                                           const struct gpuconv_view *out, struct gpuconv_error *errors)
+{
+    struct list list = {.preprocess = options, .sources = views};
+    struct error reason, failure;
+    bool done = library_check_context(context, &reason) &&
+                (count == 0 || check_preprocess(&list, context, out, count, &reason));
+    if (done && count != 0) {
+        pthread_mutex_lock(&context->mutex);
+        done = inspect_all(&list, context, files, count, &options->decode, &reason);
+        if (done) {
+            store_levels(&list);
+            for_each(&list, preprocess_one);
+        }
+        context->resources.stream = &list.stream;
+        if (done && has_device_views(&list) && !upload_decoded(&list, &failure))
+            fail_on_gpu(&list, &failure);
+        context->resources.stream = NULL;
+        pthread_mutex_unlock(&context->mutex);
+    }
+    return finish_decoding(&list, count, done ? NULL : &reason, errors);
 }
 
 /* ---- Encode ---- */

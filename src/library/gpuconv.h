@@ -419,6 +419,40 @@ GPUCONV_API enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *conte
                                                    int count, const struct gpuconv_encode_options *options,
                                                    struct gpuconv_bytes *files, struct gpuconv_error *errors);
 
+/* ---- Pictures for a model ---- */
+
+/* Where a picture goes: it becomes WIDTH x HEIGHT pixels, from 1 to 100,000 on a side, and pixel (0, 0) of the output
+ * is pixel (X, Y) of these. The output may begin before them and end after them, but must have some of them. */
+struct gpuconv_placement {
+    int width, height, x, y;
+};
+
+struct gpuconv_preprocess_options {
+    struct gpuconv_decode_options decode;       /* for files, without the name; the stream is that of the output */
+    const char *kernel;                         /* a word for a kernel of the filter `resize`, such as "cubic" */
+    const struct gpuconv_placement *placements; /* one for each picture */
+    const float *levels; /* 3 x 256: what each level of red, of green and of blue becomes. NULL for an output of
+                            GPUCONV_UINT8, whose levels stay */
+    uint32_t pad;        /* the colour of the output beside the picture, 0xRRGGBB; levels apply to it, too */
+    uint32_t background; /* the colour below alpha, 0xRRGGBB, if HAS_BACKGROUND is 1; else alpha is dropped */
+    int has_background;
+    int reserved[5];
+};
+
+/* Decode COUNT pictures, resize and crop them, and write them to OUT: COUNT images of 3 channels, of GPUCONV_UINT8,
+ * GPUCONV_FLOAT, GPUCONV_HALF or GPUCONV_BFLOAT16, on the host or in the memory of the context's GPU. Picture I is the
+ * file FILES[I] or, if that has no data, the view VIEWS[I]: one image of 8 or 16 bits on the host. FILES or VIEWS may
+ * be NULL. ERRORS and the result are as for many files, above. The image of a picture that failed has any samples.
+ *
+ * Before it is resized, a picture gets the samples of Pillow's convert("RGB"): grey becomes three equal channels. Of 16
+ * bits the lower 8 are dropped, but a grey picture of 16 bits has all levels above 255 become 255. A colour of 8 bits
+ * over the background is rounded to nearest. With 8 bits in the options, files of 16 bits are rounded instead. */
+GPUCONV_API enum gpuconv_status gpuconv_preprocess_all(struct gpuconv_context *context,
+                                                       const struct gpuconv_bytes *files,
+                                                       const struct gpuconv_view *views, int count,
+                                                       const struct gpuconv_preprocess_options *options,
+                                                       const struct gpuconv_view *out, struct gpuconv_error *errors);
+
 /* ---- Compare ---- */
 
 struct gpuconv_difference {

@@ -59,6 +59,10 @@ bool library_check_context(const struct gpuconv_context *context, struct error *
 /* Set *WIDTH and *HEIGHT, the size of an image, to the size of the result of FILTER. */
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error);
 
+/* Apply RECIPE to the image at IN, as pipeline_run does. IMAGES is that of struct pipeline_run. */
+bool library_run(struct pipeline *pipeline, struct phases *phases, const struct recipe *recipe, int images,
+                 const struct end *in, struct end *out, struct error *error);
+
 /* ---- picture.c, for files.c ---- */
 
 /* The type of samples of BITS bits. */

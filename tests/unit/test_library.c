@@ -1007,6 +1007,116 @@ static void test_lists_that_make_no_sense_are_refused(void **state)
     assert_int_equal(gpuconv_inspect_all(NULL, &file, 1, NULL, &info, &error), GPUCONV_BAD_ARGUMENT);
 }
 
+/* ---- Preprocess ---- */
+
+enum { SIDE = 3, TENSOR = 2 * 3 * SIDE * SIDE };
+
+static const struct gpuconv_bytes grey_and_none[2] = {{"P5 2 2 255\n\1\2\3\4", 15}, {NULL, 0}};
+static const struct gpuconv_placement two_places[2] = {{2, 2, 0, -1}, {2, 2, 1, 1}};
+static const uint8_t colours[2][2][3] = {{{1, 11, 21}, {2, 12, 22}}, {{3, 13, 23}, {4, 14, 24}}};
+static float channel_levels[3][256];
+
+static struct gpuconv_view tensor_of(void *data, enum gpuconv_type type)
+{
+    struct gpuconv_view tensor = gpuconv_planar(data, SIDE, SIDE, 3, type);
+    tensor.count = 2;
+    tensor.image_stride = 3 * tensor.channel_stride;
+    return tensor;
+}
+
+/* The picture of a grey file and that of a view, each at another place of its output. Python's tests have more. */
+static void test_pictures_become_a_tensor(void **state)
+{
+    (void)state;
+    static const uint8_t shown[2][SIDE][SIDE] = {{{7, 7, 7}, {1, 2, 7}, {3, 4, 7}}, {{4, 7, 7}, {7, 7, 7}, {7, 7, 7}}};
+    const struct gpuconv_view views[2] = {{0}, gpuconv_interleaved(colours, 2, 2, 3, GPUCONV_UINT8)};
+    struct gpuconv_preprocess_options options = {.kernel = "cubic", .placements = two_places, .pad = 0x07111b};
+    float floats[TENSOR];
+    const struct gpuconv_view bytes_view = tensor_of(out, GPUCONV_UINT8), view = tensor_of(floats, GPUCONV_FLOAT);
+    for (int i = 0; i < 3 * 256; i++)
+        channel_levels[i / 256][i % 256] = (float)(i % 256) / 8 - (float)(i / 256);
+    out[TENSOR] = 0xa5;
+    assert_int_equal(gpuconv_preprocess_all(context, grey_and_none, views, 2, &options, &bytes_view, NULL), GPUCONV_OK);
+    options.levels = *channel_levels;
+    assert_int_equal(gpuconv_preprocess_all(context, grey_and_none, views, 2, &options, &view, NULL), GPUCONV_OK);
+    for (int i = 0; i < TENSOR; i++) {
+        const int c = i / (SIDE * SIDE) % 3, value = shown[i / (TENSOR / 2)][i / SIDE % SIDE][i % SIDE];
+        const int level = i < TENSOR / 2 && value < 7 ? value : value + 10 * c;
+        if (out[i] != level || !(floats[i] == channel_levels[c][level]))
+            fail_msg("sample %d: %d and %g, not %d and %g", i, out[i], floats[i], level, channel_levels[c][level]);
+    }
+    assert_int_equal(out[TENSOR], 0xa5);
+}
+
+static void test_tensors_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    const struct gpuconv_view picture = gpuconv_interleaved(colours, 2, 2, 3, GPUCONV_UINT8);
+    const struct gpuconv_view right[2] = {{0}, picture};
+    const struct gpuconv_preprocess_options usual = {.kernel = "cubic", .placements = two_places};
+    const struct {
+        const char *sentence;
+        int option, view; /* what is wrong with the options, and with the output or a picture */
+    } cases[] = {
+        {"there is no kernel \"cubic,blur\"", 1, 0},
+        {"no placement for each picture", 2, 0},
+        {"a colour is 0x1000000", 3, 0},
+        {"samples of uint8 with levels", 4, 0},
+        {"samples of float32 without levels", 0, 1},
+        {"samples of uint16 with levels", 4, 2},
+        {"samples of float64 with levels", 4, 3},
+        {"a reserved field is 5", 5, 0},
+        {"9 bits", 6, 0},
+        {"the output has 2 images of 1 channels; give 2 of 3", 0, 4},
+        {"the output has 1 images of 3 channels", 0, 5},
+        {"this context has no GPU", 0, 6},
+        {"share memory", 0, 7},
+        {"nothing of the picture of 2 x 2 pixels from (2, 0)", 7, 0},
+        {"nothing of the picture of 2 x 2 pixels from (-3, 0)", 8, 0},
+        {"nothing of the picture of 2 x 0 pixels", 9, 0},
+        {"there is no filter \"resize:100001x2:exact:cubic\"", 10, 0},
+        {"image must be one image of 8 or 16 bits on the host", 0, 8},
+        {"there are no bytes", 0, 9},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int option = cases[i].option, view = cases[i].view;
+        struct gpuconv_placement places[2] = {two_places[0], two_places[1]};
+        struct gpuconv_preprocess_options o = usual;
+        struct gpuconv_view views[2] = {right[0], right[1]};
+        struct gpuconv_view tensor = tensor_of(expected, view == 1   ? GPUCONV_FLOAT
+                                                         : view == 2 ? GPUCONV_UINT16
+                                                         : view == 3 ? GPUCONV_DOUBLE
+                                                                     : GPUCONV_UINT8);
+        struct gpuconv_error errors[2];
+        o.kernel = option == 1 ? "cubic,blur" : "cubic";
+        o.pad = option == 3 ? 1 << 24 : 0;
+        o.levels = option == 4 ? *channel_levels : NULL;
+        o.reserved[2] = option == 5 ? 5 : 0;
+        o.decode.bits = option == 6 ? 9 : 0;
+        o.placements = option == 2 ? NULL : places;
+        places[1].x = option == 7 ? 2 : option == 8 ? -SIDE : 0;
+        places[1].y = 0;
+        places[1].height = option == 9 ? 0 : 2;
+        places[1].width = option == 10 ? 100001 : 2;
+        tensor.channels = view == 4 ? 1 : 3;
+        tensor.count = view == 5 ? 1 : 2;
+        tensor.memory = view == 6 ? GPUCONV_DEVICE : GPUCONV_HOST;
+        tensor.image_stride -= view == 7;
+        views[1].memory = view == 8 ? GPUCONV_DEVICE : GPUCONV_HOST;
+        assert_int_equal(
+            gpuconv_preprocess_all(context, grey_and_none, view == 9 ? NULL : views, 2, &o, &tensor, errors),
+            GPUCONV_BAD_ARGUMENT);
+        if (strstr(errors[1].message, cases[i].sentence) == NULL && view != 9)
+            fail_msg("case %zu: %s", i, errors[1].message);
+    }
+    const struct gpuconv_view tensor = tensor_of(expected, GPUCONV_UINT8);
+    assert_int_equal(gpuconv_preprocess_all(context, NULL, NULL, 0, NULL, NULL, NULL), GPUCONV_OK);
+    assert_int_equal(gpuconv_preprocess_all(context, NULL, NULL, -1, &usual, &tensor, NULL), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_preprocess_all(context, NULL, NULL, 2, &usual, &tensor, NULL), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_preprocess_all(context, NULL, right, 2, NULL, &tensor, NULL), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_preprocess_all(NULL, NULL, right, 2, &usual, &tensor, NULL), GPUCONV_BAD_ARGUMENT);
+}
+
 /* ---- Pillow ---- */
 
 static void test_pillow_resizes_without_a_context(void **state)
@@ -1074,6 +1184,8 @@ int main(void)
         cmocka_unit_test(test_bad_requests_for_files_are_refused),
         cmocka_unit_test(test_each_file_of_a_list_has_its_error),
         cmocka_unit_test(test_lists_that_make_no_sense_are_refused),
+        cmocka_unit_test(test_pictures_become_a_tensor),
+        cmocka_unit_test(test_tensors_that_make_no_sense_are_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
