@@ -289,13 +289,13 @@ def _number_of(value, words):
     return 0 if value is None else words.get(value, value) if isinstance(value, (str, int, numpy.integer)) else value
 
 
-def _colour_of(value):
+def colour_of(value, name="background"):
     """0xRRGGBB of VALUE, such a number, or a word of the command: "white", "black", "#rgb" or "#rrggbb"."""
     if not isinstance(value, str):
         return value
     word = {"white": "#fff", "black": "#000"}.get(value.lower(), value)
     if not re.fullmatch("#([0-9a-fA-F]{3}){1,2}", word):
-        raise ValueError(f"the background is {_library.shown(value)}; give 'white', 'black', '#rrggbb' or 0xRRGGBB")
+        raise ValueError(f"the {name} is {_library.shown(value)}; give 'white', 'black', '#rrggbb' or 0xRRGGBB")
     return int("".join(digit * (2 if len(word) == 4 else 1) for digit in word[1:]), 16)
 
 
@@ -337,7 +337,7 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
     options = {"quality": _number_of(quality, {}), "subsampling": _number_of(subsampling, _SUBSAMPLING),
                "progressive": _library.flag(progressive, "progressive"),
                "lossless": _library.flag(lossless, "lossless"), "compression": _number_of(compression, _COMPRESSION),
-               "background": _colour_of(background)}
+               "background": colour_of(background)}
     for option, value in options.items():
         is_given = value is not None if option == "background" else bool(value)
         if is_given and suffix.lower() not in _SUFFIXES_OF[option]:

@@ -156,6 +156,11 @@ class DecodeOptions(Settings):
                 ("stream", c_void_p), ("reserved", c_int * 4)]
 
 
+class PreprocessOptions(Settings):
+    _fields_ = [("decode", DecodeOptions), ("kernel", c_char_p), ("placements", c_void_p), ("levels", c_void_p),
+                ("pad", c_uint32), ("background", c_uint32), ("has_background", c_int), ("reserved", c_int * 5)]
+
+
 class EncodeOptions(Settings):
     _fields_ = [("format", c_char_p), ("quality", c_int), ("subsampling", c_int), ("progressive", c_int),
                 ("compression", c_int), ("background", c_uint32), ("has_background", c_int),
@@ -232,6 +237,8 @@ decode_all = _declare("gpuconv_decode_all", c_int, c_void_p, POINTER(Bytes), c_i
                       _ERROR)
 encode_all = _declare("gpuconv_encode_all", c_int, c_void_p, _VIEW, c_int, POINTER(EncodeOptions), POINTER(Bytes),
                       _ERROR)
+preprocess_all = _declare("gpuconv_preprocess_all", c_int, c_void_p, POINTER(Bytes), _VIEW, c_int,
+                          POINTER(PreprocessOptions), _VIEW, _ERROR)
 image_metadata = _declare("gpuconv_image_metadata", c_void_p, c_void_p, c_char_p, POINTER(c_size_t))
 metadata_pack = _declare("gpuconv_metadata_pack", c_void_p, c_void_p, POINTER(c_size_t), _ERROR)
 metadata_unpack = _declare("gpuconv_metadata_unpack", c_void_p, c_void_p, c_size_t, _ERROR)

@@ -54,6 +54,9 @@ class _Torch:
         self.memory = self.torch.empty(size, dtype=self.torch.uint8, device=self.device)
         return self.memory.data_ptr()
 
+    def empty(self, shape, kind):
+        return self.torch.empty(shape, dtype=getattr(self.torch, kind), device=self.device)
+
     def array(self, shape, strides, size, offset):
         memory = self.memory if size == 1 else self.memory.view(self.torch.uint16)  # from PyTorch 2.3 on
         return self.torch.as_strided(memory, shape, strides, offset // size)
@@ -71,6 +74,10 @@ class _CuPy:
         with self.device:
             self.memory = self.cupy.cuda.alloc(size)
         return self.memory.ptr
+
+    def empty(self, shape, kind):
+        with self.device:
+            return self.cupy.empty(shape, kind)
 
     def array(self, shape, strides, size, offset):
         return self.cupy.ndarray(shape, f"u{size}", self.memory + offset, [stride * size for stride in strides])

@@ -107,7 +107,17 @@ def check_files(to_numpy):
         cat = gpuconv.read(ROOT / "samples/cat.png").array
         assert numpy.array_equal(gpuconv.read("a.png"), cat)
         assert pathlib.Path("b.jpg").read_bytes() == gpuconv.encode(cat, "jpg")
+    for layout in ("chw", "hwc"):
+        for kind in ("uint8", "float16", "float32"):
+            options = {"resize": 40, "crop": (50, 37), "dtype": kind, "layout": layout} | \
+                ({} if kind == "uint8" else {"mean": (0.4, 0.5, 0.6), "std": 0.25})
+            given = [*sources, cat, gpuconv.read(paths[0])]
+            tensor = to_numpy(gpuconv.preprocess(given, device="cuda:0", **options))
+            expected = gpuconv.preprocess(given, **options)
+            assert tensor.dtype == kind and tensor.tobytes() == expected.tobytes(), (layout, kind)
+            assert numpy.array_equal(to_numpy(gpuconv.preprocess(cat, device="cuda", **options)), expected[-2])
     bad = BAD_FILES["truncated.jpg"]
+    expect(gpuconv.ImageError, "picture 1 of the list: the JPEG", gpuconv.preprocess, [cat, bad], resize=9, device="cuda")
     with temporary_folder():
         path = pathlib.Path("truncated.jpg").resolve()
         path.write_bytes(bad)

@@ -40,7 +40,7 @@ def kind_of(declaration):
     if match:
         return {"struct gpuconv_view": _library.View, "size_t": ctypes.c_size_t}.get(match[1], ctypes.c_int)
     match = re.match(r"(?:const )?struct gpuconv_(context_options|filter_info|view|options|file_info|decode_options|"
-                     r"encode_options|compare_options|difference|error|bytes) \*\w+", declaration)
+                     r"preprocess_options|encode_options|compare_options|difference|error|bytes) \*\w+", declaration)
     if match:
         struct = "".join(word.capitalize() for word in match[1].split("_"))
         return ctypes.POINTER(getattr(_library, struct))
@@ -63,7 +63,7 @@ def test_functions():
         assert function.__name__ == match[2] and function.restype is result, (line, function.restype)
         assert list(function.argtypes) == arguments, (line, function.argtypes, arguments)
         seen += 1
-    assert seen == 27, seen
+    assert seen == 28, seen
 
 
 def test_enums():

@@ -79,6 +79,28 @@ CALLS = {
     "gpuconv.read(['good.png', ?])": "'bad.png'; None; 7",
     "gpuconv.encode([a, ?])": "None; 1; a[0, 0]; a.astype(float)",
     "gpuconv.write(['a.png', 'b.png'], ?)": "a; [a]; [a, None]; None",
+    "gpuconv.preprocess(?)": """None; 1; 1.5; object(); {}; []; [None]; [[1, 2]]; [a, 5]; b''; b'no image';
+        'bad.png'; io.StringIO('text'); a.astype('float32'); a[None]; a[0, 0, 0]; a[:0]; 'a\\0b'; [a, a[1:]];
+        numpy.zeros(9)""",
+    "gpuconv.preprocess(a, resize=?)": "'a'; 1.5; 0; -1; 2**70; (1, 2, 3); (5, 0); ('a', 5); {}; []",
+    "gpuconv.preprocess(a, crop=?)": "'a'; 1.5; 0; -1; 2**70; (1, 2, 3); (5, 0); ('a', 5); {}; []",
+    "gpuconv.preprocess(a, resize=9, pad=?)": "'red'; 2**24; 1.5; -1; (1, 2, 3)",
+    "gpuconv.preprocess(a, mean=?)": "'a'; None; (1, 2); float('nan'); []; (1, 'b', 3)",
+    "gpuconv.preprocess(a, std=?)": "'a'; None; (1, 2); float('inf'); 0; (1, 0, 2)",
+    "gpuconv.preprocess(a, ?)": """pad='white'; resize=9, pad=0, crop=9; resize=9, pad=0, centering=(1,);
+        resize=9, pad=0, centering='ab'; resize=9, pad=0, centering=(9, 9);
+        resize=9, kernel=5; resize=9, kernel='box,blur'; crop=9, crop_rule='pillow'; layout='nhw'; layout=None;
+        dtype='int8'; dtype=5; dtype='float64'; dtype=object(); dtype='uint8', mean=1; dtype='bfloat16';
+        device='gpu'; device='cuda:x'; device=0; rescale='a'; rescale=None; rescale=[1, 2];
+        rescale=float('nan'); context=1; context=closed; background='red'; background=2**24; background=1.5;
+        keep_orientation='no'; max_pixels=-1; max_pixels='a'""",
+    "gpuconv.preprocess.from_config(?)": """None; 1; 'text.txt'; {}; []; {'image_processor_type': 'Qwen2VLProcessor'};
+        {'image_processor_type': 'CLIPImageProcessor'}; dict(clip, size=None); dict(clip, size={'longest_edge': 5});
+        dict(clip, resample=9); dict(clip, resample='3'); dict(clip, do_pad=True); dict(clip, crop_pct=0.5);
+        dict(clip, crop_size={'shortest_edge': 5}); dict(clip, image_mean=None);
+        dict(clip, data_format='channels_last')""",
+    "gpuconv.preprocess.from_config(?)(a)": """dict(clip, image_std=[0, 1, 1]); dict(clip, size='a');
+        dict(clip, size=-1); dict(clip, rescale_factor=None); dict(clip, image_mean=[1, 2])""",
     "gpuconv.encode(a, ?)": """None; 1; ''; 'gif'; '.png'; 'png\\0x'; 'png', quality=90; 'png', lossless=True;
         'jpg', compression=3;
         'png', subsampling=444; 'webp', progressive=True; 'png', background=0; 'jpg', progressive='no';
@@ -128,7 +150,10 @@ def test_wrong_calls():
     photo = gpuconv.read("good.png")
     closed = gpuconv.Context()
     closed.close()
-    names = dict(globals(), a=a, photo=photo, closed=closed, io=io)
+    clip = {"image_processor_type": "CLIPImageProcessor", "do_resize": True, "size": 9, "resample": 3,
+            "do_center_crop": True, "crop_size": 9, "do_normalize": True, "image_mean": [0.5], "image_std": [0.5]}
+    gpuconv.preprocess.from_config(clip)(photo)
+    names = dict(globals(), a=a, photo=photo, closed=closed, io=io, clip=clip)
     faults, count = [], 0
     for call, values in CALLS.items():
         for value in split(values):
