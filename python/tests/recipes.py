@@ -4,6 +4,7 @@
 
 It runs in a folder with photo.jpg and photos/. A check below looks at what it leaves. Skipped (exit status 77)
 where its library is not installed, or there is no GPU that it needs."""
+import json
 import os
 import pathlib
 import re
@@ -19,7 +20,9 @@ from harness import need_module, run, skip  # noqa: E402
 
 RECIPE = "pytest" if NAME == "xdist" else NAME
 MODULES = "pytest", "xdist", "torch", "cupy", "jax", "dask", "ray"
-for module in {RECIPE, NAME, {"loader": "torch", "compile": "torch", "server": "torch"}.get(NAME)} & {*MODULES}:
+NEEDS = {"processor": "transformers", "tensors": "dask"} | dict.fromkeys(
+    ("loader", "compile", "server", "dataset", "serve"), "torch")
+for module in {RECIPE, NAME, NEEDS.get(NAME)} & {*MODULES, *NEEDS.values()}:
     need_module(module)
 need_module("numpy")
 import numpy  # noqa: E402
@@ -169,6 +172,59 @@ def check_ray(left):
         assert result == pathlib.Path("expected.png").read_bytes(), name
 
 
+def tensor_of(name, resize, crop, mean, std):
+    """The tensor of a photo by NumPy and the filter of Pillow 13: the shorter side, and the middle of it."""
+    photo = numpy.atleast_3d(gpuconv.read(name))[..., :3]
+    (height, width), short = photo.shape[:2], min(photo.shape[:2])
+    size = f"{resize * width // short}x{resize * height // short}"
+    photo = gpuconv.filter(numpy.ascontiguousarray(photo), f"resize:{size}:exact:pillow-bicubic")
+    y, x = (round((side - crop) / 2) for side in photo.shape[:2])
+    levels = (photo[y:y + crop, x:x + crop] / 255).astype("float32")
+    return numpy.moveaxis((levels - numpy.float32(mean)) / numpy.float32(std), 2, 0)
+
+
+def check_dataset(left):
+    tensors = [tensor.numpy() for batch in left["batches"] for tensor in batch]
+    assert len(tensors) == len(PHOTOS)
+    for name, tensor in zip(sorted(PHOTOS), tensors):
+        expected = tensor_of(f"photos/{name}", 256, 224, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+        assert numpy.array_equal(tensor, numpy.broadcast_to(expected, tensor.shape)), name
+
+
+def check_serve(left):
+    assert len(left["answers"]) == 3 and 0 <= left["answers"][0] < 10, left["answers"]
+    try:
+        left["classify"]([open("photo.jpg", "rb").read(), b"no image"])
+    except SystemExit as end:
+        assert str(end).startswith("400 Bad Request: picture 1 of the list: "), end
+    else:
+        raise AssertionError("bytes that are no image were taken")
+
+
+def check_processor(left):
+    import PIL.Image
+    import transformers
+    kind = getattr(transformers, "CLIPImageProcessorPil", None) or transformers.CLIPImageProcessor
+    theirs = kind.from_pretrained("model")(list(map(PIL.Image.open, sorted(pathlib.Path("photos").iterdir()))),
+                                           return_tensors="np").pixel_values
+    assert numpy.array_equal(left["inputs"]["pixel_values"].numpy(), theirs)
+    again = left["processor"](left["inputs"]["pixel_values"].new_zeros(2, 9, 9, 3).byte(), return_tensors="np")
+    assert again["pixel_values"].shape == (2, 3, 224, 224)
+
+
+def check_tensors(left):
+    tensors = numpy.concatenate(left["tensors"])
+    assert tensors.shape == (3, 3, 224, 224) and tensors.dtype == "float16"
+    assert numpy.array_equal(tensors, left["preprocess"](left["paths"]))
+
+
+# The file of a model, as transformers writes it.
+CONFIG = {"image_processor_type": "CLIPImageProcessor", "do_convert_rgb": True, "do_resize": True, "resample": 3,
+          "size": {"shortest_edge": 224}, "do_center_crop": True, "crop_size": {"height": 224, "width": 224},
+          "do_rescale": True, "rescale_factor": 0.00392156862745098, "do_normalize": True,
+          "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+
 def main():
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     recipes = dict(re.findall(r"<!-- recipe: (\w+) -->\n```python\n(.*?)```", page, re.S))
@@ -179,6 +235,8 @@ def main():
         os.chdir(folder)
         os.environ.update(HOME=folder, RAY_AUTH_MODE="disabled")
         os.mkdir("photos")
+        os.mkdir("model")
+        pathlib.Path("model/preprocessor_config.json").write_text(json.dumps(CONFIG))
         for name in PHOTOS:
             shutil.copy(ROOT / "samples" / name, "photos")
         shutil.copy("photos/rocket.jpg", "photo.jpg")
