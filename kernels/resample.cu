@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * resample: the GPU's half of src/cpu/resample.c, for filters that change the size. A block makes a tile of outputs by
- * both passes. Integers have a kernel of their own, in resample/products.cu; the one here takes floats, and the few
- * sizes that the other does not.
+ * both passes. Integers have a kernel of their own, in resample/products.cu, and the rule of Pillow in
+ * resample/pillow.cu; the one here takes floats, and the few sizes that products.cu does not.
  *
  *     in      rows of the picture, in global memory
  *               |  columns: a thread sums a word of 4 samples (2 of uint16_t, 1 float) of a row of outputs
@@ -14,6 +14,7 @@
  * one row; those of rows one tap after the other, as a warp works on neighbouring outputs. Both come from L1.
  *
  * Limits: the sums of one output must fit in shared memory, so a side may become up to some 2000 times shorter. */
+#include "kernels/resample/pillow.h"
 #include "kernels/resample/products.h"
 #include "kernels/shared/conv.cuh"
 
@@ -192,6 +193,8 @@ static size_t table_words(const struct resample_axis *columns, const struct resa
 
 extern "C" bool resample_prepare(struct plan *plan, struct device *device, struct error *error)
 {
+    if (filter_is_pillow(plan->filter))
+        return pillow_prepare_planes(plan, device, error);
     if (resample_takes_products(plan))
         return resample_prepare_products(plan, device, error);
     const struct resample_axis *columns = &plan->columns, *rows = &plan->rows;
@@ -262,6 +265,8 @@ static bool launch_tiles_of(const struct plan *plan, struct device *device, cons
 extern "C" bool resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
                                 const struct plane *out, struct error *error)
 {
+    if (filter_is_pillow(plan->filter))
+        return pillow_launch_planes(plan, device, in, out, error);
     if (resample_takes_products(plan))
         return resample_launch_products(plan, device, in, out, error);
     return plan->sample == SAMPLE_U8    ? launch_tiles_of<uint8_t>(plan, device, in, out, error)

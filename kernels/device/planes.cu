@@ -458,6 +458,15 @@ kernel16 *const merges16[3][4] = {
     {merge_floats<1>, merge_floats<2>, merge_floats<3>, merge_floats<4>},
 };
 
+/* Divide the colours of PIXELS by alpha, as Pillow does. */
+__global__ void __launch_bounds__(threads_x *threads_y) divide(unsigned char *image, size_t pixels, int channels)
+{
+    const size_t i = (size_t)blockIdx.x * (threads_x * threads_y) + threadIdx.x;
+    unsigned char *pixel = image + i * (size_t)channels;
+    for (int c = 0; i < pixels && c < channels - 1; c++)
+        pixel[c] = (unsigned char)pillow_unpremultiply(pixel[c], pixel[channels - 1]);
+}
+
 bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, const struct image *image,
          struct error *error)
 {
@@ -481,18 +490,25 @@ bool run16(kernel16 *const kernels[3][4], enum alpha alpha, const struct linear 
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,
                   const struct plane *planes, struct error *error)
 {
+    const bool is_pillow = alpha == ALPHA_PILLOW; /* levels of 8 bits are multiplied, also for planes of 16 bits */
     if (planes->sample != SAMPLE_U8)
-        return run16(splits16, alpha, linear, device, planes, image, error);
+        return run16(splits16, is_pillow ? ALPHA_BLACK : alpha, linear, device, planes, image, error);
     const int channels = image->channels;
-    return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_splits[channels - 1]
-               : alpha == ALPHA_BLACK     ? black_splits[channels - 1]
-                                          : splits[channels - 1][planes->count - 1],
+    return run(alpha == ALPHA_PREMULTIPLY || is_pillow ? premultiplying_splits[channels - 1]
+               : alpha == ALPHA_BLACK                  ? black_splits[channels - 1]
+                                                       : splits[channels - 1][planes->count - 1],
                0, device, planes, image, error);
 }
 
 bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
                   const struct image *image, struct error *error)
 {
+    if (alpha == ALPHA_PILLOW && image_has_alpha(image)) {
+        const size_t pixels = (size_t)image->width * (size_t)image->height, block = threads_x * threads_y;
+        return device_merge(device, planes, ALPHA_FILTER, linear, image, error) &&
+               queue_kernel(divide, dim3((unsigned)((pixels - 1) / block + 1)), dim3((unsigned)block), 0, device, error,
+                            (unsigned char *)image->samples, pixels, image->channels);
+    }
     if (planes->sample != SAMPLE_U8)
         return run16(merges16, alpha, linear, device, planes, image, error);
     const int channels = image->channels;

@@ -65,7 +65,7 @@ def filters():
     texts = [(ROOT / "docs" / name).read_text("utf-8") for name in ("manual.md", "gpuconv.1")]
     names = re.findall(r"^\| `(\w+):[A-Z]", texts[0], re.MULTILINE)
     texts += [str(attempt(gpuconv.Filter, name + ":")) for name in names]
-    found = {name for name in re.findall(rf"\b(?:{'|'.join(names)}):[a-z0-9.%:x+#]*[a-z0-9%]", " ".join(texts))
+    found = {name for name in re.findall(rf"\b(?:{'|'.join(names)}):[a-z0-9.%:x+#-]*[a-z0-9%]", " ".join(texts))
              if attempt(lambda: math.prod(gpuconv.Filter(name).size(40, 30)) < 60000) is True}
     assert {name.partition(":")[0] for name in found} >= {*names}, "the manual lacks the example of a filter"
     return gpuconv.filter_names() + sorted(found | {*MORE})

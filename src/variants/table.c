@@ -143,6 +143,7 @@ static const struct variant table[] = {
         .name = "resample",
         .summary = "another size: columns to shared memory, then rows",
         .accepts = ACCEPTS_NONE,
+        .pillow = U8 | U16,
         ON_CUDA(STEP_RESIZE, U8 | U16 | F32, resample_cost, resample),
     },
     {

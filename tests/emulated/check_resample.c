@@ -57,7 +57,8 @@ static struct resize_case random_case(uint64_t *state)
     const enum sample sample = (enum sample)random_between(state, 0, SAMPLE_COUNT - 1);
     const int width = random_between(state, 1, 150), height = random_between(state, 1, 60);
     const int new_width = random_between(state, 1, 120), new_height = random_between(state, 1, 40);
-    const int kernel = random_between(state, RESAMPLE_LANCZOS3, RESAMPLE_NEAREST);
+    const bool is_float = sample == SAMPLE_F32; /* Pillow's rule is for levels of 8 bits */
+    const int kernel = random_between(state, RESAMPLE_LANCZOS3, is_float ? RESAMPLE_NEAREST : RESAMPLE_KERNELS - 1);
     const bool is_extreme = random_between(state, 0, 1);
     return (struct resize_case){.sample = sample,
                                 .width = width,

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU's half of the rule of Pillow (src/filter/resample.h): two passes, each rounded to bytes. A block makes a tile
+ * of one picture:
+ *
+ *     in       levels in global memory, of any strides
+ *                |  the first pass, of rows or of columns, as far as the second one needs it
+ *     middle   bytes in shared memory: for each pixel, its channels
+ *                |  the second pass
+ *     out      levels, or what a table makes of them: the samples of a tensor
+ *
+ * A thread makes all channels of a pixel. The taps of neighbouring outputs are side by side, so a warp loads them
+ * together. A sum of 22-bit taps and bytes is exact in 32 bits, in any order (PILLOW_SHIFT). */
+#include "kernels/resample/pillow.h"
+
+#include "kernels/shared/conv.cuh"
+
+#include <stdlib.h>
+
+namespace
+{
+constexpr int threads_x = 32, threads_y = 8;
+constexpr size_t shared_max = 48 << 10;
+
+__device__ __forceinline__ int level_of(uint8_t sample)
+{
+    return sample;
+}
+
+__device__ __forceinline__ int level_of(uint16_t sample)
+{
+    return reduce_sample(sample);
+}
+
+/* Make the CHANNELS levels of output I: its input 0 is at FROM, and others are STEP bytes apart. */
+template <int CHANNELS, typename T>
+__device__ __forceinline__ void sum_output(const struct pillow_pass &pass, int i, const uint8_t *from, ptrdiff_t step,
+                                           size_t channel, int (&levels)[CHANNELS])
+{
+    const int32_t *taps = pass.words + 2 * (size_t)pass.outputs + i;
+    const int count = __ldg(pass.words + pass.outputs + i);
+    from += __ldg(pass.words + i) * step;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++)
+        levels[c] = 1 << (PILLOW_SHIFT - 1);
+#pragma unroll 4
+    for (int k = 0; k < count; k++, taps += pass.outputs, from += step) {
+        const int tap = __ldg(taps);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            levels[c] += tap * level_of(*(const T *)(from + c * channel));
+    }
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++)
+        levels[c] = min(max(levels[c] >> PILLOW_SHIFT, 0), 255);
+}
+
+/* The inputs that outputs FIRST to LAST - 1 read: from *FROM to *TO - 1. */
+__device__ __forceinline__ void find_inputs(const struct pillow_pass &pass, int first, int last, int *from, int *to)
+{
+    *from = __ldg(pass.words + first);
+    *to = __ldg(pass.words + last - 1) + __ldg(pass.words + pass.outputs + last - 1);
+}
+
+/* Store a level of channel C at pixel (X, Y) of OUT. */
+template <typename T>
+__device__ __forceinline__ void store(const struct pillow_picture &picture, const struct pillow_levels *levels, int x,
+                                      int y, int c, int level)
+{
+    uint8_t *to = picture.out + y * picture.out_row + x * picture.out_pixel + c * picture.out_channel;
+    if (!levels)
+        *(T *)to = sizeof(T) == 1 ? (T)level : (T)widen_sample((unsigned)level);
+    else if (levels->bytes == 1)
+        *to = (uint8_t)level;
+    else if (levels->bytes == 2)
+        *(uint16_t *)to = __ldg((const uint16_t *)levels->samples[c][level]);
+    else
+        *(uint32_t *)to = __ldg((const uint32_t *)levels->samples[c][level]);
+}
+
+/* Picture blockIdx.y of PICTURES, or plane blockIdx.y of ONE if that is NULL. T is the type of samples, which are
+ * bytes for a tensor. */
+template <int CHANNELS, typename T>
+__global__ void __launch_bounds__(threads_x *threads_y)
+    pillow(const struct pillow_picture *pictures, const struct pillow_picture one, const struct pillow_levels *levels)
+{
+    extern __shared__ uint8_t middle[];
+    struct pillow_picture p = pictures ? pictures[blockIdx.y] : one;
+    if (!pictures) {
+        p.in += blockIdx.y * one.in_channel;
+        p.out += blockIdx.y * one.out_channel;
+    }
+    const int tiles_x = (p.width - 1) / p.tile_width + 1;
+    const int left = (int)blockIdx.x % tiles_x * p.tile_width, top = (int)blockIdx.x / tiles_x * p.tile_height;
+    const int right = min(left + p.tile_width, p.width), bottom = min(top + p.tile_height, p.height);
+    const int thread_x = (int)threadIdx.x % threads_x, thread_y = (int)threadIdx.x / threads_x;
+    if (top >= p.height)
+        return;
+
+    /* The outputs of the tile. */
+    const int x0 = max(left - p.x, 0), x1 = min(right - p.x, p.rows.outputs);
+    const int y0 = max(top - p.y, 0), y1 = min(bottom - p.y, p.columns.outputs);
+    const bool has_outputs = x0 < x1 && y0 < y1;
+    int first = 0, last = 0; /* the rows of the first pass, or its columns */
+    int sums[CHANNELS];
+    if (has_outputs && p.rows_first) {
+        find_inputs(p.columns, y0, y1, &first, &last);
+        for (int y = first + thread_y; y < last; y += threads_y)
+            for (int x = x0 + thread_x; x < x1; x += threads_x) {
+                sum_output<CHANNELS, T>(p.rows, x, p.in + y * p.in_row, (ptrdiff_t)p.in_pixel, p.in_channel, sums);
+                for (int c = 0; c < CHANNELS; c++)
+                    middle[((y - first) * p.tile_width + x - x0) * CHANNELS + c] = (uint8_t)sums[c];
+            }
+    } else if (has_outputs) {
+        find_inputs(p.rows, x0, x1, &first, &last);
+        for (int y = y0 + thread_y; y < y1; y += threads_y)
+            for (int x = first + thread_x; x < last; x += threads_x) {
+                sum_output<CHANNELS, T>(p.columns, y, p.in + x * p.in_pixel, (ptrdiff_t)p.in_row, p.in_channel, sums);
+                for (int c = 0; c < CHANNELS; c++)
+                    middle[((y - y0) * (last - first) + x - first) * CHANNELS + c] = (uint8_t)sums[c];
+            }
+    }
+    __syncthreads();
+    for (int y = top + thread_y; y < bottom; y += threads_y)
+        for (int x = left + thread_x; x < right; x += threads_x) {
+            const int i = x - p.x, j = y - p.y;
+            const bool is_inside = has_outputs && i >= x0 && i < x1 && j >= y0 && j < y1;
+            if (is_inside && p.rows_first)
+                sum_output<CHANNELS, uint8_t>(p.columns, j, middle + (i - x0 - first * p.tile_width) * CHANNELS,
+                                              p.tile_width * CHANNELS, 1, sums);
+            else if (is_inside)
+                sum_output<CHANNELS, uint8_t>(p.rows, i, middle + ((j - y0) * (last - first) - first) * CHANNELS,
+                                              CHANNELS, 1, sums);
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++)
+                store<T>(p, levels, x, y, c, is_inside ? sums[c] : levels->outside[c]);
+        }
+}
+
+/* Inputs that SIDE neighbouring outputs read, at most: those between their middles, and those within the reach. */
+size_t inputs_of(const struct resample_axis *axis, int side)
+{
+    const int64_t between = (int64_t)(side - 1) * axis->from / axis->to;
+    const int64_t inputs = between + (int64_t)axis->longest * axis->reach / axis->to + 3;
+    return (size_t)(inputs < axis->from ? inputs : axis->from);
+}
+
+struct pillow_pass pass_of(const struct resample_axis *axis, const int32_t *words)
+{
+    return {words, axis->made, axis->count};
+}
+} // namespace
+
+size_t pillow_words(const struct resample_axis *axis)
+{
+    return (size_t)axis->made * (size_t)(axis->count + 2);
+}
+
+void pillow_pack(const struct resample_axis *axis, int32_t *words)
+{
+    const size_t made = (size_t)axis->made, count = (size_t)axis->count;
+    for (size_t i = 0; i < made; i++) {
+        const int output = axis->first + (int)i;
+        const int32_t *taps = axis->taps + i % (size_t)axis->period * count;
+        words[i] = resample_first(axis, output);
+        words[made + i] = resample_last(axis, output) - words[i] + 1;
+        for (size_t k = 0; k < count; k++)
+            words[(2 + k) * made + i] = taps[k];
+    }
+}
+
+size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *columns,
+                    const struct resample_axis *rows, int channels)
+{
+    static const int sizes[][2] = {{32, 32}, {32, 16}, {32, 8}, {16, 8}, {8, 8}, {8, 4}, {4, 4}, {2, 2}, {1, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int width = picture->tile_width = sizes[i][0], height = picture->tile_height = sizes[i][1];
+        const size_t pixels = picture->rows_first ? inputs_of(columns, height) * (size_t)width
+                                                  : inputs_of(rows, width) * (size_t)height;
+        if (pixels * (size_t)channels <= shared_max)
+            return pixels * (size_t)channels;
+    }
+    return 0;
+}
+
+bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
+                   const struct pillow_levels *levels, unsigned tiles, size_t shared, struct error *error)
+{
+    const struct pillow_picture none = {};
+    return queue_kernel(pillow<3, uint8_t>, dim3(tiles, (unsigned)count), threads_x * threads_y, shared, device, error,
+                        pictures, none, levels);
+}
+
+bool pillow_prepare_planes(struct plan *plan, struct device *device, struct error *error)
+{
+    const size_t first = pillow_words(&plan->columns), count = first + pillow_words(&plan->rows);
+    int32_t *words = (int32_t *)malloc(count * sizeof *words);
+    if (words == NULL)
+        return error_no_memory(error, "the taps of %s", plan->filter->name);
+    pillow_pack(&plan->columns, words);
+    pillow_pack(&plan->rows, words + first);
+    const bool done = upload_table(device, words, count * sizeof *words, error) && device_wait(device, error);
+    free(words);
+    return done;
+}
+
+bool pillow_launch_planes(const struct plan *plan, struct device *device, const struct plane *in,
+                          const struct plane *out, struct error *error)
+{
+    const int32_t *words = (const int32_t *)device_table(device);
+    struct pillow_picture picture = {};
+    picture.in = (const uint8_t *)in->data;
+    picture.out = (uint8_t *)out->data;
+    picture.in_row = in->row_bytes;
+    picture.out_row = out->row_bytes;
+    picture.in_pixel = picture.out_pixel = sample_bytes(in->sample);
+    picture.in_channel = in->plane_bytes;
+    picture.out_channel = out->plane_bytes;
+    picture.width = out->width;
+    picture.height = out->height;
+    picture.columns = pass_of(&plan->columns, words);
+    picture.rows = pass_of(&plan->rows, words + pillow_words(&plan->columns));
+    picture.rows_first = plan->rows_first;
+    const size_t shared = pillow_tiles(&picture, &plan->columns, &plan->rows, 1);
+    if (shared == 0)
+        return error_set(error, ERROR_GPU,
+                         "%s makes %d x %d pixels of %d x %d, which is too few for a GPU; give --backend cpu",
+                         plan->filter->name, out->width, out->height, in->width, in->height);
+    return queue_kernel(in->sample == SAMPLE_U8 ? pillow<1, uint8_t> : pillow<1, uint16_t>,
+                        dim3(pillow_tile_count(&picture), (unsigned)in->count), threads_x * threads_y, shared, device,
+                        error, (const struct pillow_picture *)NULL, picture, (const struct pillow_levels *)NULL);
+}
