@@ -175,8 +175,8 @@ size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *
     static const int sizes[][2] = {{32, 32}, {32, 16}, {32, 8}, {16, 8}, {8, 8}, {8, 4}, {4, 4}, {2, 2}, {1, 1}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int width = picture->tile_width = sizes[i][0], height = picture->tile_height = sizes[i][1];
-        const size_t pixels = picture->rows_first ? inputs_of(columns, height) * (size_t)width
-                                                  : inputs_of(rows, width) * (size_t)height;
+        const size_t pixels =
+            picture->rows_first ? inputs_of(columns, height) * (size_t)width : inputs_of(rows, width) * (size_t)height;
         if (pixels * (size_t)channels <= shared_max)
             return pixels * (size_t)channels;
     }

@@ -23,8 +23,8 @@ struct pillow_picture {
     const uint8_t *in;
     uint8_t *out;
     size_t in_row, in_pixel, in_channel, out_row, out_pixel, out_channel; /* in_channel is 0 if grey becomes RGB */
-    int width, height; /* pixels of OUT, which all get a level */
-    int x, y;          /* the pixel of OUT that is the first of the outputs; they may lie partly beside it */
+    int width, height;                                                    /* pixels of OUT, which all get a level */
+    int x, y; /* the pixel of OUT that is the first of the outputs; they may lie partly beside it */
     struct pillow_pass rows, columns;
     bool rows_first;             /* resample_rows_first */
     int tile_width, tile_height; /* see pillow_tiles */
@@ -34,7 +34,7 @@ struct pillow_picture {
 struct pillow_levels {
     uint8_t samples[3][256][sizeof(float)]; /* the sample of each level, as it is stored */
     uint8_t outside[3];                     /* the level of OUT beside the outputs */
-    int bytes;                              /* of a stored sample */
+    int bytes;                              /* bytes that a stored sample has */
 };
 
 /* Words of an axis whose taps are made, and those words. */

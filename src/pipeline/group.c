@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Pictures between their ends and the memory of a GPU. JPEGs are decoded and encoded in groups: each stage is one
- * launch for a group. A picture of another kind is a group of its own. While a GPU works on a group of a list, the
- * threads of the pool load the next one, or take the data of the one before. */
+ * launch for a group. Samples of the host are uploaded and downloaded in groups. A PNG is a group of its own. While a
+ * GPU works on a group of a list, the threads of the pool load the next one, or take the data of the one before. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/parallel.h"
@@ -190,10 +190,9 @@ static void load_scan(void *context, int64_t index, int thread)
     device_jpeg_load(group->jpeg, (size_t)index);
 }
 
-static bool decode_jpegs(struct group *group, struct error *error)
+static bool decode_jpegs(struct group *group, uint8_t *way, struct error *error)
 {
     struct thread_pool *pool = group->pipeline->resources->pool;
-    uint8_t *way = group->memory->bytes;
     for (size_t i = 0; i < group->count; i++) {
         const struct gpu_picture *picture = group->pictures[i];
         const size_t bytes = way_bytes(picture);
@@ -212,36 +211,65 @@ static bool decode_jpegs(struct group *group, struct error *error)
     return done;
 }
 
-/* Decode the only picture, and wait for that, or upload its samples, which are as those of its view. */
-static bool decode_other(struct group *group, struct error *error)
+/* Decode a PNG to SAMPLES, and wait for that. */
+static bool decode_png(struct group *group, struct gpu_picture *picture, uint8_t *samples, struct error *error)
 {
-    struct gpu_picture *picture = group->pictures[0];
-    const struct end *in = picture->in;
+    const struct png_stream *stream = &picture->in->stream;
     struct device_png *png = group->pipeline->png;
-    uint8_t *samples = way_bytes(picture) == 0 ? picture->view.samples : group->memory->bytes, *data;
-    bool done;
-    picture->is_done = true;
-    if (in->kind == END_PNG) {
-        if (!device_png_reserve(png, in->stream.size, &data, error))
-            return false;
-        png_stream_copy(&in->stream, 0, in->stream.size, data);
-        done = device_png_decode(png, &in->png, samples, error) && device_png_decoded(png, &picture->is_done, error);
-    } else {
-        done = device_upload(group->pipeline->device, samples, in->image->samples, image_bytes(in->image), error);
+    uint8_t *data;
+    if (!device_png_reserve(png, stream->size, &data, error))
+        return false;
+    png_stream_copy(stream, 0, stream->size, data);
+    return device_png_decode(png, &picture->in->png, samples, error) &&
+           device_png_decoded(png, &picture->is_done, error);
+}
+
+/* Decode the only picture, or upload the samples of all pictures, which are as those of their views. */
+static bool decode_others(struct group *group, uint8_t *way, struct error *error)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < group->count; i++) {
+        struct gpu_picture *picture = group->pictures[i];
+        const struct image *image = picture->in->image;
+        const size_t bytes = way_bytes(picture);
+        uint8_t *samples = bytes == 0 ? picture->view.samples : way;
+        picture->is_done = true;
+        done = (in_kind(group) == END_PNG
+                    ? decode_png(group, picture, samples, error)
+                    : device_upload(group->pipeline->device, samples, image->samples, image_bytes(image), error)) &&
+               (!picture->is_done || bring_to_view(group->pipeline, picture, samples, error));
+        way += bytes;
     }
-    return done && (!picture->is_done || bring_to_view(group->pipeline, picture, samples, error));
+    return done;
+}
+
+/* Bytes of a picture in the memory of its group. */
+static size_t group_bytes(const struct gpu_picture *picture)
+{
+    return way_bytes(picture) + (picture->view.samples == NULL ? aligned_bytes(&picture->view) : 0);
 }
 
 bool group_decode(struct group *group, struct error *error)
 {
-    return reserve_way(group, way_bytes, error) &&
-           (in_kind(group) == END_JPEG ? decode_jpegs(group, error) : decode_other(group, error));
+    if (!reserve_way(group, group_bytes, error))
+        return false;
+    uint8_t *way = group->memory->bytes;
+    for (size_t i = 0; i < group->count; i++) {
+        struct image *view = &group->pictures[i]->view;
+        if (view->samples == NULL) {
+            view->samples = way;
+            way += aligned_bytes(view);
+        }
+    }
+    return (group->tensor == NULL || tensor_load(group, error)) &&
+           (in_kind(group) == END_JPEG ? decode_jpegs(group, way, error) : decode_others(group, way, error)) &&
+           (group->tensor == NULL || tensor_queue(group, error));
 }
 
 bool group_decoded(struct group *group, struct error *error)
 {
-    if (in_kind(group) != END_JPEG)
-        return true;
+    if (in_kind(group) != END_JPEG) /* nothing else waits for the upload of the tensor's table */
+        return group->tensor == NULL || device_wait(group->pipeline->device, error);
     const bool done = device_jpeg_decoded(group->jpeg, group->is_decoded, error);
     for (size_t i = 0; done && i < group->count; i++)
         group->pictures[i]->is_done = group->is_decoded[i];
@@ -250,15 +278,15 @@ bool group_decoded(struct group *group, struct error *error)
 
 /* ---- Encode ---- */
 
-/* Queue the encoding of the only picture, which is IMAGE now, or its download. */
-static bool encode_other(struct group *group, const struct image *image, struct error *error)
+/* Queue the encoding of PICTURE, which is IMAGE now and no JPEG, or its download. */
+static bool encode_other(struct group *group, const struct gpu_picture *picture, const struct image *image,
+                         struct error *error)
 {
     const struct png_layout layout = {
         .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
-    return out_kind(group) == END_PNG
-               ? device_png_encode(group->pipeline->png, &layout, image->samples, error)
-               : device_download(group->pipeline->device, group->pictures[0]->out->image->samples, image->samples,
-                                 image_bytes(image), error);
+    return out_kind(group) == END_PNG ? device_png_encode(group->pipeline->png, &layout, image->samples, error)
+                                      : device_download(group->pipeline->device, picture->out->image->samples,
+                                                        image->samples, image_bytes(image), error);
 }
 
 bool group_encode(struct group *group, struct error *error)
@@ -271,16 +299,18 @@ bool group_encode(struct group *group, struct error *error)
         struct image image;
         if (!bring_from_view(group->pipeline, picture, way, &image, error))
             return false;
+        way += way_back_bytes(picture);
+        if (out_kind(group) != END_JPEG && !encode_other(group, picture, &image, error))
+            return false;
         if (out_kind(group) != END_JPEG)
-            return encode_other(group, &image, error);
+            continue;
         group->outputs[i] = (struct jpeg_output){.layout = &picture->out->jpeg,
                                                  .samples = image.samples,
                                                  .channels = image.channels,
                                                  .plane = codec_plane(&picture->view, END_JPEG),
                                                  .margin = picture->out->head.size};
-        way += way_back_bytes(picture);
     }
-    return device_jpeg_encode(group->jpeg, group->outputs, group->count, error);
+    return out_kind(group) != END_JPEG || device_jpeg_encode(group->jpeg, group->outputs, group->count, error);
 }
 
 bool group_encoded(struct group *group, struct error *error)
@@ -310,6 +340,7 @@ struct task {
     bool (*queue)(struct group *group, struct error *error);
     bool (*finish)(struct group *group, struct error *error); /* it waits */
     struct gpu_picture *first;                                /* the caller's pictures */
+    const struct gpu_tensor *tensor;                          /* what becomes of them; or NULL */
     void (*wrap)(void *context, size_t index);                /* called for each finished picture; or NULL */
     void *context;
 };
@@ -343,9 +374,9 @@ static bool finish_group(const struct task *task, struct group *group, struct er
     return done;
 }
 
-static bool is_jpeg(const struct gpu_picture *picture)
+static enum end_kind kind_of(const struct gpu_picture *picture)
 {
-    return (picture->in != NULL ? picture->in : picture->out)->kind == END_JPEG;
+    return (picture->in != NULL ? picture->in : picture->out)->kind;
 }
 
 /* The pictures that are not done: JPEGs first, and both kinds in their order. Release *LIST with free. */
@@ -358,7 +389,7 @@ static bool list_pictures(const struct task *task, size_t count, struct gpu_pict
         return error_no_memory(error, "%zu pictures", count);
     for (int is_other = 0; is_other < 2; is_other++)
         for (size_t i = 0; i < count; i++)
-            if (!task->first[i].is_done && is_jpeg(&task->first[i]) != is_other)
+            if (!task->first[i].is_done && (kind_of(&task->first[i]) != END_JPEG) == is_other)
                 (*list)[(*listed)++] = &task->first[i];
     return true;
 }
@@ -370,7 +401,8 @@ static size_t group_size(struct gpu_picture *const *pictures, size_t count)
     while (size < count && size < GROUP_PICTURES) {
         const struct image *view = &pictures[size]->view;
         pixels += (size_t)view->width * (size_t)view->height;
-        if (size > 0 && (pixels > GROUP_PIXELS || !is_jpeg(pictures[size])))
+        if (size > 0 &&
+            (pixels > GROUP_PIXELS || kind_of(pictures[size]) != kind_of(*pictures) || kind_of(*pictures) == END_PNG))
             break;
         size++;
     }
@@ -390,8 +422,10 @@ static bool run_groups(struct pipeline *pipeline, struct gpu_picture **pictures,
         const size_t size = group_size(pictures + first, count - first);
         done = finish_group(task, group, error);
         device_use_stream(pipeline->device, number);
-        done = done && group_open(pipeline, number, pictures + first, size, group, error) &&
-               task->queue(group, error) && (group->jpeg != NULL || finish_group(task, group, error));
+        done = done && group_open(pipeline, number, pictures + first, size, group, error);
+        group->tensor = task->tensor;
+        group->first = task->first;
+        done = done && task->queue(group, error) && (group->jpeg != NULL || finish_group(task, group, error));
         first += size;
     }
     for (int i = 0; i < 2; i++, number = !number) { /* the older one first */
@@ -427,5 +461,12 @@ bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pic
 {
     const struct task task = {
         .queue = group_encode, .finish = group_encoded, .first = pictures, .wrap = wrap, .context = context};
+    return run_task(pipeline, count, &task, error);
+}
+
+bool pipeline_make_tensor(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                          const struct gpu_tensor *tensor, struct error *error)
+{
+    const struct task task = {.queue = group_decode, .finish = group_decoded, .first = pictures, .tensor = tensor};
     return run_task(pipeline, count, &task, error);
 }

@@ -295,8 +295,11 @@ static bool fall_back_to_cpu(struct pipeline_run *run, struct error *error)
 
 void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
 {
-    *pipeline =
-        (struct pipeline){.resources = resources, .device = resources->shared, .memory[MEMORY_LOCKED].is_locked = true};
+    *pipeline = (struct pipeline){.resources = resources,
+                                  .device = resources->shared,
+                                  .memory[MEMORY_LOCKED].is_locked = true,
+                                  .memory[MEMORY_LOCKED_TABLE].is_locked = true,
+                                  .memory[MEMORY_OTHER_LOCKED_TABLE].is_locked = true};
 }
 
 struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error)

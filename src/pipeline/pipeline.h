@@ -14,6 +14,7 @@
 #include "image/image.h"
 #include "image/rows.h"
 #include "kernels/device/device.h"
+#include "kernels/resample/pillow.h"
 #include "pipeline/phases.h"
 #include "pipeline/resources.h"
 #include "plan/plan.h"
@@ -37,6 +38,10 @@ enum gpu_memory {
     MEMORY_LINEAR,  /* the tables of linear light */
     MEMORY_LOST,    /* a byte, which is 1 if a sample was lost: see device_copy_samples */
     MEMORY_LOCKED,  /* page-locked: an interleaved image */
+    MEMORY_TABLE,   /* the table of a tensor, for the groups with even numbers; the next is for the others */
+    MEMORY_OTHER_TABLE,
+    MEMORY_LOCKED_TABLE, /* page-locked: the same tables on the host */
+    MEMORY_OTHER_LOCKED_TABLE,
     MEMORY_COUNT
 };
 
@@ -215,6 +220,27 @@ bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pic
  * thread of the pool, while the data at its end, or the samples of its end's image, are there. */
 bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               void (*wrap)(void *context, size_t index), void *context, struct error *error);
+
+/* Where a picture goes: it is resized to WIDTH x HEIGHT, and the pixel (0, 0) of PART, which is a part of that, becomes
+ * the pixel (X, Y) of the output. */
+struct tensor_part {
+    int width, height;
+    struct rectangle part;
+    int x, y;
+};
+
+/* Images that pictures become by the rule of Pillow. */
+struct gpu_tensor {
+    struct images out; /* in the GPU's memory, with 3 channels and samples as LEVELS has them */
+    const struct tensor_part *parts;
+    enum resample_kernel kernel;
+    const struct pillow_levels *levels;
+};
+
+/* As pipeline_decode_pictures, but bring picture I to image I of TENSOR. The views of the pictures have 8 bits, 1 or 3
+ * channels, and no samples; they get some while they are decoded. */
+bool pipeline_make_tensor(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                          const struct gpu_tensor *tensor, struct error *error);
 
 /* May one launch for each filter of RECIPE serve all images IN and OUT, in the memory of a GPU? Returns 0 if not. Else
  * *JOINED_IN and *JOINED_OUT become the ends of one run whose recipe has ALPHA_FILTER, and the return value is its

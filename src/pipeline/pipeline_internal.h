@@ -67,6 +67,22 @@ enum run_result batcher_run(struct pipeline_run *run, const struct end *in, stru
 /* Release the batcher of a GPU. */
 void batcher_close(struct gpu_start *start);
 
+/* ---- tensor.c ---- */
+
+struct group;
+
+/* The pictures of a group for a launch, in device memory, and what the launch needs. */
+struct tensor_table {
+    const struct pillow_picture *pictures;
+    const struct pillow_levels *levels;
+    unsigned tiles;
+    size_t shared;
+};
+
+/* Make the taps for the pictures of a group, which have their views, and upload them. Then queue the launch. */
+bool tensor_load(struct group *group, struct error *error);
+bool tensor_queue(struct group *group, struct error *error);
+
 /* ---- group.c ---- */
 
 /* Pictures that a GPU decodes or encodes together: JPEGs, or one picture of another kind. */
@@ -81,6 +97,9 @@ struct group {
     struct jpeg_output *outputs;
     struct jpeg_scan *scans;
     bool *is_decoded;
+    const struct gpu_tensor *tensor; /* what becomes of the pictures once they are decoded; or NULL */
+    const struct gpu_picture *first; /* the picture for the first image of the tensor */
+    struct tensor_table table;       /* for that */
 };
 
 /* Begin a group of COUNT pictures, which stay until it is closed. Close it, also after a failure. */
@@ -88,8 +107,9 @@ bool group_open(struct pipeline *pipeline, int number, struct gpu_picture **pict
                 struct error *error);
 void group_close(struct group *group);
 
-/* Load the pictures, and queue the way from their ends to their views. Then wait for the decoder, and not for what was
- * queued later: a picture that is not done afterwards is for the CPU. */
+/* Load the pictures, and queue the way from their ends to their views, and on to the tensor if there is one. A view
+ * without samples is then in the memory of the group, until another group has that. Then wait for the decoder, and not
+ * for what was queued later: a picture that is not done afterwards is for the CPU. */
 bool group_decode(struct group *group, struct error *error);
 bool group_decoded(struct group *group, struct error *error);
 
