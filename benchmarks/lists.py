@@ -3,6 +3,9 @@
 """Time lists of JPEGs to arrays on a GPU and back, beside peers: lists.py [--sizes 500x375x1024,3008x2000x64]
 [--equal 20000] [--commit ID] [--json FILE].
 
+The third part is tensors for a model: (N, 3, 224, 224) of float16, normalised, by Pillow's bicubic resize and a centre
+crop, beside torchvision's resize with antialias on the GPU and Pillow on all cores.
+
 The files are cut from samples/, enlarged, with a little noise, of quality 90 and 4:2:0. From their bytes in memory, all
 of a size become tensors, and these become files again, of the same quality and subsampling. Peers are torchvision (by
 nvJPEG), Pillow and OpenCV on all cores, with the upload, and nvImageCodec if it is installed. A rate is the median of
@@ -22,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy
+import PIL
 import torch
 from PIL import Image
 
@@ -103,6 +107,61 @@ def encoders(tensors):
         lambda array: save(array, format="jpeg", quality=90, subsampling=2), arrays))
 
 
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def resize_by_pillow(content):
+    """The levels of 256 pixels on the shorter side, and of the middle 224."""
+    image = Image.open(io.BytesIO(content)).convert("RGB")
+    width, height = image.size
+    size = (256, 256 * height // width) if width <= height else (256 * width // height, 256)
+    x, y = (round((side - 224) / 2) for side in size)
+    return numpy.asarray(image.resize(size, Image.BICUBIC))[y:y + 224, x:x + 224]
+
+
+def tensor_makers(contents):
+    """What makes tensors of CONTENTS, by names; each gives (N, 3, 224, 224), of levels if it gets True."""
+    from torchvision.io import decode_jpeg
+    from torchvision.transforms import v2
+    files = [torch.frombuffer(bytearray(content), dtype=torch.uint8) for content in contents]
+    resize = v2.Compose([v2.Resize(256, v2.InterpolationMode.BICUBIC, antialias=True), v2.CenterCrop(224)])
+    finish = v2.Compose([v2.ToDtype(torch.float16, scale=True), v2.Normalize(MEAN, STD)])
+
+    def ours(is_levels):
+        options = {"dtype": "uint8"} if is_levels else {"dtype": "float16", "mean": MEAN, "std": STD}
+        return gpuconv.preprocess(contents, resize=256, crop=224, device="cuda",
+                                  kernel=f"pillow{'12' if int(PIL.__version__.split('.')[0]) < 13 else ''}-bicubic",
+                                  **options)
+
+    def torchvisions(is_levels):
+        images = decode_jpeg(files, device="cuda")
+        if len({image.shape for image in images}) == 1:
+            levels = resize(torch.stack(images))
+        else:
+            levels = torch.stack([resize(image) for image in images])
+        return levels if is_levels else finish(levels)
+
+    def pillows(is_levels):
+        levels = torch.from_numpy(numpy.stack(list(POOL.map(resize_by_pillow, contents)))).cuda().permute(0, 3, 1, 2)
+        return levels if is_levels else finish(levels)
+
+    yield "gpuconv.preprocess", ours
+    yield "torchvision", torchvisions
+    yield "Pillow, all cores", pillows
+
+
+def time_tensors(contents, width, height):
+    rows = {}
+    expected = [resize_by_pillow(content) for content in contents[:64]]
+    for name, make in tensor_makers(contents):
+        files, _ = rate(lambda make=make: make(False), len(contents))
+        share, largest = differences(make(True)[:64], expected)
+        rows[f"tensor, {name}"] = {"files": files, "differ": share, "largest": largest}
+        print(f"  tensor, {name:40} {files:9.0f} files/s {files * width * height / 1e9:7.2f} Gpixel/s  "
+              f"{100 * share:5.2f}% of levels differ from Pillow's, by up to {largest}", flush=True)
+    return rows
+
+
 def differences(results, expected):
     """The share of samples that differ from EXPECTED, and the largest difference."""
     count = largest = total = 0
@@ -127,6 +186,7 @@ def time_size(width, height, count):
         rows[f"decode, {name}"] = {"files": files, "differ": share, "largest": largest}
         print(f"  decode, {name:40} {files:9.0f} files/s {files * width * height / 1e9:7.2f} Gpixel/s  "
               f"{100 * share:5.2f}% of samples differ from Pillow's, by up to {largest}", flush=True)
+    rows |= time_tensors(contents, width, height)
     tensors = gpuconv.read(contents, device="cuda")
     for name, call in encoders(tensors):
         files, result = rate(call, count)

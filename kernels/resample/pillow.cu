@@ -20,7 +20,6 @@
 namespace
 {
 constexpr int threads_x = 32, threads_y = 8;
-constexpr size_t shared_max = 48 << 10;
 
 __device__ __forceinline__ int level_of(uint8_t sample)
 {
@@ -137,51 +136,11 @@ __global__ void __launch_bounds__(threads_x *threads_y)
         }
 }
 
-/* Inputs that SIDE neighbouring outputs read, at most: those between their middles, and those within the reach. */
-size_t inputs_of(const struct resample_axis *axis, int side)
-{
-    const int64_t between = (int64_t)(side - 1) * axis->from / axis->to;
-    const int64_t inputs = between + (int64_t)axis->longest * axis->reach / axis->to + 3;
-    return (size_t)(inputs < axis->from ? inputs : axis->from);
-}
-
 struct pillow_pass pass_of(const struct resample_axis *axis, const int32_t *words)
 {
     return {words, axis->made, axis->count};
 }
 } // namespace
-
-size_t pillow_words(const struct resample_axis *axis)
-{
-    return (size_t)axis->made * (size_t)(axis->count + 2);
-}
-
-void pillow_pack(const struct resample_axis *axis, int32_t *words)
-{
-    const size_t made = (size_t)axis->made, count = (size_t)axis->count;
-    for (size_t i = 0; i < made; i++) {
-        const int output = axis->first + (int)i;
-        const int32_t *taps = axis->taps + i % (size_t)axis->period * count;
-        words[i] = resample_first(axis, output);
-        words[made + i] = resample_last(axis, output) - words[i] + 1;
-        for (size_t k = 0; k < count; k++)
-            words[(2 + k) * made + i] = taps[k];
-    }
-}
-
-size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *columns,
-                    const struct resample_axis *rows, int channels)
-{
-    static const int sizes[][2] = {{32, 32}, {32, 16}, {32, 8}, {16, 8}, {8, 8}, {8, 4}, {4, 4}, {2, 2}, {1, 1}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const int width = picture->tile_width = sizes[i][0], height = picture->tile_height = sizes[i][1];
-        const size_t pixels =
-            picture->rows_first ? inputs_of(columns, height) * (size_t)width : inputs_of(rows, width) * (size_t)height;
-        if (pixels * (size_t)channels <= shared_max)
-            return pixels * (size_t)channels;
-    }
-    return 0;
-}
 
 bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
                    const struct pillow_levels *levels, unsigned tiles, size_t shared, struct error *error)

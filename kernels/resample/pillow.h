@@ -37,15 +37,6 @@ struct pillow_levels {
     int bytes;                              /* bytes that a stored sample has */
 };
 
-/* Words of an axis whose taps are made, and those words. */
-size_t pillow_words(const struct resample_axis *axis);
-void pillow_pack(const struct resample_axis *axis, int32_t *words);
-
-/* Set the tiles of PICTURE, whose axes are COLUMNS and ROWS, so that the first pass of a tile with CHANNELS fits in
- * shared memory. Returns its bytes, or 0 if one output needs more than there is. */
-size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *columns,
-                    const struct resample_axis *rows, int channels);
-
 /* Queue the resizing of COUNT pictures of 3 channels to tensors. PICTURES and LEVELS are in device memory. TILES is the
  * most tiles of a picture, and SHARED the most bytes of shared memory. */
 bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
@@ -59,6 +50,55 @@ bool pillow_launch_planes(const struct plan *plan, struct device *device, const 
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- Layouts ---- */
+
+#define PILLOW_SHARED_MAX ((size_t)48 << 10) /* bytes */
+
+/* Inputs that SIDE neighbouring outputs of an axis read, at most: those between their middles, and those in reach. */
+static inline size_t pillow_inputs(const struct resample_axis *axis, int side)
+{
+    if (side == 1)
+        return (size_t)axis->count;
+    const int64_t between = (int64_t)(side - 1) * axis->from / axis->to;
+    const int64_t inputs = between + (int64_t)axis->longest * axis->reach / axis->to + 3;
+    return (size_t)(inputs < axis->from ? inputs : axis->from);
+}
+
+/* Words of an axis whose taps are made: see struct pillow_pass. */
+static inline size_t pillow_words(const struct resample_axis *axis)
+{
+    return (size_t)axis->made * (size_t)(axis->count + 2);
+}
+
+static inline void pillow_pack(const struct resample_axis *axis, int32_t *words)
+{
+    const size_t made = (size_t)axis->made, count = (size_t)axis->count;
+    for (size_t i = 0; i < made; i++) {
+        const int output = axis->first + (int)i;
+        const int32_t *taps = axis->taps + i % (size_t)axis->period * count;
+        words[i] = resample_first(axis, output);
+        words[made + i] = resample_last(axis, output) - words[i] + 1;
+        for (size_t k = 0; k < count; k++)
+            words[(2 + k) * made + i] = taps[k];
+    }
+}
+
+/* Set the tiles of PICTURE, whose axes are COLUMNS and ROWS, so that the first pass of a tile with CHANNELS fits in
+ * shared memory. Returns its bytes, or 0 if one output needs more than there is. */
+static inline size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *columns,
+                                  const struct resample_axis *rows, int channels)
+{
+    static const int sizes[][2] = {{32, 32}, {32, 16}, {32, 8}, {16, 8}, {8, 8}, {8, 4}, {4, 4}, {2, 2}, {1, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int width = picture->tile_width = sizes[i][0], height = picture->tile_height = sizes[i][1];
+        const size_t pixels = picture->rows_first ? pillow_inputs(columns, height) * (size_t)width
+                                                  : pillow_inputs(rows, width) * (size_t)height;
+        if (pixels * (size_t)channels <= PILLOW_SHARED_MAX)
+            return pixels * (size_t)channels;
+    }
+    return 0;
+}
 
 /* The number of tiles of a picture. */
 static inline unsigned pillow_tile_count(const struct pillow_picture *picture)

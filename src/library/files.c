@@ -3,59 +3,16 @@
  * Many files to views and back, on the host or on a GPU. What a GPU does not decode or encode, the CPU does: many files
  * at a time, or one after another on all threads if there are few. */
 #include "codec/gpu_codec.h"
-#include "image/stored.h"
-#include "library/library.h"
+#include "library/list.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* An image of more pixels is worth several threads. */
 enum { LARGE_PIXELS = 1 << 19 };
 
-/* A file, and the image that it becomes or that it is made of. */
-struct file {
-    struct gpuconv_bytes bytes;
-    struct codec_info info;
-    int orientation;   /* how to turn it upright */
-    struct image view; /* the caller's */
-    bool on_device;    /* it is in the memory of the GPU */
-    bool is_done;
-    struct image image; /* in the host's memory: what the CPU has decoded, or will encode */
-    struct end end;     /* the file, or IMAGE, as the GPU decodes or encodes it */
-    uint64_t dropped;   /* metadata that the format does not support */
-    struct error error; /* unless it is OK */
-    bool has_failed;
-};
-
-/* A call. */
-struct list {
-    struct gpuconv_context *context;
-    struct file *files;
-    int count;
-    const struct gpuconv_view *views;
-    struct codec_settings settings;
-    bool keeps_orientation;
-    const struct gpuconv_image *like;
-    const struct format *format; /* to write */
-    const struct gpuconv_bytes *given;
-    struct gpu_picture *pictures; /* a picture for each file; those whose views are not on the GPU are done */
-    void *stream;
-
-    /* For gpuconv_preprocess_all; else zero. */
-    const struct gpuconv_preprocess_options *preprocess;
-    const struct gpuconv_view *sources; /* the pictures that are no files */
-    struct images out;
-    bool to_device;
-    uint8_t pad[3], background[3];
-    uint8_t levels[3][256][sizeof(float)]; /* the sample of each level, as the output stores it */
-};
-
 /* ---- Lists ---- */
 
-/* GIVEN is the caller's array. */
-static bool open_list(struct list *list, struct gpuconv_context *context, const void *given, int count,
-                      struct error *error)
+bool list_open(struct list *list, struct gpuconv_context *context, const void *given, int count, struct error *error)
 {
     if (count < 0)
         return error_set(error, ERROR_USAGE, "%d files were given; give 0 or more", count);
@@ -68,7 +25,7 @@ static bool open_list(struct list *list, struct gpuconv_context *context, const 
     return (list->files != NULL && list->pictures != NULL) || error_no_memory(error, "%d files", count);
 }
 
-static void close_list(struct list *list)
+void list_close(struct list *list)
 {
     for (int i = 0; list->files != NULL && i < list->count; i++) {
         image_free(&list->files[i].image);
@@ -78,8 +35,7 @@ static void close_list(struct list *list)
     free(list->pictures);
 }
 
-/* Let all files fail that a GPU was to do, unless they are done. */
-static void fail_on_gpu(struct list *list, const struct error *reason)
+void list_fail_on_gpu(struct list *list, const struct error *reason)
 {
     for (int i = 0; list->files != NULL && i < list->count; i++) {
         struct file *file = &list->files[i];
@@ -90,9 +46,7 @@ static void fail_on_gpu(struct list *list, const struct error *reason)
     }
 }
 
-/* Run WORK for all files: several at a time, unless those that are left are too few for all threads and one of them is
- * large. Then each may use the pool. */
-static void for_each(struct list *list, void (*work)(void *list, int64_t index, int thread))
+void list_for_each(struct list *list, void (*work)(void *list, int64_t index, int thread))
 {
     struct thread_pool *pool = &list->context->pool;
     bool has_large = false;
@@ -139,7 +93,7 @@ static bool find_orientation(const struct list *list, struct file *file)
     return true;
 }
 
-static struct image upright_shape(const struct list *list, const struct file *file)
+struct image list_shape(const struct list *list, const struct file *file)
 {
     const bool swaps = orientation_swaps(file->orientation);
     const struct codec_info *info = &file->info;
@@ -149,8 +103,7 @@ static struct image upright_shape(const struct list *list, const struct file *fi
                           .bits = codec_bits(info, &list->settings)};
 }
 
-/* Has CONTEXT a GPU, if VIEW is in the memory of one? */
-static bool check_gpu(const struct gpuconv_context *context, const struct gpuconv_view *view, struct error *error)
+bool library_check_gpu(const struct gpuconv_context *context, const struct gpuconv_view *view, struct error *error)
 {
     return view->memory != GPUCONV_DEVICE || context->resources.shared != NULL ||
            error_set(
@@ -173,12 +126,12 @@ static bool take_view(const struct list *list, const struct gpuconv_view *view, 
         return error_set(error, ERROR_USAGE, "the view has %zu images; give a view for each", images.count);
     file->view = images.first;
     file->on_device = view->memory == GPUCONV_DEVICE;
-    return check_gpu(list->context, view, error);
+    return library_check_gpu(list->context, view, error);
 }
 
 static bool take_output(const struct list *list, const struct gpuconv_view *view, struct file *file)
 {
-    const struct image shape = upright_shape(list, file);
+    const struct image shape = list_shape(list, file);
     const struct image *image = &file->view;
     if (!take_view(list, view, file) || !view_check_apart(view, "view", &file->error))
         return false;
@@ -212,8 +165,7 @@ static bool is_for_gpu(const struct list *list, const struct image *view, int64_
     return (int64_t)view->width * view->height >= pixels * (threads < list->count ? threads : list->count);
 }
 
-/* Note how a GPU decodes the file to device memory, if it can. */
-static void plan_decoding(const struct list *list, struct file *file, struct gpu_picture *picture)
+void list_plan(const struct list *list, struct file *file, struct gpu_picture *picture)
 {
     const struct codec_input input = input_of(file, &list->settings);
     struct end *end = &file->end;
@@ -227,6 +179,12 @@ static void plan_decoding(const struct list *list, struct file *file, struct gpu
     picture->is_done = end->kind == END_HOST; /* it is for the CPU */
 }
 
+bool list_inspect(const struct list *list, struct file *file)
+{
+    return library_inspect(file->bytes.data, file->bytes.size, "image", &list->settings, &file->info, &file->error) &&
+           find_orientation(list, file);
+}
+
 static void inspect_one(void *context, int64_t index, int thread)
 {
     struct list *list = context;
@@ -234,21 +192,11 @@ static void inspect_one(void *context, int64_t index, int thread)
     struct gpu_picture *picture = &list->pictures[index];
     (void)thread;
     picture->is_done = true;
-    if (list->given != NULL)
-        file->bytes = list->given[index];
-    if (file->bytes.data == NULL && list->sources != NULL) {
-        file->view.width = list->sources[index].width;
-        file->view.height = list->sources[index].height;
-    } else {
-        file->has_failed =
-            !library_inspect(file->bytes.data, file->bytes.size, "image", &list->settings, &file->info, &file->error) ||
-            !find_orientation(list, file) || (list->views != NULL && !take_output(list, &list->views[index], file));
-        if (list->preprocess != NULL)
-            file->view = upright_shape(list, file);
-        else if (!file->has_failed && file->on_device)
-            plan_decoding(list, file, picture);
-    }
-    file->on_device |= list->to_device;
+    file->bytes = list->given[index];
+    file->has_failed =
+        !list_inspect(list, file) || (list->views != NULL && !take_output(list, &list->views[index], file));
+    if (!file->has_failed && file->on_device)
+        list_plan(list, file, picture);
 }
 
 /* Inspect all files, and check the views, unless they are NULL. The threads are the first to touch the memory of the
@@ -257,8 +205,7 @@ static bool inspect_all(struct list *list, struct gpuconv_context *context, cons
                         int count, const struct gpuconv_decode_options *options, struct error *error)
 {
     const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
-    if (!library_decode_settings(o, &list->settings, error) ||
-        !open_list(list, context, list->sources != NULL ? (const void *)list->sources : files, count, error))
+    if (!library_decode_settings(o, &list->settings, error) || !list_open(list, context, files, count, error))
         return false;
     list->keeps_orientation = o->keep_orientation != 0;
     list->stream = o->stream;
@@ -283,7 +230,7 @@ enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const s
         infos[i] = (struct gpuconv_file_info){0};
         if (!done || list.files[i].has_failed)
             continue;
-        const struct image shape = upright_shape(&list, &list.files[i]);
+        const struct image shape = list_shape(&list, &list.files[i]);
         infos[i] = (struct gpuconv_file_info){.format = list.files[i].info.format->name,
                                               .width = shape.width,
                                               .height = shape.height,
@@ -291,7 +238,7 @@ enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const s
                                               .type = library_type_of(shape.bits)};
     }
     const enum gpuconv_status status = report_statuses(&list, count, done ? NULL : &reason, errors);
-    close_list(&list);
+    list_close(&list);
     return status;
 }
 
@@ -309,8 +256,7 @@ static bool decode_on_gpu(struct list *list, struct error *error)
     return true;
 }
 
-/* Decode a file to its image, which is upright. */
-static bool decode_upright(const struct list *list, struct file *file)
+bool list_decode(const struct list *list, struct file *file)
 {
     struct codec_settings settings = list->settings;
     const struct codec_input input = input_of(file, &settings);
@@ -326,7 +272,7 @@ static void decode_one(void *context, int64_t index, int thread)
     (void)thread;
     if (file->has_failed || file->is_done)
         return;
-    file->has_failed = !decode_upright(list, file);
+    file->has_failed = !list_decode(list, file);
     if (file->has_failed || file->on_device)
         return;
     image_copy(&file->image, &file->view);
@@ -334,8 +280,7 @@ static void decode_one(void *context, int64_t index, int thread)
     file->is_done = true;
 }
 
-/* Upload to device memory what the CPU has decoded. */
-static bool upload_decoded(struct list *list, struct error *error)
+bool list_upload(struct list *list, struct error *error)
 {
     for (int i = 0; i < list->count; i++) {
         struct file *file = &list->files[i];
@@ -356,15 +301,13 @@ static bool has_device_views(const struct list *list)
     return found;
 }
 
-/* Report the status and the warnings of each file. REASON is of a call that failed as a whole. */
-static enum gpuconv_status finish_decoding(struct list *list, int count, const struct error *reason,
-                                           struct gpuconv_error *errors)
+enum gpuconv_status list_finish(struct list *list, int count, const struct error *reason, struct gpuconv_error *errors)
 {
     const enum gpuconv_status status = report_statuses(list, count, reason, errors);
     for (int i = 0; reason == NULL && errors != NULL && i < count; i++)
         if (!list->files[i].has_failed)
             library_warn_decoded(&errors[i], "image", &list->files[i].info);
-    close_list(list);
+    list_close(list);
     return status;
 }
 
@@ -383,214 +326,15 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
         struct error failure;
         const bool on_gpu = done && has_device_views(&list);
         if (on_gpu && !decode_on_gpu(&list, &failure))
-            fail_on_gpu(&list, &failure);
+            list_fail_on_gpu(&list, &failure);
         if (done)
-            for_each(&list, decode_one);
-        if (on_gpu && !upload_decoded(&list, &failure))
-            fail_on_gpu(&list, &failure);
+            list_for_each(&list, decode_one);
+        if (on_gpu && !list_upload(&list, &failure))
+            list_fail_on_gpu(&list, &failure);
         context->resources.stream = NULL;
         pthread_mutex_unlock(&context->mutex);
     }
-    return finish_decoding(&list, count, done ? NULL : &reason, errors);
-}
-
-/* ---- Preprocess ---- */
-
-static bool check_preprocess(struct list *list, const struct gpuconv_context *context, const struct gpuconv_view *out,
-                             int count, struct error *error)
-{
-    const struct gpuconv_preprocess_options *options = list->preprocess;
-    if (options == NULL || options->placements == NULL || options->kernel == NULL)
-        return error_set(error, ERROR_USAGE, "there is no kernel, or no placement for each picture; give options");
-    if (strchr(options->kernel, ',') != NULL)
-        return error_set(error, ERROR_USAGE, "there is no kernel \"%s\"; give a word such as \"cubic\"",
-                         options->kernel);
-    if ((options->pad | options->background) > 0xffffff)
-        return error_set(error, ERROR_USAGE, "a colour is 0x%x; give 0xRRGGBB",
-                         (unsigned)(options->pad > 0xffffff ? options->pad : options->background));
-    if (!view_check(out, "output", &list->out, error) || !view_check_apart(out, "output", error) ||
-        !check_gpu(context, out, error))
-        return false;
-    if (list->out.count != (size_t)count || out->channels != 3)
-        return error_set(error, ERROR_USAGE,
-                         "the output has %zu images of %d channels; give %d of 3, one for each picture",
-                         list->out.count, out->channels, count);
-    if (out->type == GPUCONV_UINT16 || out->type > GPUCONV_BFLOAT16 ||
-        (out->type == GPUCONV_UINT8) != (options->levels == NULL))
-        return error_set(error, ERROR_USAGE,
-                         "the output has samples of %s %s levels; give uint8 without levels, or float32, float16 or "
-                         "bfloat16 with them",
-                         view_type_name(out->type), options->levels == NULL ? "without" : "with");
-    list->to_device = out->memory == GPUCONV_DEVICE;
-    return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
-}
-
-/* Find how the output stores each level. */
-static void store_levels(struct list *list)
-{
-    const struct gpuconv_preprocess_options *options = list->preprocess;
-    bool is_held;
-    for (int c = 0; c < 3; c++) {
-        list->pad[c] = (uint8_t)(options->pad >> (16 - 8 * c));
-        list->background[c] = (uint8_t)(options->background >> (16 - 8 * c));
-        for (int level = 0; level < 256; level++) {
-            *list->levels[c][level] = (uint8_t)level;
-            if (options->levels != NULL)
-                stored_write(options->levels[256 * c + level], list->out.first.stored, list->levels[c][level],
-                             &is_held);
-        }
-    }
-}
-
-/* Decode a file, or copy a view, to the file's image. It gets 8 bits, and 1 or 3 channels: those of Pillow's
- * convert("RGB"), but for grey, which stays one. */
-static bool load_picture(const struct list *list, struct file *file)
-{
-    struct image *image = &file->image, composed;
-    if (file->bytes.data != NULL || list->sources == NULL) {
-        if (!decode_upright(list, file))
-            return false;
-    } else if (!view_take_image(&list->sources[file - list->files], "image", &composed, image, &file->error) ||
-               (image->samples == NULL && !library_copy_image(&composed, &composed, image, &file->error))) {
-        return false;
-    }
-    const size_t channels = (size_t)image->channels, colours = channels >= 3 ? 3 : 1;
-    const size_t count = (size_t)image->width * (size_t)image->height;
-    const uint16_t *words = image_samples16(image);
-    for (size_t i = 0; image->bits > 8 && i < count * channels; i++) /* no sample is read after it is overwritten */
-        image->samples[i] = (uint8_t)(channels > 1 ? words[i] >> 8 : words[i] < 255 ? words[i] : 255);
-    image->bits = 8;
-    if (image_has_alpha(image) && list->preprocess->has_background) {
-        if (!image_compose(image, list->background, image_composed_channels((int)channels, list->background), &composed,
-                           &file->error))
-            return false;
-        image_free(image);
-        *image = composed;
-    } else if (image_has_alpha(image)) {
-        for (size_t i = 0; i < count * colours; i++)
-            image->samples[i] = image->samples[i / colours * channels + i % colours];
-        image->channels = (int)colours;
-    }
-    return true;
-}
-
-/* Let a file's image be the part of the picture that is in OUT. Only what that needs is computed. *X and *Y become the
- * pixel of OUT where it begins. */
-static bool resize_picture(const struct list *list, struct file *file, const struct image *out, int *x, int *y)
-{
-    const struct gpuconv_placement *to = &list->preprocess->placements[file - list->files];
-    const int left = to->x > 0 ? to->x : 0, above = to->y > 0 ? to->y : 0;
-    const int64_t right = (int64_t)to->x + out->width, below = (int64_t)to->y + out->height;
-    const int width = (int)(right < to->width ? right : to->width) - left;
-    const int height = (int)(below < to->height ? below : to->height) - above;
-    const struct resources resources = {.pool = list->settings.pool, .cpu_only = true};
-    struct recipe recipe = {.alpha = ALPHA_FILTER, .choice = CHOICE_CPU};
-    struct phases phases;
-    struct filter *filters;
-    size_t count;
-    char name[256];
-    *x = left - to->x;
-    *y = above - to->y;
-    if (width <= 0 || height <= 0)
-        return error_set(&file->error, ERROR_USAGE,
-                         "the output of %d x %d pixels has nothing of the picture of %d x %d pixels from (%d, %d) on; "
-                         "give another placement",
-                         out->width, out->height, to->width, to->height, to->x, to->y);
-    snprintf(name, sizeof name, "resize:%dx%d:exact:%s,crop:%dx%d+%d+%d", to->width, to->height,
-             list->preprocess->kernel, width, height, left, above);
-    struct pipeline *pipeline = calloc(1, sizeof *pipeline);
-    if (pipeline == NULL)
-        return error_no_memory(&file->error, "a picture");
-    pipeline_open(pipeline, &resources);
-    if (filter_find_all(name, filter_find, &filters, &count, &file->error))
-        recipe.chain = chain_make(filters, count, &file->error);
-    struct image result = {0};
-    const struct end from = {.kind = END_HOST, .image = &file->image};
-    struct end end = {.kind = END_HOST, .image = &result}; /* it replaces the file's image */
-    const bool done = recipe.chain != NULL && library_run(pipeline, &phases, &recipe, 0, &from, &end, &file->error);
-    pipeline_close(pipeline);
-    chain_release(recipe.chain);
-    free(pipeline);
-    return done;
-}
-
-/* Write what levels become, COUNT of them in samples of BYTES: the level at IN, and each that is STEP after it. */
-static void write_levels(const uint8_t levels[256][sizeof(float)], size_t bytes, const uint8_t *in, size_t step,
-                         int count, uint8_t *out, size_t out_step)
-{
-    for (int i = 0; bytes == sizeof(float) && i < count; i++, in += step, out += out_step)
-        memcpy(out, levels[*in], sizeof(float));
-    for (int i = 0; bytes == sizeof(uint16_t) && i < count; i++, in += step, out += out_step)
-        memcpy(out, levels[*in], sizeof(uint16_t));
-    for (int i = 0; bytes == 1 && i < count; i++, in += step, out += out_step)
-        *out = *levels[*in];
-}
-
-/* Write IMAGE, whose first pixel is pixel (X, Y) of OUT, and the colour of the padding around it. */
-static void write_picture(const struct list *list, const struct image *image, int x, int y, const struct image *out)
-{
-    const size_t bytes = image_sample_bytes(out), step = image_pixel_stride(out), channels = (size_t)image->channels;
-    for (int row = 0; row < out->height; row++)
-        for (size_t c = 0; c < 3; c++) {
-            uint8_t *to = image_row(out, row) + c * image_channel_stride(out);
-            const bool is_inside = row >= y && row - y < image->height;
-            const int end = is_inside ? x + image->width : 0;
-            if (is_inside) {
-                write_levels(list->levels[c], bytes, &list->pad[c], 0, x, to, step);
-                write_levels(list->levels[c], bytes, image_row(image, row - y) + (channels == 3 ? c : 0), channels,
-                             image->width, to + (size_t)x * step, step);
-            }
-            write_levels(list->levels[c], bytes, &list->pad[c], 0, out->width - end, to + (size_t)end * step, step);
-        }
-}
-
-static void preprocess_one(void *context, int64_t index, int thread)
-{
-    struct list *list = context;
-    struct file *file = &list->files[index];
-    struct image out = images_at(&list->out, (size_t)index);
-    int x, y;
-    (void)thread;
-    if (file->has_failed)
-        return;
-    if (file->on_device) { /* its samples have as many bits, whatever these mean */
-        out.bits = 8 * (int)image_sample_bytes(&out);
-        out.stored = STORED_FLOAT;
-        list->pictures[index].view = out;
-    }
-    file->has_failed = !load_picture(list, file) || !resize_picture(list, file, &out, &x, &y) ||
-                       (file->on_device && !image_allocate(&out, out.width, out.height, 3, out.bits, &file->error));
-    if (file->has_failed)
-        return;
-    write_picture(list, &file->image, x, y, &out);
-    image_free(&file->image);
-    if (file->on_device)
-        file->image = out;
-}
-
-enum gpuconv_status gpuconv_preprocess_all(struct gpuconv_context *context, const struct gpuconv_bytes *files,
-                                           const struct gpuconv_view *views, int count,
-                                           const struct gpuconv_preprocess_options *options,
-                                           const struct gpuconv_view *out, struct gpuconv_error *errors)
-{
-    struct list list = {.preprocess = options, .sources = views};
-    struct error reason, failure;
-    bool done = library_check_context(context, &reason) &&
-                (count == 0 || check_preprocess(&list, context, out, count, &reason));
-    if (done && count != 0) {
-        pthread_mutex_lock(&context->mutex);
-        done = inspect_all(&list, context, files, count, &options->decode, &reason);
-        if (done) {
-            store_levels(&list);
-            for_each(&list, preprocess_one);
-        }
-        context->resources.stream = &list.stream;
-        if (done && has_device_views(&list) && !upload_decoded(&list, &failure))
-            fail_on_gpu(&list, &failure);
-        context->resources.stream = NULL;
-        pthread_mutex_unlock(&context->mutex);
-    }
-    return finish_decoding(&list, count, done ? NULL : &reason, errors);
+    return list_finish(&list, count, done ? NULL : &reason, errors);
 }
 
 /* ---- Encode ---- */
@@ -676,7 +420,7 @@ static bool encode_files(struct list *list, struct gpuconv_context *context, int
                          const struct gpuconv_encode_options *options, struct error *error)
 {
     if (!library_encode_settings(options, &list->settings, &list->format, error) ||
-        !open_list(list, context, list->views, count, error))
+        !list_open(list, context, list->views, count, error))
         return false;
     list->like = options->metadata_of;
     list->stream = options->stream;
@@ -685,8 +429,8 @@ static bool encode_files(struct list *list, struct gpuconv_context *context, int
     context->resources.stream = &list->stream;
     if (has_device_views(list) &&
         !pipeline_encode_pictures(&context->pipeline, list->pictures, (size_t)count, wrap_picture, list, &failure))
-        fail_on_gpu(list, &failure);
-    for_each(list, encode_one);
+        list_fail_on_gpu(list, &failure);
+    list_for_each(list, encode_one);
     context->resources.stream = NULL;
     return true;
 }
@@ -713,6 +457,6 @@ enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *context, const st
         library_warn_encoded(&errors[i], &views[i], list.format, options);
         library_warn_dropped(&errors[i], list.format->name, list.files[i].dropped);
     }
-    close_list(&list);
+    list_close(&list);
     return status;
 }

@@ -56,6 +56,9 @@ bool library_check_reserved(const int *reserved, size_t count, struct error *err
 /* May this process use CONTEXT, which may be NULL? */
 bool library_check_context(const struct gpuconv_context *context, struct error *error);
 
+/* Has CONTEXT a GPU, if VIEW is in the memory of one? */
+bool library_check_gpu(const struct gpuconv_context *context, const struct gpuconv_view *view, struct error *error);
+
 /* Set *WIDTH and *HEIGHT, the size of an image, to the size of the result of FILTER. */
 bool filter_size(const struct gpuconv_filter *filter, int *width, int *height, struct error *error);
 

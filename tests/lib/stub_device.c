@@ -13,6 +13,7 @@
  * waited for its own variant gets an error, and so does one whose launch finds the taps of another filter there. */
 #include "tests/lib/stub_device.h"
 #include "kernels/device/device.h"
+#include "kernels/resample/pillow.h"
 #include "variants/table.h"
 
 #include <pthread.h>
@@ -297,6 +298,13 @@ static bool check_interleaved(const struct image *image, struct error *error)
            error_set(error, ERROR_WORK,
                      "an image of %d bits is not stored as floats, has padding or 5 channels, or is not aligned",
                      image->bits);
+}
+
+bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
+                   const struct pillow_levels *levels, unsigned tiles, size_t shared, struct error *error)
+{
+    (void)device, (void)pictures, (void)count, (void)levels, (void)tiles, (void)shared;
+    return error_set(error, ERROR_GPU, "the stub makes no tensors");
 }
 
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,

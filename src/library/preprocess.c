@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Pictures to a tensor for a model. A GPU decodes and resizes those that it can, each group by one launch; the CPU
+ * decodes the others, and a GPU then resizes them if the rule is Pillow's. */
+#include "codec/gpu_codec.h"
+#include "image/stored.h"
+#include "library/list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A call of gpuconv_preprocess_all. */
+struct preprocessing {
+    struct list list; /* it is the first member */
+    const struct gpuconv_preprocess_options *options;
+    const struct gpuconv_view *views; /* the pictures that are no files */
+    struct images out;
+    bool on_device;
+    struct tensor_part *parts;   /* for each picture */
+    bool *takes_gpu;             /* a GPU resizes the picture */
+    enum resample_kernel kernel; /* if it is one of Pillow's, else RESAMPLE_NONE */
+    struct pillow_levels levels;
+    uint8_t background[3];
+};
+
+/* ---- Options ---- */
+
+/* Find the kernel of a word, if it is one of Pillow's. */
+static bool find_kernel(const char *word, enum resample_kernel *kernel, struct error *error)
+{
+    if (strchr(word, ',') != NULL)
+        return error_set(error, ERROR_USAGE, "there is no kernel \"%s\"; give a word such as \"cubic\"", word);
+    *kernel = RESAMPLE_NONE;
+    for (enum resample_kernel k = RESAMPLE_PILLOW_NEAREST; k < RESAMPLE_KERNELS; k++)
+        if (strcmp(word, resample_name(k)) == 0)
+            *kernel = k;
+    return true;
+}
+
+static bool check_preprocessing(struct preprocessing *p, const struct gpuconv_context *context,
+                                const struct gpuconv_view *out, int count, struct error *error)
+{
+    const struct gpuconv_preprocess_options *options = p->options;
+    if (options == NULL || options->placements == NULL || options->kernel == NULL)
+        return error_set(error, ERROR_USAGE, "there is no kernel, or no placement for each picture; give options");
+    if (!find_kernel(options->kernel, &p->kernel, error))
+        return false;
+    if ((options->pad | options->background) > 0xffffff)
+        return error_set(error, ERROR_USAGE, "a colour is 0x%x; give 0xRRGGBB",
+                         (unsigned)(options->pad > 0xffffff ? options->pad : options->background));
+    if (!view_check(out, "output", &p->out, error) || !view_check_apart(out, "output", error) ||
+        !library_check_gpu(context, out, error))
+        return false;
+    if (p->out.count != (size_t)count || out->channels != 3)
+        return error_set(error, ERROR_USAGE,
+                         "the output has %zu images of %d channels; give %d of 3, one for each picture", p->out.count,
+                         out->channels, count);
+    if (out->type == GPUCONV_UINT16 || out->type > GPUCONV_BFLOAT16 ||
+        (out->type == GPUCONV_UINT8) != (options->levels == NULL))
+        return error_set(error, ERROR_USAGE,
+                         "the output has samples of %s %s levels; give uint8 without levels, or float32, float16 or "
+                         "bfloat16 with them",
+                         view_type_name(out->type), options->levels == NULL ? "without" : "with");
+    return library_check_reserved(options->reserved, sizeof options->reserved / sizeof *options->reserved, error);
+}
+
+/* Find how the output stores each level. */
+static void store_levels(struct preprocessing *p)
+{
+    const struct gpuconv_preprocess_options *options = p->options;
+    bool is_held;
+    p->levels.bytes = (int)image_sample_bytes(&p->out.first);
+    for (int c = 0; c < 3; c++) {
+        p->levels.outside[c] = (uint8_t)(options->pad >> (16 - 8 * c));
+        p->background[c] = (uint8_t)(options->background >> (16 - 8 * c));
+        for (int level = 0; level < 256; level++) {
+            uint8_t *sample = p->levels.samples[c][level];
+            *sample = (uint8_t)level;
+            if (options->levels != NULL)
+                stored_write(options->levels[256 * c + level], p->out.first.stored, sample, &is_held);
+        }
+    }
+}
+
+/* ---- Inspect ---- */
+
+/* Find the part of a picture that is in the output. */
+static bool find_part(const struct gpuconv_placement *placement, const struct image *out, struct tensor_part *to,
+                      struct error *error)
+{
+    const int64_t right = (int64_t)placement->x + out->width, bottom = (int64_t)placement->y + out->height;
+    struct rectangle *part = &to->part;
+    part->x = placement->x > 0 ? placement->x : 0;
+    part->y = placement->y > 0 ? placement->y : 0;
+    part->width = (int)(right < placement->width ? right : placement->width) - part->x;
+    part->height = (int)(bottom < placement->height ? bottom : placement->height) - part->y;
+    to->width = placement->width;
+    to->height = placement->height;
+    to->x = part->x - placement->x;
+    to->y = part->y - placement->y;
+    return (part->width > 0 && part->height > 0) ||
+           error_set(error, ERROR_USAGE,
+                     "the output of %d x %d pixels has nothing of the picture of %d x %d pixels from (%d, %d) on; give "
+                     "another placement",
+                     out->width, out->height, placement->width, placement->height, placement->x, placement->y);
+}
+
+/* Can a side become NEW by the rule of Pillow? Where it can not, the CPU says why. */
+static bool takes_side(enum resample_kernel kernel, int side, int new)
+{
+    enum { SIDE_MAX = 100000 };
+    struct resample_axis axis;
+    if (new < 1 || new > SIDE_MAX)
+        return false;
+    resample_shape(&axis, kernel, side, new, 8);
+    return axis.count <= PILLOW_TAPS_MAX;
+}
+
+static void inspect_picture(void *context, int64_t index, int thread)
+{
+    struct preprocessing *p = context;
+    struct list *list = &p->list;
+    struct file *file = &list->files[index];
+    struct gpu_picture *picture = &list->pictures[index];
+    struct tensor_part *part = &p->parts[index];
+    (void)thread;
+    if (list->given != NULL)
+        file->bytes = list->given[index];
+    const bool is_file = file->bytes.data != NULL || p->views == NULL;
+    file->has_failed = (is_file && !list_inspect(list, file)) ||
+                       !find_part(&p->options->placements[index], &p->out.first, part, &file->error);
+    file->on_device = p->on_device;
+    picture->is_done = true;
+    if (file->has_failed)
+        return;
+    if (is_file)
+        file->view = list_shape(list, file);
+    else
+        file->view = (struct image){.width = p->views[index].width, .height = p->views[index].height};
+    p->takes_gpu[index] = p->on_device && p->kernel != RESAMPLE_NONE &&
+                          takes_side(p->kernel, file->view.width, part->width) &&
+                          takes_side(p->kernel, file->view.height, part->height);
+    if (!p->takes_gpu[index] || !is_file)
+        return;
+    file->view.bits = 8;
+    list_plan(list, file, picture);
+    if (file->end.kind != END_JPEG) /* the CPU decodes it */
+        *picture = (struct gpu_picture){.is_done = true};
+}
+
+/* ---- On the CPU ---- */
+
+/* Let IMAGE have 8 bits, and 1 or 3 channels: those of Pillow's convert("RGB"), but for grey, which stays one. */
+static bool take_colours(const struct preprocessing *p, struct image *image, struct error *error)
+{
+    const size_t channels = (size_t)image->channels, colours = channels >= 3 ? 3 : 1;
+    const size_t count = (size_t)image->width * (size_t)image->height;
+    const uint16_t *words = image_samples16(image);
+    for (size_t i = 0; image->bits > 8 && i < count * channels; i++) /* no sample is read after it is overwritten */
+        image->samples[i] = (uint8_t)(channels > 1 ? words[i] >> 8 : words[i] < 255 ? words[i] : 255);
+    image->bits = 8;
+    if (!image_has_alpha(image))
+        return true;
+    if (!p->options->has_background) {
+        for (size_t i = 0; i < count * colours; i++)
+            image->samples[i] = image->samples[i / colours * channels + i % colours];
+        image->channels = (int)colours;
+        return true;
+    }
+    const uint8_t *background = p->background;
+    struct image composed;
+    if (!image_compose(image, background, image_composed_channels(image->channels, background), &composed, error))
+        return false;
+    image_free(image);
+    *image = composed;
+    return true;
+}
+
+/* Let IMAGE be the part of its picture that is in the output. Only what the part needs is computed. */
+static bool resize_part(const struct preprocessing *p, const struct tensor_part *to, struct image *image,
+                        struct error *error)
+{
+    const struct resources resources = {.pool = p->list.settings.pool, .cpu_only = true};
+    const struct rectangle *part = &to->part;
+    struct recipe recipe = {.alpha = ALPHA_FILTER, .choice = CHOICE_CPU};
+    struct pipeline *pipeline = calloc(1, sizeof *pipeline);
+    struct phases phases;
+    struct filter *filters;
+    size_t count;
+    char name[256];
+    snprintf(name, sizeof name, "resize:%dx%d:exact:%s,crop:%dx%d+%d+%d", to->width, to->height, p->options->kernel,
+             part->width, part->height, part->x, part->y);
+    if (pipeline == NULL)
+        return error_no_memory(error, "a picture");
+    pipeline_open(pipeline, &resources);
+    if (filter_find_all(name, filter_find, &filters, &count, error))
+        recipe.chain = chain_make(filters, count, error);
+    struct image result = {0};
+    const struct end in = {.kind = END_HOST, .image = image};
+    struct end out = {.kind = END_HOST, .image = &result}; /* it replaces IMAGE */
+    const bool done = recipe.chain != NULL && library_run(pipeline, &phases, &recipe, 0, &in, &out, error);
+    pipeline_close(pipeline);
+    chain_release(recipe.chain);
+    free(pipeline);
+    return done;
+}
+
+/* Write what levels become, COUNT of them in samples of BYTES: the level at IN, and each that is STEP after it. */
+static void write_levels(const uint8_t levels[256][sizeof(float)], size_t bytes, const uint8_t *in, size_t step,
+                         int count, uint8_t *out, size_t out_step)
+{
+    for (int i = 0; bytes == sizeof(float) && i < count; i++, in += step, out += out_step)
+        memcpy(out, levels[*in], sizeof(float));
+    for (int i = 0; bytes == sizeof(uint16_t) && i < count; i++, in += step, out += out_step)
+        memcpy(out, levels[*in], sizeof(uint16_t));
+    for (int i = 0; bytes == 1 && i < count; i++, in += step, out += out_step)
+        *out = *levels[*in];
+}
+
+/* Write IMAGE, whose first pixel is pixel (X, Y) of OUT, and the colour outside around it. */
+static void write_picture(const struct preprocessing *p, const struct image *image, int x, int y,
+                          const struct image *out)
+{
+    const size_t bytes = (size_t)p->levels.bytes, step = image_pixel_stride(out), channels = (size_t)image->channels;
+    for (int row = 0; row < out->height; row++)
+        for (size_t c = 0; c < 3; c++) {
+            const uint8_t(*levels)[sizeof(float)] = p->levels.samples[c], *outside = &p->levels.outside[c];
+            uint8_t *to = image_row(out, row) + c * image_channel_stride(out);
+            const bool is_inside = row >= y && row - y < image->height;
+            const int end = is_inside ? x + image->width : 0;
+            if (is_inside) {
+                write_levels(levels, bytes, outside, 0, x, to, step);
+                write_levels(levels, bytes, image_row(image, row - y) + (channels == 3 ? c : 0), channels, image->width,
+                             to + (size_t)x * step, step);
+            }
+            write_levels(levels, bytes, outside, 0, out->width - end, to + (size_t)end * step, step);
+        }
+}
+
+/* Decode a file, or copy its view, to its image. */
+static bool load_picture(const struct preprocessing *p, int64_t index, struct file *file)
+{
+    struct image packed, *image = &file->image;
+    if (file->bytes.data != NULL || p->views == NULL)
+        return list_decode(&p->list, file);
+    return view_take_image(&p->views[index], "image", &packed, image, &file->error) &&
+           (image->samples != NULL || library_copy_image(&packed, &packed, image, &file->error));
+}
+
+static void preprocess_one(void *context, int64_t index, int thread)
+{
+    struct preprocessing *p = context;
+    struct file *file = &p->list.files[index];
+    const struct tensor_part *part = &p->parts[index];
+    struct image *image = &file->image, out = images_at(&p->out, (size_t)index);
+    (void)thread;
+    if (file->has_failed || file->is_done)
+        return;
+    file->has_failed = !load_picture(p, index, file) || !take_colours(p, image, &file->error);
+    if (file->has_failed || p->takes_gpu[index])
+        return;
+    p->list.pictures[index].view = out;
+    file->has_failed = !resize_part(p, part, image, &file->error) ||
+                       (file->on_device && !image_allocate(&out, out.width, out.height, 3, out.bits, &file->error));
+    if (file->has_failed)
+        return;
+    write_picture(p, image, part->x, part->y, &out);
+    image_free(image);
+    if (file->on_device)
+        *image = out;
+}
+
+/* ---- On a GPU ---- */
+
+/* Resize the pictures that are not done: files that the GPU decodes, or images. Then note which are done: the other
+ * pictures that are done have no end. */
+static bool resize_on_gpu(struct preprocessing *p, struct error *error)
+{
+    struct list *list = &p->list;
+    const struct gpu_tensor tensor = {.out = p->out, .parts = p->parts, .kernel = p->kernel, .levels = &p->levels};
+    if (!pipeline_make_tensor(&list->context->pipeline, list->pictures, (size_t)list->count, &tensor, error))
+        return false;
+    for (int i = 0; i < list->count; i++)
+        list->files[i].is_done |=
+            p->takes_gpu[i] && list->pictures[i].in != NULL && list->pictures[i].is_done && !list->files[i].has_failed;
+    return true;
+}
+
+/* Resize the images of pictures that the CPU has decoded. */
+static bool resize_images(struct preprocessing *p, struct error *error)
+{
+    struct list *list = &p->list;
+    for (int i = 0; i < list->count; i++) {
+        struct file *file = &list->files[i];
+        struct gpu_picture *picture = &list->pictures[i];
+        picture->is_done = file->has_failed || file->is_done || !p->takes_gpu[i];
+        if (picture->is_done)
+            continue;
+        file->end.kind = END_HOST;
+        file->end.image = &file->image;
+        *picture = (struct gpu_picture){.in = &file->end, .view = image_packed(&file->image, NULL)};
+    }
+    return resize_on_gpu(p, error);
+}
+
+static bool preprocess_pictures(struct preprocessing *p, struct gpuconv_context *context, int count,
+                                struct error *error)
+{
+    struct list *list = &p->list;
+    struct thread_pool *pool = &context->pool;
+    const void *given = list->given != NULL ? (const void *)list->given : p->views;
+    const struct gpuconv_decode_options *options = &p->options->decode;
+    struct error failure;
+    if (!library_decode_settings(options, &list->settings, error) || !list_open(list, context, given, count, error))
+        return false;
+    p->parts = calloc((size_t)count + 1, sizeof *p->parts);
+    p->takes_gpu = calloc((size_t)count + 1, sizeof *p->takes_gpu);
+    if (p->parts == NULL || p->takes_gpu == NULL)
+        return error_no_memory(error, "%d pictures", count);
+    list->keeps_orientation = options->keep_orientation != 0;
+    list->stream = options->stream;
+    store_levels(p);
+    if (p->on_device) { /* its samples have as many bits, whatever these mean */
+        p->out.first.bits = 8 * p->levels.bytes;
+        p->out.first.stored = STORED_FLOAT;
+    }
+    parallel_for(pool, thread_pool_threads(pool), count, inspect_picture, p);
+    context->resources.stream = &list->stream;
+    if (p->on_device && !resize_on_gpu(p, &failure))
+        list_fail_on_gpu(list, &failure);
+    list_for_each(list, preprocess_one);
+    if (p->on_device && (!resize_images(p, &failure) || !list_upload(list, &failure)))
+        list_fail_on_gpu(list, &failure);
+    context->resources.stream = NULL;
+    return true;
+}
+
+enum gpuconv_status gpuconv_preprocess_all(struct gpuconv_context *context, const struct gpuconv_bytes *files,
+                                           const struct gpuconv_view *views, int count,
+                                           const struct gpuconv_preprocess_options *options,
+                                           const struct gpuconv_view *out, struct gpuconv_error *errors)
+{
+    struct preprocessing p = {.list.given = files, .options = options, .views = views};
+    struct error reason;
+    bool done = library_check_context(context, &reason) &&
+                (count == 0 || check_preprocessing(&p, context, out, count, &reason));
+    if (done && count != 0) {
+        p.on_device = out->memory == GPUCONV_DEVICE;
+        pthread_mutex_lock(&context->mutex);
+        done = preprocess_pictures(&p, context, count, &reason);
+        pthread_mutex_unlock(&context->mutex);
+    }
+    free(p.parts);
+    free(p.takes_gpu);
+    return list_finish(&p.list, count, done ? NULL : &reason, errors);
+}
