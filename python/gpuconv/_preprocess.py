@@ -94,7 +94,7 @@ def _source_view(image, has_background):
     """The View of an array, or of a Pillow image of any mode."""
     if _arrays.is_like(_arrays.PILLOW, image) and image.mode not in ("L", "LA", "RGB", "RGBA", "I;16"):
         image = image.convert("RGBA" if has_background else "RGB")
-    return view_of(image, "image")
+    return view_of(image, "image", takes_device=True)
 
 
 def _take(sources, is_list, has_background, context, options):
@@ -130,8 +130,8 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
                max_pixels: int = 0, device: Any = None, context: Context | None = None) -> Any:
     """Make a tensor of pictures, as vision models take them.
 
-    source: a path, a file that is open for reading bytes, the bytes of a file, an Image, a Pillow image, or an array on
-        the host of (H, W) or (H, W, C), uint8 or uint16; or a list of these. A list gives (N, 3, H, W), and one picture
+    source: a path, a file that is open for reading bytes, the bytes of a file, an Image, a Pillow image, or an array of
+        (H, W) or (H, W, C), uint8 or uint16; or a list of these. Arrays on a GPU are of uint8, for DEVICE there. A list gives (N, 3, H, W), and one picture
         (3, H, W).
     resize: the length of the shorter side, or (height, width); None leaves the size.
     crop: the side of a square in the middle, or (height, width). Beside a smaller picture, there is black.

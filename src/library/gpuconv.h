@@ -441,8 +441,9 @@ struct gpuconv_preprocess_options {
 
 /* Decode COUNT pictures, resize and crop them, and write them to OUT: COUNT images of 3 channels, of GPUCONV_UINT8,
  * GPUCONV_FLOAT, GPUCONV_HALF or GPUCONV_BFLOAT16, on the host or in the memory of the context's GPU. Picture I is the
- * file FILES[I] or, if that has no data, the view VIEWS[I]: one image of 8 or 16 bits on the host. FILES or VIEWS may
- * be NULL. ERRORS and the result are as for many files, above. The image of a picture that failed has any samples.
+ * file FILES[I] or, if that has no data, the view VIEWS[I]: one image of 8 or 16 bits on the host, or of 8 bits in the
+ * memory of that GPU, if OUT is there, the kernel is one of Pillow's, and alpha is dropped. FILES or VIEWS may be NULL.
+ * ERRORS and the result are as for many files, above. The image of a picture that failed has any samples.
  *
  * Before it is resized, a picture gets the samples of Pillow's convert("RGB"): grey becomes three equal channels. Of 16
  * bits the lower 8 are dropped, but a grey picture of 16 bits has all levels above 255 become 255. A colour of 8 bits

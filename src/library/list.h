@@ -36,7 +36,8 @@ struct list {
     void *stream;
 };
 
-/* Begin a list of COUNT files. GIVEN is the caller's array, which must be there. Close the list, also after a failure. */
+/* Begin a list of COUNT files. GIVEN is the caller's array, which must be there. Close the list, also after a
+ * failure. */
 bool list_open(struct list *list, struct gpuconv_context *context, const void *given, int count, struct error *error);
 void list_close(struct list *list);
 

@@ -117,6 +117,24 @@ static bool takes_side(enum resample_kernel kernel, int side, int new)
     return axis.count <= PILLOW_TAPS_MAX;
 }
 
+/* Let the GPU resize a picture in its memory. */
+static bool take_device_view(const struct preprocessing *p, const struct gpuconv_view *view, bool takes_gpu,
+                             struct file *file, struct gpu_picture *picture)
+{
+    struct images images;
+    if (!view_check(view, "image", &images, &file->error) || !library_check_gpu(p->list.context, view, &file->error))
+        return false;
+    if (images.count != 1 || view->type != GPUCONV_UINT8 || !takes_gpu || p->options->has_background)
+        return error_set(&file->error, ERROR_USAGE,
+                         "a picture in a GPU's memory must be one image of uint8, without a background, for an output "
+                         "there and a kernel of Pillow; copy it to the host");
+    file->view = images.first;
+    file->view.channels = images.first.channels >= 3 ? 3 : 1; /* alpha is dropped */
+    file->end = (struct end){.kind = END_DEVICE, .image = &file->view};
+    *picture = (struct gpu_picture){.in = &file->end, .view = file->view};
+    return true;
+}
+
 static void inspect_picture(void *context, int64_t index, int thread)
 {
     struct preprocessing *p = context;
@@ -141,6 +159,8 @@ static void inspect_picture(void *context, int64_t index, int thread)
     p->takes_gpu[index] = p->on_device && p->kernel != RESAMPLE_NONE &&
                           takes_side(p->kernel, file->view.width, part->width) &&
                           takes_side(p->kernel, file->view.height, part->height);
+    if (!is_file && p->views[index].memory == GPUCONV_DEVICE)
+        file->has_failed = !take_device_view(p, &p->views[index], p->takes_gpu[index], file, picture);
     if (!p->takes_gpu[index] || !is_file)
         return;
     file->view.bits = 8;

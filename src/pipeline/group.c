@@ -47,7 +47,7 @@ static struct image decoded_shape(const struct end *in)
 /* Must the decoded picture be turned, or change its depth? */
 static bool is_converted(const struct gpu_picture *picture)
 {
-    return picture->in->kind != END_HOST &&
+    return (picture->in->kind == END_JPEG || picture->in->kind == END_PNG) &&
            (picture->in->orientation > 1 || decoded_shape(picture->in).bits != picture->view.bits);
 }
 
@@ -73,6 +73,8 @@ static bool is_direct(const struct image *view, enum end_kind kind)
 static size_t way_bytes(const struct gpu_picture *picture)
 {
     const struct image decoded = decoded_shape(picture->in);
+    if (picture->in->kind == END_DEVICE)
+        return 0;
     if (!is_converted(picture))
         return is_direct(&picture->view, picture->in->kind) ? 0 : aligned_bytes(&decoded);
     return aligned_bytes(&decoded) + (gpu_is_packed(&picture->view) ? 0 : aligned_bytes(&picture->view));
@@ -224,7 +226,8 @@ static bool decode_png(struct group *group, struct gpu_picture *picture, uint8_t
            device_png_decoded(png, &picture->is_done, error);
 }
 
-/* Decode the only picture, or upload the samples of all pictures, which are as those of their views. */
+/* Decode the only picture, or upload the samples of all pictures, which are as those of their views, if they are not
+ * there. */
 static bool decode_others(struct group *group, uint8_t *way, struct error *error)
 {
     bool done = true;
@@ -234,7 +237,8 @@ static bool decode_others(struct group *group, uint8_t *way, struct error *error
         const size_t bytes = way_bytes(picture);
         uint8_t *samples = bytes == 0 ? picture->view.samples : way;
         picture->is_done = true;
-        done = (in_kind(group) == END_PNG
+        done = (in_kind(group) == END_DEVICE ? true
+                : in_kind(group) == END_PNG
                     ? decode_png(group, picture, samples, error)
                     : device_upload(group->pipeline->device, samples, image->samples, image_bytes(image), error)) &&
                (!picture->is_done || bring_to_view(group->pipeline, picture, samples, error));
