@@ -131,8 +131,8 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
     """Make a tensor of pictures, as vision models take them.
 
     source: a path, a file that is open for reading bytes, the bytes of a file, an Image, a Pillow image, or an array of
-        (H, W) or (H, W, C), uint8 or uint16; or a list of these. Arrays on a GPU are of uint8, for DEVICE there. A list gives (N, 3, H, W), and one picture
-        (3, H, W).
+        (H, W) or (H, W, C), uint8 or uint16; or a list of these. A list gives (N, 3, H, W), and one picture (3, H, W).
+        Arrays may be on the GPU of DEVICE, if they are of uint8 and the kernel is one of Pillow's.
     resize: the length of the shorter side, or (height, width); None leaves the size.
     crop: the side of a square in the middle, or (height, width). Beside a smaller picture, there is black.
     pad: keep the ratio, so that the picture fits in RESIZE, and give the rest this colour: "white", "#7f7f7f" or

@@ -204,9 +204,9 @@ size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_sou
 
 /* An image between one or two ends and a view in the memory of a GPU. */
 struct gpu_picture {
-    const struct end *in; /* where it comes from: END_JPEG or END_PNG, as for pipeline_run; or END_HOST: its image has
-                             samples without padding, of the size and the bits of the view; or, for a tensor, END_DEVICE: it is in
-                             the view. NULL if it is there and goes to OUT */
+    const struct end *in; /* where it comes from: END_JPEG or END_PNG, as for pipeline_run; END_HOST, and its image has
+                             samples without padding, of the size and the bits of the view; or, for a tensor,
+                             END_DEVICE, and it is in the view. NULL if it is there and goes to OUT */
     struct end *out;      /* where it goes to, likewise. NULL if it stays in the view */
     struct image view;    /* upright; it may have strides */
     bool is_done;
