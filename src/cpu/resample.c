@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Does a picture become so small by our rule that tiles do not pay? They would take 32 copies of a row's inputs, and 256 bytes for
- * a tap of a column. */
+/* Does a picture become so small that tiles do not pay? They would take 32 copies of a row's inputs, and 256 bytes for
+ * a tap of a column. By Pillow's rule, they always pay: its reference has no sums between the passes. */
 static bool has_many_taps(const struct resample_axis *columns, const struct resample_axis *rows)
 {
     return !resample_is_pillow(columns->kernel) &&
@@ -391,33 +391,77 @@ static bool launch_tiles(struct resample_tiling tiling, const struct plan *plan,
     return true;
 }
 
-/* Resize as Pillow does. A pass that keeps the length is left out. If the rows come first, they make a picture. */
-static bool launch_pillow(const struct plan *plan, const struct plane *in, const struct plane *out, int first, int last,
-                          struct error *error)
+/* Let BYTES be planes of uint8_t like PLANES, with HEIGHT rows. Release their data with free. */
+static bool make_bytes(const struct plan *plan, const struct plane *planes, int height, struct plane *bytes,
+                       struct error *error)
+{
+    *bytes = *planes;
+    bytes->sample = SAMPLE_U8;
+    bytes->height = height;
+    bytes->row_bytes = (size_t)planes->width * (size_t)plane_step(planes);
+    bytes->plane_bytes = planes->is_together ? 1 : bytes->row_bytes * (size_t)height;
+    bytes->data = malloc((size_t)planes->width * (size_t)planes->count * (size_t)height);
+    return bytes->data != NULL || error_no_memory(error, "the sums of %s", plan->filter->name);
+}
+
+/* Resize planes of uint8_t as Pillow does. A pass that keeps the length is left out. If the rows come first, they make
+ * a picture. */
+static bool launch_bytes(const struct plan *plan, const struct plane *in, const struct plane *out, int first, int last,
+                         struct error *error)
 {
     struct resample_tiling tiling = {.in = in, .out = out};
     struct plan pass = *plan;
-    struct plane middle = *out;
+    struct plane middle;
     int from, to;
     tiling.sums_columns = plan->columns.from != plan->columns.to;
     tiling.sums_rows = plan->rows.from != plan->rows.to;
     if (!plan->rows_first || !tiling.sums_columns || !tiling.sums_rows)
         return launch_tiles(tiling, plan, first, last, error);
     resample_span(&plan->columns, first, last, &from, &to);
-    middle.height = to - from;
-    middle.row_bytes = (size_t)out->width * (size_t)plane_step(out);
-    middle.plane_bytes = out->is_together ? 1 : middle.row_bytes * (size_t)middle.height;
-    middle.data = malloc((size_t)out->width * (size_t)out->count * (size_t)middle.height);
-    if (middle.data == NULL)
-        return error_no_memory(error, "the sums of %s", plan->filter->name);
+    if (!make_bytes(plan, out, to - from, &middle, error))
+        return false;
     pass.out_row = from;
-    bool done =
-        launch_tiles((struct resample_tiling){.in = in, .out = &middle, .sums_rows = true}, &pass, from, to, error);
+    tiling = (struct resample_tiling){.in = in, .out = &middle, .sums_rows = true};
+    bool done = launch_tiles(tiling, &pass, from, to, error);
     pass.in_row = from;
     pass.out_row = plan->out_row;
-    done = done && launch_tiles((struct resample_tiling){.in = &middle, .out = out, .sums_columns = true}, &pass, first,
-                                last, error);
+    tiling = (struct resample_tiling){.in = &middle, .out = out, .sums_columns = true};
+    done = done && launch_tiles(tiling, &pass, first, last, error);
     free(middle.data);
+    return done;
+}
+
+/* Reduce WORDS to BYTES, or widen these if TO_WORDS: the rows from FIRST to the one before LAST. */
+static void convert_rows(const struct plane *words, const struct plane *bytes, int first, int last, bool to_words)
+{
+    for (int i = first * words->count; i < last * words->count; i++) {
+        const int channel = i % words->count, step = plane_step(words);
+        uint16_t *word = plane_row(words, channel, i / words->count);
+        uint8_t *byte = plane_row(bytes, channel, i / words->count);
+        for (int x = 0; x < words->width * step; x += step)
+            if (to_words)
+                word[x] = widen_sample(byte[x]);
+            else
+                byte[x] = reduce_sample(word[x]);
+    }
+}
+
+static bool launch_pillow(struct plan plan, const struct plane *in, const struct plane *out, int first, int last,
+                          struct error *error)
+{
+    struct plane from = {0}, to = {0};
+    if (plan.sample == SAMPLE_U8)
+        return launch_bytes(&plan, in, out, first, last, error);
+    plan.sample = SAMPLE_U8;
+    bool done = make_bytes(&plan, in, in->height, &from, error) && make_bytes(&plan, out, out->height, &to, error);
+    if (done) {
+        convert_rows(in, &from, 0, in->height, false);
+        done = launch_bytes(&plan, &from, &to, first, last, error);
+    }
+    if (done)
+        convert_rows(out, &to, first - plan.out_row, last - plan.out_row, true);
+    free(from.data);
+    free(to.data);
     return done;
 }
 
@@ -426,24 +470,28 @@ bool cpu_resample_launch(const struct plan *plan, struct device *device, const s
 {
     const int first = plan->out_row + (plan->last_row > 0 ? plan->first_row : 0),
               last = plan->out_row + (plan->last_row > 0 ? plan->last_row : out->height);
-    if (plan->prepared == NULL || (resample_is_pillow(plan->columns.kernel) && plan->sample != SAMPLE_U8))
+    if (plan->prepared == NULL)
         return reference_resample_launch(plan, device, in, out, error);
     if (resample_is_pillow(plan->columns.kernel))
-        return launch_pillow(plan, in, out, first, last, error);
+        return launch_pillow(*plan, in, out, first, last, error);
     return launch_tiles((struct resample_tiling){.in = in, .out = out, .sums_columns = true, .sums_rows = true}, plan,
                         first, last, error);
 }
 
 /* Taps are 4 bytes, and up to 8 more as the loops read them; weights are 8 bytes each, and released before. The rows of
  * a tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice, of four
- * channels. What the rows make before the columns by Pillow's rule has four channels, too. */
+ * channels. What the rows make before the columns by Pillow's rule has four channels, too, and
+ * so have copies of planes of uint16_t. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
 {
     const size_t taps = resample_bytes(columns) + resample_bytes(rows);
     if (has_many_taps(columns, rows))
         return 3 * taps + threads * (size_t)rows->from * sizeof(double);
     const size_t rows_made = (size_t)columns->from + threads * (size_t)columns->count;
-    const size_t middle = resample_is_pillow(columns->kernel) ? 4 * (size_t)rows->made * rows_made : 0;
+    const size_t middle =
+        resample_is_pillow(columns->kernel)
+            ? 4 * ((size_t)rows->made * (rows_made + (size_t)columns->made) + (size_t)rows->from * rows_made)
+            : 0;
     const size_t inputs = 1024 + 8 * (size_t)(rows->count + 4) + 16 * (size_t)(rows->from / rows->to + 1);
     const size_t width = 4 * inputs + RESAMPLE_BLOCK, outputs = 4 * (1024 + RESAMPLE_PIECE);
     const size_t block = (size_t)(columns->count + 1) * (RESAMPLE_BLOCK * sizeof(float) + sizeof(void *));
