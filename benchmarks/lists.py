@@ -12,7 +12,7 @@ nvJPEG), Pillow and OpenCV on all cores, with the upload, and nvImageCodec if it
 some rounds. Beside it stands how many samples differ from Pillow's, and by how much.
 
 --equal makes so many small files of both formats, of other sizes, qualities, subsamplings and modes. It counts those
-whose samples are not Pillow's. Needs PyTorch, NumPy, Pillow and OpenCV."""
+whose samples are not Pillow's, and those whose levels are not after a resize by each of Pillow's kernels. Needs PyTorch, NumPy, Pillow and OpenCV."""
 import argparse
 import io
 import os
@@ -33,6 +33,7 @@ import gpuconv
 from backends import describe_machine
 from batch_bench import NOISE, SAMPLES, save_json
 
+PILLOW = "pillow-" if int(PIL.__version__.split(".")[0]) > 12 else "pillow12-"
 ROUNDS = 7
 CORES = len(os.sched_getaffinity(0))
 POOL = ThreadPoolExecutor(CORES)
@@ -130,8 +131,7 @@ def tensor_makers(contents):
     def ours(is_levels):
         options = {"dtype": "uint8"} if is_levels else {"dtype": "float16", "mean": MEAN, "std": STD}
         return gpuconv.preprocess(contents, resize=256, crop=224, device="cuda",
-                                  kernel=f"pillow{'12' if int(PIL.__version__.split('.')[0]) < 13 else ''}-bicubic",
-                                  **options)
+                                  kernel=PILLOW + "bicubic", **options)
 
     def torchvisions(is_levels):
         images = decode_jpeg(files, device="cuda")
@@ -211,15 +211,25 @@ def any_file(number):
     return save(array, format="png", compress_level=int(random.integers(0, 7)))
 
 
+FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}  # Pillow's numbers
+
+
 def count_equal(count):
     contents = list(POOL.map(any_file, range(count)))
-    differ = 0
-    for first in range(0, count, 2000):
-        part = contents[first:first + 2000]
+    differ = resized = 0
+    for first in range(0, count, 500):
+        part, random = contents[first:first + 500], numpy.random.default_rng(first)
+        name, (height, width) = list(FILTERS)[first // 500 % len(FILTERS)], random.integers(1, 400, 2).tolist()
         for content, array in zip(part, gpuconv.read(part, device="cuda")):
             differ += not numpy.array_equal(array.cpu().numpy(), from_pillow(content))
-    print(f"{differ} of {count} small JPEGs and PNGs have other samples than Pillow's", flush=True)
-    return {"files": count, "differ": differ}
+        tensors = gpuconv.preprocess(part, resize=(height, width), kernel=PILLOW + name, dtype="uint8", layout="hwc",
+                                     device="cuda").cpu().numpy()
+        images = POOL.map(lambda content: numpy.asarray(Image.open(io.BytesIO(content)).convert("RGB").resize(
+            (width, height), FILTERS[name])), part)
+        resized += sum(not numpy.array_equal(*pair) for pair in zip(tensors, images))
+    print(f"{differ} of {count} small JPEGs and PNGs have other samples than Pillow's, and {resized} other levels after "
+          "a resize", flush=True)
+    return {"files": count, "differ": differ, "resized": resized}
 
 
 def main():

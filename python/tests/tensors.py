@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tensors on a GPU beside those of the CPU, of lists by chance: tensors.py ROOT emulated|torch|cupy [COUNT [SEED]]."""
+"""Tensors on a GPU beside those of the CPU, of lists by chance: tensors.py ROOT stub|emulated|torch|cupy [COUNT [SEED]]."""
 import pathlib
 import random
 import sys
@@ -10,7 +10,7 @@ ROOT, DEVICE, COUNT, SEED = pathlib.Path(sys.argv[1]), *[*sys.argv[2:], *("60", 
 sys.path.insert(0, str(ROOT / "tests/lib"))
 from harness import need_module, skip  # noqa: E402
 
-for module in {"numpy", DEVICE} - {"emulated"}:
+for module in {"numpy", DEVICE} - {"stub", "emulated"}:
     need_module(module)
 import numpy  # noqa: E402
 import devices  # noqa: E402
@@ -54,9 +54,9 @@ def check(number):
     is_torch = DEVICE == "torch"
     expected = gpuconv.preprocess(sources, **options, device="cpu" if is_torch else None)
     if options["kernel"] != "cubic":  # then arrays may be on the GPU
-        sources = [places.put(one, "uint8", PLACE) if getattr(one, "dtype", None) == "uint8" else one for one in sources]
+        sources = [devices.put(one, "uint8", DEVICE) if getattr(one, "dtype", None) == "uint8" else one for one in sources]
     made = gpuconv.preprocess(sources, **options, device="cuda")
-    made = made.cpu() if is_torch else made.array if DEVICE == "emulated" else made.get()
+    made = made.cpu() if is_torch else made.get() if DEVICE == "cupy" else made.array
     expected, made = [one.view(__import__("torch").uint8).numpy() if is_torch else one.view("uint8")
                       for one in (expected, made)]
     wrong = (expected != made).reshape(len(sources), -1).any(1)
@@ -66,7 +66,7 @@ def check(number):
     return wrong.any()
 
 
-if DEVICE == "emulated":
+if DEVICE in ("stub", "emulated"):
     devices.install()
 elif DEVICE == "torch":
     import torch  # noqa: E402, F401

@@ -158,6 +158,9 @@ static struct codec_input input_of(const struct file *file, const struct codec_s
  * many pixels: one H200 1.5 to 3.4 ms and 0.6 ms. The threads of the CPU do several at a time. */
 enum { DECODED_PNG_PIXELS = 1 << 17, ENCODED_PNG_PIXELS = 1 << 15 };
 
+/* JPEGs are decoded together. Where all of them have fewer pixels, a thread of the CPU is faster than the launches. */
+enum { DECODED_JPEG_PIXELS = 1 << 16 };
+
 /* Is a GPU faster with a PNG of this size than the threads of the CPU are? */
 static bool is_for_gpu(const struct list *list, const struct image *view, int64_t pixels)
 {
@@ -174,7 +177,8 @@ void list_plan(const struct list *list, struct file *file, struct gpu_picture *p
     end->image = &file->view;
     end->orientation = file->orientation;
     codec_plan_gpu_input(&input, end);
-    if (end->kind == END_PNG && !is_for_gpu(list, &file->view, DECODED_PNG_PIXELS))
+    if ((end->kind == END_PNG && !is_for_gpu(list, &file->view, DECODED_PNG_PIXELS)) ||
+        (end->kind == END_JPEG && (int64_t)file->view.width * file->view.height * list->count < DECODED_JPEG_PIXELS))
         end->kind = END_HOST;
     picture->is_done = end->kind == END_HOST; /* it is for the CPU */
 }

@@ -300,11 +300,67 @@ static bool check_interleaved(const struct image *image, struct error *error)
                      image->bits);
 }
 
+/* The level of output I: its input 0 is at FROM, and others are STEP bytes apart. */
+static uint8_t pillow_output(const struct pillow_pass *pass, int i, const uint8_t *from, size_t step)
+{
+    int sum = 1 << (PILLOW_SHIFT - 1);
+    for (int k = 0; k < pass->words[pass->outputs + i]; k++)
+        sum += pass->words[(2 + k) * pass->outputs + i] * from[(size_t)(pass->words[i] + k) * step];
+    return (uint8_t)(sum < 0 ? 0 : sum >> PILLOW_SHIFT < 255 ? sum >> PILLOW_SHIFT : 255);
+}
+
+/* Make channel C of the outputs of a picture, in OUTPUTS, by way of MIDDLE. */
+static void pillow_channel(const struct pillow_picture *p, int c, int in_width, int in_height, uint8_t *middle,
+                           uint8_t *outputs)
+{
+    const uint8_t *in = p->in + (size_t)c * p->in_channel;
+    const size_t width = (size_t)p->rows.outputs, columns = p->rows_first ? width : (size_t)in_width;
+    const int lines = p->rows_first ? in_height : p->columns.outputs;
+    for (int y = 0; y < lines; y++)
+        for (size_t x = 0; x < columns; x++)
+            middle[(size_t)y * columns + x] =
+                p->rows_first ? pillow_output(&p->rows, (int)x, in + (size_t)y * p->in_row, p->in_pixel)
+                              : pillow_output(&p->columns, y, in + x * p->in_pixel, p->in_row);
+    for (int y = 0; y < p->columns.outputs; y++)
+        for (size_t x = 0; x < width; x++)
+            outputs[(size_t)y * width + x] = p->rows_first
+                                                 ? pillow_output(&p->columns, y, middle + x, columns)
+                                                 : pillow_output(&p->rows, (int)x, middle + (size_t)y * columns, 1);
+}
+
+/* The inputs of an axis that its outputs read end before this one. */
+static int pillow_end(const struct pillow_pass *pass)
+{
+    return pass->words[pass->outputs - 1] + pass->words[2 * pass->outputs - 1];
+}
+
 bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
                    const struct pillow_levels *levels, unsigned tiles, size_t shared, struct error *error)
 {
-    (void)device, (void)pictures, (void)count, (void)levels, (void)tiles, (void)shared;
-    return error_set(error, ERROR_GPU, "the stub makes no tensors");
+    (void)device, (void)tiles, (void)shared, (void)error;
+    for (const struct pillow_picture *p = pictures; p < pictures + count; p++) {
+        const int in_width = pillow_end(&p->rows), in_height = pillow_end(&p->columns);
+        const int width = p->rows.outputs, height = p->columns.outputs;
+        uint8_t *outputs = malloc((size_t)width * (size_t)height);
+        uint8_t *middle =
+            malloc((size_t)(width > in_width ? width : in_width) * (size_t)(height > in_height ? height : in_height));
+        if (outputs == NULL || middle == NULL)
+            abort();
+        for (int c = 0; c < 3; c++) {
+            pillow_channel(p, c, in_width, in_height, middle, outputs);
+            for (int y = 0; y < p->height; y++)
+                for (int x = 0; x < p->width; x++) {
+                    const int i = x - p->x, j = y - p->y;
+                    const bool is_inside = i >= 0 && i < width && j >= 0 && j < height;
+                    const uint8_t level = is_inside ? outputs[j * width + i] : levels->outside[c];
+                    memcpy(p->out + (size_t)y * p->out_row + (size_t)x * p->out_pixel + (size_t)c * p->out_channel,
+                           levels->samples[c][level], (size_t)levels->bytes);
+                }
+        }
+        free(outputs);
+        free(middle);
+    }
+    return true;
 }
 
 bool device_split(struct device *device, const struct image *image, enum alpha alpha, const struct linear *linear,

@@ -245,16 +245,18 @@ static void test_a_failure_is_reported(void **state)
 static void test_files_on_the_host_do_not_need_the_gpu(void **state)
 {
     (void)state;
-    enum { COUNT = 3, SIZE = WIDTH * HEIGHT * 3 };
+    enum { COUNT = 3, SIDE = 150, SIZE = SIDE * SIDE * 3 }; /* larger than JPEGs that are for the CPU */
+    static uint8_t pixels[SIZE], samples[COUNT * SIZE];
     static const enum gpuconv_status statuses[] = {GPUCONV_OK, GPUCONV_NO_GPU, GPUCONV_BAD_ARGUMENT};
     struct gpuconv_view views[COUNT];
     struct gpuconv_bytes files[COUNT];
     struct gpuconv_error errors[COUNT], decoded[COUNT];
     for (int number = 0; number < 3; number++) {
         void *stream = number == 2 ? (void *)&stub_captured : NULL;
-        uint8_t *samples = (uint8_t *)out;
-        for (int i = 0; i < COUNT; i++)
-            views[i] = view_of(in, 3, GPUCONV_UINT8, i == 1 ? GPUCONV_HOST : GPUCONV_DEVICE);
+        for (int i = 0; i < COUNT; i++) {
+            views[i] = gpuconv_interleaved(pixels, SIDE, SIDE, 3, GPUCONV_UINT8);
+            views[i].memory = i == 1 ? GPUCONV_HOST : GPUCONV_DEVICE;
+        }
         if (number == 1)
             setenv("GPUCONV_STUB_FAIL", "jpeg:1", 1);
         gpuconv_encode_all(gpu, views, COUNT, &(struct gpuconv_encode_options){.format = "jpg", .stream = stream},
@@ -265,7 +267,7 @@ static void test_files_on_the_host_do_not_need_the_gpu(void **state)
             views[i].data = samples + i * SIZE;
         }
         const struct gpuconv_bytes same[COUNT] = {files[1], files[1], files[1]};
-        memset(out, 0x77, sizeof out);
+        memset(samples, 0x77, sizeof samples);
         gpuconv_decode_all(gpu, same, COUNT, &(struct gpuconv_decode_options){.stream = stream}, views, decoded);
         unsetenv("GPUCONV_STUB_FAIL");
         for (int i = 0; i < COUNT; i++) {
