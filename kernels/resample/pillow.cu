@@ -180,7 +180,7 @@ bool pillow_launch_planes(const struct plan *plan, struct device *device, const 
     picture.columns = pass_of(&plan->columns, words);
     picture.rows = pass_of(&plan->rows, words + pillow_words(&plan->columns));
     picture.rows_first = plan->rows_first;
-    const size_t shared = pillow_tiles(&picture, &plan->columns, &plan->rows, 1);
+    const size_t shared = pillow_tiles(&picture, &plan->columns, &plan->rows, 1, (size_t)in->count);
     if (shared == 0)
         return error_set(error, ERROR_GPU,
                          "%s makes %d x %d pixels of %d x %d, which is too few for a GPU; give --backend cpu",

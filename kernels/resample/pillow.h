@@ -84,27 +84,29 @@ static inline void pillow_pack(const struct resample_axis *axis, int32_t *words)
     }
 }
 
+/* The number of tiles of a picture. */
+static inline unsigned pillow_tile_count(const struct pillow_picture *picture)
+{
+    return (unsigned)((picture->width - 1) / picture->tile_width + 1) *
+           (unsigned)((picture->height - 1) / picture->tile_height + 1);
+}
+
 /* Set the tiles of PICTURE, whose axes are COLUMNS and ROWS, so that the first pass of a tile with CHANNELS fits in
- * shared memory. Returns its bytes, or 0 if one output needs more than there is. */
+ * shared memory. COUNT pictures or planes are resized at once: where they are few, tiles are smaller, as a GPU needs
+ * some 1000 blocks. Returns the bytes of the first pass, or 0 if one output needs more than there is. */
 static inline size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *columns,
-                                  const struct resample_axis *rows, int channels)
+                                  const struct resample_axis *rows, int channels, size_t count)
 {
     static const int sizes[][2] = {{32, 32}, {32, 16}, {32, 8}, {16, 8}, {8, 8}, {8, 4}, {4, 4}, {2, 2}, {1, 1}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int width = picture->tile_width = sizes[i][0], height = picture->tile_height = sizes[i][1];
         const size_t pixels = picture->rows_first ? pillow_inputs(columns, height) * (size_t)width
                                                   : pillow_inputs(rows, width) * (size_t)height;
-        if (pixels * (size_t)channels <= PILLOW_SHARED_MAX)
+        const bool has_blocks = i >= 2 || pillow_tile_count(picture) * count >= 1000;
+        if (has_blocks && pixels * (size_t)channels <= PILLOW_SHARED_MAX)
             return pixels * (size_t)channels;
     }
     return 0;
-}
-
-/* The number of tiles of a picture. */
-static inline unsigned pillow_tile_count(const struct pillow_picture *picture)
-{
-    return (unsigned)((picture->width - 1) / picture->tile_width + 1) *
-           (unsigned)((picture->height - 1) / picture->tile_height + 1);
 }
 
 #endif

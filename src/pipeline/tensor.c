@@ -115,7 +115,7 @@ static bool describe(struct group *group, size_t number, const struct axes *axes
         .columns = {words + axes->offsets[axes->columns[number]], columns->made, columns->count},
         .rows_first = resample_rows_first(group->tensor->kernel, in->width, in->height, part->width, part->height),
     };
-    const size_t shared = pillow_tiles(picture, columns, rows, 3);
+    const size_t shared = pillow_tiles(picture, columns, rows, 3, group->count);
     struct tensor_table *table = &group->table;
     table->shared = shared > table->shared ? shared : table->shared;
     table->tiles = pillow_tile_count(picture) > table->tiles ? pillow_tile_count(picture) : table->tiles;
