@@ -210,7 +210,7 @@ static enum run_result run_packed(struct pipeline_run *run, const struct end *in
     struct workspace *memory = run->pipeline->memory;
     struct image input = *image; /* what is uploaded: the image, or its page-locked copy */
     struct end from = *in;
-    struct gpu_picture picture = {.in = &from, .out = out}, *pictures[] = {&picture};
+    struct gpu_picture picture = {.out = out}, *pictures[] = {&picture};
     struct group group = {0};
     struct gpu_image gpu = {0};
     enum run_result failure = RUN_FAILED;
@@ -232,7 +232,8 @@ static enum run_result run_packed(struct pipeline_run *run, const struct end *in
         phases_end(run->phases, PHASE_UPLOAD);
     }
     from.image = &input;
-    picture.view = image_packed(image, memory[MEMORY_IMAGE].bytes);
+    pictures[0]->in = &from;
+    pictures[0]->view = image_packed(image, memory[MEMORY_IMAGE].bytes);
     /* A kernel that fails shows at the wait, before the download overwrites the image. */
     done = done && group_open(run->pipeline, 0, pictures, 1, &group, error) &&
            queue_image(run, &group, &gpu, &failure, error) &&
