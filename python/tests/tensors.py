@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tensors on a GPU beside those of the CPU, of lists by chance: tensors.py ROOT stub|emulated|torch|cupy [COUNT [SEED]]."""
+"""Tensors on a GPU beside those of the CPU, of lists by chance:
+tensors.py ROOT stub|emulated|torch|cupy [COUNT [SEED]]."""
 import pathlib
 import random
 import sys
