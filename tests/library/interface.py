@@ -4,7 +4,7 @@
 
 It has the exported symbols, the declarations of the functions, the values of the enums, and the offset and the size of
 each member of the structs. A line that changes or goes breaks programs that are built already: the soname must change.
-New lines are fine: --update writes them. The man page names each function.
+New lines are fine: --update writes them. The man page and the symbols of the Debian package name each function.
 
 Whatever is in interface.txt, all that the first header with this soname has, oldest/gpuconv.h, must be as it was; only
 reserved members may shrink."""
@@ -73,10 +73,11 @@ def main():
     if exported != declared:
         sys.exit(f"declared, but not exported: {sorted(set(declared) - set(exported))}\n"
                  f"exported, but not declared: {sorted(set(exported) - set(declared))}")
-    manual = (sources / "docs" / "gpuconv.3").read_text(encoding="utf-8")
-    missing = [name for name in declared if name not in manual]
-    if missing:
-        sys.exit(f"docs/gpuconv.3 does not name {missing}")
+    for page in [sources / "docs" / "gpuconv.3", *sources.glob("debian/*.symbols")]:
+        named = set(re.findall(r"\w+", page.read_text(encoding="utf-8")))
+        missing = [name for name in declared if name not in named]
+        if missing:
+            sys.exit(f"{page} does not name {missing}")
     found = declarations + layouts(compiler, header, text)
     check_oldest(compiler, found, declared)
     record = pathlib.Path(__file__).with_name("interface.txt")
