@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare resize with its peers: resize_peers.py GPUCONV [--json FILE] [--magick PROGRAM] [--times].
+"""Compare resize with its peers: resize_peers.py GPUCONV [--json FILE] [--magick PROGRAM] [--times | --pillow].
 
 Each peer, as far as it is installed, resizes a photo and noise of 8 bits by each kernel that it has under that name. The
 table has the largest and the mean difference, in levels, of each from gpuconv, and of both from the kernel in doubles:
@@ -9,7 +9,13 @@ outputs whose kernel reaches beyond the edge, where programs do other things. Th
 (pyvips), ImageMagick 6 or 7 (PROGRAM), kornia-rs, and PyTorch with antialias.
 
 --times instead measures what one thread takes for 15 megapixels of RGB to their half and to 2048 columns, by Pillow,
-OpenCV, kornia-rs and gpuconv's Python package, in turn."""
+OpenCV, kornia-rs and gpuconv's Python package, in turn.
+
+--pillow instead measures the processor time of one thread for 16 megapixels of RGB to 852 x 567 by Pillow's Lanczos,
+and counts the samples that differ from Pillow's. Programs take turns, each in a process of its own: gpuconv with three
+instruction sets, Pillow, fast_image_resize (cykooz-resizer) and OpenCV's Lanczos, which does not widen its support.
+With --simd FOLDER, so does pillow-simd, which `CC="cc -mavx2" pip install --no-deps --target FOLDER pillow-simd`
+builds. These rows replace the key `pillow` of FILE, and leave the others."""
 import argparse
 import functools
 import importlib
@@ -68,12 +74,12 @@ def ideal(name, image, width, height):
 # ---- The programs ----
 
 def pillow():
-    from PIL import Image
+    from PIL import Image, __version__
     names = {"lanczos3": Image.LANCZOS, "cubic": Image.BICUBIC, "triangle": Image.BILINEAR, "box": Image.BOX}
 
     def run(name, image, width, height):
         return numpy.asarray(Image.fromarray(image).resize((width, height), names[name]))
-    return importlib.metadata.version("pillow"), names, run
+    return __version__, names, run
 
 
 def opencv():
@@ -220,13 +226,99 @@ def measure(peers):
     return rows
 
 
+# ---- Pillow's rule ----
+
+BEFORE, AFTER, TURNS, CALLS = (4928, 3279), (852, 567), 15, 5
+
+
+def lanczos(program, image):
+    """The version of PROGRAM, a function that resizes IMAGE, and one that gives the samples of its result."""
+    if program.startswith("gpuconv"):
+        import gpuconv
+        result, context = numpy.empty((*AFTER[::-1], 3), numpy.uint8), gpuconv.Context(threads=1)
+        taps = gpuconv.Filter("resize:{}x{}:exact:pillow-lanczos".format(*AFTER))
+        return gpuconv.__version__, lambda: gpuconv.filter(image, taps, out=result, context=context), numpy.asarray
+    if program == "fast_image_resize":
+        import cykooz_resizer as resizer
+        kind = resizer.PixelType.U8x3
+        before, after = resizer.ImageData(*BEFORE, kind, image.tobytes()), resizer.ImageData(*AFTER, kind)
+        options = resizer.ResizeOptions(resizer.ResizeAlg.convolution(resizer.FilterType.lanczos3))
+        return (importlib.metadata.version("cykooz-resizer"),
+                functools.partial(resizer.Resizer().resize, before, after, options),
+                lambda _: numpy.frombuffer(after.get_buffer(), numpy.uint8))
+    if program == "OpenCV":
+        import cv2
+        cv2.setNumThreads(1)
+        return cv2.__version__, lambda: cv2.resize(image, AFTER, interpolation=cv2.INTER_LANCZOS4), numpy.asarray
+    from PIL import Image, __version__
+    before = Image.fromarray(image)
+    return __version__, lambda: before.resize(AFTER, Image.LANCZOS), numpy.asarray
+
+
+def take_turn(program):
+    """Print a line of JSON with the version and the milliseconds of a processor for each call, and then the samples."""
+    image = numpy.random.default_rng(1).integers(0, 256, (*BEFORE[::-1], 3), numpy.uint8)
+    version, run, samples_of = lanczos(program, image)
+    times = []
+    for _ in range(CALLS + 1):
+        start = time.process_time()
+        result = run()
+        times.append(1e3 * (time.process_time() - start))
+    print(json.dumps([version, times[1:]]), flush=True)
+    sys.stdout.buffer.write(samples_of(result).tobytes())
+
+
+def measure_pillow(program, simd):
+    found = {f"gpuconv, {name}": {"GPUCONV_CPU": name} for name in ("avx2", "avx512", "vnni")}
+    found |= {"Pillow": {}, "fast_image_resize": {}, "OpenCV": {}}
+    if simd:
+        found["pillow-simd"] = {"PYTHONPATH": os.pathsep.join([simd, os.environ.get("PYTHONPATH", "")])}
+    versions, times, results = {}, {}, {}
+    for name in TURNS * [*found]:
+        done = subprocess.run([sys.executable, __file__, program, "--turn", name], env=os.environ | found[name],
+                              stdout=subprocess.PIPE, check=True)
+        line, _, samples = done.stdout.partition(b"\n")
+        versions[name], calls = json.loads(line)
+        times.setdefault(name, []).extend(calls)
+        results[name] = numpy.frombuffer(samples, numpy.uint8).astype(int)
+    rows = []
+    for name, found in times.items():
+        off = abs(results[name] - results["Pillow"])
+        rows.append({"program": name, "version": versions[name], "ms": round(float(numpy.median(found)), 2),
+                     "least_ms": round(min(found), 2), "differ": float((off > 0).mean()), "largest": int(off.max())})
+        print("{program:20}{version:16}{ms:8.2f} ms, at least {least_ms:8.2f} ms".format(**rows[-1]) +
+              f"{100 * rows[-1]['differ']:8.2f}% of samples differ from Pillow's, by up to {rows[-1]['largest']}")
+    return rows
+
+
+# ---- The command line ----
+
+def save(path, new):
+    """Write the keys of NEW to the file, with a line for each row, and keep its other keys."""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            new = json.load(file) | new
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("{" + ",\n ".join(f'"{key}": ' + ("[\n  " + ",\n  ".join(map(json.dumps, value)) + "]"
+                                                     if isinstance(value, list) else json.dumps(value))
+                                     for key, value in new.items()) + "}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", metavar="GPUCONV")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--magick", metavar="PROGRAM")
     parser.add_argument("--times", action="store_true")
+    parser.add_argument("--pillow", action="store_true")
+    parser.add_argument("--simd", metavar="FOLDER")
+    parser.add_argument("--turn", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.turn:
+        return take_turn(options.turn)
+    if options.pillow:
+        rows = measure_pillow(options.program, options.simd)
+        return options.json and save(options.json, {"pillow": rows})
     found = {"Pillow": pillow, "OpenCV": opencv, "libvips": vips, "kornia-rs": kornia, "PyTorch": torch}
     if options.magick:
         found["ImageMagick"] = functools.partial(magick, options.magick)
@@ -244,10 +336,7 @@ def main():
         rows = compare(options.program, peers)
         print_rows(rows)
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            versions = json.dumps({name: peer[0] for name, peer in peers.items()})
-            lines = ",\n  ".join(map(json.dumps, rows))
-            file.write(f'{{"versions": {versions},\n "rows": [\n  {lines}]}}\n')
+        save(options.json, {"versions": {name: peer[0] for name, peer in peers.items()}, "rows": rows})
 
 
 if __name__ == "__main__":
