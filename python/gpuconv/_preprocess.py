@@ -36,8 +36,8 @@ _CROP_RULES: dict[str, Callable[[int, int], int]] = {
 
 
 def _place(width, height, resize, crop, pad, find_first):
-    """For a picture of WIDTH x HEIGHT: the size to which it is resized with the pixel of it that is the first of the
-    result, and the size of the result. PAD is Pillow's centering, or None."""
+    """For a picture of WIDTH x HEIGHT: its struct gpuconv_placement, and the (height, width) of the result. PAD is
+    Pillow's centering, or None."""
     new = width, height
     if pad is not None:  # ImageOps.pad of Pillow
         new = resize[1], resize[0]
@@ -69,7 +69,8 @@ def _numbers(value, name, counts=(1, 3)):
 
 @functools.lru_cache(maxsize=64)
 def _levels(rescale, mean, std):
-    """What the levels 0 to 255 of each channel become: the sums of transformers and of torchvision, in their order."""
+    """The samples that the levels 0 to 255 of each channel become, rounded after each step as transformers and
+    torchvision do."""
     levels = (numpy.arange(256.0) * rescale).astype("float32")
     mean, std = (numpy.broadcast_to(numpy.float32(value), 3)[:, None] for value in (mean, std))
     return numpy.ascontiguousarray((levels - mean) / std)
@@ -98,8 +99,8 @@ def _source_view(image, has_background):
 
 
 def _take(sources, is_list, has_background, context, options):
-    """The files and the Views of SOURCES, for the library, the sizes of the pictures, their names, and what must stay
-    meanwhile."""
+    """The files and the Views of SOURCES for the library, the sizes of the pictures, their names, and the owners of the
+    memory."""
     are_files = numpy.array([isinstance(one, (str, bytes, bytearray, memoryview, os.PathLike)) or
                              hasattr(one, "read") or getattr(one, "ndim", 0) == 1 for one in sources])
     names = [f"picture {index} of the list" if is_list else None for index in range(len(sources))]
@@ -132,13 +133,14 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
 
     source: a path, a file that is open for reading bytes, the bytes of a file, an Image, a Pillow image, or an array of
         (H, W) or (H, W, C), uint8 or uint16; or a list of these. A list gives (N, 3, H, W), and one picture (3, H, W).
-        Arrays may be on the GPU of DEVICE, if they are of uint8 and the kernel is one of Pillow's.
+        Arrays may be on the GPU of DEVICE, if they are of uint8, the kernel is one of Pillow's, and background is None.
     resize: the length of the shorter side, or (height, width); None leaves the size.
-    crop: the side of a square in the middle, or (height, width). Beside a smaller picture, there is black.
+    crop: the side of a square in the middle, or (height, width). A smaller picture gets black around it.
     pad: keep the ratio, so that the picture fits in RESIZE, and give the rest this colour: "white", "#7f7f7f" or
-        0x7f7f7f. CENTERING is where the picture is: (0, 0) at the left and the top.
-    kernel: a word of the filter "resize".
-    crop_rule: where the middle is, if a pixel is left over: as the CenterCrop of torchvision has it, or transformers.
+        0x7f7f7f. CENTERING says where the picture is: (0, 0) is at the left and the top, (1, 1) at the right and below.
+    kernel: a word of the filter "resize", such as "pillow-bilinear", "pillow12-bicubic" or "lanczos3".
+    crop_rule: where the middle begins if there is an odd number of pixels beside it: as in the CenterCrop of
+        torchvision, or as in transformers.
     background: the colour below alpha; None drops alpha, as Pillow's convert("RGB") does.
     rescale, mean, std: a level from 0 to 255 becomes (level * rescale - mean) / std, in float32, each step rounded.
         MEAN and STD are one number, or three.
@@ -197,7 +199,8 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
 
 # ---- Configs of transformers ----
 
-# Image processors of transformers that do nothing else. Does one number as their size mean both sides, or the shorter?
+# The image processors of transformers that do only what preprocess() does. If their size is one number, it is that of
+# both sides (True) or of the shorter one (False).
 _SQUARE = {"Beit": True, "Bit": False, "Blip": True, "CLIP": False, "ChineseCLIP": False, "DeiT": True,
            "MobileNetV1": False, "Pvt": True, "Siglip": False, "ViT": True}
 _KERNELS = "nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"  # by Pillow's number
@@ -208,8 +211,8 @@ _FIELDS = {"image_processor_type", "feature_extractor_type", "processor_class", 
 
 def from_config(config: "str | os.PathLike[str] | dict[str, Any]", **options: Any) -> Callable[..., Any]:
     """preprocess() with the options that do what preprocessor_config.json of a model says: its path, or a dict. The
-    samples are those of the image processors of transformers that use Pillow. OPTIONS replace or add some, such as
-    dtype= and background="white".
+    samples are those of the image processors of transformers that use Pillow. OPTIONS replace those of the config, or
+    add others, such as dtype= and background="white".
 
     Raises ValueError for what preprocess() does not do; OSError."""
     if not isinstance(config, dict):

@@ -290,13 +290,13 @@ GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, c
                                               const struct gpuconv_options *options, struct gpuconv_error *error);
 
 /* Resize IN to the size of OUT, and write the result there: the bytes that Image.resize of Pillow makes. KERNEL is
- * "pillow-bicubic", with the order of passes of Pillow 13, or "pillow12-bicubic", with that of Pillow up to 12; other
- * words are nearest, box, bilinear, hamming and lanczos, and with "pillow-" mks2013 and mks2021. Both views are of
- * GPUCONV_UINT8 on the host, with 1, 2, 3 or 4 channels: the modes L, LA, RGB and RGBA. Sides of OUT are at most
- * 100,000 pixels, and no sample may come from more than 16,384 of a row or column.
+ * "pillow-NAME" for Pillow 13 and later, or "pillow12-NAME" for Pillow up to 12: their order of passes may differ. NAME
+ * is nearest, box, bilinear, hamming, bicubic or lanczos, and for "pillow-" also mks2013 or mks2021. Both views are of
+ * GPUCONV_UINT8 on the host, with 1, 2, 3 or 4 channels: the modes L, LA, RGB and RGBA. The sides of OUT are at most
+ * 100,000 pixels. Fails if a sample would be the sum of more than 16,384 samples of a row or a column.
  *
- * This needs no context: the calling thread does the work, and all memory is released. Who resizes many images calls
- * gpuconv_apply with the filter "resize:224x224:exact:pillow-bicubic", whose context keeps the taps. */
+ * This needs no context: the calling thread does the work, and no memory is kept. For many images, call gpuconv_apply
+ * with the filter "resize:224x224:exact:pillow-bicubic": its context keeps the taps and has several threads. */
 GPUCONV_API enum gpuconv_status gpuconv_pillow_resize(const char *kernel, const struct gpuconv_view *in,
                                                       const struct gpuconv_view *out, struct gpuconv_error *error);
 
@@ -393,8 +393,9 @@ GPUCONV_API void gpuconv_free(void *memory);
  * On a GPU, baseline JPEGs are decoded and encoded there, many in one launch: many small files take little longer
  * than one. So are PNGs that are not interlaced, one after the other, if they are so large that this is faster. All
  * other files (progressive, arithmetic, CMYK, interlaced, damaged, other formats) take the CPU, on the context's
- * threads. The samples and the bytes are the same. The work is queued on the stream of OPTIONS, in its order. The calls
- * return when it is done: only then it is known which files are damaged. Calls of one context run one after another. */
+ * threads. Few small JPEGs are decoded there, too, as that is faster. The samples and the bytes are the same. The work
+ * is queued on the stream of OPTIONS, in its order. The calls return when it is done: only then it is known which files
+ * are damaged. Calls of one context run one after another. */
 
 /* The bytes of a file. */
 struct gpuconv_bytes {
@@ -421,33 +422,40 @@ GPUCONV_API enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *conte
 
 /* ---- Pictures for a model ---- */
 
-/* Where a picture goes: it becomes WIDTH x HEIGHT pixels, from 1 to 100,000 on a side, and pixel (0, 0) of the output
- * is pixel (X, Y) of these. The output may begin before them and end after them, but must have some of them. */
+/* How a picture gets into its image of the output. It is resized to WIDTH x HEIGHT pixels, each from 1 to 100,000. Then
+ * pixel (X, Y) of the resized picture becomes pixel (0, 0) of the image. X and Y may be below 0, and the image may end
+ * beyond the resized picture: it has the colour `pad` there. But it must have a pixel of the picture at least. */
 struct gpuconv_placement {
     int width, height, x, y;
 };
 
 struct gpuconv_preprocess_options {
-    struct gpuconv_decode_options decode;       /* for files, without the name; the stream is that of the output */
-    const char *kernel;                         /* a word for a kernel of the filter `resize`, such as "cubic" */
+    struct gpuconv_decode_options decode;       /* for files, without the name; its stream is for all work on a GPU */
+    const char *kernel;                         /* a word of the filter `resize`, such as "pillow-bicubic" or "cubic" */
     const struct gpuconv_placement *placements; /* one for each picture */
-    const float *levels; /* 3 x 256: what each level of red, of green and of blue becomes. NULL for an output of
-                            GPUCONV_UINT8, whose levels stay */
-    uint32_t pad;        /* the colour of the output beside the picture, 0xRRGGBB; levels apply to it, too */
+    const float *levels; /* 3 x 256 numbers: the samples that the levels 0 to 255 of red become, then those of green and
+                            of blue. NULL for an output of GPUCONV_UINT8, whose samples are the levels */
+    uint32_t pad;        /* the colour of the output beside the picture, 0xRRGGBB; its levels become samples, too */
     uint32_t background; /* the colour below alpha, 0xRRGGBB, if HAS_BACKGROUND is 1; else alpha is dropped */
     int has_background;
     int reserved[5];
 };
 
 /* Decode COUNT pictures, resize and crop them, and write them to OUT: COUNT images of 3 channels, of GPUCONV_UINT8,
- * GPUCONV_FLOAT, GPUCONV_HALF or GPUCONV_BFLOAT16, on the host or in the memory of the context's GPU. Picture I is the
- * file FILES[I] or, if that has no data, the view VIEWS[I]: one image of 8 or 16 bits on the host, or of 8 bits in the
- * memory of that GPU, if OUT is there, the kernel is one of Pillow's, and alpha is dropped. FILES or VIEWS may be NULL.
- * ERRORS and the result are as for many files, above. The image of a picture that failed has any samples.
+ * GPUCONV_FLOAT, GPUCONV_HALF or GPUCONV_BFLOAT16, on the host or in the memory of the context's GPU. OPTIONS may not
+ * be NULL. ERRORS and the result are as for many files, above. The image of a picture that failed has any samples.
  *
- * Before it is resized, a picture gets the samples of Pillow's convert("RGB"): grey becomes three equal channels. Of 16
- * bits the lower 8 are dropped, but a grey picture of 16 bits has all levels above 255 become 255. A colour of 8 bits
- * over the background is rounded to nearest. With 8 bits in the options, files of 16 bits are rounded instead. */
+ * Picture I is the file FILES[I] or, if that has no data, the view VIEWS[I]. FILES or VIEWS may be NULL. A view is one
+ * image of 8 or 16 bits on the host. It may be in the memory of the context's GPU if it has 8 bits, OUT is there, too,
+ * the kernel is one of Pillow's, and there is no background.
+ *
+ * Before it is resized, a picture becomes RGB of 8 bits, as by Pillow's convert("RGB"). Grey becomes three equal
+ * channels. Of colours of 16 bits, the lower 8 bits are dropped; of grey levels of 16 bits, those above 255 become 255.
+ * But if the options ask for 8 bits, files of 16 bits are rounded. A colour over the background is rounded to nearest.
+ *
+ * If OUT is in the memory of a GPU, that decodes the JPEGs that gpuconv_decode_all decodes there, and the CPU all other
+ * files. The GPU then resizes the pictures, many in one launch, if the kernel is one of Pillow's; else the CPU does.
+ * The samples are the same. */
 GPUCONV_API enum gpuconv_status gpuconv_preprocess_all(struct gpuconv_context *context,
                                                        const struct gpuconv_bytes *files,
                                                        const struct gpuconv_view *views, int count,
