@@ -80,8 +80,28 @@ def files_of(folder):
     return images
 
 
+def turned(content, orientation):
+    """A JPEG with this orientation in its EXIF."""
+    entry = b"\x01\x12\0\x03\0\0\0\x01\0" + bytes([orientation]) + bytes(2)
+    exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + entry + bytes(4)
+    return content[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + content[2:]
+
+
+def check_turned_jpegs(to_numpy):
+    """A group of JPEGs that are turned after they are decoded, and planes beside each other."""
+    cat = gpuconv.read(ROOT / "samples/cat.png").array
+    files = [turned(gpuconv.encode(numpy.ascontiguousarray(cat[:150 + i, i:200]), "jpg"), i) for i in range(1, 9)]
+    for layout in ("hwc", "chw"):
+        for file, array in zip(files, gpuconv.read(files, device="cuda", layout=layout)):
+            expected = gpuconv.read(file).array
+            assert numpy.array_equal(to_numpy(array), expected if layout == "hwc" else expected.transpose(2, 0, 1)), layout
+    tensor = to_numpy(gpuconv.preprocess(files, resize=(60, 50), dtype="uint8", device="cuda"))
+    assert numpy.array_equal(tensor, gpuconv.preprocess(files, resize=(60, 50), dtype="uint8"))
+
+
 def check_files(to_numpy):
     """Files to arrays on a GPU and back, many at once: those of other writers, large ones, and one that is damaged."""
+    check_turned_jpegs(to_numpy)
     images = files_of("tests/data/pngsuite") | {path: image for path, image in files_of("samples").items()}
     paths, sources = list(images), [path.read_bytes() if number % 3 else path for number, path in enumerate(images)]
     sources[-1] = numpy.fromfile(paths[-1], "uint8")

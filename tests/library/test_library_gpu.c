@@ -278,6 +278,29 @@ static void test_files_on_the_host_do_not_need_the_gpu(void **state)
     }
 }
 
+/* Pictures of one size may go to other places: their axes have other first outputs. */
+static void test_parts_of_tensors_differ(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, SIDE = 20, SIZE = 3 * SIDE * SIDE };
+    static const struct gpuconv_placement placements[COUNT] = {{40, 40, 0, 0}, {40, 40, 7, 20}, {40, 40, 20, -3}};
+    static const struct gpuconv_bytes none[COUNT];
+    static uint8_t tensors[2][COUNT * SIZE];
+    const struct gpuconv_preprocess_options options = {.kernel = "pillow-bicubic", .placements = placements};
+    for (int on_gpu = 0; on_gpu < 2; on_gpu++) {
+        struct gpuconv_view views[COUNT], tensor = gpuconv_interleaved(tensors[on_gpu], SIDE, SIDE, 3, GPUCONV_UINT8);
+        struct gpuconv_error errors[COUNT];
+        tensor.count = COUNT;
+        tensor.image_stride = SIZE;
+        tensor.memory = on_gpu ? GPUCONV_DEVICE : GPUCONV_HOST;
+        for (int i = 0; i < COUNT; i++)
+            views[i] = view_of(in, 3, GPUCONV_UINT8, on_gpu && i > 0 ? GPUCONV_DEVICE : GPUCONV_HOST);
+        if (gpuconv_preprocess_all(gpu, none, views, COUNT, &options, &tensor, errors) != GPUCONV_OK)
+            fail_msg("%s", errors[0].message);
+    }
+    assert_memory_equal(tensors[0], tensors[1], sizeof *tensors);
+}
+
 /* The threads of the CPU are faster with small PNGs, so these do not need the GPU. */
 static void test_small_pngs_are_for_the_cpu(void **state)
 {
@@ -371,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_what_a_gpu_cannot_do_is_refused),
         cmocka_unit_test(test_a_failure_is_reported),
         cmocka_unit_test(test_files_on_the_host_do_not_need_the_gpu),
+        cmocka_unit_test(test_parts_of_tensors_differ),
         cmocka_unit_test(test_small_pngs_are_for_the_cpu),
         cmocka_unit_test(test_threads_share_a_gpu),
         cmocka_unit_test(test_sizes_change),
