@@ -26,7 +26,8 @@ KINDS = ["float32", "float16", "uint8"] + ["bfloat16"] * (DEVICE == "torch")
 def picture(chance, numbers, sizes):
     """A JPEG, a PNG, a damaged file, or an array: most are JPEGs, of a few sizes."""
     height, width = chance.choice(sizes)
-    channels, kind = chance.choice((1, 3, 3, 3)), chance.choice(("jpg",) * 5 + ("png", "array", "deep"))
+    kind = chance.choice(("jpg",) * 5 + ("png", "array", "deep"))
+    channels = chance.choice((1, 3, 3, 3) if kind == "jpg" else (1, 2, 3, 4))
     rough = numbers.integers(0, 256, (height // 8 + 2, width // 8 + 2, channels)).repeat(8, 0).repeat(8, 1)
     image = (rough[:height, :width] // 2 + numbers.integers(0, 128, (height, width, channels))).astype("uint8")
     if kind == "array":
