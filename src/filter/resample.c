@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "filter/resample.h"
 
+#include "filter/filter_internal.h"
 #include "filter/number.h"
 
 #include <assert.h>
@@ -38,6 +39,14 @@ static const struct {
 const char *resample_name(enum resample_kernel kernel)
 {
     return kernels[kernel].name;
+}
+
+enum resample_kernel resample_find(const char *at, const char *end)
+{
+    enum resample_kernel kernel = RESAMPLE_KERNELS - 1;
+    while (kernel > RESAMPLE_NONE && !is_word(kernels[kernel].name, at, end))
+        kernel--;
+    return kernel;
 }
 
 /* ---- Kernels ---- */
@@ -127,6 +136,17 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
     }
     const int64_t count = (int64_t)axis->longest * axis->reach / to + 1 + resample_is_pillow(kernel);
     axis->count = from == to || axis->reach == 0 ? 1 : resample_is_pillow(kernel) && count > from ? from : (int)count;
+}
+
+bool resample_check(const char *name, enum resample_kernel kernel, int from, int to, struct error *error)
+{
+    struct resample_axis axis;
+    resample_shape(&axis, kernel, from, to, 8);
+    return !resample_is_pillow(kernel) || axis.count <= PILLOW_TAPS_MAX ||
+           error_set(error, ERROR_WORK,
+                     "%s would sum %d samples for one, and the kernels of Pillow sum at most %d here; resize in two "
+                     "steps",
+                     name, axis.count, PILLOW_TAPS_MAX);
 }
 
 size_t resample_bytes(const struct resample_axis *axis)

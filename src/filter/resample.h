@@ -44,6 +44,7 @@
 #ifndef GPUCONV_RESAMPLE_H
 #define GPUCONV_RESAMPLE_H
 
+#include "base/error.h"
 #include "base/inline.h"
 
 #include <stdbool.h>
@@ -95,8 +96,9 @@ enum resample_kernel {
     RESAMPLE_KERNELS
 };
 
-/* The word for a kernel in a filter's name. */
+/* The word for a kernel in a filter's name; and the kernel of the word from AT to END, or RESAMPLE_NONE. */
 const char *resample_name(enum resample_kernel kernel);
+enum resample_kernel resample_find(const char *at, const char *end);
 
 /* Is it one of Pillow's? */
 static inline bool resample_is_pillow(enum resample_kernel kernel)
@@ -186,6 +188,9 @@ static inline void resample_span(const struct resample_axis *axis, int first, in
 
 /* Set all but the taps, their shift and their errors, for all outputs. SAMPLE_BITS is 8, 16 or 32 for floats. */
 void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int from, int to, int sample_bits);
+
+/* Can KERNEL make TO samples of FROM? NAME, that of the filter or the kernel, is for messages. */
+bool resample_check(const char *name, enum resample_kernel kernel, int from, int to, struct error *error);
 
 /* Bytes of the taps of an axis whose shape is set, at most. */
 size_t resample_bytes(const struct resample_axis *axis);

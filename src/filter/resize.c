@@ -44,12 +44,12 @@ bool read_percentage(const char *at, const char *end, double max, int64_t *numer
 /* Read a word after the size. */
 static bool read_word(const char *at, const char *end, struct resize *resize)
 {
-    for (enum resample_kernel kernel = RESAMPLE_LANCZOS3; kernel < RESAMPLE_KERNELS; kernel++)
-        if (is_word(resample_name(kernel), at, end)) {
-            const bool is_first = resize->kernel == RESAMPLE_NONE;
-            resize->kernel = kernel;
-            return is_first;
-        }
+    const enum resample_kernel kernel = resample_find(at, end);
+    if (kernel != RESAMPLE_NONE) {
+        const bool is_first = resize->kernel == RESAMPLE_NONE;
+        resize->kernel = kernel;
+        return is_first;
+    }
     bool *flag = is_word("exact", at, end)     ? &resize->exact
                  : is_word("cover", at, end)   ? &resize->covers
                  : is_word("enlarge", at, end) ? &resize->enlarges
@@ -167,18 +167,6 @@ bool filter_resize(const struct filter *filter, int *width, int *height, struct 
     return filter_kind(filter)->size == NULL || filter_kind(filter)->size(filter, width, height, error);
 }
 
-/* Can the filter make TO samples of FROM? */
-static bool check_pillow(const struct filter *filter, int from, int to, struct error *error)
-{
-    struct resample_axis axis;
-    resample_shape(&axis, filter->resize.kernel, from, to, 8);
-    return !resample_is_pillow(axis.kernel) || axis.count <= PILLOW_TAPS_MAX ||
-           error_set(error, ERROR_WORK,
-                     "%s would sum %d samples for one, and the kernels of Pillow sum at most %d here; resize in two "
-                     "steps",
-                     filter->name, axis.count, PILLOW_TAPS_MAX);
-}
-
 bool resize_size(const struct filter *filter, int *width, int *height, struct error *error)
 {
     const struct resize *resize = &filter->resize;
@@ -194,7 +182,8 @@ bool resize_size(const struct filter *filter, int *width, int *height, struct er
         return error_set(error, ERROR_WORK,
                          "%s would make %lld x %lld pixels of %d x %d; the longest side is %d, so give a smaller size",
                          filter->name, (long long)new_width, (long long)new_height, *width, *height, RESAMPLE_SIDE_MAX);
-    if (!check_pillow(filter, *width, (int)new_width, error) || !check_pillow(filter, *height, (int)new_height, error))
+    if (!resample_check(filter->name, resize->kernel, *width, (int)new_width, error) ||
+        !resample_check(filter->name, resize->kernel, *height, (int)new_height, error))
         return false;
     *width = (int)new_width;
     *height = (int)new_height;

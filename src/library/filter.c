@@ -232,7 +232,7 @@ enum gpuconv_status gpuconv_pillow_resize(const char *kernel, const struct gpuco
     struct gpuconv_error found;
     struct error reason;
     char name[128];
-    if (kernel == NULL || strncmp(kernel, "pillow", 6) != 0 || strpbrk(kernel, ":,") != NULL || strlen(kernel) > 32) {
+    if (kernel == NULL || !resample_is_pillow(resample_find(kernel, kernel + strlen(kernel)))) {
         error_set(&reason, ERROR_USAGE, "there is no kernel of Pillow; give a name such as \"pillow-bicubic\"");
         return library_status(false, &reason, error);
     }

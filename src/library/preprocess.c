@@ -17,26 +17,14 @@ struct preprocessing {
     const struct gpuconv_view *views; /* the pictures that are no files */
     struct images out;
     bool on_device;
-    struct tensor_part *parts;   /* for each picture */
-    bool *takes_gpu;             /* a GPU resizes the picture */
-    enum resample_kernel kernel; /* if it is one of Pillow's, else RESAMPLE_NONE */
+    struct tensor_part *parts; /* for each picture */
+    bool uses_gpu;             /* it resizes the pictures, by the rule of Pillow */
+    enum resample_kernel kernel;
     struct pillow_levels levels;
     uint8_t background[3];
 };
 
 /* ---- Options ---- */
-
-/* Find the kernel of a word, if it is one of Pillow's. */
-static bool find_kernel(const char *word, enum resample_kernel *kernel, struct error *error)
-{
-    if (strchr(word, ',') != NULL)
-        return error_set(error, ERROR_USAGE, "there is no kernel \"%s\"; give a word such as \"cubic\"", word);
-    *kernel = RESAMPLE_NONE;
-    for (enum resample_kernel k = RESAMPLE_PILLOW_NEAREST; k < RESAMPLE_KERNELS; k++)
-        if (strcmp(word, resample_name(k)) == 0)
-            *kernel = k;
-    return true;
-}
 
 static bool check_preprocessing(struct preprocessing *p, const struct gpuconv_context *context,
                                 const struct gpuconv_view *out, int count, struct error *error)
@@ -44,8 +32,11 @@ static bool check_preprocessing(struct preprocessing *p, const struct gpuconv_co
     const struct gpuconv_preprocess_options *options = p->options;
     if (options == NULL || options->placements == NULL || options->kernel == NULL)
         return error_set(error, ERROR_USAGE, "there is no kernel, or no placement for each picture; give options");
-    if (!find_kernel(options->kernel, &p->kernel, error))
-        return false;
+    p->kernel = resample_find(options->kernel, options->kernel + strlen(options->kernel));
+    if (p->kernel == RESAMPLE_NONE)
+        return error_set(error, ERROR_USAGE,
+                         "there is no kernel \"%s\"; give one of the kernels of resize, such as \"cubic\"",
+                         options->kernel);
     if ((options->pad | options->background) > 0xffffff)
         return error_set(error, ERROR_USAGE, "a colour is 0x%x; give 0xRRGGBB",
                          (unsigned)(options->pad > 0xffffff ? options->pad : options->background));
@@ -86,53 +77,51 @@ static void store_levels(struct preprocessing *p)
 /* ---- Inspect ---- */
 
 /* Find the part of a picture that is in the output. */
-static bool find_part(const struct gpuconv_placement *placement, const struct image *out, struct tensor_part *to,
-                      struct error *error)
-{
-    const int64_t right = (int64_t)placement->x + out->width, bottom = (int64_t)placement->y + out->height;
-    struct rectangle *part = &to->part;
-    part->x = placement->x > 0 ? placement->x : 0;
-    part->y = placement->y > 0 ? placement->y : 0;
-    part->width = (int)(right < placement->width ? right : placement->width) - part->x;
-    part->height = (int)(bottom < placement->height ? bottom : placement->height) - part->y;
-    to->width = placement->width;
-    to->height = placement->height;
-    to->x = part->x - placement->x;
-    to->y = part->y - placement->y;
-    return (part->width > 0 && part->height > 0) ||
-           error_set(error, ERROR_USAGE,
-                     "the output of %d x %d pixels has nothing of the picture of %d x %d pixels from (%d, %d) on; give "
-                     "another placement",
-                     out->width, out->height, placement->width, placement->height, placement->x, placement->y);
-}
-
-/* Can a side become NEW by the rule of Pillow? Where it can not, the CPU says why. */
-static bool takes_side(enum resample_kernel kernel, int side, int new)
+static bool find_part(const struct preprocessing *p, const struct gpuconv_placement *placement,
+                      const struct image *picture, struct tensor_part *to, struct error *error)
 {
     enum { SIDE_MAX = 100000 };
-    struct resample_axis axis;
-    if (new < 1 || new > SIDE_MAX)
-        return false;
-    resample_shape(&axis, kernel, side, new, 8);
-    return axis.count <= PILLOW_TAPS_MAX;
+    const int width = placement->width, height = placement->height, x = placement->x, y = placement->y;
+    const struct image *out = &p->out.first;
+    const int64_t right = (int64_t)x + out->width, bottom = (int64_t)y + out->height;
+    if (width < 1 || width > SIDE_MAX || height < 1 || height > SIDE_MAX)
+        return error_set(error, ERROR_USAGE, "a placement has %d x %d pixels; give sides from 1 to %d", width, height,
+                         SIDE_MAX);
+    if (x >= width || y >= height || right <= 0 || bottom <= 0)
+        return error_set(
+            error, ERROR_USAGE,
+            "the output of %d x %d pixels has nothing of the picture of %d x %d pixels from (%d, %d) on; give "
+            "another placement",
+            out->width, out->height, width, height, x, y);
+    *to = (struct tensor_part){.width = width, .height = height, .part = {.x = x > 0 ? x : 0, .y = y > 0 ? y : 0}};
+    to->part.width = (int)(right < width ? right : width) - to->part.x;
+    to->part.height = (int)(bottom < height ? bottom : height) - to->part.y;
+    to->x = to->part.x - x;
+    to->y = to->part.y - y;
+    return resample_check(p->options->kernel, p->kernel, picture->width, width, error) &&
+           resample_check(p->options->kernel, p->kernel, picture->height, height, error);
 }
 
-/* Let the GPU resize a picture in its memory. */
-static bool take_device_view(const struct preprocessing *p, const struct gpuconv_view *view, bool takes_gpu,
-                             struct file *file, struct gpu_picture *picture)
+static bool inspect_view(const struct preprocessing *p, const struct gpuconv_view *view, struct file *file)
 {
     struct images images;
     if (!view_check(view, "image", &images, &file->error) || !library_check_gpu(p->list.context, view, &file->error))
         return false;
-    if (images.count != 1 || view->type != GPUCONV_UINT8 || !takes_gpu || p->options->has_background)
-        return error_set(&file->error, ERROR_USAGE,
-                         "a picture in a GPU's memory must be one image of uint8, without a background, for an output "
-                         "there and a kernel of Pillow; copy it to the host");
     file->view = images.first;
+    if (view->memory == GPUCONV_HOST)
+        return true;
     file->view.channels = images.first.channels >= 3 ? 3 : 1; /* alpha is dropped */
     file->end = (struct end){.kind = END_DEVICE, .image = &file->view};
-    *picture = (struct gpu_picture){.in = &file->end, .view = file->view};
-    return true;
+    return (images.count == 1 && view->type == GPUCONV_UINT8 && p->uses_gpu && !p->options->has_background) ||
+           error_set(&file->error, ERROR_USAGE,
+                     "a picture in a GPU's memory must be one image of uint8, without a background, for an output "
+                     "there and a kernel of Pillow; copy it to the host");
+}
+
+/* Is picture INDEX a file, and no view? */
+static bool is_file(const struct preprocessing *p, int64_t index)
+{
+    return p->list.files[index].bytes.data != NULL || p->views == NULL;
 }
 
 static void inspect_picture(void *context, int64_t index, int thread)
@@ -141,27 +130,24 @@ static void inspect_picture(void *context, int64_t index, int thread)
     struct list *list = &p->list;
     struct file *file = &list->files[index];
     struct gpu_picture *picture = &list->pictures[index];
-    struct tensor_part *part = &p->parts[index];
     (void)thread;
     if (list->given != NULL)
         file->bytes = list->given[index];
-    const bool is_file = file->bytes.data != NULL || p->views == NULL;
-    file->has_failed = (is_file && !list_inspect(list, file)) ||
-                       !find_part(&p->options->placements[index], &p->out.first, part, &file->error);
     file->on_device = p->on_device;
     picture->is_done = true;
-    if (file->has_failed)
-        return;
-    if (is_file)
+    if (!is_file(p, index))
+        file->has_failed = !inspect_view(p, &p->views[index], file);
+    else if (list_inspect(list, file))
         file->view = list_shape(list, file);
     else
-        file->view = (struct image){.width = p->views[index].width, .height = p->views[index].height};
-    p->takes_gpu[index] = p->on_device && p->kernel != RESAMPLE_NONE &&
-                          takes_side(p->kernel, file->view.width, part->width) &&
-                          takes_side(p->kernel, file->view.height, part->height);
-    if (!is_file && p->views[index].memory == GPUCONV_DEVICE)
-        file->has_failed = !take_device_view(p, &p->views[index], p->takes_gpu[index], file, picture);
-    if (!p->takes_gpu[index] || !is_file)
+        file->has_failed = true;
+    file->has_failed =
+        file->has_failed || !find_part(p, &p->options->placements[index], &file->view, &p->parts[index], &file->error);
+    if (file->has_failed || !p->uses_gpu)
+        return;
+    if (file->end.kind == END_DEVICE)
+        *picture = (struct gpu_picture){.in = &file->end, .view = file->view};
+    if (!is_file(p, index))
         return;
     file->view.bits = 8;
     list_plan(list, file, picture);
@@ -174,23 +160,23 @@ static void inspect_picture(void *context, int64_t index, int thread)
 /* Let IMAGE have 8 bits, and 1 or 3 channels: those of Pillow's convert("RGB"), but for grey, which stays one. */
 static bool take_colours(const struct preprocessing *p, struct image *image, struct error *error)
 {
-    const size_t channels = (size_t)image->channels, colours = channels >= 3 ? 3 : 1;
+    const size_t channels = (size_t)image->channels, kept = p->options->has_background ? channels
+                                                            : channels >= 3            ? 3
+                                                                                       : 1;
     const size_t count = (size_t)image->width * (size_t)image->height;
     const uint16_t *words = image_samples16(image);
-    for (size_t i = 0; image->bits > 8 && i < count * channels; i++) /* no sample is read after it is overwritten */
-        image->samples[i] = (uint8_t)(channels > 1 ? words[i] >> 8 : words[i] < 255 ? words[i] : 255);
+    uint8_t *to = image->samples; /* no sample is read after it is overwritten */
+    for (size_t i = 0; (image->bits > 8 || kept < channels) && i < count; i++)
+        for (size_t at = i * channels; at < i * channels + kept; at++)
+            *to++ = image->bits == 8 ? image->samples[at]
+                    : channels > 1   ? (uint8_t)(words[at] >> 8)
+                                     : (uint8_t)(words[at] < 255 ? words[at] : 255);
     image->bits = 8;
+    image->channels = (int)kept;
+    struct image composed;
     if (!image_has_alpha(image))
         return true;
-    if (!p->options->has_background) {
-        for (size_t i = 0; i < count * colours; i++)
-            image->samples[i] = image->samples[i / colours * channels + i % colours];
-        image->channels = (int)colours;
-        return true;
-    }
-    const uint8_t *background = p->background;
-    struct image composed;
-    if (!image_compose(image, background, image_composed_channels(image->channels, background), &composed, error))
+    if (!image_compose(image, p->background, image_composed_channels(image->channels, p->background), &composed, error))
         return false;
     image_free(image);
     *image = composed;
@@ -262,7 +248,7 @@ static void write_picture(const struct preprocessing *p, const struct image *ima
 static bool load_picture(const struct preprocessing *p, int64_t index, struct file *file)
 {
     struct image packed, *image = &file->image;
-    if (file->bytes.data != NULL || p->views == NULL)
+    if (is_file(p, index))
         return list_decode(&p->list, file);
     return view_take_image(&p->views[index], "image", &packed, image, &file->error) &&
            (image->samples != NULL || library_copy_image(&packed, &packed, image, &file->error));
@@ -278,7 +264,7 @@ static void preprocess_one(void *context, int64_t index, int thread)
     if (file->has_failed || file->is_done)
         return;
     file->has_failed = !load_picture(p, index, file) || !take_colours(p, image, &file->error);
-    if (file->has_failed || p->takes_gpu[index])
+    if (file->has_failed || p->uses_gpu)
         return;
     p->list.pictures[index].view = out;
     file->has_failed = !resize_part(p, part, image, &file->error) ||
@@ -303,7 +289,7 @@ static bool resize_on_gpu(struct preprocessing *p, struct error *error)
         return false;
     for (int i = 0; i < list->count; i++)
         list->files[i].is_done |=
-            p->takes_gpu[i] && list->pictures[i].in != NULL && list->pictures[i].is_done && !list->files[i].has_failed;
+            list->pictures[i].in != NULL && list->pictures[i].is_done && !list->files[i].has_failed;
     return true;
 }
 
@@ -314,7 +300,7 @@ static bool resize_images(struct preprocessing *p, struct error *error)
     for (int i = 0; i < list->count; i++) {
         struct file *file = &list->files[i];
         struct gpu_picture *picture = &list->pictures[i];
-        picture->is_done = file->has_failed || file->is_done || !p->takes_gpu[i];
+        picture->is_done = file->has_failed || file->is_done;
         if (picture->is_done)
             continue;
         file->end.kind = END_HOST;
@@ -335,8 +321,7 @@ static bool preprocess_pictures(struct preprocessing *p, struct gpuconv_context 
     if (!library_decode_settings(options, &list->settings, error) || !list_open(list, context, given, count, error))
         return false;
     p->parts = calloc((size_t)count + 1, sizeof *p->parts);
-    p->takes_gpu = calloc((size_t)count + 1, sizeof *p->takes_gpu);
-    if (p->parts == NULL || p->takes_gpu == NULL)
+    if (p->parts == NULL)
         return error_no_memory(error, "%d pictures", count);
     list->keeps_orientation = options->keep_orientation != 0;
     list->stream = options->stream;
@@ -347,10 +332,10 @@ static bool preprocess_pictures(struct preprocessing *p, struct gpuconv_context 
     }
     parallel_for(pool, thread_pool_threads(pool), count, inspect_picture, p);
     context->resources.stream = &list->stream;
-    if (p->on_device && !resize_on_gpu(p, &failure))
+    if (p->uses_gpu && !resize_on_gpu(p, &failure))
         list_fail_on_gpu(list, &failure);
     list_for_each(list, preprocess_one);
-    if (p->on_device && (!resize_images(p, &failure) || !list_upload(list, &failure)))
+    if (p->uses_gpu ? !resize_images(p, &failure) : p->on_device && !list_upload(list, &failure))
         list_fail_on_gpu(list, &failure);
     context->resources.stream = NULL;
     return true;
@@ -367,11 +352,11 @@ enum gpuconv_status gpuconv_preprocess_all(struct gpuconv_context *context, cons
                 (count == 0 || check_preprocessing(&p, context, out, count, &reason));
     if (done && count != 0) {
         p.on_device = out->memory == GPUCONV_DEVICE;
+        p.uses_gpu = p.on_device && resample_is_pillow(p.kernel);
         pthread_mutex_lock(&context->mutex);
         done = preprocess_pictures(&p, context, count, &reason);
         pthread_mutex_unlock(&context->mutex);
     }
     free(p.parts);
-    free(p.takes_gpu);
     return list_finish(&p.list, count, done ? NULL : &reason, errors);
 }

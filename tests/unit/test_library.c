@@ -1054,6 +1054,10 @@ static void test_tensors_that_make_no_sense_are_refused(void **state)
     const struct gpuconv_view picture = gpuconv_interleaved(colours, 2, 2, 3, GPUCONV_UINT8);
     const struct gpuconv_view right[2] = {{0}, picture};
     const struct gpuconv_preprocess_options usual = {.kernel = "cubic", .placements = two_places};
+    char long_kernel[256] = ""; /* with "resize:400x2:exact:" before it, it has 255 bytes */
+    for (int i = 0; i < 38; i++)
+        strcat(long_kernel, "exact:");
+    strcat(long_kernel, "triangle");
     const struct {
         const char *sentence;
         int option, view; /* what is wrong with the options, and with the output or a picture */
@@ -1073,8 +1077,11 @@ static void test_tensors_that_make_no_sense_are_refused(void **state)
         {"share memory", 0, 7},
         {"nothing of the picture of 2 x 2 pixels from (2, 0)", 7, 0},
         {"nothing of the picture of 2 x 2 pixels from (-3, 0)", 8, 0},
-        {"nothing of the picture of 2 x 0 pixels", 9, 0},
-        {"there is no filter \"resize:100001x2:exact:cubic\"", 10, 0},
+        {"a placement has 2 x 0 pixels; give sides from 1 to 100000", 9, 0},
+        {"a placement has 100001 x 2 pixels", 10, 0},
+        {"a placement has -2147483648 x 2 pixels", 11, 0},
+        {"there is no kernel \"exact:exact", 12, 0},
+        {"there is no kernel \"none\"", 13, 0},
         {"this context has no GPU", 0, 8},
         {"there are no bytes", 0, 9},
     };
@@ -1088,16 +1095,16 @@ static void test_tensors_that_make_no_sense_are_refused(void **state)
                                                          : view == 3 ? GPUCONV_DOUBLE
                                                                      : GPUCONV_UINT8);
         struct gpuconv_error errors[2];
-        o.kernel = option == 1 ? "cubic,blur" : "cubic";
+        o.kernel = option == 1 ? "cubic,blur" : option == 12 ? long_kernel : option == 13 ? "none" : "cubic";
         o.pad = option == 3 ? 1 << 24 : 0;
         o.levels = option == 4 ? *channel_levels : NULL;
         o.reserved[2] = option == 5 ? 5 : 0;
         o.decode.bits = option == 6 ? 9 : 0;
         o.placements = option == 2 ? NULL : places;
-        places[1].x = option == 7 ? 2 : option == 8 ? -SIDE : 0;
+        places[1].x = option == 7 ? 2 : option == 8 ? -SIDE : option == 11 ? INT_MAX : 0;
         places[1].y = 0;
         places[1].height = option == 9 ? 0 : 2;
-        places[1].width = option == 10 ? 100001 : 2;
+        places[1].width = option == 10 ? 100001 : option == 11 ? INT_MIN : option == 12 ? 400 : 2;
         tensor.channels = view == 4 ? 1 : 3;
         tensor.count = view == 5 ? 1 : 2;
         tensor.memory = view == 6 ? GPUCONV_DEVICE : GPUCONV_HOST;
