@@ -57,7 +57,6 @@ static const struct variant table[] = {
         .is_reference = true,
         .accepts = ACCEPTS_ALL,
         .two_pass = U8 | U16 | F32,
-        .pillow = U8 | U16,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, reference_cost, NULL, reference_launch},
                   [STEP_RESIZE] = {U8 | U16 | F32, reference_resample_cost, NULL, reference_resample_launch},
                   [STEP_MOVE] = {U8 | U16 | F32, NULL, NULL, cpu_move_launch}},
@@ -68,7 +67,6 @@ static const struct variant table[] = {
         .backend = BACKEND_CPU,
         .accepts = ACCEPTS_ALL,
         .two_pass = U8 | U16 | F32,
-        .pillow = U8 | U16,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, cpu_cost, cpu_prepare, cpu_launch},
                   [STEP_RESIZE] = {U8 | U16 | F32, cpu_resample_cost, cpu_resample_prepare, cpu_resample_launch},
                   [STEP_MOVE] = {U8 | U16 | F32, cpu_move_cost, NULL, cpu_move_launch}},
@@ -143,7 +141,6 @@ static const struct variant table[] = {
         .name = "resample",
         .summary = "another size: columns to shared memory, then rows",
         .accepts = ACCEPTS_NONE,
-        .pillow = U8 | U16,
         ON_CUDA(STEP_RESIZE, U8 | U16 | F32, resample_cost, resample),
     },
     {
@@ -185,8 +182,8 @@ const struct variant *variant_find(const char *name, struct error *error)
 bool variant_accepts(const struct variant *variant, const struct filter *filter, enum sample sample)
 {
     filter = filter_of_depth(filter, sample != SAMPLE_U8);
-    if (filter_is_pillow(filter))
-        return variant->pillow & 1u << sample;
+    if (filter_is_pillow(filter) && sample == SAMPLE_F32)
+        return false;
     if (!filter_kind(filter)->has_taps)
         return variant->steps[filter->kind].samples & 1u << sample;
     if (filter->two_pass) /* separable takes as many taps as a grid's side has */

@@ -70,7 +70,6 @@ struct variant {
     enum accepts accepts; /* the convolutions that it takes */
     bool takes_halves;    /* floats may also be stored as STORED_HALF and STORED_BFLOAT16 */
     unsigned two_pass;    /* bits as of variant_step's samples, for filters in two passes */
-    unsigned pillow;      /* and for filters that resize by the rule of Pillow: filter_is_pillow */
     int capability;       /* the least compute capability, times 10; 0 on the CPU */
     enum unit unit;       /* for the benchmark */
 };
