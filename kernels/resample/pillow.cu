@@ -181,10 +181,6 @@ bool pillow_launch_planes(const struct plan *plan, struct device *device, const 
     picture.rows = pass_of(&plan->rows, words + pillow_words(&plan->columns));
     picture.rows_first = plan->rows_first;
     const size_t shared = pillow_tiles(&picture, &plan->columns, &plan->rows, 1, (size_t)in->count);
-    if (shared == 0)
-        return error_set(error, ERROR_GPU,
-                         "%s makes %d x %d pixels of %d x %d, which is too few for a GPU; give --backend cpu",
-                         plan->filter->name, out->width, out->height, in->width, in->height);
     return queue_kernel(in->sample == SAMPLE_U8 ? pillow<1, uint8_t> : pillow<1, uint16_t>,
                         dim3(pillow_tile_count(&picture), (unsigned)in->count), threads_x * threads_y, shared, device,
                         error, (const struct pillow_picture *)NULL, picture, (const struct pillow_levels *)NULL);

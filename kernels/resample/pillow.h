@@ -53,7 +53,7 @@ bool pillow_launch_planes(const struct plan *plan, struct device *device, const 
 
 /* ---- Layouts ---- */
 
-#define PILLOW_SHARED_MAX ((size_t)48 << 10) /* bytes */
+#define PILLOW_SHARED_MAX ((size_t)3 * PILLOW_TAPS_MAX) /* bytes, 48 KiB: the inputs of one output of 3 channels */
 
 /* Inputs that SIDE neighbouring outputs of an axis read, at most: those between their middles, and those in reach. */
 static inline size_t pillow_inputs(const struct resample_axis *axis, int side)
@@ -91,22 +91,22 @@ static inline unsigned pillow_tile_count(const struct pillow_picture *picture)
            (unsigned)((picture->height - 1) / picture->tile_height + 1);
 }
 
-/* Set the tiles of PICTURE, whose axes are COLUMNS and ROWS, so that the first pass of a tile with CHANNELS fits in
- * shared memory. COUNT pictures or planes are resized at once: where they are few, tiles are smaller, as a GPU needs
- * some 1000 blocks. Returns the bytes of the first pass, or 0 if one output needs more than there is. */
+/* Set the tiles of PICTURE, whose axes are COLUMNS and ROWS, so that the first pass of a tile with CHANNELS, 3 at most,
+ * fits in shared memory. COUNT pictures or planes are resized at once: where they are few, tiles are smaller, as a GPU
+ * needs some 1000 blocks. Returns the bytes of the first pass. One output always fits, see PILLOW_TAPS_MAX. */
 static inline size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *columns,
                                   const struct resample_axis *rows, int channels, size_t count)
 {
     static const int sizes[][2] = {{32, 32}, {32, 16}, {32, 8}, {16, 8}, {8, 8}, {8, 4}, {4, 4}, {2, 2}, {1, 1}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    size_t bytes = 0;
+    for (int i = 0; i < 3 || bytes > PILLOW_SHARED_MAX; i++) {
         const int width = picture->tile_width = sizes[i][0], height = picture->tile_height = sizes[i][1];
-        const size_t pixels = picture->rows_first ? pillow_inputs(columns, height) * (size_t)width
-                                                  : pillow_inputs(rows, width) * (size_t)height;
-        const bool has_blocks = i >= 2 || pillow_tile_count(picture) * count >= 1000;
-        if (has_blocks && pixels * (size_t)channels <= PILLOW_SHARED_MAX)
-            return pixels * (size_t)channels;
+        bytes = (size_t)channels * (picture->rows_first ? pillow_inputs(columns, height) * (size_t)width
+                                                        : pillow_inputs(rows, width) * (size_t)height);
+        if (bytes <= PILLOW_SHARED_MAX && pillow_tile_count(picture) * count >= 1000)
+            break;
     }
-    return 0;
+    return bytes;
 }
 
 #endif

@@ -15,18 +15,17 @@
 struct axes {
     struct resample_axis *axes;
     size_t count;
-    size_t *columns, *rows; /* which axes a picture has */
-    size_t *offsets;        /* the words before those of an axis */
+    size_t *offsets; /* the words before those of an axis */
+    size_t *numbers; /* the axes of each picture: that of its columns, and that of its rows */
     int32_t *words;
 };
 
 static bool open_axes(struct axes *axes, size_t pictures, struct error *error)
 {
     axes->axes = calloc(2 * pictures, sizeof *axes->axes);
-    axes->columns = calloc(pictures, sizeof *axes->columns);
-    axes->rows = calloc(pictures, sizeof *axes->rows);
     axes->offsets = calloc(2 * pictures + 1, sizeof *axes->offsets);
-    return (axes->axes != NULL && axes->columns != NULL && axes->rows != NULL && axes->offsets != NULL) ||
+    axes->numbers = calloc(2 * pictures, sizeof *axes->numbers);
+    return (axes->axes != NULL && axes->offsets != NULL && axes->numbers != NULL) ||
            error_no_memory(error, "the taps of %zu pictures", pictures);
 }
 
@@ -35,9 +34,8 @@ static void close_axes(struct axes *axes)
     for (size_t i = 0; i < axes->count; i++)
         free(axes->axes[i].taps);
     free(axes->axes);
-    free(axes->columns);
-    free(axes->rows);
     free(axes->offsets);
+    free(axes->numbers);
 }
 
 /* The number of the axis that makes MADE outputs of FROM inputs, from output FIRST of TO on. */
@@ -78,8 +76,10 @@ static bool make_axes(const struct group *group, struct axes *axes, struct error
     for (size_t i = 0; i < group->count; i++) {
         const struct tensor_part *part = &tensor->parts[group->pictures[i] - group->first];
         const struct image *view = &group->pictures[i]->view;
-        axes->columns[i] = find_axis(axes, tensor->kernel, view->height, part->height, part->part.y, part->part.height);
-        axes->rows[i] = find_axis(axes, tensor->kernel, view->width, part->width, part->part.x, part->part.width);
+        axes->numbers[2 * i] =
+            find_axis(axes, tensor->kernel, view->height, part->height, part->part.y, part->part.height);
+        axes->numbers[2 * i + 1] =
+            find_axis(axes, tensor->kernel, view->width, part->width, part->part.x, part->part.width);
     }
     parallel_for(pool, thread_pool_threads(pool), (int64_t)axes->count, make_axis, axes);
     for (size_t i = 0; i < axes->count; i++) {
@@ -91,13 +91,15 @@ static bool make_axes(const struct group *group, struct axes *axes, struct error
 }
 
 /* Describe picture NUMBER of a group. WORDS are those of the axes, in device memory. */
-static bool describe(struct group *group, size_t number, const struct axes *axes, const int32_t *words,
-                     struct pillow_picture *picture, struct error *error)
+static void describe(struct group *group, size_t number, const struct axes *axes, const int32_t *words,
+                     struct pillow_picture *picture)
 {
     const size_t index = (size_t)(group->pictures[number] - group->first);
+    const size_t column_axis = axes->numbers[2 * number], row_axis = axes->numbers[2 * number + 1];
+    const struct resample_axis *columns = &axes->axes[column_axis], *rows = &axes->axes[row_axis];
     const struct tensor_part *part = &group->tensor->parts[index];
     const struct image *in = &group->pictures[number]->view, out = images_at(&group->tensor->out, index);
-    const struct resample_axis *columns = &axes->axes[axes->columns[number]], *rows = &axes->axes[axes->rows[number]];
+    struct tensor_table *table = &group->table;
     *picture = (struct pillow_picture){
         .in = in->samples,
         .out = out.samples,
@@ -111,17 +113,14 @@ static bool describe(struct group *group, size_t number, const struct axes *axes
         .height = out.height,
         .x = part->x,
         .y = part->y,
-        .rows = {words + axes->offsets[axes->rows[number]], rows->made, rows->count},
-        .columns = {words + axes->offsets[axes->columns[number]], columns->made, columns->count},
+        .rows = {words + axes->offsets[row_axis], rows->made, rows->count},
+        .columns = {words + axes->offsets[column_axis], columns->made, columns->count},
         .rows_first = resample_rows_first(group->tensor->kernel, in->width, in->height, part->width, part->height),
     };
     const size_t shared = pillow_tiles(picture, columns, rows, 3, group->count);
-    struct tensor_table *table = &group->table;
+    const unsigned tiles = pillow_tile_count(picture);
     table->shared = shared > table->shared ? shared : table->shared;
-    table->tiles = pillow_tile_count(picture) > table->tiles ? pillow_tile_count(picture) : table->tiles;
-    return shared > 0 ||
-           error_set(error, ERROR_GPU, "%d x %d pixels of %d x %d are too few for a GPU; give a context without one",
-                     part->width, part->height, in->width, in->height);
+    table->tiles = tiles > table->tiles ? tiles : table->tiles;
 }
 
 static bool load_table(struct group *group, struct axes *axes, struct error *error)
@@ -141,9 +140,8 @@ static bool load_table(struct group *group, struct axes *axes, struct error *err
     group->table.pictures = (const struct pillow_picture *)on_device->bytes;
     group->table.levels = (const struct pillow_levels *)(const void *)(on_device->bytes + pictures);
     for (size_t i = 0; i < group->count; i++)
-        if (!describe(group, i, axes, (const int32_t *)(const void *)(on_device->bytes + head),
-                      (struct pillow_picture *)(void *)on_host->bytes + i, error))
-            return false;
+        describe(group, i, axes, (const int32_t *)(const void *)(on_device->bytes + head),
+                 (struct pillow_picture *)(void *)on_host->bytes + i);
     memcpy(on_host->bytes + pictures, group->tensor->levels, sizeof *group->tensor->levels);
     axes->words = (int32_t *)(void *)(on_host->bytes + head);
     parallel_for(pool, thread_pool_threads(pool), (int64_t)axes->count, pack_axis, axes);
