@@ -10,87 +10,80 @@
 
 /* ---- Sine and cosine ---- */
 
-/* A number in 2^-224, of 32-bit words from the lowest one on. */
-enum { WORDS = 8, FRACTION = 32 * (WORDS - 1) };
+__extension__ typedef unsigned __int128 uint128;
+
+/* A number in 2^-192, of 64-bit words from the lowest one on. It is negative if its highest bit is set. */
+enum { WORDS = 4, FRACTION = 64 * (WORDS - 1) };
 struct fixed {
-    uint32_t words[WORDS];
+    uint64_t words[WORDS];
 };
 
-/* A * B, rounded down. Both are positive, and the product is below 2^32. */
+/* A * B, rounded down. Both are positive, and the product is below 2^63. */
 static struct fixed multiply(const struct fixed *a, const struct fixed *b)
 {
-    uint32_t whole[2 * WORDS] = {0};
+    uint64_t whole[2 * WORDS] = {0};
     struct fixed product;
     for (int i = 0; i < WORDS; i++) {
-        uint64_t carry = 0;
-        for (int j = 0; j < WORDS; j++) {
-            carry += (uint64_t)a->words[i] * b->words[j] + whole[i + j];
-            whole[i + j] = (uint32_t)carry;
-            carry >>= 32;
+        uint128 carry = 0;
+        for (int j = 0; j < WORDS; j++, carry >>= 64) {
+            carry += (uint128)a->words[i] * b->words[j] + whole[i + j];
+            whole[i + j] = (uint64_t)carry;
         }
-        whole[i + WORDS] = (uint32_t)carry;
+        whole[i + WORDS] = (uint64_t)carry;
     }
     memcpy(product.words, whole + WORDS - 1, sizeof product.words);
     return product;
 }
 
 /* Divide *A by DIVISOR, rounded down. Returns whether something is left. */
-static bool divide(struct fixed *a, uint32_t divisor)
+static bool divide(struct fixed *a, uint64_t divisor)
 {
-    uint64_t rest = 0, left = 0;
-    for (int i = WORDS - 1; i >= 0; i--) {
-        rest = rest << 32 | a->words[i];
-        left |= a->words[i] = (uint32_t)(rest / divisor);
-        rest %= divisor;
+    uint128 rest = 0;
+    uint64_t left = 0;
+    for (int i = WORDS - 1; i >= 0; i--, rest %= divisor) {
+        rest = rest << 64 | a->words[i];
+        left |= a->words[i] = (uint64_t)(rest / divisor);
     }
     return left != 0;
 }
 
 static void add(struct fixed *sum, const struct fixed *term, bool is_negative)
 {
-    uint64_t carry = is_negative;
-    for (int i = 0; i < WORDS; i++) {
-        carry += (uint64_t)sum->words[i] + (is_negative ? ~term->words[i] : term->words[i]);
-        sum->words[i] = (uint32_t)carry;
-        carry >>= 32;
+    uint128 carry = is_negative;
+    for (int i = 0; i < WORDS; i++, carry >>= 64) {
+        carry += (uint128)sum->words[i] + (is_negative ? ~term->words[i] : term->words[i]);
+        sum->words[i] = (uint64_t)carry;
     }
 }
 
-/* The double nearest to A, which is negative if its highest bit is set. */
-static double to_double(struct fixed a)
+/* The double nearest to A, whose absolute value is at least 2^-64. */
+static double to_double(const struct fixed *a)
 {
-    const bool is_negative = a.words[WORDS - 1] >> 31;
-    const struct fixed zero = {{0}}, positive = a;
-    int top = WORDS - 1, bits = 0;
-    if (is_negative) {
-        a = zero;
-        add(&a, &positive, true);
-    }
-    while (top > 2 && a.words[top] == 0)
+    const bool is_negative = a->words[WORDS - 1] >> 63;
+    struct fixed positive = {{0}};
+    int top = WORDS - 1;
+    add(&positive, a, is_negative);
+    while (positive.words[top] == 0)
         top--;
-    uint64_t high = (uint64_t)a.words[top] << 32 | a.words[top - 1];
-    while (high >> (63 - bits) == 0)
-        bits++;
-    if (bits > 0)
-        high = high << bits | (uint64_t)a.words[top - 2] >> (32 - bits);
-    /* Neither a sine nor a cosine of a double but 0 is a double or lies in the middle of two. */
-    const double nearest = ldexp((double)((high >> 11) + (high >> 10 & 1)), 11 - bits + 32 * (top - 1) - FRACTION);
+    /* Neither a sine nor a cosine of a double but 0 is a double or lies in the middle of two. So the bits that are left
+     * out are not 0. */
+    const uint128 high = (uint128)positive.words[top] << 64 | positive.words[top - 1] | 1;
+    const double nearest = ldexp((double)high, 64 * (top - 1) - FRACTION);
     return is_negative ? -nearest : nearest;
 }
 
 /* The double nearest to the sine of X, or to its cosine, for 2^-27 <= x < 10: the series, whose terms are below 2^12.
- * The sum is within 2^-200. No sine or cosine of a double is known that is nearer than 2^-120 to the middle of two
+ * The sum is within 2^-168. No sine or cosine of a double is known that is nearer than 2^-120 to the middle of two
  * doubles. */
 static double exact_sine(double x, bool is_cosine)
 {
     int exponent, k = is_cosine ? 1 : 2;
     const uint64_t digits = (uint64_t)ldexp(frexp(x, &exponent), 53);
-    const int at = exponent - 53 + FRACTION, word = at / 32, bits = at % 32;
+    const int at = exponent - 53 + FRACTION;
+    const uint128 placed = (uint128)digits << at % 64;
     struct fixed number = {{0}}, term = {{0}};
-    number.words[word] = (uint32_t)(digits << bits);
-    number.words[word + 1] = (uint32_t)(digits << bits >> 32);
-    if (word + 2 < WORDS && bits > 0)
-        number.words[word + 2] = (uint32_t)(digits >> (64 - bits));
+    number.words[at / 64] = (uint64_t)placed;
+    number.words[at / 64 + 1] = (uint64_t)(placed >> 64);
     term.words[WORDS - 1] = 1;
     if (!is_cosine)
         term = number;
@@ -98,31 +91,23 @@ static double exact_sine(double x, bool is_cosine)
     struct fixed sum = term;
     for (bool is_negative = true, goes_on = true; goes_on; is_negative = !is_negative, k += 2) {
         term = multiply(&term, &square);
-        goes_on = divide(&term, (uint32_t)(k * (k + 1)));
+        goes_on = divide(&term, (uint64_t)(k * (k + 1)));
         add(&sum, &term, is_negative);
     }
-    return to_double(sum);
+    return to_double(&sum);
 }
 
 /* The sine of X within 2^-49, for 0 <= x < 13. */
 static double near_sine(double x)
 {
-    static const double factors[] = {1.0 / 6,
-                                     1.0 / 120,
-                                     1.0 / 5040,
-                                     1.0 / 362880,
-                                     1.0 / 39916800,
-                                     1.0 / 6227020800,
-                                     1.0 / 1307674368000,
-                                     1.0 / 355687428096000,
-                                     1.0 / 121645100408832000};
+    static const double inverses[] = {1.0 / 6,   1.0 / 20,  1.0 / 42,  1.0 / 72,  1.0 / 110,
+                                      1.0 / 156, 1.0 / 210, 1.0 / 272, 1.0 / 342, 1.0 / 420};
     const int n = (int)(x / M_PI + 0.5);
     const double y = x - n * M_PI, square = y * y;
-    double sum = 1.0 / 51090942171709440000.0;
-    for (int k = 8; k >= 0; k--)
-        sum = factors[k] - sum * square;
-    sum = y - y * square * sum;
-    return n % 2 != 0 ? -sum : sum;
+    double sum = 1;
+    for (int k = 9; k >= 0; k--)
+        sum = 1 - square * inverses[k] * sum;
+    return n % 2 != 0 ? -y * sum : y * sum;
 }
 
 /* The sine or the cosine of X, 0 < x < 10, if it IS_EXACT the nearest double. That of x below 2^-26 is x: x^3 / 6 is
