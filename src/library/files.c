@@ -12,7 +12,9 @@ enum { LARGE_PIXELS = 1 << 19 };
 
 /* ---- Lists ---- */
 
-bool list_open(struct list *list, struct gpuconv_context *context, const void *given, int count, struct error *error)
+/* GIVEN is the caller's array. */
+static bool open_list(struct list *list, struct gpuconv_context *context, const void *given, int count,
+                      struct error *error)
 {
     if (count < 0)
         return error_set(error, ERROR_USAGE, "%d files were given; give 0 or more", count);
@@ -25,7 +27,7 @@ bool list_open(struct list *list, struct gpuconv_context *context, const void *g
     return (list->files != NULL && list->pictures != NULL) || error_no_memory(error, "%d files", count);
 }
 
-void list_close(struct list *list)
+static void close_list(struct list *list)
 {
     for (int i = 0; list->files != NULL && i < list->count; i++) {
         image_free(&list->files[i].image);
@@ -35,7 +37,8 @@ void list_close(struct list *list)
     free(list->pictures);
 }
 
-void list_fail_on_gpu(struct list *list, const struct error *reason)
+/* Let all files fail that a GPU was to do, unless they are done. */
+static void fail_on_gpu(struct list *list, const struct error *reason)
 {
     for (int i = 0; list->files != NULL && i < list->count; i++) {
         struct file *file = &list->files[i];
@@ -46,7 +49,9 @@ void list_fail_on_gpu(struct list *list, const struct error *reason)
     }
 }
 
-void list_for_each(struct list *list, void (*work)(void *list, int64_t index, int thread))
+/* Run WORK for all files: several at a time, unless those that are left are too few for all threads and one of them is
+ * large. Then each may use the pool. */
+static void for_each(struct list *list, void (*work)(void *list, int64_t index, int thread))
 {
     struct thread_pool *pool = &list->context->pool;
     bool has_large = false;
@@ -203,18 +208,16 @@ static void inspect_one(void *context, int64_t index, int thread)
         list_plan(list, file, picture);
 }
 
-/* Inspect all files, and check the views, unless they are NULL. The threads are the first to touch the memory of the
- * files: the system then clears it for several at a time. */
-static bool inspect_all(struct list *list, struct gpuconv_context *context, const struct gpuconv_bytes *files,
-                        int count, const struct gpuconv_decode_options *options, struct error *error)
+bool list_inspect_all(struct list *list, struct gpuconv_context *context, const void *given, int count,
+                      const struct gpuconv_decode_options *options, void (*work)(void *list, int64_t index, int thread),
+                      struct error *error)
 {
     const struct gpuconv_decode_options defaults = {0}, *o = options != NULL ? options : &defaults;
-    if (!library_decode_settings(o, &list->settings, error) || !list_open(list, context, files, count, error))
+    if (!library_decode_settings(o, &list->settings, error) || !open_list(list, context, given, count, error))
         return false;
     list->keeps_orientation = o->keep_orientation != 0;
     list->stream = o->stream;
-    list->given = files;
-    parallel_for(&context->pool, thread_pool_threads(&context->pool), count, inspect_one, list);
+    parallel_for(&context->pool, thread_pool_threads(&context->pool), count, work, list);
     return true;
 }
 
@@ -222,12 +225,12 @@ enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const s
                                         const struct gpuconv_decode_options *options, struct gpuconv_file_info *infos,
                                         struct gpuconv_error *errors)
 {
-    struct list list = {0};
+    struct list list = {.given = files};
     struct error reason;
     bool done = library_check_context(context, &reason);
     if (done) {
         pthread_mutex_lock(&context->mutex);
-        done = inspect_all(&list, context, files, count, options, &reason);
+        done = list_inspect_all(&list, context, files, count, options, inspect_one, &reason);
         pthread_mutex_unlock(&context->mutex);
     }
     for (int i = 0; i < count; i++) {
@@ -242,16 +245,16 @@ enum gpuconv_status gpuconv_inspect_all(struct gpuconv_context *context, const s
                                               .type = library_type_of(shape.bits)};
     }
     const enum gpuconv_status status = report_statuses(&list, count, done ? NULL : &reason, errors);
-    list_close(&list);
+    close_list(&list);
     return status;
 }
 
 /* ---- Decode ---- */
 
-/* Decode to device memory what a GPU can decode. */
+/* Decode what a GPU can decode. */
 static bool decode_on_gpu(struct list *list, struct error *error)
 {
-    if (!pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->count, error))
+    if (!pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->count, list->tensor, error))
         return false;
     for (int i = 0; i < list->count; i++) {
         struct file *file = &list->files[i];
@@ -284,7 +287,8 @@ static void decode_one(void *context, int64_t index, int thread)
     file->is_done = true;
 }
 
-bool list_upload(struct list *list, struct error *error)
+/* Upload the images of files that are not done. */
+static bool upload_decoded(struct list *list, struct error *error)
 {
     for (int i = 0; i < list->count; i++) {
         struct file *file = &list->files[i];
@@ -294,7 +298,7 @@ bool list_upload(struct list *list, struct error *error)
         file->end.image = &file->image;
         picture->in = &file->end;
     }
-    return pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->count, error);
+    return pipeline_decode_pictures(&list->context->pipeline, list->pictures, (size_t)list->count, list->tensor, error);
 }
 
 static bool has_device_views(const struct list *list)
@@ -305,13 +309,26 @@ static bool has_device_views(const struct list *list)
     return found;
 }
 
+void list_decode_all(struct list *list, void (*work)(void *list, int64_t index, int thread))
+{
+    const bool on_gpu = has_device_views(list);
+    struct error failure;
+    list->context->resources.stream = &list->stream;
+    if (on_gpu && !decode_on_gpu(list, &failure))
+        fail_on_gpu(list, &failure);
+    for_each(list, work);
+    if (on_gpu && !upload_decoded(list, &failure))
+        fail_on_gpu(list, &failure);
+    list->context->resources.stream = NULL;
+}
+
 enum gpuconv_status list_finish(struct list *list, int count, const struct error *reason, struct gpuconv_error *errors)
 {
     const enum gpuconv_status status = report_statuses(list, count, reason, errors);
     for (int i = 0; reason == NULL && errors != NULL && i < count; i++)
         if (!list->files[i].has_failed)
             library_warn_decoded(&errors[i], "image", &list->files[i].info);
-    list_close(list);
+    close_list(list);
     return status;
 }
 
@@ -319,23 +336,15 @@ enum gpuconv_status gpuconv_decode_all(struct gpuconv_context *context, const st
                                        const struct gpuconv_decode_options *options, const struct gpuconv_view *views,
                                        struct gpuconv_error *errors)
 {
-    struct list list = {.views = views};
+    struct list list = {.given = files, .views = views};
     struct error reason;
     bool done = library_check_context(context, &reason) &&
                 (views != NULL || count <= 0 || error_set(&reason, ERROR_USAGE, "there are no views; give one a file"));
     if (done) {
         pthread_mutex_lock(&context->mutex);
-        done = inspect_all(&list, context, files, count, options, &reason);
-        context->resources.stream = &list.stream;
-        struct error failure;
-        const bool on_gpu = done && has_device_views(&list);
-        if (on_gpu && !decode_on_gpu(&list, &failure))
-            list_fail_on_gpu(&list, &failure);
+        done = list_inspect_all(&list, context, files, count, options, inspect_one, &reason);
         if (done)
-            list_for_each(&list, decode_one);
-        if (on_gpu && !list_upload(&list, &failure))
-            list_fail_on_gpu(&list, &failure);
-        context->resources.stream = NULL;
+            list_decode_all(&list, decode_one);
         pthread_mutex_unlock(&context->mutex);
     }
     return list_finish(&list, count, done ? NULL : &reason, errors);
@@ -424,7 +433,7 @@ static bool encode_files(struct list *list, struct gpuconv_context *context, int
                          const struct gpuconv_encode_options *options, struct error *error)
 {
     if (!library_encode_settings(options, &list->settings, &list->format, error) ||
-        !list_open(list, context, list->views, count, error))
+        !open_list(list, context, list->views, count, error))
         return false;
     list->like = options->metadata_of;
     list->stream = options->stream;
@@ -433,8 +442,8 @@ static bool encode_files(struct list *list, struct gpuconv_context *context, int
     context->resources.stream = &list->stream;
     if (has_device_views(list) &&
         !pipeline_encode_pictures(&context->pipeline, list->pictures, (size_t)count, wrap_picture, list, &failure))
-        list_fail_on_gpu(list, &failure);
-    list_for_each(list, encode_one);
+        fail_on_gpu(list, &failure);
+    for_each(list, encode_one);
     context->resources.stream = NULL;
     return true;
 }
@@ -461,6 +470,6 @@ enum gpuconv_status gpuconv_encode_all(struct gpuconv_context *context, const st
         library_warn_encoded(&errors[i], &views[i], list.format, options);
         library_warn_dropped(&errors[i], list.format->name, list.files[i].dropped);
     }
-    list_close(&list);
+    close_list(&list);
     return status;
 }

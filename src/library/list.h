@@ -32,14 +32,17 @@ struct list {
     const struct gpuconv_image *like;
     const struct format *format; /* to write */
     const struct gpuconv_bytes *given;
-    struct gpu_picture *pictures; /* a picture for each file; those whose views are not on the GPU are done */
+    struct gpu_picture *pictures;    /* a picture for each file; those whose views are not on the GPU are done */
+    const struct gpu_tensor *tensor; /* what becomes of the pictures on the GPU; or NULL */
     void *stream;
 };
 
-/* Begin a list of COUNT files. GIVEN is the caller's array, which must be there. Close the list, also after a
- * failure. */
-bool list_open(struct list *list, struct gpuconv_context *context, const void *given, int count, struct error *error);
-void list_close(struct list *list);
+/* Begin a list of COUNT files, and run WORK to inspect each of them. GIVEN is the caller's array, which must be there.
+ * The threads are the first to touch the memory of the files: the system then clears it for several at a time. Finish
+ * the list, also after a failure. */
+bool list_inspect_all(struct list *list, struct gpuconv_context *context, const void *given, int count,
+                      const struct gpuconv_decode_options *options, void (*work)(void *list, int64_t index, int thread),
+                      struct error *error);
 
 /* Inspect a file. Its error says why that fails. */
 bool list_inspect(const struct list *list, struct file *file);
@@ -50,18 +53,12 @@ struct image list_shape(const struct list *list, const struct file *file);
 /* Note how a GPU decodes the file to its view in device memory. Where it does not, PICTURE is done. */
 void list_plan(const struct list *list, struct file *file, struct gpu_picture *picture);
 
-/* Run WORK for all files: several at a time, unless those that are left are too few for all threads and one of them is
- * large. Then each may use the pool. */
-void list_for_each(struct list *list, void (*work)(void *list, int64_t index, int thread));
-
 /* Decode a file to its image, which is upright. */
 bool list_decode(const struct list *list, struct file *file);
 
-/* Let all files fail that a GPU was to do, unless they are done. */
-void list_fail_on_gpu(struct list *list, const struct error *reason);
-
-/* Upload the images of files that are not done to the views of their pictures. */
-bool list_upload(struct list *list, struct error *error);
+/* Let the GPU decode what it can, if views are there. Then run WORK for the other files: it finishes a file, or decodes
+ * it to its image, which is uploaded to the view of its picture. */
+void list_decode_all(struct list *list, void (*work)(void *list, int64_t index, int thread));
 
 /* Report the status and the warnings of each file, and close the list. REASON is of a call that failed as a whole. */
 enum gpuconv_status list_finish(struct list *list, int count, const struct error *reason, struct gpuconv_error *errors);

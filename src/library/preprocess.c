@@ -134,7 +134,7 @@ static void inspect_picture(void *context, int64_t index, int thread)
     if (list->given != NULL)
         file->bytes = list->given[index];
     file->on_device = p->on_device;
-    picture->is_done = true;
+    picture->is_done = true; /* unless the GPU decodes it */
     if (!is_file(p, index))
         file->has_failed = !inspect_view(p, &p->views[index], file);
     else if (list_inspect(list, file))
@@ -151,8 +151,10 @@ static void inspect_picture(void *context, int64_t index, int thread)
         return;
     file->view.bits = 8;
     list_plan(list, file, picture);
-    if (file->end.kind != END_JPEG) /* the CPU decodes it */
-        *picture = (struct gpu_picture){.is_done = true};
+    if (file->end.kind == END_PNG) { /* the CPU drops alpha, and the lower bits of 16 */
+        file->end.kind = END_HOST;
+        picture->is_done = true;
+    }
 }
 
 /* ---- On the CPU ---- */
@@ -160,9 +162,8 @@ static void inspect_picture(void *context, int64_t index, int thread)
 /* Let IMAGE have 8 bits, and 1 or 3 channels: those of Pillow's convert("RGB"), but for grey, which stays one. */
 static bool take_colours(const struct preprocessing *p, struct image *image, struct error *error)
 {
-    const size_t channels = (size_t)image->channels, kept = p->options->has_background ? channels
-                                                            : channels >= 3            ? 3
-                                                                                       : 1;
+    const size_t channels = (size_t)image->channels, colours = channels >= 3 ? 3 : 1;
+    const size_t kept = p->options->has_background ? channels : colours;
     const size_t count = (size_t)image->width * (size_t)image->height;
     const uint16_t *words = image_samples16(image);
     uint8_t *to = image->samples; /* no sample is read after it is overwritten */
@@ -264,9 +265,9 @@ static void preprocess_one(void *context, int64_t index, int thread)
     if (file->has_failed || file->is_done)
         return;
     file->has_failed = !load_picture(p, index, file) || !take_colours(p, image, &file->error);
+    p->list.pictures[index].view = p->uses_gpu ? image_packed(image, NULL) : out;
     if (file->has_failed || p->uses_gpu)
         return;
-    p->list.pictures[index].view = out;
     file->has_failed = !resize_part(p, part, image, &file->error) ||
                        (file->on_device && !image_allocate(&out, out.width, out.height, 3, out.bits, &file->error));
     if (file->has_failed)
@@ -277,67 +278,25 @@ static void preprocess_one(void *context, int64_t index, int thread)
         *image = out;
 }
 
-/* ---- On a GPU ---- */
-
-/* Resize the pictures that are not done: files that the GPU decodes, or images. Then note which are done: the other
- * pictures that are done have no end. */
-static bool resize_on_gpu(struct preprocessing *p, struct error *error)
-{
-    struct list *list = &p->list;
-    const struct gpu_tensor tensor = {.out = p->out, .parts = p->parts, .kernel = p->kernel, .levels = &p->levels};
-    if (!pipeline_make_tensor(&list->context->pipeline, list->pictures, (size_t)list->count, &tensor, error))
-        return false;
-    for (int i = 0; i < list->count; i++)
-        list->files[i].is_done |=
-            list->pictures[i].in != NULL && list->pictures[i].is_done && !list->files[i].has_failed;
-    return true;
-}
-
-/* Resize the images of pictures that the CPU has decoded. */
-static bool resize_images(struct preprocessing *p, struct error *error)
-{
-    struct list *list = &p->list;
-    for (int i = 0; i < list->count; i++) {
-        struct file *file = &list->files[i];
-        struct gpu_picture *picture = &list->pictures[i];
-        picture->is_done = file->has_failed || file->is_done;
-        if (picture->is_done)
-            continue;
-        file->end.kind = END_HOST;
-        file->end.image = &file->image;
-        *picture = (struct gpu_picture){.in = &file->end, .view = image_packed(&file->image, NULL)};
-    }
-    return resize_on_gpu(p, error);
-}
+/* ---- The call ---- */
 
 static bool preprocess_pictures(struct preprocessing *p, struct gpuconv_context *context, int count,
                                 struct error *error)
 {
-    struct list *list = &p->list;
-    struct thread_pool *pool = &context->pool;
-    const void *given = list->given != NULL ? (const void *)list->given : p->views;
-    const struct gpuconv_decode_options *options = &p->options->decode;
-    struct error failure;
-    if (!library_decode_settings(options, &list->settings, error) || !list_open(list, context, given, count, error))
-        return false;
-    p->parts = calloc((size_t)count + 1, sizeof *p->parts);
+    const void *given = p->list.given != NULL ? (const void *)p->list.given : p->views;
+    p->parts = calloc((size_t)count, sizeof *p->parts);
     if (p->parts == NULL)
         return error_no_memory(error, "%d pictures", count);
-    list->keeps_orientation = options->keep_orientation != 0;
-    list->stream = options->stream;
     store_levels(p);
     if (p->on_device) { /* its samples have as many bits, whatever these mean */
         p->out.first.bits = 8 * p->levels.bytes;
         p->out.first.stored = STORED_FLOAT;
     }
-    parallel_for(pool, thread_pool_threads(pool), count, inspect_picture, p);
-    context->resources.stream = &list->stream;
-    if (p->uses_gpu && !resize_on_gpu(p, &failure))
-        list_fail_on_gpu(list, &failure);
-    list_for_each(list, preprocess_one);
-    if (p->uses_gpu ? !resize_images(p, &failure) : p->on_device && !list_upload(list, &failure))
-        list_fail_on_gpu(list, &failure);
-    context->resources.stream = NULL;
+    const struct gpu_tensor tensor = {.out = p->out, .parts = p->parts, .kernel = p->kernel, .levels = &p->levels};
+    p->list.tensor = p->uses_gpu ? &tensor : NULL;
+    if (!list_inspect_all(&p->list, context, given, count, &p->options->decode, inspect_picture, error))
+        return false;
+    list_decode_all(&p->list, preprocess_one);
     return true;
 }
 

@@ -456,10 +456,13 @@ static bool run_task(struct pipeline *pipeline, size_t count, const struct task 
 }
 
 bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
-                              struct error *error)
+                              const struct gpu_tensor *tensor, struct error *error)
 {
-    const struct task task = {
-        .queue = group_decode, .finish = group_decoded, .first = pictures, .group_pixels = DECODED_PIXELS};
+    const struct task task = {.queue = group_decode,
+                              .finish = group_decoded,
+                              .first = pictures,
+                              .tensor = tensor,
+                              .group_pixels = DECODED_PIXELS};
     return run_task(pipeline, count, &task, error);
 }
 
@@ -472,16 +475,5 @@ bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pic
                               .wrap = wrap,
                               .context = context,
                               .group_pixels = ENCODED_PIXELS};
-    return run_task(pipeline, count, &task, error);
-}
-
-bool pipeline_make_tensor(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
-                          const struct gpu_tensor *tensor, struct error *error)
-{
-    const struct task task = {.queue = group_decode,
-                              .finish = group_decoded,
-                              .first = pictures,
-                              .tensor = tensor,
-                              .group_pixels = DECODED_PIXELS};
     return run_task(pipeline, count, &task, error);
 }

@@ -67,13 +67,6 @@ bool gpu_open(struct pipeline_run *run, struct error *error)
     return no_cuda(error);
 }
 
-bool pipeline_make_tensor(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
-                          const struct gpu_tensor *tensor, struct error *error)
-{
-    (void)pipeline, (void)pictures, (void)count, (void)tensor;
-    return no_cuda(error);
-}
-
 int pipeline_join_images(const struct recipe *recipe, const struct images *in, const struct images *out,
                          struct image *joined_in, struct image *joined_out)
 {
@@ -118,9 +111,9 @@ enum run_result run_on_gpu(struct pipeline_run *run, const struct end *in, struc
 }
 
 bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
-                              struct error *error)
+                              const struct gpu_tensor *tensor, struct error *error)
 {
-    (void)pipeline, (void)pictures, (void)count;
+    (void)pipeline, (void)pictures, (void)count, (void)tensor;
     return no_cuda(error);
 }
 

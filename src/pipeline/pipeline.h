@@ -212,16 +212,6 @@ struct gpu_picture {
     bool is_done;
 };
 
-/* Decode each picture that is not done to its view, queued on *resources->stream, and wait. A picture that is still not
- * done afterwards is for the CPU: give it again, as END_HOST. */
-bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
-                              struct error *error);
-
-/* Encode each picture that is not done, from its view. Samples of 16 bits become a JPEG's 8. Call WRAP for each, on any
- * thread of the pool, while the data at its end, or the samples of its end's image, are there. */
-bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
-                              void (*wrap)(void *context, size_t index), void *context, struct error *error);
-
 /* Where a picture goes: it is resized to WIDTH x HEIGHT, and the pixel (0, 0) of PART, which is a part of that, becomes
  * the pixel (X, Y) of the output. */
 struct tensor_part {
@@ -238,10 +228,16 @@ struct gpu_tensor {
     const struct pillow_levels *levels;
 };
 
-/* As pipeline_decode_pictures, but bring picture I to image I of TENSOR. The views of the pictures have 8 bits, 1 or 3
- * channels, and no samples; they get some while they are decoded. */
-bool pipeline_make_tensor(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
-                          const struct gpu_tensor *tensor, struct error *error);
+/* Decode each picture that is not done to its view, queued on *resources->stream, and wait. A picture that is still not
+ * done afterwards is for the CPU: give it again, as END_HOST. TENSOR may be NULL. Else picture I becomes its image I.
+ * Then views have 8 bits, 1 or 3 channels, and no samples; they get some while they are decoded. */
+bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                              const struct gpu_tensor *tensor, struct error *error);
+
+/* Encode each picture that is not done, from its view. Samples of 16 bits become a JPEG's 8. Call WRAP for each, on any
+ * thread of the pool, while the data at its end, or the samples of its end's image, are there. */
+bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
+                              void (*wrap)(void *context, size_t index), void *context, struct error *error);
 
 /* May one launch for each filter of RECIPE serve all images IN and OUT, in the memory of a GPU? Returns 0 if not. Else
  * *JOINED_IN and *JOINED_OUT become the ends of one run whose recipe has ALPHA_FILTER, and the return value is its
