@@ -180,6 +180,9 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
             max_pixels=max_pixels, keep_orientation=_library.flag(keep_orientation, "keep_orientation")))
     shape_of = _library.one_of({"chw": lambda size: (3, *size), "hwc": lambda size: (*size, 3)}, layout, "layout")
     memory = None if device is None or str(device) == "cpu" else _lists._memory(device)
+    gpus = {_arrays.device_of(one) for one in sources if _arrays.is_on_device(one)}
+    if memory is not None and gpus - {memory.number}:
+        raise ValueError(f"the pictures are on the GPUs {sorted(gpus)}, and the device is {memory.number}; copy them")
     context = chosen_context(context, memory and memory.number)
     files, views, sizes, names, _kept = _take(sources, sources is source, background is not None, context,
                                               options.decode)

@@ -145,6 +145,13 @@ def check_files(to_numpy):
     expect(gpuconv.ImageError, "file 1 of the list: the JPEG", gpuconv.read, [paths[0], bad], device="cuda")
     expect(ValueError, "the device is 'cuda:x'", gpuconv.read, paths[0], device="cuda:x")
     expect(ValueError, "the device is 'cpu'", gpuconv.read, paths[0], device="cpu")
+    if isinstance(planar, devices.Array):
+        class Elsewhere(devices.Array):
+            def __dlpack_device__(self):
+                return (2, 5)
+
+        expect(ValueError, "on the GPUs [5], and the device is 0", gpuconv.preprocess, [cat, Elsewhere(cat)],
+               device="cuda:0")
 
 
 def check_tensors(torch, device):
