@@ -232,16 +232,13 @@ static void write_picture(const struct preprocessing *p, const struct image *ima
     const size_t bytes = (size_t)p->levels.bytes, step = image_pixel_stride(out), channels = (size_t)image->channels;
     for (int row = 0; row < out->height; row++)
         for (size_t c = 0; c < 3; c++) {
-            const uint8_t(*levels)[sizeof(float)] = p->levels.samples[c], *outside = &p->levels.outside[c];
             uint8_t *to = image_row(out, row) + c * image_channel_stride(out);
             const bool is_inside = row >= y && row - y < image->height;
-            const int end = is_inside ? x + image->width : 0;
-            if (is_inside) {
-                write_levels(levels, bytes, outside, 0, x, to, step);
-                write_levels(levels, bytes, image_row(image, row - y) + (channels == 3 ? c : 0), channels, image->width,
-                             to + (size_t)x * step, step);
-            }
-            write_levels(levels, bytes, outside, 0, out->width - end, to + (size_t)end * step, step);
+            if (!is_inside || image->width < out->width)
+                write_levels(p->levels.samples[c], bytes, &p->levels.outside[c], 0, out->width, to, step);
+            if (is_inside)
+                write_levels(p->levels.samples[c], bytes, image_row(image, row - y) + (channels == 3 ? c : 0), channels,
+                             image->width, to + (size_t)x * step, step);
         }
 }
 
