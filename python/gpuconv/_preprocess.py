@@ -36,17 +36,16 @@ _CROP_RULES: dict[str, Callable[[int, int], int]] = {
 
 
 def _place(width, height, resize, crop, pad, find_first):
-    """For a picture of WIDTH x HEIGHT: its struct gpuconv_placement, and the (height, width) of the result. PAD is
-    Pillow's centering, or None."""
+    """For a picture of WIDTH x HEIGHT: its struct gpuconv_placement, and the (height, width) of the result. PAD fits it
+    in RESIZE, as ImageOps.pad of Pillow does."""
     new = width, height
-    if pad is not None:  # ImageOps.pad of Pillow
+    if pad:
         new = resize[1], resize[0]
         if width / height > new[0] / new[1]:
             new = new[0], max(round(height / width * new[0]), 1)
         elif width / height < new[0] / new[1]:
             new = max(round(width / height * new[1]), 1), new[1]
-        first = (-round((side - own) * share) for side, own, share in zip(resize[::-1], new, pad))
-        return (*new, *first), tuple(resize)
+        return (*new, *(-round((side - own) / 2) for side, own in zip(resize[::-1], new))), tuple(resize)
     if isinstance(resize, int):
         new = (resize, resize * height // width) if width <= height else (resize * width // height, resize)
     elif resize is not None:
@@ -62,7 +61,7 @@ def _numbers(value, name, counts=(1, 3)):
     """VALUE, one number or several, as a tuple of one of the COUNTS."""
     values = tuple(_library.real(one, name) for one in (value if hasattr(value, "__iter__") else (value,)))
     if len(values) not in counts or not numpy.isfinite(values).all() or name == "std" and 0 in values:
-        words = {"rescale": "a number", "std": "1 or 3 numbers other than 0", "centering": "2 numbers"}
+        words = {"rescale": "a number", "std": "1 or 3 numbers other than 0"}
         raise ValueError(f"{name} is {value}; give {words.get(name, '1 or 3 numbers')}")
     return values
 
@@ -124,7 +123,7 @@ def _take(sources, is_list, has_background, context, options):
 # ---- Preprocess ----
 
 def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: int | Sequence[int] | None = None,
-               pad: int | str | None = None, centering: Sequence[float] = (0.5, 0.5), kernel: str = "pillow-bicubic",
+               pad: int | str | None = None, kernel: str = "pillow-bicubic",
                crop_rule: Literal["torchvision", "transformers"] = "torchvision", background: int | str | None = None,
                rescale: float = 1 / 255, mean: float | Sequence[float] = 0, std: float | Sequence[float] = 1,
                dtype: Any = "float32", layout: Literal["chw", "hwc"] = "chw", keep_orientation: bool = False,
@@ -137,7 +136,7 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
     resize: the length of the shorter side, or (height, width); None leaves the size.
     crop: the side of a square in the middle, or (height, width). A smaller picture gets black around it.
     pad: keep the ratio, so that the picture fits in RESIZE, and give the rest this colour: "white", "#7f7f7f" or
-        0x7f7f7f. CENTERING says where the picture is: (0, 0) is at the left and the top, (1, 1) at the right and below.
+        0x7f7f7f. The picture is in the middle.
     kernel: a word of the filter "resize", such as "pillow-bilinear", "pillow12-bicubic" or "lanczos3".
     crop_rule: where the middle begins if there is an odd number of pixels beside it: as in the CenterCrop of
         torchvision, or as in transformers.
@@ -165,8 +164,7 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
         raise ValueError("pad gives all pictures one size; leave crop out")
     place = functools.lru_cache(maxsize=None)(functools.partial(
         _place, resize=resize, crop=None if crop is None else _sides(crop, "crop"),
-        pad=None if pad is None else _numbers(centering, "centering", (2,)),
-        find_first=_library.one_of(_CROP_RULES, crop_rule, "crop rule")))
+        pad=pad is not None, find_first=_library.one_of(_CROP_RULES, crop_rule, "crop rule")))
     kind = getattr(dtype, "__name__", str(dtype).removeprefix("torch."))
     _library.one_of(_KINDS, kind if kind in _KINDS else dtype, "dtype")
     mean, std = _numbers(mean, "mean"), _numbers(std, "std")

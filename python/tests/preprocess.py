@@ -208,11 +208,10 @@ def test_pillow():
         for _ in range(20):
             image = PIL.Image.fromarray(picture(CHANCE.randrange(9, 60), CHANCE.randrange(9, 60)))
             height, width = CHANCE.randrange(8, 60), CHANCE.randrange(8, 60)
-            centering = CHANCE.choice(((0.5, 0.5), (0, 0), (1, 0.3)))
             method = PIL.Image.Resampling[kernel.upper()]
-            expected = PIL.ImageOps.pad(image, (width, height), method, "#102030", centering)
-            result = gpuconv.preprocess(image, resize=(height, width), pad="#102030", centering=centering,
-                                        kernel=pillow_kernel(kernel), dtype="uint8")
+            expected = PIL.ImageOps.pad(image, (width, height), method, "#102030")
+            result = gpuconv.preprocess(image, resize=(height, width), pad="#102030", kernel=pillow_kernel(kernel),
+                                        dtype="uint8")
             assert same(result, chw(numpy.asarray(expected))), (kernel, image.size, width, height)
 
 

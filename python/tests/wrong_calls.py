@@ -87,9 +87,8 @@ CALLS = {
     "gpuconv.preprocess(a, resize=9, pad=?)": "'red'; 2**24; 1.5; -1; (1, 2, 3)",
     "gpuconv.preprocess(a, mean=?)": "'a'; None; (1, 2); float('nan'); []; (1, 'b', 3)",
     "gpuconv.preprocess(a, std=?)": "'a'; None; (1, 2); float('inf'); 0; (1, 0, 2)",
-    "gpuconv.preprocess(a, ?)": """pad='white'; resize=9, pad=0, crop=9; resize=9, pad=0, centering=(1,);
-        resize=9, pad=0, centering='ab'; resize=9, pad=0, centering=(9, 9);
-        resize=9, kernel=5; resize=9, kernel='box,blur'; crop=9, crop_rule='pillow'; layout='nhw'; layout=None;
+    "gpuconv.preprocess(a, ?)": """pad='white'; resize=9, pad=0, crop=9; resize=9, kernel=5;
+        resize=9, kernel='box,blur'; crop=9, crop_rule='pillow'; layout='nhw'; layout=None;
         dtype='int8'; dtype=5; dtype='float64'; dtype=object(); dtype='uint8', mean=1; dtype='bfloat16';
         device='gpu'; device='cuda:x'; device=0; rescale='a'; rescale=None; rescale=[1, 2];
         rescale=float('nan'); context=1; context=closed; background='red'; background=2**24; background=1.5;
