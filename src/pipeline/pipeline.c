@@ -25,38 +25,31 @@ static bool check_named_variant(const struct recipe *recipe, enum sample sample,
     return true;
 }
 
-/* Black borders weigh alpha in another way, which needs other planes. */
-static bool check_resize(const struct recipe *recipe, struct error *error)
+/* Can the recipe resize a picture of BITS? Black borders weigh alpha in another way, which needs other planes. Pillow's
+ * rule is for levels of 8 bits. */
+static bool check_resize(const struct recipe *recipe, int bits, struct error *error)
 {
     bool has_border = false, repeats_edge = false;
     for (size_t i = 0; i < recipe->chain->count; i++) {
-        const struct kind_of_step *kind = filter_kind(&recipe->chain->filters[i]);
-        has_border |= kind->has_border;
-        repeats_edge |= kind->repeats_edge;
+        const struct filter *filter = &recipe->chain->filters[i];
+        has_border |= filter_kind(filter)->has_border;
+        repeats_edge |= filter_kind(filter)->repeats_edge;
+        if (filter_is_pillow(filter) && (bits != 8 || recipe->linear))
+            return error_set(error, ERROR_USAGE,
+                             "%s resizes samples of 8 bits, as Pillow does, and %s; give %s, or choose another kernel",
+                             filter->name, bits == 8 ? "linear light has 16" : "these have more",
+                             bits == 8 ? "no --linear" : "--depth 8");
     }
     return recipe->border != BORDER_ZERO || !has_border || !repeats_edge ||
            error_set(error, ERROR_USAGE,
                      "the border zero cannot be combined with resize in one chain; choose another border, or resize in "
-                     "a run of "
-                     "its own");
-}
-
-/* Pillow's rule is for levels of 8 bits. */
-static bool check_depth(const struct recipe *recipe, int bits, struct error *error)
-{
-    for (size_t i = 0; i < recipe->chain->count; i++)
-        if (filter_is_pillow(&recipe->chain->filters[i]) && (bits != 8 || recipe->linear))
-            return error_set(error, ERROR_USAGE,
-                             "%s resizes samples of 8 bits, as Pillow does, and %s; give %s, or choose another kernel",
-                             recipe->chain->filters[i].name, bits == 8 ? "linear light has 16" : "these have more",
-                             bits == 8 ? "no --linear" : "--depth 8");
-    return true;
+                     "a run of its own");
 }
 
 bool pipeline_check(const struct recipe *recipe, struct error *error)
 {
     const struct image shape = {.channels = 3, .bits = 8};
-    return check_resize(recipe, error) && check_depth(recipe, shape.bits, error) &&
+    return check_resize(recipe, shape.bits, error) &&
            check_named_variant(recipe, recipe_work(recipe, recipe->alpha, &shape, 1).sample, error);
 }
 
@@ -319,7 +312,7 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
         choose_backend(run, alpha);
     atomic_store(&run->pipeline->progress_permille, -1);
     run->work = pipeline_work(run, alpha);
-    if (!check_resize(recipe, error) || !check_depth(recipe, shape->bits, error))
+    if (!check_resize(recipe, shape->bits, error))
         return false;
     if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */
         if (shape->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))
