@@ -431,21 +431,21 @@ static bool launch_bytes(const struct plan *plan, const struct plane *in, const 
     return done;
 }
 
-/* Reduce WORDS to BYTES, or widen these if TO_WORDS: the rows from FIRST to the one before LAST. */
-static void convert_rows(const struct plane *words, const struct plane *bytes, int first, int last, bool to_words)
+/* Copy rows FIRST to LAST - 1 of planes to others of their shape: see image_convert_samples. */
+static void convert_rows(const struct plane *from, const struct plane *to, int first, int last)
 {
-    for (int i = first * words->count; i < last * words->count; i++) {
-        const int channel = i % words->count, step = plane_step(words);
-        uint16_t *word = plane_row(words, channel, i / words->count);
-        uint8_t *byte = plane_row(bytes, channel, i / words->count);
-        for (int x = 0; x < words->width * step; x += step)
-            if (to_words)
-                word[x] = widen_sample(byte[x]);
-            else
-                byte[x] = reduce_sample(word[x]);
+    const int parts = from->is_together ? 1 : from->count;
+    struct image in = {.width = from->width * plane_step(from), .height = 1, .channels = 1}, out = in;
+    in.bits = 8 * (int)sample_bytes(from->sample);
+    out.bits = 8 * (int)sample_bytes(to->sample);
+    for (int i = first * parts; i < last * parts; i++) {
+        in.samples = plane_row(from, i % parts, i / parts);
+        out.samples = plane_row(to, i % parts, i / parts);
+        image_convert_samples(&in, &out);
     }
 }
 
+/* Planes of uint16_t are copied to bytes and back. */
 static bool launch_pillow(struct plan plan, const struct plane *in, const struct plane *out, int first, int last,
                           struct error *error)
 {
@@ -455,11 +455,11 @@ static bool launch_pillow(struct plan plan, const struct plane *in, const struct
     plan.sample = SAMPLE_U8;
     bool done = make_bytes(&plan, in, in->height, &from, error) && make_bytes(&plan, out, out->height, &to, error);
     if (done) {
-        convert_rows(in, &from, 0, in->height, false);
+        convert_rows(in, &from, 0, in->height);
         done = launch_bytes(&plan, &from, &to, first, last, error);
     }
     if (done)
-        convert_rows(out, &to, first - plan.out_row, last - plan.out_row, true);
+        convert_rows(&to, out, first - plan.out_row, last - plan.out_row);
     free(from.data);
     free(to.data);
     return done;
