@@ -107,9 +107,13 @@ def _take(sources, is_list, has_background, context, options):
                 for one, name, is_file in zip(sources, names, are_files)]
     files, kept = _lists._bytes_of([content for content, _ in contents])
     files[~are_files] = 0
-    views = [_library.View() if is_file else _source_view(one, has_background)
-             for one, is_file in zip(sources, are_files)]
-    sizes = numpy.array([(view.width, view.height) for view in views])
+    views = (_library.View * len(sources))()
+    table = numpy.frombuffer(views, _library.View)
+    images, owners = _arrays.many_views([one for one, is_file in zip(sources, are_files) if not is_file],
+                                        lambda one: _source_view(one, has_background))
+    if len(images):
+        table[~are_files] = numpy.frombuffer(images, _library.View)
+    sizes = numpy.stack([table["width"], table["height"]], 1)
     names = [name for _, name in contents]
     if are_files.any():
         errors = _lists._Errors([name for name, is_file in zip(names, are_files) if is_file])
@@ -117,7 +121,7 @@ def _take(sources, is_list, has_background, context, options):
         errors.check(_library.inspect_all(context, pointer, len(infos), options,
                                           _lists._pointer(infos, _library.FileInfo), errors.errors))
         sizes[are_files] = numpy.stack([infos["width"], infos["height"]], 1)
-    return files, (_library.View * len(views))(*views), sizes.tolist(), names, (kept, views)
+    return files, views, sizes.tolist(), names, (kept, owners)
 
 
 # ---- Preprocess ----
