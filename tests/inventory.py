@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Find what was added in one place and forgotten in another: inventory.py GPUCONV ROOT.
 
-Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, the man page
-explains every option, its synopsis has every mode, the library's documents name every format, and the news, the Debian
-package, the citation and the recipes have the program's version. The workflows of a hosted repository run programs that
-exist, and actions of one commit. The compiler and the other tests would not notice if one is missing from a list."""
+Every file of filters/ is built in, every file of kernels/ is a variant, every transcript is a test, every module of
+Python is installed, the man page explains every option, its synopsis has every mode, the library's documents name every
+format, and the news, the Debian package, the citation and the recipes have the program's version. The workflows of a
+hosted repository run programs that exist, and actions of one commit. The compiler and the other tests would not notice
+if one is missing from a list."""
 import json
 import os
 import pathlib
@@ -39,6 +40,10 @@ def missing(program, root):
         yield f"the variant {name} has no file in kernels/"
     for name in sorted(stems(root / "tests/cli", ".case") - transcripts):
         yield f"tests/cli/{name}.case is not in tests/cli/meson.build"
+    modules = (root / "python/meson.build").read_text(encoding="utf-8")
+    for path in sorted((root / "python/gpuconv").glob("*.py")):
+        if f"'gpuconv/{path.name}'" not in modules:
+            yield f"python/gpuconv/{path.name} is not in python/meson.build, so it is not installed"
 
     version = first_words(program, "--version")[0][1]
     for name, newest in (("NEWS.md", r"^## (.*)"), ("debian/changelog", r"^gpuconv \((.*)-\d+~upstream\d+\)"),
