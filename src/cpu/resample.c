@@ -34,11 +34,10 @@ static void set_pair(struct resample_taps *taps, int32_t *row, int at, int32_t t
 {
     int16_t words[2];
     const int32_t half = 1 << taps->low_bits >> 1, high = (half - tap) >> taps->low_bits;
-    const int32_t parts[2] = {high, -tap - high * (1 << taps->low_bits)};
     for (int part = 0; part < taps->parts; part++) {
         int32_t *pair = row + (ptrdiff_t)(at / 2) * taps->parts + part;
         memcpy(words, pair, sizeof words);
-        words[at % 2] = (int16_t)parts[part];
+        words[at % 2] = (int16_t)(part == 0 ? high : -tap - high * (1 << taps->low_bits));
         memcpy(pair, words, sizeof words);
     }
 }

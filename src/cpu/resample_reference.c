@@ -57,29 +57,34 @@ static void sum_reference_columns(const struct resampling *work, int channel, in
                                        : round_sum((int64_t)sums[x], axis->shift - RESAMPLE_FRACTION);
 }
 
-/* Column X and row Y of what the first pass of Pillow's rule makes, or of the result if it IS_SECOND. */
-static int pillow_level(const struct resampling *work, int channel, int x, int y, bool is_second)
+/* The level of column X and row Y of a picture. */
+typedef int level_function(const struct resampling *work, int channel, int x, int y);
+
+static int level_of_input(const struct resampling *work, int channel, int x, int y)
 {
-    const struct plan *plan = work->plan;
-    const bool sums_rows = plan->rows_first != is_second;
-    const struct resample_axis *axis = sums_rows ? &plan->rows : &plan->columns;
+    const struct plane *in = work->in;
+    const double level =
+        number_at_column(plane_row(in, channel, y - work->plan->in_row), in->sample, x * plane_step(in));
+    return in->sample == SAMPLE_U16 ? reduce_sample((unsigned)level) : (int)level;
+}
+
+/* Column X and row Y of what a pass of Pillow's rule, of rows or of columns, makes of the picture with LEVEL_OF. */
+static int pillow_level(const struct resampling *work, bool sums_rows, level_function *level_of, int channel, int x,
+                        int y)
+{
+    const struct resample_axis *axis = sums_rows ? &work->plan->rows : &work->plan->columns;
     const int i = sums_rows ? x : y, first = resample_first(axis, i), last = resample_last(axis, i);
     const int32_t *taps = taps_of(axis, i);
     int32_t sum = 1 << (PILLOW_SHIFT - 1);
-    for (int k = first; k <= last; k++) {
-        const int column = sums_rows ? k : x, row = sums_rows ? y : k;
-        int level;
-        if (is_second)
-            level = pillow_level(work, channel, column, row, false);
-        else
-            level = (int)number_at_column(plane_row(work->in, channel, row - plan->in_row), work->in->sample,
-                                          column * plane_step(work->in));
-        if (!is_second && work->in->sample == SAMPLE_U16)
-            level = reduce_sample((unsigned)level);
-        sum += taps[k - first] * level;
-    }
+    for (int k = first; k <= last; k++)
+        sum += taps[k - first] * level_of(work, channel, sums_rows ? k : x, sums_rows ? y : k);
     sum >>= PILLOW_SHIFT;
     return sum < 0 ? 0 : sum < 255 ? sum : 255;
+}
+
+static int level_of_first_pass(const struct resampling *work, int channel, int x, int y)
+{
+    return pillow_level(work, work->plan->rows_first, level_of_input, channel, x, y);
 }
 
 static void pillow_row(const struct resampling *work, int channel, int y)
@@ -87,7 +92,8 @@ static void pillow_row(const struct resampling *work, int channel, int y)
     const struct plan *plan = work->plan;
     void *row = plane_row(work->out, channel, y);
     for (int x = 0; x < work->out->width && !cpu_is_stopped(plan->stop); x++) {
-        const int level = pillow_level(work, channel, plan->rows.first + x, plan->out_row + y, true);
+        const int level = pillow_level(work, !plan->rows_first, level_of_first_pass, channel, plan->rows.first + x,
+                                       plan->out_row + y);
         const int at = x * plane_step(work->out);
         if (work->out->sample == SAMPLE_U16)
             ((uint16_t *)row)[at] = widen_sample((unsigned)level);
