@@ -479,8 +479,8 @@ bool cpu_resample_launch(const struct plan *plan, struct device *device, const s
 
 /* Taps are 4 bytes, and up to 8 more as the loops read them; weights are 8 bytes each, and released before. The rows of
  * a tile have at most the inputs that choose_tiles takes, those of 16 outputs, and those of one output twice, of four
- * channels. What the rows make before the columns by Pillow's rule has four channels, too, and
- * so have copies of planes of uint16_t. */
+ * channels. By Pillow's rule, the picture between the passes and the copies of planes of uint16_t have four channels,
+ * too. */
 size_t cpu_resample_need(const struct resample_axis *columns, const struct resample_axis *rows, size_t threads)
 {
     const size_t taps = resample_bytes(columns) + resample_bytes(rows);

@@ -195,8 +195,8 @@ bool resample_check(const char *name, enum resample_kernel kernel, int from, int
 /* Bytes of the taps of an axis whose shape is set, at most. */
 size_t resample_bytes(const struct resample_axis *axis);
 
-/* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. Those of
- * Pillow's kernels are made by pillow_make. */
+/* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. For
+ * a kernel of Pillow it calls pillow_make. */
 bool resample_make(struct resample_axis *axis);
 bool pillow_make(struct resample_axis *axis);
 

@@ -450,7 +450,7 @@ struct gpuconv_preprocess_options {
  * the kernel is one of Pillow's, and there is no background.
  *
  * Before it is resized, a picture becomes RGB of 8 bits, as by Pillow's convert("RGB"). Grey becomes three equal
- * channels. Of colours of 16 bits, the lower 8 bits are dropped; of grey levels of 16 bits, those above 255 become 255.
+ * channels. Colours of 16 bits lose their lower 8 bits. Grey levels of 16 bits that are above 255 become 255.
  * But if the options ask for 8 bits, files of 16 bits are rounded. A colour over the background is rounded to nearest.
  *
  * If OUT is in the memory of a GPU, that decodes the JPEGs that gpuconv_decode_all decodes there, and the CPU all other

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Small JPEGs of a batch, whose pixels take a GPU less time than their launches. Several workers hand in an image each,
- * and wait. One of them takes all images that are there and alike, and runs them on a slot: one launch of each stage
- * of the codecs is for all of them. It never waits for more. While a slot works, images for the next one arrive. */
+ * and wait. One of them takes all images that are there and alike, and runs them on a slot. Each stage of the codecs
+ * is one launch for all of them. The worker never waits for more images. While a slot works, images for the next one
+ * arrive. */
 #include "pipeline/pipeline_internal.h"
 
 #include "base/clock.h"

@@ -175,7 +175,7 @@ void group_close(struct group *group)
     *group = (struct group){0};
 }
 
-/* Reserve what the pictures need on their way, of which BYTES tells. */
+/* Reserve the memory that the pictures need on their way: BYTES(picture) for each. */
 static bool reserve_way(struct group *group, size_t (*bytes)(const struct gpu_picture *picture), struct error *error)
 {
     size_t sum = 0;

@@ -229,7 +229,7 @@ struct gpu_tensor {
 };
 
 /* Decode each picture that is not done to its view, queued on *resources->stream, and wait. A picture that is still not
- * done afterwards is for the CPU: give it again, as END_HOST. TENSOR may be NULL. Else picture I becomes its image I.
+ * done afterwards is for the CPU: give it again, as END_HOST. If TENSOR is not NULL, picture I becomes its image I.
  * Then views have 8 bits, 1 or 3 channels, and no samples; they get some while they are decoded. */
 bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               const struct gpu_tensor *tensor, struct error *error);
