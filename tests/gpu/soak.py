@@ -52,7 +52,8 @@ PARAMETRIC = ("gaussian:0.7", "gaussian:2", "gaussian:8", "box:2", "box:70", "mo
               "unsharp:1:1.5:2", "unsharp:2:0.6")
 RESIZES = ("resize:50%", "resize:33%:mitchell", "resize:100x100", "resize:70x", "resize:x61:triangle", "resize:130%",
            "resize:64x64:exact", "resize:90x200:exact:box", "resize:37x41:exact:lanczos2", "resize:200x200:enlarge:cubic",
-           "thumbnail:60x", "thumbnail:30%:box", "thumbnail:20x20:exact:triangle")
+           "thumbnail:60x", "thumbnail:30%:box", "thumbnail:20x20:exact:triangle", "resize:50%:pillow-bicubic",
+           "resize:80x60:exact:pillow12-lanczos", "cover:64x64:pillow-mks2021")
 MOVES = ("crop:70%", "crop:33%:bottom:right", "cover:64x64", "cover:201x37:left", "turn:90", "turn:180", "turn:270",
          "mirror:x", "mirror:y", "resize:90x80,pad:91x99", "resize:200x200,pad:333x200:#ff8000")
 OUTPUTS = ("--format png", "--format jpg", "--format pam", "--format png --compression 0", "--format png --compression 2",
