@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU's half of the rule of Pillow (src/filter/resample.h): two passes, each rounded to bytes. A block makes a tile
- * of one picture:
+ * The GPU's half of the rule of Pillow (src/filter/resample.h): two passes, each rounded to bytes. Tables of pictures
+ * have our own rule, too. A block makes a tile of one picture:
  *
  *     in       levels in global memory, of any strides
  *                |  the first pass, of rows or of columns, as far as the second one needs it
- *     middle   bytes in shared memory: for each pixel, its channels
+ *     middle   in shared memory: for each pixel, its channels. They are bytes or, by our own rule, m as int16_t
  *                |  the second pass
  *     out      levels, or what a table makes of them: the samples of a tensor
  *
  * A thread makes all channels of a pixel. The taps of neighbouring outputs are side by side, so a warp loads them
- * together. A sum of 22-bit taps and bytes is exact in 32 bits, in any order (PILLOW_SHIFT). */
+ * together. A sum of 22-bit taps and bytes is exact in 32 bits, in any order (PILLOW_SHIFT). Those of our own rule need
+ * 64 bits: |m| is below 2^15, and the taps of an output sum to 2^shift. */
 #include "kernels/resample/pillow.h"
 
 #include "kernels/shared/conv.cuh"
@@ -31,27 +32,50 @@ __device__ __forceinline__ int level_of(uint16_t sample)
     return reduce_sample(sample);
 }
 
-/* Make the CHANNELS levels of output I: its input 0 is at FROM, and others are STEP bytes apart. */
-template <int CHANNELS, typename T>
+__device__ __forceinline__ int level_of(int16_t m)
+{
+    return m;
+}
+
+/* The rules: the type of a sum, and that of what the first pass makes. */
+struct pillows_rule {
+    static constexpr bool is_pillow = true;
+    typedef int sum;
+    typedef uint8_t middle;
+};
+
+struct own_rule {
+    static constexpr bool is_pillow = false;
+    typedef long long sum;
+    typedef int16_t middle;
+};
+
+/* Make the CHANNELS levels of output I, or m: its input 0 is at FROM, and others are STEP bytes apart. */
+template <int CHANNELS, typename T, typename RULE>
 __device__ __forceinline__ void sum_output(const struct pillow_pass &pass, int i, const uint8_t *from, ptrdiff_t step,
                                            size_t channel, int (&levels)[CHANNELS])
 {
     const int32_t *taps = pass.words + 2 * (size_t)pass.outputs + i;
     const int count = __ldg(pass.words + pass.outputs + i);
+    const int shift = RULE::is_pillow ? PILLOW_SHIFT : pass.shift;
+    typename RULE::sum sums[CHANNELS];
     from += __ldg(pass.words + i) * step;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
-        levels[c] = 1 << (PILLOW_SHIFT - 1);
+        sums[c] = (typename RULE::sum)1 << (shift - 1);
 #pragma unroll 4
     for (int k = 0; k < count; k++, taps += pass.outputs, from += step) {
         const int tap = __ldg(taps);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
-            levels[c] += tap * level_of(*(const T *)(from + c * channel));
+            sums[c] += (typename RULE::sum)tap * level_of(*(const T *)(from + c * channel));
     }
 #pragma unroll
-    for (int c = 0; c < CHANNELS; c++)
-        levels[c] = min(max(levels[c] >> PILLOW_SHIFT, 0), 255);
+    for (int c = 0; c < CHANNELS; c++) {
+        levels[c] = (int)(sums[c] >> shift);
+        if (RULE::is_pillow || sizeof(T) > 1) /* else it is m */
+            levels[c] = min(max(levels[c], 0), 255);
+    }
 }
 
 /* The inputs that outputs FIRST to LAST - 1 read: from *FROM to *TO - 1. */
@@ -78,12 +102,14 @@ __device__ __forceinline__ void store(const struct pillow_picture &picture, cons
 }
 
 /* Picture blockIdx.y of PICTURES, or plane blockIdx.y of ONE if that is NULL. T is the type of samples, which are
- * bytes for a tensor. */
-template <int CHANNELS, typename T>
+ * bytes in a table. */
+template <int CHANNELS, typename T, typename RULE>
 __global__ void __launch_bounds__(threads_x *threads_y)
     pillow(const struct pillow_picture *pictures, const struct pillow_picture one, const struct pillow_levels *levels)
 {
-    extern __shared__ uint8_t middle[];
+    typedef typename RULE::middle made;
+    extern __shared__ unsigned char shared[];
+    made *middle = (made *)shared;
     struct pillow_picture p = pictures ? pictures[blockIdx.y] : one;
     if (!pictures) {
         p.in += blockIdx.y * one.in_channel;
@@ -106,17 +132,17 @@ __global__ void __launch_bounds__(threads_x *threads_y)
         find_inputs(p.columns, y0, y1, &first, &last);
         for (int y = first + thread_y; y < last; y += threads_y)
             for (int x = x0 + thread_x; x < x1; x += threads_x) {
-                sum_output<CHANNELS, T>(p.rows, x, p.in + y * p.in_row, (ptrdiff_t)p.in_pixel, p.in_channel, sums);
+                sum_output<CHANNELS, T, RULE>(p.rows, x, p.in + y * p.in_row, p.in_pixel, p.in_channel, sums);
                 for (int c = 0; c < CHANNELS; c++)
-                    middle[((y - first) * p.tile_width + x - x0) * CHANNELS + c] = (uint8_t)sums[c];
+                    middle[((y - first) * p.tile_width + x - x0) * CHANNELS + c] = (made)sums[c];
             }
     } else if (has_outputs) {
         find_inputs(p.rows, x0, x1, &first, &last);
         for (int y = y0 + thread_y; y < y1; y += threads_y)
             for (int x = first + thread_x; x < last; x += threads_x) {
-                sum_output<CHANNELS, T>(p.columns, y, p.in + x * p.in_pixel, (ptrdiff_t)p.in_row, p.in_channel, sums);
+                sum_output<CHANNELS, T, RULE>(p.columns, y, p.in + x * p.in_pixel, p.in_row, p.in_channel, sums);
                 for (int c = 0; c < CHANNELS; c++)
-                    middle[((y - y0) * (last - first) + x - first) * CHANNELS + c] = (uint8_t)sums[c];
+                    middle[((y - y0) * (last - first) + x - first) * CHANNELS + c] = (made)sums[c];
             }
     }
     __syncthreads();
@@ -125,11 +151,13 @@ __global__ void __launch_bounds__(threads_x *threads_y)
             const int i = x - p.x, j = y - p.y;
             const bool is_inside = has_outputs && i >= x0 && i < x1 && j >= y0 && j < y1;
             if (is_inside && p.rows_first)
-                sum_output<CHANNELS, uint8_t>(p.columns, j, middle + (i - x0 - first * p.tile_width) * CHANNELS,
-                                              p.tile_width * CHANNELS, 1, sums);
+                sum_output<CHANNELS, made, RULE>(p.columns, j,
+                                                 (const uint8_t *)(middle + (i - x0 - first * p.tile_width) * CHANNELS),
+                                                 p.tile_width * CHANNELS * (int)sizeof(made), sizeof(made), sums);
             else if (is_inside)
-                sum_output<CHANNELS, uint8_t>(p.rows, i, middle + ((j - y0) * (last - first) - first) * CHANNELS,
-                                              CHANNELS, 1, sums);
+                sum_output<CHANNELS, made, RULE>(
+                    p.rows, i, (const uint8_t *)(middle + ((j - y0) * (last - first) - first) * CHANNELS),
+                    CHANNELS * (int)sizeof(made), sizeof(made), sums);
 #pragma unroll
             for (int c = 0; c < CHANNELS; c++)
                 store<T>(p, levels, x, y, c, is_inside ? sums[c] : levels->outside[c]);
@@ -138,16 +166,16 @@ __global__ void __launch_bounds__(threads_x *threads_y)
 
 struct pillow_pass pass_of(const struct resample_axis *axis, const int32_t *words)
 {
-    return {words, axis->made, axis->count};
+    return {words, axis->made, axis->shift};
 }
 } // namespace
 
-bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
-                   const struct pillow_levels *levels, unsigned tiles, size_t shared, struct error *error)
+bool pillow_launch(struct device *device, const struct pillow_table *table, size_t count, struct error *error)
 {
     const struct pillow_picture none = {};
-    return queue_kernel(pillow<3, uint8_t>, dim3(tiles, (unsigned)count), threads_x * threads_y, shared, device, error,
-                        pictures, none, levels);
+    return queue_kernel(table->is_pillow ? pillow<3, uint8_t, pillows_rule> : pillow<3, uint8_t, own_rule>,
+                        dim3(table->tiles, (unsigned)count), threads_x * threads_y, table->shared, device, error,
+                        table->pictures, none, table->levels);
 }
 
 bool pillow_prepare_planes(struct plan *plan, struct device *device, struct error *error)
@@ -170,9 +198,9 @@ bool pillow_launch_planes(const struct plan *plan, struct device *device, const 
     struct pillow_picture picture = {};
     picture.in = (const uint8_t *)in->data;
     picture.out = (uint8_t *)out->data;
-    picture.in_row = in->row_bytes;
-    picture.out_row = out->row_bytes;
-    picture.in_pixel = picture.out_pixel = sample_bytes(in->sample);
+    picture.in_row = (ptrdiff_t)in->row_bytes;
+    picture.out_row = (ptrdiff_t)out->row_bytes;
+    picture.in_pixel = picture.out_pixel = (ptrdiff_t)sample_bytes(in->sample);
     picture.in_channel = in->plane_bytes;
     picture.out_channel = out->plane_bytes;
     picture.width = out->width;
@@ -181,7 +209,7 @@ bool pillow_launch_planes(const struct plan *plan, struct device *device, const 
     picture.rows = pass_of(&plan->rows, words + pillow_words(&plan->columns));
     picture.rows_first = plan->rows_first;
     const size_t shared = pillow_tiles(&picture, &plan->columns, &plan->rows, 1, (size_t)in->count);
-    return queue_kernel(in->sample == SAMPLE_U8 ? pillow<1, uint8_t> : pillow<1, uint16_t>,
+    return queue_kernel(in->sample == SAMPLE_U8 ? pillow<1, uint8_t, pillows_rule> : pillow<1, uint16_t, pillows_rule>,
                         dim3(pillow_tile_count(&picture), (unsigned)in->count), threads_x * threads_y, shared, device,
                         error, (const struct pillow_picture *)NULL, picture, (const struct pillow_levels *)NULL);
 }

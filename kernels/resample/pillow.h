@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pillow's rule on a GPU: planes of the variant `resample`, and the pictures of a tensor, many by one launch. */
+ * Pillow's rule on a GPU: planes of the variant `resample`, and tables of pictures of any sizes, many by one launch.
+ * Our own rule has such tables, too. */
 #ifndef GPUCONV_RESAMPLE_PILLOW_H
 #define GPUCONV_RESAMPLE_PILLOW_H
 
@@ -15,15 +16,17 @@ extern "C" {
  * outputs, their second taps, and so on. */
 struct pillow_pass {
     const int32_t *words;
-    int outputs, taps; /* taps: of the output that has most */
+    int outputs;
+    int shift; /* bits that a sum has below what the pass makes */
 };
 
 /* A picture whose levels are of 8 bits, or planes of these or of levels of 16 bits. Strides are in bytes. */
 struct pillow_picture {
     const uint8_t *in;
     uint8_t *out;
-    size_t in_row, in_pixel, in_channel, out_row, out_pixel, out_channel; /* in_channel is 0 if grey becomes RGB */
-    int width, height;                                                    /* pixels of OUT, which all get a level */
+    ptrdiff_t in_row, in_pixel, out_row, out_pixel; /* below 0 if the picture is mirrored */
+    size_t in_channel, out_channel;                 /* the first is 0 if grey becomes RGB, and both if it stays grey */
+    int width, height;                              /* pixels of OUT, which all get a level */
     int x, y; /* the pixel of OUT that is the first of the outputs; they may lie partly beside it */
     struct pillow_pass rows, columns;
     bool rows_first;             /* resample_rows_first */
@@ -37,10 +40,17 @@ struct pillow_levels {
     int bytes;                              /* bytes that a stored sample has */
 };
 
-/* Queue the resizing of COUNT pictures of 3 channels to tensors. PICTURES and LEVELS are in device memory. TILES is the
- * most tiles of a picture, and SHARED the most bytes of shared memory. */
-bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
-                   const struct pillow_levels *levels, unsigned tiles, size_t shared, struct error *error);
+/* The pictures of a launch, in device memory, and what the launch needs. */
+struct pillow_table {
+    const struct pillow_picture *pictures;
+    const struct pillow_levels *levels; /* NULL if OUT gets the levels, and has none beside the outputs */
+    bool is_pillow;                     /* by Pillow's rule, else by ours */
+    unsigned tiles;                     /* tiles of the picture that has most */
+    size_t shared;                      /* the most bytes of shared memory */
+};
+
+/* Queue the resizing of the COUNT pictures of TABLE, of 3 channels. */
+bool pillow_launch(struct device *device, const struct pillow_table *table, size_t count, struct error *error);
 
 /* As resample_prepare and resample_launch, for a filter with a kernel of Pillow. */
 bool pillow_prepare_planes(struct plan *plan, struct device *device, struct error *error);
@@ -54,6 +64,7 @@ bool pillow_launch_planes(const struct plan *plan, struct device *device, const 
 /* ---- Layouts ---- */
 
 #define PILLOW_SHARED_MAX ((size_t)3 * PILLOW_TAPS_MAX) /* bytes, 48 KiB: the inputs of one output of 3 channels */
+#define PILLOW_OWN_MAX 4096 /* the longest side by our own rule, whose first pass makes two bytes a channel */
 
 /* Inputs that SIDE neighbouring outputs of an axis read, at most: those between their middles, and those in reach. */
 static inline size_t pillow_inputs(const struct resample_axis *axis, int side)
@@ -71,16 +82,22 @@ static inline size_t pillow_words(const struct resample_axis *axis)
     return (size_t)axis->made * (size_t)(axis->count + 2);
 }
 
+/* By our own rule, inputs outside the picture are those at its edge, which gets their taps. */
 static inline void pillow_pack(const struct resample_axis *axis, int32_t *words)
 {
     const size_t made = (size_t)axis->made, count = (size_t)axis->count;
     for (size_t i = 0; i < made; i++) {
-        const int output = axis->first + (int)i;
+        const int first = resample_first(axis, axis->first + (int)i), last = resample_last(axis, axis->first + (int)i);
         const int32_t *taps = axis->taps + i % (size_t)axis->period * count;
-        words[i] = resample_first(axis, output);
-        words[made + i] = resample_last(axis, output) - words[i] + 1;
+        int32_t *to = words + 2 * made + i;
+        words[i] = first > 0 ? first : 0;
+        words[made + i] = (last < axis->from ? last : axis->from - 1) - words[i] + 1;
         for (size_t k = 0; k < count; k++)
-            words[(2 + k) * made + i] = taps[k];
+            to[k * made] = 0;
+        for (int k = 0; k <= last - first; k++) {
+            const int at = first + k < axis->from ? first + k - words[i] : words[made + i] - 1;
+            to[(size_t)(at > 0 ? at : 0) * made] += taps[k];
+        }
     }
 }
 
@@ -91,18 +108,19 @@ static inline unsigned pillow_tile_count(const struct pillow_picture *picture)
            (unsigned)((picture->height - 1) / picture->tile_height + 1);
 }
 
-/* Set the tiles of PICTURE, whose axes are COLUMNS and ROWS, so that the first pass of a tile with CHANNELS, 3 at most,
- * fits in shared memory. COUNT pictures or planes are resized at once: where they are few, tiles are smaller, as a GPU
- * needs some 1000 blocks. Returns the bytes of the first pass. One output always fits, see PILLOW_TAPS_MAX. */
+/* Set the tiles of PICTURE, whose axes are COLUMNS and ROWS, so that the first pass of a tile fits in shared memory. It
+ * makes PIXEL_BYTES of a pixel. COUNT pictures or planes are resized at once: where they are few, tiles are smaller, as
+ * a GPU needs some 1000 blocks. Returns the bytes of the first pass. One output always fits: see PILLOW_TAPS_MAX and
+ * PILLOW_OWN_MAX. */
 static inline size_t pillow_tiles(struct pillow_picture *picture, const struct resample_axis *columns,
-                                  const struct resample_axis *rows, int channels, size_t count)
+                                  const struct resample_axis *rows, size_t pixel_bytes, size_t count)
 {
     static const int sizes[][2] = {{32, 32}, {32, 16}, {32, 8}, {16, 8}, {8, 8}, {8, 4}, {4, 4}, {2, 2}, {1, 1}};
     size_t bytes = 0;
     for (int i = 0; i < 3 || bytes > PILLOW_SHARED_MAX; i++) {
         const int width = picture->tile_width = sizes[i][0], height = picture->tile_height = sizes[i][1];
-        bytes = (size_t)channels * (picture->rows_first ? pillow_inputs(columns, height) * (size_t)width
-                                                        : pillow_inputs(rows, width) * (size_t)height);
+        bytes = pixel_bytes * (picture->rows_first ? pillow_inputs(columns, height) * (size_t)width
+                                                   : pillow_inputs(rows, width) * (size_t)height);
         if (bytes <= PILLOW_SHARED_MAX && pillow_tile_count(picture) * count >= 1000)
             break;
     }

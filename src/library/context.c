@@ -256,6 +256,22 @@ static bool apply_to_images(const struct application *application, const struct 
     return done;
 }
 
+/* Apply to COUNT pairs of an input and an output. On a GPU, one launch does many of them if the filter resizes. */
+static bool apply_to_pairs(const struct application *application, const struct image_pair *pairs, size_t count,
+                           struct error *error)
+{
+    bool *is_done = calloc(count, sizeof *is_done);
+    if (is_done == NULL)
+        return error_no_memory(error, "%zu images", count);
+    bool done =
+        !application->on_device || count == 1 ||
+        pipeline_resize_images(&application->context->pipeline, &application->recipe, pairs, count, is_done, error);
+    for (size_t i = 0; done && i < count; i++)
+        done = is_done[i] || apply_to_images(application, &pairs[i].in, &pairs[i].out, error);
+    free(is_done);
+    return done;
+}
+
 /* Check the kinds of memory, and the stream. */
 static bool check_memory(const struct gpuconv_context *context, const struct gpuconv_view *in,
                          const struct gpuconv_view *out, const struct gpuconv_options *options, struct error *error)
@@ -285,70 +301,92 @@ static bool check_options(const struct gpuconv_options *options, const struct gp
 
 /* Check both views, and that OUT has the shape of what FILTER makes of IN. */
 static bool check_views(const struct gpuconv_filter *filter, const struct gpuconv_view *in,
-                        const struct gpuconv_view *out, struct images images[2], struct error *error)
+                        const struct gpuconv_view *out, struct image_pair *pair, struct error *error)
 {
-    if (!view_check(in, "input", &images[0], error) || !view_check(out, "output", &images[1], error) ||
+    if (!view_check(in, "input", &pair->in, error) || !view_check(out, "output", &pair->out, error) ||
         !view_check_apart(out, "output", error))
         return false;
-    const struct image *a = &images[0].first, *b = &images[1].first;
+    const struct image *a = &pair->in.first, *b = &pair->out.first;
     int width = a->width, height = a->height;
     if (!filter_size(filter, &width, &height, error))
         return false;
     if (width != b->width || height != b->height || a->channels != b->channels || in->type != out->type ||
-        images[0].count != images[1].count)
+        pair->in.count != pair->out.count)
         return error_set(error, ERROR_USAGE,
                          "the input is %zu x %d x %d x %d samples of %s, and the output %zu x %d x %d x %d of %s; "
                          "give an output like the input, of %d x %d pixels",
-                         images[0].count, a->height, a->width, a->channels, view_type_name(in->type), images[1].count,
+                         pair->in.count, a->height, a->width, a->channels, view_type_name(in->type), pair->out.count,
                          b->height, b->width, b->channels, view_type_name(out->type), width, height);
     return true;
 }
 
-/* Apply FILTER to the images of IN. The caller has set what APPLICATION is for and receives, and this sets the rest. */
+/* Check COUNT views IN and OUT, and the options for them. */
+static bool check_pairs(const struct gpuconv_context *context, const struct gpuconv_filter *filter,
+                        const struct gpuconv_view *in, const struct gpuconv_view *out, size_t count,
+                        const struct gpuconv_options *options, struct image_pair *pairs, struct error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!check_views(filter, &in[i], &out[i], &pairs[i], error) ||
+            !check_memory(context, &in[i], &out[i], options, error) || !check_options(options, &in[i], error))
+            return false;
+        if (in[i].memory != in[0].memory)
+            return error_set(error, ERROR_USAGE,
+                             "some images are on the host and others on a GPU; filter them by two calls");
+    }
+    return true;
+}
+
+/* Apply FILTER to the images of COUNT views IN. The caller has set what APPLICATION is for and receives, and this sets
+ * the rest. */
 static bool apply(struct application *application, const struct gpuconv_filter *filter, const struct gpuconv_view *in,
-                  const struct gpuconv_view *out, const struct gpuconv_options *options, struct error *error)
+                  const struct gpuconv_view *out, size_t count, const struct gpuconv_options *options,
+                  struct error *error)
 {
     static const enum alpha alphas[] = {
         [GPUCONV_PREMULTIPLY] = ALPHA_PREMULTIPLY, [GPUCONV_KEEP] = ALPHA_KEEP, [GPUCONV_FILTER_ALPHA] = ALPHA_FILTER};
     const struct gpuconv_options defaults = {0};
     struct gpuconv_context *context = application->context;
-    struct images images[2];
     options = options != NULL ? options : &defaults;
     if (!library_check_context(context, error))
         return false;
     if (filter == NULL)
         return error_set(error, ERROR_USAGE, "there is no filter; open it first");
-    if (!check_views(filter, in, out, images, error) || !check_memory(context, in, out, options, error) ||
-        !check_options(options, in, error))
-        return false;
-    application->recipe = (struct recipe){
-        .chain = filter_chain_of(filter),
-        .border = (enum border)options->border,
-        .alpha = alphas[options->alpha],
-        .linear = options->linear != 0,
-        .choice = context->resources.shared != NULL ? CHOICE_CUDA : CHOICE_CPU,
-    };
-    application->curve_of = options->curve_of;
-    application->on_device = in->memory == GPUCONV_DEVICE;
-    application->stream = options->stream;
-    pthread_mutex_lock(&context->mutex);
-    context->resources.stream = application->on_device ? &application->stream : NULL;
-    context->resources.stop = options->stop;
-    const bool done = apply_to_images(application, &images[0], &images[1], error);
-    context->resources.stop = NULL; /* it is the caller's, and only for this call */
-    pthread_mutex_unlock(&context->mutex);
+    struct image_pair *pairs = calloc(count, sizeof *pairs);
+    if (pairs == NULL)
+        return error_no_memory(error, "%zu images", count);
+    bool done = check_pairs(context, filter, in, out, count, options, pairs, error);
+    if (done) {
+        application->recipe = (struct recipe){
+            .chain = filter_chain_of(filter),
+            .border = (enum border)options->border,
+            .alpha = alphas[options->alpha],
+            .linear = options->linear != 0,
+            .choice = context->resources.shared != NULL ? CHOICE_CUDA : CHOICE_CPU,
+        };
+        application->curve_of = options->curve_of;
+        application->on_device = in->memory == GPUCONV_DEVICE;
+        application->stream = options->stream;
+        pthread_mutex_lock(&context->mutex);
+        context->resources.stream = application->on_device ? &application->stream : NULL;
+        context->resources.stop = options->stop;
+        done = apply_to_pairs(application, pairs, count, error);
+        context->resources.stop = NULL; /* it is the caller's, and only for this call */
+        pthread_mutex_unlock(&context->mutex);
+    }
+    free(pairs);
     return done;
 }
 
-enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
-                                  const struct gpuconv_view *in, const struct gpuconv_view *out,
-                                  const struct gpuconv_options *options, struct gpuconv_error *error)
+/* As gpuconv_apply_list, for COUNT views of 1 or more. */
+static enum gpuconv_status apply_views(struct gpuconv_context *context, const struct gpuconv_filter *filter,
+                                       const struct gpuconv_view *in, const struct gpuconv_view *out, size_t count,
+                                       const struct gpuconv_options *options, struct gpuconv_error *error)
 {
     struct error reason;
     unsigned unread = 0;
     enum curve_source curve = CURVE_ASSUMED;
     struct application application = {.context = context, .unread = &unread, .curve = &curve};
-    const bool done = apply(&application, filter, in, out, options, &reason);
+    const bool done = apply(&application, filter, in, out, count, options, &reason);
     const enum gpuconv_status status = library_status(done, &reason, error);
     for (enum curve_source other = CURVE_OF_CICP; done && unread != 0 && other < curve; other++)
         if (unread & 1u << other)
@@ -360,4 +398,23 @@ enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct 
             library_warn(error, "%s repeats the edge of the picture, whatever the border is", chain->filters[i].name);
     }
     return status;
+}
+
+enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, const struct gpuconv_filter *filter,
+                                  const struct gpuconv_view *in, const struct gpuconv_view *out,
+                                  const struct gpuconv_options *options, struct gpuconv_error *error)
+{
+    return apply_views(context, filter, in, out, 1, options, error);
+}
+
+enum gpuconv_status gpuconv_apply_list(struct gpuconv_context *context, const struct gpuconv_filter *filter,
+                                       const struct gpuconv_view *in, const struct gpuconv_view *out, int count,
+                                       const struct gpuconv_options *options, struct gpuconv_error *error)
+{
+    struct error reason;
+    if (count < 0 || (count > 0 && (in == NULL || out == NULL)))
+        error_set(&reason, ERROR_USAGE, "there are no views of %d images; give an input and an output for each", count);
+    else if (count > 0)
+        return apply_views(context, filter, in, out, (size_t)count, options, error);
+    return library_status(count == 0, &reason, error);
 }

@@ -289,6 +289,18 @@ GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, c
                                               const struct gpuconv_view *in, const struct gpuconv_view *out,
                                               const struct gpuconv_options *options, struct gpuconv_error *error);
 
+/* Apply FILTER to COUNT views IN, and write the results to OUT, as COUNT calls of gpuconv_apply. All views are on the
+ * host, or all in device memory. No output may overlap an input or another output. If the call fails, some outputs may
+ * be written.
+ *
+ * In device memory, one launch resizes many pictures of 8 bits without alpha, of any sizes and layouts. FILTER must
+ * then have one `resize`, and else only filters that crop, or turn or mirror before it. A picture may have 2^20 pixels
+ * before and after. The call waits until they are resized. */
+GPUCONV_API enum gpuconv_status gpuconv_apply_list(struct gpuconv_context *context, const struct gpuconv_filter *filter,
+                                                   const struct gpuconv_view *in, const struct gpuconv_view *out,
+                                                   int count, const struct gpuconv_options *options,
+                                                   struct gpuconv_error *error);
+
 /* Resize IN to the size of OUT, and write the result there: the bytes that Image.resize of Pillow makes. KERNEL is
  * "pillow-NAME" for Pillow 13 and later, or "pillow12-NAME" for Pillow up to 12: their order of passes may differ. NAME
  * is nearest, box, bilinear, hamming, bicubic or lanczos, and for "pillow-" also mks2013 or mks2021. Both views are of

@@ -91,6 +91,7 @@ void pipeline_shrink(struct pipeline *pipeline)
 {
     free(pipeline->scan);
     pipeline->scan = NULL;
+    tensor_release(pipeline);
     if (pipeline->device == NULL)
         return;
     for (int i = 0; i < MEMORY_COUNT; i++)

@@ -407,8 +407,9 @@ static size_t group_size(const struct task *task, struct gpu_picture *const *pic
     while (size < count && size < GROUP_PICTURES) {
         const struct image *view = &pictures[size]->view;
         pixels += (size_t)view->width * (size_t)view->height;
-        if (size > 0 && (pixels > task->group_pixels || kind_of(pictures[size]) != kind_of(*pictures) ||
-                         kind_of(*pictures) == END_PNG))
+        const enum end_kind kind = kind_of(pictures[size]);
+        if (size > 0 &&
+            ((pixels > task->group_pixels && kind != END_DEVICE) || kind != kind_of(*pictures) || kind == END_PNG))
             break;
         size++;
     }

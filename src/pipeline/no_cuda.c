@@ -74,6 +74,13 @@ int pipeline_join_images(const struct recipe *recipe, const struct images *in, c
     return 0;
 }
 
+bool pipeline_resize_images(struct pipeline *pipeline, const struct recipe *recipe, const struct image_pair *pairs,
+                            size_t count, bool *is_done, struct error *error)
+{
+    (void)pipeline, (void)recipe, (void)pairs, (void)count, (void)is_done, (void)error;
+    return true;
+}
+
 bool pipeline_open_device(int index, struct device **device, struct error *error)
 {
     (void)index;

@@ -89,6 +89,7 @@ struct pipeline {
     unsigned device_serial;       /* version of the tables of linear light on the device; 0 if it has none */
     struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
+    struct tensor_axes *axes;     /* NULL until a GPU resizes many pictures */
     uint8_t *scan; /* the data of a scan that was encoded together with those of other pipelines; NULL if none was */
 
     /* The device has the taps of these plans beside constant memory, and they are of one filter. NULL if it has no such
@@ -220,12 +221,13 @@ struct tensor_part {
     int x, y;
 };
 
-/* Images that pictures become by the rule of Pillow. */
+/* Images that pictures become, in the GPU's memory. */
 struct gpu_tensor {
-    struct images out; /* in the GPU's memory, with 3 channels and samples as LEVELS has them */
+    struct images out;        /* with 3 channels and samples as LEVELS has them */
+    const struct image *outs; /* or one for each picture, with its channels and levels as samples; NULL if not */
     const struct tensor_part *parts;
     enum resample_kernel kernel;
-    const struct pillow_levels *levels;
+    const struct pillow_levels *levels; /* NULL with OUTS */
 };
 
 /* Decode each picture that is not done to its view, queued on *resources->stream, and wait. A picture that is still not
@@ -238,6 +240,16 @@ bool pipeline_decode_pictures(struct pipeline *pipeline, struct gpu_picture *pic
  * thread of the pool, while the data at its end, or the samples of its end's image, are there. */
 bool pipeline_encode_pictures(struct pipeline *pipeline, struct gpu_picture *pictures, size_t count,
                               void (*wrap)(void *context, size_t index), void *context, struct error *error);
+
+/* Images in the caller's memory, and what becomes of them. */
+struct image_pair {
+    struct images in, out;
+};
+
+/* Apply RECIPE to those of COUNT pairs in the memory of a GPU that one launch can resize together, whatever their sizes
+ * are. IS_DONE says which these are. It waits for them. */
+bool pipeline_resize_images(struct pipeline *pipeline, const struct recipe *recipe, const struct image_pair *pairs,
+                            size_t count, bool *is_done, struct error *error);
 
 /* May one launch for each filter of RECIPE serve all images IN and OUT, in the memory of a GPU? Returns 0 if not. Else
  * *JOINED_IN and *JOINED_OUT become the ends of one run whose recipe has ALPHA_FILTER, and the return value is its

@@ -71,17 +71,12 @@ void batcher_close(struct gpu_start *start);
 
 struct group;
 
-/* The pictures of a group for a launch, in device memory, and what the launch needs. */
-struct tensor_table {
-    const struct pillow_picture *pictures;
-    const struct pillow_levels *levels;
-    unsigned tiles;
-    size_t shared;
-};
-
 /* Make the taps for the pictures of a group, which have their views, and upload them. Then queue the launch. */
 bool tensor_load(struct group *group, struct error *error);
 bool tensor_queue(struct group *group, struct error *error);
+
+/* Release the taps that the pipeline keeps. */
+void tensor_release(struct pipeline *pipeline);
 
 /* ---- group.c ---- */
 
@@ -99,7 +94,7 @@ struct group {
     bool *is_decoded;
     const struct gpu_tensor *tensor; /* what becomes of the pictures once they are decoded; or NULL */
     const struct gpu_picture *first; /* the picture for the first image of the tensor */
-    struct tensor_table table;       /* for that */
+    struct pillow_table table;       /* for that */
 };
 
 /* Begin a group of COUNT pictures, which stay until it is closed. Close it, also after a failure. */

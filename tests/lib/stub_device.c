@@ -300,32 +300,34 @@ static bool check_interleaved(const struct image *image, struct error *error)
                      image->bits);
 }
 
-/* The level of output I: its input 0 is at FROM, and others are STEP bytes apart. */
-static uint8_t pillow_output(const struct pillow_pass *pass, int i, const uint8_t *from, size_t step)
+/* Output I of a pass: its input 0 is at FROM, and others are STEP apart. A level, or m as our own rule has it. */
+static int pillow_output(const struct pillow_pass *pass, int i, const int16_t *from, ptrdiff_t step, bool is_level)
 {
-    int sum = 1 << (PILLOW_SHIFT - 1);
+    int64_t sum = (int64_t)1 << (pass->shift - 1);
     for (int k = 0; k < pass->words[pass->outputs + i]; k++)
-        sum += pass->words[(2 + k) * pass->outputs + i] * from[(size_t)(pass->words[i] + k) * step];
-    return (uint8_t)(sum < 0 ? 0 : sum >> PILLOW_SHIFT < 255 ? sum >> PILLOW_SHIFT : 255);
+        sum += (int64_t)pass->words[(2 + k) * pass->outputs + i] * from[(pass->words[i] + k) * step];
+    sum >>= pass->shift;
+    return (int)(!is_level ? sum : sum < 0 ? 0 : sum < 255 ? sum : 255);
 }
 
-/* Make channel C of the outputs of a picture, in OUTPUTS, by way of MIDDLE. */
-static void pillow_channel(const struct pillow_picture *p, int c, int in_width, int in_height, uint8_t *middle,
-                           uint8_t *outputs)
+/* Make channel C of the outputs of a picture, in OUTPUTS, by way of SAMPLES and MIDDLE. */
+static void pillow_channel(const struct pillow_picture *p, bool is_pillow, int c, int in_width, int in_height,
+                           int16_t *samples, int16_t *middle, int16_t *outputs)
 {
-    const uint8_t *in = p->in + (size_t)c * p->in_channel;
-    const size_t width = (size_t)p->rows.outputs, columns = p->rows_first ? width : (size_t)in_width;
-    const int lines = p->rows_first ? in_height : p->columns.outputs;
-    for (int y = 0; y < lines; y++)
-        for (size_t x = 0; x < columns; x++)
-            middle[(size_t)y * columns + x] =
-                p->rows_first ? pillow_output(&p->rows, (int)x, in + (size_t)y * p->in_row, p->in_pixel)
-                              : pillow_output(&p->columns, y, in + x * p->in_pixel, p->in_row);
-    for (int y = 0; y < p->columns.outputs; y++)
-        for (size_t x = 0; x < width; x++)
-            outputs[(size_t)y * width + x] = p->rows_first
-                                                 ? pillow_output(&p->columns, y, middle + x, columns)
-                                                 : pillow_output(&p->rows, (int)x, middle + (size_t)y * columns, 1);
+    const int width = p->rows.outputs, height = p->columns.outputs, columns = p->rows_first ? width : in_width;
+    for (int y = 0; y < in_height; y++)
+        for (int x = 0; x < in_width; x++)
+            samples[y * in_width + x] = p->in[y * p->in_row + x * p->in_pixel + c * (ptrdiff_t)p->in_channel];
+    for (int y = 0; y < (p->rows_first ? in_height : height); y++)
+        for (int x = 0; x < columns; x++)
+            middle[y * columns + x] =
+                (int16_t)(p->rows_first ? pillow_output(&p->rows, x, samples + y * in_width, 1, true)
+                                        : pillow_output(&p->columns, y, samples + x, in_width, is_pillow));
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            outputs[y * width + x] =
+                (int16_t)(p->rows_first ? pillow_output(&p->columns, y, middle + x, columns, true)
+                                        : pillow_output(&p->rows, x, middle + y * columns, 1, true));
 }
 
 /* The inputs of an axis that its outputs read end before this one. */
@@ -334,31 +336,33 @@ static int pillow_end(const struct pillow_pass *pass)
     return pass->words[pass->outputs - 1] + pass->words[2 * pass->outputs - 1];
 }
 
-bool pillow_launch(struct device *device, const struct pillow_picture *pictures, size_t count,
-                   const struct pillow_levels *levels, unsigned tiles, size_t shared, struct error *error)
+bool pillow_launch(struct device *device, const struct pillow_table *table, size_t count, struct error *error)
 {
-    (void)device, (void)tiles, (void)shared, (void)error;
-    for (const struct pillow_picture *p = pictures; p < pictures + count; p++) {
+    const struct pillow_levels *levels = table->levels;
+    (void)device, (void)error;
+    for (const struct pillow_picture *p = table->pictures; p < table->pictures + count; p++) {
         const int in_width = pillow_end(&p->rows), in_height = pillow_end(&p->columns);
         const int width = p->rows.outputs, height = p->columns.outputs;
-        uint8_t *outputs = malloc((size_t)width * (size_t)height);
-        uint8_t *middle =
-            malloc((size_t)(width > in_width ? width : in_width) * (size_t)(height > in_height ? height : in_height));
-        if (outputs == NULL || middle == NULL)
+        const size_t size = (size_t)(width > in_width ? width : in_width) *
+                            (size_t)(height > in_height ? height : in_height) * sizeof(int16_t);
+        int16_t *outputs = malloc(size), *middle = malloc(size), *samples = malloc(size);
+        if (outputs == NULL || middle == NULL || samples == NULL)
             abort();
         for (int c = 0; c < 3; c++) {
-            pillow_channel(p, c, in_width, in_height, middle, outputs);
+            pillow_channel(p, table->is_pillow, c, in_width, in_height, samples, middle, outputs);
             for (int y = 0; y < p->height; y++)
                 for (int x = 0; x < p->width; x++) {
                     const int i = x - p->x, j = y - p->y;
                     const bool is_inside = i >= 0 && i < width && j >= 0 && j < height;
-                    const uint8_t level = is_inside ? outputs[j * width + i] : levels->outside[c];
-                    memcpy(p->out + (size_t)y * p->out_row + (size_t)x * p->out_pixel + (size_t)c * p->out_channel,
-                           levels->samples[c][level], (size_t)levels->bytes);
+                    const uint8_t level = (uint8_t)(is_inside ? outputs[j * width + i] : levels->outside[c]);
+                    memcpy(p->out + y * p->out_row + x * p->out_pixel + c * (ptrdiff_t)p->out_channel,
+                           levels != NULL ? levels->samples[c][level] : &level,
+                           levels != NULL ? (size_t)levels->bytes : 1);
                 }
         }
         free(outputs);
         free(middle);
+        free(samples);
     }
     return true;
 }

@@ -142,6 +142,9 @@ static void test_views_that_make_no_sense_are_refused(void **state)
     assert_int_equal(gpuconv_apply(context, NULL, &a, &b, NULL, &error), GPUCONV_BAD_ARGUMENT);
     assert_int_equal(gpuconv_apply(context, filter, NULL, &b, NULL, &error), GPUCONV_BAD_ARGUMENT);
     assert_int_equal(gpuconv_apply(context, filter, &a, NULL, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_apply_list(context, filter, &a, &b, -1, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_apply_list(context, filter, NULL, &b, 2, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_apply_list(context, filter, NULL, NULL, 0, NULL, &error), GPUCONV_OK);
     gpuconv_filter_close(filter);
 }
 
