@@ -346,18 +346,22 @@ def input_view(image, layout, name):
 
 
 def many_views(images, view_of):
-    """The Views of IMAGES by VIEW_OF(image), as an array of ctypes, and what must stay meanwhile. Tensors of one shape
-    differ in their addresses only."""
-    if images and all(map(is_tensor, images)) and \
-            len({(image.dtype, image.shape, image.stride(), image.device, image.is_neg()) for image in images}) == 1:
-        first, views = view_of(images[0]), (View * len(images))()
-        if first.array is images[0]:
-            many = numpy.frombuffer(views, numpy.dtype(View))
-            many[:] = numpy.frombuffer(first, many.dtype)
-            many["data"] = [image.data_ptr() for image in images]
-            return views, images
+    """The Views of IMAGES by VIEW_OF(image), as a structured array; what must stay meanwhile; and the number of each
+    image's kind. Tensors of one kind differ in their addresses only. The address is 0 where the View is None."""
+    torch = sys.modules.get("torch")
+    if images and torch and all(isinstance(image, torch.Tensor) and image.layout is torch.strided for image in images):
+        kinds: dict[Any, int] = {}
+        numbers = [kinds.setdefault((image.dtype, image.shape, image.stride(), image.device, image.is_neg()),
+                                    len(kinds)) for image in images]
+        firsts = [images[first] for first in numpy.unique(numbers, return_index=True)[1]]
+        views = list(map(view_of, firsts))
+        if all(view is not None and view.array is first for view, first in zip(views, firsts)):
+            table = numpy.frombuffer((View * len(views))(*views), numpy.dtype(View))[numbers]
+            table["data"] = [image.data_ptr() for image in images]
+            return table, images, numbers
     kept = list(map(view_of, images))
-    return (View * len(images))(*kept), kept
+    views = (View * len(images))(*(view or View() for view in kept))
+    return numpy.frombuffer(views, numpy.dtype(View)), kept, list(range(len(images)))
 
 
 def store_directly(result, out):
@@ -404,18 +408,7 @@ def empty_like(image, view, taps, layout):
     return _move_axes(result, (0, 2, 3, 1)) if is_planar else result
 
 
-_STACKED = {False: 1 << 16, True: 1 << 24}  # samples of an image, on a GPU or not, whose copy takes less than a call
-
-
-def kind_in_stack(image, layout):
-    """What arrays have in common that are filtered faster as one array with one dimension more; None if there is no
-    such array."""
-    name = type(image).__module__.partition(".")[0]
-    if name not in ("numpy", "cupy", "torch") or type(image).__name__ not in ("ndarray", "Tensor") or \
-            image.ndim not in ((2,) if layout == "nhw" else (2, 3)) or \
-            math.prod(image.shape) > _STACKED[is_on_device(image)] or name != "torch" and not image.dtype.isnative:
-        return None
-    return name, tuple(image.shape), image.dtype, str(getattr(image, "device", None))  # CuPy's has no hash
+_TOGETHER = {HOST: 1 << 16, DEVICE: 1 << 24}  # samples of an image whose result shares memory with others
 
 
 def stack(images):
@@ -429,6 +422,35 @@ def stack(images):
                 for index, image in enumerate(images)):
             return first.as_strided((len(images), *first.shape), (step // first.element_size(), *first.stride()))
     return sys.modules[type(first).__module__.partition(".")[0]].stack(images)
+
+
+def kind_of_list(image, view, taps, layout):
+    """What images of a list have in common that are filtered faster together: the number of their GPU, or None; their
+    library and type; the shape that TAPS make of them, their own, and if they are so small that results share memory.
+    VIEW is the row of many_views(). None for an image that is filtered by itself."""
+    name, memory = type(image).__module__.partition(".")[0], int(view["memory"])
+    shape = tuple(getattr(image, "shape", ()))
+    if not view["data"] or name not in ("numpy", "cupy", "torch") or len(shape) > (2 if layout == "nhw" else 3):
+        return None
+    result = _new_shape(shape, int(view["width"]), int(view["height"]), taps, layout) or shape
+    return (device_of(image) if memory == DEVICE else None, name, image.dtype, result, shape,
+            math.prod(shape) <= _TOGETHER[memory])
+
+
+def parts_of(block):
+    """The arrays in BLOCK, an array with one dimension more."""
+    return block.unbind() if is_tensor(block) else [block[index] for index in range(block.shape[0])]
+
+
+def many_empty(count, image, shape, layout):
+    """COUNT new arrays of SHAPE in one memory, otherwise like IMAGE, and their Views."""
+    shape = count, *shape
+    parts = parts_of(image.new_empty(shape) if is_tensor(image) else
+                     sys.modules[type(image).__module__.partition(".")[0]].empty(shape, image.dtype))
+    views = numpy.frombuffer(direct_view(parts[0], layout, "output"), numpy.dtype(View)).repeat(count)
+    views["data"] += numpy.arange(count, dtype="u8") * numpy.uint64(math.prod(shape[1:]) *
+                                                                  SAMPLES[kind_of(image.dtype)][1])
+    return parts, views
 
 
 def current_stream(image):

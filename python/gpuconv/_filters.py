@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import json
+import math
 import operator
 import os
 import sys
@@ -24,6 +25,7 @@ _LONG = 1 << 20  # samples that take so long that Ctrl-C must be heard meanwhile
 BORDERS = {"replicate": 0, "reflect": 1, "reflect101": 2, "wrap": 3, "zero": 4}  # enum gpuconv_border
 ALPHAS = {"premultiply": 0, "keep": 1, "filter": 2}  # enum gpuconv_alpha
 _ALPHA_BY_TYPE = -1
+_ALIKE = 8  # images of a list that one array filters faster
 FLIPPED = "flipped\n"  # begins the key of a Filter that flip() has made
 
 
@@ -212,19 +214,24 @@ def filter_names() -> list[str]:
 
 # ---- Apply ----
 
-def _apply(context, taps, view, target, options):
+def _apply(context, taps, views, targets, options, type, is_long):
+    """Filter VIEWS, one or several, to TARGETS. TYPE is that of their samples. Ctrl-C ends a call that IS_LONG."""
     if options.alpha == _ALPHA_BY_TYPE:
-        options.alpha = ALPHAS["premultiply" if view.type in _arrays.LEVELS else "filter"]
-    if options.linear and view.type not in _arrays.LEVELS:
+        options.alpha = ALPHAS["premultiply" if type in _arrays.LEVELS else "filter"]
+    if options.linear and type not in _arrays.LEVELS:
         raise ValueError("linear is for uint8 and uint16; convert floats to linear light before, and leave linear out")
     error = _library.Error()
-    arguments = context, taps, view, target, options, error
-    if view.memory == _arrays.HOST and view.width * view.height * view.channels * view.count >= _LONG and \
-            is_main_thread():
-        run_interruptibly(context, options, functools.partial(_library.apply, *arguments))
+    arguments = context, taps, views, targets, getattr(views, "_length_", 1), options, error
+    if is_long and is_main_thread():
+        run_interruptibly(context, options, functools.partial(_library.apply_list, *arguments))
     else:
-        _library.apply(*arguments)
+        _library.apply_list(*arguments)
     error.warn()
+
+
+def _apply_to_view(context, taps, view, target, options):
+    _apply(context, taps, view, target, options, view.type, view.memory == _arrays.HOST and
+           view.width * view.height * view.channels * view.count >= _LONG)
 
 
 def _filter_directly(view, taps, options, layout, out, context):
@@ -242,7 +249,7 @@ def _filter_directly(view, taps, options, layout, out, context):
         if options.stream is None:
             options.stream = _arrays.current_stream(image)
         context = chosen_context(context, _arrays.device_of(image))
-    _apply(chosen_context(context), taps, view, target, options)
+    _apply_to_view(chosen_context(context), taps, view, target, options)
     return result
 
 
@@ -278,38 +285,72 @@ def _apart(images, out):
 
 
 def _filter_list(images, source, out, options):
-    """A result for each image. One call filters all images of one kind and shape, unless it would copy them on
-    another stream than its own."""
+    """A result for each image."""
     if any(isinstance(image, (list, tuple, int, float)) for image in images):
         raise TypeError("a list is for images, and this one has lists or numbers; give numpy.array(...) for one image")
-    if out is not None:
-        if not isinstance(out, (list, tuple)) or len(out) != len(images):
-            raise ValueError(f"there are {len(images)} images; give a list of as many outputs")
-        if any(_operator_for(image) is not None for image in images):  # nobody can ask for addresses
-            for target, result in zip(out, _filter_list(images, source, None, options)):
-                target[...] = result
-            return out
-        for image, target in zip(_apart(images, out), out):
-            filter(image, source, out=target, **options)
+    is_followed = any(_operator_for(image) is not None for image in images)
+    if out is None:
+        return [filter(image, source, **options) for image in images] if is_followed or not images else \
+            _filter_many(images, filter_of(source), options)
+    if not isinstance(out, (list, tuple)) or len(out) != len(images):
+        raise ValueError(f"there are {len(images)} images; give a list of as many outputs")
+    if is_followed:  # nobody can ask for addresses
+        for target, result in zip(out, _filter_list(images, source, None, options)):
+            target[...] = result
         return out
-    groups: dict[Any, list[int]] = {}
-    for index, image in enumerate(images):
-        is_alone = options["stream"] is not None or _operator_for(image) is not None
-        kind = None if is_alone else _arrays.kind_in_stack(image, options["layout"])
-        kind = index if kind is None else kind
-        if kind not in groups:  # torch.compile of PyTorch 2.4 does not know setdefault()
-            groups[kind] = []
-        groups[kind].append(index)
-    results = [None] * len(images)
-    for first, *others in groups.values():
-        if others:
-            stack = _arrays.stack([images[index] for index in (first, *others)])
-            parts = filter(stack, source, **dict(options, layout="nhw" if stack.ndim == 3 else options["layout"]))
+    for image, target in zip(_apart(images, out), out):
+        filter(image, source, out=target, **options)
+    return out
+
+
+def _filter_many(images, taps, options):
+    """A result for each of IMAGES. Those on a GPU that are alike become one array. One call filters the others that the
+    library takes as they are, or several: for each GPU and the host, and for levels and floats."""
+    layout, stream = options["layout"], options["stream"]
+    _library.one_of(_arrays.AXES, layout, "layout")
+    views, _kept, numbers = _arrays.many_views(images, lambda image: _arrays.direct_view(image, layout, "input"))
+    kinds = [_arrays.kind_of_list(images[first], views[first], taps, layout)
+             for first in numpy.unique(numbers, return_index=True)[1]]
+    targets, results = numpy.zeros_like(views), [None] * len(images)
+    alike: dict[Any, list[int]] = {}
+    made: dict[Any, list[int]] = {}
+    calls: dict[Any, list[int]] = {}
+    for index, number in enumerate(numbers):
+        alike.setdefault(kinds[number], []).append(index)
+    for kind, indices in alike.items():
+        if kind is None or stream is not None and kind[0] is None:
+            parts = [filter(images[index], taps, **options) for index in indices]
+        elif kind[0] is not None and kind[-1] and len(indices) >= _ALIKE and stream is None:
+            stack = _arrays.stack([images[index] for index in indices])
+            parts = _arrays.parts_of(filter(stack, taps, **dict(
+                options, layout="nhw" if len(stack.shape) == 3 else layout)))
         else:
-            parts = [filter(images[first], source, **options)]
-        for index, part in zip((first, *others), parts):
+            for index in indices:
+                made.setdefault((*kind[:4], None if kind[-1] else index), []).append(index)
+            continue
+        for index, part in zip(indices, parts):
             results[index] = part
+    for kind, indices in made.items():
+        parts, targets[indices] = _arrays.many_empty(len(indices), images[indices[0]], kind[3], layout)
+        for index, part in zip(indices, parts):
+            results[index] = part
+        calls.setdefault((kind[0], views["type"][indices[0]] in _arrays.LEVELS), []).extend(indices)
+    for (gpu, _), indices in calls.items():
+        ins, outs, array = views[indices], targets[indices], _library.View * len(indices)
+        settings = _options_of(**{name: options[name] for name in ("border", "alpha", "linear", "layout", "stream")})
+        if gpu is not None and stream is None:
+            settings.stream = _arrays.current_stream(images[indices[0]])
+        _apply(chosen_context(options["context"], gpu), taps, array.from_buffer(ins), array.from_buffer(outs), settings,
+               ins["type"][0], gpu is None and sum(math.prod(images[index].shape) for index in indices) >= _LONG)
     return results
+
+
+def _options_of(border, alpha, linear, layout, stream):
+    if stream is not None:
+        stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
+    _library.one_of(_arrays.AXES, layout, "layout")
+    return _library.Options(_library.one_of(BORDERS, border, "border"), _ALPHA_BY_TYPE if alpha is None else
+                            _library.one_of(ALPHAS, alpha, "alpha"), _library.flag(linear, "linear"), stream=stream)
 
 
 def filter_now(image, source, border, alpha, linear, layout, out, context, stream):
@@ -317,11 +358,7 @@ def filter_now(image, source, border, alpha, linear, layout, out, context, strea
     if isinstance(image, (str, Filter)) and not isinstance(source, (str, Filter)):
         raise TypeError(f"the image is {_library.shown(image)}; give the image first, and then the filter")
     taps = filter_of(source)
-    if stream is not None:
-        stream = _library.integer(stream, "the stream", ctypes.c_size_t).value
-    options = _library.Options(_library.one_of(BORDERS, border, "border"), _ALPHA_BY_TYPE if alpha is None else
-                               _library.one_of(ALPHAS, alpha, "alpha"), _library.flag(linear, "linear"), stream=stream)
-    _library.one_of(_arrays.AXES, layout, "layout")
+    options = _options_of(border, alpha, linear, layout, stream)
     is_image = isinstance(image, Image)
     if is_image:
         layout, options.curve_of = image._layout_as(layout), image._decoded._as_parameter_
@@ -336,7 +373,7 @@ def filter_now(image, source, border, alpha, linear, layout, out, context, strea
     if result is None:
         context = chosen_context(context)
         result = _arrays.filter_host(_arrays.host_array(array, "input"), layout, out, taps,
-                                     lambda view, target: _apply(context, taps, view, target, options))
+                                     lambda view, target: _apply_to_view(context, taps, view, target, options))
         result = result if is_image or out is not None else _arrays.like_caller(result, image)
     if out is not None:
         return out
@@ -356,8 +393,8 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
         GPU, an array of CuPy or PyTorch, or of another library with __cuda_array_interface__ if OUT is given. It may be
         a part of an array, transposed or padded: it is not copied. Arrays with strides of 0 or below are copied.
         float64, float16, bfloat16 and bool (0 and 1) are computed as float32, and come back as they came: see the table
-        in docs/python.md. A list of these gives a list: images of one shape are filtered by one call on a GPU, and on
-        the host if they are small, and their results share memory.
+        in docs/python.md. A list of these gives a list, mostly by one call of the library. Results of one shape share
+        memory, unless they are large.
     filter: a Filter, or a name for one, such as "gaussian:2", or taps, such as numpy.ones((3, 3)) / 9. A name is looked
         up once a process.
     border: what stands outside the image: "replicate" (aaa|abcd|ddd), "reflect" (cba|abcd|dcb), "reflect101"
@@ -376,7 +413,8 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
 
     uint8 and uint16 become the bytes that the command line makes, on every machine. Floats are neither rounded nor
     clamped. On a GPU the work is queued, and the call returns at once: OUT and the image must stay until it is done.
-    Only if colours are multiplied by alpha, it waits until it knows whether the image is opaque.
+    If colours are multiplied by alpha, it waits until it knows whether the image is opaque; and it waits for a list of
+    pictures that are resized from many sizes.
 
     From PyTorch 2.4 on, tensors of floats have a gradient, if the filter is linear and not "premultiply" asked for, and
     torch.compile and torch.export keep the call in their graphs: as the operator gpuconv::filter.

@@ -171,7 +171,7 @@ def encode(images, view_of, settings, layout, context):
     numbers = set(map(_arrays.device_of, arrays))
     if arrays:
         settings.stream = _arrays.current_stream(arrays[0])
-    views, kept = _arrays.many_views(images, lambda image: view_of(image, "image", layout, True))
+    views, _kept, _ = _arrays.many_views(images, lambda image: view_of(image, "image", layout, True))
     if len(numbers) > 1:
         raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give those of one GPU at a time")
     if not images:
@@ -180,7 +180,8 @@ def encode(images, view_of, settings, layout, context):
     errors, files = _Errors(names), (_library.Bytes * len(images))()
     context = chosen_context(context, *numbers)
     try:
-        errors.check(_library.encode_all(context, views, len(images), settings, files, errors.errors))
+        errors.check(_library.encode_all(context, _pointer(views, _library.View), len(images), settings, files,
+                                         errors.errors))
         return [ctypes.string_at(file.data, file.size) for file in files]
     finally:
         for file in files:

@@ -100,23 +100,19 @@ def _source_view(image, has_background):
 def _take(sources, is_list, has_background, context, options):
     """The files and the Views of SOURCES for the library, the sizes of the pictures, their names, and the owners of the
     memory."""
-    are_files = numpy.array([isinstance(one, (str, bytes, bytearray, memoryview, os.PathLike)) or
-                             hasattr(one, "read") or getattr(one, "ndim", 0) == 1 for one in sources])
+    are_files = numpy.array([one.ndim == 1 if hasattr(one, "ndim") else hasattr(one, "read") or isinstance(
+        one, (str, bytes, bytearray, memoryview, os.PathLike)) for one in sources])
     names = [f"picture {index} of the list" if is_list else None for index in range(len(sources))]
-    contents = [_content_of(one, name) if is_file else (b"", name)
-                for one, name, is_file in zip(sources, names, are_files)]
-    files, kept = _lists._bytes_of([content for content, _ in contents])
-    files[~are_files] = 0
-    views = (_library.View * len(sources))()
-    table = numpy.frombuffer(views, _library.View)
-    images, owners = _arrays.many_views([one for one, is_file in zip(sources, are_files) if not is_file],
-                                        lambda one: _source_view(one, has_background))
-    if len(images):
-        table[~are_files] = numpy.frombuffer(images, _library.View)
-    sizes = numpy.stack([table["width"], table["height"]], 1)
-    names = [name for _, name in contents]
+    contents = [_content_of(one, name) for one, name, is_file in zip(sources, names, are_files) if is_file]
+    files, views = numpy.zeros((len(sources), 2), numpy.uintp), numpy.zeros(len(sources), _library.View)
+    files[are_files], kept = _lists._bytes_of([content for content, _ in contents])
+    views[~are_files], owners, _ = _arrays.many_views([one for one, is_file in zip(sources, are_files) if not is_file],
+                                                      lambda one: _source_view(one, has_background))
+    sizes = numpy.stack([views["width"], views["height"]], 1)
+    for index, (_, name) in zip(are_files.nonzero()[0], contents):
+        names[index] = name
     if are_files.any():
-        errors = _lists._Errors([name for name, is_file in zip(names, are_files) if is_file])
+        errors = _lists._Errors([name for _, name in contents])
         infos, pointer = numpy.zeros(len(errors.names), _lists._INFO), _lists._pointer(files[are_files], _library.Bytes)
         errors.check(_library.inspect_all(context, pointer, len(infos), options,
                                           _lists._pointer(infos, _library.FileInfo), errors.errors))
@@ -197,7 +193,8 @@ def preprocess(source: Any, *, resize: int | Sequence[int] | None = None, crop: 
         options.decode.stream = memory.stream
     places, errors = numpy.array(places).clip(-2**31, 2**31 - 1).astype("int32"), _lists._Errors(names)
     options.placements = places.ctypes.data
-    errors.check(_library.preprocess_all(context, _lists._pointer(files, _library.Bytes), views, len(sources), options,
+    errors.check(_library.preprocess_all(context, _lists._pointer(files, _library.Bytes),
+                                         _lists._pointer(views, _library.View), len(sources), options,
                                          _arrays.direct_view(result, layout, "output"), errors.errors))
     return result if sources is source else result[0]
 

@@ -208,6 +208,8 @@ def check_torch():
     check_output(torch.from_numpy, lambda tensor: tensor.numpy())
     batch = torch.from_numpy(RANDOM.integers(0, 256, (3, 3, 20, 30), "uint8"))
     assert gpuconv._arrays.stack(list(batch)).data_ptr() == batch.data_ptr()
+    turned = [image.mT if number % 2 else image for number, image in enumerate(batch[..., :20])]
+    assert torch.equal(gpuconv._arrays.stack(turned), torch.stack(turned))
     for uneven in (batch[[0, 2, 1]].unbind(), (batch[0], batch[2], batch[1]), (batch[0], batch[1], batch[1])):
         assert torch.equal(torch.stack(gpuconv.filter(uneven, "blur", layout="chw")),
                            gpuconv.filter(torch.stack(uneven), "blur", layout="chw"))

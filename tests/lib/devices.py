@@ -81,6 +81,7 @@ def install():
     sys.modules["cupy"] = types.SimpleNamespace(
         empty_like=lambda image: Array(numpy.empty_like(image.array)),
         empty=lambda shape, dtype: Array(numpy.empty(shape, dtype)),
+        stack=lambda images: Array(numpy.stack([image.array for image in images])),
         ndarray=lambda shape, dtype, memory, strides: Array(numpy.ndarray(shape, dtype, memory.buffer, memory.offset,
                                                                           strides)),
         cuda=types.SimpleNamespace(alloc=lambda size: Memory(numpy.empty(size, "uint8")),
