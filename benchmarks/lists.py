@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Time lists of JPEGs to arrays on a GPU and back, beside peers: lists.py [--sizes 500x375x1024,3008x2000x64]
-[--equal 20000] [--commit ID] [--json FILE].
+[--arrays 1024] [--equal 20000] [--commit ID] [--json FILE].
 
 The third part is tensors for a model: (N, 3, 224, 224) of float16, normalised, by Pillow's bicubic resize and a centre
 crop, beside torchvision's resize with antialias on the GPU and Pillow on all cores.
@@ -10,6 +10,9 @@ The files are cut from samples/, enlarged, with a little noise, of quality 90 an
 of a size become tensors, and these become files again, of the same quality and subsampling. Peers are torchvision (by
 nvJPEG), Pillow and OpenCV on all cores, with the upload, and nvImageCodec if it is installed. A rate is the median of
 some rounds. Beside it stands how many samples differ from Pillow's, and by how much.
+
+--arrays filters lists of so many tensors on the GPU, all of 500 x 375 or of sizes around that, and makes one tensor of
+them. How many samples differ is counted beside the same call on the CPU.
 
 --equal makes so many small files of both formats, of other sizes, qualities, subsamplings and modes. It counts those
 whose samples are not Pillow's, and those whose levels are not after a resize by each of Pillow's kernels. Needs PyTorch, NumPy, Pillow and OpenCV."""
@@ -195,6 +198,29 @@ def time_size(width, height, count):
     return rows
 
 
+# ---- Lists of arrays ----
+
+def time_arrays(count):
+    rows, random = {}, numpy.random.default_rng(1)
+    sizes = {"equal": [(375, 500)] * count, "differing": random.integers((300, 400), (450, 600), (count, 2)).tolist()}
+    batch = torch.randint(0, 256, (count, 375, 500, 3), dtype=torch.uint8, device="cuda")
+    lists = {kind: [torch.randint(0, 256, (*size, 3), dtype=torch.uint8, device="cuda") for size in part]
+             for kind, part in sizes.items()} | {"parts of one": list(batch)}
+    calls = {name: lambda images, name=name: gpuconv.filter(images, name)
+             for name in ("resize:224x224:exact", f"resize:224x224:exact:{PILLOW}bicubic", "cover:224x224", "blur")}
+    calls["preprocess"] = lambda images: list(gpuconv.preprocess(
+        images, resize=(224, 224), kernel=PILLOW + "bicubic", dtype="uint8", layout="hwc",
+        device="cuda" if images[0].is_cuda else "cpu"))
+    for kind, images in lists.items():
+        for name, call in calls.items():
+            pictures, result = rate(lambda call=call, images=images: call(images), count)
+            share, largest = differences(result[:64], [one.numpy() for one in call([one.cpu() for one in images[:64]])])
+            rows[f"{name}, {kind}"] = {"pictures": pictures, "differ": share, "largest": largest}
+            print(f"  {name + ', ' + kind:60} {pictures:9.0f} pictures/s  {100 * share:5.2f}% of samples differ from the "
+                  f"CPU's, by up to {largest}", flush=True)
+    return rows
+
+
 # ---- Equal samples ----
 
 def any_file(number):
@@ -242,14 +268,17 @@ def count_equal(count):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default="500x375x1024,3008x2000x64")
+    parser.add_argument("--arrays", type=int, default=1024)
     parser.add_argument("--equal", type=int, default=0)
     parser.add_argument("--commit", default="")
     parser.add_argument("--json")
     options = parser.parse_args()
     result = {"machine": describe_machine(options.commit), "sizes": {}}
     print(result["machine"])
-    for size in options.sizes.split(","):
+    for size in filter(None, options.sizes.split(",")):
         result["sizes"][size] = time_size(*map(int, size.split("x")))
+    if options.arrays:
+        result["arrays"] = time_arrays(options.arrays)
     if options.equal:
         result["equal"] = count_equal(options.equal)
     if options.json:
