@@ -525,6 +525,42 @@ bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
     return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
 }
 
+static struct image image_of(const struct plane *planes)
+{
+    struct image image = {.width = planes->width,
+                          .height = planes->height,
+                          .channels = planes->count,
+                          .bits = (int)(8 * sample_bytes(planes->sample)),
+                          .samples = planes->data,
+                          .row_stride = planes->row_bytes,
+                          .channel_stride = planes->plane_bytes,
+                          .stored = planes->stored};
+    image.pixel_stride = image_sample_bytes(&image);
+    return image;
+}
+
+/* The CPU's part, by way of floats where samples are halves: the CPU takes none. */
+static bool launch_on_cpu(const struct plan *plan, struct device *device, const struct plane *in,
+                          const struct plane *out, struct error *error)
+{
+    struct plane copies[2] = {*in, *out};
+    const struct image from = image_of(in), to = image_of(out);
+    if (in->stored == STORED_FLOAT && out->stored == STORED_FLOAT)
+        return step_of(plan)->launch(plan, device, in, out, error);
+    for (int i = 0; i < 2; i++) {
+        copies[i].stored = STORED_FLOAT;
+        if (!plane_allocate(&copies[i], copies[i].sample, copies[i].width, copies[i].height, copies[i].count, error))
+            abort();
+    }
+    const struct image floats = image_of(&copies[0]), result = image_of(&copies[1]);
+    image_copy(&from, &floats);
+    const bool done = step_of(plan)->launch(plan, device, &copies[0], &copies[1], error);
+    image_copy(&result, &to);
+    plane_free(&copies[0]);
+    plane_free(&copies[1]);
+    return done;
+}
+
 bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                  struct error *error)
 {
@@ -545,5 +581,5 @@ bool stub_launch(const struct plan *plan, struct device *device, const struct pl
     if (atomic_load(&streams) > 1)
         nanosleep(&millisecond, NULL);
     atomic_fetch_sub(&launches[device->index], is_reader);
-    return works(CALL_LAUNCH, error) && step_of(plan)->launch(plan, device, in, out, error);
+    return works(CALL_LAUNCH, error) && launch_on_cpu(plan, device, in, out, error);
 }
