@@ -30,6 +30,7 @@ AXES: dict[str | None, dict[int, Any]] = {
     "nhw": {2: (0, 1, None, None), 3: (1, 2, None, 0)}}
 AXES[None] = AXES["hwc"]
 _INT_MAX = 0x7FFFFFFF
+_KEPT = 1 << 13  # geometries that are kept: a list may have as many sizes as images, and the next one the same
 
 
 # ---- Views ----
@@ -86,7 +87,7 @@ def _are_uneven(shape, strides, layout):
     return are_many_images(shape, layout) and strides[0] != shape[AXES[layout][4][2]] * strides[AXES[layout][4][2]]
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=_KEPT)
 def _geometry(dtype, shape, strides, memory, layout, name):
     """A View without its address; None if the library does not take such an array as it is. NAME is for messages."""
     if kind_of(dtype) not in SAMPLES:
@@ -118,7 +119,7 @@ def _interface_view(array, interface, memory, layout, name):
     return geometry and _view_at(geometry, interface["data"][0], array)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=_KEPT)
 def _new_shape(shape, width, height, taps, layout):
     """The shape of what TAPS make of an array of SHAPE, with images of WIDTH x HEIGHT. None if it keeps its shape."""
     new = taps.size(width, height)
@@ -272,7 +273,7 @@ def is_on_device(image):
     return image.is_cuda if is_tensor(image) else hasattr(image, "__cuda_array_interface__")
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=_KEPT)
 def _tensor_geometry(dtype, shape, strides, device, layout, name):
     """As _geometry(), for a tensor, which may be on a GPU."""
     if strides is None or device.type not in ("cpu", "cuda"):
@@ -345,23 +346,35 @@ def input_view(image, layout, name):
     return view
 
 
-def many_views(images, view_of):
-    """The Views of IMAGES by VIEW_OF(image), as a structured array; what must stay meanwhile; and the number of each
-    image's kind. Tensors of one kind differ in their addresses only. The address is 0 where the View is None."""
-    torch = sys.modules.get("torch")
-    if images and torch and all(isinstance(image, torch.Tensor) and image.layout is torch.strided for image in images):
-        kinds: dict[Any, int] = {}
-        numbers = [kinds.setdefault((image.dtype, image.shape, image.stride(), image.device, image.is_neg()),
-                                    len(kinds)) for image in images]
-        firsts = [images[first] for first in numpy.unique(numbers, return_index=True)[1]]
-        views = list(map(view_of, firsts))
-        if all(view is not None and view.array is first for view, first in zip(views, firsts)):
-            table = numpy.frombuffer((View * len(views))(*views), numpy.dtype(View))[numbers]
-            table["data"] = [image.data_ptr() for image in images]
-            return table, images, numbers
+_rows: dict[Any, bytes] = {}  # Views of tensors of a kind, with any address
+
+
+def many_views(images, layout, view_of):
+    """The Views of IMAGES by VIEW_OF(image) in a LAYOUT, as table_of() makes them, and what must stay meanwhile."""
+    rows, torch = [], sys.modules.get("torch")
+    if len(_rows) > _KEPT:
+        _rows.clear()
+    if torch and all(isinstance(image, torch.Tensor) and image.layout is torch.strided for image in images):
+        for image in images:
+            kind = image.dtype, image.shape, image.stride(), image.device, image.is_neg(), layout
+            row = _rows.get(kind)
+            if row is None:
+                view = view_of(image)
+                if view.array is not image:
+                    break
+                row = _rows[kind] = bytes(view)
+            rows.append(row)
+        else:
+            return table_of(rows, [image.data_ptr() for image in images]), images
     kept = list(map(view_of, images))
-    views = (View * len(images))(*(view or View() for view in kept))
-    return numpy.frombuffer(views, numpy.dtype(View)), kept, list(range(len(images)))
+    return table_of(map(bytes, kept), [view.data for view in kept]), kept
+
+
+def table_of(rows, addresses):
+    """Views as a structured array, of their bytes with other addresses."""
+    table = numpy.frombuffer(bytearray().join(rows), numpy.dtype(View))
+    table["data"] = addresses
+    return table
 
 
 def store_directly(result, out):
@@ -424,17 +437,38 @@ def stack(images):
     return sys.modules[type(first).__module__.partition(".")[0]].stack(images)
 
 
-def kind_of_list(image, view, taps, layout):
-    """What images of a list have in common that are filtered faster together: the number of their GPU, or None; their
-    library and type; the shape that TAPS make of them, their own, and if they are so small that results share memory.
-    VIEW is the row of many_views(). None for an image that is filtered by itself."""
-    name, memory = type(image).__module__.partition(".")[0], int(view["memory"])
-    shape = tuple(getattr(image, "shape", ()))
-    if not view["data"] or name not in ("numpy", "cupy", "torch") or len(shape) > (2 if layout == "nhw" else 3):
+@functools.lru_cache(maxsize=_KEPT)
+def _kind_in_list(name, dtype, shape, strides, gpu, layout, taps):
+    shape, size = tuple(shape), SAMPLES.get(kind_of(dtype), (0, 0))[1]
+    if not size or len(shape) > (2 if layout == "nhw" else 3):
         return None
-    result = _new_shape(shape, int(view["width"]), int(view["height"]), taps, layout) or shape
-    return (device_of(image) if memory == DEVICE else None, name, image.dtype, result, shape,
-            math.prod(shape) <= _TOGETHER[memory])
+    strides = tuple(size * stride for stride in strides) if name == "torch" else strides
+    memory = HOST if gpu is None else DEVICE
+    geometry = _geometry(dtype, shape, strides, memory, layout, "input")
+    if geometry is None:
+        return None
+    result = _new_shape(shape, geometry.width, geometry.height, taps, layout) or shape
+    return bytes(geometry), (gpu, name, dtype, result), math.prod(shape) <= _TOGETHER[memory]
+
+
+def kind_in_list(image, layout, taps):
+    """What an image of a list has in common with others, so that they are filtered together, and its address. It is
+    the View without an address; the number of the GPU or None, the library, the type and the shape of what TAPS make of
+    it; and if it is so small that such arrays share memory. None for an image that is filtered by itself."""
+    if is_tensor(image):
+        if image.layout is not sys.modules["torch"].strided or image.is_neg() or not (image.is_cuda or image.is_cpu):
+            return None, 0
+        gpu = image.device.index if image.is_cuda else None
+        return _kind_in_list("torch", image.dtype, image.shape, image.stride(), gpu, layout, taps), image.data_ptr()
+    if type(image) is numpy.ndarray:
+        if not image.flags.aligned:
+            return None, 0
+        return _kind_in_list("numpy", image.dtype, image.shape, image.strides, None, layout, taps), _address_of(image)
+    if type(image).__module__.partition(".")[0] != "cupy":
+        return None, 0
+    interface = image.__cuda_array_interface__
+    return _kind_in_list("cupy", image.dtype, image.shape, interface.get("strides"),
+                         device_of(image), layout, taps), interface["data"][0]
 
 
 def parts_of(block):

@@ -308,33 +308,38 @@ def _filter_many(images, taps, options):
     library takes as they are, or several: for each GPU and the host, and for levels and floats."""
     layout, stream = options["layout"], options["stream"]
     _library.one_of(_arrays.AXES, layout, "layout")
-    views, _kept, numbers = _arrays.many_views(images, lambda image: _arrays.direct_view(image, layout, "input"))
-    kinds = [_arrays.kind_of_list(images[first], views[first], taps, layout)
-             for first in numpy.unique(numbers, return_index=True)[1]]
-    targets, results = numpy.zeros_like(views), [None] * len(images)
-    alike: dict[Any, list[int]] = {}
+    alike: dict[int, Any] = {}
     made: dict[Any, list[int]] = {}
     calls: dict[Any, list[int]] = {}
-    for index, number in enumerate(numbers):
-        alike.setdefault(kinds[number], []).append(index)
-    for kind, indices in alike.items():
-        if kind is None or stream is not None and kind[0] is None:
-            parts = [filter(images[index], taps, **options) for index in indices]
-        elif kind[0] is not None and kind[-1] and len(indices) >= _ALIKE and stream is None:
+    rows, addresses, results = [bytes(_library.View())] * len(images), [0] * len(images), [None] * len(images)
+
+    def set_results(indices, parts):
+        for index, part in zip(indices, parts):
+            results[index] = part
+
+    for index, image in enumerate(images):
+        kind, addresses[index] = _arrays.kind_in_list(image, layout, taps)
+        alike.setdefault(id(kind), (kind, []))[1].append(index)
+    for kind, indices in alike.values():
+        row, group, is_small = kind or (None, (None,), False)
+        if row is None or stream is not None and group[0] is None:
+            set_results(indices, [filter(images[index], taps, **options) for index in indices])
+        elif group[0] is not None and is_small and len(indices) >= _ALIKE and stream is None:
             stack = _arrays.stack([images[index] for index in indices])
-            parts = _arrays.parts_of(filter(stack, taps, **dict(
-                options, layout="nhw" if len(stack.shape) == 3 else layout)))
+            stack = filter(stack, taps, **dict(options, layout="nhw" if len(stack.shape) == 3 else layout))
+            set_results(indices, _arrays.parts_of(stack))
+        elif is_small:
+            made.setdefault(group, []).extend(indices)
         else:
-            for index in indices:
-                made.setdefault((*kind[:4], None if kind[-1] else index), []).append(index)
-            continue
-        for index, part in zip(indices, parts):
-            results[index] = part
-    for kind, indices in made.items():
-        parts, targets[indices] = _arrays.many_empty(len(indices), images[indices[0]], kind[3], layout)
-        for index, part in zip(indices, parts):
-            results[index] = part
-        calls.setdefault((kind[0], views["type"][indices[0]] in _arrays.LEVELS), []).extend(indices)
+            made |= {(*group, index): [index] for index in indices}
+        for index in indices:
+            rows[index] = row or rows[index]
+    views = _arrays.table_of(rows, addresses)
+    targets = numpy.zeros_like(views)
+    for group, indices in made.items():
+        parts, targets[indices] = _arrays.many_empty(len(indices), images[indices[0]], group[3], layout)
+        set_results(indices, parts)
+        calls.setdefault((group[0], views["type"][indices[0]] in _arrays.LEVELS), []).extend(indices)
     for (gpu, _), indices in calls.items():
         ins, outs, array = views[indices], targets[indices], _library.View * len(indices)
         settings = _options_of(**{name: options[name] for name in ("border", "alpha", "linear", "layout", "stream")})

@@ -171,7 +171,7 @@ def encode(images, view_of, settings, layout, context):
     numbers = set(map(_arrays.device_of, arrays))
     if arrays:
         settings.stream = _arrays.current_stream(arrays[0])
-    views, _kept, _ = _arrays.many_views(images, lambda image: view_of(image, "image", layout, True))
+    views, _kept = _arrays.many_views(images, layout, lambda image: view_of(image, "image", layout, True))
     if len(numbers) > 1:
         raise ValueError(f"the images are on the GPUs {sorted(numbers)}; give those of one GPU at a time")
     if not images:

@@ -106,8 +106,8 @@ def _take(sources, is_list, has_background, context, options):
     contents = [_content_of(one, name) for one, name, is_file in zip(sources, names, are_files) if is_file]
     files, views = numpy.zeros((len(sources), 2), numpy.uintp), numpy.zeros(len(sources), _library.View)
     files[are_files], kept = _lists._bytes_of([content for content, _ in contents])
-    views[~are_files], owners, _ = _arrays.many_views([one for one, is_file in zip(sources, are_files) if not is_file],
-                                                      lambda one: _source_view(one, has_background))
+    views[~are_files], owners = _arrays.many_views([one for one, is_file in zip(sources, are_files) if not is_file],
+                                                   None, lambda one: _source_view(one, has_background))
     sizes = numpy.stack([views["width"], views["height"]], 1)
     for index, (_, name) in zip(are_files.nonzero()[0], contents):
         names[index] = name
