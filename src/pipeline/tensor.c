@@ -179,7 +179,7 @@ bool tensor_load(struct group *group, struct error *error)
     if (!make_axes(group, axes, &words, error))
         return false;
     const size_t bytes = head + words * sizeof *axes->words;
-    if (!device_reserve(device, on_device, bytes, error) || !device_reserve(device, on_host, bytes, error))
+    if (!device_reserve_more(device, on_device, bytes, error) || !device_reserve_more(device, on_host, bytes, error))
         return false;
     group->table.pictures = (const struct pillow_picture *)on_device->bytes;
     group->table.is_pillow = resample_is_pillow(group->tensor->kernel);

@@ -219,6 +219,11 @@ bool device_reserve(struct device *device, struct workspace *workspace, size_t s
     return true;
 }
 
+bool device_reserve_more(struct device *device, struct workspace *workspace, size_t size, struct error *error)
+{
+    return device_reserve(device, workspace, size, error);
+}
+
 void device_release(struct device *device, struct workspace *workspace)
 {
     (void)device;
