@@ -39,6 +39,12 @@ bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error
 bool cpu_resample_launch(const struct plan *plan, struct device *device, const struct plane *in,
                          const struct plane *out, struct error *error);
 
+/* Resize a part of IN to OUT, which have no memory in common, as Image.resize of Pillow does. BOX has its left, upper,
+ * right and lower edge in pixels; it changes. REDUCING_GAP is at least 1, or 0 for none. The images have 8 bits, or one
+ * channel of 16 bits or floats. The calling thread does the work. */
+bool cpu_pillow_resize(enum resample_kernel kernel, double box[4], double reducing_gap, const struct image *in,
+                       struct image *out, struct error *error);
+
 /* Move the samples of IN to OUT. This needs no preparation and does not fail. It is the reference, too. */
 bool cpu_move_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                      struct error *error);

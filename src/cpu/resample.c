@@ -121,7 +121,8 @@ static void free_prepared(void *memory)
 
 static bool report_no_resample_memory(const struct plan *plan, struct error *error)
 {
-    return error_no_memory(error, "the taps of %s", plan->filter->name);
+    const char *name = plan->filter != NULL ? plan->filter->name : resample_name(plan->rows.kernel);
+    return error_no_memory(error, "the taps and sums of %s", name);
 }
 
 bool cpu_resample_prepare(struct plan *plan, struct device *device, struct error *error)
@@ -383,7 +384,7 @@ static bool launch_tiles(struct resample_tiling tiling, const struct plan *plan,
     const size_t size = round_up((size_t)threads * scratch_bytes(&tiling), RESAMPLE_VECTOR_MAX);
     tiling.scratch = aligned_alloc(RESAMPLE_VECTOR_MAX, size);
     if (tiling.scratch == NULL)
-        return error_no_memory(error, "the sums of %s", plan->filter->name);
+        return report_no_resample_memory(plan, error);
     memset(tiling.scratch, 0, size); /* whole vectors are read, also of rows that do not exist */
     parallel_for(plan->pool, threads, tiles, resample_tile, &tiling);
     free(tiling.scratch);
@@ -400,7 +401,7 @@ static bool make_bytes(const struct plan *plan, const struct plane *planes, int 
     bytes->row_bytes = (size_t)planes->width * (size_t)plane_step(planes);
     bytes->plane_bytes = planes->is_together ? 1 : bytes->row_bytes * (size_t)height;
     bytes->data = malloc((size_t)planes->width * (size_t)planes->count * (size_t)height);
-    return bytes->data != NULL || error_no_memory(error, "the sums of %s", plan->filter->name);
+    return bytes->data != NULL || report_no_resample_memory(plan, error);
 }
 
 /* Resize planes of uint8_t as Pillow does. A pass that keeps the length is left out. If the rows come first, they make
@@ -412,8 +413,8 @@ static bool launch_bytes(const struct plan *plan, const struct plane *in, const 
     struct plan pass = *plan;
     struct plane middle;
     int from, to;
-    tiling.sums_columns = plan->columns.from != plan->columns.to;
-    tiling.sums_rows = plan->rows.from != plan->rows.to;
+    tiling.sums_columns = !pillow_keeps(&plan->columns);
+    tiling.sums_rows = !pillow_keeps(&plan->rows);
     if (!plan->rows_first || !tiling.sums_columns || !tiling.sums_rows)
         return launch_tiles(tiling, plan, first, last, error);
     resample_span(&plan->columns, first, last, &from, &to);

@@ -178,21 +178,34 @@ static double pillow_weight(enum resample_kernel kernel, double at, bool is_exac
 
 /* ---- Taps ---- */
 
+/* The box is of floats in Pillow. */
 static double scale_of(const struct resample_axis *axis)
 {
-    return (double)axis->from / axis->to;
+    return (double)(axis->box[1] - axis->box[0]) / axis->to;
+}
+
+void pillow_cut(struct resample_axis *axis, float start, float end)
+{
+    const int length = (int)ceilf(end - start);
+    axis->box[0] = start;
+    axis->box[1] = end;
+    axis->longest = length > axis->to ? length : axis->to;
+    axis->period = pillow_keeps(axis) ? 1 : axis->to;
+    const int64_t count = (int64_t)axis->longest * axis->reach / axis->to + 2;
+    axis->count = pillow_keeps(axis) || axis->reach == 0 ? 1 : count < axis->from ? (int)count : axis->from;
 }
 
 int pillow_input(const struct resample_axis *axis, int i, bool is_last)
 {
-    const double scale = scale_of(axis), support = axis->reach / 2.0 * fmax(scale, 1), middle = (i + 0.5) * scale;
-    double nearest = scale * 0.5;
-    if (axis->from == axis->to)
+    const double scale = scale_of(axis), support = axis->reach / 2.0 * fmax(scale, 1);
+    const double middle = axis->box[0] + (i + 0.5) * scale;
+    double nearest = axis->box[0] + scale * 0.5;
+    if (pillow_keeps(axis))
         return i;
     if (axis->reach == 0) {
         while (i-- > 0) /* the errors of this sum are Pillow's, too */
             nearest += scale;
-        return (int)nearest;
+        return (int)fmin(nearest, axis->from - 1);
     }
     const int input = (int)(is_last ? middle + support + 0.5 : middle - support + 0.5);
     return is_last ? (input < axis->from ? input : axis->from) - 1 : input < 0 ? 0 : input;
@@ -202,20 +215,30 @@ int pillow_input(const struct resample_axis *axis, int i, bool is_last)
  * move no tap by 2^-20. */
 static const double near_tie = 0x1p-18;
 
+/* Make the weights of output I, and return their number. */
+static int make_weights(const struct resample_axis *axis, int i, double *weights, bool is_exact)
+{
+    const enum resample_kernel kernel = pillow_formula(axis->kernel);
+    const int first = resample_first(axis, i), count = resample_last(axis, i) - first + 1;
+    const double unit = 1 / fmax(scale_of(axis), 1), middle = axis->box[0] + (i + 0.5) * scale_of(axis);
+    double sum = 0;
+    for (int k = 0; k < count; k++) {
+        weights[k] = pillow_keeps(axis) ? 1 : pillow_weight(kernel, (k + first - middle + 0.5) * unit, is_exact);
+        sum += weights[k];
+    }
+    for (int k = 0; k < count; k++)
+        weights[k] /= sum;
+    return count;
+}
+
 /* Make the taps of output I at TAPS. Returns false if one of them needs exact weights. */
 static bool make_output(const struct resample_axis *axis, int i, double *weights, bool is_exact, int32_t *taps)
 {
     const enum resample_kernel kernel = pillow_formula(axis->kernel);
     const bool is_near = !is_exact && (kernel == RESAMPLE_PILLOW_LANCZOS || kernel == RESAMPLE_PILLOW_HAMMING);
-    const int first = resample_first(axis, i), count = resample_last(axis, i) - first + 1;
-    const double unit = 1 / fmax(scale_of(axis), 1), middle = (i + 0.5) * scale_of(axis);
-    double sum = 0;
+    const int count = make_weights(axis, i, weights, is_exact);
     for (int k = 0; k < count; k++) {
-        weights[k] = axis->from == axis->to ? 1 : pillow_weight(kernel, (k + first - middle + 0.5) * unit, is_exact);
-        sum += weights[k];
-    }
-    for (int k = 0; k < count; k++) {
-        const double tap = weights[k] / sum * (1 << PILLOW_SHIFT), size = fabs(tap);
+        const double tap = weights[k] * (1 << PILLOW_SHIFT), size = fabs(tap);
         if (is_near && fabs(size - floor(size) - 0.5) < near_tie)
             return false;
         taps[k] = (int32_t)(tap < 0 ? tap - 0.5 : tap + 0.5);
@@ -235,31 +258,40 @@ static int count_taps(const struct resample_axis *axis)
 }
 
 /* Set the first input of each output that is made at FIRSTS. */
-static void find_inputs(const struct resample_axis *axis, int32_t *firsts)
+static void find_inputs(const struct resample_axis *axis, bool is_16_bit, int32_t *firsts)
 {
-    double nearest = scale_of(axis) * 0.5;
-    for (int i = 0; i < axis->first + axis->made; i++, nearest += scale_of(axis))
+    const double start = axis->box[0], scale = scale_of(axis);
+    double nearest = start + scale * 0.5;
+    for (int i = 0; i < axis->first + axis->made; i++, nearest += scale) {
+        const double at = fmin(is_16_bit ? start + (i + 0.5) * scale : nearest, axis->from - 1);
         if (i >= axis->first)
-            firsts[i - axis->first] = axis->reach == 0 ? (int)nearest : pillow_input(axis, i, false);
+            firsts[i - axis->first] = axis->reach == 0 ? (int)at : pillow_input(axis, i, false);
+    }
 }
 
-bool pillow_make(struct resample_axis *axis)
+bool pillow_make(struct resample_axis *axis, int sample_bits)
 {
     axis->count = count_taps(axis);
     const int kept = resample_kept(axis);
-    double *weights = malloc((size_t)axis->count * sizeof *weights);
+    const size_t count = (size_t)axis->count, rows = sample_bits > 8 ? (size_t)kept : 1;
+    double *weights = malloc(rows * count * sizeof *weights);
     int32_t *taps = calloc(resample_bytes(axis), 1);
     if (weights == NULL || taps == NULL) {
         free(weights);
         free(taps);
         return false;
     }
-    if (axis->from != axis->to)
-        find_inputs(axis, taps + (size_t)kept * (size_t)axis->count);
+    if (!pillow_keeps(axis))
+        find_inputs(axis, sample_bits == 16, taps + (size_t)kept * count);
     axis->taps = taps;
-    for (int i = 0; i < kept; i++, taps += axis->count)
-        if (!make_output(axis, axis->first + i, weights, false, taps))
+    for (int i = 0; i < kept; i++, taps += count)
+        if (sample_bits > 8)
+            make_weights(axis, axis->first + i, weights + (size_t)i * count, true);
+        else if (!make_output(axis, axis->first + i, weights, false, taps))
             make_output(axis, axis->first + i, weights, true, taps);
-    free(weights);
+    if (sample_bits > 8)
+        axis->weights = weights;
+    else
+        free(weights);
     return true;
 }

@@ -130,23 +130,27 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
                     : sample_bits == 16 ? 23
                                         : 29,
     };
+    axis->count = from == to ? 1 : (int)((int64_t)axis->longest * axis->reach / to + 1);
     if (resample_is_pillow(kernel)) {
         axis->shift = PILLOW_SHIFT;
-        axis->period = from != to ? to : 1;
+        pillow_cut(axis, 0, (float)from);
     }
-    const int64_t count = (int64_t)axis->longest * axis->reach / to + 1 + resample_is_pillow(kernel);
-    axis->count = from == to || axis->reach == 0 ? 1 : resample_is_pillow(kernel) && count > from ? from : (int)count;
 }
 
 bool resample_check(const char *name, enum resample_kernel kernel, int from, int to, struct error *error)
 {
     struct resample_axis axis;
     resample_shape(&axis, kernel, from, to, 8);
-    return !resample_is_pillow(kernel) || axis.count <= PILLOW_TAPS_MAX ||
+    return resample_check_axis(name, &axis, error);
+}
+
+bool resample_check_axis(const char *name, const struct resample_axis *axis, struct error *error)
+{
+    return !resample_is_pillow(axis->kernel) || axis->count <= PILLOW_TAPS_MAX ||
            error_set(error, ERROR_WORK,
                      "%s would sum %d samples for one, and the kernels of Pillow sum at most %d here; resize in two "
                      "steps",
-                     name, axis.count, PILLOW_TAPS_MAX);
+                     name, axis->count, PILLOW_TAPS_MAX);
 }
 
 size_t resample_bytes(const struct resample_axis *axis)
@@ -303,7 +307,7 @@ static void make_weights(struct resample_axis *axis, int64_t *weights)
 bool resample_make(struct resample_axis *axis)
 {
     if (resample_is_pillow(axis->kernel))
-        return pillow_make(axis);
+        return pillow_make(axis, 8);
     axis->count = count_taps(axis);
     const int kept = resample_kept(axis);
     int64_t *weights = calloc(((size_t)kept + 1) * (size_t)axis->count, sizeof *weights);

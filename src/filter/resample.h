@@ -32,7 +32,8 @@
  *
  *   - With scale = from / to, c = (i + 1/2) scale and s = support * max(scale, 1), output i has taps for inputs
  *     floor(c - s + 1/2) to floor(c + s - 1/2), as far as the picture has them. So an output near the edge has fewer.
- *     Doubles compute this. `nearest` has one input, floor(scale / 2 + scale + scale...).
+ *     Doubles compute this. `nearest` has one input, floor(scale / 2 + scale + scale...). If only a part of the inputs
+ *     becomes the outputs, the box, its length is in place of FROM in the scale, and c counts from where it begins.
  *   - The weights are doubles, as Pillow computes them. They are divided by their sum, and the tap is 2^22 times that,
  *     rounded to nearest, halves away from 0. So the taps of an output sum to 2^22 within count / 2. No tap is above
  *     2^23, and sums of |tap| 255 are below 2^31.
@@ -137,8 +138,14 @@ struct resample_axis {
     int tap_bits;       /* no tap is above 2^tap_bits */
     int shift;          /* the taps of an output sum to 2^shift */
     int excluded; /* 1 if an input at the lower end of the reach has no tap: of two nearest inputs, the later one */
-    double taps_error; /* the sum of |tap / 2^shift - what it should be|, of the worst output */
-    double gain;       /* the sum of |tap| / 2^shift, of the worst output: at most 1.55 */
+    union {
+        double taps_error; /* the sum of |tap / 2^shift - what it should be|, of the worst output */
+        float box[2];      /* for a kernel of Pillow: from where to where inputs become outputs, see pillow_cut */
+    };
+    union {
+        double gain;     /* the sum of |tap| / 2^shift, of the worst output: at most 1.55 */
+        double *weights; /* for a kernel of Pillow: NULL, or see pillow_make */
+    };
     int32_t *taps;
     int first, made;
 };
@@ -155,6 +162,12 @@ HOST_DEVICE static inline int64_t resample_floor(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+/* Does an axis with a kernel of Pillow keep all its samples? */
+static inline bool pillow_keeps(const struct resample_axis *axis)
+{
+    return axis->from == axis->to && axis->box[0] == 0 && axis->box[1] == (float)axis->to;
+}
+
 /* The input of the first tap of output I of an axis with a kernel of Pillow, or of the last one. */
 int pillow_input(const struct resample_axis *axis, int i, bool is_last);
 
@@ -162,7 +175,7 @@ int pillow_input(const struct resample_axis *axis, int i, bool is_last);
 static inline int resample_first(const struct resample_axis *axis, int i)
 {
     if (resample_is_pillow(axis->kernel))
-        return axis->taps == NULL || axis->from == axis->to
+        return axis->taps == NULL || pillow_keeps(axis)
                    ? pillow_input(axis, i, false)
                    : axis->taps[(size_t)axis->made * (size_t)axis->count + (size_t)(i - axis->first)];
     const int64_t middle = (2 * (int64_t)i + 1) * axis->from;
@@ -192,13 +205,21 @@ void resample_shape(struct resample_axis *axis, enum resample_kernel kernel, int
 /* Can KERNEL make TO samples of FROM? NAME, that of the filter or the kernel, is for messages. */
 bool resample_check(const char *name, enum resample_kernel kernel, int from, int to, struct error *error);
 
+/* Likewise, for an axis whose shape is set. */
+bool resample_check_axis(const char *name, const struct resample_axis *axis, struct error *error);
+
+/* Let an axis with a kernel of Pillow, whose shape is set, make its outputs of the inputs from START to END only. These
+ * are distances from the edge of the picture, in inputs. The kernel reaches inputs beyond them. */
+void pillow_cut(struct resample_axis *axis, float start, float end);
+
 /* Bytes of the taps of an axis whose shape is set, at most. */
 size_t resample_bytes(const struct resample_axis *axis);
 
 /* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. For
- * a kernel of Pillow it calls pillow_make. */
+ * a kernel of Pillow it calls pillow_make for 8 bits. For 16 or 32, that makes weights instead, which sum to about 1:
+ * those of output i, from weights[i * count] on. For 16, the inputs of `nearest` come from products, not from sums. */
 bool resample_make(struct resample_axis *axis);
-bool pillow_make(struct resample_axis *axis);
+bool pillow_make(struct resample_axis *axis, int sample_bits);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
  *
  * Filters for callers of the library. */
 #include "base/text.h"
+#include "cpu/cpu.h"
 #include "library/library.h"
 
 #include <locale.h>
@@ -223,28 +224,56 @@ const char *gpuconv_filter_name(int index)
 
 /* ---- Pillow ---- */
 
-enum gpuconv_status gpuconv_pillow_resize(const char *kernel, const struct gpuconv_view *in,
-                                          const struct gpuconv_view *out, struct gpuconv_error *error)
+/* Check both views, and set IMAGES to them. */
+static bool check_pillow_views(const struct gpuconv_view *in, const struct gpuconv_view *out, struct images images[2],
+                               struct error *error)
 {
-    const struct gpuconv_context_options options = {.threads = 1};
-    struct gpuconv_context *context = NULL;
-    struct gpuconv_filter *filter = NULL;
-    struct gpuconv_error found;
+    if (!view_check(in, "input", &images[0], error) || !view_check(out, "output", &images[1], error) ||
+        !view_check_apart(out, "output", error))
+        return false;
+    const bool is_mode = in->type == GPUCONV_UINT8 || (in->type <= GPUCONV_FLOAT && in->channels == 1);
+    return (is_mode && in->type == out->type && in->channels == out->channels && images[0].count == 1 &&
+            images[1].count == 1 && in->memory == GPUCONV_HOST && out->memory == GPUCONV_HOST) ||
+           error_set(error, ERROR_USAGE,
+                     "the input is %zu x %d channels of %s, and the output %zu x %d of %s; give one image each, on the "
+                     "host, with 1 to 4 channels of uint8, or 1 of uint16 or float32",
+                     images[0].count, in->channels, view_type_name(in->type), images[1].count, out->channels,
+                     view_type_name(out->type));
+}
+
+static bool pillow_resize(const char *word, const struct gpuconv_view *in, const struct gpuconv_view *out,
+                          const double *part, double reducing_gap, struct error *error)
+{
+    const enum resample_kernel kernel = word != NULL ? resample_find(word, word + strlen(word)) : RESAMPLE_NONE;
+    struct images images[2];
+    struct image copy = {0}, *from = &images[0].first, *to = &images[1].first;
+    double box[4];
+    if (!check_pillow_views(in, out, images, error))
+        return false;
+    if (!resample_is_pillow(kernel))
+        return error_set(error, ERROR_USAGE, "there is no kernel of Pillow; give a name such as \"pillow-bicubic\"");
+    memcpy(box, part != NULL ? part : (const double[4]){0, 0, from->width, from->height}, sizeof box);
+    for (int i = 0; i < 2; i++)
+        if (!(box[i] >= 0 && (float)box[i] < (float)box[i + 2] &&
+              (float)box[i + 2] <= (float)(i == 0 ? from->width : from->height)))
+            return error_set(
+                error, ERROR_USAGE,
+                "the box is from (%g, %g) to (%g, %g), and the image has %d x %d pixels; give a part of it", box[0],
+                box[1], box[2], box[3], from->width, from->height);
+    if (!(reducing_gap == 0 || reducing_gap >= 1))
+        return error_set(error, ERROR_USAGE, "the reducing gap is %g; give 1 or more, or 0 for none", reducing_gap);
+    const bool overlaps =
+        from->samples < to->samples + images[1].bytes && to->samples < from->samples + images[0].bytes;
+    const bool done = (!overlaps || library_copy_image(from, from, &copy, error)) &&
+                      cpu_pillow_resize(kernel, box, reducing_gap, from, to, error);
+    image_free(&copy);
+    return done;
+}
+
+enum gpuconv_status gpuconv_pillow_resize(const char *kernel, const struct gpuconv_view *in,
+                                          const struct gpuconv_view *out, const double box[4], double reducing_gap,
+                                          struct gpuconv_error *error)
+{
     struct error reason;
-    char name[128];
-    if (kernel == NULL || !resample_is_pillow(resample_find(kernel, kernel + strlen(kernel)))) {
-        error_set(&reason, ERROR_USAGE, "there is no kernel of Pillow; give a name such as \"pillow-bicubic\"");
-        return library_status(false, &reason, error);
-    }
-    snprintf(name, sizeof name, "resize:%dx%d:exact:%s", out != NULL ? out->width : 1, out != NULL ? out->height : 1,
-             kernel);
-    filter = gpuconv_filter_find(name, &found);
-    context = filter != NULL ? gpuconv_context_open(&options, &found) : NULL;
-    if (context != NULL)
-        gpuconv_apply(context, filter, in, out, NULL, &found);
-    gpuconv_context_close(context);
-    gpuconv_filter_close(filter);
-    if (error != NULL)
-        *error = found;
-    return found.status;
+    return library_status(pillow_resize(kernel, in, out, box, reducing_gap, &reason), &reason, error);
 }

@@ -303,14 +303,21 @@ GPUCONV_API enum gpuconv_status gpuconv_apply_list(struct gpuconv_context *conte
 
 /* Resize IN to the size of OUT, and write the result there: the bytes that Image.resize of Pillow makes. KERNEL is
  * "pillow-NAME" for Pillow 13 and later, or "pillow12-NAME" for Pillow up to 12: their order of passes may differ. NAME
- * is nearest, box, bilinear, hamming, bicubic or lanczos, and for "pillow-" also mks2013 or mks2021. Both views are of
- * GPUCONV_UINT8 on the host, with 1, 2, 3 or 4 channels: the modes L, LA, RGB and RGBA. The sides of OUT are at most
- * 100,000 pixels. Fails if a sample would be the sum of more than 16,384 samples of a row or a column.
+ * is nearest, box, bilinear, hamming, bicubic or lanczos, and for "pillow-" also mks2013 or mks2021. Both views are on
+ * the host, and may overlap. They are of GPUCONV_UINT8 with 1, 2, 3 or 4 channels, the modes L, LA, RGB and RGBA, or of
+ * GPUCONV_UINT16 or GPUCONV_FLOAT with 1 channel, the modes I;16 and F. The sides of OUT are at most 100,000 pixels.
+ * Fails if a sample would be the sum of more than 16,384 samples of a row or a column.
+ *
+ * BOX is the part of IN that becomes OUT: its left, upper, right and lower edge in pixels, with fractions. If it is
+ * NULL, that is the whole picture. Kernels also reach pixels around the box. With a REDUCING_GAP, 1 or more, IN is
+ * first reduced as by Image.reduce, by whole numbers, but not below that multiple of OUT. A gap of 0 is none. As in
+ * Pillow, `nearest` has no gap, and LA and RGBA have none up to Pillow 12; for I;16, a call that would reduce fails.
  *
  * This needs no context: the calling thread does the work, and no memory is kept. For many images, call gpuconv_apply
  * with the filter "resize:224x224:exact:pillow-bicubic": its context keeps the taps and has several threads. */
 GPUCONV_API enum gpuconv_status gpuconv_pillow_resize(const char *kernel, const struct gpuconv_view *in,
-                                                      const struct gpuconv_view *out, struct gpuconv_error *error);
+                                                      const struct gpuconv_view *out, const double box[4],
+                                                      double reducing_gap, struct gpuconv_error *error);
 
 /* ---- Images ---- */
 

@@ -1145,8 +1145,8 @@ static void test_pillow_resizes_without_a_context(void **state)
         uint32_t sum = 0, count = (uint32_t)(cases[i].channels * cases[i].width * cases[i].height);
         a = gpuconv_interleaved(in, WIDTH, HEIGHT, cases[i].channels, GPUCONV_UINT8);
         b = gpuconv_interleaved(out, cases[i].width, cases[i].height, cases[i].channels, GPUCONV_UINT8);
-        assert_int_equal(gpuconv_pillow_resize(cases[i].kernel, &a, &b, &error), GPUCONV_OK);
-        assert_int_equal(gpuconv_pillow_resize(cases[i].kernel, &a, &b, NULL), GPUCONV_OK);
+        assert_int_equal(gpuconv_pillow_resize(cases[i].kernel, &a, &b, NULL, 0, &error), GPUCONV_OK);
+        assert_int_equal(gpuconv_pillow_resize(cases[i].kernel, &a, &b, NULL, 0, NULL), GPUCONV_OK);
         for (uint32_t k = 0; k < count; k++)
             sum += out[k] * (k + 1);
         assert_int_equal(sum, cases[i].sum);
@@ -1154,18 +1154,68 @@ static void test_pillow_resizes_without_a_context(void **state)
     static const char *const wrong[] = {
         NULL, "bicubic", "pillow", "pillow-cubic", "pillow-box:enlarge", "pillow-box,blur"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(gpuconv_pillow_resize(wrong[i], &a, &b, &error), GPUCONV_BAD_ARGUMENT);
-    assert_int_equal(gpuconv_pillow_resize("pillow-box", NULL, &b, &error), GPUCONV_BAD_ARGUMENT);
-    assert_int_equal(gpuconv_pillow_resize("pillow-box", &a, NULL, &error), GPUCONV_BAD_ARGUMENT);
-    a = b = gpuconv_interleaved(in, 9, 9, 1, GPUCONV_UINT16);
-    assert_int_equal(gpuconv_pillow_resize("pillow-box", &a, &b, &error), GPUCONV_BAD_ARGUMENT);
-    assert_non_null(strstr(error.message, "8 bits"));
+        assert_int_equal(gpuconv_pillow_resize(wrong[i], &a, &b, NULL, 0, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_pillow_resize("pillow-box", NULL, &b, NULL, 0, &error), GPUCONV_BAD_ARGUMENT);
+    assert_int_equal(gpuconv_pillow_resize("pillow-box", &a, NULL, NULL, 0, &error), GPUCONV_BAD_ARGUMENT);
+    b = gpuconv_interleaved(out, 9, 9, 1, GPUCONV_UINT8);
+    a = gpuconv_interleaved(in, WIDTH, HEIGHT, 3, GPUCONV_UINT8);
+    assert_int_equal(gpuconv_pillow_resize("pillow-box", &a, &b, NULL, 0, &error), GPUCONV_BAD_ARGUMENT);
+    a = b = gpuconv_interleaved(in, 9, 9, 3, GPUCONV_UINT16);
+    assert_int_equal(gpuconv_pillow_resize("pillow-box", &a, &b, NULL, 0, &error), GPUCONV_BAD_ARGUMENT);
+    assert_non_null(strstr(error.message, "or 1 of uint16"));
+}
+
+static void test_pillow_resizes_a_part_and_other_modes(void **state)
+{
+    (void)state;
+    /* Likewise; sums of the bits of floats. */
+    static const struct {
+        const char *kernel;
+        int channels, type, width, height;
+        double box[4], reducing_gap;
+        uint32_t sum;
+    } cases[] = {{"pillow-bicubic", 3, GPUCONV_UINT8, 9, 6, {2.25, 1, 30.5, 27.75}, 0, 1593944},
+                 {"pillow-lanczos", 4, GPUCONV_UINT8, 5, 4, {0, 0, WIDTH, HEIGHT}, 1.5, 399087},
+                 {"pillow12-lanczos", 4, GPUCONV_UINT8, 5, 4, {0, 0, WIDTH, HEIGHT}, 1.5, 396732},
+                 {"pillow-bilinear", 2, GPUCONV_UINT8, 6, 5, {0, 0, WIDTH, 28.5}, 2, 223307},
+                 {"pillow-box", 1, GPUCONV_UINT8, 3, 2, {4, 4, 36, HEIGHT}, 1, 2605},
+                 {"pillow-bilinear", 1, GPUCONV_UINT8, WIDTH, 4 * HEIGHT, {0, 0, WIDTH, HEIGHT}, 0, 1135065319},
+                 {"pillow-lanczos", 1, GPUCONV_UINT16, 12, 20, {3, 0.5, 33.3, HEIGHT}, 0, 909417925},
+                 {"pillow-nearest", 1, GPUCONV_UINT16, 11, 13, {3, 0.5, 33.3, HEIGHT}, 0, 297120013},
+                 {"pillow12-hamming", 1, GPUCONV_FLOAT, 12, 9, {0, 0, WIDTH, HEIGHT}, 0, 1213873612},
+                 {"pillow-bicubic", 1, GPUCONV_FLOAT, 5, 3, {1, 2, 36, 28}, 1, 2224427333}};
+    static uint8_t bytes[4 * WIDTH * HEIGHT];
+    static uint16_t words[WIDTH * HEIGHT];
+    static float floats[WIDTH * HEIGHT];
+    void *const samples[] = {bytes, words, floats};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int k = 0; k < 4 * WIDTH * HEIGHT; k++)
+            bytes[k] = in[k];
+        for (int k = 0; k < WIDTH * HEIGHT; k++) {
+            words[k] = (uint16_t)(257 * in[k]);
+            floats[k] = (float)in[k] / 255;
+        }
+        uint32_t sum = 0, bits;
+        void *data = samples[cases[i].type];
+        const enum gpuconv_type type = (enum gpuconv_type)cases[i].type;
+        const struct gpuconv_view a = gpuconv_interleaved(data, WIDTH, HEIGHT, cases[i].channels, type),
+                                  b = gpuconv_interleaved(data, cases[i].width, cases[i].height, cases[i].channels,
+                                                          type);
+        assert_int_equal(gpuconv_pillow_resize(cases[i].kernel, &a, &b, cases[i].box, cases[i].reducing_gap, &error),
+                         GPUCONV_OK); /* the views overlap */
+        for (uint32_t k = 0; k < (uint32_t)(b.channels * b.width * b.height); k++) {
+            memcpy(&bits, &floats[k], sizeof bits);
+            sum += (type == GPUCONV_UINT8 ? bytes[k] : type == GPUCONV_UINT16 ? words[k] : bits) * (k + 1);
+        }
+        assert_int_equal(sum, cases[i].sum);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pillow_resizes_without_a_context),
+        cmocka_unit_test(test_pillow_resizes_a_part_and_other_modes),
         cmocka_unit_test(test_views_that_make_no_sense_are_refused),
         cmocka_unit_test(test_contexts_that_cannot_be_are_refused),
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
