@@ -9,10 +9,10 @@ The manual is docs/python.md."""
 from . import _library
 from ._context import Context, gpus
 from ._errors import GpuError, ImageError, ImageWarning
-from ._filters import Filter, filter, filter_names
+from ._filters import Filter, filter, filter_names, pillow_resize
 from ._images import Comparison, Image, compare, difference, encode, read, write
 from ._preprocess import preprocess
 
 __all__ = ["Comparison", "Context", "Filter", "GpuError", "Image", "ImageError", "ImageWarning", "compare",
-           "difference", "encode", "filter", "filter_names", "gpus", "preprocess", "read", "write"]
+           "difference", "encode", "filter", "filter_names", "gpus", "pillow_resize", "preprocess", "read", "write"]
 __version__ = _library.version().decode()

@@ -433,3 +433,37 @@ def filter(image: Array, filter: "Filter | Taps | str | os.PathLike[str]", *,
     if operator is not None:
         return operator(image, filter, border, alpha, linear, layout, out, context, stream)
     return filter_now(image, filter, border, alpha, linear, layout, out, context, stream)
+
+
+# ---- Pillow ----
+
+def pillow_resize(image: Array, size: tuple[int, int], kernel: str, *,
+                  box: "tuple[float, float, float, float] | None" = None,
+                  reducing_gap: float | None = None) -> Array:
+    """What image.resize(size, ...) of Pillow makes, to the last bit, without Pillow: a new array, or Pillow image.
+
+    image: an array on the host, (H, W) or (H, W, C), of uint8 with up to 4 channels (L, LA, RGB and RGBA), or of uint16
+        or float32 with one (I;16 and F); or a Pillow image of these modes.
+    size: the new (width, height).
+    kernel: "pillow-bicubic" is BICUBIC of Pillow 13, and "pillow12-bicubic" that of Pillow up to 12. Also -nearest,
+        -box, -bilinear, -hamming and -lanczos, and pillow-mks2013 and pillow-mks2021.
+    box: the part that is resized: (left, upper, right, lower), with fractions. None is the whole image.
+    reducing_gap: reduce the image by Image.reduce before, but not below this multiple of the size, 1 or more.
+
+    Raises ValueError, TypeError, MemoryError."""
+    if _arrays.is_on_device(image):
+        raise TypeError("the image is on a GPU; copy it to the host, or use filter() with 'resize:WxH:exact:KERNEL'")
+    array = _arrays.host_array(image, "input")
+    source = _arrays.plain(array, "input")
+    if numpy.shape(size) != (2,) or box is not None and numpy.shape(box) != (4,) or source.ndim not in (2, 3):
+        raise ValueError(f"the size is {size}, the box {box}, and the image has {source.ndim} dimensions; give (width, "
+                         "height), 4 numbers or None, and an array (H, W) or (H, W, C)")
+    width, height = (_library.integer(side, "a side of the size", ctypes.c_uint32).value for side in size)
+    edges = None if box is None else (ctypes.c_double * 4)(*(_library.real(edge, "an edge of the box") for edge in box))
+    gap = 0.0 if reducing_gap is None else _library.real(reducing_gap, "reducing_gap")
+    if reducing_gap is not None and not gap >= 1:
+        raise ValueError(f"reducing_gap is {reducing_gap}; give 1 or more, or None")
+    result = numpy.empty((height, width, *source.shape[2:]), source.dtype)
+    _library.pillow_resize(_library.text(kernel, "the kernel"), _arrays.host_view(source, "hwc", "input"),
+                           _arrays.host_view(result, "hwc", "output"), edges, gap, _library.Error())
+    return _arrays.like_caller(result.astype(array.dtype, copy=False), image)

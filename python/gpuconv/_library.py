@@ -188,7 +188,7 @@ EXCEPTIONS = {1: ValueError, 2: ImageError, 3: MemoryError, 4: GpuError}
 
 def _check_status(status, function, arguments):
     if status != 0:
-        reads_no_file = function in (apply_list, filter_size)
+        reads_no_file = function in (apply_list, filter_size, pillow_resize)
         kinds = EXCEPTIONS | {2: ValueError} if reads_no_file else EXCEPTIONS
         raise kinds[status](arguments[-1].text())
 
@@ -225,6 +225,7 @@ filter_text = _declare("gpuconv_filter_text", c_void_p, c_void_p, c_int, c_int, 
 filter_name = _declare("gpuconv_filter_name", c_char_p, c_int)
 filter_close = _declare("gpuconv_filter_close", None, c_void_p)
 apply_list = _declare("gpuconv_apply_list", c_int, c_void_p, c_void_p, _VIEW, _VIEW, c_int, POINTER(Options), _ERROR)
+pillow_resize = _declare("gpuconv_pillow_resize", c_int, c_char_p, _VIEW, _VIEW, c_void_p, c_double, _ERROR)
 image_view = _declare("gpuconv_image_view", View, c_void_p)
 image_free = _declare("gpuconv_image_free", None, c_void_p)
 inspect = _declare("gpuconv_inspect", c_int, c_void_p, c_size_t, POINTER(FileInfo), _ERROR)

@@ -47,7 +47,8 @@ def kind_of(declaration):
     return {"size_t *size": ctypes.POINTER(ctypes.c_size_t), "int *width": ctypes.POINTER(ctypes.c_int),
             "int *height": ctypes.POINTER(ctypes.c_int), "void **bytes": ctypes.POINTER(ctypes.c_void_p),
             "const char *": ctypes.c_char_p, "const char *name": ctypes.c_char_p, "const char *text": ctypes.c_char_p,
-            "const char *part": ctypes.c_char_p}.get(declaration, ctypes.c_void_p)
+            "const char *kernel": ctypes.c_char_p,
+            "double reducing_gap": ctypes.c_double, "const char *part": ctypes.c_char_p}.get(declaration, ctypes.c_void_p)
 
 
 def test_functions():
@@ -63,7 +64,7 @@ def test_functions():
         assert function.__name__ == match[2] and function.restype is result, (line, function.restype)
         assert list(function.argtypes) == arguments, (line, function.argtypes, arguments)
         seen += 1
-    assert seen == 28, seen
+    assert seen == 29, seen
 
 
 def test_enums():
