@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The vectors of pixels-1.md: make_vectors.py GPUCONV checks that GPUCONV gives vectors.jsonl, and that two vectors or
-more reach each rule. With --update it writes the file; read the diff.
+more reach each rule. With --update it writes the file, and pillow.jsonl by pixels.py; read the diff. The test
+python/tests/pillow_resize.py checks that the library and Pillow give the latter.
 
 Inputs are formulas, so the file is text alone. pixels-1-files.md explains it (chapter V)."""
 import hashlib
@@ -618,6 +619,56 @@ def pillow():
     case("pillow-long", picture("blocks", 16384, 1), "resize:1x1:exact:pillow12-box")
 
 
+# ---- Calls of the function ----
+
+CALLS = []
+
+
+def call(group, source, kernel, size, rules, refused=False, **arguments):
+    """Add a call of pillow_resize, as case() does."""
+    name = f"{group}-{sum(other['id'].rpartition('-')[0] == group for other in CALLS) + 1}"
+    source = source | {"seed": zlib.crc32(name.encode()) % 65536}
+    made = {"id": name, "rules": ["K1", *sorted(rules.split(), key=lambda rule: int(rule[1:]))],
+            "input": source, "kernel": kernel, "size": list(size)}
+    CALLS.append(made | arguments | ({"refused": True} if refused else {}))
+
+
+def calls():
+    names = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
+    kernels = [f"pillow-{name}" for name in names + ("mks2013", "mks2021")] + [f"pillow12-{name}" for name in names]
+    boxes = ([1.25, 0, 28.5, 19.75], [3, 2, 14, 20], [30.9, 0.1, 31, 20], [0, 12, 31, 13.5])
+    for i, kernel in enumerate(kernels):
+        has_sine = kernel.endswith(("hamming", "lanczos"))
+        rules = " K8" if kernel.endswith("nearest") else " K2 K3" + " K4" * has_sine + " K5 K6 K7"
+        for box, size in zip(boxes, ((9, 13), (11, 18), (4, 3), (31, 7))):
+            channels = (i + size[0]) % 4 + 1
+            call("box", picture("noise", 31, 20, channels), kernel, size, "K9 K11" + rules, box=box)
+        for k, gap in enumerate((1, 1.5, 2.75)):
+            source = picture("noise", 41, 50, (i + k) % 4 + 1)
+            call("gap", source, kernel, (6, 5 + k), "K9 K11 K12" + rules, box=[0.5, 3.25, 40, 49 + 0.25 * k],
+                 reducing_gap=gap)
+        for bits in (16, 32):
+            call("mode", picture("noise", 19, 23, 1, bits), kernel, (7 + i, 9), "K11 K13" + rules, box=[0.3, 2, 18.9, 22.5])
+            call("mode", picture("extremes", 23, 19, 1, bits), kernel, (9, 30), "K13" + rules)
+        call("mode-gap", picture("noise", 33, 29, 1, 32), kernel, (5, 4), "K11 K12 K13" + rules, box=[0, 1, 32.5, 28],
+             reducing_gap=1)
+    for bits in (16, 32):  # output 2 of 5, and 15 of 31: the sum of K8 errs, and the product of K13 does not
+        for word in ("pillow", "pillow12"):
+            call("nearest", picture("noise", 14, 22, 1, bits), f"{word}-nearest", (5, 31), "K8 K13")
+    for box in ([-0.5, 0, 9, 8], [0, 0, 10.001, 8], [4, 0, 4, 8], [5, 3, 6, 2]):
+        call("refused", picture("noise", 10, 8), "pillow-box", (3, 3), "K11", refused=True, box=box)
+    call("refused", picture("noise", 10, 8), "pillow-box", (3, 3), "K12", refused=True, reducing_gap=0.99)
+    call("refused", picture("noise", 10, 8, 1, 16), "pillow-box", (3, 3), "K12 K13", refused=True, reducing_gap=1)
+    call("refused", picture("noise", 10, 8, 3, 16), "pillow-box", (3, 3), "K13", refused=True)
+
+
+def call_lines():
+    """The lines of pillow.jsonl."""
+    from pixels import digest as digest_of, resized
+    results = ({} if made.get("refused") else {"samples": digest_of(resized(made))} for made in CALLS)
+    return [json.dumps(made | result) for made, result in zip(CALLS, results)]
+
+
 def make_cases():
     for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs, readings,
                  from_files, pillow):
@@ -727,7 +778,8 @@ def main():
     if "built without" in jobs.stderr:
         skip("this gpuconv has no --jobs-from")
     make_cases()
-    check_rules(CASES)
+    calls()
+    check_rules(CASES + CALLS)
     jpeg = has_jpeg(program)
     cases = [made for made in CASES if jpeg or not ("file_quality" in made["input"] or "jpeg" in made.get("write", ()))]
     with tempfile.TemporaryDirectory(prefix="gpuconv-") as folder:
@@ -736,6 +788,10 @@ def main():
     if "--update" in sys.argv:
         assert len(cases) == len(CASES), "this gpuconv has no libjpeg-turbo"
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (HERE / "pillow.jsonl").write_text("\n".join(call_lines()) + "\n", encoding="utf-8")
+    listed = map(json.loads, (HERE / "pillow.jsonl").read_text(encoding="utf-8").splitlines())
+    if [{key: value for key, value in made.items() if key != "samples"} for made in listed] != CALLS:
+        sys.exit("pillow.jsonl has other calls than this program; give --update")
     expected = file.read_text(encoding="utf-8").split("\n")[:-1]
     wrong = [line for line in lines if line not in expected]
     for line in wrong[:10]:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """gpuconv pixels 1, made from the text of pixels-1.md alone: samples, alpha, light, the order, digests and vectors.
 
-    python3 pixels.py [VECTORS] [--match TEXT]
+    python3 pixels.py [VECTORS...] [--match TEXT]
 
 runs the vectors, and prints a line for each that differs. This file has the rules P, A, L, O, H and V, pixels_steps.py
 F8, C, D, R and M, pixels_pillow.py K, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
@@ -16,6 +16,7 @@ import json
 import math
 import pathlib
 import re
+import struct
 import sys
 import zlib
 from dataclasses import dataclass, replace
@@ -262,6 +263,8 @@ def flatten(picture, background):
 def digest(picture):
     """H1: the digest of a picture."""
     head = b"".join(v.to_bytes(4, "big") for v in (picture.width, picture.height, picture.channels, picture.bits))
+    if picture.bits == 32:  # K13
+        return hashlib.sha256(head + struct.pack(f">{len(picture.samples)}f", *picture.samples)).hexdigest()
     return hashlib.sha256(head + b"".join(v.to_bytes(picture.bits // 8, "big") for v in picture.samples)).hexdigest()
 
 
@@ -328,6 +331,17 @@ def made_picture(source):
         else:
             picture.samples.append(made_sample(source, picture.white, i, x, y, c))
     return picture
+
+
+def resized(vector):
+    """K11 to K13: the result of a vector of pillow.jsonl."""
+    source = vector["input"]
+    picture = made_picture(source | {"bits": min(source["bits"], 16)})
+    if source["bits"] == 32:
+        picture = replace(picture, bits=32, samples=[(v - 32768) / 16 for v in picture.samples])
+    box = tuple(vector.get("box", (0, 0, picture.width, picture.height)))
+    rule = Rule(vector["kernel"], tuple(vector["size"]), box, vector.get("reducing_gap"))
+    return rule.run(picture, True, False)
 
 
 def file_picture(data):
@@ -437,7 +451,7 @@ def differences(vector):
     """V: what differs in a vector."""
     options = vector.get("options", {})
     try:
-        picture, factors = convert(vector, options)
+        picture, factors = (resized(vector), None) if "kernel" in vector else convert(vector, options)
     except Refused as error:
         return [] if vector.get("refused") else [f"refused ({error})"]
     if vector.get("refused"):
@@ -449,10 +463,11 @@ def differences(vector):
 def main():
     """V: run the vectors."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("vectors", nargs="?", default=HERE / "vectors.jsonl", type=pathlib.Path)
+    files = [HERE / "vectors.jsonl", HERE / "pillow.jsonl"]
+    parser.add_argument("vectors", nargs="*", default=files, type=pathlib.Path)
     parser.add_argument("--match", default="", help="run only vectors with this text in their id")
     arguments = parser.parse_args()
-    lines = arguments.vectors.read_text(encoding="utf-8").splitlines()
+    lines = [line for file in arguments.vectors for line in file.read_text(encoding="utf-8").splitlines()]
     vectors = [v for v in map(json.loads, lines) if arguments.match in v["id"]]
     differing = 0
     for vector in vectors:

@@ -4,15 +4,18 @@
 
 Skipped (exit status 77) if Pillow is not installed. Each set takes PICTURES random pictures for the filter `resize`,
 and as many for the function pillow_resize, 400 if not given."""
+import hashlib
 import io
+import json
 import os
 import pathlib
 import random
+import struct
 import sys
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-sys.path.insert(0, str(ROOT / "tests/lib"))
+sys.path[:0] = [str(ROOT / "tests/lib"), str(ROOT / "docs/spec")]
 from harness import expect, need_module, run_tests  # noqa: E402
 
 need_module("numpy")
@@ -21,6 +24,7 @@ import numpy  # noqa: E402
 import PIL.Image  # noqa: E402
 
 import gpuconv  # noqa: E402
+from make_vectors import samples as made_samples  # noqa: E402
 
 COUNT, SEED = (int(word) for word in (sys.argv[2:] + ["400", "65"][len(sys.argv) - 2:])[:2])
 VERSION, MINOR = map(int, PIL.__version__.split(".")[:2])
@@ -174,6 +178,32 @@ def test_large():
         shape = (*shape, channels) if channels > 1 else shape
         for _ in range(max(1, COUNT // 200)):
             random_function(chance, numbers.integers(0, 65536, shape, "uint16").astype(kind))
+
+
+def test_vectors():
+    """The calls of docs/spec/pillow.jsonl have its digests; so has Pillow, if it is of their version."""
+    lines = (ROOT / "docs/spec/pillow.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 150
+    for line in map(json.loads, lines):
+        source, (width, height) = line["input"], line["size"]
+        samples = made_samples(source | {"bits": min(source["bits"], 16)})
+        samples = numpy.frombuffer(samples, ">u2" if source["bits"] > 8 else "u1").astype(f"u{min(source['bits'] // 8, 2)}")
+        if source["bits"] == 32:
+            samples = (samples.astype("float32") - 32768) / 16
+        channels = [source["channels"]] if source["channels"] > 1 else []
+        samples = samples.reshape([source["height"], source["width"], *channels])
+        box, gap = line.get("box"), line.get("reducing_gap")
+        if line.get("refused"):
+            expect(ValueError, "", gpuconv.pillow_resize, samples, line["size"], line["kernel"], box=box,
+                   reducing_gap=gap)
+            continue
+        actual = gpuconv.pillow_resize(samples, line["size"], line["kernel"], box=box, reducing_gap=gap)
+        head = struct.pack(">4I", width, height, source["channels"], source["bits"])
+        digest = hashlib.sha256(head + actual.astype(actual.dtype.newbyteorder(">")).tobytes()).hexdigest()
+        assert digest == line["samples"], line
+        word, _, name = line["kernel"].partition("-")
+        if word == WORD and name in NAMES:
+            check_function(samples, (width, height), name, box, gap)
 
 
 def test_bits_of_floats():
