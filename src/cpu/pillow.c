@@ -95,7 +95,7 @@ static void sum_doubles(const struct resample_axis *axis, bool is_over_rows, con
         for (int x = 0; x < out->width; x++) {
             const int i = is_over_rows ? x : y, input = resample_first(axis, i);
             const int count = resample_last(axis, i) - input + 1;
-            const double *weights = axis->weights + (size_t)i * (size_t)axis->count;
+            const double *weights = axis->weights + (size_t)(i % axis->period) * (size_t)axis->count;
             const char *at =
                 (const char *)plane_row(in, 0, is_over_rows ? y : input) + (size_t)(is_over_rows ? input : x) * size;
             char *to = (char *)plane_row(out, 0, y) + (size_t)x * size;

@@ -217,7 +217,8 @@ size_t resample_bytes(const struct resample_axis *axis);
 
 /* Make the taps of an axis whose shape is set. Release them with free. Fails if there is too little memory. For
  * a kernel of Pillow it calls pillow_make for 8 bits. For 16 or 32, that makes weights instead, which sum to about 1:
- * those of output i, from weights[i * count] on. For 16, the inputs of `nearest` come from products, not from sums. */
+ * those of output i, from weights[i % period * count] on. For 16, the inputs of `nearest` come from products, not from
+ * sums. */
 bool resample_make(struct resample_axis *axis);
 bool pillow_make(struct resample_axis *axis, int sample_bits);
 

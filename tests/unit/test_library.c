@@ -1183,10 +1183,11 @@ static void test_pillow_resizes_a_part_and_other_modes(void **state)
                  {"pillow-lanczos", 1, GPUCONV_UINT16, 12, 20, {3, 0.5, 33.3, HEIGHT}, 0, 909417925},
                  {"pillow-nearest", 1, GPUCONV_UINT16, 11, 13, {3, 0.5, 33.3, HEIGHT}, 0, 297120013},
                  {"pillow12-hamming", 1, GPUCONV_FLOAT, 12, 9, {0, 0, WIDTH, HEIGHT}, 0, 1213873612},
+                 {"pillow-bilinear", 1, GPUCONV_FLOAT, WIDTH, 9, {0, 0, WIDTH, HEIGHT}, 0, 161845152},
                  {"pillow-bicubic", 1, GPUCONV_FLOAT, 5, 3, {1, 2, 36, 28}, 1, 2224427333}};
     static uint8_t bytes[4 * WIDTH * HEIGHT];
     static uint16_t words[WIDTH * HEIGHT];
-    static float floats[WIDTH * HEIGHT];
+    static float floats[4 * WIDTH * HEIGHT];
     void *const samples[] = {bytes, words, floats};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int k = 0; k < 4 * WIDTH * HEIGHT; k++)
