@@ -49,6 +49,12 @@ bool cpu_pillow_resize(enum resample_kernel kernel, double box[4], double reduci
 bool cpu_move_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                      struct error *error);
 
+/* Prepare and launch a plan that changes each pixel by itself. This is the reference, too. IN and OUT may be the same
+ * planes. */
+bool cpu_point_prepare(struct plan *plan, struct device *device, struct error *error);
+bool cpu_point_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                      struct error *error);
+
 /* Does cpu_launch make wide planes of such narrow ones? SLIDES says that FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
 

@@ -27,7 +27,15 @@
  *      0 0
  *     ---
  *     -1 0
- *      1 0 */
+ *      1 0
+ *
+ * A filter may also change each pixel by itself: by a matrix of its colours, then by curves. Lines begin them:
+ *
+ *     matrix            # then 1, 3 or 4 rows of 3 or 4 weights, and perhaps an offset in levels; one row is for all
+ *     curve             # then points `IN OUT` in levels from 0 to 255, or percent; words after `curve`: red, green,
+ *     0 10%             # blue or alpha for that channel, otherwise for all colours; and how a curve goes from point
+ *     255 90%           # to point: smooth, steps or gamma G, otherwise in straight lines
+ *     table             # then 256 levels: the points of all levels; words: the channels */
 #ifndef GPUCONV_FILTER_H
 #define GPUCONV_FILTER_H
 
@@ -75,7 +83,7 @@ enum combine {
 
 /* The kinds of steps that filters are. Three tables have a row for each: filter_kinds here, step_table of the pipeline,
  * and the steps of the variants. */
-enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_KINDS };
+enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_POINT, STEP_KINDS };
 
 /* What STEP_RESIZE asks for. */
 struct resize {
@@ -108,6 +116,44 @@ struct origin {
     int turned_width, turned_height, x, y;
 };
 
+/* How a curve goes from one point to the next. With t from 0 to 1 between them, y = y0 + (y1 - y0) f(t). */
+enum point_shape {
+    POINT_LINEAR, /* f = t */
+    POINT_SMOOTH, /* a cubic that rises and falls only where the points do: see curve_smooth in point.c */
+    POINT_STEPS,  /* f = 0 */
+    POINT_GAMMA,  /* f = t^(1 / gamma) */
+};
+
+/* The units of a point in one level of 16 bits. */
+#define POINT_UNIT 10000
+
+/* The most points of a curve. */
+#define POINT_MAX 256
+
+/* A curve of levels. Before the first point and after the last one, it is constant. */
+struct point_curve {
+    int count; /* of points; 0 if the levels stay */
+    enum point_shape shape;
+    double gamma;
+    int64_t in[POINT_MAX], out[POINT_MAX]; /* from 0 to 65535 POINT_UNIT; IN rises */
+};
+
+/* A row of a matrix: weights of red, green, blue and alpha, and what a grid of these taps has (struct filter). */
+struct point_row {
+    int32_t weights[4], scale;
+    int64_t bias, bias16;
+    double offset, largest_error;
+    bool exact;
+};
+
+/* What STEP_POINT does with each pixel: first the matrix, whose results are rounded and clamped, then the curves. */
+struct point {
+    int rows;    /* of the matrix: 0 if there is none, 1 for all colours, 3 for red, green and blue, 4 with alpha */
+    int columns; /* weights of a row: 3, or 4 with alpha's */
+    struct point_row row[4];
+    struct point_curve curve[4]; /* of red, green, blue and alpha */
+};
+
 /* A part of a picture. */
 struct rectangle {
     int x, y, width, height;
@@ -127,7 +173,7 @@ struct filter {
     char title[128]; /* a few words; may be empty */
     struct source_file file;
     struct filter *filter16; /* the filter for samples of more than 8 bits, if it is another one; else NULL */
-    int width, height;       /* the window of samples that an output is made of; 1 x 1 for STEP_RESIZE and STEP_MOVE */
+    int width, height;       /* the window of samples that an output is made of; 1 x 1 unless it is STEP_CONVOLVE */
     int anchor_x, anchor_y;  /* the output in it: 0 <= anchor_x < width, 0 <= anchor_y < height */
     union {
         struct {            /* STEP_CONVOLVE */
@@ -195,6 +241,8 @@ struct filter {
         struct resize resize;
 
         struct move move; /* STEP_MOVE */
+
+        struct point point; /* STEP_POINT */
     };
 };
 
@@ -236,6 +284,9 @@ struct kind_of_step {
 
     /* Do the planes of a pixel decide about each other, or does a sample depend on their number? NULL if never. */
     bool (*joins_planes)(const struct filter *filter);
+
+    /* May an opaque picture have other alpha afterwards? NULL if never. */
+    bool (*clears)(const struct filter *filter);
 };
 extern const struct kind_of_step filter_kinds[STEP_KINDS];
 
@@ -307,13 +358,16 @@ bool filter_names(char ***names, size_t *count, struct error *error);
 /* The functions of a row of filter_forms. A maker makes the filter SPEC, which begins with the word of FORM. A
  * generator makes the taps for samples of more than 8 bits (IS_16_BIT) or of 8. FILTER has none yet, and WEIGHTS is
  * memory for those of the largest grid. A reader reads what a move does from AT, which is after the first colon. END is
- * at the next colon or at the end of the text, to which it reads. Both return false if a parameter is wrong. */
+ * at the next colon or at the end of the text, to which it reads. A writer writes the text of a filter of STEP_POINT.
+ * All return false if a parameter is wrong. */
 struct filter_form;
 struct number;
+struct point_words;
 typedef bool form_maker(const struct filter_form *form, const char *spec, struct filter *filter,
                         struct filter *filter16, struct error *error);
 typedef bool taps_generator(const struct number *parameters, bool is_16_bit, double *weights, struct filter *filter);
 typedef bool move_reader(const char *at, const char *end, struct move *move);
+typedef bool point_writer(const struct point_words *words, FILE *text);
 
 /* A word before a colon that begins filters with parameters. */
 struct filter_form {
@@ -326,10 +380,11 @@ struct filter_form {
     int parameters, optional; /* how many it takes; how many of them, the last ones, may be missing: 0 then */
     bool has_filter16;        /* its filter for samples of more than 8 bits is another one, unless it is exact */
     move_reader *read;        /* what filter_make_move calls; NULL for `cover`, which is two filters */
+    point_writer *write;      /* what filter_make_point calls */
 };
 
 /* All words. A row of NULL ends them. */
-#define FORM_COUNT 13
+#define FORM_COUNT 22
 extern const struct filter_form filter_forms[FORM_COUNT + 1];
 
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR
@@ -390,6 +445,15 @@ bool filter_is_shift(const struct filter *filter);
 
 /* Are all taps 1, of one grid, or of two passes whose row sums are not rounded? Then sums are those of a rectangle. */
 bool filter_is_box(const struct filter *filter);
+
+/* Does STEP_POINT read or change alpha? */
+bool filter_uses_alpha(const struct filter *filter);
+
+/* Does it make colours of a grey pixel? */
+bool filter_makes_colours(const struct filter *filter);
+
+/* The level of 16 bits that CURVE, which has points, makes of LEVEL. */
+uint16_t point_curve_level(const struct point_curve *curve, uint16_t level);
 
 /* Is the filter square, of an odd size, with its anchor in the centre? */
 bool filter_is_centred_square(const struct filter *filter);

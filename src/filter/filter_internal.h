@@ -44,14 +44,58 @@ double taps_work(const struct filter *filter, int width, int height);
 double taps_float_error(const struct filter *filter, int taps);
 bool taps_join_planes(const struct filter *filter);
 
+/* ---- Matrices and curves ---- */
+
+/* A line of numbers of a filter file. */
+struct filter_line {
+    size_t number;                     /* the line's number in the text, from 1 */
+    int count;                         /* the numbers in the line */
+    uint32_t columns[FILTER_MAX + 1];  /* the column of each number, from 1, and of the end of the line */
+    struct number numbers[FILTER_MAX]; /* as the text has them */
+};
+
+/* Lines that follow `matrix`, `curve` or `table`. */
+struct point_section {
+    size_t number, column; /* where the word is */
+    unsigned channels;     /* of a curve or table: bit C is set for channel C; 0 for a matrix */
+    bool is_table;
+    enum point_shape shape;
+    double gamma;
+    const struct filter_line *lines;
+    int count; /* of lines */
+};
+
+/* Where a section is wrong, and what was expected there. */
+struct point_fault {
+    size_t number, column;
+    char sentence[256];
+};
+
+/* Let FILTER, which has its name and title, be what COUNT sections say. Otherwise FAULT says what is wrong. */
+bool point_read(const struct point_section *sections, int count, struct filter *filter, struct point_fault *fault);
+
+/* The functions of the row of STEP_POINT. */
+void point_describe(FILE *stream, const struct filter *filter);
+void point_print(FILE *file, const struct filter *filter);
+bool point_joins_planes(const struct filter *filter);
+
 /* ---- Filters with parameters ---- */
+
+/* The parameters of a filter of STEP_POINT: texts of numbers or words, and the numbers of those that are. */
+struct point_words {
+    int count;
+    char text[3][32];
+    double value[3]; /* NAN if it is no number; without its percent sign */
+};
 
 #define MAX_PARAMETERS 3
 
 /* The functions of the rows of filter_forms: see struct filter_form. */
-form_maker filter_generate, filter_make_resize, filter_make_move;
+form_maker filter_generate, filter_make_resize, filter_make_move, filter_make_point;
 taps_generator make_box, make_gaussian, make_motion, make_disk, make_log, make_unsharp;
 move_reader read_crop, read_pad, read_turn, read_mirror;
+point_writer write_levels, write_gamma, write_brightness, write_contrast, write_saturation, write_threshold,
+    write_posterize, write_tint, write_swap;
 
 /* The row of filter_forms whose word is the first LENGTH bytes of SPEC; NULL if there is none. */
 const struct filter_form *form_find(const char *spec, size_t length);
@@ -82,6 +126,7 @@ int64_t scale_side(int side, int64_t a, int64_t b);
 void move_describe(FILE *stream, const struct filter *filter);
 void move_print(FILE *file, const struct filter *filter);
 bool move_joins_planes(const struct filter *filter);
+bool move_clears(const struct filter *filter);
 bool move_size(const struct filter *filter, int *width, int *height, struct error *error);
 
 /* A copy of SPECS, which commas join, with each `cover:SIZE` replaced by its two filters. Release it with free.

@@ -193,3 +193,8 @@ bool move_joins_planes(const struct filter *filter)
 {
     return filter->move.pads; /* what is beside the picture depends on the number of channels */
 }
+
+bool move_clears(const struct filter *filter)
+{
+    return filter->move.pads && !filter->move.has_colour;
+}

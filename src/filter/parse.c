@@ -27,19 +27,19 @@ enum keyword {
     KEYWORD_ABS,
     KEYWORD_ANCHOR,
     KEYWORD_COMBINE,
+    KEYWORD_MATRIX, /* from here on, words that begin a section of lines */
+    KEYWORD_CURVE,
+    KEYWORD_TABLE,
     KEYWORD_COUNT
 };
 
 static const char *const keywords[KEYWORD_COUNT] = {
-    [KEYWORD_TITLE] = "title", [KEYWORD_SCALE] = "scale",   [KEYWORD_OFFSET] = "offset",
-    [KEYWORD_ABS] = "abs",     [KEYWORD_ANCHOR] = "anchor", [KEYWORD_COMBINE] = "combine"};
+    [KEYWORD_TITLE] = "title",   [KEYWORD_SCALE] = "scale",   [KEYWORD_OFFSET] = "offset",
+    [KEYWORD_ABS] = "abs",       [KEYWORD_ANCHOR] = "anchor", [KEYWORD_COMBINE] = "combine",
+    [KEYWORD_MATRIX] = "matrix", [KEYWORD_CURVE] = "curve",   [KEYWORD_TABLE] = "table"};
 
-struct line {
-    size_t number;                     /* the line's number in the text, from 1 */
-    int count;                         /* the taps in the line */
-    uint32_t columns[FILTER_MAX + 1];  /* the column of each tap, from 1, and of the end of the line */
-    struct number numbers[FILTER_MAX]; /* the taps as the text has them, not yet divided by the scale */
-};
+/* The most sections: a matrix, and a curve for each channel. */
+#define MAX_SECTIONS 5
 
 struct parser {
     const char *name; /* the file's name, for messages */
@@ -57,7 +57,9 @@ struct parser {
     size_t separator_column; /* its column */
     int first_count;         /* the number of lines before it */
     int count;               /* the number of lines */
-    struct line lines[MAX_LINES];
+    int sections;            /* the number of sections */
+    struct point_section section[MAX_SECTIONS];
+    struct filter_line lines[MAX_LINES];
     struct number taps[2 * FILTER_MAX * FILTER_MAX]; /* the taps of both grids, divided by the scale */
 };
 
@@ -154,7 +156,9 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
 {
     const struct quoted_word text = next_word(parser);
     const char *end = token_end(parser);
-    switch (number_read(parser->at, end, number)) {
+    const bool is_percentage = parser->sections > 0 && parser->section[parser->sections - 1].channels != 0 &&
+                               end > parser->at && end[-1] == '%';
+    switch (number_read(parser->at, end - is_percentage, number)) {
     case NUMBER_MALFORMED:
         return FAIL_HERE(parser, parser->at, "expected %s, found %s%s", expected, text.text,
                          is_ascii(parser->at, end) ? "" : ", which has characters other than ASCII; type it anew");
@@ -165,6 +169,8 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
     case NUMBER_FINE:
         break;
     }
+    if (is_percentage) /* 255 levels are 100% */
+        *number = number_divide(*number, (struct number){.numerator = 20, .denominator = 51, .value = 20 / 51.0});
     parser->at = end;
     return true;
 }
@@ -253,6 +259,51 @@ static bool parse_combine(struct parser *parser, enum combine *combine)
                      names + COMBINE_NONE + 1, COMBINE_COUNT - COMBINE_NONE - 1);
 }
 
+/* Begin a section. Words after a curve say its channels, and how it goes from point to point. */
+static bool parse_section(struct parser *parser, enum keyword keyword)
+{
+    static const char *const words[] = {"red", "green", "blue", "alpha", "smooth", "steps", "gamma"};
+    enum { CHANNELS = 4, COLOURS = 7, WORDS = sizeof words / sizeof *words };
+    if (parser->sections == MAX_SECTIONS)
+        return FAIL_HERE(parser, parser->start, "expected at most a matrix and a curve for each channel");
+    struct point_section *section = &parser->section[parser->sections++];
+    *section = (struct point_section){
+        .number = parser->number,
+        .column = column_of(parser, parser->start),
+        .is_table = keyword == KEYWORD_TABLE,
+        .lines = &parser->lines[parser->count],
+    };
+    while (keyword != KEYWORD_MATRIX && skip_separators(parser)) {
+        const char *start = parser->at, *end = token_end(parser);
+        int word = 0;
+        while (word < WORDS && !is_word(words[word], start, end))
+            word++;
+        if (word == WORDS || (section->is_table && word >= CHANNELS))
+            return fail_word(parser, start, end,
+                             section->is_table
+                                 ? "red, green, blue or alpha, the channels of the table"
+                                 : "red, green, blue or alpha, the channels of the curve, or smooth, steps "
+                                   "or gamma",
+                             words, WORDS);
+        parser->at = end;
+        section->channels |= word < CHANNELS ? 1u << word : 0;
+        if (word >= CHANNELS)
+            section->shape = POINT_SMOOTH + (unsigned)(word - CHANNELS);
+        struct number gamma;
+        const char *at = parser->at;
+        if (section->shape == POINT_GAMMA && word == WORDS - 1) {
+            if (!parse_number(parser, "the gamma, such as 2.2", &gamma))
+                return false;
+            section->gamma = gamma.value;
+            if (!(gamma.value >= 0.1 && gamma.value <= 10))
+                return FAIL_HERE(parser, at + 1, "expected a gamma from 0.1 to 10");
+        }
+    }
+    if (keyword != KEYWORD_MATRIX && section->channels == 0)
+        section->channels = COLOURS;
+    return true;
+}
+
 /* Read the keyword at the beginning of the line. */
 static bool parse_keyword(struct parser *parser, enum keyword *result)
 {
@@ -262,12 +313,14 @@ static bool parse_keyword(struct parser *parser, enum keyword *result)
     while (keyword < KEYWORD_COUNT && !is_word(keywords[keyword], start, end))
         keyword++;
     if (keyword == KEYWORD_COUNT)
-        return fail_word(parser, start, end, "a row of taps or one of title, scale, offset, abs, anchor and combine",
+        return fail_word(parser, start, end,
+                         "a row of taps or one of title, scale, offset, abs, anchor, combine, matrix, curve "
+                         "and table",
                          keywords, KEYWORD_COUNT);
-    if (parser->count > 0)
+    if (parser->count > 0 && (keyword < KEYWORD_MATRIX || parser->sections == 0))
         return FAIL_HERE(parser, start, "expected a row of taps, found %s, which must come before the first row",
                          word.text);
-    if (parser->seen[keyword] != 0)
+    if (parser->seen[keyword] != 0 && keyword < KEYWORD_CURVE)
         return FAIL_HERE(parser, start, "expected %s only once, but line %zu has it too; remove one of the two",
                          word.text, parser->seen[keyword]);
     parser->seen[keyword] = parser->number;
@@ -299,6 +352,10 @@ static bool parse_value(struct parser *parser, enum keyword keyword, struct filt
         return parse_anchor(parser, &parser->anchor_x) && parse_anchor(parser, &parser->anchor_y);
     case KEYWORD_COMBINE:
         return parse_combine(parser, &filter->combine);
+    case KEYWORD_MATRIX:
+    case KEYWORD_CURVE:
+    case KEYWORD_TABLE:
+        return parse_section(parser, keyword);
     case KEYWORD_COUNT:
         break;
     }
@@ -396,10 +453,15 @@ static bool check_separators(struct parser *parser, const struct separators *see
 /* Read a line of numbers. */
 static bool parse_row(struct parser *parser)
 {
-    const int max = parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
+    const int max = parser->sections > 0     ? MAX_LINES
+                    : parser->separator == 0 ? FILTER_MAX + 1
+                                             : parser->first_count + FILTER_MAX;
     if (parser->count == max)
-        return FAIL_HERE(parser, parser->at, "expected at most %d rows of taps", FILTER_MAX);
-    struct line *line = &parser->lines[parser->count++];
+        return FAIL_HERE(parser, parser->at, "expected at most %d rows of numbers",
+                         max == MAX_LINES ? max : FILTER_MAX);
+    if (parser->sections > 0)
+        parser->section[parser->sections - 1].count++;
+    struct filter_line *line = &parser->lines[parser->count++];
     line->number = parser->number;
     line->count = 0;
     struct separators seen = {0};
@@ -479,7 +541,7 @@ static int first_ragged(const struct parser *parser, int first, int64_t count)
 /* Report that line number RAGGED has not as many taps as the first. */
 static bool fail_ragged(struct parser *parser, int ragged, const char *hint)
 {
-    const struct line *first = &parser->lines[0], *line = &parser->lines[ragged];
+    const struct filter_line *first = &parser->lines[0], *line = &parser->lines[ragged];
     const int column = line->count < first->count ? line->count : first->count;
     return fail_at(parser, line->number, line->columns[column], "expected %d tap%s as in line %zu, found %d%s",
                    first->count, first->count == 1 ? "" : "s", first->number, line->count, hint);
@@ -492,7 +554,7 @@ static bool is_matrix_header(const struct parser *parser)
         if (parser->seen[i] != 0)
             return false;
     }
-    const struct line *line = &parser->lines[0];
+    const struct filter_line *line = &parser->lines[0];
     return line->count >= 2 && line->count <= 4 && number_is_integer(line->numbers[0], 1, FILTER_MAX) &&
            number_is_integer(line->numbers[1], 1, FILTER_MAX);
 }
@@ -505,7 +567,7 @@ static bool is_matrix_header(const struct parser *parser)
  * so such a text is refused. The message says how to write each of them. */
 static bool find_first_row(struct parser *parser, int *first)
 {
-    const struct line *header = &parser->lines[0];
+    const struct filter_line *header = &parser->lines[0];
     const int ragged = first_ragged(parser, 0, header->count);
     const bool plain = ragged == parser->count && parser->count <= FILTER_MAX;
     const bool headed = is_matrix_header(parser);
@@ -590,6 +652,29 @@ static bool set_size_and_taps(struct parser *parser, struct filter *filter)
     return true;
 }
 
+/* Let the filter be what the sections say. */
+static bool set_sections(struct parser *parser, struct filter *filter)
+{
+    struct point_fault fault;
+    for (int i = KEYWORD_SCALE; i < KEYWORD_MATRIX; i++)
+        if (parser->seen[i] != 0)
+            return fail_at(parser, parser->seen[i], parser->columns[i],
+                           "expected no %s in a filter of a matrix or curves; remove this line", keywords[i]);
+    if (parser->separator != 0)
+        return fail_at(parser, parser->separator, parser->separator_column, "expected no second grid after curves");
+    return point_read(parser->section, parser->sections, filter, &fault) ||
+           fail_at(parser, fault.number, fault.column, "%s", fault.sentence);
+}
+
+/* Let the filter be the grids of taps. */
+static bool set_grids(struct parser *parser, struct filter *filter)
+{
+    if (!set_size_and_taps(parser, filter) || !filter_set_taps(filter, parser->taps, parser->name, parser->error))
+        return false;
+    filter_derive(filter, parser->offset);
+    return true;
+}
+
 bool filter_parse(const char *text, size_t size, const char *name, struct filter *filter, struct error *error)
 {
     memset(filter, 0, sizeof *filter);
@@ -608,10 +693,8 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
 
     const char *end = text + size;
     const bool done = text_begin(&text, end, name, ERROR_USAGE, error) && check_bytes(parser, text, end) &&
-                      parse_lines(parser, text, end, filter) && set_size_and_taps(parser, filter) &&
-                      filter_set_taps(filter, parser->taps, name, error);
-    if (done)
-        filter_derive(filter, parser->offset);
+                      parse_lines(parser, text, end, filter) &&
+                      (parser->sections > 0 ? set_sections(parser, filter) : set_grids(parser, filter));
     free(parser);
     return done;
 }

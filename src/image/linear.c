@@ -53,8 +53,7 @@ static double binary_power(double x)
     return ldexp(polynomial((x - n) * 0.69314718055994531, factors, 14), (int)n);
 }
 
-/* X^G, or 0 if X is negative. A result above 2^100 becomes that. */
-static double power(double x, double g)
+double linear_power(double x, double g)
 {
     return x > 0 ? binary_power(fmin(g * binary_logarithm(x), 100)) : 0;
 }
@@ -64,8 +63,8 @@ static double power(double x, double g)
 /* ITU-R BT.2100, table 4. */
 static double pq_light(double x)
 {
-    const double root = power(x, 32 / 2523.0), above = root - 3424 / 4096.0;
-    return power(above / (2413 / 128.0 - 2392 / 128.0 * root), 16384 / 2610.0);
+    const double root = linear_power(x, 32 / 2523.0), above = root - 3424 / 4096.0;
+    return linear_power(above / (2413 / 128.0 - 2392 / 128.0 * root), 16384 / 2610.0);
 }
 
 /* ITU-R BT.2100, table 5. */
@@ -98,7 +97,7 @@ double linear_level(const struct curve *curve, int k)
         level = HIGHEST * hlg_light(x);
         break;
     default: /* HIGHEST x is k / 2: so the straight part of a profile's curve is exact, and ties are rounded up */
-        level = x >= curve->d ? HIGHEST * (power(curve->a * x + curve->b, curve->g) + curve->e)
+        level = x >= curve->d ? HIGHEST * (linear_power(curve->a * x + curve->b, curve->g) + curve->e)
                               : curve->c * (k / 2.0) + HIGHEST * curve->f;
     }
     return fmax(0, fmin(level, HIGHEST));

@@ -64,6 +64,10 @@ struct linear *linear_allocate(struct error *error);
  * rise. */
 bool linear_set(struct linear *linear, const struct curve *curves, int count, int bits);
 
+/* X^G for X up to 1, with a relative error below 1e-13; or 0 if X is not positive. A result above 2^100 becomes that.
+ * It is computed as the tables are, so it is the same on every machine. */
+double linear_power(double x, double g);
+
 /* 65535 L(k / 131070). */
 double linear_level(const struct curve *curve, int k);
 

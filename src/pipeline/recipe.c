@@ -23,14 +23,18 @@ bool recipe_resize(const struct recipe *recipe, const struct work *work, struct 
     return done;
 }
 
+/* May an opaque picture have other alpha after FILTER? */
+static bool clears(const struct filter *filter)
+{
+    return filter_kind(filter)->clears != NULL && filter_kind(filter)->clears(filter);
+}
+
 enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
 {
     bool computes = false;
     for (size_t i = 0; i < recipe->chain->count; i++) {
-        const struct filter *filter = &recipe->chain->filters[i];
-        const bool moves = filter_kind(filter)->moves;
-        computes |= !moves;
-        is_opaque &= !moves || !filter->move.pads || filter->move.has_colour;
+        computes |= !filter_kind(&recipe->chain->filters[i])->moves;
+        is_opaque &= !clears(&recipe->chain->filters[i]);
     }
     return !computes ? ALPHA_FILTER : is_opaque && recipe->alpha == ALPHA_PREMULTIPLY ? ALPHA_KEEP : recipe->alpha;
 }
@@ -72,9 +76,10 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
 
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape)
 {
-    bool keeps_alpha = false; /* alpha of another size than the image's */
+    bool keeps_alpha = false; /* alpha of another size or of other levels than the image's */
     for (size_t i = 0; i < recipe->chain->count; i++)
-        keeps_alpha |= alpha == ALPHA_KEEP && filter_kind(&recipe->chain->filters[i])->resizes;
+        keeps_alpha |= alpha == ALPHA_KEEP &&
+                       (filter_kind(&recipe->chain->filters[i])->resizes || clears(&recipe->chain->filters[i]));
     return recipe->chain->count > 1 &&
            (recipe->linear || ((alpha == ALPHA_PREMULTIPLY || keeps_alpha) && image_has_alpha(shape)));
 }

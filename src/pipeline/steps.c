@@ -105,6 +105,23 @@ static enum alpha keep_alpha(const struct filter *filter, enum border border, en
     return ALPHA_AS_IS;
 }
 
+/* ---- Point ---- */
+
+/* Pixels of three equal colours, or of grey, are a row of samples. */
+static void reach_pixel(struct stage *stage, int width, int height, bool is_16_bit)
+{
+    (void)width, (void)height, (void)is_16_bit;
+    stage->takes_pixels = stage->shape.channels % 2 == 1 && stage->filter->point.rows == 0 &&
+                          !filter_makes_colours(stage->filter) && !filter_uses_alpha(stage->filter);
+}
+
+/* Colours change as they are, whatever alpha is. */
+static enum alpha find_point_alpha(const struct filter *filter, enum border border, enum alpha alpha)
+{
+    (void)border;
+    return alpha == ALPHA_FILTER || filter_uses_alpha(filter) ? ALPHA_FILTER : ALPHA_KEEP;
+}
+
 /* ---- The table ---- */
 
 const struct step step_table[STEP_KINDS] = {
@@ -112,4 +129,5 @@ const struct step step_table[STEP_KINDS] = {
     [STEP_RESIZE] =
         {.rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps, .alpha = find_resize_alpha},
     [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = keep_alpha},
+    [STEP_POINT] = {.rows = 1, .reach = reach_pixel, .needs = add_halo, .alpha = find_point_alpha},
 };

@@ -188,6 +188,12 @@ double copy_cost(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0);
 }
 
+double point_cost(const struct filter *filter, const struct work *work)
+{
+    (void)filter;
+    return gpu_seconds(work, 0);
+}
+
 double gradient_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_grids(filter) * filter->width * filter->height;
@@ -236,6 +242,13 @@ double cpu_move_cost(const struct filter *filter, const struct work *work)
     filter_resize(filter, &width, &height, NULL);
     const double sample = filter->move.orientation > 1 ? 0.6e-9 : 0.05e-9;
     return sample * width * height * work->planes * (double)sample_bytes(work->sample) / work_threads(work);
+}
+
+/* Tables read a sample after the other. A matrix reads three for each. */
+double cpu_point_cost(const struct filter *filter, const struct work *work)
+{
+    const double sample = filter->point.rows > 0 ? 0.6e-9 : 0.3e-9;
+    return sample * work_samples(work) * (work->sample == SAMPLE_U8 ? 1 : 2) / work_threads(work);
 }
 
 double reference_cost(const struct filter *filter, const struct work *work)

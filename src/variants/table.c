@@ -59,7 +59,8 @@ static const struct variant table[] = {
         .two_pass = U8 | U16 | F32,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, reference_cost, NULL, reference_launch},
                   [STEP_RESIZE] = {U8 | U16 | F32, reference_resample_cost, NULL, reference_resample_launch},
-                  [STEP_MOVE] = {U8 | U16 | F32, NULL, NULL, cpu_move_launch}},
+                  [STEP_MOVE] = {U8 | U16 | F32, NULL, NULL, cpu_move_launch},
+                  [STEP_POINT] = {U8 | U16 | F32, NULL, cpu_point_prepare, cpu_point_launch}},
     },
     {
         .name = "cpu",
@@ -69,7 +70,8 @@ static const struct variant table[] = {
         .two_pass = U8 | U16 | F32,
         .steps = {[STEP_CONVOLVE] = {U8 | U16 | F32, cpu_cost, cpu_prepare, cpu_launch},
                   [STEP_RESIZE] = {U8 | U16 | F32, cpu_resample_cost, cpu_resample_prepare, cpu_resample_launch},
-                  [STEP_MOVE] = {U8 | U16 | F32, cpu_move_cost, NULL, cpu_move_launch}},
+                  [STEP_MOVE] = {U8 | U16 | F32, cpu_move_cost, NULL, cpu_move_launch},
+                  [STEP_POINT] = {U8 | U16 | F32, cpu_point_cost, cpu_point_prepare, cpu_point_launch}},
     },
     TEXTBOOK("basic", basic, "one thread per pixel, taps in global memory"),
     TEXTBOOK("constant", constant, "taps in constant memory, small sizes unrolled"),
@@ -251,7 +253,7 @@ const char *accepts_name(enum accepts accepts)
     static const char *const names[] = {
         [ACCEPTS_ALL] = "any filter",         [ACCEPTS_ONE_GRID] = "one grid", [ACCEPTS_TWO_GRIDS] = "two grids",
         [ACCEPTS_RANK_1] = "separable only",  [ACCEPTS_BLURS] = "two passes",  [ACCEPTS_BOXES] = "boxes only",
-        [ACCEPTS_SHIFT] = "moves only",       [ACCEPTS_FEW_TAPS] = "few taps", [ACCEPTS_NONE] = "other sizes",
+        [ACCEPTS_SHIFT] = "moves only",       [ACCEPTS_FEW_TAPS] = "few taps", [ACCEPTS_NONE] = "no taps",
         [ACCEPTS_TWO_PASSES] = "blurs, boxes"};
     return names[accepts];
 }

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters that change each pixel by itself: rows of planes through a matrix and tables. */
+#include "cpu/cpu.h"
+
+#include "base/clones.h"
+#include "base/parallel.h"
+#include "plan/point.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK_ROWS = 16, /* rows of a block, which a thread takes at once */
+    PIECE = 2048,    /* samples of a row whose sums stay in a cache between the matrix and the table */
+};
+
+/* What all blocks of a launch share. */
+struct pointing {
+    const struct plan *plan;
+    const struct point_tables *tables;
+    const struct plane *in, *out;
+    int first_row, last_row; /* the rows that are written, from the first to the one before the last */
+};
+
+/* ---- Tables ---- */
+
+CLONES static void look_up_8(const uint8_t *table, const uint8_t *in, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = table[in[i]];
+}
+
+static void look_up(enum sample sample, const void *table, const void *in, size_t count, void *out)
+{
+    const uint16_t *levels = table, *in16 = in;
+    const float *floats = in;
+    if (table == NULL)
+        memmove(out, in, count * sample_bytes(sample));
+    else if (sample == SAMPLE_U8)
+        look_up_8(table, in, count, out);
+    else if (sample == SAMPLE_U16)
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)out)[i] = levels[in16[i]];
+    else
+        for (size_t i = 0; i < count; i++)
+            ((float *)out)[i] = point_curve_float(levels, floats[i]);
+}
+
+/* ---- Matrices ---- */
+
+/* The samples of a pixel's channels: red, green, blue and alpha. A grey picture has one for all colours. Without alpha,
+ * the fourth is one of the others, and its weight is 0, or the highest level. */
+struct channels {
+    const void *row[4];
+};
+
+CLONES static void mix_8(const struct point_sum *sum, const uint8_t *r, const uint8_t *g, const uint8_t *b,
+                         const uint8_t *a, size_t count, uint8_t *out)
+{
+    const struct rounding rounding = sum->rounding;
+    const int32_t *w = sum->weights;
+    for (size_t i = 0; i < count; i++) {
+        int32_t s = w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i];
+        s = s < rounding.low ? rounding.low : s > rounding.high ? rounding.high : s;
+        const uint32_t t = (uint32_t)s + (uint32_t)(uint64_t)rounding.bias;
+        out[i] = (uint8_t)((uint64_t)t * rounding.multiplier >> 32 >> rounding.shift);
+    }
+}
+
+/* As mix_8, but the levels have 16 bits, and TABLE may be NULL. */
+static void mix_wide_8(const struct point_sum *sum, const struct channels *in, const uint16_t *table, size_t count,
+                       uint8_t *out)
+{
+    const uint8_t *r = in->row[0], *g = in->row[1], *b = in->row[2], *a = in->row[3];
+    const int32_t *w = sum->weights;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t s = w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i];
+        const uint16_t level = rounding16_apply(&sum->rounding16, 257.0 * s);
+        out[i] = reduce_sample(table != NULL ? table[level] : level);
+    }
+}
+
+static void mix_16(const struct point_sum *sum, const struct channels *in, const uint16_t *table, size_t count,
+                   uint16_t *out)
+{
+    const uint16_t *r = in->row[0], *g = in->row[1], *b = in->row[2], *a = in->row[3];
+    const int64_t w[4] = {sum->weights[0], sum->weights[1], sum->weights[2], sum->weights[3]};
+    for (size_t i = 0; i < count; i++) {
+        const int64_t s = w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i];
+        const uint16_t level = rounding16_apply(&sum->rounding16, (double)s);
+        out[i] = table != NULL ? table[level] : level;
+    }
+}
+
+static void mix_float(const struct point_sum *sum, int columns, const struct channels *in, const uint16_t *table,
+                      size_t count, float *out)
+{
+    const float *r = in->row[0], *g = in->row[1], *b = in->row[2], *a = in->row[3], *f = sum->factors;
+    for (size_t i = 0; i < count; i++) {
+        float value = f[0] * r[i] + f[1] * g[i] + f[2] * b[i];
+        if (columns > 3)
+            value += f[3] * a[i];
+        value += sum->offset;
+        out[i] = table != NULL ? point_curve_float(table, value) : value;
+    }
+}
+
+static void mix(const struct pointing *pointing, const struct point_sum *sum, const struct channels *in,
+                const void *table, size_t count, void *out)
+{
+    const enum sample sample = pointing->plan->sample;
+    if (sample == SAMPLE_U8 && table == NULL && !sum->rounding.wide)
+        mix_8(sum, in->row[0], in->row[1], in->row[2], in->row[3], count, out);
+    else if (sample == SAMPLE_U8)
+        mix_wide_8(sum, in, table, count, out);
+    else if (sample == SAMPLE_U16)
+        mix_16(sum, in, table, count, out);
+    else
+        mix_float(sum, pointing->tables->columns, in, table, count, out);
+}
+
+/* Samples of the highest level, for alpha that is not there. */
+static void fill_opaque(enum sample sample, void *row, size_t count)
+{
+    if (sample != SAMPLE_F32)
+        memset(row, 255, count * sample_bytes(sample));
+    for (size_t i = 0; sample == SAMPLE_F32 && i < count; i++)
+        ((float *)row)[i] = 1;
+}
+
+/* ---- A block ---- */
+
+/* Alpha of 8 bits on a wide table. */
+static void look_up_wide(const uint16_t *table, const uint8_t *in, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = reduce_sample(table[widen_sample(in[i])]);
+}
+
+/* Make COUNT samples of all planes from column X of row Y on. */
+static void make_piece(const struct pointing *pointing, int y, size_t x, size_t count)
+{
+    const struct plane *in = pointing->in, *out = pointing->out;
+    const enum sample sample = in->sample;
+    const size_t offset = x * sample_bytes(sample);
+    const int planes = in->count, colours = planes > 2 ? 3 : 1;
+    uint32_t opaque[PIECE]; /* samples of up to 4 bytes */
+    struct channels channels;
+    for (int c = 0; c < 4; c++)
+        channels.row[c] = (const char *)plane_row(in, c < colours ? c : c < 3 ? 0 : planes - 1, y) + offset;
+    if (pointing->tables->columns > 3 && planes % 2 == 1) {
+        fill_opaque(sample, opaque, count);
+        channels.row[3] = opaque;
+    }
+    for (int c = 0; c < planes; c++) {
+        const struct point_sum *sum = point_row_of(pointing->tables, planes, c);
+        const void *table = point_table_of(pointing->tables, planes, c);
+        const void *from = (const char *)plane_row(in, c, y) + offset;
+        void *to = (char *)plane_row(out, c, y) + offset;
+        if (sum != NULL)
+            mix(pointing, sum, &channels, table, count, to);
+        else if (sample == SAMPLE_U8 && table != NULL && pointing->tables->is_wide)
+            look_up_wide(table, from, count, to);
+        else
+            look_up(sample, table, from, count, to);
+    }
+}
+
+static void point_block(void *context, int64_t index, int thread)
+{
+    (void)thread;
+    const struct pointing *pointing = context;
+    const struct plane *in = pointing->in;
+    const int first = pointing->first_row + (int)index * BLOCK_ROWS;
+    const int last = first + BLOCK_ROWS < pointing->last_row ? first + BLOCK_ROWS : pointing->last_row;
+    if (cpu_is_stopped(pointing->plan->stop))
+        return;
+    for (int y = first; y < last; y++) {
+        const size_t width = (size_t)in->width;
+        if (in->is_together) { /* all channels have one table */
+            look_up(in->sample, point_table_of(pointing->tables, 1, 0), plane_row(in, 0, y), width * (size_t)in->count,
+                    plane_row(pointing->out, 0, y));
+            continue;
+        }
+        for (size_t x = 0; x < width; x += PIECE)
+            make_piece(pointing, y, x, width - x < PIECE ? width - x : PIECE);
+    }
+}
+
+bool cpu_point_prepare(struct plan *plan, struct device *device, struct error *error)
+{
+    (void)device;
+    if (plan->prepared == NULL)
+        plan->prepared = point_tables_make(plan);
+    plan->release = free;
+    return plan->prepared != NULL || error_no_memory(error, "the tables of %s", plan->filter->name);
+}
+
+bool cpu_point_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                      struct error *error)
+{
+    (void)device, (void)error;
+    struct pointing pointing = {
+        .plan = plan,
+        .tables = plan->prepared,
+        .in = in,
+        .out = out,
+        .first_row = plan->last_row > 0 ? plan->first_row : 0,
+        .last_row = plan->last_row > 0 ? plan->last_row : out->height,
+    };
+    const int64_t blocks = (pointing.last_row - pointing.first_row + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    const int max = thread_pool_threads(plan->pool);
+    parallel_for(plan->pool, blocks < max ? (int)blocks : max, blocks, point_block, &pointing);
+    return true;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan/point.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Does each row weigh its own channel only? Then levels need no sum. */
+static bool is_diagonal(const struct point *point)
+{
+    bool is_own = point->rows >= 3;
+    for (int i = 0; i < point->rows; i++)
+        for (int c = 0; c < point->columns; c++)
+            is_own &= c == i || point->row[i].weights[c] == 0;
+    return is_own;
+}
+
+static void set_sum(const struct point_row *row, struct point_sum *sum)
+{
+    memcpy(sum->weights, row->weights, sizeof sum->weights);
+    rounding_make(row->scale, row->bias, false, &sum->rounding);
+    rounding16_make(row->scale, row->bias16, false, &sum->rounding16);
+    for (int c = 0; c < 4; c++)
+        sum->factors[c] = (float)((double)row->weights[c] / row->scale);
+    sum->offset = (float)(row->offset / 255);
+}
+
+/* The level of LEVEL after SUM, which weighs channel C only and may be NULL, and CURVE. */
+static uint16_t find_level(const struct point_sum *sum, int c, const struct point_curve *curve, uint16_t level)
+{
+    if (sum != NULL)
+        level = rounding16_apply(&sum->rounding16, (double)sum->weights[c] * level);
+    return curve->count > 0 ? point_curve_level(curve, level) : level;
+}
+
+/* Do channels A and B have equal tables? */
+static bool are_equal(const struct point *point, bool has_sums, int a, int b)
+{
+    const struct point_curve *first = &point->curve[a], *second = &point->curve[b];
+    const struct point_row *x = &point->row[a], *y = &point->row[b];
+    return (!has_sums || (x->weights[a] == y->weights[b] && x->scale == y->scale && x->bias16 == y->bias16)) &&
+           first->count == second->count && (first->count == 0 || memcmp(first, second, sizeof *first) == 0);
+}
+
+struct point_tables *point_tables_make(const struct plan *plan)
+{
+    const struct point *point = &plan->filter->point;
+    const bool has_sums = is_diagonal(point) && plan->sample != SAMPLE_F32;
+    const struct point_tables first = {
+        .rows = has_sums ? 0 : point->rows,
+        .columns = point->columns,
+        .is_wide = plan->sample != SAMPLE_U8 || (point->rows > 0 && !has_sums),
+    };
+    const size_t size = point_table_bytes(&first), levels = first.is_wide ? 65536 : 256;
+    struct point_tables *tables = malloc(sizeof *tables + 4 * size);
+    if (tables == NULL)
+        return NULL;
+    *tables = first;
+    for (int i = 0; i < point->rows; i++)
+        set_sum(&point->row[i], &tables->row[i]);
+    for (int c = 0; c < 4; c++) {
+        const struct point_curve *curve = &point->curve[c];
+        const struct point_sum *sum = has_sums && c < point->rows ? &tables->row[c] : NULL;
+        int same = 0;
+        tables->table_of[c] = -1;
+        if (sum == NULL && curve->count == 0)
+            continue;
+        while (same < c && (tables->table_of[same] < 0 || !are_equal(point, sum != NULL, same, c)))
+            same++;
+        tables->table_of[c] = same < c ? tables->table_of[same] : tables->tables++;
+        uint8_t *table = tables->levels + (size_t)tables->table_of[c] * size;
+        for (size_t i = 0; same == c && i < levels; i++) {
+            const uint16_t level = find_level(sum, c, curve, (uint16_t)(first.is_wide ? i : 257 * i));
+            if (first.is_wide)
+                memcpy(table + i * sizeof level, &level, sizeof level);
+            else
+                table[i] = reduce_sample(level);
+        }
+    }
+    tables->bytes = sizeof *tables + (size_t)tables->tables * size;
+    return tables;
+}
