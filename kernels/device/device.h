@@ -115,6 +115,27 @@ void device_free_taps(struct device *device, struct device_taps *taps);
 bool device_launch(struct device *device, const struct device_taps *taps, device_launcher *launch,
                    const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error);
 
+/* Steps that change each pixel by itself, one after the other in one launch: what the device keeps of each. */
+enum { POINTS_MAX = 8 };
+struct device_points {
+    const struct device_taps *taps[POINTS_MAX];
+    int count;
+};
+
+/* Queue POINTS for planes; every CHANNELS of them are the pixels of an image. (kernels/point.cu) */
+bool device_change_planes(struct device *device, const struct device_points *points, int channels,
+                          const struct plane *in, const struct plane *out, struct error *error);
+
+/* Queue POINTS for images as device_split takes them: from FROM to TO, which may have the same samples; on the way to
+ * planes; or on the way from planes. There must be at least one step. The planes have the depth of the image, and a
+ * step that reads or changes alpha needs the plane of alpha. */
+bool device_change_image(struct device *device, const struct device_points *points, const struct image *from,
+                         const struct image *to, struct error *error);
+bool device_split_points(struct device *device, const struct device_points *points, const struct image *image,
+                         const struct plane *planes, struct error *error);
+bool device_merge_points(struct device *device, const struct device_points *points, const struct plane *planes,
+                         const struct image *image, struct error *error);
+
 /* image_copy on the device, where the samples of both are. Where that would return false, the byte at IS_LOST in device
  * memory, which may be NULL, becomes 1. */
 bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, uint8_t *is_lost,

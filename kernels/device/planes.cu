@@ -15,9 +15,13 @@
  * words go through shared memory, so that each store of a warp is 128 contiguous bytes. Otherwise threads would be 12
  * bytes apart, and each 32-byte sector would be written in three parts.
  *
- * For planes of uint16_t and float, a thread converts pixels one by one. The pixels of a warp are side by side. */
+ * For planes of uint16_t and float, a thread converts pixels one by one. The pixels of a warp are side by side.
+ *
+ * Kernels with STEPS, for images of 8 bits, also change the pixels on the way: by steps before the first other filter,
+ * or after the last one. */
 #include "image/linear.h"
 #include "kernels/shared/lanes.cuh"
+#include "kernels/shared/point.cuh"
 #include "kernels/shared/quads.cuh"
 
 namespace
@@ -89,9 +93,21 @@ __device__ __forceinline__ void unpremultiply(uint32_t (&word)[CHANNELS])
     }
 }
 
+/* What the steps make of the pixel at FROM, whose samples are STRIDE bytes apart. */
+template <int PLANES>
+__device__ __forceinline__ void change_pixel(const unsigned char *from, size_t stride, uint32_t (&changed)[PLANES],
+                                             const uint8_t *levels, const struct point_steps &steps)
+{
+#pragma unroll
+    for (int c = 0; c < PLANES; c++)
+        changed[c] = from[c * stride];
+    change<uint8_t, 1, PLANES>(changed, levels, steps);
+}
+
 /* Split the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
-template <int CHANNELS, int PLANES, bool PREMULTIPLY>
-__device__ __forceinline__ void split_pixels(const struct launch &launch, unsigned char *image, int y, int x)
+template <int CHANNELS, int PLANES, bool PREMULTIPLY, typename... Steps>
+__device__ __forceinline__ void split_pixels(const struct launch &launch, unsigned char *image, int y, int x,
+                                             const uint8_t *levels, const Steps &...steps)
 {
     const unsigned char *pixel = image + ((size_t)y * launch.width + x) * CHANNELS;
     unsigned char *to = launch.out + y * launch.out_row + x;
@@ -99,9 +115,14 @@ __device__ __forceinline__ void split_pixels(const struct launch &launch, unsign
     for (int k = 0; k < 4; k++, pixel += CHANNELS, to++) {
         if (x + k >= launch.width)
             continue;
+        uint32_t changed[PLANES];
+        if constexpr (sizeof...(Steps) > 0)
+            change_pixel(pixel, 1, changed, levels, steps...);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
-            if (c < PLANES)
+            if (c < PLANES && sizeof...(Steps) > 0)
+                to[c * launch.out_plane] = (unsigned char)changed[c];
+            else if (c < PLANES)
                 to[c * launch.out_plane] =
                     (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? premultiply_sample(pixel[c], pixel[CHANNELS - 1])
                                                                     : pixel[c]);
@@ -116,13 +137,13 @@ __device__ __forceinline__ bool split_whole(const struct launch &launch, int x, 
            from / 4 * 4 + 4 * (CHANNELS + 1) <= (size_t)launch.height * launch.width * CHANNELS;
 }
 
-template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
-__global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch launch, unsigned char *image)
+template <int CHANNELS, int PLANES, bool PREMULTIPLY, typename... Steps>
+__device__ __forceinline__ void split_tile(const struct launch &launch, unsigned char *image, const Steps &...steps)
 {
     const int2 tile = block_tile(launch);
     const int x = tile.x * tile_width + (int)threadIdx.x * 4;
     const int y = (tile.y * threads_y + (int)threadIdx.y) * rows;
-    if (x >= launch.width)
+    if (x >= launch.width && sizeof...(Steps) == 0) /* all threads call load_levels */
         return;
     const size_t row_bytes = (size_t)launch.width * CHANNELS;
     const size_t first = ((size_t)y * launch.width + x) * CHANNELS;
@@ -140,6 +161,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch l
         for (int k = 0; k <= CHANNELS; k++)
             word[r][k] = whole[r] && (k < CHANNELS || skip != 0) ? words[k] : 0;
     }
+    const uint8_t *levels = load_levels(steps...);
     unsigned char *to = launch.out + y * launch.out_row + x;
 #pragma unroll
     for (int r = 0; r < rows; r++, to += launch.out_row) {
@@ -154,6 +176,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch l
 #pragma unroll
             for (int c = 0; c < CHANNELS - 1; c++)
                 sample[c] = premultiply(sample[c], sample[CHANNELS - 1]);
+        change<uint8_t, 4, PLANES>(sample, levels, steps...);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
             if (whole[r] && c < PLANES)
@@ -164,12 +187,26 @@ __global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch l
 #pragma unroll 1
     for (int r = 0; r < rows && y + r < launch.height; r++)
         if (!split_whole<CHANNELS>(launch, x, first + r * row_bytes))
-            split_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x);
+            split_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x, levels, steps...);
+}
+
+template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
+__global__ void __launch_bounds__(threads_x *threads_y, 4) split(struct launch launch, unsigned char *image)
+{
+    split_tile<CHANNELS, PLANES, PREMULTIPLY>(launch, image);
+}
+
+template <int CHANNELS, int PLANES>
+__global__ void __launch_bounds__(threads_x *threads_y, 4)
+    split_steps(struct launch launch, unsigned char *image, const __grid_constant__ struct point_steps steps)
+{
+    split_tile<CHANNELS, PLANES, false>(launch, image, steps);
 }
 
 /* Merge the pixels at x to x + 3 of row y that are inside the image, byte by byte. */
-template <int CHANNELS, int PLANES, bool PREMULTIPLY>
-__device__ __forceinline__ void merge_pixels(const struct launch &launch, unsigned char *image, int y, int x)
+template <int CHANNELS, int PLANES, bool PREMULTIPLY, typename... Steps>
+__device__ __forceinline__ void merge_pixels(const struct launch &launch, unsigned char *image, int y, int x,
+                                             const uint8_t *levels, const Steps &...steps)
 {
     unsigned char *pixel = image + ((ptrdiff_t)y * launch.width + x) * CHANNELS;
     const unsigned char *from = launch.in + y * launch.in_row + x;
@@ -178,9 +215,14 @@ __device__ __forceinline__ void merge_pixels(const struct launch &launch, unsign
         if (x + k < 0 || x + k >= launch.width)
             continue;
         const unsigned alpha = PREMULTIPLY ? from[(CHANNELS - 1) * launch.in_plane] : 255;
+        uint32_t changed[PLANES];
+        if constexpr (sizeof...(Steps) > 0)
+            change_pixel(from, launch.in_plane, changed, levels, steps...);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
-            if (c < PLANES) {
+            if (c < PLANES && sizeof...(Steps) > 0) {
+                pixel[c] = (unsigned char)changed[c];
+            } else if (c < PLANES) {
                 const unsigned value = from[c * launch.in_plane];
                 pixel[c] =
                     (unsigned char)(PREMULTIPLY && c < CHANNELS - 1 ? unpremultiply_sample(value, alpha) : value);
@@ -201,9 +243,8 @@ __device__ __forceinline__ bool merge_whole(const struct launch &launch, int x)
     return x - (x & 3) >= 0 && x - (x & 3) + ((x & 3) == 0 ? 4 : 8) <= launch.width;
 }
 
-template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
-__global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 4)
-    merge(struct launch launch, unsigned char *image)
+template <int CHANNELS, int PLANES, bool PREMULTIPLY, typename... Steps>
+__device__ __forceinline__ void merge_tile(const struct launch &launch, unsigned char *image, const Steps &...steps)
 {
     __shared__ uint32_t shared[CHANNELS == 3 ? threads_y : 1][threads_x * 3];
     const int2 tile = block_tile(launch);
@@ -225,6 +266,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
         if (PLANES < CHANNELS && whole)
             old[r] = *(const group<CHANNELS> *)(image + ((ptrdiff_t)(y + r) * launch.width + x) * CHANNELS);
     }
+    const uint8_t *levels = load_levels(steps...);
 #pragma unroll
     for (int r = 0; r < rows; r++) {
         if (r >= count) /* the whole warp */
@@ -239,6 +281,7 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
             sample[c] = __funnelshift_r(low[r][c], high[r][c], 8 * (unsigned)(x & 3));
         if constexpr (PREMULTIPLY)
             unpremultiply(sample);
+        change<uint8_t, 4, PLANES>(sample, levels, steps...);
 #pragma unroll
         for (int k = 0; k < CHANNELS; k++) {
             out.word[k] = CHANNELS == 1 ? sample[0] : pick(sample, [=](int i) {
@@ -269,8 +312,22 @@ __global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 
     for (int r = 0; r < count; r++) {
         const int x = merge_column(launch, group_x, y + r);
         if (!merge_whole(launch, x) && x + 4 > 0 && x < launch.width)
-            merge_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x);
+            merge_pixels<CHANNELS, PLANES, PREMULTIPLY>(launch, image, y + r, x, levels, steps...);
     }
+}
+
+template <int CHANNELS, int PLANES, bool PREMULTIPLY = false>
+__global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 3 : 4)
+    merge(struct launch launch, unsigned char *image)
+{
+    merge_tile<CHANNELS, PLANES, PREMULTIPLY>(launch, image);
+}
+
+template <int CHANNELS, int PLANES>
+__global__ void __launch_bounds__(threads_x *threads_y, PLANES < CHANNELS ? 2 : 4)
+    merge_steps(struct launch launch, unsigned char *image, const __grid_constant__ struct point_steps steps)
+{
+    merge_tile<CHANNELS, PLANES, false>(launch, image, steps);
 }
 
 /* Kernels by channels and planes; with premultiplied colours, all planes are needed. */
@@ -289,6 +346,21 @@ kernel *const merges[4][4] = {
 };
 kernel *const black_splits[4] = {split<1, 1>, split<2, 1, true>, split<3, 3>, split<4, 3, true>};
 kernel *const premultiplying_merges[4] = {merge<1, 1>, merge<2, 2, true>, merge<3, 3>, merge<4, 4, true>};
+
+/* Without alpha's plane, and with it. */
+using steps_kernel = void(struct launch launch, unsigned char *image, struct point_steps steps);
+steps_kernel *const splits_steps[4][2] = {
+    {split_steps<1, 1>, split_steps<1, 1>},
+    {split_steps<2, 1>, split_steps<2, 2>},
+    {split_steps<3, 3>, split_steps<3, 3>},
+    {split_steps<4, 3>, split_steps<4, 4>},
+};
+steps_kernel *const merges_steps[4][2] = {
+    {merge_steps<1, 1>, merge_steps<1, 1>},
+    {merge_steps<2, 1>, merge_steps<2, 2>},
+    {merge_steps<3, 3>, merge_steps<3, 3>},
+    {merge_steps<4, 3>, merge_steps<4, 4>},
+};
 
 /* Planes of uint16_t and float. */
 
@@ -467,12 +539,19 @@ __global__ void __launch_bounds__(threads_x *threads_y) divide(unsigned char *im
         pixel[c] = (unsigned char)pillow_unpremultiply(pixel[c], pixel[channels - 1]);
 }
 
-bool run(kernel *kernel, int lead, struct device *device, const struct plane *planes, const struct image *image,
-         struct error *error)
+template <typename... Steps>
+bool run(void (*kernel)(struct launch, unsigned char *, Steps...), int lead, struct device *device,
+         const struct plane *planes, const struct image *image, struct error *error, Steps... steps)
 {
     return launch_kernel(kernel, planes_launch(planes, planes), 1, device,
                          {tile_width, threads_y * rows, dim3(threads_x, threads_y), 0, lead}, error,
-                         (unsigned char *)image->samples);
+                         (unsigned char *)image->samples, steps...);
+}
+
+/* The samples by which a row of the merge starts early, at most. */
+int merge_lead(const struct plane *planes)
+{
+    return planes->width % sector == 0 ? 0 : sector - 1;
 }
 
 bool run16(kernel16 *const kernels[3][4], enum alpha alpha, const struct linear *linear, struct device *device,
@@ -512,8 +591,21 @@ bool device_merge(struct device *device, const struct plane *planes, enum alpha 
     if (planes->sample != SAMPLE_U8)
         return run16(merges16, alpha, linear, device, planes, image, error);
     const int channels = image->channels;
-    const int lead = planes->width % sector == 0 ? 0 : sector - 1; /* samples that a row starts early, at most */
     return run(alpha == ALPHA_PREMULTIPLY ? premultiplying_merges[channels - 1]
                                           : merges[channels - 1][planes->count - 1],
-               lead, device, planes, image, error);
+               merge_lead(planes), device, planes, image, error);
+}
+
+bool device_split_points(struct device *device, const struct device_points *points, const struct image *image,
+                         const struct plane *planes, struct error *error)
+{
+    return run(splits_steps[image->channels - 1][planes->count == image->channels], 0, device, planes, image, error,
+               steps_of(points));
+}
+
+bool device_merge_points(struct device *device, const struct device_points *points, const struct plane *planes,
+                         const struct image *image, struct error *error)
+{
+    return run(merges_steps[image->channels - 1][planes->count == image->channels], merge_lead(planes), device, planes,
+               image, error, steps_of(points));
 }

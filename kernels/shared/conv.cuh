@@ -30,6 +30,9 @@ bool upload_table(struct device *device, const void *words, size_t bytes, struct
 /* The last uploaded table. (device.cu) */
 const void *device_table(const struct device *device);
 
+/* The table among TAPS. (device.cu) */
+const void *kept_table(const struct device_taps *taps);
+
 /* BYTES of device memory for a launch, in any state. The device owns them, and the next launch may use them again.
  * (device.cu) */
 bool device_scratch(struct device *device, size_t bytes, void **scratch, struct error *error);

@@ -17,11 +17,12 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
-    blur_launch, running_sums_launch, passes_launch, copy_launch, move_launch, resample_launch, gradient_launch;
+    blur_launch, running_sums_launch, passes_launch, copy_launch, move_launch, resample_launch, gradient_launch,
+    point_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
     sparse_prepare, blur_prepare, running_sums_prepare, passes_prepare, copy_prepare, resample_prepare,
-    gradient_prepare;
+    gradient_prepare, point_prepare;
 
 /* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
  * that all rows call one function of the stub. */
@@ -150,6 +151,12 @@ static const struct variant table[] = {
         .summary = "both sums of a filter with two grids, and their root",
         .accepts = ACCEPTS_TWO_GRIDS,
         ON_CUDA(STEP_CONVOLVE, U8 | U16 | F32, gradient_cost, gradient),
+    },
+    {
+        .name = "point",
+        .summary = "a matrix and tables, each pixel by itself",
+        .accepts = ACCEPTS_NONE,
+        ON_CUDA(STEP_POINT, U8 | U16 | F32, point_cost, point),
     },
 };
 

@@ -51,6 +51,11 @@ const void *device_table(const struct device *device)
     return device->taps != NULL ? device->taps->table.bytes : device->table.bytes;
 }
 
+const void *kept_table(const struct device_taps *taps)
+{
+    return taps->table.bytes;
+}
+
 bool device_scratch(struct device *device, size_t bytes, void **scratch, struct error *error)
 {
     const bool done = device_reserve(device, &device->scratch, bytes, error);

@@ -172,6 +172,7 @@ void check_passes(struct checker *checker);
 void check_properties(struct checker *checker);
 void check_resizes(struct checker *checker);
 void check_moves(struct checker *checker);
+void check_points(struct checker *checker);
 void check_images(struct checker *checker);
 
 #endif

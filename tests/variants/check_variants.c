@@ -179,6 +179,7 @@ int main(int argc, char **argv)
     check_properties(&checker);
     check_resizes(&checker);
     check_moves(&checker);
+    check_points(&checker);
 #ifdef GPUCONV_CUDA
     check_images(&checker);
 #endif

@@ -382,6 +382,16 @@ static inline float __fdividef(float a, float b)
     return a / b;
 }
 
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+
 static inline float __fmaf_rn(float a, float b, float c)
 {
     return fmaf(a, b, c);
