@@ -34,7 +34,8 @@ def check(from_numpy, to_numpy, dtypes=("uint8", "uint16", "float32")):
                               ("hwc", (3, 41, 51, 3)), ("hwc", (2, 16, 20, 3))):
             image = (1000 * RANDOM.random(shape)).astype(dtype) / numpy.asarray(1000, dtype) \
                 if dtype == "float32" else RANDOM.integers(0, numpy.iinfo(dtype).max, shape, dtype)
-            for name in ("gaussian:2", "sobel", "resize:60%,sharpen", "turn:90", "pad:61x50:#f80,crop:90%,mirror:y"):
+            for name in ("gaussian:2", "sobel", "resize:60%,sharpen", "turn:90", "pad:61x50:#f80,crop:90%,mirror:y",
+                         "invert,saturation:20", "levels:9:245,sharpen,saturation:20", "blur,sepia,gamma:2,turn:90,grey"):
                 expected = gpuconv.filter(image, name, layout=layout, border="wrap")
                 own = from_numpy(image)
                 result = gpuconv.filter(own, name, layout=layout, border="wrap")

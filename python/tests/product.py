@@ -49,7 +49,8 @@ BORDERS = ["replicate", "reflect", "reflect101", "wrap", "zero"]
 OTHER_AXES = (("60x70", "41x33", "1x1", "5x130"), ("new", "out", "part"), ("premultiply", "keep", "filter", "default"),
               ("levels", "linear"), ("unit", "wide", "odd"))  # chosen by chance, as their product is too large
 MORE = ("box:70", "box:300", "gaussian:20", "gaussian:100", "unsharp:2:1.5:4", "unsharp:20:1", "blur,edge",
-        "gaussian:2,resize:30x20:exact,sharpen", "turn:90,box:40,mirror:y", "crop:50%,sobel,pad:50x50:#ff8000")
+        "gaussian:2,resize:30x20:exact,sharpen", "levels:9:245,sharpen,saturation:20", "invert,tint:#0a8",
+        "grey,blur,gamma:2,swap:BGR,resize:30x20:exact,sepia", "turn:90,box:40,mirror:y", "crop:50%,sobel,pad:50x50:#ff8000")
 
 
 def attempt(call, *arguments):

@@ -244,7 +244,7 @@ static bool apply_to_images(const struct application *application, const struct 
     struct application all = *application;
     all.recipe.alpha = ALPHA_FILTER; /* no channel is alpha, whatever their number */
     all.images = application->on_device ? pipeline_join_images(&application->recipe, in, out, &joined, &result) : 0;
-    if (all.images > 0)
+    if (all.images != 0)
         return apply_to_image(&all, &joined, &result, error);
     bool done = !overlaps || application->on_device || copy_images(&from, &block, error);
     for (size_t i = 0; done && i < from.count; i++) {

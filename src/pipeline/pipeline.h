@@ -105,7 +105,8 @@ struct pipeline_run {
     struct pipeline_input input;
     struct phases *phases; /* receives the times */
     int images; /* END_DEVICE: the number of interleaved images like it, each right after the one before, that are
-                   filtered at once, channel by channel; 0 is 1 */
+                   filtered at once, channel by channel; 0 is 1. If it is negative, the channels are those of several
+                   images, -IMAGES of each */
     bool (*set_ends)(void *context, struct error *error); /* see pipeline_run; or NULL */
     void *context;                                        /* the first argument of set_ends */
 
@@ -253,7 +254,7 @@ bool pipeline_resize_images(struct pipeline *pipeline, const struct recipe *reci
 
 /* May one launch for each filter of RECIPE serve all images IN and OUT, in the memory of a GPU? Returns 0 if not. Else
  * *JOINED_IN and *JOINED_OUT become the ends of one run whose recipe has ALPHA_FILTER, and the return value is its
- * number of images. */
+ * field `images`. */
 int pipeline_join_images(const struct recipe *recipe, const struct images *in, const struct images *out,
                          struct image *joined_in, struct image *joined_out);
 

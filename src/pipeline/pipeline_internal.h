@@ -129,6 +129,8 @@ struct gpu_image {
     size_t largest;     /* bytes of the largest image: the filters may change its size */
     struct plane planes[2];
     const struct linear *linear; /* NULL if the samples are filtered as they are */
+    size_t first, last;          /* filters from the first to the one before the last work on planes; the split does the
+                                    steps before them, and the merge those after them */
     bool reads_taps;             /* the lock of constant memory is held for reading */
 };
 

@@ -10,9 +10,14 @@
  * If the colours are converted, because alpha weighs them or light is linear, or if samples cross the bus, the image is
  * split and merged. The channels of all others take the shortest way to planes and back:
  *
- *   planes, aligned as kernels need them, one filter    the kernel reads and writes them
+ *   interleaved without padding, steps of pixels only   the kernel reads and writes the image
+ *   planes, aligned as kernels need them, one launch    the kernel reads and writes them
  *   interleaved without padding                         split, filters, merge
  *   all others                                          their samples are copied, with their strides
+ *
+ * The kernels of the split do the steps that change each pixel by itself before the first other filter, and those of
+ * the merge do the steps after the last one, so they cost no launch. They have launches of their own, for several steps
+ * each, between other filters, if samples have more than 8 bits, and if planes become an image between filters.
  *
  * Memory is reserved for the largest image, because filters may change the size. */
 #include "pipeline/pipeline_internal.h"
@@ -127,6 +132,52 @@ static int images_of(const struct pipeline_run *run)
     return run->images > 1 ? run->images : 1;
 }
 
+/* ---- Steps that change each pixel by itself ---- */
+
+static bool fuses(const struct pipeline_run *run, size_t number)
+{
+    return step_table[run->recipe->chain->filters[number].kind].fuses;
+}
+
+/* The first filter from NUMBER on, and before END, that one launch cannot do together with those before. */
+static size_t points_end(const struct pipeline_run *run, size_t number, size_t end)
+{
+    const size_t first = number;
+    while (number < end && number - first < POINTS_MAX && fuses(run, number))
+        number++;
+    return number;
+}
+
+static struct device_points points_of(const struct pipeline_run *run, size_t first, size_t end)
+{
+    struct device_points points = {.count = 0};
+    for (size_t i = first; i < end; i++)
+        points.taps[points.count++] = run->planned->taps[i];
+    return points;
+}
+
+/* Choose the filters that work on planes. All do in linear light, and if samples have more than 8 bits, unless the
+ * image becomes the image. Returns whether it does. */
+static bool choose_filters(const struct pipeline_run *run, const struct image *in, const struct image *out,
+                           struct gpu_image *gpu)
+{
+    const size_t count = run->recipe->chain->count;
+    gpu->first = 0;
+    gpu->last = count;
+    if (run->linear == NULL && gpu_is_packed(in))
+        gpu->first = points_end(run, 0, count);
+    while (run->linear == NULL && gpu_is_packed(out) && gpu->last > gpu->first && count - gpu->last < POINTS_MAX &&
+           fuses(run, gpu->last - 1))
+        gpu->last--;
+    if (gpu->first == gpu->last && gpu_is_packed(in) && gpu_is_packed(out))
+        return true;
+    if (in->bits > 8) {
+        gpu->first = 0;
+        gpu->last = count;
+    }
+    return false;
+}
+
 /* ---- Memory ---- */
 
 /* Let the device hold the tables of linear light. No other image uses those that are there. *ON_DEVICE becomes them, or
@@ -149,7 +200,7 @@ static bool upload_linear(struct pipeline_run *run, const struct linear **on_dev
     return true;
 }
 
-/* Keep the taps of all plans on the device. */
+/* Keep the taps of all plans on the device, if pipelines share it, and always the tables of steps that fuse. */
 static bool keep_taps(struct pipeline_run *run, struct error *error)
 {
     const size_t count = run->recipe->chain->count;
@@ -158,7 +209,7 @@ static bool keep_taps(struct pipeline_run *run, struct error *error)
     if (run->planned->taps == NULL)
         return error_no_memory(error, "the taps of %zu filters", count);
     for (size_t i = 0; i < count; i++)
-        if (run->planned->taps[i] == NULL &&
+        if (run->planned->taps[i] == NULL && (run->pipeline->resources->shared != NULL || fuses(run, i)) &&
             !device_keep_taps(run->pipeline->device, variant_prepare, &run->planned->plans[i], &run->planned->taps[i],
                               error)) {
             gpu_forget_taps(run->pipeline, run->planned, i);
@@ -222,8 +273,7 @@ static bool reserve_planes(struct pipeline_run *run, const struct image *image, 
     size_t plane_bytes;
     find_largest(run, &shape, &plane_bytes, &gpu->largest);
     gpu->image = shape;
-    if ((run->pipeline->resources->shared != NULL && !keep_taps(run, error)) ||
-        !upload_linear(run, &gpu->linear, error))
+    if (!keep_taps(run, error) || !upload_linear(run, &gpu->linear, error))
         return false;
     for (int i = 0; i < 2; i++) {
         struct workspace *memory = &run->pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
@@ -256,7 +306,7 @@ static bool queue_filter(struct pipeline_run *run, size_t number, const struct p
 {
     struct device *device = run->pipeline->device;
     struct plan *plan = &run->planned->plans[number];
-    if (run->planned->taps != NULL)
+    if (run->planned->taps[number] != NULL)
         return device_launch(device, run->planned->taps[number], variant_launch, plan, from, to, error);
     return (!uploads || variant_prepare(plan, device, error)) && variant_launch(plan, device, from, to, error);
 }
@@ -293,8 +343,19 @@ static bool copy_planes(const struct pipeline_run *run, const struct plane *from
                                      plane_row(from, from->count, 0), (size_t)count * from->plane_bytes, error);
 }
 
-/* Queue the filters, beginning at planes[0]. *IN becomes the index of the planes that hold the result. If the image has
- * no samples, nothing is merged between filters, and planes that a filter leaves out are copied. */
+/* Queue the steps from FIRST to the one before END. All planes are those of an image, or of several images. */
+static bool queue_points(struct pipeline_run *run, size_t first, size_t end, const struct plane *from,
+                         const struct plane *to, struct error *error)
+{
+    const struct device_points points = points_of(run, first, end);
+    const struct plane tall_from = tall_planes(run, from), tall_to = tall_planes(run, to);
+    return device_change_planes(run->pipeline->device, &points, run->images < 0 ? -run->images : tall_from.count,
+                                &tall_from, &tall_to, error);
+}
+
+/* Queue the filters that work on planes, beginning at planes[0]. *IN becomes the index of the planes that hold the
+ * result. If the image has no samples, nothing is merged between filters, and planes that a filter leaves out are
+ * copied. */
 static bool queue_chain(struct pipeline_run *run, const struct image *image, struct gpu_image *gpu, bool uploads,
                         int *in, struct error *error)
 {
@@ -303,16 +364,18 @@ static bool queue_chain(struct pipeline_run *run, const struct image *image, str
     const bool has_image = gpu->image.samples != NULL;
     const bool merges = has_image && recipe_merges_between(recipe, run->effective_alpha, image);
     *in = 0;
-    for (size_t i = 0; i < recipe->chain->count; i++, *in = !*in) {
+    for (size_t i = gpu->first, next; i < gpu->last; i = next, *in = !*in) {
         const enum alpha alpha = recipe_alpha(recipe, &run->work, run->effective_alpha, i);
+        const bool is_point = fuses(run, i) && !merges && gpu->linear == NULL;
         struct plane *from = &gpu->planes[*in], *to = &gpu->planes[!*in];
-        if (i > 0 && merges && !merge_after(run, i - 1, from, gpu, error))
+        if (i > gpu->first && merges && !merge_after(run, i - 1, from, gpu, error))
             return false;
-        from->count = to->count = image_planes(image, alpha) * images_of(run);
-        if (i > 0 && merges && !device_split(device, &gpu->image, alpha, gpu->linear, from, error))
+        from->count = to->count = (is_point ? run->work.planes : image_planes(image, alpha)) * images_of(run);
+        if (i > gpu->first && merges && !device_split(device, &gpu->image, alpha, gpu->linear, from, error))
             return false;
         resize_image(run, i, &gpu->image, to);
-        if (!queue_filter(run, i, from, to, uploads, error))
+        next = is_point ? points_end(run, i, gpu->last) : i + 1;
+        if (!(is_point ? queue_points(run, i, next, from, to, error) : queue_filter(run, i, from, to, uploads, error)))
             return false;
         if (!has_image && recipe->chain->count > 1 && !copy_planes(run, from, to, error))
             return false;
@@ -320,22 +383,23 @@ static bool queue_chain(struct pipeline_run *run, const struct image *image, str
     return true;
 }
 
-/* Are the taps of the only filter where its kernels read them? */
-static bool has_taps(const struct pipeline_run *run)
+/* Are the taps of the only filter, number FIRST, where its kernels read them? */
+static bool has_taps(const struct pipeline_run *run, size_t first)
 {
     const struct constant_memory *memory = run->pipeline->resources->constant_memory;
     const struct planned *planned = run->planned;
-    return run->pipeline->uploaded == planned && memory->variant == planned->plans[0].variant &&
+    return run->pipeline->uploaded == planned && memory->variant == planned->plans[first].variant &&
            memory->sample == planned->sample && recipe_equal(&memory->recipe, &planned->recipe);
 }
 
-/* Record whose taps constant memory has now: those of the only filter, or parts of several. Its lock is held. */
-static void record_upload(struct pipeline_run *run, bool is_whole)
+/* Record whose taps constant memory has now: those of the only filter, number FIRST, or parts of several. Its lock is
+ * held. */
+static void record_upload(struct pipeline_run *run, size_t first, bool is_whole)
 {
     struct constant_memory *memory = run->pipeline->resources->constant_memory;
     struct planned *planned = run->planned;
     run->pipeline->uploaded = is_whole ? planned : NULL;
-    memory->variant = is_whole ? planned->plans[0].variant : NULL;
+    memory->variant = is_whole ? planned->plans[first].variant : NULL;
     memory->sample = planned->sample;
     chain_keep(planned->recipe.chain);
     chain_release(memory->recipe.chain);
@@ -349,13 +413,13 @@ static bool run_filters(struct pipeline_run *run, const struct image *image, str
                         struct error *error)
 {
     struct device *device = run->pipeline->device;
-    struct constant_memory *memory = run->pipeline->resources->constant_memory;
+    struct constant_memory *memory = gpu->first < gpu->last ? run->pipeline->resources->constant_memory : NULL;
     bool uploads = true;
     if (memory != NULL && gpu->reads_taps) {
         uploads = false;
     } else if (memory != NULL) {
         pthread_rwlock_rdlock(&memory->lock);
-        uploads = !has_taps(run);
+        uploads = !has_taps(run, gpu->first);
         gpu->reads_taps = !uploads;
         if (uploads) {
             pthread_rwlock_unlock(&memory->lock);
@@ -368,7 +432,7 @@ static bool run_filters(struct pipeline_run *run, const struct image *image, str
                 gpu_mark(run, MARK_CONVOLVE, error);
     if (memory != NULL && uploads) {
         done = device_wait(device, done ? error : NULL) && done;
-        record_upload(run, done && run->recipe->chain->count == 1);
+        record_upload(run, gpu->first, done && gpu->last - gpu->first == 1);
         pthread_rwlock_unlock(&memory->lock);
     }
     return done;
@@ -379,18 +443,31 @@ static bool run_filters(struct pipeline_run *run, const struct image *image, str
 /* The image becomes planes. */
 static bool split_image(struct pipeline_run *run, const struct image *in, struct gpu_image *gpu, struct error *error)
 {
-    const enum alpha alpha = recipe_alpha(run->recipe, &run->work, run->effective_alpha, 0);
+    const enum alpha alpha = recipe_alpha(run->recipe, &run->work, run->effective_alpha, gpu->first);
+    const struct device_points points = points_of(run, 0, gpu->first);
+    struct device *device = run->pipeline->device;
     gpu->planes[0].count = image_planes(in, alpha);
     /* The merge needs the samples before: alpha that is kept, and levels whose light does not change. */
-    return (in->samples == gpu->image.samples || copy_image_samples(run->pipeline, in, &gpu->image, error)) &&
-           device_split(run->pipeline->device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
+    if (in->samples != gpu->image.samples && !copy_image_samples(run->pipeline, in, &gpu->image, error))
+        return false;
+    if (points.count > 0 && !recipe_merges_between(run->recipe, run->effective_alpha, in))
+        return device_split_points(device, &points, &gpu->image, &gpu->planes[0], error);
+    return (points.count == 0 || device_change_image(device, &points, &gpu->image, &gpu->image, error)) &&
+           device_split(device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
 }
 
 static bool merge_image(struct pipeline_run *run, const struct image *out, const struct gpu_image *gpu, int result,
                         struct error *error)
 {
-    return merge_after(run, run->recipe->chain->count - 1, &gpu->planes[result], gpu, error) &&
-           (out->samples == gpu->image.samples || copy_image_samples(run->pipeline, &gpu->image, out, error));
+    const struct device_points points = points_of(run, gpu->last, run->recipe->chain->count);
+    const struct plane *planes = &gpu->planes[result];
+    struct device *device = run->pipeline->device;
+    const bool merged =
+        points.count > 0 && !recipe_merges_between(run->recipe, run->effective_alpha, out)
+            ? device_merge_points(device, &points, planes, &gpu->image, error)
+            : merge_after(run, gpu->last - 1, planes, gpu, error) &&
+                  (points.count == 0 || device_change_image(device, &points, &gpu->image, &gpu->image, error));
+    return merged && (out->samples == gpu->image.samples || copy_image_samples(run->pipeline, &gpu->image, out, error));
 }
 
 /* Channels that are filtered as they are become planes, or are planes. Those after them are kept. */
@@ -398,7 +475,9 @@ static bool split_channels(struct pipeline_run *run, const struct image *in, con
                            struct gpu_image *gpu, struct error *error)
 {
     const int count = run->work.planes;
-    const bool is_direct = in->samples != out->samples && run->recipe->chain->count == 1;
+    const bool is_direct = in->samples != out->samples && gpu->first == 0 && gpu->last == run->recipe->chain->count &&
+                           (gpu->last == 1 || points_end(run, 0, gpu->last) == gpu->last);
+    const struct device_points points = points_of(run, 0, gpu->first);
     struct plane *planes = gpu->planes;
     const struct image from = channels_of(in, 0, count), to = image_of(&planes[0]);
     if (is_direct && is_planar(run, out, count))
@@ -411,7 +490,8 @@ static bool split_channels(struct pipeline_run *run, const struct image *in, con
         return copy_image_samples(run->pipeline, &from, &to, error);
     const struct image all = tall_image(run, in);
     const struct plane tall = tall_planes(run, &planes[0]);
-    return device_split(run->pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
+    return points.count > 0 ? device_split_points(run->pipeline->device, &points, &all, &tall, error)
+                            : device_split(run->pipeline->device, &all, ALPHA_FILTER, NULL, &tall, error);
 }
 
 static bool merge_channels(struct pipeline_run *run, const struct image *in, const struct image *out,
@@ -420,6 +500,7 @@ static bool merge_channels(struct pipeline_run *run, const struct image *in, con
     struct device *device = run->pipeline->device;
     struct plane *planes = &gpu->planes[result];
     const int count = run->work.planes, kept = in->channels - count;
+    const struct device_points points = points_of(run, gpu->last, run->recipe->chain->count);
     const struct image kept_in = channels_of(in, count, kept), kept_out = channels_of(out, count, kept);
     planes->count = count * images_of(run); /* the last filter may have left alpha out */
     const struct image from = image_of(planes), to = channels_of(out, 0, count), all = tall_image(run, out);
@@ -427,8 +508,20 @@ static bool merge_channels(struct pipeline_run *run, const struct image *in, con
     if (kept > 0 && in->samples != out->samples && !copy_image_samples(run->pipeline, &kept_in, &kept_out, error))
         return false;
     return planes->data == (void *)out->samples ? true
+           : points.count > 0                   ? device_merge_points(device, &points, &tall, &all, error)
            : gpu_is_packed(out)                 ? device_merge(device, &tall, ALPHA_FILTER, NULL, &all, error)
                                                 : copy_image_samples(run->pipeline, &from, &to, error);
+}
+
+/* The image becomes the image, by steps that fuse. */
+static bool change_image(struct pipeline_run *run, const struct image *in, const struct image *out,
+                         const struct gpu_image *gpu, struct error *error)
+{
+    const struct device_points points = points_of(run, 0, gpu->first);
+    const struct device_points rest = points_of(run, gpu->last, run->recipe->chain->count);
+    const struct image from = tall_image(run, in), to = tall_image(run, out);
+    return device_change_image(run->pipeline->device, &points, &from, &to, error) &&
+           (rest.count == 0 || device_change_image(run->pipeline->device, &rest, &to, &to, error));
 }
 
 /* Queue the way from IN to OUT, in device memory. If GPU's image has samples, IN is split and merged there; memory that
@@ -437,11 +530,15 @@ static bool merge_channels(struct pipeline_run *run, const struct image *in, con
 static bool queue_image(struct pipeline_run *run, const struct image *in, const struct image *out,
                         struct gpu_image *gpu, struct error *error)
 {
-    const bool has_image = gpu->image.samples != NULL;
+    const bool has_image = gpu->image.samples != NULL, is_image = choose_filters(run, in, out, gpu);
     int result;
-    return (has_image ? split_image(run, in, gpu, error) : split_channels(run, in, out, gpu, error)) &&
+    return (is_image    ? change_image(run, in, out, gpu, error)
+            : has_image ? split_image(run, in, gpu, error)
+                        : split_channels(run, in, out, gpu, error)) &&
            gpu_mark(run, MARK_SPLIT, error) && run_filters(run, in, gpu, &result, error) &&
-           (has_image ? merge_image(run, out, gpu, result, error) : merge_channels(run, in, out, gpu, result, error)) &&
+           (is_image    ? true
+            : has_image ? merge_image(run, out, gpu, result, error)
+                        : merge_channels(run, in, out, gpu, result, error)) &&
            gpu_mark(run, MARK_MERGE, error);
 }
 
@@ -484,7 +581,8 @@ static bool is_one_launch(const struct recipe *recipe, const struct images *imag
     size_t largest = image_samples(first);
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
-        if (filter_kind(filter)->joins_planes != NULL && filter_kind(filter)->joins_planes(filter))
+        if (filter_kind(filter)->joins_planes != NULL && filter_kind(filter)->joins_planes(filter) &&
+            !step_table[filter->kind].fuses) /* whose pixels are known */
             return false;
         filter_resize(filter, &shape.width, &shape.height, NULL);
         largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;
@@ -499,7 +597,7 @@ int pipeline_join_images(const struct recipe *recipe, const struct images *in, c
     if (!is_one_launch(recipe, in))
         return 0;
     if (join_channels(in, joined_in) && join_channels(out, joined_out))
-        return 1;
+        return -in->first.channels;
     *joined_in = in->first;
     *joined_out = out->first;
     return are_stacked(in) && are_stacked(out) ? (int)in->count : 0;

@@ -33,8 +33,9 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
 {
     bool computes = false;
     for (size_t i = 0; i < recipe->chain->count; i++) {
-        computes |= !filter_kind(&recipe->chain->filters[i])->moves;
-        is_opaque &= !clears(&recipe->chain->filters[i]);
+        const struct filter *filter = &recipe->chain->filters[i];
+        computes |= !filter_kind(filter)->moves && !step_table[filter->kind].fuses;
+        is_opaque &= !clears(filter);
     }
     return !computes ? ALPHA_FILTER : is_opaque && recipe->alpha == ALPHA_PREMULTIPLY ? ALPHA_KEEP : recipe->alpha;
 }

@@ -37,7 +37,7 @@ bool recipe_resize_by(const struct recipe *recipe, const struct work *work, size
 bool recipe_resize(const struct recipe *recipe, const struct work *work, struct image *shape, struct error *error);
 
 /* How alpha takes part in an image that is opaque, or may be translucent: as the recipe says, or ALPHA_KEEP where that
- * gives the same bytes, or ALPHA_FILTER if all samples only move. */
+ * gives the same bytes, or ALPHA_FILTER if pixels only move or change by themselves. */
 enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque);
 
 /* How the alpha channel takes part in filter NUMBER of an image where it takes part as ALPHA. With ALPHA_PREMULTIPLY it

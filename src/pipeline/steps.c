@@ -129,5 +129,5 @@ const struct step step_table[STEP_KINDS] = {
     [STEP_RESIZE] =
         {.rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps, .alpha = find_resize_alpha},
     [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = keep_alpha},
-    [STEP_POINT] = {.rows = 1, .reach = reach_pixel, .needs = add_halo, .alpha = find_point_alpha},
+    [STEP_POINT] = {.fuses = true, .rows = 1, .reach = reach_pixel, .needs = add_halo, .alpha = find_point_alpha},
 };

@@ -26,7 +26,8 @@ struct stage {
 };
 
 struct step {
-    int rows; /* the CPU makes a multiple of this number of rows at once */
+    bool fuses; /* each pixel by itself: a GPU does several steps in one launch, also on the way to planes and back */
+    int rows;   /* the CPU makes a multiple of this number of rows at once */
 
     /* Set how far STAGE, whose filter and shape are set, reaches for a result of WIDTH x HEIGHT. NULL if it does not:
      * each row of the result needs only its own. */

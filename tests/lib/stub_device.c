@@ -414,10 +414,17 @@ bool device_orient(struct device *device, const struct image *from, int orientat
 
 /* ---- On a caller's stream ---- */
 
+/* The CPU's part instead of the GPU's. */
+static const struct variant_step *step_of(const struct plan *plan)
+{
+    return &variant_find("cpu", NULL)->steps[plan->filter->kind];
+}
+
 /* One thread at a time uses the taps of a GPU. */
 static pthread_mutex_t readers = PTHREAD_MUTEX_INITIALIZER;
 
 struct device_taps {
+    const struct plan *plan;
     int width, height; /* the size of the image that the taps are for, if the filter changes it */
 };
 
@@ -468,7 +475,9 @@ bool device_keep_taps(struct device *device, bool (*prepare)(struct plan *, stru
 {
     *taps = calloc(1, sizeof **taps);
     if (*taps != NULL)
-        **taps = (struct device_taps){.width = plan->rows.from, .height = plan->columns.from};
+        **taps = (struct device_taps){.plan = plan, .width = plan->rows.from, .height = plan->columns.from};
+    if (*taps != NULL && plan->filter->kind == STEP_POINT) /* nothing is in constant memory */
+        return works(CALL_PREPARE, error) && step_of(plan)->prepare(plan, NULL, error);
     pthread_mutex_lock(&readers); /* stub_prepare does not know that constant memory has no part in this */
     const bool done = *taps != NULL && prepare(plan, device, error);
     atomic_store(&users[device->index], NULL);
@@ -485,6 +494,8 @@ void device_free_taps(struct device *device, struct device_taps *taps)
 bool device_launch(struct device *device, const struct device_taps *taps, device_launcher *launch,
                    const struct plan *plan, const struct plane *in, const struct plane *out, struct error *error)
 {
+    if (plan->filter->kind == STEP_POINT)
+        return works(CALL_LAUNCH, error) && step_of(plan)->launch(plan, device, in, out, error);
     if (!works(CALL_PREPARE, error))
         return false;
     pthread_mutex_lock(&readers);
@@ -506,18 +517,64 @@ bool device_copy_samples(struct device *device, const struct image *from, const 
     return works(CALL_UPLOAD, error);
 }
 
+bool device_change_planes(struct device *device, const struct device_points *points, int channels,
+                          const struct plane *in, const struct plane *out, struct error *error)
+{
+    struct plane from, to = *out;
+    bool done = works(CALL_LAUNCH, error);
+    if (!done || !plane_allocate(&from, in->sample, in->width, in->height, channels, error))
+        return false;
+    to.count = channels;
+    for (int i = 0; done && i < in->count / channels * points->count; i++) {
+        const int step = i % points->count, first = i / points->count * channels;
+        const struct plan *kept = points->taps[step]->plan;
+        struct plan plan; /* for these samples: a kernel reads the tables of 16 bits for samples of 8, too */
+        for (int row = 0; row < channels * in->height; row++)
+            memcpy(plane_row(&from, row / in->height, row % in->height),
+                   plane_row(step == 0 ? in : out, first + row / in->height, row % in->height),
+                   (size_t)in->width * sample_bytes(in->sample));
+        to.data = plane_row(out, first, 0);
+        plan_make(&plan, kept->filter, kept->border, in->sample);
+        done = step_of(&plan)->prepare(&plan, NULL, error) && step_of(&plan)->launch(&plan, device, &from, &to, error);
+        plan_free(&plan);
+    }
+    plane_free(&from);
+    return done;
+}
+
+bool device_split_points(struct device *device, const struct device_points *points, const struct image *image,
+                         const struct plane *planes, struct error *error)
+{
+    return device_split(device, image, ALPHA_FILTER, NULL, planes, error) &&
+           device_change_planes(device, points, planes->count, planes, planes, error);
+}
+
+bool device_merge_points(struct device *device, const struct device_points *points, const struct plane *planes,
+                         const struct image *image, struct error *error)
+{
+    return device_change_planes(device, points, planes->count, planes, planes, error) &&
+           device_merge(device, planes, ALPHA_FILTER, NULL, image, error);
+}
+
+bool device_change_image(struct device *device, const struct device_points *points, const struct image *from,
+                         const struct image *to, struct error *error)
+{
+    struct plane planes;
+    const enum sample sample = from->bits == 8 ? SAMPLE_U8 : from->bits == 16 ? SAMPLE_U16 : SAMPLE_F32;
+    if (!plane_allocate(&planes, sample, from->width, from->height, from->channels, error))
+        return false;
+    const bool done = device_split_points(device, points, from, &planes, error) &&
+                      device_merge(device, &planes, ALPHA_FILTER, NULL, to, error);
+    plane_free(&planes);
+    return done;
+}
+
 /* ---- The rows of the table ---- */
 
 /* CUDA_FUNCTION of src/variants/table.c makes every row of the GPU call these. */
 bool stub_prepare(struct plan *plan, struct device *device, struct error *error);
 bool stub_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                  struct error *error);
-
-/* The CPU's part instead of the GPU's. */
-static const struct variant_step *step_of(const struct plan *plan)
-{
-    return &variant_find("cpu", NULL)->steps[plan->filter->kind];
-}
 
 bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
 {
