@@ -136,7 +136,8 @@ static void print_job_end(struct output *output, const struct job_result *result
     }
     if (result->outcome == JOB_FAILED || options->verbose || result->reduced || result->alpha_dropped ||
         result->cmyk_converted || result->linked || result->other_content != 0 || result->dropped_on_read != 0 ||
-        result->dropped_on_write != 0 || result->unread_curves != 0 || result->not_enlarged || is_misnamed(result))
+        result->dropped_on_write != 0 || result->unread_curves != 0 || result->not_enlarged || result->region_cut ||
+        is_misnamed(result))
         progress_clear(&output->progress);
     warn_dropped_metadata(output->warnings, file_input_name(job->input), result->dropped_on_read);
     if (result->outcome == JOB_FAILED) {
@@ -155,6 +156,9 @@ static void print_job_end(struct output *output, const struct job_result *result
         warn_unread_curves(output->warnings, file_input_name(job->input), result->unread_curves, result->curve);
         warn_losses(output->warnings, file_output_name(job->output), result->output_format, result->alpha_dropped,
                     result->reduced);
+        if (result->region_cut)
+            warn_counted(output->warnings, file_input_name(job->input),
+                         ": a region reaches beyond the picture; only what is inside is filtered", "");
         if (result->not_enlarged)
             warn_counted(
                 output->warnings, file_input_name(job->input),

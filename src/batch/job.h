@@ -83,6 +83,7 @@ struct job_result {
     int bits;                              /* bits of a sample of this image */
     int output_width, output_height;       /* the size of the image after the filters */
     int shrink;                            /* the number of times that the decoder has halved both sides */
+    bool region_cut;                       /* the region of a filter reaches beyond the picture */
     bool not_enlarged;                     /* a filter that changes the size leaves a smaller image as it is */
     int input_bits;                        /* bits of a sample in the input file */
     size_t input_bytes, output_bytes;      /* the sizes of the input and output files */

@@ -159,6 +159,7 @@ static bool resize_shape(struct conversion *conversion)
     conversion->produced.width = geometry.width;
     conversion->produced.height = geometry.height;
     conversion->result->not_enlarged = geometry.is_not_enlarged;
+    conversion->result->region_cut = geometry.is_cut;
     conversion->codec.chroma_subsampling =
         conversion->codec.subsampling > 0 ? jpeg_chroma_of(conversion->codec.subsampling) : *chroma;
     return true;

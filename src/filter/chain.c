@@ -49,6 +49,8 @@ struct filter *chain_copy_filters(const struct filter_chain *chain, struct error
 static bool add_filter(const struct filter *filter, struct geometry *geometry, struct error *error)
 {
     const int width = geometry->width, height = geometry->height;
+    struct rectangle part;
+    geometry->is_cut |= !filter_region(filter, width, height, &part);
     geometry->is_not_enlarged |= filter_resize_stays(filter, width, height);
     if (!filter_resize(filter, &geometry->width, &geometry->height, error))
         return false;

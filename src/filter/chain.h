@@ -36,6 +36,7 @@ struct geometry {
     double horizontal, vertical; /* columns and rows for one of the picture, as far as it was resized */
     bool is_turned;              /* its rows have become columns, and its columns rows */
     bool is_moved;               /* what was somewhere in the picture may be elsewhere */
+    bool is_cut;                 /* a region reaches beyond the picture */
     bool is_not_enlarged;        /* a resize has left it as it is: filter_resize_stays */
 };
 

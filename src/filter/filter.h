@@ -159,6 +159,17 @@ struct rectangle {
     int x, y, width, height;
 };
 
+/* Pixels, or a share of the picture's if the denominator is not 0. */
+struct share {
+    int64_t numerator, denominator;
+};
+
+/* The part of the picture that a filter is limited to. What is outside stays as it is. The filter reads it, too. */
+struct region {
+    bool is_set;
+    struct share width, height, x, y;
+};
+
 /* The file that a filter was read from. All is 0 if there is none. */
 struct source_file {
     char path[4096]; /* empty if it was a pipe */
@@ -172,6 +183,7 @@ struct filter {
     char name[128];  /* as the user wrote it */
     char title[128]; /* a few words; may be empty */
     struct source_file file;
+    struct region region;
     struct filter *filter16; /* the filter for samples of more than 8 bits, if it is another one; else NULL */
     int width, height;       /* the window of samples that an output is made of; 1 x 1 unless it is STEP_CONVOLVE */
     int anchor_x, anchor_y;  /* the output in it: 0 <= anchor_x < width, 0 <= anchor_y < height */
@@ -316,6 +328,8 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  *   - a name: DIR/NAME.txt in a folder of the search path, then a built-in filter;
  *   - a path without a slash, if no filter has that name.
  *
+ * After it, `@WxH+X+Y` may limit it to a region of the picture, in pixels or percent; X and Y may be negative.
+ *
  * The search path is $GPUCONV_FILTERS (folders separated by colons), then $XDG_CONFIG_HOME/gpuconv/filters or
  * ~/.config/gpuconv/filters, then the installed folder. All errors are ERROR_USAGE, except a lack of memory. FILTER16
  * is memory for filter->filter16, and must live as long as FILTER; if it is NULL, there is none. */
@@ -337,6 +351,10 @@ bool filter_nearest(const char *word, char *nearest, size_t size);
 
 /* A function as filter_find. */
 typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
+
+/* Set PART to the part of a picture of WIDTH x HEIGHT that FILTER is limited to, as far as the picture has it: all if
+ * the filter has no region. Returns false if the region reaches beyond the picture. */
+bool filter_region(const struct filter *filter, int width, int height, struct rectangle *part);
 
 /* Split ARGUMENT at its commas and FIND each filter. Both filters of a `cover:SIZE` count. *FILTERS is one allocation
  * of *COUNT filters, with each `filter16` after them; release it with free. If ARGUMENT is the path of an existing

@@ -120,6 +120,14 @@ bool read_percentage(const char *at, const char *end, double max, int64_t *numer
 /* SIDE * A / B, rounded to nearest, and at least 1. */
 int64_t scale_side(int side, int64_t a, int64_t b);
 
+/* ---- Regions ---- */
+
+/* Read a region WxH+X+Y. */
+bool region_read(const char *text, struct region *region);
+
+/* Fail if nothing of the filter's region is in a picture of WIDTH x HEIGHT. */
+bool region_check(const struct filter *filter, int width, int height, struct error *error);
+
 /* ---- Moves ---- */
 
 /* The functions of the row of STEP_MOVE. */

@@ -164,7 +164,8 @@ bool filter_resize_stays(const struct filter *filter, int width, int height)
 
 bool filter_resize(const struct filter *filter, int *width, int *height, struct error *error)
 {
-    return filter_kind(filter)->size == NULL || filter_kind(filter)->size(filter, width, height, error);
+    return filter_kind(filter)->size == NULL ? !filter->region.is_set || region_check(filter, *width, *height, error)
+                                             : filter_kind(filter)->size(filter, width, height, error);
 }
 
 bool resize_size(const struct filter *filter, int *width, int *height, struct error *error)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NOT_DONE "!gpuconv convolves, resizes and moves samples only"
 #define REPLACED "!leave it out: OUTPUT is replaced, and --in-place replaces INPUT"
@@ -128,9 +129,38 @@ static bool fail_unknown(const char *spec, struct filter *filter, struct filter 
     return error_unknown(error, "filter", spec, &suggestion, word[0] != '\0', "--list");
 }
 
-bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
+/* Find the filter SPEC, which has no region. */
+static bool find_whole(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     bool is_known;
     return filter_find_known(spec, &is_known, filter, filter16, error) ||
            (!is_known && error != NULL && fail_unknown(spec, filter, filter16, error));
+}
+
+bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
+{
+    const char *at = strrchr(spec, '@');
+    struct region region;
+    if (at == NULL || access(spec, F_OK) == 0)
+        return find_whole(spec, filter, filter16, error);
+    if (!region_read(at + 1, &region))
+        return error_set(error, ERROR_USAGE,
+                         "there is no region \"%s\": give sides and an offset in pixels or percent, for example "
+                         "gaussian:12@100x80+20+30 or blur@50%%x50%%+25%%+25%%",
+                         at + 1);
+    char *whole = strndup(spec, (size_t)(at - spec));
+    if (whole == NULL)
+        return error_no_memory(error, "a filter");
+    bool done = find_whole(whole, filter, filter16, error);
+    free(whole);
+    if (done && filter_kind(filter)->resizes)
+        done = error_set(error, ERROR_USAGE,
+                         "%s changes the size of the picture or moves it, so it has no region; leave "
+                         "\"%s\" out",
+                         filter->name, at);
+    for (struct filter *one = done ? filter : NULL; one != NULL; one = one->filter16) {
+        one->region = region;
+        filter_set_name(one, spec);
+    }
+    return done;
 }

@@ -181,6 +181,16 @@ static inline struct image image_rows(const struct image *image, int first, int 
     return part;
 }
 
+/* A view of COLUMNS columns of IMAGE, or of a view with strides, from column FIRST on. */
+static inline struct image image_columns(const struct image *image, int first, int columns)
+{
+    struct image part = *image;
+    part.width = columns;
+    part.row_stride = image_row_stride(image);
+    part.samples += (size_t)first * image_pixel_stride(image);
+    return part;
+}
+
 /* An image at SAMPLES with the shape of IMAGE, without padding. Its floats are stored as floats. */
 static inline struct image image_packed(const struct image *image, uint8_t *samples)
 {

@@ -33,6 +33,7 @@ enum gpu_memory {
     MEMORY_PLANES,
     MEMORY_OTHER_PLANES,
     MEMORY_IMAGE,   /* interleaved */
+    MEMORY_ASIDE,   /* what a filter has made, if filters are limited to regions */
     MEMORY_COPY,    /* a copy of an image, without padding */
     MEMORY_DECODED, /* an image before it is turned upright, or before or after its depth changes */
     MEMORY_LINEAR,  /* the tables of linear light */

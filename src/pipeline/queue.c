@@ -275,6 +275,9 @@ static bool reserve_planes(struct pipeline_run *run, const struct image *image, 
     gpu->image = shape;
     if (!keep_taps(run, error) || !upload_linear(run, &gpu->linear, error))
         return false;
+    if (recipe_is_limited(run->recipe) &&
+        !device_reserve(device, &run->pipeline->memory[MEMORY_ASIDE], gpu->largest, error))
+        return false;
     for (int i = 0; i < 2; i++) {
         struct workspace *memory = &run->pipeline->memory[i == 0 ? MEMORY_PLANES : MEMORY_OTHER_PLANES];
         const size_t before = memory->size;
@@ -322,6 +325,23 @@ static void resize_image(const struct pipeline_run *run, size_t number, struct i
     planes->count = count;
 }
 
+/* Merge the planes after filter NUMBER, which is limited to a region, to the image: outside it stays. */
+static bool merge_region(struct pipeline_run *run, size_t number, const struct plane *planes,
+                         const struct gpu_image *gpu, struct error *error)
+{
+    struct device *device = run->pipeline->device;
+    const enum alpha alpha = recipe_alpha(run->recipe, &run->work, run->effective_alpha, number);
+    const struct image made = image_packed(&gpu->image, run->pipeline->memory[MEMORY_ASIDE].bytes);
+    struct rectangle part;
+    filter_region(&run->recipe->chain->filters[number], made.width, made.height, &part);
+    const struct image from = image_rows(&made, part.y, part.height), to = image_rows(&gpu->image, part.y, part.height);
+    const struct image from_part = image_columns(&from, part.x, part.width),
+                       to_part = image_columns(&to, part.x, part.width);
+    return device_copy(device, made.samples, gpu->image.samples, image_bytes(&made), error) &&
+           device_merge(device, planes, alpha, gpu->linear, &made, error) &&
+           copy_image_samples(run->pipeline, &from_part, &to_part, error);
+}
+
 /* Merge the planes after filter NUMBER to the image. Where it has changed the size, levels of linear light keep
  * nothing. */
 static bool merge_after(struct pipeline_run *run, size_t number, const struct plane *planes,
@@ -329,6 +349,8 @@ static bool merge_after(struct pipeline_run *run, size_t number, const struct pl
 {
     const enum alpha alpha = recipe_alpha(run->recipe, &run->work, run->effective_alpha, number);
     const struct image *image = &gpu->image;
+    if (run->recipe->chain->filters[number].region.is_set)
+        return merge_region(run, number, planes, gpu, error);
     return (gpu->linear == NULL || !filter_kind(&run->recipe->chain->filters[number])->resizes ||
             device_fill(run->pipeline->device, image->samples, 0, image_bytes(image), error)) &&
            device_merge(run->pipeline->device, planes, alpha, gpu->linear, image, error);
@@ -587,7 +609,8 @@ static bool is_one_launch(const struct recipe *recipe, const struct images *imag
         filter_resize(filter, &shape.width, &shape.height, NULL);
         largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;
     }
-    return images->count > 1 && !recipe->linear && (recipe->alpha == ALPHA_FILTER || !image_has_alpha(first)) &&
+    return images->count > 1 && !recipe->linear && !recipe_is_limited(recipe) &&
+           (recipe->alpha == ALPHA_FILTER || !image_has_alpha(first)) &&
            images->count <= PLANES_MAX / (size_t)first->channels && images->count <= ((size_t)1 << 30) / largest;
 }
 
@@ -666,7 +689,8 @@ enum run_result run_on_device(struct pipeline_run *run, const struct image *in, 
         return RUN_FAILED;
     if (!is_opaque)
         return RUN_TRANSLUCENT;
-    const bool converts = run->linear != NULL || (run->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
+    const bool converts = run->linear != NULL || recipe_is_limited(run->recipe) ||
+                          (run->effective_alpha == ALPHA_PREMULTIPLY && image_has_alpha(in));
     const bool is_same = in->samples == out->samples && in->width == out->width && in->height == out->height &&
                          gpu_is_packed(in) && gpu_is_packed(out);
     const bool done = reserve_planes(run, in, &gpu, error) && (!is_checked(in) || reset_lost(run->pipeline, error)) &&

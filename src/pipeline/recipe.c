@@ -75,12 +75,20 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
     return work;
 }
 
+bool recipe_is_limited(const struct recipe *recipe)
+{
+    bool is_limited = false;
+    for (size_t i = 0; i < recipe->chain->count; i++)
+        is_limited |= recipe->chain->filters[i].region.is_set;
+    return is_limited;
+}
+
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape)
 {
     bool keeps_alpha = false; /* alpha of another size or of other levels than the image's */
     for (size_t i = 0; i < recipe->chain->count; i++)
         keeps_alpha |= alpha == ALPHA_KEEP &&
                        (filter_kind(&recipe->chain->filters[i])->resizes || clears(&recipe->chain->filters[i]));
-    return recipe->chain->count > 1 &&
-           (recipe->linear || ((alpha == ALPHA_PREMULTIPLY || keeps_alpha) && image_has_alpha(shape)));
+    return recipe->chain->count > 1 && (recipe->linear || recipe_is_limited(recipe) ||
+                                        ((alpha == ALPHA_PREMULTIPLY || keeps_alpha) && image_has_alpha(shape)));
 }

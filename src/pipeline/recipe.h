@@ -53,8 +53,12 @@ enum alpha recipe_alpha(const struct recipe *recipe, const struct work *work, en
  * needs. */
 struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const struct image *shape, int threads);
 
+/* Is a filter limited to a region? */
+bool recipe_is_limited(const struct recipe *recipe);
+
 /* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
- * merge rounds. A chain gives the bytes of separate runs, so it must round after the same filters. */
+ * merge rounds. A chain gives the bytes of separate runs, so it must round after the same filters. And a region is a part
+ * of an image. */
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape);
 
 #endif

@@ -22,6 +22,8 @@ struct stage {
     struct resample_axis columns, rows; /* a step that resizes: its axes, without taps */
     struct origin origin;               /* a step that moves: where its result begins */
     bool takes_pixels; /* the CPU's variants take the channels of a pixel side by side, too: planes that are together */
+    bool is_limited;   /* to a region */
+    struct rectangle region;
     bool is_whole;     /* any row of the result may need any row of what it reads */
 };
 

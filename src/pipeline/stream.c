@@ -19,6 +19,7 @@
 struct band_worker {
     void *planes[2];
     struct image merged; /* rows between two filters of a chain, where these round; else its samples are NULL */
+    uint8_t *aside;      /* rows that a filter has made, if filters are limited to regions; else NULL */
     struct phases watch; /* the times of this thread */
 };
 
@@ -65,6 +66,8 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
         struct stage *stage = &filtering->stages[i];
         *stage = (struct stage){
             .step = &step_table[filter->kind], .kind = filter_kind(filter), .filter = filter, .shape = image};
+        stage->is_limited = filter->region.is_set;
+        filter_region(filter, image.width, image.height, &stage->region);
         stage->is_whole = stage->kind->has_border && filtering->run->recipe->border == BORDER_WRAP;
         if (!recipe_resize_by(filtering->run->recipe, &filtering->run->work, i, &image, error))
             return false;
@@ -76,11 +79,36 @@ static bool make_stages(struct filtering *filtering, const struct image *shape, 
     return true;
 }
 
+/* The rows of SPAN that are in the stage's region: all if it has none. They may be none. */
+static struct row_span limit_span(const struct stage *stage, struct row_span span)
+{
+    const int first = stage->region.y, last = first + stage->region.height;
+    if (!stage->is_limited)
+        return span;
+    if (span.last <= first || last <= span.first)
+        return (struct row_span){span.first, span.first};
+    return (struct row_span){span.first > first ? span.first : first, span.last < last ? span.last : last};
+}
+
+/* The rows that a filter must read for the rows SPAN of its result. Rows outside its region stay as they are. */
+static struct row_span one_needs(const struct stage *stage, struct row_span span)
+{
+    const struct row_span limited = limit_span(stage, span);
+    struct row_span needed = span;
+    if (limited.first < limited.last)
+        needed = stage->step->needs(stage, limited);
+    if (stage->is_limited) {
+        needed.first = needed.first < span.first ? needed.first : span.first;
+        needed.last = needed.last > span.last ? needed.last : span.last;
+    }
+    return needed;
+}
+
 /* The rows that filter NUMBER must read for the rows SPAN of the result. */
 static struct row_span stage_needs(const struct filtering *filtering, size_t number, struct row_span span)
 {
     for (size_t i = filtering->run->recipe->chain->count; i-- > number;)
-        span = filtering->stages[i].step->needs(&filtering->stages[i], span);
+        span = one_needs(&filtering->stages[i], span);
     return span;
 }
 
@@ -257,8 +285,33 @@ static void start_band(const struct filtering *filtering, const struct band_work
         band->merged = merged_rows(filtering, worker, number, needed.last - needed.first);
 }
 
+/* Merge PLANES, the result of filter NUMBER, to ROWS, which has its input from row FIRST on. What is outside a region
+ * stays. */
+static void merge_stage(const struct filtering *filtering, const struct band_worker *worker, size_t number, int first,
+                        const struct plane *planes, struct image *rows)
+{
+    const struct stage *stage = &filtering->stages[number];
+    const enum alpha alpha = alpha_of(filtering, number);
+    if (!stage->is_limited) {
+        image_merge(planes, alpha, filtering->run->linear, rows);
+        return;
+    }
+    const struct row_span limited = limit_span(stage, (struct row_span){first, first + rows->height});
+    if (limited.first == limited.last)
+        return;
+    const struct image before = image_rows(rows, limited.first - first, limited.last - limited.first);
+    const struct plane made = plane_span(planes, first, limited);
+    struct image after = image_packed(&before, worker->aside);
+    image_copy(&before, &after);
+    image_merge(&made, alpha, filtering->run->linear, &after);
+    const struct image from = image_columns(&after, stage->region.x, stage->region.width),
+                       to = image_columns(&before, stage->region.x, stage->region.width);
+    image_copy(&from, &to);
+}
+
 /* Before filter NUMBER, round as two runs would: merge the planes and split them again. */
-static void round_between(const struct filtering *filtering, size_t number, struct row_span input, struct band *band)
+static void round_between(const struct filtering *filtering, const struct band_worker *worker, size_t number,
+                          struct row_span input, struct band *band)
 {
     const struct linear *linear = filtering->run->linear;
     const struct plane planes = plane_span(&band->planes[band->in], band->top, input);
@@ -267,7 +320,7 @@ static void round_between(const struct filtering *filtering, size_t number, stru
                        to = filter_planes(filtering, number, planes);
     if (filtering->stages[number - 1].kind->resizes && linear != NULL)
         forget_samples(&rows);
-    image_merge(&from, alpha_of(filtering, number - 1), linear, &rows);
+    merge_stage(filtering, worker, number - 1, input.first, &from, &rows);
     image_split(&rows, alpha_of(filtering, number), linear, &to);
 }
 
@@ -328,15 +381,16 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     const struct row_span rows = resizes ? produced : input; /* the rows of the planes that are written */
     struct plane to = filter_planes(filtering, number, plane_span(&band->planes[!band->in], band->top, rows));
     out->data = NULL;
-    if (number == recipe->chain->count - 1 && to.count == stream->shape.channels &&
-        find_planes(filtering, stream->sink->image, number, rows, out))
+    if (number == recipe->chain->count - 1 && !filtering->stages[number].is_limited &&
+        to.count == stream->shape.channels && find_planes(filtering, stream->sink->image, number, rows, out))
         to = *out;
-    plan.first_row = produced.first - rows.first;
-    plan.last_row = produced.last - rows.first;
+    const struct row_span limited = limit_span(&filtering->stages[number], produced);
+    plan.first_row = limited.first - rows.first;
+    plan.last_row = limited.last - rows.first;
     plan.in_row = input.first;
     plan.out_row = rows.first;
     band->in = !band->in;
-    return launch(filtering, &plan, &from, &to, error);
+    return limited.first == limited.last || launch(filtering, &plan, &from, &to, error);
 }
 
 /* Apply all filters, for outputs of SPAN. If the sink's image has planes for all
@@ -348,7 +402,7 @@ static bool convolve_band(const struct filtering *filtering, const struct band_w
     struct plane out = {0};
     for (size_t i = 0; i < recipe->chain->count; i++) {
         if (i > 0 && worker->merged.samples != NULL)
-            round_between(filtering, i, stage_needs(filtering, i, span), band);
+            round_between(filtering, worker, i, stage_needs(filtering, i, span), band);
         if (!convolve_stage(filtering, worker, i, span, band, &out, error))
             return false;
     }
@@ -367,6 +421,11 @@ static bool worker_open(const struct filtering *filtering, struct band_worker *w
     if (worker->planes[0] == NULL || worker->planes[1] == NULL)
         return error_no_memory(error, "planes of %d pixels", shape->width);
     worker->merged = (struct image){.channels = shape->channels, .bits = shape->bits};
+    if (recipe_is_limited(run->recipe)) {
+        worker->aside = malloc(filtering->merged_bytes);
+        if (worker->aside == NULL)
+            return error_no_memory(error, "rows of %d pixels", shape->width);
+    }
     if (!recipe_merges_between(run->recipe, run->effective_alpha, shape))
         return true;
     worker->merged.samples = malloc(filtering->merged_bytes);
@@ -378,6 +437,7 @@ static void worker_close(struct band_worker *worker)
     free(worker->planes[0]);
     free(worker->planes[1]);
     image_free(&worker->merged);
+    free(worker->aside);
 }
 
 /* Copy to PRODUCED, which has rows of the result from FIRST on, what the last merge may leave as it is. */
@@ -420,7 +480,8 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
     const struct pipeline_run *run = filtering->run;
     const enum sample sample = run->work.sample;
     const struct image rows = stream_rows(&filtering->stream, input.first, input.last);
-    if (filtering->run->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels || run->linear != NULL ||
+    if (filtering->run->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels ||
+        filtering->stages[0].is_limited || run->linear != NULL ||
         image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
         (alpha_multiplies(run->effective_alpha) && image_has_alpha(produced)) || !view_pixels(&rows, sample, from) ||
         !view_pixels(produced, sample, to))
@@ -475,9 +536,10 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
     if (result.data == NULL)
         return true;
 
-    if (result.count < produced->channels || run->linear != NULL)
+    const size_t last = run->recipe->chain->count - 1;
+    if (result.count < produced->channels || run->linear != NULL || filtering->stages[last].is_limited)
         copy_kept(filtering, worker, &band, first, produced);
-    image_merge(&result, alpha_of(filtering, run->recipe->chain->count - 1), run->linear, produced);
+    merge_stage(filtering, worker, last, first, &result, produced);
     phases_end(&worker->watch, PHASE_MERGE);
     return true;
 }
@@ -603,8 +665,10 @@ size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_sou
                 step->need != NULL ? step->need(&filtering.stages[i], threads, filtering.plane_bytes) : 0;
             more = filtering.stages[i].kind->resizes ? more + step_bytes : step_bytes > more ? step_bytes : more;
         }
-        need = stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
-               (recipe_merges_between(recipe, recipe->alpha, &run->input.shape) ? threads * filtering.merged_bytes : 0);
+        need =
+            stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
+            (recipe_merges_between(recipe, recipe->alpha, &run->input.shape) ? threads * filtering.merged_bytes : 0) +
+            (recipe_is_limited(recipe) ? threads * filtering.merged_bytes : 0);
     }
     free(filtering.stages);
     return need;
