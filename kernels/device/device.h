@@ -77,6 +77,10 @@ bool device_split(struct device *device, const struct image *image, enum alpha a
 bool device_merge(struct device *device, const struct plane *planes, enum alpha alpha, const struct linear *linear,
                   const struct image *image, struct error *error);
 
+/* image_blend on the device, for images without padding. The samples and LEVELS are in device memory. */
+bool device_blend(struct device *device, const struct image *from, const void *levels, const struct image *to,
+                  struct error *error);
+
 /* ---- On a caller's stream ---- */
 
 /* As device_open, but the calling thread's current device is afterwards what it was. */

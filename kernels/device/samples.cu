@@ -60,6 +60,34 @@ __global__ void __launch_bounds__(threads) convert_samples(const uint8_t *from, 
         *copy.is_lost = 1;
 }
 
+/* image_blend of COUNT samples without padding. */
+template <typename Sample>
+__global__ void __launch_bounds__(threads)
+    blend(const Sample *from, const uint16_t *levels, Sample *to, size_t count, unsigned channels)
+{
+    const size_t i = (size_t)blockIdx.x * threads + threadIdx.x;
+    if (i >= count)
+        return;
+    const unsigned level = levels[i / channels];
+    if constexpr (sizeof(Sample) == 4)
+        to[i] = level == 0       ? to[i]
+                : level == 65535 ? from[i]
+                                 : __fadd_rn(__fmul_rn(to[i], (float)(65535 - level) / 65535),
+                                             __fmul_rn(from[i], (float)level / 65535));
+    else
+        to[i] = (Sample)blend_sample(to[i], from[i], level);
+}
+
+template <typename Sample>
+bool queue_blend(struct device *device, const struct image *from, const void *levels, const struct image *to,
+                 struct error *error)
+{
+    const size_t count = image_samples(from);
+    return queue_kernel(blend<Sample>, dim3((unsigned)((count - 1) / threads + 1)), threads, 0, device, error,
+                        (const Sample *)from->samples, (const uint16_t *)levels, (Sample *)to->samples, count,
+                        (unsigned)from->channels);
+}
+
 using kernel = void(const uint8_t *from, uint8_t *to, struct copy copy);
 
 kernel *find_copy(const struct image *image)
@@ -94,6 +122,14 @@ struct strides strides_of(const struct image *image)
     return {image_row_stride(image), image_pixel_stride(image), image_channel_stride(image)};
 }
 } // namespace
+
+bool device_blend(struct device *device, const struct image *from, const void *levels, const struct image *to,
+                  struct error *error)
+{
+    return from->bits == 8    ? queue_blend<uint8_t>(device, from, levels, to, error)
+           : from->bits == 16 ? queue_blend<uint16_t>(device, from, levels, to, error)
+                              : queue_blend<float>(device, from, levels, to, error);
+}
 
 bool device_copy_samples(struct device *device, const struct image *from, const struct image *to, uint8_t *is_lost,
                          struct error *error)

@@ -13,6 +13,7 @@
 #include "batch/file_list.h"
 #include "batch/members.h"
 #include "batch/report.h"
+#include "codec/mask.h"
 #include "variants/choose.h"
 
 #include <inttypes.h>
@@ -503,7 +504,7 @@ bool find_recipe(const struct options *options, struct recipe *recipe, struct er
         return false;
     }
     recipe->chain = chain_make(filters, count, error);
-    return recipe->chain != NULL;
+    return recipe->chain != NULL && masks_load(filters, count, error);
 }
 
 struct job_settings make_job_settings(const struct options *options)

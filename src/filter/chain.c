@@ -8,7 +8,7 @@ struct filter_chain *chain_make(struct filter *filters, size_t count, struct err
     struct filter_chain *chain = malloc(sizeof *chain);
     if (chain == NULL) {
         error_no_memory(error, "%zu filters", count);
-        free(filters);
+        filters_free(filters, count);
         return NULL;
     }
     *chain = (struct filter_chain){.references = 1, .count = count, .filters = filters};
@@ -25,7 +25,7 @@ struct filter_chain *chain_keep(struct filter_chain *chain)
 void chain_release(struct filter_chain *chain)
 {
     if (chain != NULL && atomic_fetch_sub(&chain->references, 1) == 1) {
-        free((void *)chain->filters);
+        filters_free((struct filter *)chain->filters, chain->count);
         free(chain);
     }
 }
@@ -37,6 +37,8 @@ struct filter *chain_copy_filters(const struct filter_chain *chain, struct error
         error_no_memory(error, "%zu filters", chain->count);
     for (size_t i = 0; filters != NULL && i < chain->count; i++) {
         filters[i] = chain->filters[i];
+        if (filters[i].region.mask != NULL)
+            __atomic_add_fetch(&filters[i].region.mask->references, 1, __ATOMIC_RELAXED);
         if (filters[i].filter16 == NULL)
             continue;
         filters[chain->count + i] = *filters[i].filter16;

@@ -164,17 +164,28 @@ struct share {
     int64_t numerator, denominator;
 };
 
-/* The part of the picture that a filter is limited to. What is outside stays as it is. The filter reads it, too. */
-struct region {
-    bool is_set;
-    struct share width, height, x, y;
-};
-
-/* The file that a filter was read from. All is 0 if there is none. */
+/* The file that a filter or a mask was read from. All is 0 if there is none. */
 struct source_file {
     char path[4096]; /* empty if it was a pipe */
     uint64_t device, inode;
     int64_t bytes, seconds, nanoseconds; /* its size, and when it was changed */
+};
+
+/* How much of a filter's result each pixel has, of 65535 parts, row by row. The rest is the picture before. */
+struct mask {
+    int references; /* use atomic operations */
+    int width, height;
+    unsigned serial; /* another one for each mask that was read */
+    uint16_t levels[];
+};
+
+/* The part of the picture that a filter is limited to: a rectangle or a mask. What is outside stays as it is. The filter
+ * reads it, too. */
+struct region {
+    bool is_set;
+    struct share width, height, x, y; /* the rectangle; all 0 with a mask */
+    struct source_file mask_file;
+    struct mask *mask; /* NULL until masks_load (codec/mask.h) has read it */
 };
 
 /* A step of a chain. Its kind says which part of the union it has: filter_kinds has what each kind does. */
@@ -328,14 +339,15 @@ bool filter_parse(const char *text, size_t size, const char *name, struct filter
  *   - a name: DIR/NAME.txt in a folder of the search path, then a built-in filter;
  *   - a path without a slash, if no filter has that name.
  *
- * After it, `@WxH+X+Y` may limit it to a region of the picture, in pixels or percent; X and Y may be negative.
+ * After it, `@WxH+X+Y` may limit it to a region of the picture, in pixels or percent; X and Y may be negative. So may
+ * `@PATH`, the file of a mask, which masks_load reads.
  *
  * The search path is $GPUCONV_FILTERS (folders separated by colons), then $XDG_CONFIG_HOME/gpuconv/filters or
  * ~/.config/gpuconv/filters, then the installed folder. All errors are ERROR_USAGE, except a lack of memory. FILTER16
  * is memory for filter->filter16, and must live as long as FILTER; if it is NULL, there is none. */
 bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
-/* Is the file that FILTER was read from as it was then? */
+/* Are the files that FILTER and its mask were read from as they were then? */
 bool filter_is_current(const struct filter *filter);
 
 /* Is SPEC, or the first of a chain, the name of a filter? Its parameters may be wrong or missing. */
@@ -356,8 +368,18 @@ typedef bool filter_finder(const char *spec, struct filter *filter, struct filte
  * the filter has no region. Returns false if the region reaches beyond the picture. */
 bool filter_region(const struct filter *filter, int width, int height, struct rectangle *part);
 
+/* A mask with one reference, and undefined levels. NULL if there is too little memory. */
+struct mask *mask_make(int width, int height);
+
+/* Set FILE to what STATUS says of the file PATH. */
+struct stat;
+void source_file_set(struct source_file *file, const char *path, const struct stat *status);
+
+/* Free COUNT filters, which are one allocation, and their masks. FILTERS may be NULL. */
+void filters_free(struct filter *filters, size_t count);
+
 /* Split ARGUMENT at its commas and FIND each filter. Both filters of a `cover:SIZE` count. *FILTERS is one allocation
- * of *COUNT filters, with each `filter16` after them; release it with free. If ARGUMENT is the path of an existing
+ * of *COUNT filters, with each `filter16` after them; release it with filters_free. If ARGUMENT is the path of an existing
  * file, it is one filter, even with commas. */
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
                      struct error *error);

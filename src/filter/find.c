@@ -38,6 +38,17 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+void source_file_set(struct source_file *file, const char *path, const struct stat *status)
+{
+    file->device = status->st_dev;
+    file->inode = status->st_ino;
+    file->bytes = status->st_size;
+    file->seconds = status->st_mtim.tv_sec;
+    file->nanoseconds = status->st_mtim.tv_nsec;
+    if (file->path != path)
+        snprintf(file->path, sizeof file->path, "%s", S_ISREG(status->st_mode) ? path : "");
+}
+
 /* Read the filter file PATH. SPEC becomes the filter's name. Accept only regular files and pipes, because a terminal
  * would never end. */
 static bool read_filter_file(const char *path, const char *spec, struct filter *filter, struct error *error)
@@ -56,12 +67,7 @@ static bool read_filter_file(const char *path, const char *spec, struct filter *
     if (done) {
         done = filter_parse(text, size, path, filter, error);
         filter_set_name(filter, spec);
-        filter->file.device = status.st_dev;
-        filter->file.inode = status.st_ino;
-        filter->file.bytes = status.st_size;
-        filter->file.seconds = status.st_mtim.tv_sec;
-        filter->file.nanoseconds = status.st_mtim.tv_nsec;
-        snprintf(filter->file.path, sizeof filter->file.path, "%s", S_ISREG(status.st_mode) ? path : "");
+        source_file_set(&filter->file, path, &status);
     }
     free(text);
     return done;
@@ -137,18 +143,23 @@ bool filter_find_known(const char *spec, bool *is_known, struct filter *filter, 
     return false;
 }
 
-bool filter_is_current(const struct filter *filter)
+static bool is_current(const struct source_file *file)
 {
     struct stat status;
-    return filter->file.path[0] == '\0' ||
-           (stat(filter->file.path, &status) == 0 && filter->file.device == status.st_dev &&
-            filter->file.inode == status.st_ino && filter->file.bytes == status.st_size &&
-            filter->file.seconds == status.st_mtim.tv_sec && filter->file.nanoseconds == status.st_mtim.tv_nsec);
+    return file->path[0] == '\0' ||
+           (stat(file->path, &status) == 0 && file->device == status.st_dev && file->inode == status.st_ino &&
+            file->bytes == status.st_size && file->seconds == status.st_mtim.tv_sec &&
+            file->nanoseconds == status.st_mtim.tv_nsec);
+}
+
+bool filter_is_current(const struct filter *filter)
+{
+    return is_current(&filter->file) && is_current(&filter->region.mask_file);
 }
 
 bool filter_is_named(const char *spec)
 {
-    const size_t length = strcspn(spec, ":,");
+    const size_t length = strcspn(spec, ":,@");
     char **names = NULL;
     size_t count = 0;
     bool named = form_find(spec, length) != NULL;
@@ -194,7 +205,7 @@ bool filter_find_all(const char *argument, filter_finder *find, struct filter **
     }
     free(copy);
     if (!done) {
-        free(*filters);
+        free(*filters); /* no mask was read */
         *filters = NULL;
     }
     return done;

@@ -3,6 +3,27 @@
  * The part of a picture that a filter is limited to. */
 #include "filter/filter_internal.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
+
+struct mask *mask_make(int width, int height)
+{
+    struct mask *mask = malloc(sizeof *mask + (size_t)width * (size_t)height * sizeof *mask->levels);
+    if (mask != NULL)
+        *mask = (struct mask){.references = 1, .width = width, .height = height};
+    return mask;
+}
+
+void filters_free(struct filter *filters, size_t count)
+{
+    for (size_t i = 0; filters != NULL && i < count; i++) {
+        struct mask *mask = filters[i].region.mask;
+        if (mask != NULL && __atomic_sub_fetch(&mask->references, 1, __ATOMIC_ACQ_REL) == 0)
+            free(mask);
+    }
+    free(filters);
+}
+
 /* Read a whole number of pixels, or a percentage, which fills the bytes from AT to END. */
 static bool read_share(const char *at, const char *end, struct share *share)
 {
@@ -56,7 +77,7 @@ bool filter_region(const struct filter *filter, int width, int height, struct re
 {
     const struct region *region = &filter->region;
     *part = (struct rectangle){0, 0, width, height};
-    if (!region->is_set)
+    if (!region->is_set || region->mask_file.path[0] != '\0')
         return true;
     const int64_t wide = find_share(region->width, width), high = find_share(region->height, height);
     cut(find_share(region->x, width), wide, width, &part->x, &part->width);
@@ -66,8 +87,13 @@ bool filter_region(const struct filter *filter, int width, int height, struct re
 
 bool region_check(const struct filter *filter, int width, int height, struct error *error)
 {
+    const struct mask *mask = filter->region.mask;
     struct rectangle part;
     filter_region(filter, width, height, &part);
+    if (mask != NULL && (mask->width != width || mask->height != height))
+        return error_set(error, ERROR_WORK,
+                         "the mask %s has %d x %d pixels, and the picture has %d x %d there; give one of that size",
+                         filter->region.mask_file.path, mask->width, mask->height, width, height);
     return (part.width > 0 && part.height > 0) ||
            error_set(error, ERROR_WORK,
                      "the region of %s has no pixel of the picture, which has %d x %d; give a part of these",

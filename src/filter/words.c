@@ -140,13 +140,16 @@ static bool find_whole(const char *spec, struct filter *filter, struct filter *f
 bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
     const char *at = strrchr(spec, '@');
-    struct region region;
+    struct region region = {0};
     if (at == NULL || access(spec, F_OK) == 0)
         return find_whole(spec, filter, filter16, error);
-    if (!region_read(at + 1, &region))
+    const bool is_mask = access(at + 1, F_OK) == 0;
+    if (is_mask && strlen(at + 1) < sizeof region.mask_file.path)
+        region = (struct region){.is_set = true};
+    else if (!region_read(at + 1, &region))
         return error_set(error, ERROR_USAGE,
-                         "there is no region \"%s\": give sides and an offset in pixels or percent, for example "
-                         "gaussian:12@100x80+20+30 or blur@50%%x50%%+25%%+25%%",
+                         "there is no region \"%s\", nor a file of that name, a mask: give sides and an offset in "
+                         "pixels or percent, for example gaussian:12@100x80+20+30 or blur@50%%x50%%+25%%+25%%",
                          at + 1);
     char *whole = strndup(spec, (size_t)(at - spec));
     if (whole == NULL)
@@ -158,6 +161,8 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
                          "%s changes the size of the picture or moves it, so it has no region; leave "
                          "\"%s\" out",
                          filter->name, at);
+    if (is_mask)
+        snprintf(region.mask_file.path, sizeof region.mask_file.path, "%s", at + 1);
     for (struct filter *one = done ? filter : NULL; one != NULL; one = one->filter16) {
         one->region = region;
         filter_set_name(one, spec);

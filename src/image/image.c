@@ -87,6 +87,25 @@ bool image_copy(const struct image *from, const struct image *to)
     return true;
 }
 
+void image_blend(const struct image *from, const uint16_t *levels, const struct image *to)
+{
+    for (int y = 0; y < from->height; y++, levels += from->width)
+        for (int c = 0; c < from->channels; c++) {
+            const uint8_t *in = image_row(from, y) + (size_t)c * image_channel_stride(from);
+            uint8_t *out = image_row(to, y) + (size_t)c * image_channel_stride(to);
+            for (int x = 0; x < from->width; x++, in += image_pixel_stride(from), out += image_pixel_stride(to)) {
+                uint16_t *out16 = (uint16_t *)(void *)out;
+                float *out_float = (float *)(void *)out;
+                if (from->bits == 8)
+                    *out = (uint8_t)blend_sample(*out, *in, levels[x]);
+                else if (from->bits == 16)
+                    *out16 = blend_sample(*out16, *(const uint16_t *)(const void *)in, levels[x]);
+                else
+                    *out_float = blend_float(*out_float, *(const float *)(const void *)in, levels[x]);
+            }
+        }
+}
+
 bool image_refuse(const struct image *image, struct error *error)
 {
     return error_set(error, ERROR_USAGE,

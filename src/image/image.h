@@ -226,6 +226,10 @@ bool image_allocate(struct image *image, int width, int height, int channels, in
  * false if it was a double or is to be a bool; all other kinds are rounded so without a word. */
 bool image_copy(const struct image *from, const struct image *to);
 
+/* Blend the samples of FROM into those of TO, which has its shape: LEVELS has a level for each pixel, row by row. Both
+ * may have strides, and floats are STORED_FLOAT. */
+void image_blend(const struct image *from, const uint16_t *levels, const struct image *to);
+
 /* Report why that was, for IMAGE or its result. Returns false. */
 bool image_refuse(const struct image *image, struct error *error);
 
@@ -324,6 +328,20 @@ void image_split(const struct image *image, enum alpha alpha, const struct linea
  * the alpha of the planes. With LINEAR, IMAGE holds the samples before the filter: a level whose light is the same
  * stays. */
 void image_merge(const struct plane *planes, enum alpha alpha, const struct linear *linear, struct image *image);
+
+/* LEVEL of 65535 parts of AFTER and the rest of BEFORE, rounded to nearest, for samples of up to 16 bits: the sum is
+ * below 65535 * 65535 + 32768 < 2^32. Equal samples stay. */
+HOST_DEVICE static inline uint16_t blend_sample(unsigned before, unsigned after, unsigned level)
+{
+    return (uint16_t)((level * after + (65535 - level) * before + 32767) / 65535);
+}
+
+/* Likewise for floats. No product is fused with the sum. */
+HOST_DEVICE static inline float blend_float(float before, float after, unsigned level)
+{
+    const float part = (float)level / 65535, rest = (float)(65535 - level) / 65535;
+    return level == 0 ? before : level == 65535 ? after : before * rest + after * part;
+}
 
 /* 8 bits to 16: black stays black and white stays white, as 65535 / 255 = 257 is a whole number. */
 HOST_DEVICE static inline uint16_t widen_sample(unsigned value)

@@ -2,6 +2,7 @@
  *
  * Filters for callers of the library. */
 #include "base/text.h"
+#include "codec/mask.h"
 #include "cpu/cpu.h"
 #include "library/library.h"
 
@@ -47,14 +48,24 @@ static struct gpuconv_filter *warn_of_taps(struct gpuconv_filter *filter, const 
     return filter;
 }
 
+/* Read the masks of FILTERS, or free these. */
+static bool load_masks(struct filter *filters, size_t count, struct error *error)
+{
+    const bool done = masks_load(filters, count, error);
+    if (!done)
+        filters_free(filters, count);
+    return done;
+}
+
 struct gpuconv_filter *gpuconv_filter_find(const char *name, struct gpuconv_error *error)
 {
     struct error reason;
     struct filter *filters;
     size_t count;
-    const bool done = (name != NULL || error_set(&reason, ERROR_USAGE,
-                                                 "there is no name of a filter; give one such as \"gaussian:2\"")) &&
-                      filter_find_all(name, filter_find, &filters, &count, &reason);
+    const bool done =
+        (name != NULL ||
+         error_set(&reason, ERROR_USAGE, "there is no name of a filter; give one such as \"gaussian:2\"")) &&
+        filter_find_all(name, filter_find, &filters, &count, &reason) && load_masks(filters, count, &reason);
     return warn_of_taps(done ? make_object(filters, count, &reason) : NULL, &reason, error);
 }
 

@@ -34,6 +34,7 @@ enum gpu_memory {
     MEMORY_OTHER_PLANES,
     MEMORY_IMAGE,   /* interleaved */
     MEMORY_ASIDE,   /* what a filter has made, if filters are limited to regions */
+    MEMORY_MASK,    /* the levels of a mask */
     MEMORY_COPY,    /* a copy of an image, without padding */
     MEMORY_DECODED, /* an image before it is turned upright, or before or after its depth changes */
     MEMORY_LINEAR,  /* the tables of linear light */
@@ -87,6 +88,7 @@ struct pipeline {
     struct device *device; /* NULL on the CPU */
 
     struct workspace memory[MEMORY_COUNT];
+    unsigned mask_serial;         /* serial of the mask on the device; 0 if it has none */
     unsigned device_serial;       /* version of the tables of linear light on the device; 0 if it has none */
     struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */

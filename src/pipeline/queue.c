@@ -325,6 +325,21 @@ static void resize_image(const struct pipeline_run *run, size_t number, struct i
     planes->count = count;
 }
 
+/* Let the device hold the levels of MASK. */
+static bool upload_mask(struct pipeline *pipeline, const struct mask *mask, struct error *error)
+{
+    struct workspace *memory = &pipeline->memory[MEMORY_MASK];
+    const size_t bytes = (size_t)mask->width * (size_t)mask->height * sizeof *mask->levels;
+    if (memory->bytes != NULL && pipeline->mask_serial == mask->serial)
+        return true;
+    pipeline->mask_serial = 0; /* no mask is there until the upload has succeeded */
+    if (!device_reserve(pipeline->device, memory, bytes, error) ||
+        !device_upload(pipeline->device, memory->bytes, mask->levels, bytes, error))
+        return false;
+    pipeline->mask_serial = mask->serial;
+    return true;
+}
+
 /* Merge the planes after filter NUMBER, which is limited to a region, to the image: outside it stays. */
 static bool merge_region(struct pipeline_run *run, size_t number, const struct plane *planes,
                          const struct gpu_image *gpu, struct error *error)
@@ -337,9 +352,12 @@ static bool merge_region(struct pipeline_run *run, size_t number, const struct p
     const struct image from = image_rows(&made, part.y, part.height), to = image_rows(&gpu->image, part.y, part.height);
     const struct image from_part = image_columns(&from, part.x, part.width),
                        to_part = image_columns(&to, part.x, part.width);
-    return device_copy(device, made.samples, gpu->image.samples, image_bytes(&made), error) &&
+    const struct mask *mask = run->recipe->chain->filters[number].region.mask;
+    return (mask == NULL || upload_mask(run->pipeline, mask, error)) &&
+           device_copy(device, made.samples, gpu->image.samples, image_bytes(&made), error) &&
            device_merge(device, planes, alpha, gpu->linear, &made, error) &&
-           copy_image_samples(run->pipeline, &from_part, &to_part, error);
+           (mask != NULL ? device_blend(device, &made, run->pipeline->memory[MEMORY_MASK].bytes, &gpu->image, error)
+                         : copy_image_samples(run->pipeline, &from_part, &to_part, error));
 }
 
 /* Merge the planes after filter NUMBER to the image. Where it has changed the size, levels of linear light keep

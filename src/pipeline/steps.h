@@ -24,7 +24,7 @@ struct stage {
     bool takes_pixels; /* the CPU's variants take the channels of a pixel side by side, too: planes that are together */
     bool is_limited;   /* to a region */
     struct rectangle region;
-    bool is_whole;     /* any row of the result may need any row of what it reads */
+    bool is_whole; /* any row of the result may need any row of what it reads */
 };
 
 struct step {

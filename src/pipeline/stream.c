@@ -306,7 +306,11 @@ static void merge_stage(const struct filtering *filtering, const struct band_wor
     image_merge(&made, alpha, filtering->run->linear, &after);
     const struct image from = image_columns(&after, stage->region.x, stage->region.width),
                        to = image_columns(&before, stage->region.x, stage->region.width);
-    image_copy(&from, &to);
+    const struct mask *mask = stage->filter->region.mask;
+    if (mask != NULL)
+        image_blend(&after, mask->levels + (size_t)limited.first * (size_t)mask->width, &before);
+    else
+        image_copy(&from, &to);
 }
 
 /* Before filter NUMBER, round as two runs would: merge the planes and split them again. */

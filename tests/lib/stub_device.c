@@ -569,6 +569,14 @@ bool device_change_image(struct device *device, const struct device_points *poin
     return done;
 }
 
+bool device_blend(struct device *device, const struct image *from, const void *levels, const struct image *to,
+                  struct error *error)
+{
+    (void)device;
+    image_blend(from, levels, to);
+    return works(CALL_MERGE, error);
+}
+
 /* ---- The rows of the table ---- */
 
 /* CUDA_FUNCTION of src/variants/table.c makes every row of the GPU call these. */
