@@ -55,6 +55,10 @@ bool cpu_point_prepare(struct plan *plan, struct device *device, struct error *e
 bool cpu_point_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error);
 
+/* Make squares of their mean. This needs no preparation and does not fail, and is the reference, too. */
+bool cpu_squares_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                        struct error *error);
+
 /* Does cpu_launch make wide planes of such narrow ones? SLIDES says that FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
 

@@ -188,6 +188,65 @@ static void point_block(void *context, int64_t index, int thread)
     }
 }
 
+/* ---- Automatic ---- */
+
+/* What all blocks of a histogram share. */
+struct counting {
+    const struct plane *in;
+    int levels;
+    uint64_t *counts; /* for each thread, of each colour and level */
+};
+
+static void count_block(void *context, int64_t index, int thread)
+{
+    const struct counting *counting = context;
+    const struct plane *in = counting->in;
+    const int colours = in->count > 2 ? 3 : 1, levels = counting->levels;
+    const int64_t first = index * BLOCK_ROWS, last = first + BLOCK_ROWS < in->height ? first + BLOCK_ROWS : in->height;
+    for (int c = 0; c < colours; c++) {
+        uint64_t *counts = counting->counts + ((ptrdiff_t)thread * 3 + c) * levels;
+        for (int y = (int)first; y < last; y++) {
+            const void *row = plane_row(in, c, y);
+            for (int x = 0; in->sample == SAMPLE_U8 && x < in->width; x++)
+                counts[((const uint8_t *)row)[x]]++;
+            for (int x = 0; in->sample == SAMPLE_U16 && x < in->width; x++)
+                counts[((const uint16_t *)row)[x]]++;
+            for (int x = 0; in->sample == SAMPLE_F32 && x < in->width; x++) {
+                const int level = point_float_level(((const float *)row)[x]);
+                if (level >= 0)
+                    counts[level]++;
+            }
+        }
+    }
+}
+
+/* Make the ranges of the colours of IN. */
+static bool find_ranges(const struct plan *plan, const struct plane *in, struct point_range range[3])
+{
+    const struct point *point = &plan->filter->point;
+    const int threads = thread_pool_threads(plan->pool), levels = in->sample == SAMPLE_U8 ? 256 : 65536;
+    struct counting counting = {in, levels, calloc((size_t)threads * 3 * (size_t)levels, sizeof(uint64_t))};
+    if (counting.counts == NULL)
+        return false;
+    parallel_for(plan->pool, threads, (in->height + BLOCK_ROWS - 1) / BLOCK_ROWS, count_block, &counting);
+    for (int i = 1; i < threads; i++)
+        for (int k = 0; k < 3 * levels; k++)
+            counting.counts[k] += counting.counts[(ptrdiff_t)i * 3 * levels + k];
+    for (int k = 0; point->automatic == AUTOMATIC_ALL && k < levels; k++)
+        counting.counts[k] += counting.counts[levels + k] + counting.counts[2 * levels + k];
+    for (int c = 0; c < 3; c++) {
+        const uint64_t *counts = counting.counts + (point->automatic == AUTOMATIC_ALL ? 0 : (ptrdiff_t)c * levels);
+        uint64_t n = 0;
+        for (int k = 0; k < levels; k++)
+            n += counts[k];
+        range[c] = point_range_find(counts, levels, n, point->clip);
+    }
+    free(counting.counts);
+    return true;
+}
+
+/* ---- A launch ---- */
+
 bool cpu_point_prepare(struct plan *plan, struct device *device, struct error *error)
 {
     (void)device;
@@ -200,7 +259,7 @@ bool cpu_point_prepare(struct plan *plan, struct device *device, struct error *e
 bool cpu_point_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error)
 {
-    (void)device, (void)error;
+    (void)device;
     struct pointing pointing = {
         .plan = plan,
         .tables = plan->prepared,
@@ -211,6 +270,18 @@ bool cpu_point_launch(const struct plan *plan, struct device *device, const stru
     };
     const int64_t blocks = (pointing.last_row - pointing.first_row + BLOCK_ROWS - 1) / BLOCK_ROWS;
     const int max = thread_pool_threads(plan->pool);
+    struct point_tables *own = NULL;
+    if (plan->filter->point.automatic != AUTOMATIC_NONE) {
+        struct point_range range[3];
+        own = point_tables_make(plan);
+        if (own == NULL || !find_ranges(plan, in, range)) {
+            free(own);
+            return error_no_memory(error, "the histogram of a picture");
+        }
+        point_tables_stretch(own, plan->sample, range);
+        pointing.tables = own;
+    }
     parallel_for(plan->pool, blocks < max ? (int)blocks : max, blocks, point_block, &pointing);
+    free(own);
     return true;
 }

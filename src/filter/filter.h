@@ -66,6 +66,9 @@ extern "C" {
  * grids, the bound is for the sum over both: then |s1| + |s2| fits too, and so does every C. */
 #define FILTER_MAX_SUM (INT32_MAX / 255)
 
+/* The longest side of a square of STEP_PIXELATE: the sum of its levels of 16 bits is below 2^40. */
+enum { SQUARE_MAX = 4096 };
+
 /* The largest filter file, in bytes: 127 rows of 127 taps of 60 characters. */
 #define FILTER_MAX_TEXT ((size_t)1 << 20)
 
@@ -83,7 +86,7 @@ enum combine {
 
 /* The kinds of steps that filters are. Three tables have a row for each: filter_kinds here, step_table of the pipeline,
  * and the steps of the variants. */
-enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_POINT, STEP_KINDS };
+enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_POINT, STEP_PIXELATE, STEP_KINDS };
 
 /* What STEP_RESIZE asks for. */
 struct resize {
@@ -116,6 +119,11 @@ struct origin {
     int turned_width, turned_height, x, y;
 };
 
+/* Pixels, or a share of the picture's if the denominator is not 0. */
+struct share {
+    int64_t numerator, denominator;
+};
+
 /* How a curve goes from one point to the next. With t from 0 to 1 between them, y = y0 + (y1 - y0) f(t). */
 enum point_shape {
     POINT_LINEAR, /* f = t */
@@ -146,8 +154,17 @@ struct point_row {
     bool exact;
 };
 
+/* Where a curve comes from the picture: see point_range in plan/point.h. */
+enum point_automatic {
+    AUTOMATIC_NONE,
+    AUTOMATIC_EACH, /* each colour has its own */
+    AUTOMATIC_ALL,  /* all colours have one */
+};
+
 /* What STEP_POINT does with each pixel: first the matrix, whose results are rounded and clamped, then the curves. */
 struct point {
+    enum point_automatic automatic; /* then there is no matrix, and no curve here */
+    struct share clip;              /* of the samples, at each end, that need not stay apart; below 1/2 */
     int rows;    /* of the matrix: 0 if there is none, 1 for all colours, 3 for red, green and blue, 4 with alpha */
     int columns; /* weights of a row: 3, or 4 with alpha's */
     struct point_row row[4];
@@ -157,11 +174,6 @@ struct point {
 /* A part of a picture. */
 struct rectangle {
     int x, y, width, height;
-};
-
-/* Pixels, or a share of the picture's if the denominator is not 0. */
-struct share {
-    int64_t numerator, denominator;
 };
 
 /* The file that a filter or a mask was read from. All is 0 if there is none. */
@@ -266,6 +278,8 @@ struct filter {
         struct move move; /* STEP_MOVE */
 
         struct point point; /* STEP_POINT */
+
+        int square; /* STEP_PIXELATE: the side of a square, whose pixels become their mean, rounded to nearest */
     };
 };
 
@@ -424,7 +438,7 @@ struct filter_form {
 };
 
 /* All words. A row of NULL ends them. */
-#define FORM_COUNT 22
+#define FORM_COUNT 25
 extern const struct filter_form filter_forms[FORM_COUNT + 1];
 
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR

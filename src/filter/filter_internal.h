@@ -79,6 +79,13 @@ void point_describe(FILE *stream, const struct filter *filter);
 void point_print(FILE *file, const struct filter *filter);
 bool point_joins_planes(const struct filter *filter);
 
+/* ---- Squares ---- */
+
+/* The functions of the row of STEP_PIXELATE. */
+void squares_describe(FILE *stream, const struct filter *filter);
+void squares_print(FILE *file, const struct filter *filter);
+double squares_float_error(const struct filter *filter, int taps);
+
 /* ---- Filters with parameters ---- */
 
 /* The parameters of a filter of STEP_POINT: texts of numbers or words, and the numbers of those that are. */
@@ -91,7 +98,8 @@ struct point_words {
 #define MAX_PARAMETERS 3
 
 /* The functions of the rows of filter_forms: see struct filter_form. */
-form_maker filter_generate, filter_make_resize, filter_make_move, filter_make_point;
+form_maker filter_generate, filter_make_resize, filter_make_move, filter_make_point, filter_make_automatic,
+    filter_make_squares;
 taps_generator make_box, make_gaussian, make_motion, make_disk, make_log, make_unsharp;
 move_reader read_crop, read_pad, read_turn, read_mirror;
 point_writer write_levels, write_gamma, write_brightness, write_contrast, write_saturation, write_threshold,

@@ -35,6 +35,11 @@ const struct kind_of_step filter_kinds[STEP_KINDS] = {
                     .print = point_print,
                     .joins_planes = point_joins_planes,
                     .clears = filter_uses_alpha},
+    [STEP_PIXELATE] = {.takes = "that weigh neighbours",
+                       .is = "makes squares of their mean",
+                       .describe = squares_describe,
+                       .print = squares_print,
+                       .float_error = squares_float_error},
 };
 
 const struct filter_form filter_forms[] = {
@@ -120,13 +125,26 @@ const struct filter_form filter_forms[] = {
     {"swap:RGB", "the channels that become red, green and blue, such as BGR or GGG", .title = "other channels",
      .usage = "swap takes three of the letters R, G and B, for example swap:BGR or swap:GGG", .make = filter_make_point,
      .write = write_swap, .parameters = 1},
+    {"auto-levels[:CLIP]", "the darkest level of each colour becomes black, the lightest white; CLIP percent may clip",
+     .title = "automatic levels",
+     .usage = "auto-levels takes nothing, or the percentage of samples that may clip at each end, from 0 to 49, for "
+              "example auto-levels:0.5",
+     .make = filter_make_automatic},
+    {"auto-contrast[:CLIP]", "as auto-levels, with one curve for all colours, which keeps their balance",
+     .title = "automatic contrast",
+     .usage = "auto-contrast takes nothing, or the percentage of samples that may clip at each end, from 0 to 49, for "
+              "example auto-contrast:0.5",
+     .make = filter_make_automatic},
+    {"pixelate:N", "squares of N x N pixels that have their mean", .title = "squares of their mean",
+     .usage = "pixelate takes a whole number of pixels from 1 to 4096, for example pixelate:16",
+     .make = filter_make_squares},
     {.form = NULL},
 };
 
 const struct filter_form *form_find(const char *spec, size_t length)
 {
     for (const struct filter_form *form = filter_forms; form->form != NULL; form++)
-        if (strcspn(form->form, ":") == length && memcmp(form->form, spec, length) == 0)
+        if (strcspn(form->form, ":[") == length && memcmp(form->form, spec, length) == 0)
             return form;
     return NULL;
 }

@@ -340,6 +340,25 @@ bool filter_make_point(const struct filter_form *form, const char *spec, struct 
     return done || fail_spec(spec, form->usage, error);
 }
 
+bool filter_make_automatic(const struct filter_form *form, const char *spec, struct filter *filter,
+                           struct filter *filter16, struct error *error)
+{
+    (void)filter16;
+    const size_t word = strcspn(spec, ":"), length = strlen(spec);
+    struct number clip = NUMBER_ZERO;
+    if (length >= sizeof filter->name ||
+        (spec[word] == ':' &&
+         (number_read(spec + word + 1, spec + length - (spec[length - 1] == '%'), &clip) != NUMBER_FINE ||
+          !(clip.value >= 0 && clip.value <= 49))))
+        return fail_spec(spec, form->usage, error);
+    if (clip.denominator == 0 || clip.denominator > 1 << 20)
+        clip = number_round(clip);
+    filter_begin(STEP_POINT, spec, form->title, filter);
+    filter->point.automatic = is_word("auto-levels", spec, spec + word) ? AUTOMATIC_EACH : AUTOMATIC_ALL;
+    filter->point.clip = (struct share){clip.numerator, 100 * clip.denominator};
+    return true;
+}
+
 /* ---- What it does ---- */
 
 bool filter_uses_alpha(const struct filter *filter)
@@ -387,6 +406,10 @@ static const char *shape_name(enum point_shape shape)
 void point_describe(FILE *stream, const struct filter *filter)
 {
     const struct point *point = &filter->point;
+    if (point->automatic != AUTOMATIC_NONE)
+        fprintf(stream, "  levels     from the picture's, %s; at each end %.7g%% of the samples may clip\n",
+                point->automatic == AUTOMATIC_EACH ? "each colour by itself" : "all colours together",
+                100 * (double)point->clip.numerator / (double)point->clip.denominator);
     for (int i = 0; i < point->rows; i++) {
         const struct point_row *row = &point->row[i];
         fprintf(stream, "  %-10s", point->rows == 1 ? "colours" : channel_names[i]);
@@ -418,8 +441,9 @@ void point_describe(FILE *stream, const struct filter *filter)
 
 void point_print(FILE *file, const struct filter *filter)
 {
+    static const char *const automatic[] = {"null", "\"each\"", "\"all\""};
     const struct point *point = &filter->point;
-    fputs("\"matrix\":[", file);
+    fprintf(file, "\"automatic\":%s,\"matrix\":[", automatic[point->automatic]);
     for (int i = 0; i < point->rows; i++) {
         const struct point_row *row = &point->row[i];
         fprintf(file, "%s{\"weights\":[", i > 0 ? "," : "");

@@ -84,7 +84,7 @@ bool filter_nearest(const char *word, char *nearest, size_t size)
     const char *candidates[FORM_COUNT + 1], *found;
     size_t count = 0;
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        snprintf(forms[i], sizeof forms[i], "%.*s", (int)strcspn(filter_forms[i].form, ":"), filter_forms[i].form);
+        snprintf(forms[i], sizeof forms[i], "%.*s", (int)strcspn(filter_forms[i].form, ":["), filter_forms[i].form);
         candidates[i] = forms[i];
     }
     filter_names(&names, &count, NULL);

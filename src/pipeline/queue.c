@@ -136,7 +136,7 @@ static int images_of(const struct pipeline_run *run)
 
 static bool fuses(const struct pipeline_run *run, size_t number)
 {
-    return step_table[run->recipe->chain->filters[number].kind].fuses;
+    return step_fuses(&run->recipe->chain->filters[number]);
 }
 
 /* The first filter from NUMBER on, and before END, that one launch cannot do together with those before. */
@@ -622,7 +622,7 @@ static bool is_one_launch(const struct recipe *recipe, const struct images *imag
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
         if (filter_kind(filter)->joins_planes != NULL && filter_kind(filter)->joins_planes(filter) &&
-            !step_table[filter->kind].fuses) /* whose pixels are known */
+            !step_fuses(filter)) /* whose pixels are known */
             return false;
         filter_resize(filter, &shape.width, &shape.height, NULL);
         largest = image_samples(&shape) > largest ? image_samples(&shape) : largest;

@@ -34,7 +34,7 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque)
     bool computes = false;
     for (size_t i = 0; i < recipe->chain->count; i++) {
         const struct filter *filter = &recipe->chain->filters[i];
-        computes |= !filter_kind(filter)->moves && !step_table[filter->kind].fuses;
+        computes |= !filter_kind(filter)->moves && !step_fuses(filter);
         is_opaque &= !clears(filter);
     }
     return !computes ? ALPHA_FILTER : is_opaque && recipe->alpha == ALPHA_PREMULTIPLY ? ALPHA_KEEP : recipe->alpha;

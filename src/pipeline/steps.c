@@ -107,11 +107,19 @@ static enum alpha keep_alpha(const struct filter *filter, enum border border, en
 
 /* ---- Point ---- */
 
+/* A region leaves some pixels, and automatic levels depend on all. */
+static bool is_fixed(const struct filter *filter)
+{
+    return !filter->region.is_set && filter->point.automatic == AUTOMATIC_NONE;
+}
+
 /* Pixels of three equal colours, or of grey, are a row of samples. */
 static void reach_pixel(struct stage *stage, int width, int height, bool is_16_bit)
 {
     (void)width, (void)height, (void)is_16_bit;
-    stage->takes_pixels = stage->shape.channels % 2 == 1 && stage->filter->point.rows == 0 &&
+    const bool is_automatic = stage->filter->point.automatic != AUTOMATIC_NONE;
+    stage->is_whole |= is_automatic;
+    stage->takes_pixels = !is_automatic && stage->shape.channels % 2 == 1 && stage->filter->point.rows == 0 &&
                           !filter_makes_colours(stage->filter) && !filter_uses_alpha(stage->filter);
 }
 
@@ -122,6 +130,22 @@ static enum alpha find_point_alpha(const struct filter *filter, enum border bord
     return alpha == ALPHA_FILTER || filter_uses_alpha(filter) ? ALPHA_FILTER : ALPHA_KEEP;
 }
 
+/* ---- Pixelate ---- */
+
+/* SPAN with all rows of its squares. */
+static struct row_span add_squares(const struct stage *stage, struct row_span span)
+{
+    const int side = stage->filter->square, last = (span.last + side - 1) / side * side;
+    return (struct row_span){span.first / side * side, last < stage->shape.height ? last : stage->shape.height};
+}
+
+/* A mean is that of a box. */
+static enum alpha find_square_alpha(const struct filter *filter, enum border border, enum alpha alpha)
+{
+    (void)filter, (void)border;
+    return alpha;
+}
+
 /* ---- The table ---- */
 
 const struct step step_table[STEP_KINDS] = {
@@ -129,5 +153,6 @@ const struct step step_table[STEP_KINDS] = {
     [STEP_RESIZE] =
         {.rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps, .alpha = find_resize_alpha},
     [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = keep_alpha},
-    [STEP_POINT] = {.fuses = true, .rows = 1, .reach = reach_pixel, .needs = add_halo, .alpha = find_point_alpha},
+    [STEP_PIXELATE] = {.rows = 1, .needs = add_squares, .alpha = find_square_alpha},
+    [STEP_POINT] = {.fuses = is_fixed, .rows = 1, .reach = reach_pixel, .needs = add_halo, .alpha = find_point_alpha},
 };

@@ -28,8 +28,11 @@ struct stage {
 };
 
 struct step {
-    bool fuses; /* each pixel by itself: a GPU does several steps in one launch, also on the way to planes and back */
-    int rows;   /* the CPU makes a multiple of this number of rows at once */
+    /* Does FILTER change each pixel by itself, all alike? A GPU does several such steps in one launch, also on the way to
+     * planes and back. NULL if none of the kind does. */
+    bool (*fuses)(const struct filter *filter);
+
+    int rows; /* the CPU makes a multiple of this number of rows at once */
 
     /* Set how far STAGE, whose filter and shape are set, reaches for a result of WIDTH x HEIGHT. NULL if it does not:
      * each row of the result needs only its own. */
@@ -50,5 +53,10 @@ struct step {
 
 /* The rows of the table, by enum step_kind. */
 extern const struct step step_table[STEP_KINDS];
+
+static inline bool step_fuses(const struct filter *filter)
+{
+    return step_table[filter->kind].fuses != NULL && step_table[filter->kind].fuses(filter);
+}
 
 #endif

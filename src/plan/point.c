@@ -41,6 +41,25 @@ static bool are_equal(const struct point *point, bool has_sums, int a, int b)
            first->count == second->count && (first->count == 0 || memcmp(first, second, sizeof *first) == 0);
 }
 
+void point_tables_stretch(struct point_tables *tables, enum sample sample, const struct point_range range[3])
+{
+    const size_t size = point_table_bytes(tables);
+    const int levels = sample == SAMPLE_U8 ? 256 : 65536;
+    for (int c = 0; c < 3; c++) {
+        tables->table_of[c] = c;
+        uint8_t *table = tables->levels + (size_t)c * size;
+        for (int i = 0; i < levels; i++) {
+            const uint16_t level = point_stretch(range[c], i, levels - 1);
+            if (sample == SAMPLE_U8)
+                table[i] = (uint8_t)level;
+            else
+                memcpy(table + (size_t)i * sizeof level, &level, sizeof level);
+        }
+    }
+    tables->tables = 3;
+    tables->bytes = sizeof *tables + 3 * size;
+}
+
 struct point_tables *point_tables_make(const struct plan *plan)
 {
     const struct point *point = &plan->filter->point;

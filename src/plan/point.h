@@ -44,6 +44,46 @@ struct point_tables {
     alignas(16) uint8_t levels[]; /* the tables */
 };
 
+/* The levels that AUTOMATIC_EACH and _ALL make black and white, of 8 bits for SAMPLE_U8 and otherwise of 16: the darkest
+ * and the lightest one of a channel, or of all colours. If CLIP is C, floor(C n) of n samples may be below BLACK, and as
+ * many above WHITE. A float counts as the level floor(65535 clamp(x, 0, 1) + 1/2), and NaN does not count. Level v becomes
+ * round(clamp((v - BLACK) / (WHITE - BLACK)) * highest level); it stays if BLACK >= WHITE. */
+struct point_range {
+    int black, white;
+};
+
+/* The range of COUNTS for LEVELS levels, which sum to N. */
+HOST_DEVICE static inline struct point_range point_range_find(const uint64_t *counts, int levels, uint64_t n,
+                                                              struct share clip)
+{
+    /* N is below 2^34 and the numerator below 2^26, as in filter_make_automatic, so 64 bits hold the product. */
+    const uint64_t cut = n * (uint64_t)clip.numerator / (uint64_t)clip.denominator;
+    struct point_range range = {0, levels - 1};
+    for (uint64_t below = counts[0]; range.black < levels - 1 && below <= cut; below += counts[range.black])
+        range.black++;
+    for (uint64_t above = counts[levels - 1]; range.white > 0 && above <= cut; above += counts[range.white])
+        range.white--;
+    return range;
+}
+
+/* What becomes of LEVEL, where HIGHEST is the highest level. */
+HOST_DEVICE static inline uint16_t point_stretch(struct point_range range, int level, int highest)
+{
+    const int64_t span = range.white - range.black, above = level - range.black;
+    if (span <= 0)
+        return (uint16_t)level;
+    return (uint16_t)(above <= 0 ? 0 : above >= span ? highest : (2 * above * highest + span) / (2 * span));
+}
+
+/* The level that a float counts as, or -1. */
+HOST_DEVICE static inline int point_float_level(float x)
+{
+    return !(x == x) ? -1 : x <= 0 ? 0 : x >= 1 ? 65535 : (int)(x * 65535.0f + 0.5f);
+}
+
+/* Let the tables of red, green and blue be those of RANGE, of SAMPLE; alpha has none. */
+void point_tables_stretch(struct point_tables *tables, enum sample sample, const struct point_range range[3]);
+
 /* Make the tables for PLAN. Release them with free. Returns NULL if there is not enough memory. */
 struct point_tables *point_tables_make(const struct plan *plan);
 

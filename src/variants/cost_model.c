@@ -244,6 +244,12 @@ double cpu_move_cost(const struct filter *filter, const struct work *work)
     return sample * width * height * work->planes * (double)sample_bytes(work->sample) / work_threads(work);
 }
 
+double cpu_squares_cost(const struct filter *filter, const struct work *work)
+{
+    (void)filter;
+    return 0.5e-9 * work_samples(work) / work_threads(work);
+}
+
 /* Tables read a sample after the other. A matrix reads three for each. */
 double cpu_point_cost(const struct filter *filter, const struct work *work)
 {

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pixelate: the work of src/cpu/squares.c on the GPU. A warp sums a square and fills it with the mean; a block does if
+ * squares are large. Squares are numbered row after row, plane after plane.
+ *
+ * Loads and stores: one of each per sample; the lanes of a warp are side by side in a row of the square. */
+#include "kernels/shared/conv.cuh"
+
+namespace
+{
+constexpr int threads = 256, warp = 32;
+constexpr int large = 64; /* the side of a square that is for a block: 16 samples or more for each of its threads */
+
+struct squares {
+    const unsigned char *in;
+    unsigned char *out;
+    size_t in_row, in_plane, out_row, out_plane; /* strides in bytes */
+    int width, height, planes;
+    int side, columns, rows; /* of a square; squares of a plane */
+};
+
+/* The sum of levels is below 2^40, and of 8 bits below 2^32. */
+template <typename T>
+struct arithmetic {
+    typedef unsigned long long sum;
+};
+template <>
+struct arithmetic<uint8_t> {
+    typedef uint32_t sum;
+};
+template <>
+struct arithmetic<float> {
+    typedef double sum;
+};
+
+template <typename T>
+__device__ __forceinline__ T find_mean(typename arithmetic<T>::sum sum, int count)
+{
+    if constexpr (sizeof(T) == 4)
+        return (T)(sum / count);
+    else
+        return (T)((2 * (unsigned long long)sum + (unsigned)count) / (2u * (unsigned)count));
+}
+
+/* GROUP threads do a square: a warp or the block. */
+template <typename T, int GROUP>
+__global__ void __launch_bounds__(threads) pixelate(const struct squares squares)
+{
+    typedef typename arithmetic<T>::sum sum_type;
+    __shared__ sum_type sums[threads / warp];
+    const int lane = (int)threadIdx.x % GROUP;
+    const int64_t number = (int64_t)blockIdx.x * (threads / GROUP) + threadIdx.x / GROUP;
+    const int64_t of_plane = (int64_t)squares.columns * squares.rows;
+    const int plane = (int)(number / of_plane), square = (int)(number % of_plane);
+    if (plane >= squares.planes) /* a whole warp */
+        return;
+    const int left = square % squares.columns * squares.side, top = square / squares.columns * squares.side;
+    const int width = min(squares.side, squares.width - left), height = min(squares.side, squares.height - top);
+    const int count = width * height;
+    const unsigned char *in = squares.in + plane * squares.in_plane + top * squares.in_row + left * sizeof(T);
+    unsigned char *out = squares.out + plane * squares.out_plane + top * squares.out_row + left * sizeof(T);
+    sum_type sum = 0;
+    for (int i = lane; i < count; i += GROUP)
+        sum += ((const T *)(in + i / width * squares.in_row))[i % width];
+#pragma unroll
+    for (int step = warp / 2; step > 0; step /= 2)
+        sum += __shfl_xor_sync(~0u, sum, step);
+    if constexpr (GROUP > warp) {
+        if (threadIdx.x % warp == 0)
+            sums[threadIdx.x / warp] = sum;
+        __syncthreads();
+        sum = 0;
+        for (int i = 0; i < GROUP / warp; i++)
+            sum += sums[i];
+    }
+    const T mean = find_mean<T>(sum, count);
+    for (int i = lane; i < count; i += GROUP)
+        ((T *)(out + i / width * squares.out_row))[i % width] = mean;
+}
+
+template <typename T>
+bool launch_squares(const struct squares &squares, struct device *device, struct error *error)
+{
+    const int group = squares.side >= large ? threads : warp;
+    const int64_t count = (int64_t)squares.columns * squares.rows * squares.planes;
+    const dim3 grid((unsigned)((count + threads / group - 1) / (threads / group)));
+    return queue_kernel(group == warp ? pixelate<T, warp> : pixelate<T, threads>, grid, threads, 0, device, error,
+                        squares);
+}
+} // namespace
+
+extern "C" bool pixelate_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                                const struct plane *out, struct error *error)
+{
+    struct squares squares = {};
+    set_planes(&squares, in, out);
+    squares.width = in->width;
+    squares.height = in->height;
+    squares.planes = in->count;
+    squares.side = plan->filter->square;
+    squares.columns = (in->width + squares.side - 1) / squares.side;
+    squares.rows = (in->height + squares.side - 1) / squares.side;
+    return plan->sample == SAMPLE_U8    ? launch_squares<uint8_t>(squares, device, error)
+           : plan->sample == SAMPLE_U16 ? launch_squares<uint16_t>(squares, device, error)
+                                        : launch_squares<float>(squares, device, error);
+}
