@@ -25,8 +25,8 @@ static bool is_cpu_only(const struct job_worker *worker)
 static bool surely_streams(const struct job_worker *worker, const struct conversion *conversion,
                            const struct codec *encoder)
 {
-    return is_cpu_only(worker) && codec_reads_rows(&conversion->info) && conversion->orientation <= 1 &&
-           encoder != NULL && codec_writes_rows(encoder);
+    return is_cpu_only(worker) && !conversion->widens && codec_reads_rows(&conversion->info) &&
+           conversion->orientation <= 1 && encoder != NULL && codec_writes_rows(encoder);
 }
 
 /* The bands of an image that streams, also if the chosen codec does not support it. Rows that change their depth count
@@ -144,6 +144,27 @@ static bool orient_shape(struct conversion *conversion)
     return true;
 }
 
+/* Find the channels of the image in the filters, and of the result. A grey image must not have a profile of colours, nor
+ * the other way round: colours with a profile stay colours, and a profile of grey is dropped where colours are made. */
+static void find_channels(struct conversion *conversion)
+{
+    struct metadata *metadata = &conversion->metadata;
+    struct blob *icc = &metadata->icc;
+    const int channels = conversion->image.channels;
+    int working, result;
+    chain_channels(conversion->worker->recipe->chain, channels, &working, &result);
+    if (icc->size > 0 && working == channels && result < channels)
+        result = channels;
+    if (icc->size > 0 && working > channels) {
+        blob_free(icc);
+        metadata->dropped |= (uint64_t)1 << (METADATA_ICC * METADATA_REASONS + METADATA_OTHER_COLOUR);
+    }
+    conversion->widens = working > channels;
+    conversion->image.channels = conversion->run.input.shape.channels = working;
+    conversion->produced = conversion->image;
+    conversion->produced.channels = conversion->run.produced_channels = result;
+}
+
 /* Find the size of the image after the filters, and let the metadata be of that. */
 static bool resize_shape(struct conversion *conversion)
 {
@@ -155,7 +176,7 @@ static bool resize_shape(struct conversion *conversion)
     if (!chain_geometry(worker->recipe->chain, input->full_width, input->full_height, &geometry, error) ||
         !metadata_resize(&conversion->metadata, &geometry, chroma, error))
         return false;
-    conversion->produced = conversion->image;
+    find_channels(conversion);
     conversion->produced.width = geometry.width;
     conversion->produced.height = geometry.height;
     conversion->result->not_enlarged = geometry.is_not_enlarged;
@@ -210,7 +231,8 @@ static bool decode_input(struct conversion *conversion)
     struct job_result *result = conversion->result;
     const bool done = (conversion->reader.codec != NULL || open_input(conversion)) &&
                       codec_reader_decode(&conversion->reader, &conversion->image, &result->error) &&
-                      image_orient(&conversion->image, conversion->orientation, &result->error);
+                      image_orient(&conversion->image, conversion->orientation, &result->error) &&
+                      image_widen(&conversion->image, conversion->run.input.shape.channels, &result->error);
     drop_input(conversion);
     phases_end(&result->phases, PHASE_DECODE);
     return done;
@@ -221,7 +243,8 @@ static void find_gpu_codecs(const struct job_settings *settings, struct conversi
 {
     const struct codec_input input = codec_input(conversion);
     conversion->in.orientation = conversion->orientation;
-    conversion->gpu_decoder = codec_plan_gpu_input(&input, &conversion->in);
+    if (!conversion->widens)
+        conversion->gpu_decoder = codec_plan_gpu_input(&input, &conversion->in);
     if (!settings->digests) /* they write nothing */
         conversion->gpu_encoder = codec_plan_gpu_output(conversion->result->output_format, &conversion->produced,
                                                         &conversion->codec, &conversion->out);
@@ -238,7 +261,7 @@ static void describe_input(struct conversion *conversion)
     result->height = conversion->run.input.full_height;
     result->output_width = conversion->produced.width;
     result->output_height = conversion->produced.height;
-    result->channels = conversion->image.channels;
+    result->channels = info->channels;
     result->bits = conversion->image.bits;
     result->input_bits = info->bits;
     result->input_format = info->format;
@@ -267,8 +290,8 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
     const bool on_cpu = conversion->run.backend == BACKEND_CPU, decodes = on_cpu || conversion->gpu_decoder == NULL;
     if (decodes && !open_input(conversion))
         return false;
-    conversion->streams =
-        !worker->settings->digests && on_cpu && conversion->orientation <= 1 && conversion->reader.source.read != NULL;
+    conversion->streams = !worker->settings->digests && on_cpu && !conversion->widens && conversion->orientation <= 1 &&
+                          conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_input(conversion))
         return false;
     struct linear *linear = worker->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;

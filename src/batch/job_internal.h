@@ -35,6 +35,7 @@ struct conversion {
     int orientation;       /* how decoding turns the samples upright; the metadata and the image's shape are upright */
     struct image image;    /* decoded; its samples are NULL where the rows stream, or a GPU will decode them */
     struct image produced; /* the shape of the image after the filters, which may change its size */
+    bool widens;           /* grey becomes three channels before the filters */
     bool streams;          /* the reader can feed the filters row by row */
 
     /* The ends, with what a GPU needs if it can decode the input, or encode the output. */

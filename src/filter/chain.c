@@ -88,6 +88,28 @@ bool chain_resize(const struct filter_chain *chain, int *width, int *height, str
     return done;
 }
 
+/* Does FILTER put a colour that is no grey beside the picture? */
+static bool pads_colour(const struct filter *filter)
+{
+    const uint8_t *rgb = filter->move.colour;
+    return filter_kind(filter)->moves && filter->move.has_colour && (rgb[0] != rgb[1] || rgb[0] != rgb[2]);
+}
+
+void chain_channels(const struct filter_chain *chain, int channels, int *working, int *result)
+{
+    const int alpha = channels % 2 == 0;
+    bool is_grey = channels < 3;
+    *working = channels;
+    for (size_t i = 0; i < chain->count; i++) {
+        const struct filter *filter = &chain->filters[i];
+        if (is_grey && filter_makes_colours(filter))
+            *working = 3 + alpha;
+        is_grey = (is_grey || filter_makes_grey(filter)) && !filter_makes_colours(filter) &&
+                  !(*working > 2 && pads_colour(filter));
+    }
+    *result = is_grey ? 1 + alpha : *working;
+}
+
 static bool turns(const struct filter *filter)
 {
     return filter_kind(filter)->moves && filter->move.orientation != 1;

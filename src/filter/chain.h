@@ -48,6 +48,11 @@ bool chain_geometry(const struct filter_chain *chain, int width, int height, str
  * may be NULL. */
 bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error);
 
+/* Set *WORKING to the channels that an image of a file with CHANNELS has in the filters, and *RESULT to those of the
+ * result. Grey becomes three equal colours for a filter that makes colours of it. The result is grey if all its colours
+ * are equal, after a matrix that makes them so. */
+void chain_channels(const struct filter_chain *chain, int channels, int *working, int *result);
+
 /* The part of the result of filter NUMBER, of WIDTH x HEIGHT, that the next filters need: less than all if it resizes
  * or moves, and if the next filter moves, without a turn. A crop may leave little of a picture that was enlarged. */
 struct rectangle chain_needs(const struct filter_chain *chain, size_t number, int width, int height);

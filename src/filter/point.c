@@ -379,14 +379,27 @@ static bool are_grey(const struct point_row *a, const struct point_row *b)
            (int64_t)a->weights[3] * b->scale == (int64_t)b->weights[3] * a->scale && a->offset == b->offset;
 }
 
+/* Do all colours have one curve? */
+static bool has_one_curve(const struct point *point)
+{
+    return are_equal(&point->curve[0], &point->curve[1]) && are_equal(&point->curve[0], &point->curve[2]);
+}
+
 bool filter_makes_colours(const struct filter *filter)
 {
     const struct point *point = &filter->point;
-    bool is_grey = true;
-    for (int c = 1; filter->kind == STEP_POINT && c < 3; c++)
-        is_grey &= are_equal(&point->curve[0], &point->curve[c]) &&
-                   (point->rows < 3 || are_grey(&point->row[0], &point->row[c]));
-    return !is_grey;
+    return filter->kind == STEP_POINT &&
+           (!has_one_curve(point) || (point->rows >= 3 && !(are_grey(&point->row[0], &point->row[1]) &&
+                                                            are_grey(&point->row[0], &point->row[2]))));
+}
+
+bool filter_makes_grey(const struct filter *filter)
+{
+    const struct point *point = &filter->point;
+    const struct point_row *row = point->row;
+    return filter->kind == STEP_POINT && has_one_curve(point) &&
+           (point->rows == 1 || (point->rows >= 3 && memcmp(&row[0], &row[1], sizeof *row) == 0 &&
+                                 memcmp(&row[0], &row[2], sizeof *row) == 0));
 }
 
 /* ---- The row of the kind ---- */

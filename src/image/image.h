@@ -181,6 +181,17 @@ static inline struct image image_rows(const struct image *image, int first, int 
     return part;
 }
 
+/* A view of IMAGE, or of a view with strides, as an image of CHANNELS: all, or red for 1, or red and alpha for 2. */
+static inline struct image image_narrow(const struct image *image, int channels)
+{
+    struct image part = *image;
+    part.row_stride = image_row_stride(image);
+    part.pixel_stride = image_pixel_stride(image);
+    part.channel_stride = image_channel_stride(image) * (channels == 2 && image->channels == 4 ? 3 : 1);
+    part.channels = channels;
+    return part;
+}
+
 /* A view of COLUMNS columns of IMAGE, or of a view with strides, from column FIRST on. */
 static inline struct image image_columns(const struct image *image, int first, int columns)
 {

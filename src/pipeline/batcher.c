@@ -70,6 +70,7 @@ static bool are_alike(const struct request *a, const struct request *b)
 {
     const struct image *one = a->in->image, *other = b->in->image;
     return one->width == other->width && one->height == other->height && one->channels == other->channels &&
+           a->run->produced_channels == b->run->produced_channels &&
            a->run->work.full_width == b->run->work.full_width && a->run->work.full_height == b->run->work.full_height &&
            recipe_equal(a->run->recipe, b->run->recipe);
 }

@@ -198,6 +198,7 @@ static void keep_result(struct image *image, const struct image *result, uint8_t
     if (result->samples == image->samples) {
         image->width = result->width;
         image->height = result->height;
+        image->channels = result->channels;
     }
 }
 
@@ -222,6 +223,8 @@ static enum run_result run_packed(struct pipeline_run *run, const struct end *in
         return RUN_FAILED;
     *result = *image;
     result->samples = NULL;
+    if (run->produced_channels > 0)
+        result->channels = run->produced_channels;
     bool done = recipe_resize(run->recipe, &run->work, result, error) &&
                 gpu_reserve(run, image, 1, &gpu, &size, error) &&
                 (!locks || device_reserve(run->pipeline->device, &memory[MEMORY_LOCKED], gpu.largest, error));

@@ -582,13 +582,28 @@ static bool queue_image(struct pipeline_run *run, const struct image *in, const 
            gpu_mark(run, MARK_MERGE, error);
 }
 
+/* Leave out the channels of IMAGE, without padding, that its result does not have. */
+static bool narrow_image(struct pipeline_run *run, struct image *image, struct error *error)
+{
+    struct image narrow = image_narrow(image, run->produced_channels), copy = image_packed(&narrow, NULL);
+    struct workspace *memory = &run->pipeline->memory[MEMORY_ASIDE];
+    if (run->produced_channels == 0 || run->produced_channels == image->channels)
+        return true;
+    if (!device_reserve(run->pipeline->device, memory, image_bytes(&copy), error))
+        return false;
+    copy.samples = memory->bytes;
+    image->channels = copy.channels;
+    return copy_image_samples(run->pipeline, &narrow, &copy, error) &&
+           device_copy(run->pipeline->device, image->samples, copy.samples, image_bytes(&copy), error);
+}
+
 bool gpu_filter(struct pipeline_run *run, struct gpu_image *gpu, struct gpu_picture *picture, struct error *error)
 {
     struct image *image = &picture->view, from = *image;
     if (!reserve_planes(run, &from, gpu, error) || !recipe_resize(run->recipe, &run->work, image, error))
         return false;
     gpu->image.samples = from.samples;
-    return queue_image(run, &from, image, gpu, error);
+    return queue_image(run, &from, image, gpu, error) && narrow_image(run, image, error);
 }
 
 /* ---- Several images in the caller's memory ---- */

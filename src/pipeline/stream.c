@@ -20,6 +20,7 @@ struct band_worker {
     void *planes[2];
     struct image merged; /* rows between two filters of a chain, where these round; else its samples are NULL */
     uint8_t *aside;      /* rows that a filter has made, if filters are limited to regions; else NULL */
+    uint8_t *wide;       /* rows with all channels, if the result has fewer; else NULL */
     struct phases watch; /* the times of this thread */
 };
 
@@ -386,7 +387,7 @@ static bool convolve_stage(const struct filtering *filtering, const struct band_
     struct plane to = filter_planes(filtering, number, plane_span(&band->planes[!band->in], band->top, rows));
     out->data = NULL;
     if (number == recipe->chain->count - 1 && !filtering->stages[number].is_limited &&
-        to.count == stream->shape.channels && find_planes(filtering, stream->sink->image, number, rows, out))
+        to.count == stream->produced_shape.channels && find_planes(filtering, stream->sink->image, number, rows, out))
         to = *out;
     const struct row_span limited = limit_span(&filtering->stages[number], produced);
     plan.first_row = limited.first - rows.first;
@@ -415,6 +416,12 @@ static bool convolve_band(const struct filtering *filtering, const struct band_w
     return true;
 }
 
+/* Has the result fewer channels than the image in the filters? */
+static bool is_narrowed(const struct filtering *filtering)
+{
+    return filtering->stream.produced_shape.channels < filtering->stream.shape.channels;
+}
+
 /* Reserve the planes of a thread. Stores that bypass the caches need 64 bytes of alignment. */
 static bool worker_open(const struct filtering *filtering, struct band_worker *worker, struct error *error)
 {
@@ -425,11 +432,11 @@ static bool worker_open(const struct filtering *filtering, struct band_worker *w
     if (worker->planes[0] == NULL || worker->planes[1] == NULL)
         return error_no_memory(error, "planes of %d pixels", shape->width);
     worker->merged = (struct image){.channels = shape->channels, .bits = shape->bits};
-    if (recipe_is_limited(run->recipe)) {
-        worker->aside = malloc(filtering->merged_bytes);
-        if (worker->aside == NULL)
-            return error_no_memory(error, "rows of %d pixels", shape->width);
-    }
+    const bool is_limited = recipe_is_limited(run->recipe), is_narrow = is_narrowed(filtering);
+    worker->aside = is_limited ? malloc(filtering->merged_bytes) : NULL;
+    worker->wide = is_narrow ? malloc(filtering->merged_bytes) : NULL;
+    if ((is_limited && worker->aside == NULL) || (is_narrow && worker->wide == NULL))
+        return error_no_memory(error, "rows of %d pixels", shape->width);
     if (!recipe_merges_between(run->recipe, run->effective_alpha, shape))
         return true;
     worker->merged.samples = malloc(filtering->merged_bytes);
@@ -442,6 +449,7 @@ static void worker_close(struct band_worker *worker)
     free(worker->planes[1]);
     image_free(&worker->merged);
     free(worker->aside);
+    free(worker->wide);
 }
 
 /* Copy to PRODUCED, which has rows of the result from FIRST on, what the last merge may leave as it is. */
@@ -485,7 +493,7 @@ static bool find_pixels(const struct filtering *filtering, const struct band_wor
     const enum sample sample = run->work.sample;
     const struct image rows = stream_rows(&filtering->stream, input.first, input.last);
     if (filtering->run->recipe->chain->count > 1 || !filtering->stages[0].takes_pixels ||
-        filtering->stages[0].is_limited || run->linear != NULL ||
+        filtering->stages[0].is_limited || is_narrowed(filtering) || run->linear != NULL ||
         image_planes(produced, alpha_of(filtering, 0)) < produced->channels ||
         (alpha_multiplies(run->effective_alpha) && image_has_alpha(produced)) || !view_pixels(&rows, sample, from) ||
         !view_pixels(produced, sample, to))
@@ -541,9 +549,18 @@ static bool filter_rows(void *context, int thread, int first, struct image *prod
         return true;
 
     const size_t last = run->recipe->chain->count - 1;
-    if (result.count < produced->channels || run->linear != NULL || filtering->stages[last].is_limited)
-        copy_kept(filtering, worker, &band, first, produced);
-    merge_stage(filtering, worker, last, first, &result, produced);
+    struct image wide = image_packed(&filtering->stages[last + 1].shape, worker->wide), *whole = produced;
+    if (is_narrowed(filtering)) {
+        wide.height = produced->height;
+        whole = &wide;
+    }
+    if (result.count < whole->channels || run->linear != NULL || filtering->stages[last].is_limited)
+        copy_kept(filtering, worker, &band, first, whole);
+    merge_stage(filtering, worker, last, first, &result, whole);
+    if (whole != produced) {
+        const struct image narrow = image_narrow(whole, produced->channels);
+        image_copy(&narrow, produced);
+    }
     phases_end(&worker->watch, PHASE_MERGE);
     return true;
 }
@@ -585,6 +602,8 @@ static bool plan_stream(struct filtering *filtering, const struct pipeline_run *
         .is_wide = source->image != NULL && recipe->chain->count == 1 && filtering->stages[0].takes_pixels &&
                    !image_has_alpha(&shape),
     };
+    if (run->produced_channels > 0)
+        filtering->stream.produced_shape.channels = run->produced_channels;
     stream_plan(&filtering->stream);
     find_sizes(filtering);
     return true;
@@ -637,6 +656,8 @@ bool stream_image(struct pipeline_run *run, const struct end *in, struct end *ou
     if (allocates) {
         result = (struct image){
             .width = image->width, .height = image->height, .channels = image->channels, .bits = image->bits};
+        if (run->produced_channels > 0)
+            result.channels = run->produced_channels;
         if (!recipe_resize(run->recipe, &run->work, &result, error) ||
             !image_allocate(&result, result.width, result.height, result.channels, result.bits, error))
             return false;
@@ -655,8 +676,11 @@ size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_sou
                             const struct row_sink *sink)
 {
     const struct recipe *recipe = run->recipe;
-    const struct pipeline_run all = {
-        .pipeline = run->pipeline, .recipe = recipe, .input = run->input, .work = pipeline_work(run, recipe->alpha)};
+    const struct pipeline_run all = {.pipeline = run->pipeline,
+                                     .recipe = recipe,
+                                     .input = run->input,
+                                     .work = pipeline_work(run, recipe->alpha),
+                                     .produced_channels = run->produced_channels};
     struct filtering filtering;
     size_t need = SIZE_MAX;
     if (plan_stream(&filtering, &all, source, sink, all.work.threads, NULL) && filtering.plane_bytes < PTRDIFF_MAX) {
@@ -672,7 +696,7 @@ size_t pipeline_stream_need(const struct pipeline_run *run, const struct row_sou
         need =
             stream_need(stream) + threads * 2 * filtering.plane_bytes + more +
             (recipe_merges_between(recipe, recipe->alpha, &run->input.shape) ? threads * filtering.merged_bytes : 0) +
-            (recipe_is_limited(recipe) ? threads * filtering.merged_bytes : 0);
+            (size_t)(recipe_is_limited(recipe) + is_narrowed(&filtering)) * threads * filtering.merged_bytes;
     }
     free(filtering.stages);
     return need;
