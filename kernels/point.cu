@@ -3,6 +3,7 @@
  * point: the GPU's half of src/cpu/point.c, for filters that change each pixel by itself. A thread has a word of 4
  * bytes of each channel of some pixels, in planes or in an interleaved image. The pipeline calls it for several steps
  * at once; device/planes.cu does those before the first other filter, or after the last one. */
+#include "kernels/point/automatic.h"
 #include "kernels/shared/lanes.cuh"
 #include "kernels/shared/point.cuh"
 
@@ -117,6 +118,8 @@ extern "C" bool point_prepare(struct plan *plan, struct device *device, struct e
 extern "C" bool point_launch(const struct plan *plan, struct device *device, const struct plane *in,
                              const struct plane *out, struct error *error)
 {
-    const struct point_steps steps = {{(const struct point_tables *)device_table(device)}, 1};
+    struct point_steps steps = {{(const struct point_tables *)device_table(device)}, 1};
+    if (plan->filter->point.automatic != AUTOMATIC_NONE && !automatic_tables(plan, device, in, &steps.step[0], error))
+        return false;
     return run<false>(sample_bytes(plan->sample), steps, in->count, device, planes_launch(in, out), 1, error);
 }
