@@ -506,7 +506,7 @@ bool filter_uses_alpha(const struct filter *filter);
 /* Does it make colours of a grey pixel? */
 bool filter_makes_colours(const struct filter *filter);
 
-/* Does it make grey of all colours? */
+/* Does it make grey of all colours, everywhere? */
 bool filter_makes_grey(const struct filter *filter);
 
 /* The level of 16 bits that CURVE, which has points, makes of LEVEL. */

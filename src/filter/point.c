@@ -397,7 +397,7 @@ bool filter_makes_grey(const struct filter *filter)
 {
     const struct point *point = &filter->point;
     const struct point_row *row = point->row;
-    return filter->kind == STEP_POINT && has_one_curve(point) &&
+    return filter->kind == STEP_POINT && !filter->region.is_set && has_one_curve(point) &&
            (point->rows == 1 || (point->rows >= 3 && memcmp(&row[0], &row[1], sizeof *row) == 0 &&
                                  memcmp(&row[0], &row[2], sizeof *row) == 0));
 }
