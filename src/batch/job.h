@@ -82,6 +82,7 @@ struct job_result {
     int width, height, channels;           /* the shape of the image before the filters, upright */
     int bits;                              /* bits of a sample of this image */
     int output_width, output_height;       /* the size of the image after the filters */
+    int output_channels;                   /* its channels */
     int shrink;                            /* the number of times that the decoder has halved both sides */
     bool region_cut;                       /* the region of a filter reaches beyond the picture */
     bool not_enlarged;                     /* a filter that changes the size leaves a smaller image as it is */

@@ -151,11 +151,12 @@ static void find_channels(struct conversion *conversion)
     struct metadata *metadata = &conversion->metadata;
     struct blob *icc = &metadata->icc;
     const int channels = conversion->image.channels;
+    const bool has_profile = icc->size > 0 && !conversion->worker->settings->strip;
     int working, result;
     chain_channels(conversion->worker->recipe->chain, channels, &working, &result);
-    if (icc->size > 0 && working == channels && result < channels)
+    if (has_profile && working == channels && result < channels)
         result = channels;
-    if (icc->size > 0 && working > channels) {
+    if (has_profile && working > channels) {
         blob_free(icc);
         metadata->dropped |= (uint64_t)1 << (METADATA_ICC * METADATA_REASONS + METADATA_OTHER_COLOUR);
     }
@@ -261,6 +262,7 @@ static void describe_input(struct conversion *conversion)
     result->height = conversion->run.input.full_height;
     result->output_width = conversion->produced.width;
     result->output_height = conversion->produced.height;
+    result->output_channels = conversion->produced.channels;
     result->channels = info->channels;
     result->bits = conversion->image.bits;
     result->input_bits = info->bits;

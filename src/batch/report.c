@@ -168,7 +168,7 @@ static void print_report_line(FILE *file, const struct report *report, const str
     fprintf(file, ",\"input_bytes\":%zu", result->input_bytes);
     if (result->output_width > 0)
         fprintf(file, ",\"width\":%d,\"height\":%d,\"channels\":%d,\"bits\":%d", result->output_width,
-                result->output_height, result->channels, result->bits);
+                result->output_height, result->output_channels, result->bits);
     if (result->output_width != result->width || result->output_height != result->height)
         fprintf(file, ",\"input_width\":%d,\"input_height\":%d", result->width, result->height);
     if (result->digest[0] != '\0')
