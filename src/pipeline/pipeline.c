@@ -5,6 +5,7 @@
 #include "pipeline/pipeline_internal.h"
 
 #include "base/parallel.h"
+#include "base/text.h"
 #include "base/vector/instruction_sets.h"
 #include "image/linear.h"
 #include "kernels/device/device.h"
@@ -44,6 +45,17 @@ static bool check_resize(const struct recipe *recipe, int bits, struct error *er
            error_set(error, ERROR_USAGE,
                      "the border zero cannot be combined with resize in one chain; choose another border, or resize in "
                      "a run of its own");
+}
+
+/* Does an image of CHANNELS have all that the recipe needs? Jobs have widened theirs. */
+static bool check_channels(const struct recipe *recipe, int channels, struct error *error)
+{
+    int working, result;
+    chain_channels(recipe->chain, channels, &working, &result);
+    return working == channels ||
+           error_set(error, ERROR_USAGE,
+                     "a filter makes colours of grey, and the image has %d channel%s; give an image of %d channels",
+                     channels, text_plural(channels), working);
 }
 
 bool pipeline_check(const struct recipe *recipe, struct error *error)
@@ -312,7 +324,7 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
         choose_backend(run, alpha);
     atomic_store(&run->pipeline->progress_permille, -1);
     run->work = pipeline_work(run, alpha);
-    if (!check_resize(recipe, shape->bits, error))
+    if (!check_resize(recipe, shape->bits, error) || !check_channels(recipe, shape->channels, error))
         return false;
     if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */
         if (shape->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))
