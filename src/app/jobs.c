@@ -141,7 +141,9 @@ static bool check_filter_files(const char *filters, struct error *error)
         char *path = strndup(at, length);
         struct stat status;
         done = path != NULL || error_no_memory(error, "a path");
-        if (done && stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        const char *mask = done && access(path, F_OK) != 0 ? strrchr(path, '@') : NULL;
+        if (done && stat(mask != NULL ? mask + 1 : path, &status) == 0 && !S_ISREG(status.st_mode) &&
+            !S_ISDIR(status.st_mode))
             done = error_about(error, ERROR_USAGE, path,
                                "is not a regular file; give the name of a filter, or the path of a filter file");
         free(path);

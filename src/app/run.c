@@ -504,7 +504,7 @@ bool find_recipe(const struct options *options, struct recipe *recipe, struct er
         return false;
     }
     recipe->chain = chain_make(filters, count, error);
-    return recipe->chain != NULL && masks_load(filters, count, error);
+    return recipe->chain != NULL && masks_load(filters, count, options->job.codec.max_pixels, error);
 }
 
 struct job_settings make_job_settings(const struct options *options)

@@ -17,10 +17,10 @@ static uint16_t find_grey(const struct image *image, const uint16_t *pixel)
     return (uint16_t)((2126u * pixel[0] + 7152u * pixel[1] + 722u * pixel[2] + 5000) / 10000);
 }
 
-static bool load(const char *path, struct region *region, struct error *error)
+static bool load(const char *path, size_t max_pixels, struct region *region, struct error *error)
 {
     static unsigned serial;
-    const struct codec_settings settings = {.bits = 16};
+    const struct codec_settings settings = {.bits = 16, .max_pixels = max_pixels};
     struct image image = {0};
     struct stat status = {0};
     uint8_t *bytes = NULL;
@@ -42,14 +42,14 @@ static bool load(const char *path, struct region *region, struct error *error)
     return true;
 }
 
-bool masks_load(struct filter *filters, size_t count, struct error *error)
+bool masks_load(struct filter *filters, size_t count, size_t max_pixels, struct error *error)
 {
     bool done = true;
     for (size_t i = 0; done && i < count; i++) {
         struct region *region = &filters[i].region;
         if (region->mask_file.path[0] == '\0' || region->mask != NULL)
             continue;
-        done = load(region->mask_file.path, region, error);
+        done = load(region->mask_file.path, max_pixels, region, error);
         if (done && filters[i].filter16 != NULL)
             filters[i].filter16->region = filters[i].region; /* it has no reference of its own */
     }

@@ -51,7 +51,7 @@ static struct gpuconv_filter *warn_of_taps(struct gpuconv_filter *filter, const 
 /* Read the masks of FILTERS, or free these. */
 static bool load_masks(struct filter *filters, size_t count, struct error *error)
 {
-    const bool done = masks_load(filters, count, error);
+    const bool done = masks_load(filters, count, 0, error);
     if (!done)
         filters_free(filters, count);
     return done;
