@@ -192,6 +192,7 @@ static void point_block(void *context, int64_t index, int thread)
 
 /* What all blocks of a histogram share. */
 struct counting {
+    const struct plan *plan;
     const struct plane *in;
     int levels;
     uint64_t *counts; /* for each thread, of each colour and level */
@@ -203,6 +204,8 @@ static void count_block(void *context, int64_t index, int thread)
     const struct plane *in = counting->in;
     const int colours = in->count > 2 ? 3 : 1, levels = counting->levels;
     const int64_t first = index * BLOCK_ROWS, last = first + BLOCK_ROWS < in->height ? first + BLOCK_ROWS : in->height;
+    if (cpu_is_stopped(counting->plan->stop))
+        return;
     for (int c = 0; c < colours; c++) {
         uint64_t *counts = counting->counts + ((ptrdiff_t)thread * 3 + c) * levels;
         for (int y = (int)first; y < last; y++) {
@@ -225,7 +228,7 @@ static bool find_ranges(const struct plan *plan, const struct plane *in, struct 
 {
     const struct point *point = &plan->filter->point;
     const int threads = thread_pool_threads(plan->pool), levels = in->sample == SAMPLE_U8 ? 256 : 65536;
-    struct counting counting = {in, levels, calloc((size_t)threads * 3 * (size_t)levels, sizeof(uint64_t))};
+    struct counting counting = {plan, in, levels, calloc((size_t)threads * 3 * (size_t)levels, sizeof(uint64_t))};
     if (counting.counts == NULL)
         return false;
     parallel_for(plan->pool, threads, (in->height + BLOCK_ROWS - 1) / BLOCK_ROWS, count_block, &counting);

@@ -164,6 +164,8 @@ void filter_describe(FILE *stream, const struct filter *filter)
     fputs(filter->title[0] != '\0' ? ": " : "", stream);
     text_print_escaped(stream, filter->title);
     fputc('\n', stream);
+    if (filter->region.is_set)
+        fputs("  region     only there; the rest of the picture stays as it is\n", stream);
     filter_kind(filter)->describe(stream, filter);
 }
 

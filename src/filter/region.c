@@ -92,10 +92,10 @@ bool region_check(const struct filter *filter, int width, int height, struct err
     filter_region(filter, width, height, &part);
     if (mask != NULL && (mask->width != width || mask->height != height))
         return error_set(error, ERROR_WORK,
-                         "the mask %s has %d x %d pixels, and the picture has %d x %d there; give one of that size",
+                         "the mask %s has %d x %d pixels, and the picture has %d x %d there; give a mask of that size",
                          filter->region.mask_file.path, mask->width, mask->height, width, height);
     return (part.width > 0 && part.height > 0) ||
            error_set(error, ERROR_WORK,
-                     "the region of %s has no pixel of the picture, which has %d x %d; give a part of these",
+                     "the region of %s is empty, or outside the picture of %d x %d pixels; give a part of it",
                      filter->name, width, height);
 }

@@ -148,8 +148,8 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
         region = (struct region){.is_set = true};
     else if (!region_read(at + 1, &region))
         return error_set(error, ERROR_USAGE,
-                         "there is no region \"%s\", nor a file of that name, a mask: give sides and an offset in "
-                         "pixels or percent, for example gaussian:12@100x80+20+30 or blur@50%%x50%%+25%%+25%%",
+                         "\"%s\" is neither a region nor the file of a mask; give sides and an offset in pixels or "
+                         "percent, for example gaussian:12@100x80+20+30 or blur@50%%x50%%+25%%+25%%",
                          at + 1);
     char *whole = strndup(spec, (size_t)(at - spec));
     if (whole == NULL)
@@ -158,8 +158,8 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
     free(whole);
     if (done && filter_kind(filter)->resizes)
         done = error_set(error, ERROR_USAGE,
-                         "%s changes the size of the picture or moves it, so it has no region; leave "
-                         "\"%s\" out",
+                         "%s changes the size of the picture or moves it, so it cannot have a region; leave out "
+                         "\"%s\"",
                          filter->name, at);
     if (is_mask)
         snprintf(region.mask_file.path, sizeof region.mask_file.path, "%s", at + 1);

@@ -123,6 +123,13 @@ static void reach_pixel(struct stage *stage, int width, int height, bool is_16_b
                           !filter_makes_colours(stage->filter) && !filter_uses_alpha(stage->filter);
 }
 
+/* Automatic levels have the counts of each thread, and tables of their own. */
+static size_t need_counts(const struct stage *stage, size_t threads, size_t plane_bytes)
+{
+    (void)plane_bytes;
+    return stage->filter->point.automatic != AUTOMATIC_NONE ? (threads + 1) * 3 * 65536 * sizeof(uint64_t) : 0;
+}
+
 /* Colours change as they are, whatever alpha is. */
 static enum alpha find_point_alpha(const struct filter *filter, enum border border, enum alpha alpha)
 {
@@ -154,5 +161,10 @@ const struct step step_table[STEP_KINDS] = {
         {.rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps, .alpha = find_resize_alpha},
     [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = keep_alpha},
     [STEP_PIXELATE] = {.rows = 1, .needs = add_squares, .alpha = find_square_alpha},
-    [STEP_POINT] = {.fuses = is_fixed, .rows = 1, .reach = reach_pixel, .needs = add_halo, .alpha = find_point_alpha},
+    [STEP_POINT] = {.fuses = is_fixed,
+                    .rows = 1,
+                    .reach = reach_pixel,
+                    .needs = add_halo,
+                    .need = need_counts,
+                    .alpha = find_point_alpha},
 };

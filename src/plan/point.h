@@ -56,7 +56,7 @@ struct point_range {
 HOST_DEVICE static inline struct point_range point_range_find(const uint64_t *counts, int levels, uint64_t n,
                                                               struct share clip)
 {
-    /* N is below 2^34 and the numerator below 2^26, as in filter_make_automatic, so 64 bits hold the product. */
+    /* N is below 2^35, three colours of a picture, and the numerator below 2^26, as in filter_make_automatic, so 64 bits hold the product. */
     const uint64_t cut = n * (uint64_t)clip.numerator / (uint64_t)clip.denominator;
     struct point_range range = {0, levels - 1};
     for (uint64_t below = counts[0]; range.black < levels - 1 && below <= cut; below += counts[range.black])
