@@ -49,8 +49,7 @@ bool cpu_pillow_resize(enum resample_kernel kernel, double box[4], double reduci
 bool cpu_move_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                      struct error *error);
 
-/* Prepare and launch a plan that changes each pixel by itself. This is the reference, too. IN and OUT may be the same
- * planes. */
+/* Prepare and launch a plan that changes each pixel by itself. This is the reference, too. */
 bool cpu_point_prepare(struct plan *plan, struct device *device, struct error *error);
 bool cpu_point_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                       struct error *error);

@@ -124,10 +124,10 @@ struct share {
     int64_t numerator, denominator;
 };
 
-/* How a curve goes from one point to the next. With t from 0 to 1 between them, y = y0 + (y1 - y0) f(t). */
+/* How a curve goes from one point to the next. With t from 0 to 1 between them, the level is y0 + (y1 - y0) f(t). */
 enum point_shape {
     POINT_LINEAR, /* f = t */
-    POINT_SMOOTH, /* a cubic that rises and falls only where the points do: see curve_smooth in point.c */
+    POINT_SMOOTH, /* a cubic that rises and falls only where the points do: curve_smooth in point.c */
     POINT_STEPS,  /* f = 0 */
     POINT_GAMMA,  /* f = t^(1 / gamma) */
 };
@@ -140,7 +140,7 @@ enum point_shape {
 
 /* A curve of levels. Before the first point and after the last one, it is constant. */
 struct point_curve {
-    int count; /* of points; 0 if the levels stay */
+    int count; /* points; 0 if the levels stay */
     enum point_shape shape;
     double gamma;
     int64_t in[POINT_MAX], out[POINT_MAX]; /* from 0 to 65535 POINT_UNIT; IN rises */
@@ -164,11 +164,11 @@ enum point_automatic {
 /* What STEP_POINT does with each pixel: first the matrix, whose results are rounded and clamped, then the curves. */
 struct point {
     enum point_automatic automatic; /* then there is no matrix, and no curve here */
-    struct share clip;              /* of the samples, at each end, that need not stay apart; below 1/2 */
-    int rows;    /* of the matrix: 0 if there is none, 1 for all colours, 3 for red, green and blue, 4 with alpha */
+    struct share clip;              /* the share of the samples at each end that may clip; below 1/2 */
+    int rows;    /* rows of the matrix: 0 if there is none, 1 for all colours, 3 for each colour, 4 with alpha */
     int columns; /* weights of a row: 3, or 4 with alpha's */
     struct point_row row[4];
-    struct point_curve curve[4]; /* of red, green, blue and alpha */
+    struct point_curve curve[4]; /* the curves of red, green, blue and alpha */
 };
 
 /* A part of a picture. */

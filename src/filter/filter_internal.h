@@ -48,21 +48,21 @@ bool taps_join_planes(const struct filter *filter);
 
 /* A line of numbers of a filter file. */
 struct filter_line {
-    size_t number;                     /* the line's number in the text, from 1 */
-    int count;                         /* the numbers in the line */
-    uint32_t columns[FILTER_MAX + 1];  /* the column of each number, from 1, and of the end of the line */
-    struct number numbers[FILTER_MAX]; /* as the text has them */
+    size_t number;                    /* the line's number in the text, from 1 */
+    int count;                        /* the numbers in the line */
+    uint32_t columns[POINT_MAX + 1];  /* the column of each number, from 1, and of the end of the line */
+    struct number numbers[POINT_MAX]; /* as the text has them: up to FILTER_MAX taps, or the levels of a table */
 };
 
 /* Lines that follow `matrix`, `curve` or `table`. */
 struct point_section {
     size_t number, column; /* where the word is */
-    unsigned channels;     /* of a curve or table: bit C is set for channel C; 0 for a matrix */
+    unsigned channels;     /* the channels of a curve or table: bit C is set for channel C; 0 for a matrix */
     bool is_table;
     enum point_shape shape;
     double gamma;
     const struct filter_line *lines;
-    int count; /* of lines */
+    int count; /* lines */
 };
 
 /* Where a section is wrong, and what was expected there. */

@@ -17,8 +17,9 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* The most lines: the first line of a libvips matrix and its rows, or the rows of two grids. */
-#define MAX_LINES (FILTER_MAX + 1 + FILTER_MAX)
+/* The most lines of a matrix and curves. Grids have fewer: the first line of a libvips matrix, and two times FILTER_MAX
+ * rows. */
+#define MAX_LINES (4 + 4 * POINT_MAX)
 
 enum keyword {
     KEYWORD_TITLE,
@@ -58,6 +59,7 @@ struct parser {
     int first_count;         /* the number of lines before it */
     int count;               /* the number of lines */
     int sections;            /* the number of sections */
+    bool has_levels;         /* the rows of this section are levels, which may be percentages */
     struct point_section section[MAX_SECTIONS];
     struct filter_line lines[MAX_LINES];
     struct number taps[2 * FILTER_MAX * FILTER_MAX]; /* the taps of both grids, divided by the scale */
@@ -156,8 +158,7 @@ static bool parse_number(struct parser *parser, const char *expected, struct num
 {
     const struct quoted_word text = next_word(parser);
     const char *end = token_end(parser);
-    const bool is_percentage = parser->sections > 0 && parser->section[parser->sections - 1].channels != 0 &&
-                               end > parser->at && end[-1] == '%';
+    const bool is_percentage = parser->has_levels && end > parser->at && end[-1] == '%';
     switch (number_read(parser->at, end - is_percentage, number)) {
     case NUMBER_MALFORMED:
         return FAIL_HERE(parser, parser->at, "expected %s, found %s%s", expected, text.text,
@@ -265,11 +266,13 @@ static bool parse_section(struct parser *parser, enum keyword keyword)
     static const char *const words[] = {"red", "green", "blue", "alpha", "smooth", "steps", "gamma"};
     enum { CHANNELS = 4, COLOURS = 7, WORDS = sizeof words / sizeof *words };
     if (parser->sections == MAX_SECTIONS)
-        return FAIL_HERE(parser, parser->start, "expected at most a matrix and a curve for each channel");
+        return fail_at(parser, parser->number, parser->columns[keyword],
+                       "expected at most a matrix and a curve for each channel");
     struct point_section *section = &parser->section[parser->sections++];
+    parser->has_levels = false; /* a gamma is no level */
     *section = (struct point_section){
         .number = parser->number,
-        .column = column_of(parser, parser->start),
+        .column = parser->columns[keyword],
         .is_table = keyword == KEYWORD_TABLE,
         .lines = &parser->lines[parser->count],
     };
@@ -284,22 +287,28 @@ static bool parse_section(struct parser *parser, enum keyword keyword)
                                  ? "red, green, blue or alpha, the channels of the table"
                                  : "red, green, blue or alpha, the channels of the curve, or smooth, steps "
                                    "or gamma",
-                             words, WORDS);
+                             words, section->is_table ? CHANNELS : WORDS);
         parser->at = end;
-        section->channels |= word < CHANNELS ? 1u << word : 0;
-        if (word >= CHANNELS)
-            section->shape = POINT_SMOOTH + (unsigned)(word - CHANNELS);
+        if (word < CHANNELS) {
+            section->channels |= 1u << word;
+            continue;
+        }
+        if (section->shape != POINT_LINEAR)
+            return FAIL_HERE(parser, start, "expected only one of smooth, steps and gamma, found a second");
+        section->shape = POINT_SMOOTH + (unsigned)(word - CHANNELS);
         struct number gamma;
-        const char *at = parser->at;
-        if (section->shape == POINT_GAMMA && word == WORDS - 1) {
+        skip_separators(parser);
+        start = parser->at;
+        if (section->shape == POINT_GAMMA) {
             if (!parse_number(parser, "the gamma, such as 2.2", &gamma))
                 return false;
             section->gamma = gamma.value;
             if (!(gamma.value >= 0.1 && gamma.value <= 10))
-                return FAIL_HERE(parser, at + 1, "expected a gamma from 0.1 to 10");
+                return FAIL_HERE(parser, start, "expected a gamma from 0.1 to 10");
         }
     }
-    if (keyword != KEYWORD_MATRIX && section->channels == 0)
+    parser->has_levels = keyword != KEYWORD_MATRIX;
+    if (parser->has_levels && section->channels == 0)
         section->channels = COLOURS;
     return true;
 }
@@ -317,9 +326,9 @@ static bool parse_keyword(struct parser *parser, enum keyword *result)
                          "a row of taps or one of title, scale, offset, abs, anchor, combine, matrix, curve "
                          "and table",
                          keywords, KEYWORD_COUNT);
-    if (parser->count > 0 && (keyword < KEYWORD_MATRIX || parser->sections == 0))
-        return FAIL_HERE(parser, start, "expected a row of taps, found %s, which must come before the first row",
-                         word.text);
+    if (parser->sections > 0 ? keyword == KEYWORD_TITLE : parser->count > 0)
+        return FAIL_HERE(parser, start, "expected a row of %s, found %s, which must come before the first row",
+                         parser->sections > 0 ? "numbers" : "taps", word.text);
     if (parser->seen[keyword] != 0 && keyword < KEYWORD_CURVE)
         return FAIL_HERE(parser, start, "expected %s only once, but line %zu has it too; remove one of the two",
                          word.text, parser->seen[keyword]);
@@ -386,6 +395,8 @@ static bool parse_grid_separator(struct parser *parser)
 {
     if (parser->count == 0)
         return FAIL_HERE(parser, parser->at, "expected the rows of the first grid before the line %s", GRID_SEPARATOR);
+    if (parser->sections > 0)
+        return FAIL_HERE(parser, parser->at, "expected no second grid with a matrix or curves; remove this line");
     if (parser->separator != 0)
         return FAIL_HERE(parser, parser->at, "expected at most two grids, but line %zu already begins the second",
                          parser->separator);
@@ -453,13 +464,12 @@ static bool check_separators(struct parser *parser, const struct separators *see
 /* Read a line of numbers. */
 static bool parse_row(struct parser *parser)
 {
-    const int max = parser->sections > 0     ? MAX_LINES
-                    : parser->separator == 0 ? FILTER_MAX + 1
-                                             : parser->first_count + FILTER_MAX;
+    const bool in_section = parser->sections > 0;
+    const int max = in_section ? MAX_LINES : parser->separator == 0 ? FILTER_MAX + 1 : parser->first_count + FILTER_MAX;
     if (parser->count == max)
-        return FAIL_HERE(parser, parser->at, "expected at most %d rows of numbers",
-                         max == MAX_LINES ? max : FILTER_MAX);
-    if (parser->sections > 0)
+        return FAIL_HERE(parser, parser->at, "expected at most %d rows of %s", in_section ? max : FILTER_MAX,
+                         in_section ? "numbers" : "taps");
+    if (in_section)
         parser->section[parser->sections - 1].count++;
     struct filter_line *line = &parser->lines[parser->count++];
     line->number = parser->number;
@@ -470,10 +480,15 @@ static bool parse_row(struct parser *parser)
         return false;
     while (parser->at < parser->end) {
         const size_t column = column_of(parser, parser->at);
-        if (line->count == FILTER_MAX)
-            return FAIL_HERE(parser, parser->at, "expected at most %d taps in a row", FILTER_MAX);
+        if (line->count == (in_section ? POINT_MAX : FILTER_MAX))
+            return FAIL_HERE(parser, parser->at, "expected at most %d %s in a row", line->count,
+                             in_section ? "numbers" : "taps");
         line->columns[line->count] = (uint32_t)column;
-        if (!parse_number(parser, "a tap such as 3, -0.5 or 1/16", &line->numbers[line->count]))
+        if (!parse_number(parser,
+                          parser->has_levels ? "a level such as 128, or a percentage such as 50%"
+                          : in_section       ? "a weight such as 3, -0.5 or 1/16"
+                                             : "a tap such as 3, -0.5 or 1/16",
+                          &line->numbers[line->count]))
             return false;
         line->count++;
         line->columns[line->count] = (uint32_t)column_of(parser, parser->at);
@@ -524,7 +539,7 @@ static bool parse_lines(struct parser *parser, const char *text, const char *end
             return false;
         text = newline != NULL ? newline + 1 : end;
     }
-    if (parser->count == 0)
+    if (parser->count == 0 && parser->sections == 0)
         return error_about(parser->error, ERROR_USAGE, parser->name,
                            "the file holds no taps; expected at least one row of them");
     return true;
@@ -660,8 +675,6 @@ static bool set_sections(struct parser *parser, struct filter *filter)
         if (parser->seen[i] != 0)
             return fail_at(parser, parser->seen[i], parser->columns[i],
                            "expected no %s in a filter of a matrix or curves; remove this line", keywords[i]);
-    if (parser->separator != 0)
-        return fail_at(parser, parser->separator, parser->separator_column, "expected no second grid after curves");
     return point_read(parser->section, parser->sections, filter, &fault) ||
            fail_at(parser, fault.number, fault.column, "%s", fault.sentence);
 }

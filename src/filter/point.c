@@ -33,14 +33,15 @@ static int128 slope(const struct point_curve *curve, int i)
     return before == 0 || after == 0 || (before < 0) != (after < 0) ? 0 : 2 * before * after / (before + after);
 }
 
-/* OUT less that of point I, at distance T from it of H to the next point: Hermite's cubic, in integers. OUT has at most
- * 30 bits, so h times a slope has 31 + SLOPE_BITS, and all products are below 2^117. */
+/* The output less that of point I, at distance T from it, where the next point is at distance H: Hermite's cubic in
+ * integers. It is rounded down once, so it is monotone, too. Outputs have 30 bits, and H times a slope has 31 +
+ * SLOPE_BITS, so all products are below 2^116. */
 static int128 curve_smooth(const struct point_curve *curve, int i, int64_t t, int64_t h)
 {
     const int128 one = (int128)1 << SMOOTH_BITS, s = ((int128)t << SMOOTH_BITS) / h, u = one - s;
-    const int128 rise = (curve->out[i + 1] - curve->out[i]) * (s * s * (3 * one - 2 * s)) >> 3 * SMOOTH_BITS;
-    const int128 bend = h * (slope(curve, i) * u - slope(curve, i + 1) * s) * (s * u) >> (3 * SMOOTH_BITS + SLOPE_BITS);
-    return rise + bend;
+    const int128 rise = (int128)(curve->out[i + 1] - curve->out[i]) * (s * s * (3 * one - 2 * s)) * (1 << SLOPE_BITS);
+    const int128 bend = h * (slope(curve, i) * u - slope(curve, i + 1) * s) * (s * u);
+    return (rise + bend) >> (3 * SMOOTH_BITS + SLOPE_BITS);
 }
 
 uint16_t point_curve_level(const struct point_curve *curve, uint16_t level)
@@ -49,7 +50,7 @@ uint16_t point_curve_level(const struct point_curve *curve, uint16_t level)
     int i = 0; /* the last point that is not after X, or the first */
     while (i < curve->count - 1 && curve->in[i + 1] <= x)
         i++;
-    int128 numerator = curve->out[i], denominator = 1; /* of the output in units */
+    int128 numerator = curve->out[i], denominator = 1; /* their quotient is the output in units */
     if (i < curve->count - 1 && x > curve->in[i] && curve->shape != POINT_STEPS) {
         const int64_t t = x - curve->in[i], h = curve->in[i + 1] - curve->in[i],
                       rise = curve->out[i + 1] - curve->out[i];
@@ -99,7 +100,8 @@ static bool set_row(const struct filter_line *line, int columns, bool has_offset
     if (!(fabs(offset.value) <= 65535))
         return fail(fault, line->number, line->columns[columns], "expected an offset from -65535 to 65535");
     if (!filter_set_taps(grid, line->numbers, "a row", &error))
-        return fail(fault, line->number, line->columns[0], "%s", error.message);
+        return fail(fault, line->number, line->columns[0], "expected weights whose absolute values sum to at most %d",
+                    FILTER_MAX_SUM);
     filter_derive(grid, offset.denominator == 0 ? number_round(offset) : offset);
     memcpy(row->weights, grid->taps, (size_t)columns * sizeof *row->weights);
     row->scale = grid->scale;
@@ -116,14 +118,12 @@ static bool read_matrix(const struct point_section *section, struct point *point
     const int rows = section->count, numbers = rows > 0 ? section->lines[0].count : 0;
     const bool has_alpha = rows == 4 || numbers == 5, has_offset = numbers == (has_alpha ? 5 : 4);
     if (!(rows == 1 || rows == 3 || rows == 4) || numbers < (has_alpha ? 4 : 3) || numbers > 5)
-        return fail(
-            fault, section->number, section->column,
-            "expected 1, 3 or 4 rows after this line, of 3 weights, or of 4 where there are 4 rows, and perhaps "
-            "an offset; found %d of %d numbers",
-            rows, numbers);
-    if (point->rows > 0 ||
-        point->curve[0].count + point->curve[1].count + point->curve[2].count + point->curve[3].count > 0)
-        return fail(fault, section->number, section->column, "expected one matrix, and before all curves");
+        return fail(fault, section->number, section->column,
+                    "expected 1 or 3 rows after this line, each of 3 weights, of 3 and an offset, or of 4 and an "
+                    "offset, or 4 rows of 4 weights, perhaps with an offset; found %d row%s, the first of %d numbers",
+                    rows, rows == 1 ? "" : "s", numbers);
+    if (point->curve[0].count + point->curve[1].count + point->curve[2].count + point->curve[3].count > 0)
+        return fail(fault, section->number, section->column, "expected the matrix before all curves; move it up");
     struct filter *grid = malloc(sizeof *grid); /* large */
     if (grid == NULL)
         return fail(fault, section->number, section->column, "there is not enough memory for a matrix");
@@ -159,14 +159,16 @@ static bool read_points(const struct point_section *section, struct point_curve 
 {
     for (int i = 0; i < section->count; i++) {
         const struct filter_line *line = &section->lines[i];
+        if (i == POINT_MAX)
+            return fail(fault, line->number, line->columns[0], "expected at most %d points of a curve", POINT_MAX);
         if (line->count != 2)
             return fail(fault, line->number, line->columns[line->count < 2 ? line->count : 2],
-                        "expected a point of the curve, two numbers IN OUT, found %d", line->count);
+                        "expected a point of the curve, the two numbers IN OUT, found %d", line->count);
         if (!to_units(line, 0, &curve->in[i], fault) || !to_units(line, 1, &curve->out[i], fault))
             return false;
         if (i > 0 && curve->in[i] <= curve->in[i - 1])
             return fail(fault, line->number, line->columns[0],
-                        "expected points whose first numbers rise: a level has one result");
+                        "expected a larger first number than in the point before: a level has one result");
         curve->count++;
     }
     return curve->count > 1 || fail(fault, section->number, section->column,
@@ -219,8 +221,9 @@ bool point_read(const struct point_section *sections, int count, struct filter *
 
 bool write_levels(const struct point_words *words, FILE *text)
 {
-    const bool has_gamma = words->count > 2;
-    fprintf(text, "curve gamma %s\n%s 0\n%s 255\n", has_gamma ? words->text[2] : "1", words->text[0], words->text[1]);
+    const char *gamma = words->count > 2 ? words->text[2] : "";
+    fprintf(text, "curve %s %s\n%s 0\n%s 255\n", words->count > 2 ? "gamma" : "", gamma, words->text[0],
+            words->text[1]);
     return true;
 }
 
@@ -262,7 +265,8 @@ bool write_saturation(const struct point_words *words, FILE *text)
 
 bool write_threshold(const struct point_words *words, FILE *text)
 {
-    fprintf(text, "matrix\n0.2126 0.7152 0.0722\ncurve steps\n0 0\n%.12f%% 100%%\n", words->value[0]);
+    const char *percentage = words->text[0], *sign = strchr(percentage, '%') != NULL ? "" : "%";
+    fprintf(text, "matrix\n0.2126 0.7152 0.0722\ncurve steps\n0 0\n%s%s 100%%\n", percentage, sign);
     return words->value[0] > 0 && words->value[0] <= 100;
 }
 
@@ -272,7 +276,7 @@ bool write_posterize(const struct point_words *words, FILE *text)
     fputs("curve steps\n", text);
     for (int i = 0; i < levels; i++)
         fprintf(text, "%d/%d %d/%d\n", 255 * i, levels, 255 * i, levels - 1);
-    return levels == words->value[0];
+    return levels == words->value[0] && strchr(words->text[0], '%') == NULL;
 }
 
 bool write_tint(const struct point_words *words, FILE *text)
@@ -282,8 +286,7 @@ bool write_tint(const struct point_words *words, FILE *text)
         return false;
     fputs("matrix\n", text);
     for (int c = 0; c < 3; c++)
-        fprintf(text, "%.12f %.12f %.12f\n", 0.2126 * colour[c] / 255, 0.7152 * colour[c] / 255,
-                0.0722 * colour[c] / 255);
+        fprintf(text, "%d/2550000 %d/2550000 %d/2550000\n", 2126 * colour[c], 7152 * colour[c], 722 * colour[c]);
     return true;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a plan of STEP_POINT makes of a pixel. Every variant, on the CPU and on a GPU, uses these functions.
+ * What the plan of a matrix and curves makes of a pixel. Every variant, on the CPU and on a GPU, uses these functions.
  *
- * A row of the matrix makes the level clamp(floor((sum of weight * sample + bias) / D)) of a pixel, as a grid makes it
- * of neighbours, and a curve is a table of levels. Both are for 16 bits: a level v of 8 bits counts as 257 v, and the
- * result is rounded to 8 bits at the end. As 257 is odd, this rounds as one rounding of the matrix or the curve to 8
- * bits does, and the result is the same in planes of 8 and of 16 bits. A matrix whose rows weigh only their own channel
- * becomes tables, too.
+ * A row of the matrix makes the level clamp(floor((sum of weight * sample + bias) / D)) of a pixel's samples, as a grid
+ * does of neighbours. A curve is a table of levels. Both are for 16 bits: a level v of 8 bits counts as 257 v, and the
+ * result is rounded to 8 bits at the end. As 257 is odd, this rounds as one rounding of the matrix to 8 bits does. So
+ * the result is the same in planes of 8 and of 16 bits. A matrix whose rows weigh only their own channel becomes
+ * tables, too.
  *
- * Floats: a row is the sum of (float)(weight / D) * sample in order of the channels, and then of offset / 255. No
- * product is fused with a sum, and nothing is clamped. A curve takes a sample x as t = clamp(x, 0, 1) * 65535, and makes
- * (T[i] + (T[i + 1] - T[i]) * (t - i)) / 65535 with i = min(floor(t), 65534); NaN stays. */
+ * With floats, a row is the sum of (float)(weight / D) * sample in the order of the channels, and then of offset / 255.
+ * No product is fused with a sum, and nothing is clamped. A curve takes a sample x as t = clamp(x, 0, 1) * 65535, and
+ * makes (T[i] + (T[i + 1] - T[i]) * (t - i)) / 65535 with i = min(floor(t), 65534); NaN stays. */
 #ifndef GPUCONV_PLAN_POINT_H
 #define GPUCONV_PLAN_POINT_H
 
@@ -34,8 +34,8 @@ struct point_sum {
 
 /* The numbers of a plan. They have no pointers, so that they can be copied to a device. */
 struct point_tables {
-    size_t bytes;    /* of all, with the tables */
-    int rows;        /* of the matrix: 0 if there is none, 1 for all colours, 3 or 4 */
+    size_t bytes;    /* bytes of this struct with the tables */
+    int rows;        /* rows of the matrix: 0 if there is none, 1 for all colours, 3 or 4 */
     int columns;     /* weights of a row */
     int table_of[4]; /* the number of each channel's table; -1 if the levels stay */
     int tables;

@@ -305,6 +305,9 @@ static void test_every_parametric_form_is_found(void **state)
                  : strstr(filter_forms[count].form, "resize") ? ":2x"
                  : strstr(filter_forms[count].form, "turn")   ? ":270"
                  : strstr(filter_forms[count].form, "mirror") ? ":y"
+                 : strstr(filter_forms[count].form, "BLACK")  ? ":2:3"
+                 : strstr(filter_forms[count].form, "tint")   ? ":#f80"
+                 : strstr(filter_forms[count].form, "RGB")    ? ":GBB"
                  : strstr(filter_forms[count].form, "SIZE")   ? ":2x3"
                                                               : ":2");
         if (strcmp(spec, "cover:2x3") == 0) { /* it is two filters */

@@ -198,8 +198,8 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
         {"1 0x10", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"0x10\""},
         {"1 nan", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"nan\""},
         {"1\t-inf", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"-inf\""},
-        {"nan",
-         "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found \"nan\""},
+        {"nan", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor, combine, matrix, "
+                "curve and table, found \"nan\""},
         {"1 -", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"-\""},
         {"1 .", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \".\""},
         {"1 1.2.3", "test.txt:1:3: expected a tap such as 3, -0.5 or 1/16, found \"1.2.3\""},
@@ -255,9 +255,11 @@ static void test_a_wrong_text_is_refused_with_its_place(void **state)
         {"scale 1\nabs\nscale 2\n1",
          "test.txt:3:1: expected \"scale\" only once, but line 1 has it too; remove one of the two"},
         {"1\n scale 2", "test.txt:2:2: expected a row of taps, found \"scale\", which must come before the first row"},
-        {"ofset 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, "
+        {"ofset 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor, combine, "
+                       "matrix, curve and table, "
                        "found \"ofset\"; did you mean \"offset\"?"},
-        {"Scale 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, "
+        {"Scale 3\n1", "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor, combine, "
+                       "matrix, curve and table, "
                        "found \"Scale\"; did you mean \"scale\"?"},
         {"#!\x01\n", "test.txt:1:3: expected text, found the byte 0x01; this is not a filter file"},
         {"1 2\n1\r2", "test.txt:2:2: expected text, found the byte 0x0d; this is not a filter file"},
@@ -322,7 +324,8 @@ static void test_127_rows_and_columns_are_the_most(void **state)
     assert_int_equal(filter.taps[0], 0);
     memset(text, 'x', size);
     refuse_bytes(text, size,
-                 "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor and combine, found "
+                 "test.txt:1:1: expected a row of taps or one of title, scale, offset, abs, anchor, combine, matrix, "
+                 "curve and table, found "
                  "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"");
     text[0] = '#';
     text[size - 2] = '\n';
@@ -456,6 +459,129 @@ static void test_a_wrong_second_grid_is_refused(void **state)
         refuse(cases[i][0], cases[i][1]);
 }
 
+/* ---- Matrices and curves ---- */
+
+#define SHAPES                                                                                                         \
+    "expected 1 or 3 rows after this line, each of 3 weights, of 3 and an offset, or of 4 and an offset, or 4 rows "   \
+    "of "                                                                                                              \
+    "4 weights, perhaps with an offset; found "
+#define LEVELS "expected a level from 0 to 255, or a percentage from 0% to 100%"
+
+static void test_a_wrong_matrix_or_curve_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"curve\n0 0\n 30 5\n 30 7\n",
+         "test.txt:4:2: expected a larger first number than in the point before: a level has one result"},
+        {"curve\n0 0\n5.1 9\n2% 8\n255 3\n",
+         "test.txt:4:1: expected a larger first number than in the point before: a level has one result"},
+        {"curve\n0 0\n255.5 3\n", "test.txt:3:1: " LEVELS},
+        {"curve smooth\n0 -1e-9\n255 3\n", "test.txt:2:3: " LEVELS},
+        {"curve\n0 0\n50% 100.01%\n", "test.txt:3:5: " LEVELS},
+        {"matrix\n50% 0 0\n", "test.txt:2:1: expected a weight such as 3, -0.5 or 1/16, found \"50%\""},
+        {"curve\n0 0\n9 5%%\n",
+         "test.txt:3:3: expected a level such as 128, or a percentage such as 50%, found \"5%%\""},
+        {"curve\n0 0\n9 %\n", "test.txt:3:3: expected a level such as 128, or a percentage such as 50%, found \"%\""},
+        {"curve\n0 0\n9 1e999\n", "test.txt:3:3: expected a level such as 128, or a percentage such as 50%, found "
+                                  "\"1e999\", which is too large"},
+        {"matrix\n1 0 0\n0 1 0\n", "test.txt:1:1: " SHAPES "2 rows, the first of 3 numbers"},
+        {"# x\n matrix\n1 0\n", "test.txt:2:2: " SHAPES "1 row, the first of 2 numbers"},
+        {"matrix\n1 0 0 0 0 0\n", "test.txt:1:1: " SHAPES "1 row, the first of 6 numbers"},
+        {"matrix\n1 0 0\n1 0 0\n1 0 0\n1 0 0\n", "test.txt:1:1: " SHAPES "4 rows, the first of 3 numbers"},
+        {"matrix\n", "test.txt:1:1: " SHAPES "0 rows, the first of 0 numbers"},
+        {"matrix\ncurve\n0 0\n9 9\n", "test.txt:1:1: " SHAPES "0 rows, the first of 0 numbers"},
+        {"matrix\n1 0 0\n0 1 0 7\n0 0 1\n",
+         "test.txt:3:7: expected 3 numbers as in the first row of the matrix, found 4"},
+        {"matrix\n1 0 0\n0 1\n0 0 1\n", "test.txt:3:4: expected 3 numbers as in the first row of the matrix, found 2"},
+        {"matrix\n1 0 0 70000\n", "test.txt:2:7: expected an offset from -65535 to 65535"},
+        {"matrix\n9e6 0 1\n", "test.txt:2:1: expected weights whose absolute values sum to at most 8421504"},
+        {"matrix\n1 0 0\nmatrix\n1 0 0\n",
+         "test.txt:3:1: expected \"matrix\" only once, but line 1 has it too; remove one of the two"},
+        {"curve blue\n0 0\n9 9\nmatrix\n1 0 0\n", "test.txt:4:1: expected the matrix before all curves; move it up"},
+        {"curve blue\n0 0\n9 9\ncurve\n0 0\n9 9\n", "test.txt:4:1: expected one curve for blue, found a second"},
+        {"curve alpha\ncurve red\ncurve green\ncurve blue\ncurve\n  curve alpha\n",
+         "test.txt:6:3: expected at most a matrix and a curve for each channel"},
+        {"curve\n0 0\n", "test.txt:1:1: expected at least two points IN OUT after this line, found 1"},
+        {"curve red\n", "test.txt:1:1: expected at least two points IN OUT after this line, found 0"},
+        {"curve\n0 0 0\n9 9\n", "test.txt:2:5: expected a point of the curve, the two numbers IN OUT, found 3"},
+        {"curve\n0 0\n9\n", "test.txt:3:2: expected a point of the curve, the two numbers IN OUT, found 1"},
+        {"table\n", "test.txt:1:1: expected 256 levels after this line, found 0"},
+        {"table\n1 2 3\ncurve alpha\n0 0\n9 9\n", "test.txt:1:1: expected 256 levels after this line, found 3"},
+        {"table smooth\n",
+         "test.txt:1:7: expected red, green, blue or alpha, the channels of the table, found \"smooth\""},
+        {"curve gren\n",
+         "test.txt:1:7: expected red, green, blue or alpha, the channels of the curve, or smooth, steps "
+         "or gamma, found \"gren\"; did you mean \"green\"?"},
+        {"curve gamma\n", "test.txt:1:12: expected the gamma, such as 2.2, found the end of the line"},
+        {"curve gamma  0.09\n", "test.txt:1:14: expected a gamma from 0.1 to 10"},
+        {"curve red gamma 1% blue\n", "test.txt:1:17: expected the gamma, such as 2.2, found \"1%\""},
+        {"curve red\n0 0\n9 9\ncurve blue gamma 1%\n", "test.txt:4:18: expected the gamma, such as 2.2, found \"1%\""},
+        {"curve gamma 2 steps\n", "test.txt:1:15: expected only one of smooth, steps and gamma, found a second"},
+        {"matrix red\n1 0 0\n", "test.txt:1:8: expected the end of the line, found \"red\""},
+        {"scale 2\nmatrix\n1 0 0\n",
+         "test.txt:1:1: expected no scale in a filter of a matrix or curves; remove this line"},
+        {"matrix\n1 0 0\n offset 2\n",
+         "test.txt:3:2: expected no offset in a filter of a matrix or curves; remove this line"},
+        {"abs\ncurve\n0 0\n9 9\n", "test.txt:1:1: expected no abs in a filter of a matrix or curves; remove this line"},
+        {"anchor 0 0\ncurve\n0 0\n9 9\n",
+         "test.txt:1:1: expected no anchor in a filter of a matrix or curves; remove this line"},
+        {"combine sum\ncurve\n0 0\n9 9\n",
+         "test.txt:1:1: expected no combine in a filter of a matrix or curves; remove this line"},
+        {"combine sum\ncurve\n0 0\n---\n9 9\n",
+         "test.txt:4:1: expected no second grid with a matrix or curves; remove this line"},
+        {"curve\n0 0\n9 9\ntitle x\n",
+         "test.txt:4:1: expected a row of numbers, found \"title\", which must come before the first row"},
+        {"1 2 1\ncurve\n0 0\n9 9\n",
+         "test.txt:2:1: expected a row of taps, found \"curve\", which must come before the first row"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        refuse(cases[i][0], cases[i][1]);
+}
+
+/* WORD, then COUNT lines of NUMBERS, in a string to be freed. With 2 numbers, they rise. */
+static char *section(const char *word, int count, int numbers)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    fprintf(stream, "%s\n", word);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < numbers; k++)
+            fprintf(stream, "%g%c", numbers == 2 ? i / 8.0 : k, k == numbers - 1 ? '\n' : ' ');
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static void test_256_levels_and_points_are_the_most(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word;
+        int count, numbers;
+        const char *message; /* NULL if the text is read */
+    } cases[] = {
+        {"table", 256, 1, NULL},
+        {"table", 1, 256, NULL},
+        {"table", 2, 128, NULL},
+        {"curve", 256, 2, NULL},
+        {"table", 255, 1, "test.txt:1:1: expected 256 levels after this line, found 255"},
+        {"table", 257, 1, "test.txt:258:1: expected 256 levels, found more"},
+        {"table", 1, 257, "test.txt:2:915: expected at most 256 numbers in a row"},
+        {"curve", 257, 2, "test.txt:258:1: expected at most 256 points of a curve"},
+        {"matrix", 1029, 3, "test.txt:1030:1: expected at most 1028 rows of numbers"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct filter filter;
+        char *text = section(cases[i].word, cases[i].count, cases[i].numbers);
+        if (cases[i].message != NULL)
+            refuse(text, cases[i].message);
+        else
+            parse(text, &filter);
+        free(text);
+    }
+}
+
 /* ---- Any text ---- */
 
 /* Any bytes give a valid filter or one sentence. */
@@ -481,7 +607,7 @@ static void check_any(const char *text, size_t size)
 static void test_any_text_gives_a_filter_or_an_error(void **state)
 {
     (void)state;
-    static const char letters[] = "0123456789 0123456789 \n\n.-+/e,;#\tscaleoffsetanchorabs\r";
+    static const char letters[] = "0123456789 0123456789 \n\n.-+/e,;#\tscaleoffsetanchorabs\rcurvematrix%";
     uint64_t seed = 4711;
     char text[64];
     for (int round = 0; round < 15000; round++) {
@@ -502,9 +628,12 @@ static void test_any_changed_filter_gives_a_filter_or_an_error(void **state)
         "scale 12345678\n9876543 1e15 -1e15\n",
         "combine magnitude\noffset 0.12345678901\nscale 1/7\n1 2\n---\n-1/9 0.3\n",
         "combine sum\n1 2 3\n4 5 6\n---\n3 2 8\n7 7 7\n",
+        "title x\nmatrix\n1/3 0.1 1e-3 0 9\n-2 7/9 3 0 9\n0 0 1 1 9\ncurve red smooth\n0 5%\n1/3 3\n99% 255\n",
+        "curve gamma 2.2 alpha\n0 0\n255 255\ncurve red blue steps\n7 0\n8 100%\n9 50%\ncurve green\n0 1\n1 0\n",
     };
     static const char *const pieces[] = {
-        "e", "/", "-", ".", "0", "9999999", "\n", " ", "#", "1e18", "\xef\xbb\xbf", "scale ", "\n---\n"};
+        "e",      "/",       "-", ".",        "0",     "9999999",  "\n",       " ",       "#", "1e18", "\xef\xbb\xbf",
+        "scale ", "\n---\n", "%", "\ncurve ", "table", "matrix\n", " smooth ", "gamma 2 "};
     uint64_t seed = 815;
     char text[4096];
     for (int round = 0; round < 15000; round++) {
@@ -554,6 +683,8 @@ int main(void)
         cmocka_unit_test(test_a_vips_matrix_is_read),
         cmocka_unit_test(test_taps_that_resemble_a_vips_matrix_stay_taps),
         cmocka_unit_test(test_a_wrong_second_grid_is_refused),
+        cmocka_unit_test(test_a_wrong_matrix_or_curve_is_refused_with_its_place),
+        cmocka_unit_test(test_256_levels_and_points_are_the_most),
         cmocka_unit_test(test_any_text_gives_a_filter_or_an_error),
         cmocka_unit_test(test_any_changed_filter_gives_a_filter_or_an_error),
     };
