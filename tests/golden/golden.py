@@ -73,7 +73,7 @@ def takes(program, variant, name):
             and (kind != "moves only" or name == "identity" or name.startswith("shift"))
             and (kind not in ("one grid", "few taps") or not two)
             and (kind != "boxes only" or not two and set(shown["taps"]) == {1})
-            and (kind != "two grids" or two) and kind not in ("two passes", "other sizes"))
+            and (kind != "two grids" or two) and kind not in ("two passes", "no taps"))
 
 
 def make_pictures(program, variant, folder):
