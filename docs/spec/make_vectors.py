@@ -23,7 +23,8 @@ from harness import skip  # noqa: E402
 from write_png import chunk, png, unfiltered  # noqa: E402
 
 TYPES = {1: "GRAYSCALE", 2: "GRAYSCALE_ALPHA", 3: "RGB", 4: "RGB_ALPHA"}
-BUILT_IN = sorted(path.stem for path in (HERE.parent.parent / "filters").glob("*.txt"))
+POINTS = ("grey", "invert", "sepia")  # no taps
+BUILT_IN = sorted({path.stem for path in (HERE.parent.parent / "filters").glob("*.txt")} - set(POINTS))
 GRADIENTS = ("sobel", "prewitt", "scharr")
 KERNELS = ("lanczos3", "lanczos2", "cubic", "mitchell", "triangle", "box")
 BORDERS = ("replicate", "reflect", "reflect101", "wrap", "zero")
@@ -127,7 +128,11 @@ def case(group, source, chain, rules="", write=(), refused=False, text=None, **o
     CASES.append(made)
 
 
-ORDER = "PNFTGCDRMALOJEZHK"
+ORDER = "PNFTGCDRMALOJEZHKQ"
+
+
+POINT_WORDS = {"levels": " Q3 Q4 Q5", "gamma": " Q3 Q5 Q7", "brightness": " Q2", "contrast": " Q2", "saturation": " Q2",
+               "threshold": " Q2 Q3 Q4 Q5", "posterize": " Q3 Q4 Q5", "tint": " Q2 M4", "swap": " Q2"}
 
 
 def of_filter(spec, bits):
@@ -140,6 +145,10 @@ def of_filter(spec, bits):
         return "G1 G7 " + ("D1 D2" if float(spec.split(":")[1]) > 63 else correlation)
     if word in ("motion", "disk", "log"):
         return f"G1 G5 G6 G15 {correlation} " + {"motion": "G3 G12", "disk": "G4 G13", "log": "G2 G8 G14"}[word]
+    if word in POINTS:
+        return "F8 Q8 " + ("Q1 Q3 Q4 Q5" if word == "invert" else "Q1 Q2")
+    if word in POINT_WORDS:
+        return "Q8 Q10" + POINT_WORDS[word] + (" Q7" if word == "levels" and spec.count(":") == 3 else "")
     if ":pillow" in spec:
         rules = "K1 K2 K3 K5 K6 K7" + " K4" * ("-hamming" in spec or "-lanczos" in spec)
         return "R1 R2 " + ("K1 K8" if "-nearest" in spec else rules) + " M2 M3 K10" * (word == "cover")
@@ -669,9 +678,76 @@ def call_lines():
     return [json.dumps(made | result) for made, result in zip(CALLS, results)]
 
 
+def points():
+    # All levels of 8 bits, and noise of 16.
+    for spec in ("levels:10:245", "levels:2%:98%:1.3", "levels:1/3:99.9%:0.45", "gamma:2.2", "gamma:0.1", "gamma:10",
+                 "gamma:1", "brightness:10", "brightness:-33.3%", "contrast:20", "contrast:-100", "contrast:777.77",
+                 "saturation:30", "saturation:-100", "saturation:1000", "saturation:-12.345678", "threshold:50",
+                 "threshold:100%", "threshold:1/3", "posterize:2", "posterize:5", "posterize:1e2", "tint:#ff8000",
+                 "tint:#abc", "tint:White", "swap:BGR", "swap:GGR", "grey", "invert", "sepia"):
+        for bits in (8, 16):
+            case("point", picture("noise", 32, 24, 3, bits), spec)
+    for spec in ("invert", "levels:20:200:1.5", "posterize:3", "contrast:15", "brightness:7.77"):
+        case("point", picture("noise", 23, 11), spec)
+        case("point-alpha", picture("noise", 23, 11, 2, 16, "mixed"), spec, "Q9")
+    for spec in ("grey", "sepia", "saturation:50", "invert", "threshold:30", "levels:5%:80%:0.7", "tint:#08f", "posterize:4"):
+        case("point-linear", picture("noise", 17, 13, 3), spec, "Q9", linear=True)
+        case("point-linear", picture("noise", 9, 8, 4, 16, "mixed"), spec, "Q9", linear=True)
+        for alpha in ("premultiply", "keep", "filter"):
+            case("point-alpha", picture("noise", 11, 9, 4, 8, "mixed"), spec, "Q9", alpha=alpha)
+    for chain in ("levels:10:200,gaussian:1.5,saturation:30", "invert,sharpen", "resize:50%,grey", "sepia,turn:90,gamma:2",
+                  "blur,contrast:50,posterize:4,swap:GRB"):
+        case("point-chain", picture("noise", 14, 12, 3), chain)
+        case("point-chain", picture("noise", 14, 12, 4, 8, "mixed"), chain, "Q9")
+        case("point-chain", picture("noise", 14, 12, 4, 16, "mixed"), chain, "Q9", linear=True)
+    case("point-chain", picture("noise", 14, 12, 3), "resize:50%,invert", "Q9", border="zero")
+    table = "\n".join(str((37 * i * i + 11) % 256) for i in range(256))
+    texts = {
+        "Q2": ("matrix\n1/3 1/3 1/3\n", "matrix\n0.3 0.6 0.1 12.5\n", "matrix\n.5 0 0 .5 -3\n0 .5 0 .5 0\n0 0 1 0 1/7\n",
+               "matrix\n1 0 0 0\n0 1 0 0\n0 0 1 0\n.2 .7 .1 0\n", "matrix\n1 0 0 0 1\n0 1 0 0 2\n0 0 1 0 3\n0 0 0 -1 255\n",
+               "matrix\n3.14159265358979 -2.71828182845904523 0.333333333333333333333 -0.1234567890123456789\n",
+               "matrix\n-1 0 0 255\n0 2 -1 0\n0 0 1 1e-3\n", "matrix\n100000 -100000 1e-9\n"),
+        "Q3 Q4 Q5": ("title x\ncurve\n0 0\n128 200\n255 255\n", "curve red\n10% 90%\n90%, 10%\ncurve blue green\n0;1/3\n255;2.5\n",
+                     "curve steps\n9.5 77\n100 3\n100.0001 255\n201.125 0.49\n", "curve\n1/257 0\n2/257 100%\n",
+                     f"table\n{table}\n", f"table blue\n{table.replace(chr(10), ' ')}\ntable red\n{table}\n",
+                     "curve alpha\n0 40%\n255 80%\n", "matrix\n.2 .3 .5\ncurve\n0 255\n120 3\n255 99\n",
+                     "curve\n0.12345678901234567890123 0\n254.99999999999999999999999 254.99999999999999999999999\n"),
+        "Q3 Q4 Q5 Q6": ("curve smooth\n0 0\n64 40\n192 220\n255 255\n", "curve smooth\n0 255\n50 10\n100 10\n101 11\n200 254\n",
+                        "curve green smooth\n20 30\n20.0001 30.0001\n21 200\n22 30\n", "curve smooth\n3 9\n250 11\n",
+                        "curve smooth blue red\n0 1\n1 0\n2 255\n3 254.5\n255 3\n"),
+        "Q3 Q4 Q5 Q7": ("curve gamma 2.2\n0 0\n100 50\n255 255\n", "curve red gamma 1/3\n5 255\n250 0\n",
+                        "curve gamma 9.99\n1 2\n3 250\n250 1\n"),
+    }
+    for rules, several in texts.items():
+        for text in several:
+            for channels, bits, opacity in ((3, 8, None), (3, 16, None), (4, 8, "mixed"), (4, 16, "opaque"), (1, 16, None)):
+                if channels > 1 or "matrix" not in text and "red" not in text and "green" not in text and "blue" not in text:
+                    case("point-text", picture("noise", 21, 17, channels, bits, opacity), None,
+                         f"Q1 Q8 {rules}" + " Q9" * (channels == 4), text=text)
+    refused = {
+        "Q1": ("1 2 1\nmatrix\n1 0 0\n", "matrix\n1 0 0\ntitle x\n", "scale 2\nmatrix\n1 0 0\n", "curve\n0 0\n---\n9 9\n",
+               "matrix\n1 0 0\nmatrix\n1 0 0\n", "curve red\n0 0\n9 9\nmatrix\n1 0 0\n", "matrix red\n1 0 0\n"),
+        "Q2": ("matrix\n1 0 0\n0 1 0\n", "matrix\n1 0\n", "matrix\n1 0 0 0 0 0\n", "matrix\n1 0 0\n1 0 0\n1 0 0\n1 0 0\n",
+               "matrix\n1 0 0\n1 0 0 0\n1 0 0\n", "matrix\n1 0 0 65536\n", "matrix\n9e6 0 0\n", "matrix\n", "matrix\n5% 0 0\n"),
+        "Q3": ("curve\n0 0\n", "curve\n0 0 0\n9 9 9\n", "curve gamma\n0 0\n9 9\n", "curve gamma 11\n0 0\n9 9\n",
+               "curve red gamma 1%\n0 0\n9 9\n", "curve smooth steps\n0 0\n9 9\n", "curve grey\n0 0\n9 9\n", "table\n1 2 3\n",
+               f"table\n{table}\n1\n", "table smooth\n", "curve\n0 0\n9 9\ncurve blue\n0 0\n9 9\n",
+               "curve\n" + "".join(f"{i}/2 {i}/2\n" for i in range(257))),
+        "Q4": ("curve\n0 0\n9 9\n9 10\n", "curve\n0 0\n9 9\n5 10\n", "curve\n0 0\n256 3\n", "curve\n0 0\n9 -1\n",
+               "curve\n0 0\n101% 3\n", "curve\n0 0\n1 2\n1.00000001 3\n", "curve\n0 0\n9 5%%\n", "curve\n0 0\n9 %\n"),
+    }
+    for rule, several in refused.items():
+        for text in several:
+            case("point-refused", picture("noise", 5, 4, 3), None, rule, text=text, refused=True)
+    for spec in ("levels:1", "levels:5:5", "levels:9:3", "levels:0:256", "levels:0:255:1%", "levels:0:255:1:1", "gamma:0", "gamma:11",
+                 "gamma:2%", "brightness:101", "brightness:", "contrast:-101", "saturation:1001", "threshold:0", "threshold:100.1",
+                 "posterize:1", "posterize:129", "posterize:2.5", "posterize:4%", "tint:red", "swap:RGBA", "swap:bgr", "sepia:50"):
+        case("point-refused", picture("noise", 5, 4, 3), spec, "Q10", refused=True)
+
+
 def make_cases():
     for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs, readings,
-                 from_files, pillow):
+                 from_files, pillow, points):
         make()
 
 

@@ -5,7 +5,7 @@
     python3 pixels.py [VECTORS...] [--match TEXT]
 
 runs the vectors, and prints a line for each that differs. This file has the rules P, A, L, O, H and V, pixels_steps.py
-F8, C, D, R and M, pixels_pillow.py K, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
+F8, C, D, R and M, pixels_pillow.py K, pixels_point.py Q, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 sys.dont_write_bytecode = True  # leave no files in the sources
 from pixels_pillow import Rule
+from pixels_point import Point
 from pixels_steps import Filter, Move, Resize, oriented, read_chain, read_colour
 from pixels_taps import Refused, nearest, require
 
@@ -176,6 +177,8 @@ class Chain:
         """A1, A2, A4: `move`, `all`, `keep`, `black` or `over`."""
         if isinstance(step, Move):
             return "move"
+        if isinstance(step, Point):  # Q9
+            return "all"
         if self.alpha == "premultiply":
             return step.way(self.border)
         return "keep" if self.alpha == "keep" and isinstance(step, Filter) else "all"
@@ -190,6 +193,9 @@ class Chain:
             return Rule(step.kernel, target).run(picture, way == "pillow", self.light)
         headroom = way == "over" and picture.bits == 8 and not self.light and step.has_negative()
         planes = self.to_planes(picture, way, headroom)
+        if isinstance(step, Point):
+            planes = self.from_planes(step.run(planes, picture.has_alpha, self.bits), picture, way, headroom, False)
+            return picture.with_planes(planes, picture.width, picture.height)
         kept = [planes.pop()] if way in ("keep", "black") else []
         planes, width, height = step.run(planes, picture.width, self.border, self.bits)
         planes = self.from_planes(planes + kept, picture, way, headroom, isinstance(step, Resize))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, K1, K10, T5, T6)."""
+"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, K1, K10, Q10, T5, T6)."""
 
 import functools
 import math
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import pixels_pillow
+import pixels_point
 from pixels_taps import (MAKERS, Passes, divide, exactly, made_taps, nearest, read_number, read_parameters, require,
                          round_fine, text_taps, whole)
 
@@ -487,6 +488,8 @@ def read_step(text, options):
     if name in MAKERS:
         numbers = read_parameters(name, words)
         return [Filter(lambda bits: with_options(made_taps(name, numbers, bits), options))]
+    if name in pixels_point.WORDS:
+        return [pixels_point.read_point(pixels_point.word_text(name, words, read_colour).encode())]
     if name in ("resize", "thumbnail"):
         return [read_resize(name, words)]
     if name == "crop":
@@ -511,6 +514,8 @@ def read_step(text, options):
 
 def text_step(text, options):
     """The step of a text."""
+    if pixels_point.has_sections(text):
+        return pixels_point.read_point(text)
     taps = with_options(text_taps(text), options)
     return Filter(lambda bits: taps)
 

@@ -217,7 +217,7 @@ static bool find_built_in(const char *spec, struct filter *filter, struct filter
 /* The filters of the line; NULL if these are refused. */
 static struct filter_chain *make_chain(const struct line *line, struct error *error)
 {
-    char text[1024];
+    char text[4096];
     struct filter *filters = NULL;
     size_t count = 1;
     bool done;
