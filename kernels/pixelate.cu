@@ -16,7 +16,7 @@ struct squares {
     unsigned char *out;
     size_t in_row, in_plane, out_row, out_plane; /* strides in bytes */
     int width, height, planes;
-    int side, columns, rows; /* of a square; squares of a plane */
+    int side, columns, rows; /* a square's side; a plane's squares in a row, and rows of them */
 };
 
 /* The sum of levels is below 2^40, and of 8 bits below 2^32. */

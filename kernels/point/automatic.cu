@@ -12,7 +12,7 @@
 namespace
 {
 constexpr int threads = 256, colours_max = 3;
-constexpr int rows = 16; /* of a block */
+constexpr int rows = 16; /* rows that a block counts */
 
 typedef unsigned long long count; /* a uint64_t, in the type that atomicAdd takes */
 

@@ -144,8 +144,9 @@ static bool orient_shape(struct conversion *conversion)
     return true;
 }
 
-/* Find the channels of the image in the filters, and of the result. A grey image must not have a profile of colours, nor
- * the other way round: colours with a profile stay colours, and a profile of grey is dropped where colours are made. */
+/* Find the channels of the image in the filters, and of the result. A grey image must not have a profile of colours,
+ * nor colours one of grey: colours with a profile stay colours, and a profile of grey is dropped where colours are
+ * made. */
 static void find_channels(struct conversion *conversion)
 {
     struct metadata *metadata = &conversion->metadata;

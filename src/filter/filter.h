@@ -191,8 +191,8 @@ struct mask {
     uint16_t levels[];
 };
 
-/* The part of the picture that a filter is limited to: a rectangle or a mask. What is outside stays as it is. The filter
- * reads it, too. */
+/* The part of the picture that a filter is limited to: a rectangle or a mask. What is outside stays as it is, but the
+ * filter reads it. */
 struct region {
     bool is_set;
     struct share width, height, x, y; /* the rectangle; all 0 with a mask */
@@ -393,8 +393,8 @@ void source_file_set(struct source_file *file, const char *path, const struct st
 void filters_free(struct filter *filters, size_t count);
 
 /* Split ARGUMENT at its commas and FIND each filter. Both filters of a `cover:SIZE` count. *FILTERS is one allocation
- * of *COUNT filters, with each `filter16` after them; release it with filters_free. If ARGUMENT is the path of an existing
- * file, it is one filter, even with commas. */
+ * of *COUNT filters, with each `filter16` after them; release it with filters_free. If ARGUMENT is the path of an
+ * existing file, it is one filter, even with commas. */
 bool filter_find_all(const char *argument, filter_finder *find, struct filter **filters, size_t *count,
                      struct error *error);
 

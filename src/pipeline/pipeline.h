@@ -110,7 +110,7 @@ struct pipeline_run {
     int images; /* END_DEVICE: the number of interleaved images like it, each right after the one before, that are
                    filtered at once, channel by channel; 0 is 1. If it is negative, the channels are those of several
                    images, -IMAGES of each */
-    int produced_channels; /* of the result: 0 for those of the input, or 1 of 3 or 2 of 4 if all colours are equal */
+    int produced_channels; /* channels of the result, 1 or 2 if all colours are equal; 0 for those of the input */
     bool (*set_ends)(void *context, struct error *error); /* see pipeline_run; or NULL */
     void *context;                                        /* the first argument of set_ends */
 

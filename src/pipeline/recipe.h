@@ -57,8 +57,8 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
 bool recipe_is_limited(const struct recipe *recipe);
 
 /* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
- * merge rounds. A chain gives the bytes of separate runs, so it must round after the same filters. And a region is a part
- * of an image. */
+ * merge rounds. A chain gives the bytes of separate runs, so it must round after the same filters. And a region is a
+ * part of an image. */
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape);
 
 #endif

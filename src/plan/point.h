@@ -44,10 +44,10 @@ struct point_tables {
     alignas(16) uint8_t levels[]; /* the tables */
 };
 
-/* The levels that AUTOMATIC_EACH and _ALL make black and white, of 8 bits for SAMPLE_U8 and otherwise of 16: the darkest
- * and the lightest one of a channel, or of all colours. If CLIP is C, floor(C n) of n samples may be below BLACK, and as
- * many above WHITE. A float counts as the level floor(65535 clamp(x, 0, 1) + 1/2), and NaN does not count. Level v becomes
- * round(clamp((v - BLACK) / (WHITE - BLACK)) * highest level); it stays if BLACK >= WHITE. */
+/* The levels that AUTOMATIC_EACH and _ALL make black and white, 8 bits for SAMPLE_U8 and otherwise 16: the darkest and
+ * the lightest one of a channel, or of all colours. If CLIP is C, floor(C n) of n samples may be below BLACK, and as
+ * many above WHITE. A float counts as the level floor(65535 clamp(x, 0, 1) + 1/2), and NaN does not count. Level v
+ * becomes round(clamp((v - BLACK) / (WHITE - BLACK)) * highest level); it stays if BLACK >= WHITE. */
 struct point_range {
     int black, white;
 };
@@ -56,7 +56,8 @@ struct point_range {
 HOST_DEVICE static inline struct point_range point_range_find(const uint64_t *counts, int levels, uint64_t n,
                                                               struct share clip)
 {
-    /* N is below 2^35, three colours of a picture, and the numerator below 2^26, as in filter_make_automatic, so 64 bits hold the product. */
+    /* N is below 2^35, three colours of a picture. The numerator is below 2^26: filter_make_automatic. So 64 bits hold
+     * the product. */
     const uint64_t cut = n * (uint64_t)clip.numerator / (uint64_t)clip.denominator;
     struct point_range range = {0, levels - 1};
     for (uint64_t below = counts[0]; range.black < levels - 1 && below <= cut; below += counts[range.black])
