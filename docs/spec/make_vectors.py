@@ -109,7 +109,7 @@ def picture(kind, width, height, channels=1, bits=8, alpha=None, **more):
     return made | ({"opacity": alpha} if alpha else {}) | more
 
 
-def case(group, source, chain, rules="", write=(), refused=False, text=None, **options):
+def case(group, source, chain, rules="", write=(), refused=False, text=None, mask=None, **options):
     """Add a case of GROUP, of the filters CHAIN or the one that TEXT says. RULES are those that it is made for; others
     follow from the filters and the options."""
     options = {key.replace("_", "-"): value for key, value in options.items()}
@@ -117,6 +117,9 @@ def case(group, source, chain, rules="", write=(), refused=False, text=None, **o
     source = source | {"seed": source["seed"] or zlib.crc32(name.encode()) % 65536}
     made = {"id": name, "rules": rules.split(), "input": source}
     made |= {"text": text} if text is not None else {"filter": chain}
+    if mask is not None:
+        made["mask"] = mask
+        made["rules"].append("S4")
     if options:
         made["options"] = options
     if refused:
@@ -128,7 +131,7 @@ def case(group, source, chain, rules="", write=(), refused=False, text=None, **o
     CASES.append(made)
 
 
-ORDER = "PNFTGCDRMALOJEZHKQ"
+ORDER = "PNFTGCDRMALOJEZHKQS"
 
 
 POINT_WORDS = {"levels": " Q3 Q4 Q5", "gamma": " Q3 Q5 Q7", "brightness": " Q2", "contrast": " Q2", "saturation": " Q2",
@@ -137,6 +140,9 @@ POINT_WORDS = {"levels": " Q3 Q4 Q5", "gamma": " Q3 Q5 Q7", "brightness": " Q2",
 
 def of_filter(spec, bits):
     """The rules that a filter of a chain reaches."""
+    spec, _, region = spec.partition("@")
+    if region:
+        return of_filter(spec, bits) + " S1 S2 S3"
     word = spec.partition(":")[0]
     correlation = f"C1 C2 C{4 if bits == 16 else 3}"
     if word == "gaussian" or word == "unsharp" and ":" in spec:
@@ -145,6 +151,10 @@ def of_filter(spec, bits):
         return "G1 G7 " + ("D1 D2" if float(spec.split(":")[1]) > 63 else correlation)
     if word in ("motion", "disk", "log"):
         return f"G1 G5 G6 G15 {correlation} " + {"motion": "G3 G12", "disk": "G4 G13", "log": "G2 G8 G14"}[word]
+    if word == "pixelate":
+        return "S5"
+    if word.startswith("auto-"):
+        return "S6 Q9"
     if word in POINTS:
         return "F8 Q8 " + ("Q1 Q3 Q4 Q5" if word == "invert" else "Q1 Q2")
     if word in POINT_WORDS:
@@ -745,9 +755,68 @@ def points():
         case("point-refused", picture("noise", 5, 4, 3), spec, "Q10", refused=True)
 
 
+def regions():
+    places = ("7x5+2+3", "50%x25%+10%+33.3%", "30x30-4-5", "5x100+8-50", "100%x1+0+7", "1x1+0+0", "12.5%x99.9%-0.1%+0",
+              "250%x7-3%+1", "20/3%x1000%+50%-20", "1e1x2e0+0+0", "3x3+10+8")
+    specs = ("gaussian:2", "sharpen", "box:3", "sobel", "unsharp:1.5:2:3", "pixelate:4", "auto-levels:5", "invert",
+             "auto-contrast", "saturation:40", "shift")
+    for i, place in enumerate(places):
+        for k in range(3):
+            spec = specs[(i + 4 * k) % len(specs)]
+            source = picture("noise", 13, 10, *((3, 8), (1, 16), (4, 8, "mixed"))[k])
+            case("region", source, f"{spec}@{place}", border=BORDERS[(i + k) % 5])
+    for channels, opacity in ((3, None), (4, "mixed"), (2, "opaque")):
+        for alpha in ("premultiply", "keep", "filter"):
+            for chain in ("gaussian:1@8x6+2+2,sharpen", "blur,pixelate:3@50%x50%+25%+25%,auto-levels:1@9x9+0+0",
+                          "box:2@5x5+1+1,box:2@5x5+7+1,edge@3x3+0+0"):
+                case("region-chain", picture("noise", 14, 11, channels, 8, opacity), chain, alpha=alpha)
+                case("region-chain", picture("smooth", 14, 11, channels, 16, opacity), chain, alpha=alpha, linear=True)
+    case("region-chain", picture("noise", 14, 11, 3), "resize:150%:enlarge,blur@50%x50%+0+0,crop:9x9,invert@4x4+1+1")
+    case("region-chain", picture("noise", 14, 11, 3), "turn:90,pixelate:5@100%x50%+0+0,mirror:x")
+    for spec in ("gaussian:2", "sobel", "pixelate:3", "auto-levels:2", "sharpen,blur", "saturation:50,gaussian:1"):
+        for kind in ("noise", "extremes", "smooth"):
+            for channels, bits, opacity in ((3, 8, None), (1, 16, None), (4, 8, "mixed"), (2, 16, "mixed")):
+                if channels > 2 or "saturation" not in spec:
+                    case("mask", picture(kind, 12, 9, channels, bits, opacity), spec, mask=len(CASES))
+        case("mask", picture("noise", 12, 9, 4, 8, "mixed"), spec, mask=len(CASES), linear=True)
+    for side in ("1", "2", "3", "5", "12", "4096", "7e0"):
+        for channels, bits, opacity in ((3, 8, None), (1, 16, None), (4, 8, "mixed"), (4, 16, "opaque")):
+            case("pixelate", picture("noise", 17, 13, channels, bits, opacity), f"pixelate:{side}")
+    for alpha in ("keep", "filter"):
+        case("pixelate", picture("noise", 17, 13, 4, 8, "mixed"), "pixelate:4", "A1", alpha=alpha)
+    case("pixelate", picture("noise", 17, 13, 4, 8, "mixed"), "pixelate:4", border="zero")
+    case("pixelate", picture("noise", 17, 13, 3), "pixelate:4", linear=True)
+    case("pixelate", picture("noise", 17, 13, 3), "resize:50%,pixelate:3", border="zero")
+    for clip in ("", ":0", ":0.5", ":2.25%", ":1/3", ":30", ":49", ":0.1234567890123"):
+        for word in ("auto-levels", "auto-contrast"):
+            for kind, channels, bits, opacity in (("smooth", 3, 8, None), ("smooth", 1, 16, None), ("noise", 4, 8, "mixed"),
+                                                  ("blocks", 2, 16, "mixed"), ("plain", 3, 8, None)):
+                case("automatic", picture(kind, 15, 13, channels, bits, opacity), word + clip)
+            case("automatic", picture("smooth", 9, 8, 3), word + clip, linear=True)
+    case("automatic", picture("blocks", 20, 16, 4, 8, "mixed"), "gaussian:1,auto-levels,pixelate:3,sharpen")
+    case("automatic", picture("smooth", 15, 13, 3), "auto-contrast:1,crop:5x5+0+0")
+    for bits in (8, 16):
+        for chain in ("grey,blur", "sepia,grey", "grey,sepia", "grey@5x5+1+1", "threshold:50,pixelate:3", "grey,pad:12x11:#ff0000",
+                      "grey,pad:12x11:#808080", "saturation:-100", "swap:GGG", "swap:BGR,invert"):
+            for channels, opacity in ((3, None), (4, "mixed")):
+                case("channels", picture("noise", 9, 8, channels, bits, opacity), chain, "S7 S8")
+        for chain in ("sepia", "blur,sepia", "sepia@3x3+1+1", "tint:#0af,grey", "pad:12x11:#ff0000,sepia", "sepia,pad:12x11:#ff0000",
+                      "pad:12x11:#ff0000", "grey", "saturation:50", "swap:BGR"):
+            for channels, opacity in ((1, None), (2, "mixed")):
+                case("channels", picture("noise", 9, 8, channels, bits, opacity), chain, "S7 S8")
+        case("channels", picture("noise", 9, 8, 1, bits), "sepia", "S7 S8", mask=len(CASES))
+        case("channels", picture("noise", 9, 8, 3, bits), "grey", "S7 S8", mask=len(CASES))
+    refuses({"S1": "blur@5x5 blur@ blur@x5+1+1 blur@5x5+1 blur@5x5+1+1+1 blur@-5x5+1+1 blur@5.5x5+1+1 blur@5x5+1.5+1 blur@1001%x5+0+0 "
+                   "blur@100001x5+0+0 blur@5x5+-1+1 blur@5%%x5+0+0 blur@.5x5+0+0 crop:5x5@5x5+0+0 resize:50%@5x5+0+0 turn:90@5x5+0+0 "
+                   "blur@1/3333333333%x5+0+0 blur@5x5+1+1@5x5+1+1",
+             "S3": "blur@5x5+10+0 blur@5x5+0+8 blur@5x5-5+0 blur@5x5+0-5 blur@0x5+0+0 blur@5x0%+0+0 blur@1%x5+0+0",
+             "S5": "pixelate:0 pixelate:4097 pixelate:2.5 pixelate:3% pixelate pixelate:3:3",
+             "S6": "auto-levels:50 auto-levels:-1 auto-levels:1:1 auto-contrast:x auto-levels: auto-contrast:49.01%"})
+
+
 def make_cases():
     for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs, readings,
-                 from_files, pillow, points):
+                 from_files, pillow, points, regions):
         make()
 
 
@@ -778,6 +847,9 @@ class Runner:
     def write_input(self, made):
         """Write the input of a case. Returns its name, and the job that makes a JPEG of it or None."""
         name, source = made["id"], made["input"]
+        if "mask" in made:
+            levels = {"kind": source["kind"], "width": source["width"], "height": source["height"], "channels": 1, "bits": 16}
+            (self.folder / f"{name}.mask.pam").write_bytes(pam(levels | {"seed": made["mask"]}))
         if "file" in source:
             (self.folder / f"{name}.in").write_bytes(bytes.fromhex(source["file"]))
             return f"{name}.in", None
@@ -798,7 +870,10 @@ class Runner:
                    for key, value in made.get("options", {}).items() if key not in left_out}
         if "text" in made:
             (self.folder / f"{made['id']}.txt").write_bytes(made["text"].encode())
-        return {"id": f"{made['id']}.{suffix}", "filter": made.get("filter", f"./{made['id']}.txt"), "input": source,
+        chain = made.get("filter", f"./{made['id']}.txt")
+        if "mask" in made:
+            chain = ",".join(f"{spec}@{made['id']}.mask.pam" for spec in chain.split(","))
+        return {"id": f"{made['id']}.{suffix}", "filter": chain, "input": source,
                 "output": f"{made['id']}.{suffix}"} | options
 
     def results(self, cases):

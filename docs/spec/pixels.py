@@ -5,7 +5,7 @@
     python3 pixels.py [VECTORS...] [--match TEXT]
 
 runs the vectors, and prints a line for each that differs. This file has the rules P, A, L, O, H and V, pixels_steps.py
-F8, C, D, R and M, pixels_pillow.py K, pixels_point.py Q, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
+F8, C, D, R and M, pixels_pillow.py K, pixels_point.py Q, pixels_regions.py S, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 sys.dont_write_bytecode = True  # leave no files in the sources
 from pixels_pillow import Rule
 from pixels_point import Point
+from pixels_regions import Levels, Squares, limited, masked, narrowed, widened
 from pixels_steps import Filter, Move, Resize, oriented, read_chain, read_colour
 from pixels_taps import Refused, nearest, require
 
@@ -177,14 +178,21 @@ class Chain:
         """A1, A2, A4: `move`, `all`, `keep`, `black` or `over`."""
         if isinstance(step, Move):
             return "move"
-        if isinstance(step, Point):  # Q9
+        if isinstance(step, (Point, Levels)):  # Q9, S6
             return "all"
         if self.alpha == "premultiply":
             return step.way(self.border)
-        return "keep" if self.alpha == "keep" and isinstance(step, Filter) else "all"
+        return "keep" if self.alpha == "keep" and isinstance(step, (Filter, Squares)) else "all"
 
     def run(self, step, picture):
-        """O3, O4: the picture that a step makes of another one."""
+        """O3, O4, S3, S4: the picture that a step makes of another one."""
+        made = self.run_everywhere(step, picture)
+        if hasattr(step, "mask"):
+            return masked(step.mask, picture, made)
+        return limited(step.limit, picture, made) if hasattr(step, "limit") else made
+
+    def run_everywhere(self, step, picture):
+        """O4: the picture that a step without a region makes of another one."""
         way = self.way(step)
         if way == "move":
             return step.run(picture)
@@ -193,7 +201,7 @@ class Chain:
             return Rule(step.kernel, target).run(picture, way == "pillow", self.light)
         headroom = way == "over" and picture.bits == 8 and not self.light and step.has_negative()
         planes = self.to_planes(picture, way, headroom)
-        if isinstance(step, Point):
+        if isinstance(step, (Point, Levels)):
             planes = self.from_planes(step.run(planes, picture.has_alpha, self.bits), picture, way, headroom, False)
             return picture.with_planes(planes, picture.width, picture.height)
         kept = [planes.pop()] if way in ("keep", "black") else []
@@ -429,10 +437,16 @@ def convert(vector, options):
     factors = picture.factors
     if factors and swaps % 2:
         factors = factors[::-1] if factors != (4, 1) else None
+    if "mask" in vector:
+        source = {"kind": vector["input"]["kind"], "bits": 16, "channels": 1, "seed": vector["mask"]}
+        for step in steps:
+            step.mask = made_picture({"width": picture.width, "height": picture.height} | source)
+    channels = picture.channels
+    picture = widened(picture, steps)
     chain = Chain(steps, picture, options)
     for step in steps:
         picture = chain.run(step, picture)
-    return picture, factors
+    return narrowed(picture, steps, channels), factors
 
 
 def file_differs(name, vector, picture, factors):

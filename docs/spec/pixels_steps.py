@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, K1, K10, Q10, T5, T6)."""
+"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, K1, K10, Q10, S1, T5, T6)."""
 
 import functools
 import math
@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pixels_pillow
 import pixels_point
+import pixels_regions
 from pixels_taps import (MAKERS, Passes, divide, exactly, made_taps, nearest, read_number, read_parameters, require,
                          round_fine, text_taps, whole)
 
@@ -286,6 +287,7 @@ class Move:
     run: Callable
     swaps: bool = False
     clear: bool = False  # a pad without a colour
+    colour: tuple | None = None
 
 
 @dataclass
@@ -475,12 +477,22 @@ def read_pad(words):
     width, height, percent = read_size(words[0], 1, 1, False)
     require(percent is None, "pad has no percentage")
     colour = read_colour(words[1]) if len(words) == 2 else None
-    return Move(lambda picture: padded(picture, width, height, colour), clear=colour is None)
+    return Move(lambda picture: padded(picture, width, height, colour), clear=colour is None, colour=colour)
 
 
 def read_step(text, options):
-    """F8, G1, R1, M1 to M6: the steps that one filter stands for."""
+    """F8, G1, R1, M1 to M6, S1: the steps that one filter stands for."""
+    whole_step, at, limit = text.rpartition("@")
+    if at:
+        steps = read_step(whole_step, options)
+        require("@" not in whole_step and len(steps) == 1 and not isinstance(steps[0], (Resize, Move)), "a region of a resize or a move")
+        steps[0].limit = pixels_regions.read_region(limit)
+        return steps
     name, *words = text.split(":")
+    if name in ("auto-levels", "auto-contrast"):
+        return [pixels_regions.read_levels(name, words)]
+    if name == "pixelate":
+        return [pixels_regions.read_squares(words)]
     if not words:
         path = FILTERS / f"{name}.txt"
         require(re.fullmatch("[a-z0-9-]+", name) and path.exists(), f"unknown filter: {name}")

@@ -214,6 +214,21 @@ static bool find_built_in(const char *spec, struct filter *filter, struct filter
     return filter_find(spec, filter, filter16, error);
 }
 
+/* Let FILTER have the mask of the line. */
+static bool set_mask(const struct line *line, struct filter *filter, struct error *error)
+{
+    const int width = find_number(line, "width", 0), height = find_number(line, "height", 0);
+    struct picture p = {"", "", (uint32_t)width, (uint32_t)height, 1, 16, (uint32_t)find_number(line, "mask", 0)};
+    struct mask *mask = mask_make(width, height);
+    find_string(line, "kind", p.kind, sizeof p.kind);
+    for (uint32_t i = 0; mask != NULL && i < p.width * p.height; i++)
+        mask->levels[i] = (uint16_t)make_sample(&p, i);
+    filter->region = (struct region){.is_set = true, .mask_file.path = "mask", .mask = mask};
+    if (filter->filter16 != NULL)
+        filter->filter16->region = filter->region;
+    return mask != NULL || error_no_memory(error, "a mask");
+}
+
 /* The filters of the line; NULL if these are refused. */
 static struct filter_chain *make_chain(const struct line *line, struct error *error)
 {
@@ -224,17 +239,19 @@ static struct filter_chain *make_chain(const struct line *line, struct error *er
     if (find_string(line, "filter", text, sizeof text)) {
         done = filter_find_all(text, find_built_in, &filters, &count, error);
     } else {
-        filters = malloc(sizeof *filters);
+        filters = calloc(1, sizeof *filters);
         done = filters != NULL || error_no_memory(error, "a filter");
         done = done &&
                (find_string(line, "text", text, sizeof text) || error_set(error, ERROR_WORK, "has no filter")) &&
                filter_parse(text, strlen(text), "text", filters, error);
     }
-    for (size_t i = 0; done && i < count; i++)
+    for (size_t i = 0; done && i < count; i++) {
         filter_set_options(&filters[i], find(line, "flip") != NULL, find(line, "abs") != NULL);
+        done = find(line, "mask") == NULL || set_mask(line, &filters[i], error);
+    }
     if (done)
         return chain_make(filters, count, error);
-    free(filters);
+    filters_free(filters, count);
     return NULL;
 }
 

@@ -19,7 +19,6 @@ static uint16_t find_grey(const struct image *image, const uint16_t *pixel)
 
 static bool load(const char *path, size_t max_pixels, struct region *region, struct error *error)
 {
-    static unsigned serial;
     const struct codec_settings settings = {.bits = 16, .max_pixels = max_pixels};
     struct image image = {0};
     struct stat status = {0};
@@ -37,7 +36,6 @@ static bool load(const char *path, size_t max_pixels, struct region *region, str
     image_free(&image);
     if (region->mask == NULL)
         return false;
-    region->mask->serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
     source_file_set(&region->mask_file, path, &status);
     return true;
 }

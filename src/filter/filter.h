@@ -187,7 +187,7 @@ struct source_file {
 struct mask {
     int references; /* use atomic operations */
     int width, height;
-    unsigned serial; /* another one for each mask that was read */
+    unsigned serial; /* another one for each mask */
     uint16_t levels[];
 };
 

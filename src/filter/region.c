@@ -8,9 +8,13 @@
 
 struct mask *mask_make(int width, int height)
 {
+    static unsigned serial;
     struct mask *mask = malloc(sizeof *mask + (size_t)width * (size_t)height * sizeof *mask->levels);
     if (mask != NULL)
-        *mask = (struct mask){.references = 1, .width = width, .height = height};
+        *mask = (struct mask){.references = 1,
+                              .width = width,
+                              .height = height,
+                              .serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED)};
     return mask;
 }
 
