@@ -306,6 +306,78 @@ static void test_an_unknown_name_is_refused_with_the_nearest(void **state)
     refuse_find("", ERROR_USAGE, "a filter's name is empty; gpuconv --list shows all filters");
 }
 
+/* The rectangle of REGION in a picture of 40 x 31 pixels; IS_CUT if it reaches beyond it. */
+static void check_region(const char *region, struct rectangle expected, bool is_cut)
+{
+    static struct filter filter, filter16;
+    struct error error = {.code = ERROR_NONE};
+    struct rectangle part;
+    char spec[64];
+    snprintf(spec, sizeof spec, "gaussian:2@%s", region);
+    if (!filter_find(spec, &filter, &filter16, &error))
+        fail_msg("%s: %s", spec, error.message);
+    assert_string_equal(filter.name, spec);
+    for (const struct filter *one = &filter; one != NULL; one = one->filter16) {
+        assert_int_equal(filter_region(one, 40, 31, &part), !is_cut);
+        assert_memory_equal(&part, &expected, sizeof part);
+        assert_string_equal(one->name, spec);
+    }
+    assert_non_null(filter.filter16);
+}
+
+static void test_a_region_is_in_pixels_or_percent(void **state)
+{
+    (void)state;
+    check_region("10x8+30+5", (struct rectangle){30, 5, 10, 8}, false);
+    check_region("40x31+0+0", (struct rectangle){0, 0, 40, 31}, false);
+    check_region("41x31+0+0", (struct rectangle){0, 0, 40, 31}, true);
+    check_region("10x8-3-2", (struct rectangle){0, 0, 7, 6}, true);
+    check_region("100000x1-99999+30", (struct rectangle){0, 30, 1, 1}, true);
+    check_region("1x1+39+30", (struct rectangle){39, 30, 1, 1}, false);
+    check_region("50%x50%+25%+25%", (struct rectangle){10, 8, 20, 16}, false); /* 15.5 and 7.75 */
+    check_region("1.25%x100%+0%+0%", (struct rectangle){0, 0, 1, 31}, false);  /* half a pixel */
+    check_region("1000%x1000%-500%-500%", (struct rectangle){0, 0, 40, 31}, true);
+    check_region("50%x9+0-1.6%", (struct rectangle){0, 0, 20, 9}, false); /* -0.496 */
+    check_region("50%x9+0-4.9%", (struct rectangle){0, 0, 20, 7}, true);  /* -1.519 */
+    check_region("50%x9-1.25%-3", (struct rectangle){0, 0, 20, 6}, true); /* -0.5 */
+    check_region("40/2x1e1+0+0", (struct rectangle){0, 0, 20, 10}, false);
+}
+
+static void test_what_is_no_region_is_refused(void **state)
+{
+    static const char *const wrong[] = {"",          "9x9",         "9x9+1",       "x9+1+1",       "9x+1+1",
+                                        "9x9+1+1+1", "9x9+-1+1",    "-9x9+1+1",    "+9x9+1+1",     "9.5x9+1+1",
+                                        "9x9+1+.5",  "9X9+1+1",     "9x9+1+1 ",    " 9x9+1+1",     "9x9+1e9+1",
+                                        "9x9+1+1%%", "1001%x9+0+0", "9x9%9+1+1",   "100001x1+0+0", "9x9++1",
+                                        "1/0x9+1+1", "9x9+1%+",     "9x9+0-100001"};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char spec[64], sentence[256];
+        snprintf(spec, sizeof spec, "blur@%s", wrong[i]);
+        snprintf(
+            sentence, sizeof sentence,
+            "\"%s\" is neither a region nor the file of a mask; give sides and an offset in pixels or percent, for "
+            "example gaussian:12@100x80+20+30 or blur@50%%x50%%+25%%+25%%",
+            wrong[i]);
+        refuse_find(spec, ERROR_USAGE, sentence);
+    }
+    refuse_find(
+        "turn:90@9x9+1+1", ERROR_USAGE,
+        "turn:90 changes the size of the picture or moves it, so it cannot have a region; leave out \"@9x9+1+1\"");
+}
+
+static void test_a_name_may_have_the_sign_of_a_region(void **state)
+{
+    struct filter filter;
+    struct error error = {.code = ERROR_NONE};
+    (void)state;
+    write_file("my@2x.txt", "3 4 5");
+    assert_true(filter_find("./my@2x.txt", &filter, NULL, &error));
+    assert_false(filter.region.is_set);
+    assert_true(filter_find("./my@2x.txt@3x3+1+1", &filter, NULL, &error));
+    assert_true(filter.region.is_set && filter.width == 3);
+}
+
 static void test_a_chain_of_filters_is_found_in_order(void **state)
 {
     (void)state;
@@ -502,6 +574,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_users_filters_come_before_the_built_in, enter, leave),
         cmocka_unit_test_setup_teardown(test_a_path_is_read_unless_a_filter_has_its_name, enter, leave),
         cmocka_unit_test(test_an_unknown_name_is_refused_with_the_nearest),
+        cmocka_unit_test_setup_teardown(test_a_region_is_in_pixels_or_percent, enter, leave),
+        cmocka_unit_test_setup_teardown(test_what_is_no_region_is_refused, enter, leave),
+        cmocka_unit_test_setup_teardown(test_a_name_may_have_the_sign_of_a_region, enter, leave),
         cmocka_unit_test_setup_teardown(test_a_chain_of_filters_is_found_in_order, enter, leave),
         cmocka_unit_test_setup_teardown(test_names_are_listed_once_and_sorted, enter, leave),
         cmocka_unit_test(test_a_description_says_what_was_read),

@@ -5,6 +5,7 @@
 #include "image/image.h"
 #include "image/linear.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -394,6 +395,61 @@ static void test_planes_of_16_bits_hold_both_depths_and_linear_light(void **stat
     free(linear);
 }
 
+/* R(level / 65535) of the sample after and the rest of the sample before: no sum is a half. */
+static void test_blending_rounds_to_nearest(void **state)
+{
+    (void)state;
+    assert_int_equal(blend_sample(0, 32767, 1), 0);
+    assert_int_equal(blend_sample(0, 32768, 1), 1);
+    assert_int_equal(blend_sample(32768, 0, 65534), 1);
+    assert_int_equal(blend_sample(32767, 0, 65534), 0);
+    for (uint32_t i = 0, r = 1; i < 1000000; i++) {
+        r = r * 1664525 + 1013904223;
+        const uint64_t before = r >> 16, after = (r ^ r >> 7) & 65535, level = (r * 31) >> 16;
+        const uint64_t sum = level * after + (65535 - level) * before;
+        assert_int_equal(blend_sample((unsigned)before, (unsigned)after, (unsigned)level), (2 * sum + 65535) / 131070);
+        assert_int_equal(blend_sample((unsigned)before, (unsigned)after, 0), before);
+        assert_int_equal(blend_sample((unsigned)before, (unsigned)after, 65535), after);
+        assert_int_equal(blend_sample((unsigned)after, (unsigned)after, (unsigned)level), after);
+    }
+}
+
+/* A float that the mask does not choose may be infinite or NaN. */
+static void test_blending_floats_leaves_the_other_out(void **state)
+{
+    (void)state;
+    assert_true(blend_float(2, INFINITY, 0) == 2 && blend_float(NAN, 3, 65535) == 3);
+    assert_true(blend_float(1, 2, 32768) == 1 * (32767 / 65535.0f) + 2 * (32768 / 65535.0f));
+}
+
+/* The channels may be planes, and rows may have gaps: bytes of gaps stay. */
+static void test_images_with_strides_are_blended(void **state)
+{
+    (void)state;
+    enum { W = 5, H = 3, ROW = 8 };
+    static const uint16_t levels[W * H] = {0, 65535, 1, 32768, 500, 65534, 7, 0, 65535, 12345, 3, 4, 50000, 60000, 0};
+    uint8_t from[H][W][2], to[2][H][ROW];
+    memset(to, POISON, sizeof to);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < W; x++)
+            for (int c = 0; c < 2; c++) {
+                from[y][x][c] = pattern(x, y, c);
+                to[c][y][x] = pattern(y, x, c + 5);
+            }
+    struct image in = {.width = W, .height = H, .channels = 2, .bits = 8, .samples = &from[0][0][0]}, out = in;
+    out.samples = &to[0][0][0];
+    out.row_stride = ROW;
+    out.pixel_stride = 1;
+    out.channel_stride = H * ROW;
+    image_blend(&in, levels, &out);
+    for (int y = 0; y < H; y++)
+        for (int x = 0; x < ROW; x++)
+            for (int c = 0; c < 2; c++)
+                assert_int_equal(to[c][y][x],
+                                 x >= W ? POISON
+                                        : blend_sample(pattern(y, x, c + 5), pattern(x, y, c), levels[y * W + x]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +462,9 @@ int main(void)
         cmocka_unit_test(test_premultiplying_16_bits_rounds_to_nearest),
         cmocka_unit_test(test_conversion_rounds_to_nearest_and_gives_8_bits_back),
         cmocka_unit_test(test_planes_of_16_bits_hold_both_depths_and_linear_light),
+        cmocka_unit_test(test_blending_rounds_to_nearest),
+        cmocka_unit_test(test_blending_floats_leaves_the_other_out),
+        cmocka_unit_test(test_images_with_strides_are_blended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

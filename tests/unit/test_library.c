@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -162,6 +163,166 @@ static void test_contexts_that_cannot_be_are_refused(void **state)
     struct gpuconv_conformance found;
     assert_int_equal(gpuconv_conformance(NULL, &found, NULL), GPUCONV_OK);
     assert_true(found.cases > 900 && found.mismatches == 0 && found.ran_on_cpu > 800 && found.ran_on_gpu == 0);
+}
+
+/* ---- Regions ---- */
+
+/* A view of the WIDTH x HEIGHT pixels at DATA, with CHANNELS of TYPE: LAYOUT 0 is interleaved, 1 planar, and 2 planar with
+ * gaps after rows. */
+static struct gpuconv_view lay_out(void *data, int channels, enum gpuconv_type type, int layout)
+{
+    struct gpuconv_view view = layout == 0 ? gpuconv_interleaved(data, WIDTH, HEIGHT, channels, type)
+                                           : gpuconv_planar(data, WIDTH, HEIGHT, channels, type);
+    if (layout == 2) {
+        view.row_stride += 12;
+        view.channel_stride = HEIGHT * view.row_stride;
+    }
+    return view;
+}
+
+static void *sample_at(const struct gpuconv_view *view, int x, int y, int c)
+{
+    return (char *)view->data + y * view->row_stride + x * view->column_stride + c * view->channel_stride;
+}
+
+static double value_at(const struct gpuconv_view *view, int x, int y, int c)
+{
+    const void *at = sample_at(view, x, y, c);
+    return view->type == GPUCONV_UINT8    ? *(const uint8_t *)at
+           : view->type == GPUCONV_UINT16 ? *(const uint16_t *)at
+                                          : (double)*(const float *)at;
+}
+
+/* What LEVEL of 65535 parts of AFTER and the rest of BEFORE are. */
+static double blend_values(enum gpuconv_type type, double before, double after, int64_t level)
+{
+    if (level == 0 || level == 65535)
+        return level == 0 ? before : after;
+    if (type != GPUCONV_FLOAT)
+        return (double)((level * (int64_t)after + (65535 - level) * (int64_t)before + 32767) / 65535);
+    const float part = (float)level / 65535, rest = (float)(65535 - level) / 65535;
+    const float one = (float)before * rest, other = (float)after * part;
+    return one + other;
+}
+
+/* A filter with a region, or with the mask of LEVELS unless it is NULL, changes a view as the filter does there. */
+static void check_region(const char *name, const char *region, const uint16_t *levels, int number)
+{
+    enum { X = 11, Y = 4, W = 9, H = 50 }; /* the rectangle; it reaches beyond the picture */
+    static uint64_t memory[3][SAMPLES];
+    static const enum gpuconv_type types[] = {GPUCONV_UINT8, GPUCONV_UINT16, GPUCONV_FLOAT};
+    const enum gpuconv_type type = types[number % 3];
+    const int channels = strcmp(name, "sepia") == 0 ? 3 + number % 2 : 1 + number % 4;
+    const struct gpuconv_options options = {.border = (enum gpuconv_border)(number % 5),
+                                            .alpha = (enum gpuconv_alpha)(number % 3),
+                                            .linear = type != GPUCONV_FLOAT && number % 7 == 0};
+    const struct gpuconv_context_options threads = {.threads = 1 + number % 3};
+    const struct gpuconv_view before = lay_out(memory[0], channels, type, number % 3),
+                              after = lay_out(memory[1], channels, type, 0),
+                              made = lay_out(memory[2], channels, type, (number + 1) % 3);
+    struct gpuconv_context *own = gpuconv_context_open(&threads, &error);
+    char spec[128];
+    assert_non_null(own);
+    memset(memory[2], 0x5a, sizeof memory[2]);
+    for (int i = 0; i < WIDTH * HEIGHT * channels; i++) {
+        void *at = sample_at(&before, i % WIDTH, i / WIDTH % HEIGHT, i / (WIDTH * HEIGHT));
+        const unsigned level = (unsigned)i * 40503u >> 4 & 65535;
+        if (type == GPUCONV_UINT8)
+            *(uint8_t *)at = (uint8_t)level;
+        else if (type == GPUCONV_UINT16)
+            *(uint16_t *)at = (uint16_t)level;
+        else
+            *(float *)at = (float)level / 65535;
+    }
+    snprintf(spec, sizeof spec, "%s@%s", name, region);
+    struct gpuconv_filter *whole = find(name), *limited = find(spec);
+    if (gpuconv_apply(own, whole, &before, &after, &options, &error) != GPUCONV_OK ||
+        gpuconv_apply(own, limited, &before, &made, &options, &error) != GPUCONV_OK)
+        fail_msg("%s: %s", spec, error.message);
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
+            for (int c = 0; c < channels; c++) {
+                const int64_t level = levels != NULL                               ? levels[y * WIDTH + x]
+                                      : x >= X && x < X + W && y >= Y && y < Y + H ? 65535
+                                                                                   : 0;
+                const double one = value_at(&before, x, y, c), other = value_at(&after, x, y, c);
+                if (value_at(&made, x, y, c) != blend_values(type, one, other, level))
+                    fail_msg("%s, number %d: %d %d %d", spec, number, x, y, c);
+            }
+    gpuconv_filter_close(whole);
+    gpuconv_filter_close(limited);
+    gpuconv_context_close(own);
+}
+
+static void test_a_region_of_any_view_is_filtered(void **state)
+{
+    static const char *const names[] = {"gaussian:2", "sharpen", "box:9",      "unsharp:2:1:4", "shift",
+                                        "invert",     "sepia",   "pixelate:7", "auto-levels:2", "auto-contrast"};
+    static uint16_t levels[WIDTH * HEIGHT];
+    char path[] = "/tmp/gpuconv-mask-XXXXXX";
+    const int file = mkstemp(path);
+    FILE *mask = fdopen(file, "wb");
+    (void)state;
+    assert_non_null(mask);
+    fprintf(mask, "P5 %d %d 65535\n", WIDTH, HEIGHT);
+    for (int i = 0; i < WIDTH * HEIGHT; i++) {
+        levels[i] = i % 3 == 0 ? 0 : i % 3 == 1 ? 65535 : (uint16_t)(i * 7919);
+        fputc(levels[i] >> 8, mask);
+        fputc(levels[i] & 255, mask);
+    }
+    assert_int_equal(fclose(mask), 0);
+    for (int number = 0; number < 240; number++) {
+        const char *name = names[number % (int)(sizeof names / sizeof *names)];
+        check_region(name, "9x50+11+4", NULL, number / 3);
+        check_region(name, path, levels, number / 3);
+    }
+    /* A mask of another size, one that is no image, and none. */
+    struct gpuconv_view small = gpuconv_interleaved(in, 5, 5, 1, GPUCONV_UINT8), result = small;
+    char spec[64];
+    result.data = out;
+    snprintf(spec, sizeof spec, "blur@%s", path);
+    struct gpuconv_filter *filter = find(spec);
+    assert_int_equal(gpuconv_apply(context, filter, &small, &result, NULL, &error), GPUCONV_BAD_DATA);
+    assert_non_null(strstr(error.message, "has 37 x 29 pixels, and the picture has 5 x 5 there"));
+    gpuconv_filter_close(filter);
+    assert_int_equal(truncate(path, 20), 0);
+    assert_null(gpuconv_filter_find(spec, &error));
+    assert_int_equal(unlink(path), 0);
+    assert_null(gpuconv_filter_find(spec, &error));
+    assert_non_null(strstr(error.message, "is neither a region nor the file of a mask"));
+    filter = find("blur@5x5+5+0");
+    assert_int_equal(gpuconv_apply(context, filter, &small, &result, NULL, &error), GPUCONV_BAD_DATA);
+    assert_non_null(strstr(error.message, "is empty, or outside the picture of 5 x 5 pixels"));
+    gpuconv_filter_close(filter);
+}
+
+/* Arrays keep their channels, so grey ones get no colours. */
+static void test_grey_views_get_no_colours(void **state)
+{
+    static const char *const names[] = {"sepia", "blur,sepia", "sepia,grey", "tint:#f80", "sepia@5x5+0+0"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct gpuconv_filter *filter = find(names[i]);
+        for (int channels = 1; channels <= 4; channels++) {
+            const struct gpuconv_view from = gpuconv_interleaved(in, 9, 8, channels, GPUCONV_UINT8),
+                                      to = gpuconv_interleaved(out, 9, 8, channels, GPUCONV_UINT8);
+            const enum gpuconv_status status = gpuconv_apply(context, filter, &from, &to, NULL, &error);
+            assert_int_equal(status, channels > 2 ? GPUCONV_OK : GPUCONV_BAD_ARGUMENT);
+            if (channels <= 2)
+                assert_string_equal(
+                    error.message, channels == 1 ? "a filter makes colours of grey, and the image has 1 channel; give "
+                                                   "an image of 3 channels"
+                                                 : "a filter makes colours of grey, and the image has 2 channels; give "
+                                                   "an image of 4 channels");
+        }
+        gpuconv_filter_close(filter);
+    }
+    /* And colours that become grey stay three channels. */
+    struct gpuconv_filter *filter = find("grey");
+    apply(filter, view_of(in), view_of(out), NULL);
+    for (int i = 0; i < SAMPLES; i += 3)
+        assert_true(out[i] == out[i + 1] && out[i] == out[i + 2]);
+    gpuconv_filter_close(filter);
 }
 
 /* ---- Views ---- */
@@ -1221,6 +1382,8 @@ int main(void)
         cmocka_unit_test(test_contexts_that_cannot_be_are_refused),
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
         cmocka_unit_test(test_views_may_overlap),
+        cmocka_unit_test(test_a_region_of_any_view_is_filtered),
+        cmocka_unit_test(test_grey_views_get_no_colours),
         cmocka_unit_test(test_a_call_can_be_stopped),
         cmocka_unit_test(test_a_wide_filter_ends_soon_when_it_is_stopped),
         cmocka_unit_test(test_a_part_is_an_image_of_its_own),
