@@ -167,7 +167,7 @@ static void test_contexts_that_cannot_be_are_refused(void **state)
 
 /* ---- Regions ---- */
 
-/* A view of the WIDTH x HEIGHT pixels at DATA, with CHANNELS of TYPE: LAYOUT 0 is interleaved, 1 planar, and 2 planar with
+/* A view of the WIDTH x HEIGHT pixels at DATA, with CHANNELS of TYPE. LAYOUT 0 is interleaved, 1 planar, 2 planar with
  * gaps after rows. */
 static struct gpuconv_view lay_out(void *data, int channels, enum gpuconv_type type, int layout)
 {
