@@ -5,10 +5,15 @@
 
 #include "base/clones.h"
 #include "base/parallel.h"
+#include "base/vector/instruction_sets.h"
 #include "plan/point.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 enum {
     BLOCK_ROWS = 16, /* rows of a block, which a thread takes at once */
@@ -21,24 +26,70 @@ struct pointing {
     const struct point_tables *tables;
     const struct plane *in, *out;
     int first_row, last_row; /* the rows that are written, from the first to the one before the last */
+    enum instruction_set set;
 };
 
 /* ---- Tables ---- */
 
-CLONES static void look_up_8(const uint8_t *table, const uint8_t *in, size_t count, uint8_t *out)
+#ifdef __x86_64__
+/* Each 16 levels of the table take one shuffle, which gives 0 for bytes from 128 on: for all other samples. */
+__attribute__((target("avx2"))) static size_t look_up_avx2(const uint8_t *table, const uint8_t *in, size_t count,
+                                                           uint8_t *out)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = table[in[i]];
+    const __m256i above = _mm256_set1_epi8(0x70), step = _mm256_set1_epi8(16);
+    __m256i parts[16];
+    size_t i = 0;
+    for (int k = 0; k < 16; k++)
+        parts[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(table + 16 * k)));
+    for (; i + sizeof *parts <= count; i += sizeof *parts) {
+        __m256i x = _mm256_loadu_si256((const void *)(in + i)), levels = _mm256_setzero_si256();
+        for (int k = 0; k < 16; k++, x = _mm256_sub_epi8(x, step))
+            levels = _mm256_or_si256(levels, _mm256_shuffle_epi8(parts[k], _mm256_adds_epu8(x, above)));
+        _mm256_storeu_si256((void *)(out + i), levels);
+    }
+    return i;
 }
 
-static void look_up(enum sample sample, const void *table, const void *in, size_t count, void *out)
+/* Four vectors hold the table. The shuffle of two reads the low 7 bits of a byte. */
+__attribute__((target("avx512bw,avx512vbmi"))) static size_t look_up_vbmi(const uint8_t *table, const uint8_t *in,
+                                                                          size_t count, uint8_t *out)
 {
+    const __m512i a = _mm512_loadu_si512(table), b = _mm512_loadu_si512(table + 64),
+                  c = _mm512_loadu_si512(table + 128), d = _mm512_loadu_si512(table + 192);
+    size_t i = 0;
+    for (; i + sizeof a <= count; i += sizeof a) {
+        const __m512i x = _mm512_loadu_si512(in + i), low = _mm512_permutex2var_epi8(a, x, b);
+        const __m512i high = _mm512_permutex2var_epi8(c, x, d);
+        _mm512_storeu_si512(out + i, _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(x), high));
+    }
+    return i;
+}
+#endif
+
+/* Look up COUNT bytes with the loops of an instruction set. */
+static void look_up_8(enum instruction_set set, const uint8_t *table, const uint8_t *in, size_t count, uint8_t *out)
+{
+    size_t i = 0;
+#ifdef __x86_64__
+    if (set >= SET_AVX512 && __builtin_cpu_supports("avx512vbmi"))
+        i = look_up_vbmi(table, in, count, out);
+    else if (set >= SET_AVX2)
+        i = look_up_avx2(table, in, count, out);
+#endif
+    for (; i < count; i++)
+        out[i] = table[in[i]];
+    (void)set;
+}
+
+static void look_up(const struct pointing *pointing, const void *table, const void *in, size_t count, void *out)
+{
+    const enum sample sample = pointing->in->sample;
     const uint16_t *levels = table, *in16 = in;
     const float *floats = in;
     if (table == NULL)
         memmove(out, in, count * sample_bytes(sample));
     else if (sample == SAMPLE_U8)
-        look_up_8(table, in, count, out);
+        look_up_8(pointing->set, table, in, count, out);
     else if (sample == SAMPLE_U16)
         for (size_t i = 0; i < count; i++)
             ((uint16_t *)out)[i] = levels[in16[i]];
@@ -55,8 +106,8 @@ struct channels {
     const void *row[4];
 };
 
-CLONES static void mix_8(const struct point_sum *sum, const uint8_t *r, const uint8_t *g, const uint8_t *b,
-                         const uint8_t *a, size_t count, uint8_t *out)
+CLONES static void mix_8(const struct point_sum *sum, const uint8_t *restrict r, const uint8_t *restrict g,
+                         const uint8_t *restrict b, const uint8_t *restrict a, size_t count, uint8_t *restrict out)
 {
     const struct rounding rounding = sum->rounding;
     const int32_t *w = sum->weights;
@@ -68,17 +119,15 @@ CLONES static void mix_8(const struct point_sum *sum, const uint8_t *r, const ui
     }
 }
 
-/* As mix_8, but the levels have 16 bits, and TABLE may be NULL. */
-static void mix_wide_8(const struct point_sum *sum, const struct channels *in, const uint16_t *table, size_t count,
-                       uint8_t *out)
+/* As mix_8, but the levels have 16 bits. */
+CLONES static void mix_wide_8(const struct point_sum *sum, const uint8_t *restrict r, const uint8_t *restrict g,
+                              const uint8_t *restrict b, const uint8_t *restrict a, size_t count,
+                              uint16_t *restrict levels)
 {
-    const uint8_t *r = in->row[0], *g = in->row[1], *b = in->row[2], *a = in->row[3];
     const int32_t *w = sum->weights;
-    for (size_t i = 0; i < count; i++) {
-        const int32_t s = w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i];
-        const uint16_t level = rounding16_apply(&sum->rounding16, 257.0 * s);
-        out[i] = reduce_sample(table != NULL ? table[level] : level);
-    }
+    const struct rounding16 rounding = sum->rounding16;
+    for (size_t i = 0; i < count; i++)
+        levels[i] = rounding16_apply(&rounding, 257.0 * (w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i]));
 }
 
 static void mix_16(const struct point_sum *sum, const struct channels *in, const uint16_t *table, size_t count,
@@ -110,11 +159,15 @@ static void mix(const struct pointing *pointing, const struct point_sum *sum, co
                 const void *table, size_t count, void *out)
 {
     const enum sample sample = pointing->plan->sample;
+    const uint16_t *wide_table = table;
+    uint16_t levels[PIECE];
     if (sample == SAMPLE_U8 && table == NULL && !sum->rounding.wide)
         mix_8(sum, in->row[0], in->row[1], in->row[2], in->row[3], count, out);
-    else if (sample == SAMPLE_U8)
-        mix_wide_8(sum, in, table, count, out);
-    else if (sample == SAMPLE_U16)
+    else if (sample == SAMPLE_U8) {
+        mix_wide_8(sum, in->row[0], in->row[1], in->row[2], in->row[3], count, levels);
+        for (size_t i = 0; i < count; i++)
+            ((uint8_t *)out)[i] = reduce_sample(table != NULL ? wide_table[levels[i]] : levels[i]);
+    } else if (sample == SAMPLE_U16)
         mix_16(sum, in, table, count, out);
     else
         mix_float(sum, pointing->tables->columns, in, table, count, out);
@@ -158,12 +211,15 @@ static void make_piece(const struct pointing *pointing, int y, size_t x, size_t 
         const void *table = point_table_of(pointing->tables, planes, c);
         const void *from = (const char *)plane_row(in, c, y) + offset;
         void *to = (char *)plane_row(out, c, y) + offset;
-        if (sum != NULL)
+        if (c > 0 && c < colours && sum != NULL && sum == point_row_of(pointing->tables, planes, c - 1) &&
+            table == point_table_of(pointing->tables, planes, c - 1)) /* it is grey */
+            memcpy(to, (char *)plane_row(out, c - 1, y) + offset, count * sample_bytes(sample));
+        else if (sum != NULL)
             mix(pointing, sum, &channels, table, count, to);
         else if (sample == SAMPLE_U8 && table != NULL && pointing->tables->is_wide)
             look_up_wide(table, from, count, to);
         else
-            look_up(sample, table, from, count, to);
+            look_up(pointing, table, from, count, to);
     }
 }
 
@@ -179,7 +235,7 @@ static void point_block(void *context, int64_t index, int thread)
     for (int y = first; y < last; y++) {
         const size_t width = (size_t)in->width;
         if (in->is_together) { /* all channels have one table */
-            look_up(in->sample, point_table_of(pointing->tables, 1, 0), plane_row(in, 0, y), width * (size_t)in->count,
+            look_up(pointing, point_table_of(pointing->tables, 1, 0), plane_row(in, 0, y), width * (size_t)in->count,
                     plane_row(pointing->out, 0, y));
             continue;
         }
@@ -271,6 +327,7 @@ bool cpu_point_launch(const struct plan *plan, struct device *device, const stru
         .first_row = plan->last_row > 0 ? plan->first_row : 0,
         .last_row = plan->last_row > 0 ? plan->last_row : out->height,
     };
+    instruction_set_find(&pointing.set, NULL); /* the variant `cpu` reports an error of $GPUCONV_CPU */
     const int64_t blocks = (pointing.last_row - pointing.first_row + BLOCK_ROWS - 1) / BLOCK_ROWS;
     const int max = thread_pool_threads(plan->pool);
     struct point_tables *own = NULL;

@@ -28,7 +28,7 @@ static void test_a_curve_joins_its_points(void **state)
         const char *text;
         struct {
             int in;
-            double out; /* of 255 */
+            double out; /* a level from 0 to 255 */
         } levels[5];
     } cases[] = {
         {"curve\n51 100\n40% 50\n", {{0, 100}, {51 * 257, 100}, {76 * 257, 75.4901961}, {102 * 257, 50}, {65535, 50}}},
