@@ -124,6 +124,8 @@ def make(gpuconv):
     eye = crop("cat.png", 76, 50, 72, 64)
     for name in ("identity", "sharpen", "unsharp"):
         yield name, magnified(gpuconv.filtered(eye, name), 2)
+    for spec in ("levels:20:180:1.4", "saturation:-60", "sepia", "invert", "posterize:4", "threshold:45"):
+        yield spec.partition(":")[0], magnified(gpuconv.filtered(eye, spec), 2)
     sky = night(144, 128)
     yield "night", sky
     yield "night-levels", magnified(gpuconv.filtered(sky, "resize:25%"), 4)

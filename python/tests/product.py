@@ -50,7 +50,8 @@ OTHER_AXES = (("60x70", "41x33", "1x1", "5x130"), ("new", "out", "part"), ("prem
               ("levels", "linear"), ("unit", "wide", "odd"))  # chosen by chance, as their product is too large
 MORE = ("box:70", "box:300", "gaussian:20", "gaussian:100", "unsharp:2:1.5:4", "unsharp:20:1", "blur,edge",
         "gaussian:2,resize:30x20:exact,sharpen", "levels:9:245,sharpen,saturation:20", "invert,tint:#0a8",
-        "grey,blur,gamma:2,swap:BGR,resize:30x20:exact,sepia", "turn:90,box:40,mirror:y", "crop:50%,sobel,pad:50x50:#ff8000")
+        "grey,blur,gamma:2,swap:BGR,resize:30x20:exact,sepia", "turn:90,box:40,mirror:y",
+        "crop:50%,sobel,pad:50x50:#ff8000", "levels:10:200,gaussian:2,saturation:30", "edge,invert")
 
 
 def attempt(call, *arguments):
@@ -66,7 +67,7 @@ def filters():
     texts = [(ROOT / "docs" / name).read_text("utf-8") for name in ("manual.md", "gpuconv.1")]
     names = re.findall(r"^\| `(\w+):[A-Z]", texts[0], re.MULTILINE)
     texts += [str(attempt(gpuconv.Filter, name + ":")) for name in names]
-    found = {name for name in re.findall(rf"\b(?:{'|'.join(names)}):[a-z0-9.%:x+#-]*[a-z0-9%]", " ".join(texts))
+    found = {name for name in re.findall(rf"\b(?:{'|'.join(names)}):[A-Za-z0-9.%:+#-]*[A-Za-z0-9%]", " ".join(texts))
              if attempt(lambda: math.prod(gpuconv.Filter(name).size(40, 30)) < 60000) is True}
     assert {name.partition(":")[0] for name in found} >= {*names}, "the manual lacks the example of a filter"
     return gpuconv.filter_names() + sorted(found | {*MORE})

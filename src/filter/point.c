@@ -465,8 +465,9 @@ void point_print(FILE *file, const struct filter *filter)
         fprintf(file, "%s{\"weights\":[", i > 0 ? "," : "");
         for (int c = 0; c < point->columns; c++)
             fprintf(file, "%s%d", c > 0 ? "," : "", row->weights[c]);
-        fprintf(file, "],\"scale\":%d,\"offset\":%s,\"exact\":%s}", row->scale,
-                text_of_double(row->offset, (char[TEXT_OF_SIZE]){0}), row->exact ? "true" : "false");
+        fprintf(file, "],\"scale\":%d,\"offset\":%s,\"exact\":%s,\"largest_error\":%.17g}", row->scale,
+                text_of_double(row->offset, (char[TEXT_OF_SIZE]){0}), row->exact ? "true" : "false",
+                row->largest_error);
     }
     fputs("],\"curves\":[", file);
     for (int c = 0, printed = 0; c < 4; c++) {
@@ -477,7 +478,7 @@ void point_print(FILE *file, const struct filter *filter)
                 channel_names[c], shape_name(curve->shape),
                 text_of_double(curve->shape == POINT_GAMMA ? curve->gamma : 1, (char[TEXT_OF_SIZE]){0}));
         for (int i = 0; i < curve->count; i++)
-            fprintf(file, "%s[%.7g,%.7g]", i > 0 ? "," : "", (double)curve->in[i] / (257 * POINT_UNIT),
+            fprintf(file, "%s[%.10g,%.10g]", i > 0 ? "," : "", (double)curve->in[i] / (257 * POINT_UNIT),
                     (double)curve->out[i] / (257 * POINT_UNIT));
         fputs("]}", file);
     }

@@ -20,6 +20,7 @@ from harness import skip, temporary_folder  # noqa: E402
 PROGRAM, STUB, ROOT = map(os.path.abspath, sys.argv[1:4])
 FORMULAS = {"magnitude": "sqrt(s1^2 + s2^2)", "max": "max(|s1|, |s2|)", "sum": "|s1| + |s2|"}
 KEYS = {}  # by option: its keys
+POINTS = ("grey", "sepia", "saturation:33.123456789", "levels:10%:200:1.2", "posterize:5", "./both.txt")
 
 
 def ask(*words, program=PROGRAM, status=0, **values):
@@ -43,7 +44,7 @@ def both(*words, **more):
         values = json.loads(answer)
     objects = values if isinstance(values, list) else [values]
     kinds = {"resize": "--show resize:...", "thumbnail": "--show resize:...", "crop": "--show crop:...", "pad": "--show crop:..."}
-    option = kinds.get(words[-1].split(":")[0], words[0])
+    option = "--show sepia" if words[-1] in POINTS else kinds.get(words[-1].split(":")[0], words[0])
     KEYS.setdefault(option, []).extend(set(entry) for entry in objects)
     return text, values
 
@@ -235,6 +236,42 @@ def check_moves():
         agree(spec, text, lines + ["  colour     transparent, or white without an alpha channel"] * (spec == "pad:99x99"))
 
 
+def joined(curves):
+    """Equal curves once, with all their channels."""
+    found = []
+    for curve in curves:
+        rest = {key: value for key, value in curve.items() if key != "channel"}
+        if found and found[-1][1] == rest:
+            found[-1][0].append(curve["channel"])
+        else:
+            found.append(([curve["channel"]], rest))
+    return found
+
+
+def shown_points(f):
+    """The text of --show for a matrix and curves."""
+    yield f["name"] + (f": {f['title']}" if f["title"] else "")
+    for i, row in enumerate(f["matrix"]):
+        end = "exact" if row["exact"] else f"rounded once, largest error {row['largest_error']:.2g} of 255 levels"
+        yield (f"  {'colours' if len(f['matrix']) == 1 else ['red', 'green', 'blue', 'alpha'][i]:10} "
+               f"{' '.join(map(str, row['weights']))} over {row['scale']}, offset {row['offset']:g}, {end}")
+    for channels, curve in joined(f["curves"]):
+        gamma = f" {curve['gamma']:g}" if curve["shape"] == "gamma" else ""
+        yield f"  curve      {', '.join(channels)}: {curve['shape']}{gamma}"
+        points = [f"{x:.7g} to {y:.7g}" for x, y in curve["points"]]
+        yield from ("    " + ", ".join(points[i:i + 8]) for i in range(0, len(points), 8))
+
+
+def check_points(home):
+    with open(os.path.join(home, "both.txt"), "w", encoding="utf-8") as file:
+        file.write("matrix\n1 0 0 0\n0 1 0 0\n0 0 1 0\n1/3 0 -2.5 0.1234567890123\ncurve red smooth\n"
+                   + "".join(f"{9 * i} {i * i}\n" for i in range(11)) + "curve blue alpha steps\n0 0\n99.9% 1/7\n")
+    os.chdir(home)
+    for spec in POINTS:
+        text, (found,) = both("--show", spec)
+        agree(spec, text, shown_points(found))
+
+
 def check_devices():
     for program, count, values in ((PROGRAM, None, {}), (STUB, 2, {}), (STUB, 0, {"GPUCONV_STUB_GPUS": "0"}),
                                    (STUB, 0, {"GPUCONV_STUB_FAIL": "driver:1"})):
@@ -388,6 +425,7 @@ def main():
         check_filters(home)
         check_resizes()
         check_moves()
+        check_points(home)
         check_devices()
         check_compare(home)
         check_keys()

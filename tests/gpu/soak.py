@@ -56,10 +56,13 @@ RESIZES = ("resize:50%", "resize:33%:mitchell", "resize:100x100", "resize:70x", 
            "resize:80x60:exact:pillow12-lanczos", "cover:64x64:pillow-mks2021")
 MOVES = ("crop:70%", "crop:33%:bottom:right", "cover:64x64", "cover:201x37:left", "turn:90", "turn:180", "turn:270",
          "mirror:x", "mirror:y", "resize:90x80,pad:91x99", "resize:200x200,pad:333x200:#ff8000")
+POINTS = ("grey", "invert", "sepia", "levels:10:245", "levels:3%:90%:1.3", "gamma:0.6", "brightness:-12.5", "contrast:40",
+          "saturation:30", "threshold:50", "posterize:5", "tint:#ff8000", "swap:BGR", "levels:9:240,gaussian:2,saturation:20",
+          "resize:60%,grey", "turn:90,contrast:20,sharpen")
 OUTPUTS = ("--format png", "--format jpg", "--format pam", "--format png --compression 0", "--format png --compression 2",
            "--format jpg --quality 60 --subsampling 420", "--format jpg --subsampling 444", "--format jpg --progressive",
            "--alpha keep", "--alpha filter", "--strip", "--no-orient")
-KINDS = ("filter", "chain", "resize", "move", "depth", "linear", "border", "output")
+KINDS = ("filter", "chain", "resize", "move", "point", "depth", "linear", "border", "output")
 WAYS = {"files": 8, "jobs": 2, "tar": 2}  # how often
 ARRAYS = 4000  # cases
 KEYS = ("status", "error", "class", "retry", "width", "height", "channels", "bits", "input_width", "input_height",
@@ -127,6 +130,8 @@ def by_chance(seed, names):
             one = ",".join(chance.sample(filters, chance.choice((2, 2, 3))))
         elif kind == "resize":
             one = chance.choice(RESIZES) + chance.choice(("", "", ",unsharp:0.7:0.6:2"))
+        elif kind == "point":
+            one = chance.choice(POINTS)
         elif kind == "move":
             one = ",".join(chance.sample((chance.choice(MOVES), chance.choice((*filters, *MOVES))), 2))
         elif kind == "depth":

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters that move samples, in all planes and types; and those that change the size: every kernel, from a little to
- * many times smaller and larger, each axis for itself. */
+ * Filters that move samples or change pixels by themselves, in all planes and types; and those that change the size:
+ * every kernel, from a little to many times smaller and larger, each axis for itself. */
 #include "check.h"
 
 #include "base/random.h"
@@ -97,6 +97,12 @@ static const struct {
     {"mirror:y", {64, 515, 64, 515}},
     {"mirror:x", {1, 1, 1, 1}},
     {"pad:100000x2:black", {99000, 1, 100000, 2}},
+    {"sepia", {301, 77, 301, 77}},
+    {"saturation:33.3", {64, 9, 64, 9}},
+    {"levels:3%:90%:1.3", {2049, 5, 2049, 5}},
+    {"threshold:50", {130, 65, 130, 65}},
+    {"tint:#ff8000", {1, 1, 1, 1}},
+    {"posterize:5", {9, 515, 9, 515}},
 };
 
 void check_moves(struct checker *checker)
