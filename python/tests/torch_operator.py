@@ -109,6 +109,9 @@ def test_wrong_calls():
     image = torch.rand((4, 5, 3), requires_grad=True)
     for name in ("sobel", "blur,sobel", "unsharp:1:0.5:2", gpuconv.Filter([[1, -1]], absolute=True)):
         expect(ValueError, "is not linear, so it has no gradient; give image.detach()", gpuconv.filter, image, name)
+    for name in ("sepia", "blur,levels:10:200"):
+        expect(ValueError, "changes each pixel by itself and has no gradient; give image.detach()", gpuconv.filter, image,
+               name)
     expect(ValueError, "premultiplied alpha has no gradient; give alpha='keep'", gpuconv.filter, image[..., :2], "blur",
            alpha="premultiply")
     batch, unknown = torch.rand((2, 3, 5, 4)), "the transforms of torch.func and forward gradients do not know"
