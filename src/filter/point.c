@@ -21,7 +21,7 @@ enum { SMOOTH_BITS = 22, SLOPE_BITS = 16 };
 /* The slope between points I and I + 1, in 2^-SLOPE_BITS. */
 static int128 secant(const struct point_curve *curve, int i)
 {
-    return ((int128)(curve->out[i + 1] - curve->out[i]) << SLOPE_BITS) / (curve->in[i + 1] - curve->in[i]);
+    return (int128)(curve->out[i + 1] - curve->out[i]) * (1 << SLOPE_BITS) / (curve->in[i + 1] - curve->in[i]);
 }
 
 /* The slope at point I: the harmonic mean of the slopes on both sides (Fritsch and Butland), or 0 if they differ in
