@@ -15,7 +15,7 @@ computes each picture a second time, with Python's integers and from the definit
 
 With two grids, it takes the root of the sum of both sums' squares instead of the sum. With 16 bits, the offset is 257 *
 offset. Linear light uses the tables of linear.py. Matrices and curves are computed by the second implementation of the
-specification. Other sizes are computed as in tests/cli/resize.py. Filters in two
+specification, and so are regions, masks, squares and automatic levels; a mask is source.png. Other sizes are computed as in tests/cli/resize.py. Filters in two
 passes take the vectors that --show prints, and the picture must be as near to that of the true Gaussian as --show says.
 If the reference variant disagrees, nothing is changed."""
 import json
@@ -32,6 +32,7 @@ sys.dont_write_bytecode = True  # leave no files in the sources
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent / "cli"), str(HERE.parent.parent / "docs" / "spec")]
 import linear  # noqa: E402
+import pixels  # noqa: E402
 import pixels_steps  # noqa: E402
 import resize  # noqa: E402
 from harness import run, skip  # noqa: E402
@@ -47,7 +48,9 @@ OTHERS = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16", "gaussian9-line
           "grey-16", "grey-linear", "invert-16", "sepia-16", "sepia-linear", "levels_20_210_1.4", "levels_5%_90%-16",
           "gamma_2.2-16", "brightness_15", "contrast_30", "contrast_-40-linear", "saturation_60", "saturation_-50-16",
           "saturation_40-linear", "threshold_45", "threshold_60-16", "threshold_20-linear", "posterize_4",
-          "posterize_7-16", "tint_#ff8000", "tint_#4080c0-16", "tint_#4080c0-linear", "swap_BRG", "swap_GGB-16")
+          "posterize_7-16", "tint_#ff8000", "tint_#4080c0-16", "tint_#4080c0-linear", "swap_BRG", "swap_GGB-16",
+          "pixelate_9", "pixelate_7-16", "auto-levels_2", "auto-levels_0.5-16", "auto-contrast_1", "gaussian_4@70x50+40-9",
+          "sharpen@50%x60%+30%+25%-16", "pixelate_8@source.png", "gaussian_3@source.png-16")
 
 
 def filter_of(name):
@@ -90,7 +93,7 @@ def make_pictures(program, variant, folder):
              if takes(program, variant, name)]
 
     def make(name):  # a picture that fails is missing when the folders are compared
-        subprocess.run([program, "--variant", variant["name"], *["--linear"] * name.endswith("-linear"),
+        subprocess.run([program, "--quiet", "--variant", variant["name"], *["--linear"] * name.endswith("-linear"),
                         filter_of(name), source_of(name), folder / f"{name}.png"])
     with ThreadPoolExecutor() as pool:
         list(pool.map(make, names))
@@ -278,14 +281,21 @@ def move(image, name):
     return [[sample for pixel in row for sample in pixel] for row in pixels]
 
 
-def change_points(image, name):
-    """A matrix or curves."""
-    width, _, channels, rows, bits = image
-    (step,) = pixels_steps.read_step(filter_of(name), {})
-    samples = [sample for row in rows for sample in row]
-    planes = step.run([samples[c::channels] for c in range(channels)], False, bits)
-    samples = [sample for pixel in zip(*planes) for sample in pixel]
-    return [samples[i:i + width * channels] for i in range(0, len(samples), width * channels)]
+def picture_of(image):
+    width, height, channels, rows, bits = image
+    return pixels.Picture(width, height, channels, bits, [sample for row in rows for sample in row])
+
+
+def change(image, name):
+    """What pixels.py makes: a file of grey has one channel."""
+    spec = filter_of(name).removesuffix("@source.png")
+    (step,) = pixels_steps.read_step(spec, {})
+    if spec != filter_of(name):
+        step.mask = picture_of(read_plain(HERE / "source.png"))
+    picture = picture_of(image)
+    made = pixels.narrowed(pixels.Chain([step], picture, {}).run(step, picture), [step], picture.channels)
+    stride = made.width * made.channels
+    return [made.samples[i:i + stride] for i in range(0, len(made.samples), stride)]
 
 
 def check_definition(program, name, made):
@@ -297,8 +307,8 @@ def check_definition(program, name, made):
     def definition(image):
         if "move" in shown:
             return move(image, name)
-        if "matrix" in shown:
-            return change_points(image, name)
+        if "matrix" in shown or "square" in shown or "@" in name:
+            return change(image, name)
         if "kernel" in shown:
             return convolve_resize(image, shown)
         if shown["taps"] is None:
@@ -306,7 +316,7 @@ def check_definition(program, name, made):
         return convolve(image, FILTERS / f"{filter_of(name)}.txt")
     defined = (convolve_linear(image, definition) if name.endswith("-linear") and "move" not in shown
                else definition(image))
-    if not {"kernel", "move", "matrix"} & {*shown} and shown["taps"] is None and not name.endswith("-linear"):
+    if not {"kernel", "move", "matrix", "square"} & {*shown} and "@" not in name and shown["taps"] is None and not name.endswith("-linear"):
         check_truth(name, image, shown, defined)
     if read_plain(made)[3:] != (defined, image[4]):
         sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
@@ -333,6 +343,7 @@ def main():
         sys.exit("usage: golden.py GPUCONV cpu|cuda|--update")
     program = os.path.abspath(sys.argv[1])
     top = pathlib.Path(program).parent / "golden"
+    os.chdir(HERE)  # source.png is a mask
     for name in ("GPUCONV_FILTERS", "XDG_CONFIG_HOME"):
         os.environ.pop(name, None)
     os.environ["HOME"] = str(HERE)  # no filters of the user's own
