@@ -150,6 +150,9 @@ def _transpose(planes, filter, height, width, border, keeps):
 def _save(ctx, inputs, output):
     image, filter, _, alpha, _, layout = inputs
     for step, part in _steps(filter):
+        if "region" in part or "square" in part:
+            raise ValueError(f"the filter {part['name']} has a region or squares and no gradient here; give "
+                             "image.detach(), or do the same by PyTorch")
         if "matrix" in part:
             raise ValueError(f"the filter {part['name']} changes each pixel by itself and has no gradient; give "
                              "image.detach(), or do the same by PyTorch")

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const combine_names[COMBINE_COUNT] = {
     [COMBINE_NONE] = "none", [COMBINE_MAGNITUDE] = "magnitude", [COMBINE_MAX] = "max", [COMBINE_SUM] = "sum"};
@@ -216,6 +217,8 @@ void filter_print_json(FILE *file, const struct filter *filter)
     fputs("{\"name\":", file);
     text_print_json(file, filter->name);
     text_print_json_member(file, "title", filter->title);
+    if (filter->region.is_set && strrchr(filter->name, '@') != NULL)
+        text_print_json_member(file, "region", strrchr(filter->name, '@') + 1);
     fputc(',', file);
     filter_kind(filter)->print(file, filter);
     fputc('}', file);
