@@ -126,6 +126,10 @@ def make(gpuconv):
         yield name, magnified(gpuconv.filtered(eye, name), 2)
     for spec in ("levels:20:180:1.4", "saturation:-60", "sepia", "invert", "posterize:4", "threshold:45"):
         yield spec.partition(":")[0], magnified(gpuconv.filtered(eye, spec), 2)
+    yield "pale", magnified(gpuconv.filtered(eye, "contrast:-60,brightness:20"), 2)
+    yield "auto-contrast", magnified(gpuconv.filtered(eye, "contrast:-60,brightness:20,auto-contrast:0.5"), 2)
+    for spec in ("pixelate:8@38x34+14+12", "gaussian:4@50%x100%+50%+0"):
+        yield f"region-{spec.partition(':')[0]}", magnified(gpuconv.filtered(eye, spec), 2)
     sky = night(144, 128)
     yield "night", sky
     yield "night-levels", magnified(gpuconv.filtered(sky, "resize:25%"), 4)
