@@ -51,7 +51,10 @@ OTHER_AXES = (("60x70", "41x33", "1x1", "5x130"), ("new", "out", "part"), ("prem
 MORE = ("box:70", "box:300", "gaussian:20", "gaussian:100", "unsharp:2:1.5:4", "unsharp:20:1", "blur,edge",
         "gaussian:2,resize:30x20:exact,sharpen", "levels:9:245,sharpen,saturation:20", "invert,tint:#0a8",
         "grey,blur,gamma:2,swap:BGR,resize:30x20:exact,sepia", "turn:90,box:40,mirror:y",
-        "crop:50%,sobel,pad:50x50:#ff8000", "levels:10:200,gaussian:2,saturation:30", "edge,invert")
+        "crop:50%,sobel,pad:50x50:#ff8000", "levels:10:200,gaussian:2,saturation:30", "edge,invert",
+        "gaussian:2@20x15-3+4", "sharpen@50%x50%+25%+25%,invert@9x9+30+20", "box:70@1x1+0+0,edge", "sepia@50%x100%+50%+0",
+        "pixelate:7", "pixelate:16@60%x60%-1%+10%,blur", "auto-levels", "auto-levels:2@50%x50%+0+0", "auto-contrast:0.5",
+        "crop:50%,unsharp:2:1:4@100%x50%+0+0,auto-contrast")
 
 
 def attempt(call, *arguments):
