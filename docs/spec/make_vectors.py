@@ -727,6 +727,7 @@ def points():
                         "curve smooth blue red\n0 1\n1 0\n2 255\n3 254.5\n255 3\n"),
         "Q3 Q4 Q5 Q7": ("curve gamma 2.2\n0 0\n100 50\n255 255\n", "curve red gamma 1/3\n5 255\n250 0\n",
                         "curve gamma 9.99\n1 2\n3 250\n250 1\n"),
+        "Q2 Q3 Q4 Q5": ("matrix\n.2 .3 .5\ncurve red\n0 9\n255 200\ncurve blue steps\n0 30\n99 255\n",),
     }
     for rules, several in texts.items():
         for text in several:
