@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time the Python package beside its peers on arrays: array_peers.py cpu|gpu [--threads N] [--npp FOLDER] [--commit ID]
-[--json FILE].
+"""Time the Python package beside its peers on arrays: array_peers.py cpu|gpu [--points] [--threads N] [--npp FOLDER]
+[--commit ID] [--json FILE].
 
 Each call takes a uint8 array of (2880, 5120, 3), as a program has it, and gives another one. The conversions that a peer
 needs are in its time. Each number is the median of some rounds. On a GPU, a round queues several calls, with other
 images in turn, more than its cache holds. Beside the time stands how far the result is from gpuconv's, in levels, where
 no border counts. gpuconv is within 0.51 levels of the exact sum, so 1 is the peer's rounding and more is its accuracy.
+
+With --points, filters change each pixel by itself, OpenCV is the only peer, both write into an array that is there, and
+each number is the least of 30 rounds.
 
 Needs numpy and the package gpuconv. The peers are optional: OpenCV, SciPy, scikit-image, Pillow and kornia-rs on the
 CPU; CuPy, PyTorch, torchvision, NPP and kornia-rs on a GPU, where CuPy is also the clock."""
@@ -63,6 +66,25 @@ WORKS = [Work("3 x 3", size=3), Work("9 x 9", size=9), Work("31 x 31", size=31),
          Work("gaussian:2", sigma=2), Work("gaussian:5", sigma=5)]
 
 
+class Point:
+    """A matrix or curves, and OpenCV's CALL(cv2, image, out, grey), whose grey has other weights."""
+
+    def __init__(self, name, call):
+        self.name, self.call, self.filter, self.taps = name, call, gpuconv.Filter(name), 1
+
+
+NEGATIVE = (255 - numpy.arange(256)).astype("uint8")
+SEPIA = numpy.array([[393, 769, 189], [349, 686, 168], [272, 534, 131]], "float32") / 1000
+POINTS = [
+    Point("invert", lambda cv2, image, out, _: cv2.LUT(image, NEGATIVE, dst=out)),
+    Point("posterize:2", lambda cv2, image, out, _: cv2.threshold(image, 127, 255, cv2.THRESH_BINARY, dst=out)[1]),
+    Point("sepia", lambda cv2, image, out, _: cv2.transform(image, SEPIA, dst=out)),
+    Point("grey", lambda cv2, image, _, grey: cv2.cvtColor(image, cv2.COLOR_RGB2GRAY, dst=grey)),
+    Point("threshold:50", lambda cv2, image, _, grey: cv2.threshold(
+        cv2.cvtColor(image, cv2.COLOR_RGB2GRAY, dst=grey), 127, 255, cv2.THRESH_BINARY, dst=grey)[1]),
+]
+
+
 def levels(module, values):
     """Floats as bytes, by the functions of NumPy or CuPy."""
     return module.clip(module.rint(values), 0, 255).astype("uint8")
@@ -83,6 +105,18 @@ def peer_cv2(work, options):
     if work.box:
         return lambda image: cv2.blur(image, (work.box, work.box), borderType=cv2.BORDER_REPLICATE)
     return lambda image: cv2.GaussianBlur(image, (0, 0), work.sigma, borderType=cv2.BORDER_REPLICATE)
+
+
+def point_gpuconv(point, options):
+    context, out = gpuconv.Context(threads=options.threads), numpy.zeros((HEIGHT, WIDTH, 3), "uint8")
+    return lambda image: gpuconv.filter(image, point.filter, context=context, out=out)
+
+
+def point_cv2(point, options):
+    import cv2
+    cv2.setNumThreads(options.threads)
+    out, grey = numpy.zeros((HEIGHT, WIDTH, 3), "uint8"), numpy.zeros((HEIGHT, WIDTH), "uint8")
+    return lambda image: point.call(cv2, image, out, grey)
 
 
 def ndimage(ndimage, module):
@@ -195,6 +229,7 @@ PEERS = {"cpu": {"gpuconv": peer_gpuconv, "OpenCV": peer_cv2, "SciPy": peer_scip
                  "Pillow": peer_pillow, "kornia-rs": peer_kornia_rs},
          "gpu": {"gpuconv": peer_gpuconv, "CuPy": peer_cupy, "PyTorch": peer_torch, "torchvision": peer_torchvision,
                  "NPP": peer_npp, "kornia-rs": peer_kornia_rs}}
+POINT_PEERS = {"gpuconv": point_gpuconv, "OpenCV": point_cv2}
 MODULES = {"cpu": ("cv2", "scipy", "skimage", "PIL", "kornia_rs"), "gpu": ("cupy", "torch", "torchvision", "kornia_rs")}
 
 
@@ -216,12 +251,14 @@ def to_host(result):
     return numpy.asarray(result.numpy() if hasattr(result, "numpy") else result).astype(int)
 
 
-def measure(call, images, expected, finish):
+def measure(call, images, expected, finish, is_point):
     result = to_host(call(images[0]))
     inside = (slice(BORDER, -BORDER),) * 2
-    difference = int(abs(result - expected)[inside].max()) if expected is not None else 0
+    difference = int(abs(result - expected)[inside].max()) if result.shape == expected.shape else None
     del result
     first = seconds(call, images, 1, finish)
+    if is_point:
+        return min(seconds(call, images, 1, finish) for _ in range(30)), difference
     count = max(1, min(50, int(0.1 / first)))
     times = [first] if first > 1 else [seconds(call, images, count, finish) for _ in range(7)]
     return statistics.median(times), difference
@@ -238,9 +275,9 @@ def run(options):
         finish = cupy.cuda.runtime.deviceSynchronize
         images = [cupy.asarray(image) for image in images]
     rows = []
-    for work in WORKS:
+    for work in POINTS if options.points else WORKS:
         expected = to_host(gpuconv.filter(images[0], work.filter))
-        for name, peer in PEERS[options.where].items():
+        for name, peer in (POINT_PEERS if options.points else PEERS[options.where]).items():
             row = {"filter": work.name, "library": name}
             before = [old for old in rows if old["library"] == name and "ms" in old]
             if before and before[-1]["ms"] / before[-1]["taps"] * work.taps > 1000 * LONGEST:
@@ -249,7 +286,7 @@ def run(options):
                 call = peer(work, options)
                 if call is None:
                     continue
-                taken, row["levels"] = measure(call, images, expected, finish)
+                taken, row["levels"] = measure(call, images, expected, finish, options.points)
                 row.update(ms=round(1000 * taken, 4), taps=work.taps)
                 print(f"{work.name:12} {name:14} {row['ms']:10.3f} ms   {row['levels']} levels", flush=True)
             except Exception as error:  # a peer that is missing, or cannot do this
@@ -277,6 +314,7 @@ def version(name):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("where", choices=("cpu", "gpu"))
+    parser.add_argument("--points", action="store_true")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--npp")
     parser.add_argument("--commit", default="")
