@@ -109,7 +109,7 @@ def picture(kind, width, height, channels=1, bits=8, alpha=None, **more):
     return made | ({"opacity": alpha} if alpha else {}) | more
 
 
-def case(group, source, chain, rules="", write=(), refused=False, text=None, mask=None, **options):
+def case(group, source, chain, rules="", write=(), refused=False, text=None, mask=False, **options):
     """Add a case of GROUP, of the filters CHAIN or the one that TEXT says. RULES are those that it is made for; others
     follow from the filters and the options."""
     options = {key.replace("_", "-"): value for key, value in options.items()}
@@ -117,8 +117,8 @@ def case(group, source, chain, rules="", write=(), refused=False, text=None, mas
     source = source | {"seed": source["seed"] or zlib.crc32(name.encode()) % 65536}
     made = {"id": name, "rules": rules.split(), "input": source}
     made |= {"text": text} if text is not None else {"filter": chain}
-    if mask is not None:
-        made["mask"] = mask
+    if mask:
+        made["mask"] = zlib.crc32(f"{name} mask".encode()) % 65536
         made["rules"].append("S4")
     if options:
         made["options"] = options
@@ -778,8 +778,8 @@ def regions():
         for kind in ("noise", "extremes", "smooth"):
             for channels, bits, opacity in ((3, 8, None), (1, 16, None), (4, 8, "mixed"), (2, 16, "mixed")):
                 if channels > 2 or "saturation" not in spec:
-                    case("mask", picture(kind, 12, 9, channels, bits, opacity), spec, mask=len(CASES))
-        case("mask", picture("noise", 12, 9, 4, 8, "mixed"), spec, mask=len(CASES), linear=True)
+                    case("mask", picture(kind, 12, 9, channels, bits, opacity), spec, mask=True)
+        case("mask", picture("noise", 12, 9, 4, 8, "mixed"), spec, mask=True, linear=True)
     for side in ("1", "2", "3", "5", "12", "4096", "7e0"):
         for channels, bits, opacity in ((3, 8, None), (1, 16, None), (4, 8, "mixed"), (4, 16, "opaque")):
             case("pixelate", picture("noise", 17, 13, channels, bits, opacity), f"pixelate:{side}")
@@ -805,8 +805,8 @@ def regions():
                       "pad:12x11:#ff0000", "grey", "saturation:50", "swap:BGR"):
             for channels, opacity in ((1, None), (2, "mixed")):
                 case("channels", picture("noise", 9, 8, channels, bits, opacity), chain, "S7 S8")
-        case("channels", picture("noise", 9, 8, 1, bits), "sepia", "S7 S8", mask=len(CASES))
-        case("channels", picture("noise", 9, 8, 3, bits), "grey", "S7 S8", mask=len(CASES))
+        case("channels", picture("noise", 9, 8, 1, bits), "sepia", "S7 S8", mask=True)
+        case("channels", picture("noise", 9, 8, 3, bits), "grey", "S7 S8", mask=True)
     refuses({"S1": "blur@5x5 blur@ blur@x5+1+1 blur@5x5+1 blur@5x5+1+1+1 blur@-5x5+1+1 blur@5.5x5+1+1 blur@5x5+1.5+1 blur@1001%x5+0+0 "
                    "blur@100001x5+0+0 blur@5x5+-1+1 blur@5%%x5+0+0 blur@.5x5+0+0 crop:5x5@5x5+0+0 resize:50%@5x5+0+0 turn:90@5x5+0+0 "
                    "blur@1/3333333333%x5+0+0 blur@5x5+1+1@5x5+1+1",
