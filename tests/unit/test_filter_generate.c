@@ -299,7 +299,7 @@ static void test_every_parametric_form_is_found(void **state)
     size_t count = 0;
     for (; filter_forms[count].form; count++) {
         char spec[64];
-        snprintf(spec, sizeof spec, "%.*s%s", (int)strcspn(filter_forms[count].form, ":"), filter_forms[count].form,
+        snprintf(spec, sizeof spec, "%.*s%s", (int)strcspn(filter_forms[count].form, ":["), filter_forms[count].form,
                  strstr(filter_forms[count].form, "LENGTH")   ? ":3:30"
                  : strstr(filter_forms[count].form, "AMOUNT") ? ":2:0.5"
                  : strstr(filter_forms[count].form, "resize") ? ":2x"
