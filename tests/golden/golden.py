@@ -15,9 +15,9 @@ computes each picture a second time, with Python's integers and from the definit
 
 With two grids, it takes the root of the sum of both sums' squares instead of the sum. With 16 bits, the offset is 257 *
 offset. Linear light uses the tables of linear.py. Matrices and curves are computed by the second implementation of the
-specification, and so are regions, masks, squares and automatic levels; a mask is source.png. Other sizes are computed as in tests/cli/resize.py. Filters in two
-passes take the vectors that --show prints, and the picture must be as near to that of the true Gaussian as --show says.
-If the reference variant disagrees, nothing is changed."""
+specification, and so are regions, masks, squares and automatic levels; a mask is source.png. Other sizes are computed
+as in tests/cli/resize.py. Filters in two passes take the vectors that --show prints, and the picture must be as near to
+that of the true Gaussian as --show says. If the reference variant disagrees, nothing is changed."""
 import json
 import math
 import os
