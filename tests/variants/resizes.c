@@ -103,6 +103,15 @@ static const struct {
     {"threshold:50", {130, 65, 130, 65}},
     {"tint:#ff8000", {1, 1, 1, 1}},
     {"posterize:5", {9, 515, 9, 515}},
+    {"pixelate:7", {301, 77, 301, 77}},
+    {"pixelate:31", {1, 200, 1, 200}},
+    {"pixelate:64", {130, 65, 130, 65}},
+    {"pixelate:300", {2049, 301, 2049, 301}},
+    {"pixelate:4096", {5, 3, 5, 3}},
+    {"auto-levels", {301, 77, 301, 77}},
+    {"auto-levels:2.5", {2049, 17, 2049, 17}},
+    {"auto-contrast:30", {64, 515, 64, 515}},
+    {"auto-contrast", {1, 1, 1, 1}},
 };
 
 void check_moves(struct checker *checker)
