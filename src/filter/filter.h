@@ -500,6 +500,9 @@ bool filter_is_shift(const struct filter *filter);
 /* Are all taps 1, of one grid, or of two passes whose row sums are not rounded? Then sums are those of a rectangle. */
 bool filter_is_box(const struct filter *filter);
 
+/* Does each row of the matrix weigh its own channel only? Then levels need no sum. */
+bool point_is_diagonal(const struct point *point);
+
 /* Does STEP_POINT read or change alpha? */
 bool filter_uses_alpha(const struct filter *filter);
 

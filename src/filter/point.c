@@ -364,6 +364,15 @@ bool filter_make_automatic(const struct filter_form *form, const char *spec, str
 
 /* ---- What it does ---- */
 
+bool point_is_diagonal(const struct point *point)
+{
+    bool is_own = point->rows >= 3;
+    for (int i = 0; i < point->rows; i++)
+        for (int c = 0; c < point->columns; c++)
+            is_own &= c == i || point->row[i].weights[c] == 0;
+    return is_own;
+}
+
 bool filter_uses_alpha(const struct filter *filter)
 {
     return filter->kind == STEP_POINT &&

@@ -113,13 +113,14 @@ static bool is_fixed(const struct filter *filter)
     return !filter->region.is_set && filter->point.automatic == AUTOMATIC_NONE;
 }
 
-/* Pixels of three equal colours, or of grey, are a row of samples. */
+/* Pixels whose colours change alike, or of grey, are a row of samples. Floats have no table for a matrix. */
 static void reach_pixel(struct stage *stage, int width, int height, bool is_16_bit)
 {
     (void)width, (void)height, (void)is_16_bit;
-    const bool is_automatic = stage->filter->point.automatic != AUTOMATIC_NONE;
-    stage->is_whole |= is_automatic;
-    stage->takes_pixels = !is_automatic && stage->shape.channels % 2 == 1 && stage->filter->point.rows == 0 &&
+    const struct point *point = &stage->filter->point;
+    const bool is_table = point->rows == 0 || (stage->shape.bits < 32 && point_is_diagonal(point));
+    stage->is_whole |= point->automatic != AUTOMATIC_NONE;
+    stage->takes_pixels = point->automatic == AUTOMATIC_NONE && stage->shape.channels % 2 == 1 && is_table &&
                           !filter_makes_colours(stage->filter) && !filter_uses_alpha(stage->filter);
 }
 

@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Does each row weigh its own channel only? Then levels need no sum. */
-static bool is_diagonal(const struct point *point)
-{
-    bool is_own = point->rows >= 3;
-    for (int i = 0; i < point->rows; i++)
-        for (int c = 0; c < point->columns; c++)
-            is_own &= c == i || point->row[i].weights[c] == 0;
-    return is_own;
-}
-
 static void set_sum(const struct point_row *row, struct point_sum *sum)
 {
     memcpy(sum->weights, row->weights, sizeof sum->weights);
@@ -63,7 +53,7 @@ void point_tables_stretch(struct point_tables *tables, enum sample sample, const
 struct point_tables *point_tables_make(const struct plan *plan)
 {
     const struct point *point = &plan->filter->point;
-    const bool has_sums = is_diagonal(point) && plan->sample != SAMPLE_F32;
+    const bool has_sums = point_is_diagonal(point) && plan->sample != SAMPLE_F32;
     const struct point_tables first = {
         .rows = has_sums ? 0 : point->rows,
         .columns = point->columns,
