@@ -57,7 +57,7 @@ static void print_option(FILE *file, const struct option *o)
 
 static const char opening[] = "usage: gpuconv [OPTIONS] FILTER INPUT OUTPUT\n"
                               "       gpuconv [OPTIONS] FILTER INPUT... {-o DIR | --in-place}\n"
-                              "FILTER is a name from --list, like gaussian:2, unsharp:1:0.6, resize:1920x1080,\n"
+                              "FILTER is a name from --list, like gaussian:2, resize:50% or blur@100x80+20+30,\n"
                               "or a file, or several joined by commas. A list's first value is the default.\n";
 
 static const char closing[] = "\nExit status: 0 done, 1 failed, 75 retry, 2 usage. Try: gpuconv blur a.png b.png\n";
