@@ -324,7 +324,8 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
         choose_backend(run, alpha);
     atomic_store(&run->pipeline->progress_permille, -1);
     run->work = pipeline_work(run, alpha);
-    if (!check_resize(recipe, shape->bits, error) || !check_channels(recipe, shape->channels, error))
+    if (!check_resize(recipe, shape->bits, error) ||
+        !check_channels(recipe, run->images < 0 ? -run->images : shape->channels, error))
         return false;
     if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */
         if (shape->bits == 8 && !recipe->linear && check_named_variant(recipe, SAMPLE_U8, NULL))
