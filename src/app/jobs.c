@@ -350,7 +350,7 @@ static bool check_collisions(const struct entry *entry, struct error *error)
     const struct stream *stream = entry->stream;
     const struct job_template *template = entry->template;
     const struct filter_chain *chain = template->recipe.chain; /* NULL for pairs */
-    struct other_file *files = calloc(JOB_FILES + 3 + (chain != NULL ? chain->count : 0), sizeof *files);
+    struct other_file *files = calloc(JOB_FILES + 3 + (chain != NULL ? 2 * chain->count : 0), sizeof *files);
     size_t count = 0;
     if (files == NULL)
         return error_no_memory(error, "the list of files");

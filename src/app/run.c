@@ -459,7 +459,7 @@ bool find_gpus(const struct options *options, const struct recipe *recipe, struc
 static bool check_others(const struct options *options, const struct filter_chain *chain, const struct file_list *list,
                          struct error *error)
 {
-    struct other_file *others = calloc(chain->count + 2, sizeof *others);
+    struct other_file *others = calloc(2 * chain->count + 2, sizeof *others);
     size_t count = 0;
     if (others == NULL)
         return error_no_memory(error, "%zu filters", chain->count);

@@ -236,14 +236,22 @@ void other_files_add(struct other_file *files, size_t *count, const char *path, 
                                             .inode = status.st_ino};
 }
 
+/* Add FILE, which was read as PATH. */
+static void add_source(struct other_file *files, size_t *count, const struct source_file *file, const char *path,
+                       const char *role)
+{
+    if (file->inode != 0)
+        files[(*count)++] =
+            (struct other_file){.path = path, .role = role, .device = file->device, .inode = file->inode};
+}
+
 void other_files_add_filters(struct other_file *files, size_t *count, const struct filter_chain *chain)
 {
-    for (size_t i = 0; chain != NULL && i < chain->count; i++)
-        if (chain->filters[i].file.inode != 0)
-            files[(*count)++] = (struct other_file){.path = chain->filters[i].name,
-                                                    .role = "a filter",
-                                                    .device = chain->filters[i].file.device,
-                                                    .inode = chain->filters[i].file.inode};
+    for (size_t i = 0; chain != NULL && i < chain->count; i++) {
+        const struct filter *filter = &chain->filters[i];
+        add_source(files, count, &filter->file, filter->name, "a filter");
+        add_source(files, count, &filter->region.mask_file, filter->region.mask_file.path, "a mask");
+    }
 }
 
 static bool refuse_same(const char *what, const char *name, const struct other_file *other, struct error *error)

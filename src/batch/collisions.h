@@ -28,8 +28,8 @@ struct other_file {
  * use one. */
 void other_files_add(struct other_file *files, size_t *count, const char *path, const char *role, bool written);
 
-/* Add the files that the filters of CHAIN, which may be NULL, were read from. FILES must have a free element for
- * each. */
+/* Add the files that the filters of CHAIN, which may be NULL, and their masks were read from. FILES must have two free
+ * elements for each filter. */
 void other_files_add_filters(struct other_file *files, size_t *count, const struct filter_chain *chain);
 
 /* Is no file that is written another of the COUNT FILES, under any name? */
