@@ -40,6 +40,20 @@ static void print_options(FILE *file, const struct options *options)
     }
 }
 
+/* Print the part of the picture that a filter is limited to, and what its mask says; nothing if there is none. */
+static void print_region(FILE *file, const struct region *region)
+{
+    const struct share shares[] = {region->width, region->height, region->x, region->y};
+    const struct mask *mask = region->mask;
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    for (int i = 0; region->is_set && i < 4; i++)
+        fprintf(file, "@%lld/%lld", (long long)shares[i].numerator, (long long)shares[i].denominator);
+    if (mask == NULL)
+        return;
+    SHA256Data((const uint8_t *)mask->levels, (size_t)mask->width * (size_t)mask->height * sizeof *mask->levels, hash);
+    fprintf(file, "@%d %s", mask->width, hash);
+}
+
 bool options_hash(const struct options *options, const struct filter_chain *chain, char text[RECIPE_TEXT])
 {
     struct text_buffer values;
@@ -49,6 +63,7 @@ bool options_hash(const struct options *options, const struct filter_chain *chai
         return false;
     for (size_t i = 0; i < chain->count; i++) {
         filter_kind(&chain->filters[i])->print(file, &chain->filters[i]);
+        print_region(file, &chain->filters[i].region);
         fputc('\n', file);
     }
     print_options(file, options);

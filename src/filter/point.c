@@ -468,7 +468,12 @@ void point_print(FILE *file, const struct filter *filter)
 {
     static const char *const automatic[] = {"null", "\"each\"", "\"all\""};
     const struct point *point = &filter->point;
-    fprintf(file, "\"automatic\":%s,\"matrix\":[", automatic[point->automatic]);
+    fprintf(file, "\"automatic\":%s,", automatic[point->automatic]);
+    if (point->automatic != AUTOMATIC_NONE)
+        fprintf(file, "\"clip\":%s,",
+                text_of_double(100 * (double)point->clip.numerator / (double)point->clip.denominator,
+                               (char[TEXT_OF_SIZE]){0}));
+    fputs("\"matrix\":[", file);
     for (int i = 0; i < point->rows; i++) {
         const struct point_row *row = &point->row[i];
         fprintf(file, "%s{\"weights\":[", i > 0 ? "," : "");
