@@ -85,6 +85,7 @@ static bool plan(struct slot *slot, const struct pipeline_run *like, struct erro
                                       .input = like->input,
                                       .phases = &slot->phases,
                                       .effective_alpha = like->effective_alpha,
+                                      .produced_channels = like->produced_channels,
                                       .work = like->work};
     phases_begin(&slot->phases);
     const bool done = plans_make(&slot->run, BACKEND_CUDA, error) && gpu_open(&slot->run, error);

@@ -251,6 +251,21 @@ def check_channels(runs, stub):
     assert runs.bytes_of("a.pam") == runs.bytes_of("b.pam")
 
 
+def check_batches(runs, stub):
+    """A GPU does JPEGs of one size together. Their bytes are those of the CPU."""
+    random.seed(77)
+    for i in range(8):
+        write(runs, "in.pam", numpy.repeat(random_picture(6, 5, 1 if i % 4 == 3 else 3, 8), 16, 0).repeat(16, 1))
+        runs.run("identity", "in.pam", f"batch{i}.jpg")
+    names = [f"batch{i}.jpg" for i in range(8)]
+    for spec in ("grey", "sepia", "blur@50%x50%+25%+25%,grey", "grey,resize:50%", "grey@9x9+1+1", "auto-levels:1,pixelate:6",
+                 "gaussian:2@30x30-9+40,invert@9x9+0+0", "grey,pad:99x99:#ff0000"):
+        for program, backend in ((runs, "cpu"), (stub, "cuda")):
+            program.run("-q", "-j4", "--backend", backend, spec, *names, "-o", f"out-{backend}")
+        for name in names:
+            assert runs.bytes_of(f"out-cpu/{name}") == runs.bytes_of(f"out-cuda/{name}"), (spec, name)
+
+
 def check_profiles(runs):
     """Colours with a profile stay three channels, grey with a profile loses it where it gets colours, and --strip asks
     for neither."""
@@ -333,6 +348,7 @@ def main():
         #        check_squares_and_levels(runs, stub)
         #        check_bands(runs)
         #        check_channels(runs, stub)
+        check_batches(runs, stub)
         check_profiles(runs)
         check_roads(runs)
         check_worker(runs)
