@@ -124,6 +124,7 @@ enum { POINTS_MAX = 8 };
 struct device_points {
     const struct device_taps *taps[POINTS_MAX];
     int count;
+    bool is_flat; /* in all of them, all samples of an image go through one table */
 };
 
 /* Queue POINTS for planes; every CHANNELS of them are the pixels of an image. (kernels/point.cu) */

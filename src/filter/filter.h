@@ -503,6 +503,9 @@ bool filter_is_box(const struct filter *filter);
 /* Does each row of the matrix weigh its own channel only? Then levels need no sum. */
 bool point_is_diagonal(const struct point *point);
 
+/* Do the samples of an image of CHANNELS, and of BITS, all go through one table? Floats have none for a matrix. */
+bool filter_is_flat(const struct filter *filter, int channels, int bits);
+
 /* Does STEP_POINT read or change alpha? */
 bool filter_uses_alpha(const struct filter *filter);
 

@@ -405,6 +405,14 @@ bool filter_makes_colours(const struct filter *filter)
                                                             are_grey(&point->row[0], &point->row[2]))));
 }
 
+bool filter_is_flat(const struct filter *filter, int channels, int bits)
+{
+    const struct point *point = &filter->point;
+    return filter->kind == STEP_POINT && point->automatic == AUTOMATIC_NONE && channels % 2 == 1 &&
+           (point->rows == 0 || (bits < 32 && point_is_diagonal(point))) && !filter_makes_colours(filter) &&
+           !filter_uses_alpha(filter);
+}
+
 bool filter_makes_grey(const struct filter *filter)
 {
     const struct point *point = &filter->point;
@@ -468,12 +476,11 @@ void point_print(FILE *file, const struct filter *filter)
 {
     static const char *const automatic[] = {"null", "\"each\"", "\"all\""};
     const struct point *point = &filter->point;
-    fprintf(file, "\"automatic\":%s,", automatic[point->automatic]);
-    if (point->automatic != AUTOMATIC_NONE)
-        fprintf(file, "\"clip\":%s,",
-                text_of_double(100 * (double)point->clip.numerator / (double)point->clip.denominator,
-                               (char[TEXT_OF_SIZE]){0}));
-    fputs("\"matrix\":[", file);
+    fprintf(file, "\"automatic\":%s,\"clip\":%s,\"matrix\":[", automatic[point->automatic],
+            point->automatic == AUTOMATIC_NONE
+                ? "null"
+                : text_of_double(100 * (double)point->clip.numerator / (double)point->clip.denominator,
+                                 (char[TEXT_OF_SIZE]){0}));
     for (int i = 0; i < point->rows; i++) {
         const struct point_row *row = &point->row[i];
         fprintf(file, "%s{\"weights\":[", i > 0 ? "," : "");

@@ -150,9 +150,12 @@ static size_t points_end(const struct pipeline_run *run, size_t number, size_t e
 
 static struct device_points points_of(const struct pipeline_run *run, size_t first, size_t end)
 {
-    struct device_points points = {.count = 0};
-    for (size_t i = first; i < end; i++)
+    const struct image *shape = &run->input.shape;
+    struct device_points points = {.is_flat = true};
+    for (size_t i = first; i < end; i++) {
+        points.is_flat &= filter_is_flat(&run->recipe->chain->filters[i], shape->channels, shape->bits);
         points.taps[points.count++] = run->planned->taps[i];
+    }
     return points;
 }
 

@@ -113,15 +113,12 @@ static bool is_fixed(const struct filter *filter)
     return !filter->region.is_set && filter->point.automatic == AUTOMATIC_NONE;
 }
 
-/* Pixels whose colours change alike, or of grey, are a row of samples. Floats have no table for a matrix. */
+/* Pixels whose colours change alike, or of grey, are a row of samples. */
 static void reach_pixel(struct stage *stage, int width, int height, bool is_16_bit)
 {
     (void)width, (void)height, (void)is_16_bit;
-    const struct point *point = &stage->filter->point;
-    const bool is_table = point->rows == 0 || (stage->shape.bits < 32 && point_is_diagonal(point));
-    stage->is_whole |= point->automatic != AUTOMATIC_NONE;
-    stage->takes_pixels = point->automatic == AUTOMATIC_NONE && stage->shape.channels % 2 == 1 && is_table &&
-                          !filter_makes_colours(stage->filter) && !filter_uses_alpha(stage->filter);
+    stage->is_whole |= stage->filter->point.automatic != AUTOMATIC_NONE;
+    stage->takes_pixels = filter_is_flat(stage->filter, stage->shape.channels, stage->shape.bits);
 }
 
 /* Automatic levels have the counts of each thread, and tables of their own. */

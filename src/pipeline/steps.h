@@ -28,8 +28,8 @@ struct stage {
 };
 
 struct step {
-    /* Does FILTER change each pixel by itself, all alike? A GPU does several such steps in one launch, also on the way to
-     * planes and back. NULL if none of the kind does. */
+    /* Does FILTER change each pixel by itself, all alike? A GPU does several such steps in one launch, also on the way
+     * to planes and back. NULL if none of the kind does. */
     bool (*fuses)(const struct filter *filter);
 
     int rows; /* the CPU makes a multiple of this number of rows at once */

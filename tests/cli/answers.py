@@ -20,7 +20,8 @@ from harness import skip, temporary_folder  # noqa: E402
 PROGRAM, STUB, ROOT = map(os.path.abspath, sys.argv[1:4])
 FORMULAS = {"magnitude": "sqrt(s1^2 + s2^2)", "max": "max(|s1|, |s2|)", "sum": "|s1| + |s2|"}
 KEYS = {}  # by option: its keys
-POINTS = ("grey", "sepia", "saturation:33.123456789", "levels:10%:200:1.2", "posterize:5", "./both.txt")
+POINTS = ("grey", "sepia", "saturation:33.123456789", "levels:10%:200:1.2", "posterize:5", "auto-levels:0.5", "auto-contrast",
+          "./both.txt")
 
 
 def ask(*words, program=PROGRAM, status=0, **values):
@@ -43,9 +44,12 @@ def both(*words, **more):
     else:
         values = json.loads(answer)
     objects = values if isinstance(values, list) else [values]
-    kinds = {"resize": "--show resize:...", "thumbnail": "--show resize:...", "crop": "--show crop:...", "pad": "--show crop:..."}
+    kinds = {"resize": "--show resize:...", "thumbnail": "--show resize:...", "crop": "--show crop:...", "pad": "--show crop:...",
+             "pixelate": "--show pixelate:..."}
     option = "--show sepia" if words[-1] in POINTS else kinds.get(words[-1].split(":")[0], words[0])
-    KEYS.setdefault(option, []).extend(set(entry) for entry in objects)
+    if "@" in words[-1]:
+        KEYS.setdefault("--show ...@...", []).extend(set(entry) & {"region"} for entry in objects)
+    KEYS.setdefault(option, []).extend(set(entry) - {"region"} for entry in objects)
     return text, values
 
 
@@ -251,6 +255,9 @@ def joined(curves):
 def shown_points(f):
     """The text of --show for a matrix and curves."""
     yield f["name"] + (f": {f['title']}" if f["title"] else "")
+    if f["automatic"]:
+        colours = {"each": "each colour by itself", "all": "all colours together"}[f["automatic"]]
+        yield f"  levels     from the picture's, {colours}; at each end {f['clip']:.7g}% of the samples may clip"
     for i, row in enumerate(f["matrix"]):
         end = "exact" if row["exact"] else f"rounded once, largest error {row['largest_error']:.2g} of 255 levels"
         yield (f"  {'colours' if len(f['matrix']) == 1 else ['red', 'green', 'blue', 'alpha'][i]:10} "
@@ -270,6 +277,12 @@ def check_points(home):
     for spec in POINTS:
         text, (found,) = both("--show", spec)
         agree(spec, text, shown_points(found))
+    text, (found,) = both("--show", "pixelate:7@10x20%+3-4")
+    assert found["region"] == "10x20%+3-4", found
+    agree("pixelate", text, [f"{found['name']}: {found['title']}",
+                             "  region     only there; the rest of the picture stays as it is",
+                             f"  squares    {found['square']} x {found['square']} pixels from the corner at the top left, "
+                             "smaller at the other edges"])
 
 
 def check_devices():

@@ -118,7 +118,7 @@ def main():
                                  ["--digest", "--help"], ["--jobs-from", "-", "--help"]))
     options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M)
     letters = re.findall(r"^  (-\w), --", text, re.M)
-    titles = {re.sub(":.*", ":", entry["name"]): entry["title"]
+    titles = {re.sub(r"(\[?):.*", lambda found: "" if found[1] else ":", entry["name"]): entry["title"]
               for entry in json.loads(run(program, "--list", "--json").stdout)}
     filters = list(titles)
     table = run(program, "--list-variants").stdout

@@ -74,7 +74,7 @@ def make_folder(folder):
     for name in ("curl", "zstd"):
         (folder / "bin" / name).chmod(0o755)
     picture = png(40, 30, 3, 8, unfiltered(bytes(i * i % 251 for i in range(3600)), 120))
-    for name in ("photo", "in", "a", "expected", "actual", "photos/a", "photos/deep/b", "expected/a", "actual/a"):
+    for name in ("photo", "in", "a", "mask", "expected", "actual", "photos/a", "photos/deep/b", "expected/a", "actual/a"):
         (folder / f"{name}.png").write_bytes(picture)
     for name in ("photo", "more/b"):
         run(GPUCONV, "identity", str(folder / "photo.png"), str(folder / f"{name}.jpg"))
