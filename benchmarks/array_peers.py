@@ -8,8 +8,8 @@ needs are in its time. Each number is the median of some rounds. On a GPU, a rou
 images in turn, more than its cache holds. Beside the time stands how far the result is from gpuconv's, in levels, where
 no border counts. gpuconv is within 0.51 levels of the exact sum, so 1 is the peer's rounding and more is its accuracy.
 
-With --points, filters change each pixel by itself, OpenCV is the only peer, both write into an array that is there, and
-each number is the least of 30 rounds.
+With --points, filters change each pixel by itself, and write into an array that is there. Each number is the least of
+30 rounds. The only peer is OpenCV, or a copy on a GPU, where chains and other filters beside them are timed, too.
 
 Needs numpy and the package gpuconv. The peers are optional: OpenCV, SciPy, scikit-image, Pillow and kornia-rs on the
 CPU; CuPy, PyTorch, torchvision, NPP and kornia-rs on a GPU, where CuPy is also the clock."""
@@ -69,7 +69,7 @@ WORKS = [Work("3 x 3", size=3), Work("9 x 9", size=9), Work("31 x 31", size=31),
 class Point:
     """A matrix or curves, and OpenCV's CALL(cv2, image, out, grey), whose grey has other weights."""
 
-    def __init__(self, name, call):
+    def __init__(self, name, call=None):
         self.name, self.call, self.filter, self.taps = name, call, gpuconv.Filter(name), 1
 
 
@@ -83,6 +83,10 @@ POINTS = [
     Point("threshold:50", lambda cv2, image, _, grey: cv2.threshold(
         cv2.cvtColor(image, cv2.COLOR_RGB2GRAY, dst=grey), 127, 255, cv2.THRESH_BINARY, dst=grey)[1]),
 ]
+GPU_POINTS = [Point(name) for name in (
+    "invert", "sepia", "grey", "threshold:50", "contrast:20,gamma:2,saturation:20", "sharpen", "levels:10:245,sharpen",
+    "sharpen,saturation:20", "levels:10:245,sharpen,saturation:20", "auto-levels", "pixelate:4", "pixelate:16",
+    "gaussian:12", "gaussian:12@1000x800+200+300")]
 
 
 def levels(module, values):
@@ -108,8 +112,22 @@ def peer_cv2(work, options):
 
 
 def point_gpuconv(point, options):
+    if options.where == "gpu":
+        import cupy
+        out = cupy.zeros((HEIGHT, WIDTH, 3), "uint8")
+        return lambda image: gpuconv.filter(image, point.filter, out=out)
     context, out = gpuconv.Context(threads=options.threads), numpy.zeros((HEIGHT, WIDTH, 3), "uint8")
     return lambda image: gpuconv.filter(image, point.filter, context=context, out=out)
+
+
+def point_copy(point, options):
+    import cupy
+    out = cupy.zeros((HEIGHT, WIDTH, 3), "uint8")
+
+    def call(image):
+        cupy.copyto(out, image)
+        return image
+    return call if point is GPU_POINTS[0] else None
 
 
 def point_cv2(point, options):
@@ -229,7 +247,8 @@ PEERS = {"cpu": {"gpuconv": peer_gpuconv, "OpenCV": peer_cv2, "SciPy": peer_scip
                  "Pillow": peer_pillow, "kornia-rs": peer_kornia_rs},
          "gpu": {"gpuconv": peer_gpuconv, "CuPy": peer_cupy, "PyTorch": peer_torch, "torchvision": peer_torchvision,
                  "NPP": peer_npp, "kornia-rs": peer_kornia_rs}}
-POINT_PEERS = {"gpuconv": point_gpuconv, "OpenCV": point_cv2}
+POINT_PEERS = {"cpu": {"gpuconv": point_gpuconv, "OpenCV": point_cv2},
+               "gpu": {"gpuconv": point_gpuconv, "copy": point_copy}}
 MODULES = {"cpu": ("cv2", "scipy", "skimage", "PIL", "kornia_rs"), "gpu": ("cupy", "torch", "torchvision", "kornia_rs")}
 
 
@@ -258,7 +277,8 @@ def measure(call, images, expected, finish, is_point):
     del result
     first = seconds(call, images, 1, finish)
     if is_point:
-        return min(seconds(call, images, 1, finish) for _ in range(30)), difference
+        count = 1 if isinstance(images[0], numpy.ndarray) else 50
+        return min(seconds(call, images, count, finish) for _ in range(30)), difference
     count = max(1, min(50, int(0.1 / first)))
     times = [first] if first > 1 else [seconds(call, images, count, finish) for _ in range(7)]
     return statistics.median(times), difference
@@ -275,9 +295,10 @@ def run(options):
         finish = cupy.cuda.runtime.deviceSynchronize
         images = [cupy.asarray(image) for image in images]
     rows = []
-    for work in POINTS if options.points else WORKS:
+    points = GPU_POINTS if options.where == "gpu" else POINTS
+    for work in points if options.points else WORKS:
         expected = to_host(gpuconv.filter(images[0], work.filter))
-        for name, peer in (POINT_PEERS if options.points else PEERS[options.where]).items():
+        for name, peer in (POINT_PEERS if options.points else PEERS)[options.where].items():
             row = {"filter": work.name, "library": name}
             before = [old for old in rows if old["library"] == name and "ms" in old]
             if before and before[-1]["ms"] / before[-1]["taps"] * work.taps > 1000 * LONGEST:
@@ -288,7 +309,7 @@ def run(options):
                     continue
                 taken, row["levels"] = measure(call, images, expected, finish, options.points)
                 row.update(ms=round(1000 * taken, 4), taps=work.taps)
-                print(f"{work.name:12} {name:14} {row['ms']:10.3f} ms   {row['levels']} levels", flush=True)
+                print(f"{work.name:36} {name:14} {row['ms']:10.4f} ms   {row['levels']} levels", flush=True)
             except Exception as error:  # a peer that is missing, or cannot do this
                 row["problem"] = f"{type(error).__name__}: {error}"[:200]
                 print(f"{work.name:12} {name:14} {row['problem']}", flush=True)
