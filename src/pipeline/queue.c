@@ -356,8 +356,9 @@ static bool merge_region(struct pipeline_run *run, size_t number, const struct p
     const struct image from_part = image_columns(&from, part.x, part.width),
                        to_part = image_columns(&to, part.x, part.width);
     const struct mask *mask = run->recipe->chain->filters[number].region.mask;
+    const bool keeps = planes->count < made.channels || gpu->linear != NULL; /* the merge keeps samples: image_merge */
     return (mask == NULL || upload_mask(run->pipeline, mask, error)) &&
-           device_copy(device, made.samples, gpu->image.samples, image_bytes(&made), error) &&
+           (!keeps || device_copy(device, made.samples, gpu->image.samples, image_bytes(&made), error)) &&
            device_merge(device, planes, alpha, gpu->linear, &made, error) &&
            (mask != NULL ? device_blend(device, &made, run->pipeline->memory[MEMORY_MASK].bytes, &gpu->image, error)
                          : copy_image_samples(run->pipeline, &from_part, &to_part, error));
