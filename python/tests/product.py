@@ -15,6 +15,7 @@ import os
 import pathlib
 import random
 import re
+import re
 import signal
 import sys
 import warnings
@@ -123,6 +124,8 @@ def check(case):  # returns what is wrong, or None
     wrong = ~numpy.isclose(made, known, *steps, equal_nan=True)
     if alpha == "premultiply" and channels in "24" and known.dtype.kind == "f":
         wrong &= known[..., -1:] > 0.125  # a quotient by less shows the rounding of sums
+    if known.dtype.kind == "f" and re.search(r"unsharp:\S*:\S*:|threshold|posterize", name):
+        wrong &= wrong.sum() > wrong.size // 2000  # a sum on a threshold falls on either side, by its rounding
     if any(0 in (step.get("taps") or ()) for step in gpuconv.Filter(name).describe()):
         # 0 times infinity is NaN, but some kernels leave such taps out. Where alpha is NaN, colours become 0.
         parts = [made, known] + [part[..., -1:] for part in (made, known) if channels in "24"]
