@@ -43,6 +43,7 @@ LAYOUTS = {  # by name: a view of images (N, H, W, C) in memory, and `layout`
     "chw": (lambda images: images[0].transpose(2, 0, 1).copy(), "chw"),
     "planes": (lambda images: images.transpose(0, 3, 1, 2).copy(), "chw"),
     "nhw": (lambda images: images[..., 0].copy(), "nhw"),
+    "innermost": (lambda images: numpy.moveaxis(numpy.moveaxis(images[..., 0], 0, -1).copy(), -1, 0), "nhw"),
     "flipped": (lambda images: images[0].copy()[::-1, ::-1], "hwc")}  # PyTorch has no such strides
 KINDS = ["uint8", "uint16", "bool", "float16", "float32", "float64"] + ["bfloat16"] * bool(
     DEVICE in ("torch", "host") and importlib.util.find_spec("torch"))
@@ -147,7 +148,7 @@ def main():
             print(f"'{case}': {wrong}" if wrong else "", flush=True)
         return 0
     chance, failed = random.Random(SEED), 0
-    axes = filters(), KINDS, [*LAYOUTS][:12 if DEVICE == "torch" else 13], "12346", BORDERS
+    axes = filters(), KINDS, [*LAYOUTS][:13 if DEVICE == "torch" else 14], "12346", BORDERS
     cases = [" ".join(words) for words in itertools.product(*axes)]
     cases = [" ".join([case, *map(chance.choice, OTHER_AXES)])
              for case in (cases if WHAT == "whole" else chance.sample(cases, int(WHAT)))]

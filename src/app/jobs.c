@@ -141,7 +141,7 @@ static bool check_filter_files(const char *filters, struct error *error)
         char *path = strndup(at, length);
         struct stat status;
         done = path != NULL || error_no_memory(error, "a path");
-        const char *mask = done && access(path, F_OK) != 0 ? strrchr(path, '@') : NULL;
+        const char *mask = done ? filter_region_text(path) : NULL;
         if (done && stat(mask != NULL ? mask + 1 : path, &status) == 0 && !S_ISREG(status.st_mode) &&
             !S_ISDIR(status.st_mode))
             done = error_about(error, ERROR_USAGE, path,

@@ -78,8 +78,11 @@ bool suggest_operands(int count, const struct options *options, struct error *er
 {
     char *const *operands = options->operands;
     const char *first = operands[0], *second = count > 1 ? operands[1] : "";
+    char head[4096]; /* the first filter, without its region and those after it */
+    snprintf(head, sizeof head, "%.*s", (int)strcspn(first, ",@"), first);
     const bool is_there = access(first, F_OK) == 0, is_filter = filter_is_named(first);
-    const bool is_image = format_find_by_path(first) != NULL;
+    const bool is_image = format_find_by_path(first) != NULL &&
+                          (is_there || access(head, F_OK) != 0 || format_find_by_path(head) != NULL);
     const struct option *o = option_find(first, strlen(first));
     if (is_filter && suggest_is_number(second) && access(second, F_OK) != 0)
         return error_set(error, ERROR_USAGE,

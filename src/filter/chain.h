@@ -49,7 +49,8 @@ bool chain_geometry(const struct filter_chain *chain, int width, int height, str
 bool chain_resize(const struct filter_chain *chain, int *width, int *height, struct error *error);
 
 /* Set *WORKING to the channels that an image of a file with CHANNELS has in the filters, and *RESULT to those of the
- * result. Grey becomes three equal colours for a filter that makes colours of it. The result is grey if all its colours
+ * result. Grey becomes three equal colours, before the first filter, for one that makes colours of it: then a filter
+ * that pads has its colour, not the grey of that. The result is grey if all its colours
  * are equal, after a matrix that makes them so. */
 void chain_channels(const struct filter_chain *chain, int channels, int *working, int *result);
 

@@ -378,6 +378,9 @@ bool filter_nearest(const char *word, char *nearest, size_t size);
 /* A function as filter_find. */
 typedef bool filter_finder(const char *spec, struct filter *filter, struct filter *filter16, struct error *error);
 
+/* The `@` before the region or the mask of SPEC, or NULL: a file whose path is SPEC is a filter. */
+const char *filter_region_text(const char *spec);
+
 /* Set PART to the part of a picture of WIDTH x HEIGHT that FILTER is limited to, as far as the picture has it: all if
  * the filter has no region. Returns false if the region reaches beyond the picture. */
 bool filter_region(const struct filter *filter, int width, int height, struct rectangle *part);

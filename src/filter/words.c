@@ -167,11 +167,19 @@ static bool find_whole(const char *spec, struct filter *filter, struct filter *f
            (!is_known && error != NULL && fail_unknown(spec, filter, filter16, error));
 }
 
+const char *filter_region_text(const char *spec)
+{
+    const char *at = strchr(spec, '@'), *last = strrchr(spec, '@');
+    while (at != last && access(at + 1, F_OK) != 0) /* the path of a mask may have the sign, too */
+        at = strchr(at + 1, '@');
+    return at == NULL || access(spec, F_OK) == 0 ? NULL : at;
+}
+
 bool filter_find(const char *spec, struct filter *filter, struct filter *filter16, struct error *error)
 {
-    const char *at = strrchr(spec, '@');
+    const char *at = filter_region_text(spec);
     struct region region = {0};
-    if (at == NULL || access(spec, F_OK) == 0)
+    if (at == NULL)
         return find_whole(spec, filter, filter16, error);
     const bool is_mask = access(at + 1, F_OK) == 0;
     if (is_mask && strlen(at + 1) < sizeof region.mask_file.path)

@@ -167,6 +167,8 @@ static bool choose_filters(const struct pipeline_run *run, const struct image *i
     const size_t count = run->recipe->chain->count;
     gpu->first = 0;
     gpu->last = count;
+    if (run->images < 0) /* joined channels, even if they lie as those of one pixel do */
+        return false;
     if (run->linear == NULL && gpu_is_packed(in))
         gpu->first = points_end(run, 0, count);
     while (run->linear == NULL && gpu_is_packed(out) && gpu->last > gpu->first && count - gpu->last < POINTS_MAX &&
