@@ -10,7 +10,7 @@ struct squaring {
     const struct plan *plan;
     const struct plane *in, *out;
     int first_square;        /* number of the first row of squares, in the picture */
-    int rows, columns;       /* rows of squares in a plane, and squares in such a row */
+    int rows;                /* rows of squares in a plane */
     int first_row, last_row; /* the rows of the planes that are written, from the first to the one before the last */
 };
 

@@ -503,6 +503,9 @@ bool filter_is_shift(const struct filter *filter);
 /* Are all taps 1, of one grid, or of two passes whose row sums are not rounded? Then sums are those of a rectangle. */
 bool filter_is_box(const struct filter *filter);
 
+/* Do both make the same of all levels, as far as their points say? */
+bool point_curve_equal(const struct point_curve *a, const struct point_curve *b);
+
 /* Does each row of the matrix weigh its own channel only? Then levels need no sum. */
 bool point_is_diagonal(const struct point *point);
 

@@ -329,7 +329,7 @@ static bool parse_keyword(struct parser *parser, enum keyword *result)
     if (parser->sections > 0 ? keyword == KEYWORD_TITLE : parser->count > 0)
         return FAIL_HERE(parser, start, "expected a row of %s, found %s, which must come before the first row",
                          parser->sections > 0 ? "numbers" : "taps", word.text);
-    if (parser->seen[keyword] != 0 && keyword < KEYWORD_CURVE)
+    if (keyword < KEYWORD_CURVE && parser->seen[keyword] != 0)
         return FAIL_HERE(parser, start, "expected %s only once, but line %zu has it too; remove one of the two",
                          word.text, parser->seen[keyword]);
     parser->seen[keyword] = parser->number;

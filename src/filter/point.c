@@ -379,9 +379,20 @@ bool filter_uses_alpha(const struct filter *filter)
            (filter->point.columns == 4 || filter->point.rows == 4 || filter->point.curve[3].count > 0);
 }
 
-static bool are_equal(const struct point_curve *a, const struct point_curve *b)
+bool point_curve_equal(const struct point_curve *a, const struct point_curve *b)
 {
-    return a->count == b->count && (a->count == 0 || memcmp(a, b, sizeof *a) == 0);
+    bool is_equal = a->count == b->count && (a->count == 0 || (a->shape == b->shape && a->gamma == b->gamma));
+    for (int i = 0; is_equal && i < a->count; i++)
+        is_equal = a->in[i] == b->in[i] && a->out[i] == b->out[i];
+    return is_equal;
+}
+
+static bool are_equal_rows(const struct point_row *a, const struct point_row *b)
+{
+    bool is_equal = a->scale == b->scale && a->bias16 == b->bias16;
+    for (int c = 0; c < 4; c++)
+        is_equal &= a->weights[c] == b->weights[c];
+    return is_equal;
 }
 
 /* Are the sums of both rows equal for a grey pixel? */
@@ -394,7 +405,8 @@ static bool are_grey(const struct point_row *a, const struct point_row *b)
 /* Do all colours have one curve? */
 static bool has_one_curve(const struct point *point)
 {
-    return are_equal(&point->curve[0], &point->curve[1]) && are_equal(&point->curve[0], &point->curve[2]);
+    return point_curve_equal(&point->curve[0], &point->curve[1]) &&
+           point_curve_equal(&point->curve[0], &point->curve[2]);
 }
 
 bool filter_makes_colours(const struct filter *filter)
@@ -418,8 +430,8 @@ bool filter_makes_grey(const struct filter *filter)
     const struct point *point = &filter->point;
     const struct point_row *row = point->row;
     return filter->kind == STEP_POINT && !filter->region.is_set && has_one_curve(point) &&
-           (point->rows == 1 || (point->rows >= 3 && memcmp(&row[0], &row[1], sizeof *row) == 0 &&
-                                 memcmp(&row[0], &row[2], sizeof *row) == 0));
+           (point->rows == 1 ||
+            (point->rows >= 3 && are_equal_rows(&row[0], &row[1]) && are_equal_rows(&row[0], &row[2])));
 }
 
 /* ---- The row of the kind ---- */
@@ -456,11 +468,11 @@ void point_describe(FILE *stream, const struct filter *filter)
     }
     for (int c = 0; c < 4; c++) {
         const struct point_curve *curve = &point->curve[c];
-        const bool is_first = c == 0 || !are_equal(curve, &curve[-1]);
+        const bool is_first = c == 0 || !point_curve_equal(curve, &curve[-1]);
         if (curve->count == 0 || !is_first)
             continue;
         fprintf(stream, "  curve      %s", channel_names[c]);
-        for (int next = c + 1; next < 4 && are_equal(curve, &point->curve[next]); next++)
+        for (int next = c + 1; next < 4 && point_curve_equal(curve, &point->curve[next]); next++)
             fprintf(stream, ", %s", channel_names[next]);
         fprintf(stream, ": %s", shape_name(curve->shape));
         if (curve->shape == POINT_GAMMA)

@@ -256,7 +256,7 @@ static bool pillow_resize(const char *word, const struct gpuconv_view *in, const
                           const double *part, double reducing_gap, struct error *error)
 {
     const enum resample_kernel kernel = word != NULL ? resample_find(word, word + strlen(word)) : RESAMPLE_NONE;
-    struct images images[2];
+    struct images images[2] = {0};
     struct image copy = {0}, *from = &images[0].first, *to = &images[1].first;
     double box[4];
     if (!check_pillow_views(in, out, images, error))

@@ -25,10 +25,9 @@ static uint16_t find_level(const struct point_sum *sum, int c, const struct poin
 /* Do channels A and B have equal tables? */
 static bool are_equal(const struct point *point, bool has_sums, int a, int b)
 {
-    const struct point_curve *first = &point->curve[a], *second = &point->curve[b];
     const struct point_row *x = &point->row[a], *y = &point->row[b];
     return (!has_sums || (x->weights[a] == y->weights[b] && x->scale == y->scale && x->bias16 == y->bias16)) &&
-           first->count == second->count && (first->count == 0 || memcmp(first, second, sizeof *first) == 0);
+           point_curve_equal(&point->curve[a], &point->curve[b]);
 }
 
 void point_tables_stretch(struct point_tables *tables, enum sample sample, const struct point_range range[3])
