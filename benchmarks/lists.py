@@ -11,8 +11,8 @@ of a size become tensors, and these become files again, of the same quality and 
 nvJPEG), Pillow and OpenCV on all cores, with the upload, and nvImageCodec if it is installed. A rate is the median of
 some rounds. Beside it stands how many samples differ from Pillow's, and by how much.
 
---arrays filters lists of so many tensors on the GPU, all of 500 x 375 or of sizes around that, and makes one tensor of
-them. How many samples differ is counted beside the same call on the CPU.
+--arrays N filters a list of N tensors on the GPU, and makes one tensor of the list. The tensors have 500 x 375 pixels,
+or sizes around that. How many samples differ is counted beside the same call on the CPU.
 
 --equal makes so many small files of both formats, of other sizes, qualities, subsamplings and modes. It counts those
 whose samples are not Pillow's, and those whose levels are not after a resize by each of Pillow's kernels. Needs PyTorch, NumPy, Pillow and OpenCV."""

@@ -10,8 +10,8 @@
  *     out      levels, or what a table makes of them: the samples of a tensor
  *
  * A thread makes all channels of a pixel. The taps of neighbouring outputs are side by side, so a warp loads them
- * together. A sum of 22-bit taps and bytes is exact in 32 bits, in any order (PILLOW_SHIFT). Those of our own rule need
- * 64 bits: |m| is below 2^15, and the taps of an output sum to 2^shift. */
+ * together. A sum of 22-bit taps and bytes is exact in 32 bits, in any order (PILLOW_SHIFT). A sum of our own rule
+ * needs 64 bits: |m| is below 2^15, and the taps of an output sum to 2^shift. */
 #include "kernels/resample/pillow.h"
 
 #include "kernels/shared/conv.cuh"

@@ -191,8 +191,8 @@ struct mask {
     uint16_t levels[];
 };
 
-/* The part of the picture that a filter is limited to: a rectangle or a mask. What is outside stays as it is, but the
- * filter reads it. */
+/* The part of the picture that a filter changes: a rectangle or a mask. Pixels outside stay, but the filter reads
+ * them. */
 struct region {
     bool is_set;
     struct share width, height, x, y; /* the rectangle; all 0 with a mask */

@@ -293,9 +293,9 @@ GPUCONV_API enum gpuconv_status gpuconv_apply(struct gpuconv_context *context, c
  * host, or all in device memory. No output may overlap an input or another output. If the call fails, some outputs may
  * be written.
  *
- * In device memory, one launch resizes many pictures of 8 bits without alpha, of any sizes and layouts. FILTER must
- * then have one `resize`, and else only filters that crop, or turn or mirror before it. A picture may have 2^20 pixels
- * before and after. The call waits until they are resized. */
+ * In device memory, one launch resizes many pictures of 8 bits without alpha, of any sizes and layouts. FILTER has
+ * one `resize` then. Filters that crop may stand before and after it, those that turn or mirror only before it. No
+ * picture has more than 2^20 pixels, before or after. The call waits until all are resized. */
 GPUCONV_API enum gpuconv_status gpuconv_apply_list(struct gpuconv_context *context, const struct gpuconv_filter *filter,
                                                    const struct gpuconv_view *in, const struct gpuconv_view *out,
                                                    int count, const struct gpuconv_options *options,

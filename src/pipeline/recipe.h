@@ -37,7 +37,9 @@ bool recipe_resize_by(const struct recipe *recipe, const struct work *work, size
 bool recipe_resize(const struct recipe *recipe, const struct work *work, struct image *shape, struct error *error);
 
 /* How alpha takes part in an image that is opaque, or may be translucent: as the recipe says, or ALPHA_KEEP where that
- * gives the same bytes, or ALPHA_FILTER if pixels only move or change by themselves. */
+ * gives the same bytes, or ALPHA_FILTER if pixels only move or change by themselves. It is one answer for the chain:
+ * if a filter may change opaque alpha, earlier filters premultiply, too, and may round otherwise than a run of their
+ * own. */
 enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque);
 
 /* How the alpha channel takes part in filter NUMBER of an image where it takes part as ALPHA. With ALPHA_PREMULTIPLY it
@@ -57,8 +59,7 @@ struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const str
 bool recipe_is_limited(const struct recipe *recipe);
 
 /* Must planes become an image and planes again between two filters? With premultiplied colours or in linear light, the
- * merge rounds. A chain gives the bytes of separate runs, so it must round after the same filters. And a region is a
- * part of an image. */
+ * merge rounds, and so do separate runs. A filter with a region needs the image before it. */
 bool recipe_merges_between(const struct recipe *recipe, enum alpha alpha, const struct image *shape);
 
 #endif

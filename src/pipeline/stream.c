@@ -286,8 +286,8 @@ static void start_band(const struct filtering *filtering, const struct band_work
         band->merged = merged_rows(filtering, worker, number, needed.last - needed.first);
 }
 
-/* Merge PLANES, the result of filter NUMBER, to ROWS, which has its input from row FIRST on. What is outside a region
- * stays. */
+/* Merge PLANES, the result of filter NUMBER, into ROWS, which hold the filter's input from row FIRST on. Pixels outside
+ * its region stay. */
 static void merge_stage(const struct filtering *filtering, const struct band_worker *worker, size_t number, int first,
                         const struct plane *planes, struct image *rows)
 {
