@@ -58,6 +58,12 @@ bool cpu_point_launch(const struct plan *plan, struct device *device, const stru
 bool cpu_squares_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                         struct error *error);
 
+/* Make the samples of ranks: struct rank says which. This needs no preparation. Fails if there is too little memory. */
+bool reference_rank_launch(const struct plan *plan, struct device *device, const struct plane *in,
+                           const struct plane *out, struct error *error);
+bool cpu_rank_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
+                     struct error *error);
+
 /* Does cpu_launch make wide planes of such narrow ones? SLIDES says that FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
 

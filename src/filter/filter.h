@@ -29,6 +29,14 @@
  *     -1 0
  *      1 0
  *
+ * A filter of ranks has one grid of 0 and 1, its footprint. The samples under the ones are put in order, and one of
+ * them is the output:
+ *
+ *     combine median    # or minimum, or maximum, or rank 25%: at 0% the lowest sample, at 100% the highest
+ *     0 1 0
+ *     1 1 1
+ *     0 1 0
+ *
  * A filter may also change each pixel by itself: by a matrix of its colours, then by curves. Lines begin them:
  *
  *     matrix            # then 1, 3 or 4 rows of 3 or 4 weights, and perhaps an offset in levels; one row is for all
@@ -86,7 +94,7 @@ enum combine {
 
 /* The kinds of steps that filters are. Three tables have a row for each: filter_kinds here, step_table of the pipeline,
  * and the steps of the variants. */
-enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_POINT, STEP_PIXELATE, STEP_KINDS };
+enum step_kind { STEP_CONVOLVE, STEP_RESIZE, STEP_MOVE, STEP_POINT, STEP_PIXELATE, STEP_RANK, STEP_KINDS };
 
 /* What STEP_RESIZE asks for. */
 struct resize {
@@ -171,6 +179,31 @@ struct point {
     struct point_curve curve[4]; /* the curves of red, green, blue and alpha */
 };
 
+/* What STEP_RANK makes of the samples in order: see plan/rank.h. */
+enum rank_form {
+    RANK_ONE,      /* the sample of one rank */
+    RANK_OPEN,     /* the lowest sample, and of these the highest */
+    RANK_CLOSE,    /* the highest sample, and of these the lowest */
+    RANK_TOPHAT,   /* the picture less RANK_OPEN */
+    RANK_BLACKHAT, /* RANK_CLOSE less the picture */
+    RANK_OUTLINE,  /* the highest sample less the lowest */
+};
+
+/* What STEP_RANK does. A window of one pass has this size and anchor; that of the filter is what all passes reach. */
+struct rank {
+    enum rank_form form;
+    int width, height, anchor_x, anchor_y;
+    int count;                         /* samples of the footprint, at least 1 */
+    int index;                         /* RANK_ONE: the rank of the output, from 0 for the lowest sample */
+    uint64_t footprint[FILTER_MAX][2]; /* its rows: bit x % 64 of word x / 64 is set if sample x belongs to it */
+};
+
+/* Does sample (X, Y) of the window belong to the footprint? */
+static inline bool rank_has(const struct rank *rank, int x, int y)
+{
+    return rank->footprint[y][x / 64] >> x % 64 & 1;
+}
+
 /* A part of a picture. */
 struct rectangle {
     int x, y, width, height;
@@ -208,7 +241,7 @@ struct filter {
     struct source_file file;
     struct region region;
     struct filter *filter16; /* the filter for samples of more than 8 bits, if it is another one; else NULL */
-    int width, height;       /* the window of samples that an output is made of; 1 x 1 unless it is STEP_CONVOLVE */
+    int width, height;       /* the window of samples that an output is made of; 1 x 1 for most kinds */
     int anchor_x, anchor_y;  /* the output in it: 0 <= anchor_x < width, 0 <= anchor_y < height */
     union {
         struct {            /* STEP_CONVOLVE */
@@ -280,6 +313,8 @@ struct filter {
         struct point point; /* STEP_POINT */
 
         int square; /* STEP_PIXELATE: the side of a square, whose pixels become their mean, rounded to nearest */
+
+        struct rank rank; /* STEP_RANK */
     };
 };
 
@@ -311,6 +346,9 @@ struct kind_of_step {
     /* Print the lines of --show after the name, and the members of the JSON object after the names. */
     void (*describe)(FILE *stream, const struct filter *filter);
     void (*print)(FILE *file, const struct filter *filter);
+
+    /* Turn the window by 180 degrees. NULL if it has one sample. */
+    void (*flip)(struct filter *filter);
 
     /* The multiply-adds of a plane of WIDTH x HEIGHT, without any tricks. NULL if there are none. */
     double (*work)(const struct filter *filter, int width, int height);
@@ -441,7 +479,7 @@ struct filter_form {
 };
 
 /* All words. A row of NULL ends them. */
-#define FORM_COUNT 25
+#define FORM_COUNT 34
 extern const struct filter_form filter_forms[FORM_COUNT + 1];
 
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR

@@ -40,6 +40,7 @@ void filter_derive(struct filter *filter, struct number offset);
 /* The functions of the row of STEP_CONVOLVE. */
 void taps_describe(FILE *stream, const struct filter *filter);
 void taps_print(FILE *file, const struct filter *filter);
+void taps_flip(struct filter *filter);
 double taps_work(const struct filter *filter, int width, int height);
 double taps_float_error(const struct filter *filter, int taps);
 bool taps_join_planes(const struct filter *filter);
@@ -86,6 +87,19 @@ void squares_describe(FILE *stream, const struct filter *filter);
 void squares_print(FILE *file, const struct filter *filter);
 double squares_float_error(const struct filter *filter, int taps);
 
+/* ---- Ranks ---- */
+
+/* Let FILTER be of STEP_RANK, with a footprint of WIDTH x HEIGHT that HAS its sample (x, y), and the anchor in the
+ * middle. SHARE is the rank of RANK_ONE as a share of the samples, exact, from 0 to 1. Returns false if the footprint
+ * is empty. */
+bool rank_make(struct filter *filter, int width, int height, bool (*has)(const void *context, int x, int y),
+               const void *context, struct number share);
+
+/* The functions of the row of STEP_RANK. */
+void rank_describe(FILE *stream, const struct filter *filter);
+void rank_print(FILE *file, const struct filter *filter);
+void rank_flip(struct filter *filter);
+
 /* ---- Filters with parameters ---- */
 
 /* The parameters of a filter of STEP_POINT: texts of numbers or words, and the numbers of those that are. */
@@ -99,7 +113,7 @@ struct point_words {
 
 /* The functions of the rows of filter_forms: see struct filter_form. */
 form_maker filter_generate, filter_make_resize, filter_make_move, filter_make_point, filter_make_automatic,
-    filter_make_squares;
+    filter_make_squares, filter_make_rank;
 taps_generator make_box, make_gaussian, make_motion, make_disk, make_log, make_unsharp;
 move_reader read_crop, read_pad, read_turn, read_mirror;
 point_writer write_levels, write_gamma, write_brightness, write_contrast, write_saturation, write_threshold,

@@ -8,6 +8,7 @@ const struct kind_of_step filter_kinds[STEP_KINDS] = {
                        .has_border = true,
                        .describe = taps_describe,
                        .print = taps_print,
+                       .flip = taps_flip,
                        .work = taps_work,
                        .float_error = taps_float_error,
                        .joins_planes = taps_join_planes},
@@ -40,7 +41,24 @@ const struct kind_of_step filter_kinds[STEP_KINDS] = {
                        .describe = squares_describe,
                        .print = squares_print,
                        .float_error = squares_float_error},
+    [STEP_RANK] = {.has_border = true,
+                   .takes = "that weigh neighbours",
+                   .is = "puts them in order",
+                   .describe = rank_describe,
+                   .print = rank_print,
+                   .flip = rank_flip},
 };
+
+/* A form of ranks with the parameters R and MORE, which MEANS something and is EXAMPLE. */
+#define RANK_FORM(word, more, means, example, does, text)                                                              \
+    {                                                                                                                  \
+        word ":R" more "[:disk]", does,                                                                                \
+            .title = text,                                                                                             \
+            .usage = word                                                                                              \
+            " takes a radius, a whole number of pixels from 1 to 63" means ", and perhaps the word disk, "             \
+            "whose radius may have a fraction, for example " word ":2" example " or " word ":2.5" example ":disk",     \
+            .make = filter_make_rank                                                                                   \
+    }
 
 const struct filter_form filter_forms[] = {
     {"box:R", "mean of a square of 2R+1 by 2R+1 pixels", .title = "mean of a square",
@@ -138,6 +156,17 @@ const struct filter_form filter_forms[] = {
     {"pixelate:N", "squares of N x N pixels that have their mean", .title = "squares of their mean",
      .usage = "pixelate takes a whole number of pixels from 1 to 4096, for example pixelate:16",
      .make = filter_make_squares},
+    RANK_FORM("median", "", "", "", "the middle one of the samples in a square of 2R+1 by 2R+1 pixels, or in a disk",
+              "median"),
+    RANK_FORM("rank", ":P", ", a percentage from 0 to 100", ":25",
+              "the sample P percent of the way from the lowest to the highest", "one sample of those in order"),
+    RANK_FORM("erode", "", "", "", "the lowest sample: dark parts grow by R pixels", "lowest sample"),
+    RANK_FORM("dilate", "", "", "", "the highest sample: light parts grow by R pixels", "highest sample"),
+    RANK_FORM("open", "", "", "", "erode, then dilate: light specks vanish", "opening"),
+    RANK_FORM("close", "", "", "", "dilate, then erode: dark specks vanish", "closing"),
+    RANK_FORM("tophat", "", "", "", "the picture less its opening: light specks stay", "the picture less its opening"),
+    RANK_FORM("blackhat", "", "", "", "the closing less the picture: dark specks show", "the closing less the picture"),
+    RANK_FORM("outline", "", "", "", "dilate less erode: edges", "highest less lowest sample"),
     {.form = NULL},
 };
 

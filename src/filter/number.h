@@ -18,6 +18,7 @@ struct number {
 
 #define NUMBER_ZERO ((struct number){.numerator = 0, .denominator = 1, .value = 0.0})
 #define NUMBER_ONE ((struct number){.numerator = 1, .denominator = 1, .value = 1.0})
+#define NUMBER_HUNDRED ((struct number){.numerator = 100, .denominator = 1, .value = 100.0})
 
 static inline bool is_digit(char c)
 {

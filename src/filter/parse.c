@@ -60,6 +60,8 @@ struct parser {
     int count;               /* the number of lines */
     int sections;            /* the number of sections */
     bool has_levels;         /* the rows of this section are levels, which may be percentages */
+    bool is_rank;            /* the taps are the footprint of ranks */
+    struct number share;     /* and of these the output is this one, from 0 to 1 */
     struct point_section section[MAX_SECTIONS];
     struct filter_line lines[MAX_LINES];
     struct number taps[2 * FILTER_MAX * FILTER_MAX]; /* the taps of both grids, divided by the scale */
@@ -244,20 +246,45 @@ static bool parse_title(struct parser *parser, char *title, size_t size)
     return true;
 }
 
+/* Read the rank of the output, a percentage. */
+static bool parse_share(struct parser *parser)
+{
+    skip_separators(parser);
+    const char *start = parser->at, *end = token_end(parser);
+    struct number percentage;
+    if (start == end || end[-1] != '%' || number_read(start, end - 1, &percentage) != NUMBER_FINE ||
+        !(percentage.value >= 0 && percentage.value <= 100))
+        return FAIL_HERE(parser, start, "expected a percentage from 0%% to 100%%, found %s", next_word(parser).text);
+    parser->share = number_divide(percentage, NUMBER_HUNDRED);
+    parser->at = end;
+    return true;
+}
+
 static bool parse_combine(struct parser *parser, enum combine *combine)
 {
+    static const char *const ranks[] = {"minimum", "median", "maximum", "rank"};
+    enum { RANKS = sizeof ranks / sizeof *ranks, SUMS = COMBINE_COUNT - COMBINE_NONE - 1 };
     const char *start = parser->at, *end = token_end(parser);
-    const char *names[COMBINE_COUNT];
-    for (int i = COMBINE_NONE + 1; i < COMBINE_COUNT; i++) {
-        names[i] = combine_name((enum combine)i);
-        if (is_word(names[i], start, end)) {
-            *combine = (enum combine)i;
-            parser->at = end;
+    const char *names[SUMS + RANKS];
+    for (int i = 0; i < SUMS + RANKS; i++) {
+        names[i] = i < SUMS ? combine_name((enum combine)(COMBINE_NONE + 1 + i)) : ranks[i - SUMS];
+        if (!is_word(names[i], start, end))
+            continue;
+        parser->at = end;
+        if (i < SUMS) {
+            *combine = (enum combine)(COMBINE_NONE + 1 + i);
             return true;
         }
+        const int half = i - SUMS; /* halves of the way from the lowest sample to the highest */
+        parser->is_rank = true;
+        parser->share =
+            (struct number){.numerator = half < 2 ? half : 1, .denominator = half == 1 ? 2 : 1, .value = half / 2.0};
+        return half < RANKS - 1 || parse_share(parser);
     }
-    return fail_word(parser, start, end, "magnitude, max or sum, the ways to combine the sums of two grids",
-                     names + COMBINE_NONE + 1, COMBINE_COUNT - COMBINE_NONE - 1);
+    return fail_word(parser, start, end,
+                     "magnitude, max or sum, the ways to combine the sums of two grids, or median, minimum, maximum "
+                     "or rank P%, the sample that becomes the output",
+                     names, SUMS + RANKS);
 }
 
 /* Begin a section. Words after a curve say its channels, and how it goes from point to point. */
@@ -644,6 +671,9 @@ static bool set_size_and_taps(struct parser *parser, struct filter *filter)
 {
     const bool two = filter->combine != COMBINE_NONE;
     int first = 0;
+    if (parser->is_rank && parser->separator != 0)
+        return fail_at(parser, parser->separator, parser->separator_column,
+                       "expected one grid of 0 and 1 after combine and a rank; remove this line and the second grid");
     if (!(two ? check_grids(parser) : find_first_row(parser, &first)))
         return false;
     filter->unscaled = !parser->scaled && !two;
@@ -679,10 +709,41 @@ static bool set_sections(struct parser *parser, struct filter *filter)
            fail_at(parser, fault.number, fault.column, "%s", fault.sentence);
 }
 
+static bool has_sample(const void *context, int x, int y)
+{
+    const struct parser *parser = context;
+    return parser->lines[y].numbers[x].value == 1;
+}
+
+/* Let the filter, whose size and anchor are set, be ranks in a footprint. */
+static bool set_footprint(struct parser *parser, struct filter *filter)
+{
+    for (int i = KEYWORD_SCALE; i <= KEYWORD_ABS; i++)
+        if (parser->seen[i] != 0)
+            return fail_at(parser, parser->seen[i], parser->columns[i],
+                           "expected no %s in a filter of ranks, which has no sums; remove this line", keywords[i]);
+    for (int y = 0; y < filter->height; y++)
+        for (int x = 0; x < filter->width; x++)
+            if (!number_is_integer(parser->lines[y].numbers[x], 0, 1))
+                return fail_at(parser, parser->lines[y].number, parser->lines[y].columns[x],
+                               "expected 1 for a sample that is put in order, or 0 for one that is not");
+    const int anchor_x = filter->anchor_x, anchor_y = filter->anchor_y;
+    if (!rank_make(filter, filter->width, filter->height, has_sample, parser, parser->share))
+        return fail_at(parser, parser->lines[0].number, parser->lines[0].columns[0],
+                       "expected at least one 1, a sample that is put in order");
+    filter->anchor_x = filter->rank.anchor_x = anchor_x;
+    filter->anchor_y = filter->rank.anchor_y = anchor_y;
+    return true;
+}
+
 /* Let the filter be the grids of taps. */
 static bool set_grids(struct parser *parser, struct filter *filter)
 {
-    if (!set_size_and_taps(parser, filter) || !filter_set_taps(filter, parser->taps, parser->name, parser->error))
+    if (!set_size_and_taps(parser, filter))
+        return false;
+    if (parser->is_rank)
+        return set_footprint(parser, filter);
+    if (!filter_set_taps(filter, parser->taps, parser->name, parser->error))
         return false;
     filter_derive(filter, parser->offset);
     return true;

@@ -259,7 +259,7 @@ static void reverse(int32_t *taps, int count)
     }
 }
 
-static void flip(struct filter *filter)
+void taps_flip(struct filter *filter)
 {
     filter->anchor_x = filter->width - 1 - filter->anchor_x;
     filter->anchor_y = filter->height - 1 - filter->anchor_y;
@@ -276,8 +276,8 @@ static void flip(struct filter *filter)
 
 void filter_flip(struct filter *filter)
 {
-    for (; filter != NULL && filter_kind(filter)->has_taps; filter = filter->filter16)
-        flip(filter);
+    for (; filter != NULL && filter_kind(filter)->flip != NULL; filter = filter->filter16)
+        filter_kind(filter)->flip(filter);
 }
 
 void filter_set_options(struct filter *filter, bool flips, bool is_absolute)

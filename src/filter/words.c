@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOT_DONE "!gpuconv convolves, resizes, moves and recolours pixels only"
+#define NOT_DONE "!gpuconv convolves, ranks, resizes, moves and recolours pixels only"
 #define MATRIX "!write a filter file of the line `matrix` and its rows of weights"
 #define REPLACED "!leave it out: OUTPUT is replaced, and --in-place replaces INPUT"
 
@@ -51,9 +51,7 @@ static const char *const words[][2] = {
     {"convert", "!to convert only: gpuconv identity INPUT OUTPUT"},
     {"curves", "!write a filter file of the line `curve` and its points, a line `IN OUT` each"},
     {"desaturate", "!give grey, or saturation:-P, as FILTER"},
-    {"dilate", NOT_DONE},
     {"equalize", "!gpuconv equalizes no levels; give levels:BLACK:WHITE as FILTER to stretch them"},
-    {"erode", NOT_DONE},
     {"flip", "mirror:y"},
     {"fliphorizontal", "mirror:x"},
     {"flop", "mirror:x"},
@@ -65,7 +63,6 @@ static const char *const words[][2] = {
     {"linear", "!give contrast:P,brightness:P as FILTER; --linear filters in linear light"},
     {"lut", "!write a filter file of the line `table` and 256 levels"},
     {"mean", "box"},
-    {"median", NOT_DONE},
     {"modulate", "!give brightness:P,saturation:P as FILTER"},
     {"mogrify", "!give gpuconv --in-place FILTER INPUT..."},
     {"negate", "invert"},
@@ -82,12 +79,23 @@ static const char *const words[][2] = {
     {"autocontrast", "auto-contrast"},
     {"autolevel", "auto-levels"},
     {"autolevels", "auto-levels"},
+    {"closing", "close"},
+    {"despeckle", "median"},
+    {"maxfilter", "dilate"},
+    {"maximum", "dilate"},
     {"mask", "!put its file after a filter: blur@mask.png"},
+    {"minfilter", "erode"},
+    {"minimum", "erode"},
+    {"morphology", "!give erode:R, dilate:R, open:R, close:R, tophat:R, blackhat:R or outline:R as FILTER"},
     {"mosaic", "pixelate"},
     {"normalise", "auto-contrast:1"},
     {"normalize", "auto-contrast:1"},
+    {"opening", "open"},
+    {"percentile", "rank"},
     {"pixelize", "pixelate"},
+    {"rankfilter", "rank"},
     {"region", "!put it after a filter: gaussian:12@100x80+20+30"},
+    {"statistic", "!give median:R, erode:R, dilate:R or rank:R:P as FILTER"},
     {"backend gpu", "cuda"},
     {"border black", "zero"},
     {"border clamp", "replicate"},

@@ -2,14 +2,20 @@
 #include "pipeline/steps.h"
 
 #include "cpu/cpu.h"
+#include "plan/rank.h"
 
 /* ---- Convolve ---- */
+
+static int find_halo(const struct filter *filter)
+{
+    const int above = filter->anchor_y, below = filter->height - 1 - above;
+    return above > below ? above : below;
+}
 
 static void reach_halo(struct stage *stage, int width, int height, bool is_16_bit)
 {
     (void)height;
-    const int above = stage->filter->anchor_y, below = stage->filter->height - 1 - above;
-    stage->halo = above > below ? above : below;
+    stage->halo = find_halo(stage->filter);
     stage->takes_pixels = !is_16_bit && stage->shape.channels > 1 && cpu_takes_pixels(stage->filter, width);
 }
 
@@ -151,6 +157,29 @@ static enum alpha find_square_alpha(const struct filter *filter, enum border bor
     return alpha;
 }
 
+/* ---- Rank ---- */
+
+static void reach_window(struct stage *stage, int width, int height, bool is_16_bit)
+{
+    (void)width, (void)height, (void)is_16_bit;
+    stage->halo = find_halo(stage->filter);
+    stage->takes_pixels = true;
+}
+
+/* The result of the first of two passes. */
+static size_t need_pass(const struct stage *stage, size_t threads, size_t plane_bytes)
+{
+    return stage->filter->rank.form == RANK_ONE ? 0 : threads * plane_bytes;
+}
+
+/* Each sample of a pixel has its own rank. Where colours are multiplied by alpha, none is above it, and so is none
+ * above the alpha of the same rank. A difference of alphas would be 0 in an opaque picture. */
+static enum alpha find_rank_alpha(const struct filter *filter, enum border border, enum alpha alpha)
+{
+    (void)border;
+    return alpha == ALPHA_PREMULTIPLY && rank_subtracts(&filter->rank) ? ALPHA_BLACK : alpha;
+}
+
 /* ---- The table ---- */
 
 const struct step step_table[STEP_KINDS] = {
@@ -159,6 +188,7 @@ const struct step step_table[STEP_KINDS] = {
         {.rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps, .alpha = find_resize_alpha},
     [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = keep_alpha},
     [STEP_PIXELATE] = {.rows = 1, .needs = add_squares, .alpha = find_square_alpha},
+    [STEP_RANK] = {.rows = 1, .reach = reach_window, .needs = add_halo, .need = need_pass, .alpha = find_rank_alpha},
     [STEP_POINT] = {.fuses = is_fixed,
                     .rows = 1,
                     .reach = reach_pixel,

@@ -194,6 +194,11 @@ double point_cost(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0);
 }
 
+double rank_cost(const struct filter *filter, const struct work *work)
+{
+    return gpu_seconds(work, 2e-12 * filter->rank.height);
+}
+
 double gradient_cost(const struct filter *filter, const struct work *work)
 {
     const double taps = filter_grids(filter) * filter->width * filter->height;
@@ -248,6 +253,17 @@ double cpu_squares_cost(const struct filter *filter, const struct work *work)
 {
     (void)filter;
     return 0.5e-9 * work_samples(work) / work_threads(work);
+}
+
+/* The work of a rank hardly depends on the area of its footprint: an estimate of samples that enter and leave. */
+double reference_rank_cost(const struct filter *filter, const struct work *work)
+{
+    return work_samples(work) * filter->rank.count * 30e-9 / work_threads(work);
+}
+
+double cpu_rank_cost(const struct filter *filter, const struct work *work)
+{
+    return 2e-9 * (filter->rank.height + 4) * work_samples(work) / work_threads(work);
 }
 
 /* A table of bytes takes shuffles, with AVX2 and later. A matrix reads three samples for each. */

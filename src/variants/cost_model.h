@@ -39,6 +39,6 @@ static inline bool work_resize(const struct work *work, const struct filter *fil
 typedef double cost_function(const struct filter *filter, const struct work *work);
 cost_function reference_cost, reference_resample_cost, cpu_move_cost, cpu_resample_cost, cpu_cost, register_tiled_cost,
     separable_cost, tensor_core_cost, sparse_cost, blur_cost, running_sums_cost, passes_cost, copy_cost, resample_cost,
-    gradient_cost, cpu_point_cost, cpu_squares_cost, point_cost;
+    gradient_cost, cpu_point_cost, cpu_squares_cost, point_cost, reference_rank_cost, cpu_rank_cost, rank_cost;
 
 #endif

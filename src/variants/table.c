@@ -18,7 +18,7 @@ typedef bool launch_function(const struct plan *plan, struct device *device, con
 launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_launch, tiled_output_launch,
     tiled_cached_launch, texture_launch, register_tiled_launch, separable_launch, tensor_core_launch, sparse_launch,
     blur_launch, running_sums_launch, passes_launch, copy_launch, move_launch, resample_launch, gradient_launch,
-    point_launch, pixelate_launch;
+    point_launch, pixelate_launch, rank_launch;
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
     sparse_prepare, blur_prepare, running_sums_prepare, passes_prepare, copy_prepare, resample_prepare,
@@ -62,7 +62,8 @@ static const struct variant table[] = {
                   [STEP_RESIZE] = {U8 | U16 | F32, reference_resample_cost, NULL, reference_resample_launch},
                   [STEP_MOVE] = {U8 | U16 | F32, NULL, NULL, cpu_move_launch},
                   [STEP_POINT] = {U8 | U16 | F32, NULL, cpu_point_prepare, cpu_point_launch},
-                  [STEP_PIXELATE] = {U8 | U16 | F32, NULL, NULL, cpu_squares_launch}},
+                  [STEP_PIXELATE] = {U8 | U16 | F32, NULL, NULL, cpu_squares_launch},
+                  [STEP_RANK] = {U8 | U16 | F32, reference_rank_cost, NULL, reference_rank_launch}},
     },
     {
         .name = "cpu",
@@ -74,7 +75,8 @@ static const struct variant table[] = {
                   [STEP_RESIZE] = {U8 | U16 | F32, cpu_resample_cost, cpu_resample_prepare, cpu_resample_launch},
                   [STEP_MOVE] = {U8 | U16 | F32, cpu_move_cost, NULL, cpu_move_launch},
                   [STEP_POINT] = {U8 | U16 | F32, cpu_point_cost, cpu_point_prepare, cpu_point_launch},
-                  [STEP_PIXELATE] = {U8 | U16 | F32, cpu_squares_cost, NULL, cpu_squares_launch}},
+                  [STEP_PIXELATE] = {U8 | U16 | F32, cpu_squares_cost, NULL, cpu_squares_launch},
+                  [STEP_RANK] = {U8 | U16 | F32, cpu_rank_cost, NULL, cpu_rank_launch}},
     },
     TEXTBOOK("basic", basic, "one thread per pixel, taps in global memory"),
     TEXTBOOK("constant", constant, "taps in constant memory, small sizes unrolled"),
@@ -161,6 +163,14 @@ static const struct variant table[] = {
         .backend = BACKEND_CUDA,
         .capability = 75,
         .steps = {[STEP_PIXELATE] = {U8 | U16 | F32, point_cost, NULL, CUDA_FUNCTION(pixelate, launch)}},
+    },
+    {
+        .name = "rank",
+        .summary = "networks, running extremes and histograms",
+        .accepts = ACCEPTS_NONE,
+        .backend = BACKEND_CUDA,
+        .capability = 75,
+        .steps = {[STEP_RANK] = {U8 | U16 | F32, rank_cost, NULL, CUDA_FUNCTION(rank, launch)}},
     },
     {
         .name = "point",
