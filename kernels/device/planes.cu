@@ -559,7 +559,7 @@ bool run16(kernel16 *const kernels[3][4], enum alpha alpha, const struct linear 
 {
     const struct conversion16 conversion = {planes->count,
                                             alpha_multiplies(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP,
-                                            alpha == ALPHA_AS_IS ? NULL : linear};
+                                            linear};
     return launch_kernel(kernels[image->bits / 16][image->channels - 1], planes_launch(planes, planes), 1, device,
                          {width16, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
                          conversion);

@@ -334,7 +334,8 @@ struct kind_of_step {
     bool has_border;   /* it reads what stands outside the image */
     bool repeats_edge; /* it takes the edge of the picture for what stands outside, whatever the border is */
     bool resizes;      /* it makes an image of another size, moves no sample as it is, and has a plan for one size */
-    bool moves;        /* it changes no sample, so neither alpha nor light matters; struct move says where they go */
+    bool moves;        /* it changes no sample, so alpha does not matter; struct move says where they go */
+    bool takes_levels; /* also in linear light: its samples are among those that it takes, or differences of them */
 
     /* Why a variant of other kinds does not take FILTER. The error says: it takes only filters `takes`, and FILTER
      * `is`. Both are NULL for a convolution. */

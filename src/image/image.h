@@ -84,7 +84,6 @@ enum alpha {
     ALPHA_FILTER,      /* filter alpha as any other channel */
     ALPHA_HEADROOM,    /* ALPHA_PREMULTIPLY in planes of 16 bits that hold sums up to twice white */
     ALPHA_BLACK,       /* filter the colours as they look on black, copy alpha */
-    ALPHA_AS_IS,       /* all channels only move: as ALPHA_FILTER, and never in linear light */
     ALPHA_PILLOW,      /* ALPHA_PREMULTIPLY in levels of 8 bits, divided as pillow_unpremultiply does */
 };
 

@@ -351,7 +351,6 @@ void image_split(const struct image *image, enum alpha alpha, const struct linea
 {
     struct image row;
     struct plane to;
-    linear = alpha == ALPHA_AS_IS ? NULL : linear;
     for (int y = 0; y < image->height;) {
         y += join_rows(image, planes, y, &row, &to);
         if (planes->sample == SAMPLE_U16)
@@ -367,7 +366,6 @@ void image_merge(const struct plane *planes, enum alpha alpha, const struct line
 {
     struct image row;
     struct plane from;
-    linear = alpha == ALPHA_AS_IS ? NULL : linear;
     for (int y = 0; y < image->height;) {
         y += join_rows(image, planes, y, &row, &from);
         if (planes->sample == SAMPLE_U16)

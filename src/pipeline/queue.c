@@ -361,7 +361,7 @@ static bool merge_region(struct pipeline_run *run, size_t number, const struct p
     const bool keeps = planes->count < made.channels || gpu->linear != NULL; /* the merge keeps samples: image_merge */
     return (mask == NULL || upload_mask(run->pipeline, mask, error)) &&
            (!keeps || device_copy(device, made.samples, gpu->image.samples, image_bytes(&made), error)) &&
-           device_merge(device, planes, alpha, gpu->linear, &made, error) &&
+           device_merge(device, planes, alpha, recipe_light(run->recipe, number, gpu->linear), &made, error) &&
            (mask != NULL ? device_blend(device, &made, run->pipeline->memory[MEMORY_MASK].bytes, &gpu->image, error)
                          : copy_image_samples(run->pipeline, &from_part, &to_part, error));
 }
@@ -377,7 +377,8 @@ static bool merge_after(struct pipeline_run *run, size_t number, const struct pl
         return merge_region(run, number, planes, gpu, error);
     return (gpu->linear == NULL || !filter_kind(&run->recipe->chain->filters[number])->resizes ||
             device_fill(run->pipeline->device, image->samples, 0, image_bytes(image), error)) &&
-           device_merge(run->pipeline->device, planes, alpha, gpu->linear, image, error);
+           device_merge(run->pipeline->device, planes, alpha, recipe_light(run->recipe, number, gpu->linear), image,
+                        error);
 }
 
 /* Copy the planes after those that a filter has read FROM and written TO: alpha that it keeps. */
@@ -417,7 +418,8 @@ static bool queue_chain(struct pipeline_run *run, const struct image *image, str
         if (i > gpu->first && merges && !merge_after(run, i - 1, from, gpu, error))
             return false;
         from->count = to->count = (is_point ? run->work.planes : image_planes(image, alpha)) * images_of(run);
-        if (i > gpu->first && merges && !device_split(device, &gpu->image, alpha, gpu->linear, from, error))
+        if (i > gpu->first && merges &&
+            !device_split(device, &gpu->image, alpha, recipe_light(recipe, i, gpu->linear), from, error))
             return false;
         resize_image(run, i, &gpu->image, to);
         next = is_point ? points_end(run, i, gpu->last) : i + 1;
@@ -499,7 +501,8 @@ static bool split_image(struct pipeline_run *run, const struct image *in, struct
     if (points.count > 0 && !recipe_merges_between(run->recipe, run->effective_alpha, in))
         return device_split_points(device, &points, &gpu->image, &gpu->planes[0], error);
     return (points.count == 0 || device_change_image(device, &points, &gpu->image, &gpu->image, error)) &&
-           device_split(device, &gpu->image, alpha, gpu->linear, &gpu->planes[0], error);
+           device_split(device, &gpu->image, alpha, recipe_light(run->recipe, gpu->first, gpu->linear), &gpu->planes[0],
+                        error);
 }
 
 static bool merge_image(struct pipeline_run *run, const struct image *out, const struct gpu_image *gpu, int result,

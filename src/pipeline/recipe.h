@@ -51,6 +51,12 @@ enum alpha recipe_expected_alpha(const struct recipe *recipe, bool is_opaque);
  * image, which follows from WORK. */
 enum alpha recipe_alpha(const struct recipe *recipe, const struct work *work, enum alpha alpha, size_t number);
 
+/* The tables of linear light for filter NUMBER of the recipe: LINEAR, or NULL for levels. */
+static inline const struct linear *recipe_light(const struct recipe *recipe, size_t number, const struct linear *linear)
+{
+    return filter_kind(&recipe->chain->filters[number])->takes_levels ? NULL : linear;
+}
+
 /* The work of the recipe on an image of SHAPE, by THREADS of the CPU: the sample type and the most planes that a filter
  * needs. */
 struct work recipe_work(const struct recipe *recipe, enum alpha alpha, const struct image *shape, int threads);

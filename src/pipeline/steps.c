@@ -105,10 +105,10 @@ static struct row_span find_rows(const struct stage *stage, struct row_span span
                                              : height};
 }
 
-static enum alpha keep_alpha(const struct filter *filter, enum border border, enum alpha alpha)
+static enum alpha move_alpha(const struct filter *filter, enum border border, enum alpha alpha)
 {
     (void)filter, (void)border, (void)alpha;
-    return ALPHA_AS_IS;
+    return ALPHA_FILTER;
 }
 
 /* ---- Point ---- */
@@ -186,7 +186,7 @@ const struct step step_table[STEP_KINDS] = {
     [STEP_CONVOLVE] = {.rows = 1, .reach = reach_halo, .needs = add_halo, .need = need_copies, .alpha = find_alpha},
     [STEP_RESIZE] =
         {.rows = 16, .reach = reach_axes, .needs = find_inputs, .need = need_taps, .alpha = find_resize_alpha},
-    [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = keep_alpha},
+    [STEP_MOVE] = {.rows = 1, .reach = reach_rows, .needs = find_rows, .alpha = move_alpha},
     [STEP_PIXELATE] = {.rows = 1, .needs = add_squares, .alpha = find_square_alpha},
     [STEP_RANK] = {.rows = 1, .reach = reach_window, .needs = add_halo, .need = need_pass, .alpha = find_rank_alpha},
     [STEP_POINT] = {.fuses = is_fixed,

@@ -219,7 +219,8 @@ static void split_span(const struct filtering *filtering, struct row_span span, 
     for (int y = span.first; y < span.last && !cpu_is_stopped(filtering->run->pipeline->resources->stop);) {
         const struct image rows = stream_rows(&filtering->stream, y, span.last - y < ROWS ? span.last : y + ROWS);
         const struct plane part = plane_span(planes, span.first, (struct row_span){y, y + rows.height});
-        image_split(&rows, alpha_of(filtering, 0), filtering->run->linear, &part);
+        image_split(&rows, alpha_of(filtering, 0), recipe_light(filtering->run->recipe, 0, filtering->run->linear),
+                    &part);
         y += rows.height;
     }
 }
@@ -293,8 +294,9 @@ static void merge_stage(const struct filtering *filtering, const struct band_wor
 {
     const struct stage *stage = &filtering->stages[number];
     const enum alpha alpha = alpha_of(filtering, number);
+    const struct linear *linear = recipe_light(filtering->run->recipe, number, filtering->run->linear);
     if (!stage->is_limited) {
-        image_merge(planes, alpha, filtering->run->linear, rows);
+        image_merge(planes, alpha, linear, rows);
         return;
     }
     const struct row_span limited = limit_span(stage, (struct row_span){first, first + rows->height});
@@ -304,7 +306,7 @@ static void merge_stage(const struct filtering *filtering, const struct band_wor
     const struct plane made = plane_span(planes, first, limited);
     struct image after = image_packed(&before, worker->aside);
     image_copy(&before, &after);
-    image_merge(&made, alpha, filtering->run->linear, &after);
+    image_merge(&made, alpha, linear, &after);
     const struct image from = image_columns(&after, stage->region.x, stage->region.width),
                        to = image_columns(&before, stage->region.x, stage->region.width);
     const struct mask *mask = stage->filter->region.mask;
@@ -326,7 +328,7 @@ static void round_between(const struct filtering *filtering, const struct band_w
     if (filtering->stages[number - 1].kind->resizes && linear != NULL)
         forget_samples(&rows);
     merge_stage(filtering, worker, number - 1, input.first, &from, &rows);
-    image_split(&rows, alpha_of(filtering, number), linear, &to);
+    image_split(&rows, alpha_of(filtering, number), recipe_light(filtering->run->recipe, number, linear), &to);
 }
 
 /* Has IMAGE planes of the samples that filter NUMBER takes or makes? Then PLANES becomes a view of its rows of SPAN.
