@@ -106,13 +106,17 @@ static bool allocate_like(const struct plane *like, struct plane *planes, struct
     return true;
 }
 
-/* OUT = HIGH - LOW, for COUNT samples of a row. */
+/* OUT = HIGH - LOW, for COUNT samples of a row. Levels are at least 0. */
 static void subtract_row(enum sample sample, const void *high, const void *low, void *out, int count)
 {
-    for (int x = 0; sample == SAMPLE_U8 && x < count; x++)
-        ((uint8_t *)out)[x] = (uint8_t)(((const uint8_t *)high)[x] - ((const uint8_t *)low)[x]);
-    for (int x = 0; sample == SAMPLE_U16 && x < count; x++)
-        ((uint16_t *)out)[x] = (uint16_t)(((const uint16_t *)high)[x] - ((const uint16_t *)low)[x]);
+    for (int x = 0; sample == SAMPLE_U8 && x < count; x++) {
+        const int difference = ((const uint8_t *)high)[x] - ((const uint8_t *)low)[x];
+        ((uint8_t *)out)[x] = (uint8_t)(difference > 0 ? difference : 0);
+    }
+    for (int x = 0; sample == SAMPLE_U16 && x < count; x++) {
+        const int difference = ((const uint16_t *)high)[x] - ((const uint16_t *)low)[x];
+        ((uint16_t *)out)[x] = (uint16_t)(difference > 0 ? difference : 0);
+    }
     for (int x = 0; sample == SAMPLE_F32 && x < count; x++)
         ((float *)out)[x] = rank_difference(((const float *)high)[x], ((const float *)low)[x]);
 }

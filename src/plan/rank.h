@@ -30,8 +30,8 @@ static inline struct rank_passes rank_passes(const struct rank *rank)
 }
 
 /* Is the result a difference of samples? RANK_TOPHAT: the picture less the second pass. RANK_BLACKHAT: the second pass
- * less the picture. RANK_OUTLINE: the first pass less the second. No difference of levels is negative, because the
- * anchor of a footprint in which there is such a filter belongs to it. */
+ * less the picture. RANK_OUTLINE: the first pass less the second. A difference of levels is at least 0: with the border
+ * zero, the second pass of RANK_BLACKHAT takes 0 for what is outside, and would make less than the picture. */
 static inline bool rank_subtracts(const struct rank *rank)
 {
     return rank->form >= RANK_TOPHAT;
