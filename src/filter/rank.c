@@ -120,12 +120,13 @@ void rank_describe(FILE *stream, const struct filter *filter)
         [RANK_OUTLINE] = "the highest sample less the lowest",
     };
     const struct rank *rank = &filter->rank;
+    fprintf(stream, "  size       %d x %d, anchor %d %d\n", rank->width, rank->height, rank->anchor_x, rank->anchor_y);
     if (rank->form == RANK_ONE)
         fprintf(stream, "  rank       %d of %d samples in order, from 1 for the lowest\n", rank->index + 1,
                 rank->count);
     else
         fprintf(stream, "  result     %s, of %d samples\n", formulas[rank->form], rank->count);
-    fprintf(stream, "  light      in linear light the order is the same\n\n");
+    fputc('\n', stream);
     for (int y = 0; y < rank->height; y++) {
         fputc(' ', stream);
         for (int x = 0; x < rank->width; x++)
@@ -137,10 +138,12 @@ void rank_describe(FILE *stream, const struct filter *filter)
 void rank_print(FILE *file, const struct filter *filter)
 {
     const struct rank *rank = &filter->rank;
-    fprintf(file, "\"form\":\"%s\"", form_names[rank->form]);
+    fprintf(file, "\"form\":\"%s\",\"rank\":", form_names[rank->form]);
     if (rank->form == RANK_ONE)
-        fprintf(file, ",\"rank\":%d", rank->index);
-    fprintf(file, ",\"samples\":%d,\"footprint\":[", rank->count);
+        fprintf(file, "%d", rank->index);
+    else
+        fputs("null", file);
+    fprintf(file, ",\"samples\":%d,\"anchor\":[%d,%d],\"footprint\":[", rank->count, rank->anchor_x, rank->anchor_y);
     for (int y = 0; y < rank->height; y++) {
         fputs(y > 0 ? ",[" : "[", file);
         for (int x = 0; x < rank->width; x++)

@@ -176,11 +176,13 @@ void gpuconv_filter_describe(const struct gpuconv_filter *filter, struct gpuconv
         const struct filter *f = &chain->filters[i];
         int left = 0, right = 0, above = 0, below = 0;
         info->exact &= filter_kind(f)->has_taps;
-        for (; f != NULL && filter_kind(f)->has_taps; f = f->filter16) { /* that for more bits may reach farther */
+        for (; f != NULL && filter_kind(f)->has_border; f = f->filter16) { /* that for more bits may reach farther */
             left = f->anchor_x > left ? f->anchor_x : left;
             above = f->anchor_y > above ? f->anchor_y : above;
             right = f->width - 1 - f->anchor_x > right ? f->width - 1 - f->anchor_x : right;
             below = f->height - 1 - f->anchor_y > below ? f->height - 1 - f->anchor_y : below;
+            if (!filter_kind(f)->has_taps)
+                continue;
             info->exact &= f->exact;
             info->largest_error = f->largest_error > info->largest_error ? f->largest_error : info->largest_error;
         }

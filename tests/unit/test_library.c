@@ -812,6 +812,10 @@ static void test_filters_are_found_made_and_described(void **state)
     gpuconv_free(deep);
     gpuconv_filter_close(turned);
     gpuconv_filter_close(filter);
+    filter = find("open:3:disk,shift,rank:2:40");
+    gpuconv_filter_describe(filter, &info);
+    assert_true(!info.exact && info.left == 9 && info.right == 9 && info.above == 8 && info.below == 8);
+    gpuconv_filter_close(filter);
 
     const int32_t taps[] = {1, 2, 3, 4, 5, 6};
     struct gpuconv_taps made = {.taps = taps, .width = 3, .height = 2, .has_anchor = 1, .scale = 10, .offset = -0.1};
