@@ -33,6 +33,7 @@ static void test_shipped_filters_have_their_sizes_and_sums(void **state)
         {"identity", 1, 1, 1, true, true},
         {.name = "invert"},
         {"laplacian", 3, 3, 0, false, true},
+        {.name = "median"},
         {"prewitt", 3, 3, 0, false, false},
         {"scharr", 3, 3, 0, false, false},
         {.name = "sepia"},
@@ -54,8 +55,8 @@ static void test_shipped_filters_have_their_sizes_and_sums(void **state)
         assert_true(builtin_filters[i].text[0] == '#');
         assert_true(strlen(builtin_filters[i].text) == builtin_filters[i].size);
         assert_string_equal(builtin_filters[i].name, cases[i].name); /* sorted, and no other filters */
-        if (cases[i].width == 0) {                                   /* a matrix or curves */
-            assert_int_equal(filter.kind, STEP_POINT);
+        if (cases[i].width == 0) {                                   /* a matrix, curves or a footprint */
+            assert_int_equal(filter.kind, strcmp(cases[i].name, "median") == 0 ? STEP_RANK : STEP_POINT);
             continue;
         }
         assert_int_equal(filter.width, cases[i].width);
