@@ -173,11 +173,12 @@ static size_t need_pass(const struct stage *stage, size_t threads, size_t plane_
 }
 
 /* Each sample of a pixel has its own rank. Where colours are multiplied by alpha, none is above it, and so is none
- * above the alpha of the same rank. A difference of alphas would be 0 in an opaque picture. */
+ * above the alpha of the same rank. A difference of alphas would be 0 in an opaque picture, and
+ * alpha is 0 outside with the border zero. */
 static enum alpha find_rank_alpha(const struct filter *filter, enum border border, enum alpha alpha)
 {
-    (void)border;
-    return alpha == ALPHA_PREMULTIPLY && rank_subtracts(&filter->rank) ? ALPHA_BLACK : alpha;
+    const bool keeps_alpha = rank_subtracts(&filter->rank) || border == BORDER_ZERO;
+    return alpha == ALPHA_PREMULTIPLY && keeps_alpha ? ALPHA_BLACK : alpha;
 }
 
 /* ---- The table ---- */
