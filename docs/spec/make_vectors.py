@@ -24,7 +24,8 @@ from write_png import chunk, png, unfiltered  # noqa: E402
 
 TYPES = {1: "GRAYSCALE", 2: "GRAYSCALE_ALPHA", 3: "RGB", 4: "RGB_ALPHA"}
 POINTS = ("grey", "invert", "sepia")  # no taps
-BUILT_IN = sorted({path.stem for path in (HERE.parent.parent / "filters").glob("*.txt")} - set(POINTS))
+RANKS = ("median", "rank", "erode", "dilate", "open", "close", "tophat", "blackhat", "outline")  # nor they
+BUILT_IN = sorted({path.stem for path in (HERE.parent.parent / "filters").glob("*.txt")} - {*POINTS, *RANKS})
 GRADIENTS = ("sobel", "prewitt", "scharr")
 KERNELS = ("lanczos3", "lanczos2", "cubic", "mitchell", "triangle", "box")
 BORDERS = ("replicate", "reflect", "reflect101", "wrap", "zero")
@@ -131,7 +132,7 @@ def case(group, source, chain, rules="", write=(), refused=False, text=None, mas
     CASES.append(made)
 
 
-ORDER = "PNFTGCDRMALOJEZHKQS"
+ORDER = "PNFTGCDRMALOJEZHKQSU"
 
 
 POINT_WORDS = {"levels": " Q3 Q4 Q5", "gamma": " Q3 Q5 Q7", "brightness": " Q2", "contrast": " Q2", "saturation": " Q2",
@@ -153,6 +154,8 @@ def of_filter(spec, bits):
         return f"G1 G5 G6 G15 {correlation} " + {"motion": "G3 G12", "disk": "G4 G13", "log": "G2 G8 G14"}[word]
     if word == "pixelate":
         return "S5"
+    if word in RANKS:
+        return ("U2 U3 U4" if ":" in spec else "F8 U1 U2 U3") + " U5" * (word in RANKS[4:])
     if word.startswith("auto-"):
         return "S6 Q9"
     if word in POINTS:
@@ -815,9 +818,51 @@ def regions():
              "S6": "auto-levels:50 auto-levels:-1 auto-levels:1:1 auto-contrast:x auto-levels: auto-contrast:49.01%"})
 
 
+def ranks():
+    cross, corner = "0 1 0\n1 1 1\n0 1 0\n", "1 1 0 0\n0 1 0 1\n"
+    for bits in (8, 16):
+        for spec in ("median", "median:1", "median:2", "median:3.9:disk", "rank:1:0", "rank:2:37.5%", "rank:2:1/3:disk", "rank:1:100",
+                     "rank:1:99.99999999999999999999", "erode:2", "dilate:3:disk", "open:1", "close:2:disk", "tophat:2", "blackhat:1:disk",
+                     "outline:1", "median:63"):
+            case("rank", picture("noise", 13, 11, 3 if bits == 8 else 1, bits), spec)
+        case("rank", picture("dots", 21, 17, 1, bits), "open:1.5:disk,close:2,median:1")
+        for text, rules in ((f"combine median\n{cross}", ""), (f"combine minimum\nanchor 3 0\n{corner}", "F7"),
+                            (f"title most\ncombine maximum\n{corner}", "F3"), (f"combine rank 60%\nanchor 0 1\n{corner}", "F7"),
+                            (f"combine rank 1/3%\n{cross}", "N3"), ("combine rank 0.12345678901234567890123%\n1.0, 2/2, 0\n", "N2 N4"),
+                            ("combine median\n3 3\n".replace("3", "1"), ""), ("anchor 2 0\ncombine rank 100%\n1 0 0\n", "F7")):
+            case("rank-text", picture("noise", 12, 9, 1, bits), None, f"F2 F4 U1 U2 U3 {rules}", text=text)
+        case("rank-text", picture("noise", 12, 9, 1, bits), None, "T5 U1 U3", text=f"combine rank 60%\nanchor 0 1\n{corner}", flip=True,
+             **{"abs": True})
+    for border in BORDERS:
+        for spec in ("median:2", "rank:3:70:disk", "open:2", "blackhat:2", "outline:3", "tophat:1:disk"):
+            case("rank-border", picture("noise", 7, 5, 3), spec, border=border)
+        case("rank-border", picture("noise", 2, 1, 1, 16), "close:3", border=border)
+        for alpha in ("premultiply", "keep", "filter"):
+            for spec in ("rank:1:30", "open:1", "blackhat:1"):
+                way = {"keep": "A1", "filter": "A2"}.get(alpha, "A4 A5" if spec[0] == "b" or border == "zero" else "A4 A7")
+                case("rank-alpha", picture("noise", 9, 7, 4, 8, "mixed"), spec, f"U6 {way}", border=border, alpha=alpha)
+    for channels, bits, opacity in ((2, 16, "mixed"), (4, 16, "mixed"), (4, 8, "opaque"), (3, 16, None), (1, 8, None), (4, 8, "mixed")):
+        for spec in ("median:1", "close:1:disk", "outline:1"):
+            case("rank-light", picture("smooth", 9, 8, channels, bits, opacity), spec, "U6", linear=True)
+    case("rank-light", picture("noise", 9, 8, 4, 8, "mixed"), "median:1,blur,tophat:2,sharpen", "U6 A4", linear=True)
+    case("rank-chain", picture("noise", 14, 11, 4, 8, "mixed"), "median:1@8x6+2+2,sepia,gaussian:1,erode:1,resize:7x", "O4 A4")
+    case("rank-chain", picture("noise", 14, 11, 3), "turn:90,outline:1@50%x50%+25%+25%,dilate:1", "O3")
+    for spec in ("median:2", "tophat:1"):
+        case("mask", picture("noise", 12, 9, 4, 8, "mixed"), spec, mask=True)
+    refused = ("combine median\n0 0\n", "combine median\n1 2\n", "combine rank\n1 1\n", "combine rank 25\n1 1\n", "combine rank 101%\n1\n",
+               "combine rank -1%\n1\n", "combine rank 25 %\n1\n", "combine median 25%\n1\n", "combine median\n1\n---\n1\n",
+               "scale 2\ncombine median\n1\n", "combine maximum\noffset 0\n1\n", "abs\ncombine minimum\n1\n", "combine average\n1\n",
+               "combine median\n0.5 1\n", "combine median\n1 1\n1\n", "combine median\nanchor 2 0\n1 1\n", "combine median\n1.00000000000000000000001\n")
+    for text in refused:
+        case("rank-refused", picture("noise", 5, 4), None, "U1", text=text, refused=True)
+    refuses({"U4": "median:0 median:64 median:2.5 median:1:1 median: median:2:square erode:0.5:disk erode:63.5:disk rank:2 rank rank:2:101 "
+                   "rank:2:-1 rank:2:3:4 open outline:disk erode:1:disk:disk minimum:1"})
+    refuses({"A9": "resize:4x,median"}, border="zero")
+
+
 def make_cases():
     for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs, readings,
-                 from_files, pillow, points, regions):
+                 from_files, pillow, points, regions, ranks):
         make()
 
 

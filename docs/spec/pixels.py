@@ -5,11 +5,13 @@
     python3 pixels.py [VECTORS...] [--match TEXT]
 
 runs the vectors, and prints a line for each that differs. This file has the rules P, A, L, O, H and V, pixels_steps.py
-F8, C, D, R and M, pixels_pillow.py K, pixels_point.py Q, pixels_regions.py S, pixels_taps.py N, F, T and G, and pixels_files.py J, E and Z.
+F8, C, D, R and M, pixels_pillow.py K, pixels_point.py Q, pixels_regions.py S, pixels_ranks.py U, pixels_taps.py N, F, T and G, and
+pixels_files.py J, E and Z.
 """
 
 import argparse
 import bisect
+import copy
 import functools
 import hashlib
 import json
@@ -24,6 +26,7 @@ from dataclasses import dataclass, replace
 sys.dont_write_bytecode = True  # leave no files in the sources
 from pixels_pillow import Rule
 from pixels_point import Point
+from pixels_ranks import Rank
 from pixels_regions import Levels, Squares, limited, masked, narrowed, widened
 from pixels_steps import Filter, Move, Resize, oriented, read_chain, read_colour
 from pixels_taps import Refused, nearest, require
@@ -182,7 +185,7 @@ class Chain:
             return "all"
         if self.alpha == "premultiply":
             return step.way(self.border)
-        return "keep" if self.alpha == "keep" and isinstance(step, (Filter, Squares)) else "all"
+        return "keep" if self.alpha == "keep" and isinstance(step, (Filter, Squares, Rank)) else "all"
 
     def run(self, step, picture):
         """O3, O4, S3, S4: the picture that a step makes of another one."""
@@ -196,6 +199,10 @@ class Chain:
         way = self.way(step)
         if way == "move":
             return step.run(picture)
+        if isinstance(step, Rank) and self.light:  # U6
+            chain = copy.copy(self)
+            chain.light = None
+            return chain.run_everywhere(step, picture)
         if isinstance(step, Resize) and step.is_pillow():
             target = step.target(picture.width, picture.height)
             return Rule(step.kernel, target).run(picture, way == "pillow", self.light)

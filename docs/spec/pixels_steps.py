@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, K1, K10, Q10, S1, T5, T6)."""
+"""gpuconv pixels 1, made from the text of pixels-1.md alone: the steps of a chain (F8, C, D, R, M, A9, K1, K10, Q10, S1, T5, T6, U1)."""
 
 import functools
 import math
@@ -11,9 +11,10 @@ from fractions import Fraction
 
 import pixels_pillow
 import pixels_point
+import pixels_ranks
 import pixels_regions
-from pixels_taps import (MAKERS, Passes, divide, exactly, made_taps, nearest, read_number, read_parameters, require,
-                         round_fine, text_taps, whole)
+from pixels_taps import (MAKERS, Passes, divide, exactly, made_taps, nearest, read_number, read_parameters, read_text,
+                         require, round_fine, text_taps, whole)
 
 FILTERS = pathlib.Path(__file__).resolve().parents[2] / "filters"
 UNIT = 1 << 30  # U of the rules R
@@ -497,6 +498,8 @@ def read_step(text, options):
         path = FILTERS / f"{name}.txt"
         require(re.fullmatch("[a-z0-9-]+", name) and path.exists(), f"unknown filter: {name}")
         return [text_step(path.read_bytes(), options)]
+    if name in pixels_ranks.WORDS:
+        return [pixels_ranks.read_rank(name, words)]
     if name in MAKERS:
         numbers = read_parameters(name, words)
         return [Filter(lambda bits: with_options(made_taps(name, numbers, bits), options))]
@@ -528,6 +531,10 @@ def text_step(text, options):
     """The step of a text."""
     if pixels_point.has_sections(text):
         return pixels_point.read_point(text)
+    settings, grids = read_text(text)
+    if settings.get("combine", "").split(" ")[0] in ("median", "minimum", "maximum", "rank"):
+        step = pixels_ranks.text_rank(settings, grids)
+        return step.turned() if options.get("flip") else step
     taps = with_options(text_taps(text), options)
     return Filter(lambda bits: taps)
 
@@ -551,5 +558,5 @@ def read_chain(vector, options):
         return [text_step(vector["text"].encode(), options)]
     steps = [step for text in vector["filter"].split(",") for step in read_step(text, options)]
     if options.get("border") == "zero" and any(isinstance(step, Resize) for step in steps):
-        require(not any(isinstance(step, Filter) for step in steps), "resize with zero")
+        require(not any(isinstance(step, (Filter, pixels_ranks.Rank)) for step in steps), "resize with zero")
     return steps

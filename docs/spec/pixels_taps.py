@@ -183,8 +183,9 @@ def read_setting(line, settings):
         require(len(values) == 2, "anchor needs two numbers")
         value = tuple(whole(read_number(v), 0, 126) for v in values)
     else:
-        require(word == "combine" and values in (["magnitude"], ["max"], ["sum"]), f"unknown: {line}")
-        value = values[0]
+        ranks = values in (["median"], ["minimum"], ["maximum"]) or len(values) == 2 and values[0] == "rank" and values[1][-1] == "%"  # U1
+        require(word == "combine" and (ranks or values in (["magnitude"], ["max"], ["sum"])), f"unknown: {line}")
+        value = " ".join(values)
     settings[word] = value
 
 
