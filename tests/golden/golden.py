@@ -15,7 +15,7 @@ computes each picture a second time, with Python's integers and from the definit
 
 With two grids, it takes the root of the sum of both sums' squares instead of the sum. With 16 bits, the offset is 257 *
 offset. Linear light uses the tables of linear.py. Matrices and curves are computed by the second implementation of the
-specification, and so are regions, masks, squares and automatic levels; a mask is source.png. Other sizes are computed
+specification, and so are regions, masks, squares, automatic levels and ranks; a mask is source.png. Other sizes are computed
 as in tests/cli/resize.py. Filters in two passes take the vectors that --show prints, and the picture must be as near to
 that of the true Gaussian as --show says. If the reference variant disagrees, nothing is changed."""
 import json
@@ -50,7 +50,9 @@ OTHERS = ("gaussian9-16", "sharpen-16", "emboss-16", "sobel-16", "gaussian9-line
           "saturation_40-linear", "threshold_45", "threshold_60-16", "threshold_20-linear", "posterize_4",
           "posterize_7-16", "tint_#ff8000", "tint_#4080c0-16", "tint_#4080c0-linear", "swap_BRG", "swap_GGB-16",
           "pixelate_9", "pixelate_7-16", "auto-levels_2", "auto-levels_0.5-16", "auto-contrast_1", "gaussian_4@70x50+40-9",
-          "sharpen@50%x60%+30%+25%-16", "pixelate_8@source.png", "gaussian_3@source.png-16")
+          "sharpen@50%x60%+30%+25%-16", "pixelate_8@source.png", "gaussian_3@source.png-16",
+          "median_3", "median_2.5_disk-16", "rank_4_30", "erode_3-16", "dilate_2", "open_4_disk", "close_3-16", "tophat_5-16",
+          "blackhat_4_disk", "outline_2", "median_2-linear")
 
 
 def filter_of(name):
@@ -307,7 +309,7 @@ def check_definition(program, name, made):
     def definition(image):
         if "move" in shown:
             return move(image, name)
-        if "matrix" in shown or "square" in shown or "@" in name:
+        if {"matrix", "square", "footprint"} & {*shown} or "@" in name:
             return change(image, name)
         if "kernel" in shown:
             return convolve_resize(image, shown)
@@ -316,7 +318,7 @@ def check_definition(program, name, made):
         return convolve(image, FILTERS / f"{filter_of(name)}.txt")
     defined = (convolve_linear(image, definition) if name.endswith("-linear") and "move" not in shown
                else definition(image))
-    if not {"kernel", "move", "matrix", "square"} & {*shown} and "@" not in name and shown["taps"] is None and not name.endswith("-linear"):
+    if not {"kernel", "move", "matrix", "square", "footprint"} & {*shown} and "@" not in name and shown["taps"] is None and not name.endswith("-linear"):
         check_truth(name, image, shown, defined)
     if read_plain(made)[3:] != (defined, image[4]):
         sys.exit(f"{name}: the program and this script do not agree; nothing was changed")
