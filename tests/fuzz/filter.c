@@ -91,10 +91,27 @@ static void check_passes(const struct filter *filter, bool is_16_bit)
     CHECK(filter->amount >= 0 && filter->amount < 1 << 27 && filter->threshold >= 0);
 }
 
+static void check_rank(const struct filter *filter)
+{
+    const struct rank *rank = &filter->rank;
+    int count = 0;
+
+    CHECK(rank->width >= 1 && rank->width <= filter->width && rank->height >= 1 && rank->height <= filter->height);
+    CHECK(rank->anchor_x >= 0 && rank->anchor_x < rank->width && rank->anchor_y >= 0 && rank->anchor_y < rank->height);
+    for (int y = 0; y < FILTER_MAX; y++)
+        for (int x = 0; x < 128; x++) {
+            CHECK(!rank_has(rank, x, y) || (x < rank->width && y < rank->height));
+            count += rank_has(rank, x, y);
+        }
+    CHECK(count == rank->count && rank->index >= 0 && rank->index < count);
+}
+
 static void check_filter(const struct filter *filter)
 {
     int64_t sum = 0, absolute = 0;
 
+    if (filter->kind == STEP_RANK)
+        check_rank(filter);
     if (filter->filter16 && filter->filter16->two_pass)
         check_passes(filter->filter16, true);
     if (!filter_kind(filter)->has_taps)

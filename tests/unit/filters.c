@@ -69,8 +69,28 @@ void check_passes(const struct filter *filter, bool is_16_bit)
     assert_true(filter->largest_error >= 0.0 && (!filter->exact || filter->largest_error == 0.0));
 }
 
+static void check_rank(const struct filter *filter)
+{
+    const struct rank *rank = &filter->rank;
+    int count = 0;
+    assert_in_range(rank->width, 1, FILTER_MAX);
+    assert_in_range(rank->height, 1, FILTER_MAX);
+    assert_in_range(rank->anchor_x, 0, rank->width - 1);
+    assert_in_range(rank->anchor_y, 0, rank->height - 1);
+    for (int y = 0; y < FILTER_MAX; y++)
+        for (int x = 0; x < 128; x++) {
+            assert_true(!rank_has(rank, x, y) || (x < rank->width && y < rank->height));
+            count += rank_has(rank, x, y);
+        }
+    assert_int_equal(count, rank->count);
+    assert_in_range(rank->index, 0, count - 1);
+    assert_true(filter->width >= rank->width && filter->anchor_x - rank->anchor_x == (filter->width - rank->width) / 2);
+}
+
 void check_invariants(const struct filter *filter)
 {
+    if (filter->kind == STEP_RANK)
+        check_rank(filter);
     if (filter->filter16 != NULL && filter->filter16->two_pass)
         check_passes(filter->filter16, true);
     if (!filter_kind(filter)->has_taps)

@@ -292,6 +292,44 @@ static void test_an_unsharp_mask_is_a_blur_and_an_amount(void **state)
     assert_int_equal(filter.width, 5);
 }
 
+static void test_ranks_have_squares_and_disks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        enum rank_form form;
+        int side, reach, count, index;
+    } cases[] = {
+        {"median:1", RANK_ONE, 3, 1, 9, 4},
+        {"median:63", RANK_ONE, 127, 63, 16129, 8064},
+        {"erode:4/2", RANK_ONE, 5, 2, 25, 0},
+        {"dilate:1:disk", RANK_ONE, 3, 1, 5, 4},
+        {"median:1.42:disk", RANK_ONE, 3, 1, 9, 4},
+        {"median:2.23:disk", RANK_ONE, 5, 2, 13, 6},
+        {"median:2.2360680:disk", RANK_ONE, 5, 2, 21, 10},
+        {"rank:2:25", RANK_ONE, 5, 2, 25, 6},
+        {"rank:2:25%:disk", RANK_ONE, 5, 2, 13, 3},
+        {"rank:63:100", RANK_ONE, 127, 63, 16129, 16128},
+        {"open:3", RANK_OPEN, 7, 6, 49, 0},
+        {"close:63:disk", RANK_CLOSE, 127, 126, 12453, 0},
+        {"tophat:1", RANK_TOPHAT, 3, 2, 9, 0},
+        {"blackhat:1", RANK_BLACKHAT, 3, 2, 9, 0},
+        {"outline:5", RANK_OUTLINE, 11, 5, 121, 0},
+    };
+    struct filter filter;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        find(cases[i].spec, &filter);
+        check_invariants(&filter);
+        assert_int_equal(filter.rank.form, cases[i].form);
+        assert_int_equal(filter.rank.width, cases[i].side);
+        assert_int_equal(filter.rank.height, cases[i].side);
+        assert_true(filter.anchor_x == cases[i].reach && filter.anchor_y == cases[i].reach);
+        assert_true(filter.width == 2 * cases[i].reach + 1 && filter.height == filter.width);
+        assert_int_equal(filter.rank.count, cases[i].count);
+        assert_int_equal(filter.rank.index, cases[i].index);
+    }
+}
+
 static void test_every_parametric_form_is_found(void **state)
 {
     (void)state;
@@ -307,6 +345,7 @@ static void test_every_parametric_form_is_found(void **state)
                  : strstr(filter_forms[count].form, "mirror") ? ":y"
                  : strstr(filter_forms[count].form, "BLACK")  ? ":2:3"
                  : strstr(filter_forms[count].form, "tint")   ? ":#f80"
+                 : strstr(filter_forms[count].form, "rank")   ? ":9.5:3%:disk"
                  : strstr(filter_forms[count].form, "RGB")    ? ":GBB"
                  : strstr(filter_forms[count].form, "SIZE")   ? ":2x3"
                                                               : ":2");
@@ -379,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_a_disk_has_the_area_of_its_radius),
         cmocka_unit_test(test_a_laplacian_of_gaussian_sums_to_zero),
         cmocka_unit_test(test_an_unsharp_mask_is_a_blur_and_an_amount),
+        cmocka_unit_test(test_ranks_have_squares_and_disks),
         cmocka_unit_test(test_every_parametric_form_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

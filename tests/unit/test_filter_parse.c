@@ -420,6 +420,10 @@ static void test_taps_that_resemble_a_vips_matrix_stay_taps(void **state)
 
 /* ---- Two grids ---- */
 
+#define COMBINE                                                                                                        \
+    "magnitude, max or sum, the ways to combine the sums of two grids, or median, minimum, maximum or rank P%, the "   \
+    "sample that becomes the output"
+
 static void test_a_wrong_second_grid_is_refused(void **state)
 {
     (void)state;
@@ -442,12 +446,9 @@ static void test_a_wrong_second_grid_is_refused(void **state)
                                             "first grid has, found 3; fill the smaller grid with zeros"},
         {"combine max\n1 2\n---\n1", "test.txt:4:2: expected 2 taps as in line 2, found 1"},
         {"combine max\n1 2\n3\n---\n1", "test.txt:3:2: expected 2 taps as in line 2, found 1"},
-        {"combine\n1", "test.txt:1:8: expected magnitude, max or sum, the ways to combine the sums of two grids, found "
-                       "the end of the line"},
-        {"combine  mean\n1", "test.txt:1:10: expected magnitude, max or sum, the ways to combine the sums of two "
-                             "grids, found \"mean\"; did you mean \"max\"?"},
-        {"combine none\n1",
-         "test.txt:1:9: expected magnitude, max or sum, the ways to combine the sums of two grids, found \"none\""},
+        {"combine\n1", "test.txt:1:8: expected " COMBINE ", found the end of the line"},
+        {"combine  mean\n1", "test.txt:1:10: expected " COMBINE ", found \"mean\"; did you mean \"max\"?"},
+        {"combine none\n1", "test.txt:1:9: expected " COMBINE ", found \"none\""},
         {"combine max sum\n1", "test.txt:1:13: expected the end of the line, found \"sum\""},
         {"combine max\ncombine max\n1",
          "test.txt:2:1: expected \"combine\" only once, but line 1 has it too; remove one of the two"},
@@ -457,6 +458,45 @@ static void test_a_wrong_second_grid_is_refused(void **state)
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         refuse(cases[i][0], cases[i][1]);
+}
+
+/* ---- Ranks ---- */
+
+static void test_a_footprint_and_its_rank_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int width, height, anchor_x, anchor_y, count, index;
+    } cases[] = {
+        {"combine median\n1", 1, 1, 0, 0, 1, 0},
+        {"combine median\n1 1\n0 1", 2, 2, 1, 1, 3, 1},
+        {"combine median\n1 1 0\n0 1 1", 3, 2, 1, 1, 4, 2}, /* the upper one of both in the middle */
+        {"title t\nanchor 0 1\ncombine minimum\n1;0;1\n1;1;1\n", 3, 2, 0, 1, 5, 0},
+        {"combine maximum\n1/1 0e9 10e-1\n", 3, 1, 1, 0, 2, 1},
+        {"combine rank 0%\n1 1 1 1", 4, 1, 2, 0, 4, 0},
+        {"combine rank 100%\n1 1 1 1", 4, 1, 2, 0, 4, 3},
+        {"combine , rank ; 99.9% \n1 1 1 1", 4, 1, 2, 0, 4, 3},
+        {"combine rank 25%\n1 1 1 1", 4, 1, 2, 0, 4, 1},
+        {"combine rank 24.999999999999999999999999%\n1 1 1 1", 4, 1, 2, 0, 4, 1}, /* rounded to 2^-20 of all */
+        {"combine rank 24.9999%\n1 1 1 1", 4, 1, 2, 0, 4, 0},
+        {"combine rank 100/3%\n1 1 1", 3, 1, 1, 0, 3, 1},
+    };
+    struct filter filter;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        parse(cases[i].text, &filter);
+        check_invariants(&filter);
+        assert_int_equal(filter.kind, STEP_RANK);
+        assert_true(filter.width == cases[i].width && filter.height == cases[i].height);
+        assert_true(filter.anchor_x == cases[i].anchor_x && filter.anchor_y == cases[i].anchor_y);
+        assert_true(filter.rank.count == cases[i].count && filter.rank.index == cases[i].index);
+        assert_int_equal(filter.rank.form, RANK_ONE);
+    }
+    parse("combine median\nanchor 2 0\n1 0 1\n0 0 1\n", &filter);
+    filter_flip(&filter);
+    check_invariants(&filter);
+    assert_true(filter.anchor_x == 0 && filter.anchor_y == 1 && filter.rank.anchor_x == 0 && filter.rank.anchor_y == 1);
+    assert_true(rank_has(&filter.rank, 0, 0) && rank_has(&filter.rank, 0, 1) && rank_has(&filter.rank, 2, 1));
 }
 
 /* ---- Matrices and curves ---- */
@@ -629,11 +669,32 @@ static void test_any_changed_filter_gives_a_filter_or_an_error(void **state)
         "combine magnitude\noffset 0.12345678901\nscale 1/7\n1 2\n---\n-1/9 0.3\n",
         "combine sum\n1 2 3\n4 5 6\n---\n3 2 8\n7 7 7\n",
         "title x\nmatrix\n1/3 0.1 1e-3 0 9\n-2 7/9 3 0 9\n0 0 1 1 9\ncurve red smooth\n0 5%\n1/3 3\n99% 255\n",
+        "title y\ncombine rank 33.3%\nanchor 1 1\n0 1 1 0\n1 1 1 0\n",
+        "combine median\n1,1,0\n0,1,1\n",
         "curve gamma 2.2 alpha\n0 0\n255 255\ncurve red blue steps\n7 0\n8 100%\n9 50%\ncurve green\n0 1\n1 0\n",
     };
-    static const char *const pieces[] = {
-        "e",      "/",       "-", ".",        "0",     "9999999",  "\n",       " ",       "#", "1e18", "\xef\xbb\xbf",
-        "scale ", "\n---\n", "%", "\ncurve ", "table", "matrix\n", " smooth ", "gamma 2 "};
+    static const char *const pieces[] = {"e",
+                                         "/",
+                                         "-",
+                                         ".",
+                                         "0",
+                                         "9999999",
+                                         "\n",
+                                         " ",
+                                         "#",
+                                         "1e18",
+                                         "\xef\xbb\xbf",
+                                         "scale ",
+                                         "\n---\n",
+                                         "%",
+                                         "\ncurve ",
+                                         "table",
+                                         "matrix\n",
+                                         " smooth ",
+                                         "gamma 2 ",
+                                         "rank 7%",
+                                         "median",
+                                         "combine maximum\n"};
     uint64_t seed = 815;
     char text[4096];
     for (int round = 0; round < 15000; round++) {
@@ -683,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_a_vips_matrix_is_read),
         cmocka_unit_test(test_taps_that_resemble_a_vips_matrix_stay_taps),
         cmocka_unit_test(test_a_wrong_second_grid_is_refused),
+        cmocka_unit_test(test_a_footprint_and_its_rank_are_read),
         cmocka_unit_test(test_a_wrong_matrix_or_curve_is_refused_with_its_place),
         cmocka_unit_test(test_256_levels_and_points_are_the_most),
         cmocka_unit_test(test_any_text_gives_a_filter_or_an_error),
