@@ -153,9 +153,10 @@ def _save(ctx, inputs, output):
         if "region" in part or "square" in part:
             raise ValueError(f"the filter {part['name']} has a region or squares and no gradient here; give "
                              "image.detach(), or do the same by PyTorch")
-        if "matrix" in part:
-            raise ValueError(f"the filter {part['name']} changes each pixel by itself and has no gradient; give "
-                             "image.detach(), or do the same by PyTorch")
+        if "matrix" in part or "footprint" in part:
+            does = "changes each pixel by itself" if "matrix" in part else "puts samples in order"
+            raise ValueError(f"the filter {part['name']} {does} and has no gradient; give image.detach(), or do the "
+                             "same by PyTorch")
         if part.get("combine", "none") != "none" or part.get("absolute") or part.get("threshold"):
             raise ValueError(f"the filter {part['name']} is not linear, so it has no gradient; give image.detach(), or "
                              "combine linear filters by PyTorch")

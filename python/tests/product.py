@@ -56,7 +56,8 @@ MORE = ("box:70", "box:300", "gaussian:20", "gaussian:100", "unsharp:2:1.5:4", "
         "crop:50%,sobel,pad:50x50:#ff8000", "levels:10:200,gaussian:2,saturation:30", "edge,invert",
         "gaussian:2@20x15-3+4", "sharpen@50%x50%+25%+25%,invert@9x9+30+20", "box:70@1x1+0+0,edge", "sepia@50%x100%+50%+0",
         "pixelate:7", "pixelate:16@60%x60%-1%+10%,blur", "auto-levels", "auto-levels:2@50%x50%+0+0", "auto-contrast:0.5",
-        "crop:50%,unsharp:2:1:4@100%x50%+0+0,auto-contrast")
+        "crop:50%,unsharp:2:1:4@100%x50%+0+0,auto-contrast", "median", "median:2,sharpen", "rank:9:30", "open:2:disk,blur",
+        "outline:1@50%x50%+0+0", "tophat:3", "blackhat:5.5:disk", "close:2,resize:30x20:exact,erode:7")
 
 
 def attempt(call, *arguments):

@@ -112,6 +112,8 @@ def test_wrong_calls():
     for name in ("sepia", "blur,levels:10:200"):
         expect(ValueError, "changes each pixel by itself and has no gradient; give image.detach()", gpuconv.filter, image,
                name)
+    for name in ("median", "blur,outline:1"):
+        expect(ValueError, "puts samples in order and has no gradient; give image.detach()", gpuconv.filter, image, name)
     for name in ("gaussian:1@3x3+0+0", "pixelate:2", "blur,edge@50%x50%+0+0"):
         expect(ValueError, "has a region or squares and no gradient here; give image.detach()", gpuconv.filter, image, name)
     expect(ValueError, "premultiplied alpha has no gradient; give alpha='keep'", gpuconv.filter, image[..., :2], "blur",

@@ -22,7 +22,7 @@ FILTERS = {"alpha.txt": "matrix\n0.5 0.2 -0.1 0.3 4\n0 0.7 0.2 -0.2 0\n0 0 0.9 0
            "curves.txt": "curve red\n0 255\n255 0\ncurve blue steps\n0 5\n90 200\ncurve alpha\n0 0\n99 200\n255 255\n",
            "both.txt": "matrix\n1/3 1/3 1/3\ncurve green\n0 20\n255 230\n"}
 POINTS = ["levels:10:245", "saturation:20", "invert", "grey", "tint:#ff8000", "swap:BGR", *map("./{}".format, FILTERS)]
-OTHERS = ["sharpen", "gaussian:2", "sobel", "resize:30x20:exact", "turn:90", "mirror:y", "pad:700x800:#ff8000"]
+OTHERS = ["sharpen", "gaussian:2", "sobel", "median:2", "tophat:1", "resize:30x20:exact", "turn:90", "mirror:y", "pad:700x800:#ff8000"]
 CASES = 60
 
 

@@ -60,16 +60,18 @@ POINTS = ("grey", "invert", "sepia", "levels:10:245", "levels:3%:90%:1.3", "gamm
           "saturation:30", "threshold:50", "posterize:5", "tint:#ff8000", "swap:BGR", "levels:9:240,gaussian:2,saturation:20",
           "resize:60%,grey", "turn:90,contrast:20,sharpen", "pixelate:5", "pixelate:64", "auto-levels:1", "auto-contrast",
           "auto-levels,gaussian:2", "grey,pixelate:9,auto-contrast:3")
+RANKS = ("median:1", "median:2", "median:7", "median:30", "rank:3:20", "rank:9.5:80:disk", "erode:7", "dilate:2.5:disk", "open:3",
+         "close:2:disk", "tophat:20", "blackhat:1", "outline:2", "median,sharpen", "resize:60%,median:2")
 REGIONS = ("@50%x50%+25%+25%", "@30%x100%-10%+0", "@1x1+0+0", "@40x30-5-5", "@100%x7+0+3", "@25%x60%+74.9%+39.9%")
 OUTPUTS = ("--format png", "--format jpg", "--format pam", "--format png --compression 0", "--format png --compression 2",
            "--format jpg --quality 60 --subsampling 420", "--format jpg --subsampling 444", "--format jpg --progressive",
            "--alpha keep", "--alpha filter", "--strip", "--no-orient")
-KINDS = ("filter", "chain", "resize", "move", "point", "region", "depth", "linear", "border", "output")
+KINDS = ("filter", "chain", "resize", "move", "point", "rank", "region", "depth", "linear", "border", "output")
 WAYS = {"files": 8, "jobs": 2, "tar": 2}  # how often
 ARRAYS = 4000  # cases
 KEYS = ("status", "error", "class", "retry", "width", "height", "channels", "bits", "input_width", "input_height",
         "output_bytes", "metadata_left_out", "pictures_left_out")  # keys of a report's line, equal on each backend
-RECIPES = 40  # each takes the CPU's time once
+RECIPES = 44  # each takes the CPU's time once
 SECONDS_MAX = 240  # seconds of one command: a longer one hangs
 SANITIZERS_SECONDS = 500  # seconds of all tools
 PRINTED = 40  # mismatches
@@ -134,8 +136,11 @@ def by_chance(seed, names):
             one = chance.choice(RESIZES) + chance.choice(("", "", ",unsharp:0.7:0.6:2"))
         elif kind == "point":
             one = chance.choice(POINTS)
+        elif kind == "rank":
+            one = chance.choice(RANKS)
+            options = chance.choice(("", "--border zero" if "resize" not in one else "", "--border wrap", "--depth 16", "--linear"))
         elif kind == "region":
-            one = ",".join(chance.choice((*filters, *POINTS[:13], "pixelate:6", "auto-levels:2")) + chance.choice(REGIONS)
+            one = ",".join(chance.choice((*filters, *POINTS[:13], *RANKS[:13], "pixelate:6", "auto-levels:2")) + chance.choice(REGIONS)
                            for _ in range(chance.choice((1, 2, 3))))
         elif kind == "move":
             one = ",".join(chance.sample((chance.choice(MOVES), chance.choice((*filters, *MOVES))), 2))
