@@ -557,9 +557,8 @@ int merge_lead(const struct plane *planes)
 bool run16(kernel16 *const kernels[3][4], enum alpha alpha, const struct linear *linear, struct device *device,
            const struct plane *planes, const struct image *image, struct error *error)
 {
-    const struct conversion16 conversion = {planes->count,
-                                            alpha_multiplies(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP,
-                                            linear};
+    const struct conversion16 conversion = {
+        planes->count, alpha_multiplies(alpha) && image_has_alpha(image) ? alpha : ALPHA_KEEP, linear};
     return launch_kernel(kernels[image->bits / 16][image->channels - 1], planes_launch(planes, planes), 1, device,
                          {width16, threads_y, dim3(threads_x, threads_y)}, error, (unsigned char *)image->samples,
                          conversion);

@@ -20,7 +20,7 @@ from PIL import Image, ImageFilter  # noqa: E402
 import gpuconv  # noqa: E402
 
 NUMBERS = numpy.random.default_rng(67)
-MODES = {"replicate": "edge", "reflect": "symmetric", "reflect101": "reflect", "wrap": "wrap", "zero": "constant"}  # NumPy's
+NUMPY = {"replicate": "edge", "reflect": "symmetric", "reflect101": "reflect", "wrap": "wrap", "zero": "constant"}
 SCIPY = {"replicate": "nearest", "reflect": "reflect", "reflect101": "mirror", "wrap": "wrap", "zero": "constant"}
 NAN = 0x7fffffff
 FORMS = ("open", "close", "tophat", "blackhat", "outline")
@@ -64,7 +64,7 @@ def ordered(array, footprint, index, border, anchor):
     margins = ((anchor[1], height - 1 - anchor[1]), (anchor[0], width - 1 - anchor[0]))
     planes = []
     for c in range(array.shape[2]):
-        wide = keys(numpy.pad(array[..., c], margins, mode=MODES[border]))
+        wide = keys(numpy.pad(array[..., c], margins, mode=NUMPY[border]))
         windows = numpy.lib.stride_tricks.sliding_window_view(wide, footprint.shape)[:, :, footprint]
         planes.append(samples(numpy.sort(windows, axis=-1)[..., index], array.dtype))
     return numpy.dstack(planes)
@@ -77,7 +77,7 @@ def same(found, expected):
 def test_numpy():
     """Footprints of any shape, anchors, borders, 8 and 16 bits, and floats: -0 below 0, all NaNs above infinity."""
     for number in range(60):
-        kind, border = ("uint8", "uint16", "float32")[number % 3], list(MODES)[number % 5]
+        kind, border = ("uint8", "uint16", "float32")[number % 3], list(NUMPY)[number % 5]
         array = noise(kind, *NUMBERS.integers(1, 20, 2), 1 + number % 3)
         footprint = NUMBERS.random(NUMBERS.integers(1, 6, 2)) < 0.7
         footprint.flat[0] |= not footprint.any()
@@ -139,7 +139,7 @@ def test_scipy():
 
 
 def test_opencv():
-    """medianBlur repeats the edge, and takes 16 bits up to 5 x 5. Its morphology has other borders, and also this one."""
+    """medianBlur repeats the edge, and takes 16 bits up to 5 x 5. The borders of morphologyEx include this one."""
     if importlib.util.find_spec("cv2") is None:
         print("OpenCV is not installed: nothing is compared with it")
         return

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks: the passes of a filter of STEP_RANK, the order of floats, and differences of samples. */
+ * Ranks: the passes of a filter of ranks, the order of floats, and differences of samples. */
 #ifndef GPUCONV_PLAN_RANK_H
 #define GPUCONV_PLAN_RANK_H
 

@@ -45,7 +45,7 @@ def both(*words, **more):
         values = json.loads(answer)
     objects = values if isinstance(values, list) else [values]
     kinds = {"resize": "--show resize:...", "thumbnail": "--show resize:...", "crop": "--show crop:...", "pad": "--show crop:...",
-             "pixelate": "--show pixelate:..."}
+             "pixelate": "--show pixelate:...", "median": "--show median:...", "close": "--show median:..."}
     option = "--show sepia" if words[-1] in POINTS else kinds.get(words[-1].split(":")[0], words[0])
     if "@" in words[-1]:
         KEYS.setdefault("--show ...@...", []).extend(set(entry) & {"region"} for entry in objects)
@@ -285,6 +285,18 @@ def check_points(home):
                              "smaller at the other edges"])
 
 
+def check_ranks():
+    results = {"close": "the highest sample, and of these the lowest"}
+    for spec in ("median:1.5:disk", "close:1"):
+        text, (found,) = both("--show", spec)
+        rows = found["footprint"]
+        assert found["samples"] == sum(map(sum, rows)), found
+        line = (f"  rank       {found['rank'] + 1} of {found['samples']} samples in order, from 1 for the lowest" if found["form"] == "rank"
+                else f"  result     {results[found['form']]}, of {found['samples']} samples")
+        agree(spec, text, [f"{spec}: {found['title']}", f"  size       {len(rows[0])} x {len(rows)}, anchor "
+                           + " ".join(map(str, found["anchor"])), line, "", *("  " + " ".join(map(str, row)) for row in rows)])
+
+
 def check_devices():
     for program, count, values in ((PROGRAM, None, {}), (STUB, 2, {}), (STUB, 0, {"GPUCONV_STUB_GPUS": "0"}),
                                    (STUB, 0, {"GPUCONV_STUB_FAIL": "driver:1"})):
@@ -439,6 +451,7 @@ def main():
         check_resizes()
         check_moves()
         check_points(home)
+        check_ranks()
         check_devices()
         check_compare(home)
         check_keys()

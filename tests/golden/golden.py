@@ -14,10 +14,10 @@ computes each picture a second time, with Python's integers and from the definit
     out = clamp(floor(sum of tap * sample / scale + offset + 1/2))
 
 With two grids, it takes the root of the sum of both sums' squares instead of the sum. With 16 bits, the offset is 257 *
-offset. Linear light uses the tables of linear.py. Matrices and curves are computed by the second implementation of the
-specification, and so are regions, masks, squares, automatic levels and ranks; a mask is source.png. Other sizes are computed
-as in tests/cli/resize.py. Filters in two passes take the vectors that --show prints, and the picture must be as near to
-that of the true Gaussian as --show says. If the reference variant disagrees, nothing is changed."""
+offset. Linear light uses the tables of linear.py. Matrices and curves are computed by the second implementation of
+the specification, and so are regions, masks, squares, automatic levels and ranks; a mask is source.png. Other sizes
+are computed as in tests/cli/resize.py. Filters in two passes take the vectors that --show prints, and the picture
+must be as near to that of the true Gaussian as --show says. If the reference variant disagrees, nothing is changed."""
 import json
 import math
 import os
