@@ -8,6 +8,7 @@
 Filters that move the picture show its borders: a filter with one tap in a corner moves samples from outside into the
 image. Four such filters, one for each corner, show all sides."""
 import os
+import random
 import re
 import subprocess
 import sys
@@ -110,6 +111,12 @@ def night(width, height):
     return [[pixel(x, y) for x in range(width)] for y in range(height)]
 
 
+def specks(rows):
+    """Salt and pepper: a tenth of the pixels is black or white."""
+    chance = random.Random(67)
+    return [[chance.choice(((0, 0, 0), (255, 255, 255))) if chance.random() < 0.1 else pixel for pixel in row] for row in rows]
+
+
 def make(gpuconv):
     """All pictures, by name."""
     margin, times = 4, 8
@@ -130,6 +137,12 @@ def make(gpuconv):
     yield "auto-contrast", magnified(gpuconv.filtered(eye, "contrast:-60,brightness:20,auto-contrast:0.5"), 2)
     for spec in ("pixelate:8@38x34+14+12", "gaussian:4@50%x100%+50%+0"):
         yield f"region-{spec.partition(':')[0]}", magnified(gpuconv.filtered(eye, spec), 2)
+    noisy = specks(eye)
+    yield "specks", magnified(noisy, 2)
+    yield "specks-blur", magnified(gpuconv.filtered(noisy, "gaussian:1"), 2)
+    yield "specks-median", magnified(gpuconv.filtered(noisy, "median"), 2)
+    for spec in ("erode:2", "dilate:2", "outline:1"):
+        yield spec.partition(":")[0], magnified(gpuconv.filtered(eye, spec), 2)
     sky = night(144, 128)
     yield "night", sky
     yield "night-levels", magnified(gpuconv.filtered(sky, "resize:25%"), 4)
