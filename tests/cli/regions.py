@@ -26,7 +26,7 @@ import numpy  # noqa: E402
 
 SIZES = ((1, 1), (1, 70), (70, 1), (33, 47), (200, 30), (31, 300), (64, 64))
 FILTERS = ("gaussian:2", "sharpen", "sobel", "box:9", "unsharp:2:1:3", "shift", "gaussian:12", "edge", "invert", "sepia",
-           "saturation:50", "levels:10:200", "threshold:40", "pixelate:7", "auto-levels:1", "auto-contrast")
+           "saturation:50", "levels:10:200", "threshold:40", "pixelate:7", "auto-levels:1", "auto-contrast", "median:2", "blackhat:1")
 
 
 # ---- The same in NumPy ----

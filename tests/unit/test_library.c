@@ -256,8 +256,9 @@ static void check_region(const char *name, const char *region, const uint16_t *l
 
 static void test_a_region_of_any_view_is_filtered(void **state)
 {
-    static const char *const names[] = {"gaussian:2", "sharpen", "box:9",      "unsharp:2:1:4", "shift",
-                                        "invert",     "sepia",   "pixelate:7", "auto-levels:2", "auto-contrast"};
+    static const char *const names[] = {"gaussian:2",    "sharpen",       "box:9",    "unsharp:2:1:4",
+                                        "shift",         "invert",        "sepia",    "pixelate:7",
+                                        "auto-levels:2", "auto-contrast", "median:2", "tophat:1"};
     static uint16_t levels[WIDTH * HEIGHT];
     char path[] = "/tmp/gpuconv-mask-XXXXXX";
     const int file = mkstemp(path);
@@ -271,7 +272,7 @@ static void test_a_region_of_any_view_is_filtered(void **state)
         fputc(levels[i] & 255, mask);
     }
     assert_int_equal(fclose(mask), 0);
-    for (int number = 0; number < 240; number++) {
+    for (int number = 0; number < 288; number++) {
         const char *name = names[number % (int)(sizeof names / sizeof *names)];
         check_region(name, "9x50+11+4", NULL, number / 3);
         check_region(name, path, levels, number / 3);

@@ -237,9 +237,9 @@ static void test_every_filter_has_a_variant_everywhere(void **state)
     (void)state;
     static const char *const texts[] = {"1\n", "0 1 0\n1 -4 1\n0 1 0\n", "1 1 1 1\n", "combine max\n1\n---\n2\n"};
     static const char *const specs[] = {
-        "motion:127:30", "disk:63",  "log:12",      "resize:50%",      "resize:900x800:exact:box",
-        "thumbnail:30%", "crop:1x1", "cover:40x40", "pad:20000x20000", "turn:90",
-        "mirror:x"};
+        "motion:127:30", "disk:63",   "log:12",          "resize:50%",      "resize:900x800:exact:box",
+        "thumbnail:30%", "crop:1x1",  "cover:40x40",     "pad:20000x20000", "turn:90",
+        "mirror:x",      "median:63", "rank:2.5:3:disk", "open:9"};
     /* Filters in two passes of all widths: an eighth more each time, until there are no larger ones. */
     static const char *const forms[] = {"gaussian:%g", "unsharp:%g:1.5", "unsharp:%g:0.3:2", "box:%.0f"};
     static struct filter filter;
