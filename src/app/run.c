@@ -69,10 +69,9 @@ static void print_variant(const struct pipeline_run *run, size_t number)
         snprintf(why, sizeof why, "expected to take %.3f ms, %s %.3f ms",
                  1e3 * cost_variant_seconds(variant, filter, &run->work), other->name,
                  1e3 * cost_variant_seconds(other, filter, &run->work));
-    print_detail("variant", "%s for %s: %s; %d x %d taps, %s", variant->name, filter->name, why,
+    print_detail("variant", "%s for %s: %s; %d x %d %s", variant->name, filter->name, why,
                  plan->rows.count > 0 ? plan->rows.count : filter->width,
-                 plan->columns.count > 0 ? plan->columns.count : filter->height,
-                 filter_is_separable(filter) ? "separable" : "not separable");
+                 plan->columns.count > 0 ? plan->columns.count : filter->height, filter_window_name(filter));
 }
 
 static void print_plan(const struct pipeline_run *run)

@@ -215,8 +215,8 @@ static void group_header(FILE *file, const struct bench_row *row)
         fprintf(file, "%s, to %d x %d\n", row->filter->name, width, height);
     } else {
         text_print_escaped(file, row->filter->name);
-        fprintf(file, " (%d x %d taps, %s), border %s\n", row->filter->width, row->filter->height,
-                filter_is_separable(row->filter) ? "separable" : "not separable", border_name(row->border));
+        fprintf(file, " (%d x %d %s), border %s\n", row->filter->width, row->filter->height,
+                filter_window_name(row->filter), border_name(row->border));
     }
     fprintf(file, " %-15s %9s %9s %6s %4s %8s %7s %7s %7s %6s %6s %-6s %8s %8s\n", "variant", "median ms", "min ms",
             "spread", "runs", "Gpixel/s", "GB/s", "TMAC/s", "ops/B", "% copy", "% peak", "bound", "up ms", "down ms");

@@ -159,6 +159,13 @@ void taps_describe(FILE *stream, const struct filter *filter)
     }
 }
 
+const char *filter_window_name(const struct filter *filter)
+{
+    return filter_kind(filter)->work == NULL ? "pixels"
+           : filter_is_separable(filter)     ? "taps, separable"
+                                             : "taps, not separable";
+}
+
 void filter_describe(FILE *stream, const struct filter *filter)
 {
     text_print_escaped(stream, filter->name);

@@ -566,6 +566,9 @@ uint16_t point_curve_level(const struct point_curve *curve, uint16_t level);
 /* Is the filter square, of an odd size, with its anchor in the centre? */
 bool filter_is_centred_square(const struct filter *filter);
 
+/* What a window of the filter is made of, after its size: "taps, separable", or "pixels" if it has no taps. */
+const char *filter_window_name(const struct filter *filter);
+
 /* Print the text of --show: name, size, anchor, scale, sum, exactness and separability or `combine`, then the grids of
  * taps. */
 void filter_describe(FILE *stream, const struct filter *filter);
