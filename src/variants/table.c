@@ -304,9 +304,12 @@ static bool refuse_filter(const struct variant *variant, const struct filter *fi
     if (kind->takes != NULL) {
         takes = kind->takes;
         is = kind->is;
-    } else if (variant->accepts == ACCEPTS_NONE) {
+    } else if (variant->accepts == ACCEPTS_NONE && variant->steps[STEP_RESIZE].samples != 0) {
         takes = "that change the size of a picture";
         is = "keeps it";
+    } else if (variant->accepts == ACCEPTS_NONE) {
+        takes = "without taps";
+        is = "has some";
     } else if (variant->accepts == ACCEPTS_BLURS) {
         takes = "in two passes with different taps, such as gaussian:2";
     } else if (variant->accepts == ACCEPTS_TWO_PASSES) {

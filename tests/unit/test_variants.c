@@ -151,7 +151,9 @@ static void test_refuses_the_other_number_of_grids(void **state)
             assert_false(takes_one || takes_two);
             assert_false(variant_plan(&plan, &one, BORDER_WRAP, SAMPLE_U8, &table[i], &error));
             assert_non_null(
-                strstr(error.message, "takes only filters that change the size of a picture, and test keeps it"));
+                strstr(error.message, table[i].steps[STEP_RESIZE].samples != 0
+                                          ? "takes only filters that change the size of a picture, and test keeps it"
+                                          : "takes only filters without taps, and test has some"));
             continue;
         }
         assert_true(takes_one || takes_two); /* a column, a row, a shift and few taps */
