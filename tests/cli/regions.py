@@ -345,9 +345,9 @@ def main():
     with temporary_folder() as folder:
         runs, stub = Runs(program, stub_program, folder), Runs(stub_program, stub_program, folder)
         check_product(runs, stub)
-        #        check_squares_and_levels(runs, stub)
-        #        check_bands(runs)
-        #        check_channels(runs, stub)
+        check_squares_and_levels(runs, stub)
+        check_bands(runs)
+        check_channels(runs, stub)
         check_batches(runs, stub)
         check_profiles(runs)
         check_roads(runs)
