@@ -20,8 +20,18 @@
  * is the number of those before it: FILTER and INPUT may not be numbers, unless they are there. */
 static bool is_stray_value(const struct option *o, const char *text, int operands, const struct options *options)
 {
-    return o->kind == KIND_FLAG && options->mode == MODE_RUN && text != NULL && operands < 2 &&
-           suggest_is_number(text) && access(text, F_OK) != 0 && !(operands == 0 && filter_is_named(text));
+    return (o->kind == KIND_FLAG || o->kind == KIND_FLAG_WORD) && options->mode == MODE_RUN && text != NULL &&
+           operands < 2 && suggest_is_number(text) && access(text, F_OK) != 0 &&
+           !(operands == 0 && filter_is_named(text));
+}
+
+/* Is TEXT, the argument after the option O, or NULL, a word that may follow it? */
+static bool is_word_of(const struct option *o, const char *text)
+{
+    bool is_word = text != NULL && o->kind == KIND_FLAG && o->keyword != NULL && strcmp(text, o->keyword) == 0;
+    for (int i = 0; text != NULL && o->kind == KIND_FLAG_WORD && o->word(i) != NULL; i++)
+        is_word |= strcmp(text, o->word(i)) == 0;
+    return is_word;
 }
 
 /* Parse argv[*i], a long option after OPERANDS operands. If the next argument is its value, advance *i to it. */
@@ -34,12 +44,11 @@ static bool parse_long(int argc, char *const argv[], int *i, int operands, struc
         return suggest_option(argument, error);
 
     const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
-    if (value == NULL && o->kind == KIND_FLAG && o->keyword != NULL && *i + 1 < argc &&
-        strcmp(argv[*i + 1], o->keyword) == 0)
+    if (value == NULL && is_word_of(o, argv[*i + 1]))
         value = argv[++*i];
     if (value == NULL && is_stray_value(o, argv[*i + 1], operands, options))
         value = argv[*i + 1];
-    if (o->argument == NULL && value != NULL && (o->keyword == NULL || strcmp(value, o->keyword) != 0))
+    if (o->argument == NULL && value != NULL && o->kind != KIND_FLAG_WORD && !is_word_of(o, value))
         return suggest_no_value(o, false, value, error);
     if (o->argument != NULL && value == NULL) {
         if (*i + 1 == argc)

@@ -104,10 +104,10 @@ static bool set_option(struct job_template *template, const char *name, char kin
                          name);
     if (o->argument != NULL && kind != '=')
         return error_set(error, ERROR_USAGE, "\"%s\" needs a value: %s", name, o->argument);
-    if (o->argument == NULL && kind == '=')
+    if (o->argument == NULL && kind == '=' && o->kind != KIND_FLAG_WORD)
         return error_set(error, ERROR_USAGE, "\"%s\" is true or false, not \"%s\"", name, value);
     if (kind == '-') {
-        *(bool *)((char *)&template->options + o->field) = false;
+        memset((char *)&template->options + o->field, 0, o->kind == KIND_FLAG ? sizeof(bool) : sizeof(int));
         template->options.given[o - option_table] = false;
         return true;
     }

@@ -51,11 +51,19 @@ static const char *sample_word(int value)
     return value < SAMPLE_COUNT ? sample_name((enum sample)value) : NULL;
 }
 
+static const char *strip_word(int value)
+{
+    static const char *const words[] = {
+        [STRIP_NOTHING] = "none", [STRIP_MOST] = "most", [STRIP_PRIVATE] = "private", [STRIP_ALL] = "all"};
+    return value <= STRIP_ALL ? words[value] : NULL;
+}
+
 /* ---- The table ---- */
 
-/* The field of a KIND_WORD may be an enum. The parser writes an int there, which must have the enum's size. */
+/* The field of a KIND_WORD or KIND_FLAG_WORD may be an enum. The parser writes an int there, which must have the enum's
+ * size. */
 static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeof(int) &&
-                  sizeof(enum alpha) == sizeof(int),
+                  sizeof(enum alpha) == sizeof(int) && sizeof(enum metadata_strip) == sizeof(int),
               "the parser writes enums as ints");
 
 /* A row: the name of an option, its group, and its field of struct options or its mode. The help and the columns that
@@ -120,7 +128,13 @@ const struct option option_table[] = {
           "read and write files with this codec; see --list-codecs", .bits = IN_READ | IN_LINE),
     VALUE("max-pixels", "N", GROUP_FILE, KIND_PIXELS, job.codec.max_pixels,
           "refuse images with more than N pixels, such as 50M", .bits = IN_READ | IN_LINE),
-    FLAG("strip", GROUP_FILE, job.strip, "drop all metadata (profile, EXIF, text)", .bits = IN_LINE | IN_RECIPE),
+    {.name = "strip",
+     .group = GROUP_FILE,
+     .kind = KIND_FLAG_WORD,
+     .field = OPTION(job.strip),
+     .help = "drop metadata",
+     .word = strip_word,
+     .bits = IN_LINE | IN_RECIPE},
     FLAG("keep-text", GROUP_FILE, job.keep_text, "also keep long texts, which may contain a picture",
          .bits = IN_LINE | IN_RECIPE),
     FLAG("no-orient", GROUP_FILE, job.keep_orientation, "do not rotate images as their EXIF orientation says",

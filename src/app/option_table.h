@@ -28,6 +28,7 @@ enum group {
 /* The kind of an option's value, and so the type of its field. */
 enum kind {
     KIND_FLAG,            /* no value but perhaps its keyword; a bool becomes true */
+    KIND_FLAG_WORD,       /* one of the words may follow; an int or an enum: 1 without a word */
     KIND_MODE,            /* no value; an int becomes `low` */
     KIND_NUMBER,          /* an int from low to high, or the keyword for low - 1 */
     KIND_DECIMAL,         /* a number from 0 to high, but not 0, with up to six decimals; an int of millionths */

@@ -217,12 +217,15 @@ bool option_set(const struct option *o, const char *value, struct options *optio
     options->given[o - option_table] = true;
     options->values[o - option_table] = value;
     assert(value != NULL || o->argument == NULL);
-    assert((o->argument == NULL) == (o->kind == KIND_FLAG || o->kind == KIND_MODE));
+    assert((o->argument == NULL) == (o->kind == KIND_FLAG || o->kind == KIND_FLAG_WORD || o->kind == KIND_MODE));
     switch (o->kind) {
     case KIND_FLAG:
         *(bool *)field = true;
         options->compare.renews |= value != NULL; /* only --update has a keyword */
         return true;
+    case KIND_FLAG_WORD:
+        *(int *)field = 1;
+        return value == NULL || parse_word(o, value, field, error);
     case KIND_MODE:
         return set_mode(options, o->low, error);
     case KIND_NUMBER:

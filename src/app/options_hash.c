@@ -18,7 +18,7 @@ static void print_value(const struct option *o, const struct options *options, c
         snprintf(text, size, "%02x%02x%02x", colour[0], colour[1], colour[2]);
     else if (o->kind == KIND_FORMAT)
         snprintf(text, size, "%s", *format != NULL ? (*format)->name : "");
-    else if (o->kind == KIND_WORD)
+    else if (o->kind == KIND_WORD || o->kind == KIND_FLAG_WORD)
         snprintf(text, size, "%s", o->word(*(const int *)field));
     else
         snprintf(text, size, "%d", *(const int *)field);

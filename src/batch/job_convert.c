@@ -152,7 +152,8 @@ static void find_channels(struct conversion *conversion)
     struct metadata *metadata = &conversion->metadata;
     struct blob *icc = &metadata->icc;
     const int channels = conversion->image.channels;
-    const bool has_profile = icc->size > 0 && !conversion->worker->settings->strip;
+    const enum metadata_strip strip = conversion->worker->settings->strip;
+    const bool has_profile = icc->size > 0 && !metadata_strips_colours(metadata, strip, channels <= 2);
     int working, result;
     chain_channels(conversion->worker->recipe->chain, channels, &working, &result);
     if (has_profile && working == channels && result < channels)
@@ -303,8 +304,9 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
     if (linear != NULL)
         result->curve = metadata_set_linear(&conversion->metadata, conversion->image.channels <= 2,
                                             conversion->image.bits, linear, &result->unread_curves);
-    if (worker->settings->strip)
-        metadata_free(&conversion->metadata);
+    if (!metadata_strip(&conversion->metadata, worker->settings->strip, conversion->image.channels <= 2,
+                        &result->error))
+        return false;
     describe_input(conversion);
     worker->report(worker->context, result, JOB_INPUT_KNOWN);
     return true;

@@ -145,6 +145,14 @@ static const uint16_t silent_tags[] = {
     0x927c, 0xc634, 0xc635, 0x8895, 0x889b, 0x9999, /* maker's notes, of DNG and of phones, too */
 };
 
+/* Names of persons and of their computers and files, serial numbers, and identifiers of pictures. */
+static const uint16_t private_tags[] = {
+    0x013b, 0x013c, 0x9c9d, 0x9211,         /* Artist, HostComputer, XPAuthor, ImageNumber */
+    0xa420, 0xa430, 0xa431, 0xa435,         /* ImageUniqueID, CameraOwnerName, BodySerialNumber, LensSerialNumber */
+    0xa437, 0xa438, 0xc62f, 0xfde8, 0xfde9, /* Photographer, ImageEditor, CameraSerialNumber, OwnerName, SerialNumber */
+    0xfe4c,                                 /* RawFile */
+};
+
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
 static const struct tags *find_tag(enum exif_directory directory, unsigned number)
@@ -161,12 +169,20 @@ static const struct tags *find_tag(enum exif_directory directory, unsigned numbe
     return NULL;
 }
 
-static bool is_silent(unsigned number)
+static bool has_tag(const uint16_t *tags, size_t count, unsigned number)
 {
-    for (size_t i = 0; i < LENGTH(silent_tags); i++)
-        if (silent_tags[i] == number)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < count && tags[i] != number)
+        i++;
+    return i < count;
+}
+
+static enum metadata_class class_of(enum exif_directory directory, unsigned number)
+{
+    enum { COPYRIGHT = 0x8298 };
+    return directory == DIRECTORY_GPS || has_tag(private_tags, LENGTH(private_tags), number) ? METADATA_PRIVATE
+           : number == COPYRIGHT                                                             ? METADATA_COPYRIGHT
+                                                                                             : METADATA_PUBLIC;
 }
 
 /* Judge a text after its first CODE bytes. Some cameras leave other bytes after the NUL of a text, or many NULs; ENTRY
@@ -186,8 +202,10 @@ enum exif_action exif_judge(const struct metadata *metadata, enum exif_directory
 {
     const struct tags *known = find_tag(directory, entry->tag);
     const bool are_bytes = entry->size == entry->count;
+    if (metadata_strips(metadata, class_of(directory, entry->tag)))
+        return EXIF_SILENT;
     if (known == NULL)
-        return is_silent(entry->tag) ? EXIF_SILENT : EXIF_UNKNOWN;
+        return has_tag(silent_tags, LENGTH(silent_tags), entry->tag) ? EXIF_SILENT : EXIF_UNKNOWN;
     if (known->content == NUMBERS && entry->count > known->max && entry->type != TIFF_TYPE_ASCII &&
         entry->type != TIFF_TYPE_UNDEFINED) { /* some writers repeat a number: the first ones count */
         entry->size = entry->size / entry->count * known->max;

@@ -41,6 +41,7 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
         [METADATA_UNKNOWN] = "parts of an unknown kind",
         [METADATA_NOT_SUPPORTED] = "the format has none",
         [METADATA_NEEDS_KEEP_TEXT] = "parts need --keep-text",
+        [METADATA_LOSES_COLOURS] = "the colours look different without",
     };
     char word[64];
     text[0] = '\0';

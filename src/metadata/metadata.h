@@ -56,7 +56,16 @@ enum metadata_reason {
     METADATA_UNKNOWN,         /* what is not known to be text or a few numbers; the rest is kept */
     METADATA_NEEDS_KEEP_TEXT, /* more text, or properties of other namespaces; the rest is kept */
     METADATA_NOT_SUPPORTED,   /* the format has no such metadata */
+    METADATA_LOSES_COLOURS,   /* without it, the colours look different */
     METADATA_REASONS
+};
+
+/* What is dropped on demand. */
+enum metadata_strip {
+    STRIP_NOTHING,
+    STRIP_MOST,    /* all but the copyright, and but what says the colours, unless they are sRGB's */
+    STRIP_PRIVATE, /* places, names of persons, serial numbers and identifiers of pictures */
+    STRIP_ALL,
 };
 
 /* Pixels per unit of length. With RESOLUTION_ASPECT, only their ratio counts. With RESOLUTION_NONE, both numbers are
@@ -85,13 +94,14 @@ struct metadata {
     bool has_chromaticities, has_gamma, has_coding, has_srgb;
     struct resolution resolution;
 
-    size_t max;        /* for reading: the maximal number of bytes of a part, inflated */
-    bool keep_text;    /* for reading: keep texts of any length, and XMP of any namespace */
-    bool needs_more;   /* a part has more, and might be kept */
-    size_t inflated;   /* bytes that reading has inflated, kept or not */
-    size_t text_bytes; /* bytes of the texts that are kept */
-    int orientation;   /* EXIF's orientation, 1 to 8; 1 also if there is no valid one */
-    uint64_t dropped;  /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
+    size_t max;                /* for reading: the maximal number of bytes of a part, inflated */
+    bool keep_text;            /* for reading: keep texts of any length, and XMP of any namespace */
+    enum metadata_strip strip; /* for rebuilding parts: what is left out of them */
+    bool needs_more;           /* a part has more, and might be kept */
+    size_t inflated;           /* bytes that reading has inflated, kept or not */
+    size_t text_bytes;         /* bytes of the texts that are kept */
+    int orientation;           /* EXIF's orientation, 1 to 8; 1 also if there is no valid one */
+    uint64_t dropped;          /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };
 
 /* Read the metadata of the SIZE bytes of a file, which its check must have accepted. METADATA has only MAX and
@@ -124,6 +134,17 @@ enum curve_source metadata_set_linear(const struct metadata *metadata, bool grey
 
 /* The source of a curve, for messages: "its ICC profile". */
 const char *metadata_curve_name(enum curve_source source);
+
+/* Are the colours those of sRGB, as far as the curve and the primaries are known? GREY says that there is one channel,
+ * which has no primaries. True if METADATA say nothing of them. */
+bool metadata_is_srgb(const struct metadata *metadata, bool grey);
+
+/* Would metadata_strip drop the profile, and the other parts that say the colours? */
+bool metadata_strips_colours(const struct metadata *metadata, enum metadata_strip strip, bool grey);
+
+/* Drop what STRIP says. Only what then changes the colours counts as dropped. Fails only if there is not enough
+ * memory. */
+bool metadata_strip(struct metadata *metadata, enum metadata_strip strip, bool grey, struct error *error);
 
 /* Put METADATA into the encoded file of *SIZE bytes at *BYTES, which a larger allocation replaces. DROPPED becomes the
  * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It

@@ -78,6 +78,14 @@ bool metadata_take_text(struct metadata *metadata, enum metadata_part part, size
 bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t size, const uint8_t *chunk,
                        size_t chunk_size);
 
+/* ---- What --strip drops ---- */
+
+/* What a tag, a property or a text says. */
+enum metadata_class { METADATA_PUBLIC, METADATA_COPYRIGHT, METADATA_PRIVATE };
+
+/* Is a part of CLASS left out, as the strip of METADATA says? */
+bool metadata_strips(const struct metadata *metadata, enum metadata_class class);
+
 /* ---- XMP: a packet of properties that describe a picture ---- */
 
 /* Rebuild XMP from the known properties of the packet of SIZE bytes. The result is empty if there are none, or if the

@@ -55,12 +55,24 @@ static bool is_known(const struct dataset *dataset)
            (dataset->size <= FEW || metadata_is_text(dataset->data, dataset->size));
 }
 
+static enum metadata_class class_of(const struct dataset *dataset)
+{
+    /* By-line, its title, city, place in it, province, code and name of the country, contact, writer */
+    static const uint8_t persons[] = {80, 85, 90, 92, 95, 100, 101, 118, 122};
+    enum { COPYRIGHT = 116 };
+    return dataset->bytes[2] == COPYRIGHT                               ? METADATA_COPYRIGHT
+           : memchr(persons, dataset->bytes[2], sizeof persons) != NULL ? METADATA_PRIVATE
+                                                                        : METADATA_PUBLIC;
+}
+
 /* Append the datasets that are kept to IPTC. Zeros may follow the last. Returns false if there is not enough memory. */
 static bool filter_iptc(struct metadata *metadata, const uint8_t *bytes, size_t size, struct blob *iptc)
 {
     struct dataset dataset;
     bool done = true;
     for (; done && dataset_read(bytes, size, &dataset); bytes += dataset.whole, size -= dataset.whole) {
+        if (metadata_strips(metadata, class_of(&dataset)))
+            continue;
         if (!is_known(&dataset))
             metadata_drop(metadata, METADATA_IPTC, METADATA_UNKNOWN);
         else if (metadata_take_text(metadata, METADATA_IPTC, dataset.whole))
@@ -101,6 +113,9 @@ static bool add_resource(struct metadata *metadata, const struct resource *resou
     const unsigned number = big16(resource->head + 4);
     const bool is_iptc = number == RESOURCE_IPTC;
     if (!is_iptc && number != RESOURCE_DIGEST && number != RESOURCE_COPYRIGHT && number != RESOURCE_ADDRESS)
+        return true;
+    if (number == RESOURCE_DIGEST &&
+        metadata_strips(metadata, METADATA_PUBLIC)) /* the digest covers all datasets, and some are left out */
         return true;
     if (!metadata_take_text(metadata, METADATA_IPTC, resource->head_size + (is_iptc ? 0 : resource->size)))
         return true;

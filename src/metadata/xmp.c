@@ -29,6 +29,8 @@ enum namespace_kind {
     NAMESPACE_RDF,       /* nothing: these are elements around the properties and their values */
     NAMESPACE_FILE,      /* the picture, its author, its camera ... */
     NAMESPACE_POSITIONS, /* positions in the picture, which are wrong after it was turned */
+    NAMESPACE_RIGHTS,    /* the copyright */
+    NAMESPACE_PRIVATE,   /* places, persons, and identifiers of files */
     NAMESPACE_OTHER,     /* other content of the file, which is never carried over */
 };
 
@@ -198,7 +200,10 @@ static enum namespace_kind find_kind(const struct filter_state *state, struct sp
         {"http://ns.microsoft.com/photo/1.2/", NAMESPACE_POSITIONS}, /* faces */
         {"http://www.metadataworkinggroup.com/schemas/regions/", NAMESPACE_POSITIONS},
         {"http://purl.org/dc/elements/", NAMESPACE_FILE},
-        {"http://ns.adobe.com/xap/", NAMESPACE_FILE}, /* xmp, xmpRights, xmpMM and more */
+        {"http://ns.adobe.com/xap/1.0/rights/", NAMESPACE_RIGHTS},
+        {"http://ns.adobe.com/xap/1.0/mm/", NAMESPACE_PRIVATE},    /* identifiers and a history */
+        {"http://ns.adobe.com/xap/1.0/sType/", NAMESPACE_PRIVATE}, /* what these are made of */
+        {"http://ns.adobe.com/xap/", NAMESPACE_FILE},              /* xmp and more */
         {"http://ns.adobe.com/xmp/sType/", NAMESPACE_FILE},
         {"http://ns.adobe.com/exif/", NAMESPACE_FILE},
         {"http://ns.adobe.com/tiff/", NAMESPACE_FILE},
@@ -206,8 +211,8 @@ static enum namespace_kind find_kind(const struct filter_state *state, struct sp
         {"http://ns.adobe.com/lightroom/", NAMESPACE_FILE}, /* keywords */
         {"http://cipa.jp/exif/", NAMESPACE_FILE},
         {"http://iptc.org/std/Iptc4xmp", NAMESPACE_FILE},
-        {"http://ns.useplus.org/ldf/", NAMESPACE_FILE}, /* rights */
-        {"http://creativecommons.org/ns#", NAMESPACE_FILE},
+        {"http://ns.useplus.org/ldf/", NAMESPACE_RIGHTS},
+        {"http://creativecommons.org/ns#", NAMESPACE_RIGHTS},
         {"http://ns.microsoft.com/photo/", NAMESPACE_FILE},
         {"http://www.digikam.org/ns/", NAMESPACE_FILE},
         {"http://www.metadataworkinggroup.com/schemas/", NAMESPACE_FILE},
@@ -237,14 +242,56 @@ static enum namespace_kind kind_of_prefix(const struct filter_state *state, stru
     return span_is(state, prefix, "xml") ? NAMESPACE_RDF : NAMESPACE_UNKNOWN;
 }
 
+static bool is_one_of(const struct filter_state *state, struct span local, const char *const *names, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !span_is(state, local, names[i]))
+        i++;
+    return i < count;
+}
+
+/* What a property says, by its namespace and its name. */
+static enum metadata_class class_of(const struct filter_state *state, enum namespace_kind kind, struct span local)
+{
+    static const char *const persons[] = {"creator",
+                                          "Artist",
+                                          "Author",
+                                          "OwnerName",
+                                          "CameraOwnerName",
+                                          "CaptionWriter",
+                                          "CreatorContactInfo",
+                                          "Credit",
+                                          "SerialNumber",
+                                          "LensSerialNumber",
+                                          "BodySerialNumber",
+                                          "ImageUniqueID",
+                                          "PersonInImage",
+                                          "City",
+                                          "State",
+                                          "Country",
+                                          "CountryCode",
+                                          "Location",
+                                          "LocationCreated",
+                                          "LocationShown",
+                                          "AuthorsPosition"};
+    static const char *const rights[] = {"rights", "Copyright"};
+    if (kind == NAMESPACE_RIGHTS || is_one_of(state, local, rights, 2))
+        return METADATA_COPYRIGHT;
+    const bool is_place = local.end - local.start > 3 && memcmp(state->bytes + local.start, "GPS", 3) == 0;
+    return kind == NAMESPACE_PRIVATE || kind == NAMESPACE_POSITIONS || is_place ||
+                   is_one_of(state, local, persons, sizeof persons / sizeof *persons)
+               ? METADATA_PRIVATE
+               : METADATA_PUBLIC;
+}
+
 static enum verdict judge(const struct filter_state *state, enum namespace_kind kind, struct span local)
 {
     static const char *const positions[] = {"Orientation",     "ImageWidth",  "ImageLength",     "PixelXDimension",
                                             "PixelYDimension", "SubjectArea", "SubjectLocation", "ImageRegion"};
-    bool turns = kind == NAMESPACE_POSITIONS;
-    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++)
-        turns = turns || span_is(state, local, positions[i]);
-    if (kind == NAMESPACE_OTHER || (turns && state->turned))
+    const bool turns =
+        kind == NAMESPACE_POSITIONS || is_one_of(state, local, positions, sizeof positions / sizeof *positions);
+    const bool strips = kind != NAMESPACE_RDF && metadata_strips(state->metadata, class_of(state, kind, local));
+    if (kind == NAMESPACE_OTHER || (turns && state->turned) || strips)
         return VERDICT_LEFT_OUT;
     return kind == NAMESPACE_UNKNOWN && !state->metadata->keep_text ? VERDICT_NEEDS_KEEP_TEXT : VERDICT_CARRIED;
 }

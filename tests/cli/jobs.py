@@ -230,7 +230,7 @@ def test_lines_that_are_no_jobs():
              ({**good, "output": "in.png"}, "is the same file as"), ({**good, "filter": "blurr"}, 'did you mean "blur"?'),
              ({**good, "qualty": 1}, "did you mean --quality?"), ({**good, "quality": 101}, "from 1 to 100"),
              ({**good, "quality": 1.5}, "from 1 to 100"), ({**good, "quality": True}, '"quality" needs a value: N'),
-             ({**good, "strip": "yes"}, '"strip" is true or false'), ({**good, "strip": {}}, '"strip" is an object'),
+             ({**good, "strip": "yes"}, "--strip takes none, most, private or all"), ({**good, "linear": "yes"}, '"linear" is true or false'), ({**good, "strip": {}}, '"strip" is an object'),
              ({**good, "in-place": True}, "is no option of a job"), ({**good, "jobs": 3}, "is no option of a job"),
              ({**good, "list": True}, "is no option of a job"), ({**good, "device": 0}, "is no option of a job"),
              ({**good, "tolerance": 1}, "is for a pair"), ({**pair, "filter": "blur"}, 'is for an "input"'),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The metadata of files on their way through gpuconv: metadata.py GPUCONV, or metadata.py --seeds FOLDER
 to write the first inputs of the metadata fuzzer. Skipped (exit status 77) without Pillow or exiftool."""
+import hashlib
 import io
 import itertools
 import json
@@ -19,7 +20,7 @@ from harness import has_codec  # noqa: E402
 from metadata_files import (  # noqa: E402
     DIGEST, HEIGHT, IPTC, MARKER, RESOURCES, WIDTH, Tiff, check_file, chunk, chunks, exif, exiftool, full_jpeg,
     full_png, jpeg, kind_of_profile, large_profile, picture, png, profile, profile_segments, raw_profile, resource,
-    segment, segments, xmp_packet)
+    segment, segments, text, xmp_packet)
 
 if metadata_files.Image is not None:
     from PIL import Image, ImageOps
@@ -498,24 +499,86 @@ def test_hostile_exif(test):
     test.check(os.path.getsize("out.png") < 40 << 20, "the size of what overlaps")
 
 
+def wide_profile():
+    """A profile whose red is that of Display P3."""
+    data = bytearray(profile())
+    for i in range(struct.unpack(">I", data[128:132])[0]):
+        tag, at = data[132 + 12 * i:136 + 12 * i], struct.unpack(">I", data[136 + 12 * i:140 + 12 * i])[0]
+        if tag == b"rXYZ":
+            data[at + 8:at + 20] = struct.pack(">3i", round(0.5151 * 65536), round(0.2412 * 65536), -round(0.0011 * 65536))
+    return bytes(data)
+
+
+def named_files(icc):
+    """A JPEG, and a PNG, that say all that somebody may want to keep or to drop."""
+    camera = [(0x9003, *text("2023:04:05 06:07:08")), (0xA430, *text("An Owner")), (0xA431, *text("Body 123")),
+              (0xA434, *text("A lens")), (0xA435, *text("Lens 456"))]
+    place = [(0, 1, 4, b"\2\3\0\0"), (1, *text("N")), (2, 5, 3, struct.pack("<6I", 48, 1, 51, 1, 24, 1))]
+    image = [(0x010F, *text("A maker")), (0x0112, 3, 1, b"\6\0"), (0x011A, 5, 1, struct.pack("<II", 300, 1)),
+             (0x013B, *text("An Artist")), (0x8298, *text("(c) Exif")), (0x8769, 4, 1, camera), (0x8825, 4, 1, place)]
+    block = bytes(Tiff("<", image).data)
+    packet = xmp_packet('xmp:Rating="3" photoshop:City="A City" exif:GPSLatitude="48,51N" xmpMM:DocumentID="An id" '
+                        'xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" '
+                        'xmlns:xmpMM="http://ns.adobe.com/xap/1.0/mm/" '
+                        'xmlns:xmpRights="http://ns.adobe.com/xap/1.0/rights/" xmpRights:WebStatement="https://a.example"',
+                        "<dc:creator><rdf:Seq><rdf:li>A Creator</rdf:li></rdf:Seq></dc:creator>"
+                        "<dc:rights><rdf:Alt><rdf:li xml:lang='x-default'>(c) Xmp</rdf:li></rdf:Alt></dc:rights>")
+    iptc = b"\x1c\x02\x05\0\7A title\x1c\x02\x50\0\4Name\x1c\x02\x5a\0\4Town\x1c\x02\x74\0\x08(c) Iptc"
+    resources = resource(0x0404, iptc) + resource(0x0425, hashlib.md5(iptc).digest())
+    texts = [chunk(b"tEXt", pair) for pair in (b"Author\0A Writer", b"Copyright\0(c) Text", b"Title\0The title")]
+    return {"in.jpg": jpeg(segment(0xE1, b"Exif\0\0" + block), segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + packet),
+                           segment(0xED, b"Photoshop 3.0\0" + resources), *profile_segments(icc)),
+            "in.png": png(chunk(b"iCCP", b"x\0\0" + zlib.compress(icc)),
+                          chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + packet), *texts,
+                          behind=(chunk(b"eXIf", block),))}
+
+
 def test_strip(test):
-    """--strip drops everything; the picture is still turned."""
-    for source, target in itertools.product(("in.jpg", "in.png"), ("out.jpg", "out.png")):
-        name = f"{source} to {target}"
-        test.write(source, (full_jpeg if source == "in.jpg" else full_png)(6))
-        test.equal(test.run("--strip", "blur", source, target), "", name)
-        check_file(test, target)
-        image = Image.open(target)
-        test.equal(image.size, (HEIGHT, WIDTH), f"{name}: size")
-        if target == "out.png":
-            test.equal({kind for kind, _ in chunks(target)}, {b"IHDR", b"IDAT", b"IEND"}, name)
-        else:
-            test.equal({kind for kind, _ in segments(target) if kind >= 0xE0}, {0xE0}, name)
-            test.equal(dict(segments(target))[0xE0][7:12], b"\0\0\1\0\1", f"{name}: density")
-        test.run("--strip", "--no-orient", "blur", source, target)
-        test.equal(Image.open(target).size, (WIDTH, HEIGHT), f"{name}: size with --no-orient")
+    """--strip keeps the copyright, and a profile that is not sRGB's; --strip private keeps all but what says who and
+    where; --strip all drops all, and says so if colours change. The picture is always turned."""
+    copyright = {"(c) Exif", "(c) Xmp", "(c) Iptc", "(c) Text", "https://a.example"}
+    persons = {"An Owner", "Body 123", "Lens 456", "An Artist", "A City", "An id", "A Creator", "Name", "Town", "A Writer"}
+    public = {"A maker", "A lens", "A title", "The title", "2023:04:05 06:07:08"}
+    for icc, suffix in itertools.product((profile(), wide_profile()), ("jpg", "png", "webp", "tif")):
+        is_wide = icc != profile()
+        for name, data in named_files(icc).items():
+            test.write(name, data)
+            before = set(map(str, exiftool(name).values()))
+            for words in ("", "none", "most", "private", "all"):
+                target = f"out.{suffix}"
+                case = f"{name} to {target}, {is_wide}, {words}"
+                options = [] if words == "none" else ["--strip"] + [words] * (words != "")
+                said = test.run(*options, "blur", name, target)
+                tags = exiftool(target)
+                values = set(map(str, tags.values()))
+                kept = {"none": copyright | persons | public, "private": copyright | public}.get(words, copyright)
+                kept = kept & before if words != "all" else set()
+                if suffix == "webp":  # which holds neither IPTC nor texts
+                    kept -= {"(c) Iptc", "A title", "Name", "Town", "(c) Text", "The title", "A Writer"}
+                if suffix in ("jpg", "tif"):  # and these no texts of a PNG
+                    kept -= {"(c) Text", "The title", "A Writer"}
+                test.equal((copyright | persons | public) & values, kept, case)
+                has_gps = any("GPS" in tag and tag != "File:GPS" for tag in tags)
+                test.equal(has_gps, words == "none", f"{case}: places")
+                test.equal(any("ICC" in tag for tag in tags), words in ("none", "private") or (is_wide and words != "all"),
+                           f"{case}: profile")
+                test.equal("colours look different" in said, words == "all" and is_wide, f"{case}: {said}")
+                test.equal(Image.open(target).size, (HEIGHT, WIDTH), f"{case}: size")
+    for name in ("in.jpg", "in.png"):
+        test.write(name, (full_jpeg if name == "in.jpg" else full_png)(6))
+        test.equal(test.run("--strip=all", "--no-orient", "blur", name, "out.png"), "", name)
+        test.equal({kind for kind, _ in chunks("out.png")}, {b"IHDR", b"IDAT", b"IEND"}, name)
+        test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"{name}: size with --no-orient")
+    for chunk_, kept in ((chunk(b"cICP", b"\x0c\x0d\0\1"), True), (chunk(b"cICP", b"\1\x0d\0\1"), False),
+                         (chunk(b"gAMA", struct.pack(">I", 100000)), True), (chunk(b"sRGB", b"\0"), False)):
+        test.write("in.png", png(chunk_))
+        test.equal(test.run("--strip", "blur", "in.png", "out.png"), "", "colours are kept")
+        test.equal(any(kind == chunk_[4:8] for kind, _ in chunks("out.png")), kept, chunk_)
+        said = test.run("--strip", "all", "blur", "in.png", "out.png")
+        test.equal("gamma or colour space (the colours look different without" in said, kept, said)
     test.write("in.png", png(chunk(b"eXIf", b"nonsense")))
     test.equal(test.run("--strip", "blur", "in.png", "out.png"), "", "what is stripped is not warned of")
+    test.check("takes none, most, private or all" in test.run("--strip=some", "blur", "in.png", "out.png", status=2), "")
 
 
 def test_batch(test):
