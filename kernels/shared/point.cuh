@@ -113,6 +113,26 @@ static __device__ __forceinline__ T mix_bytes(const struct point_sum &sum, const
     return (T)(__umulhi((unsigned)(min(max(s, r.low), r.high) + (int)r.bias), r.multiplier) >> r.shift);
 }
 
+/* As mix, but the matrix has the light of the samples. */
+template <typename T>
+static __device__ __forceinline__ T mix_light(const struct point_sum &sum, const struct point_tables *tables,
+                                              const uint16_t *levels, const T (&v)[4])
+{
+    int64_t s = 0;
+    for (int c = 0; c < 3; c++)
+        s += (int64_t)sum.weights[c] * __ldg(&point_light_of(tables, c)[v[c]]);
+    return sample_of<T>(__ldg(&levels[rounding16_apply(&sum.rounding16, (double)s)]));
+}
+
+static __device__ __forceinline__ float mix_light(const struct point_sum &sum, const struct point_tables *tables,
+                                                  const uint16_t *levels, const float (&v)[4])
+{
+    float light[4] = {};
+    for (int c = 0; c < 3; c++)
+        light[c] = on_curve(point_light_of(tables, c), v[c]);
+    return mix(sum, 3, levels, light);
+}
+
 /* ---- Pixels ---- */
 
 /* A word of COUNT samples: MAKE(k) is number k. */
@@ -159,7 +179,14 @@ static __device__ __forceinline__ void change(uint32_t *word, const uint8_t *lev
         for (int c = 0; c < CHANNELS; c++) {
             const struct point_sum *sum = point_row_of(tables, CHANNELS, c);
             const bool has_table = table_of[c] >= 0;
-            if (is_byte && sum == NULL && has_table && !is_wide) {
+            if (CHANNELS > 2 && c < colours && tables->lights > 0) {
+                const uint16_t *curve = (const uint16_t *)tables->levels + 65536 * table_of[c];
+                word[c] = word_of<T, COUNT, 1>([&](int k) {
+                    T v[4];
+                    pixel(k, v);
+                    return mix_light(*sum, tables, curve, v);
+                });
+            } else if (is_byte && sum == NULL && has_table && !is_wide) {
                 const uint8_t *narrow = levels + 256 * table_of[c];
                 word[c] = word_of<T, COUNT>([&](int k) { return (T)narrow[(uint8_t)sample_in<T>(before[c], k)]; });
             } else if (is_byte && sum != NULL && !has_table && !sum->rounding.wide) {

@@ -349,6 +349,7 @@ void job_worker_close(struct job_worker *worker)
     if (worker->workers == NULL) /* it was never opened */
         return;
     pipeline_close(&worker->pipeline);
+    job_forget_colours(worker);
     thread_pool_close(&worker->pool);
     budget_release(&worker->workers->budget, worker->kept);
     worker->kept = 0;

@@ -158,6 +158,12 @@ struct job_worker {
 
     struct thread_pool pool;
     struct pipeline pipeline;
+    struct recipe converted; /* the recipe of `converted_from`, with the colours of the last picture */
+    struct filter_chain *converted_from;
+    struct colours *colours; /* those that it has, or NULL before the first picture */
+    int32_t weights[3][3];   /* and its matrix; all 0 if it has none */
+    bool is_srgb;            /* it has neither */
+
     bool is_grouped;       /* the last image went to the GPU in a group with those of other workers */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */

@@ -144,6 +144,91 @@ static bool orient_shape(struct conversion *conversion)
     return true;
 }
 
+/* ---- Colours ---- */
+
+/* What is needed to make sRGB of the picture, in *COLOURS, which is the caller's. */
+static bool find_colours(struct conversion *conversion, struct colours **colours, int32_t weights[3][3],
+                         struct error *error)
+{
+    struct job_worker *worker = conversion->worker;
+    const bool grey = conversion->image.channels <= 2, in_light = worker->recipe->linear;
+    struct linear *linear = pipeline_linear(&worker->pipeline, error);
+    bool is_mixed = false;
+    *colours = colours_make();
+    if (*colours == NULL)
+        return error_no_memory(error, "the colours of a picture");
+    if (linear == NULL)
+        return false;
+    (*colours)->in_light = in_light;
+    if (worker->colours != NULL) {
+        memcpy((*colours)->levels, worker->colours->levels, sizeof worker->colours->levels);
+    } else {
+        linear_set(linear, &curve_srgb, 1, 16);
+        memcpy((*colours)->levels, linear->tables[0].to16, sizeof worker->colours->levels);
+    }
+    const bool done = metadata_find_colours(&conversion->metadata, grey, in_light ? 16 : conversion->image.bits, linear,
+                                            *colours, weights, &is_mixed, error);
+    if (!is_mixed)
+        memset(weights, 0, 3 * sizeof *weights);
+    return done;
+}
+
+static bool are_equal(const struct colours *a, const struct colours *b)
+{
+    return a != NULL && a->curves == b->curves && a->in_light == b->in_light &&
+           memcmp(a->light, b->light, sizeof a->light) == 0;
+}
+
+/* If a filter needs the colours of the picture, let the run have a recipe with these. Pictures of the same colours have
+ * the same chain, and so the same plans. */
+static bool convert_recipe(struct conversion *conversion)
+{
+    struct job_worker *worker = conversion->worker;
+    struct error *error = &conversion->result->error;
+    struct filter_chain *chain = worker->recipe->chain;
+    if (!chain_needs_colours(chain))
+        return true;
+    const bool is_srgb = metadata_is_srgb(&conversion->metadata, conversion->image.channels <= 2);
+    struct colours *colours = NULL;
+    int32_t weights[3][3] = {{0}};
+    bool done = find_colours(conversion, &colours, weights, error);
+    if (done && (worker->converted_from != chain || worker->is_srgb != is_srgb ||
+                 !are_equal(worker->colours, colours) || memcmp(weights, worker->weights, sizeof weights) != 0)) {
+        struct filter_chain *converted = chain_set_colours(chain, is_srgb ? NULL : colours, weights,
+                                                           !is_srgb && weights[0][0] != 0 ? COLOURS_SCALE : 0, error);
+        done = converted != NULL;
+        if (done) {
+            job_forget_colours(worker);
+            worker->converted = *worker->recipe;
+            worker->converted.chain = converted;
+            worker->converted_from = chain_keep(chain);
+            worker->is_srgb = is_srgb;
+            worker->colours = colours;
+            memcpy(worker->weights, weights, sizeof weights);
+            colours = NULL;
+        }
+    }
+    colours_release(colours);
+    if (done) {
+        chain = worker->converted.chain;
+        worker->converted = *worker->recipe;
+        worker->converted.chain = chain;
+        conversion->run.recipe = &worker->converted;
+    }
+    return done;
+}
+
+void job_forget_colours(struct job_worker *worker)
+{
+    chain_release(worker->converted.chain);
+    chain_release(worker->converted_from);
+    colours_release(worker->colours);
+    worker->converted.chain = worker->converted_from = NULL;
+    worker->colours = NULL;
+}
+
+/* ---- Shapes ---- */
+
 /* Find the channels of the image in the filters, and of the result. A grey image must not have a profile of colours,
  * nor colours one of grey: colours with a profile stay colours, and a profile of grey is dropped where colours are
  * made. */
@@ -153,7 +238,8 @@ static void find_channels(struct conversion *conversion)
     struct blob *icc = &metadata->icc;
     const int channels = conversion->image.channels;
     const enum metadata_strip strip = conversion->worker->settings->strip;
-    const bool has_profile = icc->size > 0 && !metadata_strips_colours(metadata, strip, channels <= 2);
+    const bool has_profile = icc->size > 0 && !metadata_strips_colours(metadata, strip, channels <= 2) &&
+                             !chain_needs_colours(conversion->worker->recipe->chain);
     int working, result;
     chain_channels(conversion->worker->recipe->chain, channels, &working, &result);
     if (has_profile && working == channels && result < channels)
@@ -191,7 +277,7 @@ static bool resize_shape(struct conversion *conversion)
 
 bool job_find_shapes(struct conversion *conversion)
 {
-    const bool done = orient_shape(conversion) && resize_shape(conversion);
+    const bool done = orient_shape(conversion) && convert_recipe(conversion) && resize_shape(conversion);
     if (!done)
         conversion->result->input_bytes = conversion->size;
     return done;
@@ -304,6 +390,8 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
     if (linear != NULL)
         result->curve = metadata_set_linear(&conversion->metadata, conversion->image.channels <= 2,
                                             conversion->image.bits, linear, &result->unread_curves);
+    if (chain_needs_colours(worker->recipe->chain))
+        metadata_set_srgb(&conversion->metadata);
     if (!metadata_strip(&conversion->metadata, worker->settings->strip, conversion->image.channels <= 2,
                         &result->error))
         return false;

@@ -63,6 +63,9 @@ bool job_find_shapes(struct conversion *conversion);
 /* The memory for an image whose file of SIZE bytes is inspected. */
 struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size);
 
+/* Release what a worker keeps of the colours of the last picture. */
+void job_forget_colours(struct job_worker *worker);
+
 /* Give back the buffers that the worker's pipeline keeps. */
 void job_release_buffers(struct job_worker *worker);
 

@@ -130,16 +130,15 @@ CLONES static void mix_wide_8(const struct point_sum *sum, const uint8_t *restri
         levels[i] = rounding16_apply(&rounding, 257.0 * (w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i]));
 }
 
-static void mix_16(const struct point_sum *sum, const struct channels *in, const uint16_t *table, size_t count,
-                   uint16_t *out)
+/* Doubles hold the sums, which are below 2^47. */
+CLONES static void mix_16(const struct point_sum *sum, const struct channels *in, size_t count, uint16_t *restrict out)
 {
-    const uint16_t *r = in->row[0], *g = in->row[1], *b = in->row[2], *a = in->row[3];
-    const int64_t w[4] = {sum->weights[0], sum->weights[1], sum->weights[2], sum->weights[3]};
-    for (size_t i = 0; i < count; i++) {
-        const int64_t s = w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i];
-        const uint16_t level = rounding16_apply(&sum->rounding16, (double)s);
-        out[i] = table != NULL ? table[level] : level;
-    }
+    const uint16_t *restrict r = in->row[0], *restrict g = in->row[1], *restrict b = in->row[2];
+    const uint16_t *restrict a = in->row[3];
+    const double w[4] = {sum->weights[0], sum->weights[1], sum->weights[2], sum->weights[3]};
+    const struct rounding16 rounding = sum->rounding16;
+    for (size_t i = 0; i < count; i++)
+        out[i] = rounding16_apply(&rounding, w[0] * r[i] + w[1] * g[i] + w[2] * b[i] + w[3] * a[i]);
 }
 
 static void mix_float(const struct point_sum *sum, int columns, const struct channels *in, const uint16_t *table,
@@ -167,9 +166,11 @@ static void mix(const struct pointing *pointing, const struct point_sum *sum, co
         mix_wide_8(sum, in->row[0], in->row[1], in->row[2], in->row[3], count, levels);
         for (size_t i = 0; i < count; i++)
             ((uint8_t *)out)[i] = reduce_sample(table != NULL ? wide_table[levels[i]] : levels[i]);
-    } else if (sample == SAMPLE_U16)
-        mix_16(sum, in, table, count, out);
-    else
+    } else if (sample == SAMPLE_U16) {
+        mix_16(sum, in, count, out);
+        for (size_t i = 0; table != NULL && i < count; i++)
+            ((uint16_t *)out)[i] = wide_table[((uint16_t *)out)[i]];
+    } else
         mix_float(sum, pointing->tables->columns, in, table, count, out);
 }
 
@@ -190,6 +191,56 @@ static void look_up_wide(const uint16_t *table, const uint8_t *in, size_t count,
     for (size_t i = 0; i < count; i++)
         out[i] = reduce_sample(table[widen_sample(in[i])]);
 }
+
+/* ---- Colours ---- */
+
+/* The light of COUNT samples. */
+static void find_light(enum sample sample, const uint16_t *table, const void *in, size_t count, void *light)
+{
+    for (size_t i = 0; sample == SAMPLE_U8 && i < count; i++)
+        ((uint16_t *)light)[i] = table[((const uint8_t *)in)[i]];
+    for (size_t i = 0; sample == SAMPLE_U16 && i < count; i++)
+        ((uint16_t *)light)[i] = table[((const uint16_t *)in)[i]];
+    for (size_t i = 0; sample == SAMPLE_F32 && i < count; i++)
+        ((float *)light)[i] = point_curve_float(table, ((const float *)in)[i]);
+}
+
+/* Convert COUNT pixels of three colours, from column X of row Y on, through light. */
+static void convert_piece(const struct pointing *pointing, int y, size_t x, size_t count)
+{
+    enum { LIGHT = 512 }; /* pixels whose light stays in a cache */
+    const struct point_tables *tables = pointing->tables;
+    const struct plane *in = pointing->in, *out = pointing->out;
+    const enum sample sample = in->sample;
+    uint32_t light[3][LIGHT]; /* samples of 2 or 4 bytes */
+    uint16_t levels[LIGHT];
+    const struct channels channels = {{light[0], light[1], light[2], light[0]}};
+    for (size_t done = 0, n; done < count; done += n) {
+        const size_t offset = (x + done) * sample_bytes(sample);
+        n = count - done < LIGHT ? count - done : LIGHT;
+        for (int c = 0; c < 3; c++)
+            find_light(sample, point_light_of(tables, c), (const char *)plane_row(in, c, y) + offset, n, light[c]);
+        for (int c = 0; c < 3; c++) {
+            const struct point_sum *sum = point_row_of(tables, in->count, c);
+            const uint16_t *table = point_table_of(tables, in->count, c);
+            void *to = (char *)plane_row(out, c, y) + offset;
+            if (sample == SAMPLE_F32) {
+                mix_float(sum, tables->columns, &channels, table, n, to);
+                continue;
+            }
+            mix_16(sum, &channels, n, levels);
+            for (size_t i = 0; sample == SAMPLE_U8 && i < n; i++)
+                ((uint8_t *)to)[i] = reduce_sample(table[levels[i]]);
+            for (size_t i = 0; sample == SAMPLE_U16 && i < n; i++)
+                ((uint16_t *)to)[i] = table[levels[i]];
+        }
+        if (in->count == 4)
+            memcpy((char *)plane_row(out, 3, y) + offset, (const char *)plane_row(in, 3, y) + offset,
+                   n * sample_bytes(sample));
+    }
+}
+
+/* ---- Rows ---- */
 
 /* Make COUNT samples of all planes from column X of row Y on. */
 static void make_piece(const struct pointing *pointing, int y, size_t x, size_t count)
@@ -240,7 +291,8 @@ static void point_block(void *context, int64_t index, int thread)
             continue;
         }
         for (size_t x = 0; x < width; x += PIECE)
-            make_piece(pointing, y, x, width - x < PIECE ? width - x : PIECE);
+            (pointing->tables->lights > 0 ? convert_piece : make_piece)(pointing, y, x,
+                                                                        width - x < PIECE ? width - x : PIECE);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "filter/chain.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct filter_chain *chain_make(struct filter *filters, size_t count, struct error *error)
 {
@@ -39,12 +40,48 @@ struct filter *chain_copy_filters(const struct filter_chain *chain, struct error
         filters[i] = chain->filters[i];
         if (filters[i].region.mask != NULL)
             __atomic_add_fetch(&filters[i].region.mask->references, 1, __ATOMIC_RELAXED);
+        if (filters[i].kind == STEP_POINT && filters[i].point.colours != NULL)
+            __atomic_add_fetch(&filters[i].point.colours->references, 1, __ATOMIC_RELAXED);
         if (filters[i].filter16 == NULL)
             continue;
         filters[chain->count + i] = *filters[i].filter16;
         filters[i].filter16 = &filters[chain->count + i];
     }
     return filters;
+}
+
+static bool needs_colours(const struct filter *filter)
+{
+    return filter->kind == STEP_POINT && filter->point.needs_colours;
+}
+
+bool chain_needs_colours(const struct filter_chain *chain)
+{
+    bool needs = false;
+    for (size_t i = 0; i < chain->count; i++)
+        needs |= needs_colours(&chain->filters[i]);
+    return needs;
+}
+
+struct filter_chain *chain_set_colours(const struct filter_chain *chain, struct colours *colours, int32_t weights[3][3],
+                                       int32_t scale, struct error *error)
+{
+    struct filter *filters = chain_copy_filters(chain, error);
+    for (size_t i = 0; filters != NULL && i < chain->count; i++) {
+        struct point *point = &filters[i].point;
+        if (!needs_colours(&filters[i]))
+            continue;
+        point->needs_colours = false;
+        point->colours = colours;
+        if (colours != NULL)
+            __atomic_add_fetch(&colours->references, 1, __ATOMIC_RELAXED);
+        point->rows = point->columns = scale > 0 ? 3 : 0;
+        for (int row = 0; row < point->rows; row++) {
+            point->row[row] = (struct point_row){.scale = scale, .bias = scale / 2, .bias16 = scale / 2};
+            memcpy(point->row[row].weights, weights[row], sizeof weights[row]);
+        }
+    }
+    return filters == NULL ? NULL : chain_make(filters, chain->count, error);
 }
 
 /* Let GEOMETRY be of what FILTER makes. */

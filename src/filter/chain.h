@@ -30,6 +30,14 @@ void chain_release(struct filter_chain *chain);
 /* A copy of the filters of CHAIN, each filter16 included, for chain_make. NULL if there is too little memory. */
 struct filter *chain_copy_filters(const struct filter_chain *chain, struct error *error);
 
+/* Does a filter need the colours of each picture? */
+bool chain_needs_colours(const struct filter_chain *chain);
+
+/* A chain like CHAIN in which such filters have COLOURS, which may be NULL, and a matrix of these WEIGHTS over SCALE,
+ * unless SCALE is 0. NULL if there is too little memory. */
+struct filter_chain *chain_set_colours(const struct filter_chain *chain, struct colours *colours, int32_t weights[3][3],
+                                       int32_t scale, struct error *error);
+
 /* What filters have made of a picture's geometry. */
 struct geometry {
     int width, height;

@@ -169,8 +169,20 @@ enum point_automatic {
     AUTOMATIC_ALL,  /* all colours have one */
 };
 
-/* What STEP_POINT does with each pixel: first the matrix, whose results are rounded and clamped, then the curves. */
+/* How the levels of a picture become those of sRGB, through light, of which 65535 is white. Levels have 16 bits. */
+struct colours {
+    int references;           /* use atomic operations */
+    int curves;               /* 1 for all colours, or 3 */
+    bool in_light;            /* the step reads and makes light, as the picture's own curves have it */
+    uint16_t light[3][65536]; /* the light of the levels of the picture's colours */
+    uint16_t levels[65536];   /* sRGB's level of that much light */
+};
+
+/* What STEP_POINT does with each pixel: first the matrix, whose results are rounded and clamped, then the curves. With
+ * COLOURS, levels become light, then the matrix, and light becomes levels. */
 struct point {
+    bool needs_colours;             /* they are those of a picture's file, and COLOURS is not there yet */
+    struct colours *colours;        /* or NULL */
     enum point_automatic automatic; /* then there is no matrix, and no curve here */
     struct share clip;              /* the share of the samples at each end that may clip; below 1/2 */
     int rows;    /* rows of the matrix: 0 if there is none, 1 for all colours, 3 for each colour, 4 with alpha */
@@ -424,6 +436,12 @@ const char *filter_region_text(const char *spec);
  * the filter has no region. Returns false if the region reaches beyond the picture. */
 bool filter_region(const struct filter *filter, int width, int height, struct rectangle *part);
 
+/* Colours with one reference, and without curves. NULL if there is too little memory. */
+struct colours *colours_make(void);
+
+/* Release a reference. COLOURS may be NULL. */
+void colours_release(struct colours *colours);
+
 /* A mask with one reference, and undefined levels. NULL if there is too little memory. */
 struct mask *mask_make(int width, int height);
 
@@ -431,7 +449,7 @@ struct mask *mask_make(int width, int height);
 struct stat;
 void source_file_set(struct source_file *file, const char *path, const struct stat *status);
 
-/* Free COUNT filters, which are one allocation, and their masks. FILTERS may be NULL. */
+/* Free COUNT filters, which are one allocation, and their masks and colours. FILTERS may be NULL. */
 void filters_free(struct filter *filters, size_t count);
 
 /* Split ARGUMENT at its commas and FIND each filter. Both filters of a `cover:SIZE` count. *FILTERS is one allocation
@@ -480,7 +498,7 @@ struct filter_form {
 };
 
 /* All words. A row of NULL ends them. */
-#define FORM_COUNT 34
+#define FORM_COUNT 35
 extern const struct filter_form filter_forms[FORM_COUNT + 1];
 
 /* Set *WIDTH and *HEIGHT, a picture's, to those of the result. Fails if the filter does not take such a picture. ERROR

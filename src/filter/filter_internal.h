@@ -113,7 +113,7 @@ struct point_words {
 
 /* The functions of the rows of filter_forms: see struct filter_form. */
 form_maker filter_generate, filter_make_resize, filter_make_move, filter_make_point, filter_make_automatic,
-    filter_make_squares, filter_make_rank;
+    filter_make_to_srgb, filter_make_squares, filter_make_rank;
 taps_generator make_box, make_gaussian, make_motion, make_disk, make_log, make_unsharp;
 move_reader read_crop, read_pad, read_turn, read_mirror;
 point_writer write_levels, write_gamma, write_brightness, write_contrast, write_saturation, write_threshold,

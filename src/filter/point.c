@@ -413,8 +413,9 @@ bool filter_makes_colours(const struct filter *filter)
 {
     const struct point *point = &filter->point;
     return filter->kind == STEP_POINT &&
-           (!has_one_curve(point) || (point->rows >= 3 && !(are_grey(&point->row[0], &point->row[1]) &&
-                                                            are_grey(&point->row[0], &point->row[2]))));
+           (!has_one_curve(point) || (point->colours != NULL && point->colours->curves > 1) ||
+            (point->rows >= 3 &&
+             !(are_grey(&point->row[0], &point->row[1]) && are_grey(&point->row[0], &point->row[2]))));
 }
 
 bool filter_is_flat(const struct filter *filter, int channels, int bits)
@@ -432,6 +433,17 @@ bool filter_makes_grey(const struct filter *filter)
     return filter->kind == STEP_POINT && !filter->region.is_set && has_one_curve(point) &&
            (point->rows == 1 ||
             (point->rows >= 3 && are_equal_rows(&row[0], &row[1]) && are_equal_rows(&row[0], &row[2])));
+}
+
+bool filter_make_to_srgb(const struct filter_form *form, const char *spec, struct filter *filter,
+                         struct filter *filter16, struct error *error)
+{
+    (void)filter16;
+    if (strcmp(spec, form->form) != 0)
+        return fail_spec(spec, form->usage, error);
+    filter_begin(STEP_POINT, spec, form->title, filter);
+    filter->point.needs_colours = true;
+    return true;
 }
 
 /* ---- The row of the kind ---- */
@@ -455,6 +467,9 @@ void point_describe(FILE *stream, const struct filter *filter)
         fprintf(stream, "  levels     from the picture's, %s; at each end %.7g%% of the samples may clip\n",
                 point->automatic == AUTOMATIC_EACH ? "each colour by itself" : "all colours together",
                 100 * (double)point->clip.numerator / (double)point->clip.denominator);
+    if (point->needs_colours)
+        fputs("  colours    by the curves and primaries of each file; 8 and 16 bits, through light of 16 bits\n",
+              stream);
     for (int i = 0; i < point->rows; i++) {
         const struct point_row *row = &point->row[i];
         fprintf(stream, "  %-10s", point->rows == 1 ? "colours" : channel_names[i]);
@@ -488,7 +503,8 @@ void point_print(FILE *file, const struct filter *filter)
 {
     static const char *const automatic[] = {"null", "\"each\"", "\"all\""};
     const struct point *point = &filter->point;
-    fprintf(file, "\"automatic\":%s,\"clip\":%s,\"matrix\":[", automatic[point->automatic],
+    fprintf(file, "\"automatic\":%s,\"clip\":%s,\"matrix\":[",
+            point->needs_colours ? "\"file\"" : automatic[point->automatic],
             point->automatic == AUTOMATIC_NONE
                 ? "null"
                 : text_of_double(100 * (double)point->clip.numerator / (double)point->clip.denominator,

@@ -18,12 +18,28 @@ struct mask *mask_make(int width, int height)
     return mask;
 }
 
+struct colours *colours_make(void)
+{
+    struct colours *colours = calloc(1, sizeof *colours);
+    if (colours != NULL)
+        colours->references = 1;
+    return colours;
+}
+
+void colours_release(struct colours *colours)
+{
+    if (colours != NULL && __atomic_sub_fetch(&colours->references, 1, __ATOMIC_ACQ_REL) == 0)
+        free(colours);
+}
+
 void filters_free(struct filter *filters, size_t count)
 {
     for (size_t i = 0; filters != NULL && i < count; i++) {
         struct mask *mask = filters[i].region.mask;
         if (mask != NULL && __atomic_sub_fetch(&mask->references, 1, __ATOMIC_ACQ_REL) == 0)
             free(mask);
+        if (filters[i].kind == STEP_POINT)
+            colours_release(filters[i].point.colours);
     }
     free(filters);
 }

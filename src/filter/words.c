@@ -48,7 +48,7 @@ static const char *const words[][2] = {
     {"brightnesscontrast", "!give brightness:P,contrast:P as FILTER"},
     {"colorize", "tint"},
     {"colormatrix", MATRIX},
-    {"colorspace", "!give grey as FILTER; --linear filters in linear light"},
+    {"colorspace", "!give grey or to-srgb as FILTER; --linear filters in linear light"},
     {"convert", "!to convert only: gpuconv identity INPUT OUTPUT"},
     {"curves", "!write a filter file of the line `curve` and its points, a line `IN OUT` each"},
     {"desaturate", "!give grey, or saturation:-P, as FILTER"},
@@ -61,6 +61,7 @@ static const char *const words[][2] = {
     {"greyscale", "grey"},
     {"hue", MATRIX},
     {"level", "levels"},
+    {"icctransform", "to-srgb"},
     {"linear", "!give contrast:P,brightness:P as FILTER; --linear filters in linear light"},
     {"lut", "!write a filter file of the line `table` and 256 levels"},
     {"mean", "box"},
@@ -68,6 +69,7 @@ static const char *const words[][2] = {
     {"mogrify", "!give gpuconv --in-place FILTER INPUT..."},
     {"negate", "invert"},
     {"negative", "invert"},
+    {"profile", "!give to-srgb as FILTER, which reads the profile of the file"},
     {"recomb", MATRIX},
     {"rotate", "turn"},
     {"saturate", "saturation"},
@@ -221,6 +223,11 @@ bool filter_find(const char *spec, struct filter *filter, struct filter *filter1
                          "%s changes the size of the picture or moves it, so it cannot have a region; leave out "
                          "\"%s\"",
                          filter->name, at);
+    if (done && filter->kind == STEP_POINT && filter->point.needs_colours)
+        done =
+            error_set(error, ERROR_USAGE,
+                      "%s is for whole pictures, which have one profile, so it cannot have a region; leave out \"%s\"",
+                      filter->name, at);
     if (is_mask)
         snprintf(region.mask_file.path, sizeof region.mask_file.path, "%s", at + 1);
     for (struct filter *one = done ? filter : NULL; one != NULL; one = one->filter16) {

@@ -175,45 +175,6 @@ static bool is_srgb_curve(const struct curve *curve)
     return is_near;
 }
 
-/* Has the profile sRGB's primaries, adapted to D50 (IEC 61966-2-1, annex; ICC's sRGB profiles), to 1/500? Tables of
- * colours count before primaries. */
-static bool has_srgb_primaries(const struct blob *profile)
-{
-    static const struct {
-        const char *tag;
-        double colour[3];
-    } primaries[] = {
-        {"rXYZ", {0.4360, 0.2225, 0.0139}}, {"gXYZ", {0.3851, 0.7169, 0.0971}}, {"bXYZ", {0.1431, 0.0606, 0.7141}}};
-    size_t size;
-    bool are_equal = icc_find(profile, "A2B0", &size) == NULL;
-    for (int i = 0; i < 3 && are_equal; i++) {
-        const uint8_t *value = icc_find(profile, primaries[i].tag, &size);
-        are_equal = value != NULL && size >= 20;
-        for (int c = 0; c < 3 && are_equal; c++)
-            are_equal = fabs((int32_t)big32(value + 8 + 4 * c) / 65536.0 - primaries[i].colour[c]) <= 0.002;
-    }
-    return are_equal;
-}
-
-/* Does SOURCE name sRGB's primaries? Those of EXIF follow from its curve. */
-static bool source_has_srgb_primaries(const struct metadata *metadata, enum curve_source source)
-{
-    uint8_t chromaticities[32]; /* x and y of white, red, green and blue, in 1/100000 */
-    static const uint32_t numbers[] = {31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000};
-    for (size_t i = 0; i < 8; i++)
-        put_big32(chromaticities + 4 * i, numbers[i]);
-    switch (source) {
-    case CURVE_OF_CICP:
-        return metadata->coding[0] == 1;
-    case CURVE_OF_ICC:
-        return has_srgb_primaries(&metadata->icc);
-    case CURVE_OF_GAMMA:
-        return !metadata->has_chromaticities || memcmp(metadata->chromaticities, chromaticities, 32) == 0;
-    default:
-        return true;
-    }
-}
-
 bool metadata_is_srgb(const struct metadata *metadata, bool grey)
 {
     struct curve curves[3];
@@ -224,7 +185,10 @@ bool metadata_is_srgb(const struct metadata *metadata, bool grey)
     for (int i = 0; i < count; i++)
         if (!is_srgb_curve(&curves[i]))
             return false;
-    return count > 0 && (grey || source_has_srgb_primaries(metadata, source));
+    double matrix[9];
+    if (count <= 0 || grey)
+        return count > 0;
+    return metadata_find_matrix(metadata, source, matrix) && matrix[0] == 1 && matrix[4] == 1 && matrix[8] == 1;
 }
 
 const char *metadata_curve_name(enum curve_source source)

@@ -382,6 +382,11 @@ void exif_set_upright(struct blob *exif)
     set_number(exif, DIRECTORY_IMAGE, TIFF_TAG_ORIENTATION, TIFF_TYPE_SHORT, 1);
 }
 
+void exif_set_srgb(struct blob *exif)
+{
+    set_number(exif, DIRECTORY_EXIF, TAG_COLOUR_SPACE, TIFF_TYPE_SHORT, 1);
+}
+
 void exif_set_sides(struct blob *exif, int width, int height)
 {
     set_number(exif, DIRECTORY_IMAGE, TIFF_TAG_WIDTH, TIFF_TYPE_LONG, (uint32_t)width);

@@ -139,6 +139,16 @@ const char *metadata_curve_name(enum curve_source source);
  * which has no primaries. True if METADATA say nothing of them. */
 bool metadata_is_srgb(const struct metadata *metadata, bool grey);
 
+/* How the levels of a picture become sRGB's: set the curves of COLOURS from the tables of LINEAR. These become those of
+ * the picture, GREY or not, of BITS. WEIGHTS over COLOURS_SCALE make sRGB's light, and each row sums to it; *IS_MIXED
+ * says whether they do more than nothing. Fails if the colours cannot be read, or if sRGB cannot hold them. */
+enum { COLOURS_SCALE = 1 << 20 };
+bool metadata_find_colours(const struct metadata *metadata, bool grey, int bits, struct linear *linear,
+                           struct colours *colours, int32_t weights[3][3], bool *is_mixed, struct error *error);
+
+/* Let METADATA say that the colours are sRGB's. */
+void metadata_set_srgb(struct metadata *metadata);
+
 /* Would metadata_strip drop the profile, and the other parts that say the colours? */
 bool metadata_strips_colours(const struct metadata *metadata, enum metadata_strip strip, bool grey);
 

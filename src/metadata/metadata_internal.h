@@ -86,6 +86,14 @@ enum metadata_class { METADATA_PUBLIC, METADATA_COPYRIGHT, METADATA_PRIVATE };
 /* Is a part of CLASS left out, as the strip of METADATA says? */
 bool metadata_strips(const struct metadata *metadata, enum metadata_class class);
 
+/* Drop the profile, and a PNG's cICP, cHRM, gAMA and sRGB. */
+void metadata_drop_colours(struct metadata *metadata);
+
+/* Set MATRIX to what makes light of sRGB of the light of the picture's colours, row by row: the primaries are those of
+ * SOURCE. Each row sums to 1. It is the identity where they are sRGB's, but for their rounding. Returns false if they
+ * cannot be read. */
+bool metadata_find_matrix(const struct metadata *metadata, enum curve_source source, double matrix[9]);
+
 /* ---- XMP: a packet of properties that describe a picture ---- */
 
 /* Rebuild XMP from the known properties of the packet of SIZE bytes. The result is empty if there are none, or if the
@@ -114,10 +122,11 @@ int exif_orientation(const struct blob *exif);
 enum exif_colours { EXIF_COLOURS_NONE, EXIF_COLOURS_SRGB, EXIF_COLOURS_ADOBE, EXIF_COLOURS_OTHER };
 enum exif_colours exif_colours(const struct blob *exif);
 
-/* Change a block from exif_rebuild: set the orientation to upright, set the sides in pixels, swap the horizontal and
- * vertical resolutions, or multiply the resolutions of the focal plane, in pixels per length on the sensor. No tags are
- * added. */
+/* Change a block from exif_rebuild: set the orientation to upright, the colours to sRGB, or the sides in pixels; swap
+ * the horizontal and vertical resolutions; or multiply the resolutions of the focal plane, in pixels per length on the
+ * sensor. No tags are added. */
 void exif_set_upright(struct blob *exif);
+void exif_set_srgb(struct blob *exif);
 void exif_set_sides(struct blob *exif, int width, int height);
 void exif_swap_resolutions(struct blob *exif);
 void exif_scale_focal_plane(struct blob *exif, double horizontal, double vertical);

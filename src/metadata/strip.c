@@ -16,7 +16,7 @@ bool metadata_strips_colours(const struct metadata *metadata, enum metadata_stri
     return strip == STRIP_ALL || (strip == STRIP_MOST && metadata_is_srgb(metadata, grey));
 }
 
-static void drop_colours(struct metadata *metadata)
+void metadata_drop_colours(struct metadata *metadata)
 {
     blob_free(&metadata->icc);
     metadata->has_chromaticities = metadata->has_gamma = metadata->has_coding = metadata->has_srgb = false;
@@ -89,7 +89,7 @@ bool metadata_strip(struct metadata *metadata, enum metadata_strip strip, bool g
             changes ? metadata_bit(metadata->icc.size > 0 ? METADATA_ICC : METADATA_COLOUR, METADATA_LOSES_COLOURS) : 0;
     }
     if (drops_colours)
-        drop_colours(metadata);
+        metadata_drop_colours(metadata);
     if (strip == STRIP_MOST && !metadata_has_icc_for(metadata, grey, &unused))
         blob_free(&metadata->icc);
     metadata->strip = strip;

@@ -47,6 +47,13 @@ static bool check_resize(const struct recipe *recipe, int bits, struct error *er
                      "a run of its own");
 }
 
+/* Only jobs know a picture's file. */
+static bool check_colours(const struct recipe *recipe, struct error *error)
+{
+    return !chain_needs_colours(recipe->chain) ||
+           error_set(error, ERROR_USAGE, "to-srgb needs the profile of a file, and this image has none; leave it out");
+}
+
 /* Does an image of CHANNELS have all that the recipe needs? Jobs have widened theirs. */
 static bool check_channels(const struct recipe *recipe, int channels, struct error *error)
 {
@@ -324,7 +331,7 @@ static bool plan_filters(struct pipeline_run *run, enum alpha alpha, struct erro
         choose_backend(run, alpha);
     atomic_store(&run->pipeline->progress_permille, -1);
     run->work = pipeline_work(run, alpha);
-    if (!check_resize(recipe, shape->bits, error) ||
+    if (!check_resize(recipe, shape->bits, error) || !check_colours(recipe, error) ||
         !check_channels(recipe, run->images < 0 ? -run->images : shape->channels, error))
         return false;
     if (!check_named_variant(recipe, run->work.sample, error)) { /* not even the CPU may take over */

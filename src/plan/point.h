@@ -8,6 +8,9 @@
  * the result is the same in planes of 8 and of 16 bits. A matrix whose rows weigh only their own channel becomes
  * tables, too.
  *
+ * Where the colours are converted (struct colours), levels first become light, by tables too, and so the matrix has
+ * light.
+ *
  * With floats, a row is the sum of (float)(weight / D) * sample in the order of the channels, and then of offset / 255.
  * No product is fused with a sum, and nothing is clamped. A curve takes a sample x as t = clamp(x, 0, 1) * 65535, and
  * makes (T[i] + (T[i + 1] - T[i]) * (t - i)) / 65535 with i = min(floor(t), 65534); NaN stays. */
@@ -39,7 +42,10 @@ struct point_tables {
     int columns;     /* weights of a row */
     int table_of[4]; /* the number of each channel's table; -1 if the levels stay */
     int tables;
-    bool is_wide; /* the tables have 65536 levels of uint16_t; otherwise 256 of uint8_t, for samples of 8 bits */
+    int lights;          /* tables of light before the matrix: 0, 1 for all colours, or 3 */
+    int light_levels;    /* levels of uint16_t that each has: 256 for samples of 8 bits, or 65536 */
+    size_t light_offset; /* bytes from the first of the other tables to them */
+    bool is_wide;        /* the tables have 65536 levels of uint16_t; otherwise 256 of uint8_t, for samples of 8 bits */
     struct point_sum row[4];
     alignas(16) uint8_t levels[]; /* the tables */
 };
@@ -108,6 +114,13 @@ HOST_DEVICE static inline const void *point_table_of(const struct point_tables *
 {
     const int table = tables->table_of[count % 2 == 0 && c == count - 1 ? 3 : c];
     return table < 0 ? NULL : tables->levels + (size_t)table * point_table_bytes(tables);
+}
+
+/* The light of the levels of colour C. */
+HOST_DEVICE static inline const uint16_t *point_light_of(const struct point_tables *tables, int c)
+{
+    return (const uint16_t *)(tables->levels + tables->light_offset) +
+           (tables->lights > 1 ? c : 0) * (ptrdiff_t)tables->light_levels;
 }
 
 /* A float on a curve. */

@@ -298,6 +298,17 @@ static void test_a_region_of_any_view_is_filtered(void **state)
 }
 
 /* Arrays keep their channels, so grey ones get no colours. */
+static void test_views_have_no_profile(void **state)
+{
+    struct gpuconv_filter *filter = find("blur,to-srgb");
+    const struct gpuconv_view from = gpuconv_interleaved(in, 9, 8, 3, GPUCONV_UINT8),
+                              to = gpuconv_interleaved(out, 9, 8, 3, GPUCONV_UINT8);
+    (void)state;
+    assert_int_equal(gpuconv_apply(context, filter, &from, &to, NULL, &error), GPUCONV_BAD_ARGUMENT);
+    assert_string_equal(error.message, "to-srgb needs the profile of a file, and this image has none; leave it out");
+    gpuconv_filter_close(filter);
+}
+
 static void test_grey_views_get_no_colours(void **state)
 {
     static const char *const names[] = {"sepia", "blur,sepia", "sepia,grey", "tint:#f80", "sepia@5x5+0+0"};
@@ -1388,6 +1399,7 @@ int main(void)
         cmocka_unit_test(test_only_the_strides_that_count_are_checked),
         cmocka_unit_test(test_views_may_overlap),
         cmocka_unit_test(test_a_region_of_any_view_is_filtered),
+        cmocka_unit_test(test_views_have_no_profile),
         cmocka_unit_test(test_grey_views_get_no_colours),
         cmocka_unit_test(test_a_call_can_be_stopped),
         cmocka_unit_test(test_a_wide_filter_ends_soon_when_it_is_stopped),

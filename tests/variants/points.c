@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "base/random.h"
+#include "image/linear.h"
 
 /* Tables of 256 levels for samples of 8 bits, for all colours or another one each; matrices of 1, 3 and 4 rows, with
  * alpha's weight and without, of their own channel only, with scales that take 64 bits, and with curves after them. */
@@ -22,6 +23,43 @@ static const char *const texts[] = {
     "matrix\n1/3 1/3 1/3\ncurve red\n0 20\n255 60\ncurve blue\n0 240\n255 0\n",
     "matrix\n0.9 0.1 0\n0 0.9 0.1\n0.1 0 0.9\ncurve\n0 0\n128 100\n255 255\ncurve alpha\n0 50\n255 100\n",
 };
+
+/* Conversions of colours: curves for all colours or for each, with and without a matrix, of levels and of light. */
+static const struct conversion {
+    int curves, rows;
+    bool in_light;
+} conversions[] = {{1, 3, false}, {3, 3, false}, {1, 0, false}, {3, 0, false}, {3, 3, true}, {1, 0, true}};
+
+static void convert(struct filter *filter, const struct conversion *conversion)
+{
+    static const int32_t weights[3][3] = {{1284900, -235600, -724}, {-44100, 1092676, 0}, {-20600, -82500, 1151676}};
+    static const double exponents[3] = {2.2, 1.8, 2.4};
+    struct colours *colours = colours_make();
+    struct error error = {0};
+    if (colours == NULL || !filter_find("to-srgb", filter, NULL, &error))
+        fail("to-srgb: %s", error.message);
+    colours->curves = conversion->curves;
+    colours->in_light = conversion->in_light;
+    for (int i = 0; i < 65536; i++) {
+        for (int c = 0; c < 3; c++)
+            colours->light[c][i] = (uint16_t)(65535 * linear_power(i / 65535.0, exponents[c]) + 0.5);
+        colours->levels[i] = (uint16_t)(65535 * linear_power(i / 65535.0, 1 / 2.4) + 0.5);
+    }
+    struct point *point = &filter->point;
+    point->needs_colours = false;
+    point->colours = colours;
+    point->rows = point->columns = conversion->rows;
+    for (int row = 0; row < 3; row++) {
+        point->row[row] = (struct point_row){.scale = 1 << 20, .bias = 1 << 19, .bias16 = 1 << 19};
+        memcpy(point->row[row].weights, weights[row], sizeof weights[row]);
+    }
+}
+
+/* A grey picture has no matrix of light. */
+static bool takes_planes(const struct filter *filter, int planes)
+{
+    return planes > 2 || filter->point.colours == NULL || filter->point.rows == 0;
+}
 
 /* Floats also have values of no level, and between levels. */
 static void fill_pixels(const struct plane *plane, uint64_t *state)
@@ -114,9 +152,11 @@ static void check_ways(struct checker *checker, const struct filter *filters, in
 
 void check_points(struct checker *checker)
 {
-    enum { TEXTS = sizeof texts / sizeof *texts, STEPS = 3 };
+    enum { TEXTS = sizeof texts / sizeof *texts, ALL = TEXTS + sizeof conversions / sizeof *conversions, STEPS = 3 };
     uint64_t state = checker->options.seed, number = 0;
-    struct filter *filters = allocate(TEXTS * sizeof *filters);
+    struct filter *filters = allocate(ALL * sizeof *filters);
+    for (int i = TEXTS; i < ALL; i++)
+        convert(&filters[i], &conversions[i - TEXTS]);
     for (int i = 0; i < TEXTS; i++) {
         struct error error = {0};
         char name[32];
@@ -124,10 +164,12 @@ void check_points(struct checker *checker)
         if (!filter_parse(texts[i], strlen(texts[i]), name, &filters[i], &error))
             fail("%s: %s", name, error.message);
     }
-    for (int i = 0; i < TEXTS; i++)
+    for (int i = 0; i < ALL; i++)
         for (int planes = 1; planes <= 4; planes++)
             for (enum sample sample = 0; sample < SAMPLE_COUNT; sample++, number++) {
                 const int *size = sizes[number * 5 % size_count];
+                if (!takes_planes(&filters[i], planes))
+                    continue;
                 struct test_case c = {.filter = &filters[i],
                                       .sample = sample,
                                       .width = size[0],
@@ -142,14 +184,17 @@ void check_points(struct checker *checker)
                 case_close(&c);
 #ifdef GPUCONV_CUDA
                 bool uses_alpha = false;
-                const int count = i + STEPS < TEXTS ? 1 + (int)number % STEPS : 1;
-                for (int k = i; k < i + count; k++)
+                int count = i + STEPS < ALL ? 1 + (int)number % STEPS : 1;
+                for (int k = i; k < i + count; k++) {
                     uses_alpha |= filter_uses_alpha(&filters[k]);
+                    if (!takes_planes(&filters[k], planes))
+                        count = k - i;
+                }
                 if (is_wanted(&checker->options, variant_find("point", NULL)))
                     check_ways(checker, &filters[i], count, &c, planes, &state);
                 if (planes % 2 == 1 && !uses_alpha && is_wanted(&checker->options, variant_find("point", NULL)))
                     check_ways(checker, &filters[i], count, &c, planes + 1, &state);
 #endif
             }
-    free(filters);
+    filters_free(filters, ALL);
 }
