@@ -113,8 +113,7 @@ static struct primaries read_chromaticities(const uint8_t *bytes)
     return primaries;
 }
 
-/* OUT = the matrix to XYZ that goes with the curve of SOURCE. */
-static bool find_source(const struct metadata *metadata, enum curve_source source, double *out)
+bool metadata_find_xyz(const struct metadata *metadata, enum curve_source source, double out[9])
 {
     static const struct primaries adobe = {{0.64, 0.33, 0.21, 0.71, 0.15, 0.06, D65}}; /* Adobe RGB (1998), 4.3.1 */
     const unsigned code = metadata->coding[0];
@@ -136,7 +135,7 @@ static bool find_source(const struct metadata *metadata, enum curve_source sourc
 bool metadata_find_matrix(const struct metadata *metadata, enum curve_source source, double matrix[9])
 {
     double xyz[9], to_xyz[9], to_srgb[9];
-    if (!find_source(metadata, source, xyz) || !find_xyz(&srgb, to_xyz) || !invert(to_xyz, to_srgb))
+    if (!metadata_find_xyz(metadata, source, xyz) || !find_xyz(&srgb, to_xyz) || !invert(to_xyz, to_srgb))
         return false;
     multiply(to_srgb, xyz, matrix);
     bool is_identity = true, is_sane = true;

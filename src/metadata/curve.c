@@ -175,17 +175,24 @@ static bool is_srgb_curve(const struct curve *curve)
     return is_near;
 }
 
+void metadata_find_curve(const struct metadata *metadata, bool grey, enum curve_source *source, struct curve *curves,
+                         int *count)
+{
+    *source = CURVE_OF_CICP;
+    while ((*count = read_source(metadata, *source, grey, curves)) == 0)
+        ++*source;
+}
+
 bool metadata_is_srgb(const struct metadata *metadata, bool grey)
 {
     struct curve curves[3];
-    enum curve_source source = CURVE_OF_CICP;
-    int count = 0;
-    while ((count = read_source(metadata, source, grey, curves)) == 0)
-        source++;
+    enum curve_source source;
+    double matrix[9];
+    int count;
+    metadata_find_curve(metadata, grey, &source, curves, &count);
     for (int i = 0; i < count; i++)
         if (!is_srgb_curve(&curves[i]))
             return false;
-    double matrix[9];
     if (count <= 0 || grey)
         return count > 0;
     return metadata_find_matrix(metadata, source, matrix) && matrix[0] == 1 && matrix[4] == 1 && matrix[8] == 1;

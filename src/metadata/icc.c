@@ -4,6 +4,9 @@
  * kept. */
 #include "metadata/metadata_internal.h"
 
+#include "image/linear.h"
+
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -79,4 +82,93 @@ bool metadata_add_icc(struct metadata *metadata, const uint8_t *bytes, size_t si
     if (metadata->icc.size > 0)
         clear_gaps(metadata->icc.bytes, claimed, big32(bytes + ICC_TAGS));
     return true;
+}
+
+/* ---- A profile of curves and primaries ---- */
+
+/* A number of 16 bits before the point and 16 after it. */
+static void put_fixed(uint8_t *to, double number)
+{
+    put_big32(to, (uint32_t)(int32_t)floor(number * 65536 + 0.5));
+}
+
+/* Append the value of a tag, and its entries in the table for the TAGS, four letters each. */
+static bool append_tag(struct blob *table, struct blob *values, size_t base, const char *tags, const uint8_t *value,
+                       size_t size)
+{
+    uint8_t entry[ICC_ENTRY];
+    bool done = true;
+    for (; done && *tags != '\0'; tags += 4) {
+        memcpy(entry, tags, 4);
+        put_big32(entry + 4, (uint32_t)(base + values->size));
+        put_big32(entry + 8, (uint32_t)size);
+        done = blob_append(table, entry, sizeof entry);
+    }
+    return done && blob_append(values, value, size) && blob_append(values, "\0\0\0", -size & 3);
+}
+
+/* A text in English, as a multiLocalizedUnicodeType (10.15). */
+static bool append_words(struct blob *table, struct blob *values, size_t base, const char *tag, const char *text)
+{
+    enum { HEAD = 28 };
+    uint8_t value[HEAD + 64] = "mluc\0\0\0\0\0\0\0\1\0\0\0\x0c"
+                               "enUS\0\0\0\0\0\0\0\x1c";
+    const size_t length = strlen(text);
+    put_big32(value + 20, (uint32_t)(2 * length));
+    for (size_t i = 0; i < length; i++)
+        value[HEAD + 2 * i + 1] = (uint8_t)text[i];
+    return append_tag(table, values, base, tag, value, HEAD + 2 * length);
+}
+
+static bool append_xyz(struct blob *table, struct blob *values, size_t base, const char *tag, double x, double y,
+                       double z)
+{
+    uint8_t value[20] = "XYZ ";
+    put_fixed(value + 8, x);
+    put_fixed(value + 12, y);
+    put_fixed(value + 16, z);
+    return append_tag(table, values, base, tag, value, sizeof value);
+}
+
+bool metadata_make_icc(const struct metadata *metadata, bool grey, struct blob *icc, bool *is_made)
+{
+    enum { TAGS_GREY = 4, TAGS_COLOUR = 9 };
+    const size_t count = grey ? TAGS_GREY : TAGS_COLOUR, base = ICC_TABLE + count * ICC_ENTRY;
+    struct blob table = {0}, values = {0};
+    struct curve curves[3];
+    enum curve_source source;
+    double m[9] = {0};
+    int found;
+    metadata_find_curve(metadata, grey, &source, curves, &found);
+    *is_made = found == 1 && curves[0].kind == CURVE_POWER && (grey || metadata_find_xyz(metadata, source, m));
+    for (int i = 0; i < 9; i++)
+        *is_made &= fabs(m[i]) < 8; /* and a number */
+    if (!*is_made)
+        return true;
+    uint8_t head[ICC_TABLE] = {0}, curve[40] = "para\0\0\0\0\0\4";
+    const double parameters[7] = {curves[0].g, curves[0].a, curves[0].b, curves[0].c,
+                                  curves[0].d, curves[0].e, curves[0].f};
+    for (int i = 0; i < 7; i++)
+        put_fixed(curve + 12 + 4 * i, parameters[i]);
+    bool done = append_words(&table, &values, base, "desc", "Colours of a PNG") &&
+                append_words(&table, &values, base, "cprt", "CC0") &&
+                append_xyz(&table, &values, base, "wtpt", 0.9642, 1, 0.8249) &&
+                append_tag(&table, &values, base, grey ? "kTRC" : "rTRCgTRCbTRC", curve, sizeof curve);
+    for (int c = 0; done && !grey && c < 3; c++)
+        done = append_xyz(&table, &values, base, c == 0 ? "rXYZ" : c == 1 ? "gXYZ" : "bXYZ", m[c], m[3 + c], m[6 + c]);
+    put_big32(head, (uint32_t)(base + values.size));
+    put_big32(head + 8, 0x04300000); /* version 4.3 */
+    memcpy(head + 12, grey ? "mntrGRAYXYZ " : "mntrRGB XYZ ", 12);
+    memcpy(head + 24, "\x07\xea\0\1\0\1", 6); /* 1 January 2026 */
+    memcpy(head + ICC_SIGNATURE, "acsp", 4);
+    put_big32(head + 64, 1); /* relative */
+    put_fixed(head + 68, 0.9642);
+    put_fixed(head + 72, 1);
+    put_fixed(head + 76, 0.8249);
+    put_big32(head + ICC_TAGS, (uint32_t)count);
+    done = done && blob_append(icc, head, sizeof head) && blob_append(icc, table.bytes, table.size) &&
+           blob_append(icc, values.bytes, values.size);
+    blob_free(&table);
+    blob_free(&values);
+    return done;
 }

@@ -125,6 +125,9 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
         if (bytes_begin(data, size, ICC_HEAD, sizeof ICC_HEAD) && size >= sizeof ICC_HEAD + 2)
             record_profile_piece(pieces, data + sizeof ICC_HEAD, size - sizeof ICC_HEAD);
         return true;
+    case JPEG_MARKER_APP0 + 11: /* JUMBF (ISO/IEC 19566-5): "JP", numbers of 2 and 4 bytes, and a box */
+        return size < 16 || memcmp(data, "JP", 2) != 0 || memcmp(data + 12, "jumb", 4) != 0 ||
+               metadata_drop(metadata, METADATA_C2PA, METADATA_UNKNOWN);
     case JPEG_MARKER_APP13:
         return !bytes_begin(data, size, PHOTOSHOP_HEAD, sizeof PHOTOSHOP_HEAD) ||
                blob_append(&pieces->resources, data + sizeof PHOTOSHOP_HEAD, size - sizeof PHOTOSHOP_HEAD);
@@ -265,7 +268,9 @@ bool metadata_write_jpeg(const struct metadata *metadata, uint8_t **bytes, size_
             grey = segment.data[FRAME_COMPONENTS] == 1;
         }
     }
-    *dropped = 0;
-    const bool done = append_segments(metadata, grey, &added, dropped);
+    struct adapted adapted;
+    const bool done = metadata_adapt(metadata, METADATA_OF_JPEG, grey, &adapted, dropped) &&
+                      append_segments(&adapted.metadata, grey, &added, dropped);
+    metadata_adapted_free(&adapted);
     return metadata_insert(done, &added, offset, bytes, size, error);
 }

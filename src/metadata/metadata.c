@@ -30,9 +30,15 @@ uint64_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
 void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
 {
     static const char *const parts[METADATA_PARTS] = {
-        [METADATA_ICC] = "ICC profile",     [METADATA_EXIF] = "EXIF", [METADATA_XMP] = "XMP",
-        [METADATA_IPTC] = "IPTC",           [METADATA_TEXT] = "text", [METADATA_COLOUR] = "gamma or colour space",
+        [METADATA_ICC] = "ICC profile",
+        [METADATA_EXIF] = "EXIF",
+        [METADATA_XMP] = "XMP",
+        [METADATA_IPTC] = "IPTC",
+        [METADATA_TEXT] = "text",
+        [METADATA_COLOUR] = "gamma or colour space",
         [METADATA_CHUNK] = "another chunk",
+        [METADATA_RESOLUTION] = "resolution",
+        [METADATA_C2PA] = "C2PA",
     };
     static const char *const reasons[METADATA_REASONS] = {
         [METADATA_DAMAGED] = "is damaged",
@@ -48,7 +54,8 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
     for (enum metadata_part part = 0; part < METADATA_PARTS; part++)
         for (enum metadata_reason reason = 0; reason < METADATA_REASONS; reason++)
             if (dropped & metadata_bit(part, reason)) {
-                snprintf(word, sizeof word, "%s (%s)", parts[part], reasons[reason]);
+                snprintf(word, sizeof word, "%s (%s)", parts[part],
+                         part == METADATA_C2PA ? "signs the input only" : reasons[reason]);
                 text_add_word(text, size, word, NULL);
             }
 }
@@ -263,14 +270,12 @@ bool metadata_has_icc_for(const struct metadata *metadata, bool grey, uint64_t *
 bool metadata_write_none(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error)
 {
+    struct adapted adapted;
     (void)bytes;
     (void)size;
-    (void)error;
-    *dropped = 0;
-    for (enum metadata_part part = 0; part < METADATA_BLOBS; part++)
-        if (metadata->blobs[part].size > 0)
-            *dropped |= metadata_bit(part, METADATA_NOT_SUPPORTED);
-    return true;
+    const bool done = metadata_adapt(metadata, METADATA_OF_NONE, false, &adapted, dropped);
+    metadata_adapted_free(&adapted);
+    return done || error_no_memory(error, "metadata");
 }
 
 bool metadata_insert(bool done, struct blob *added, size_t offset, uint8_t **bytes, size_t *size, struct error *error)

@@ -47,6 +47,8 @@ enum metadata_part {
     METADATA_BLOBS,                   /* the parts before are blobs of bytes */
     METADATA_COLOUR = METADATA_BLOBS, /* PNG's gAMA, cHRM, sRGB and cICP */
     METADATA_CHUNK,                   /* another chunk of a PNG */
+    METADATA_RESOLUTION,
+    METADATA_C2PA, /* a signed manifest, which a changed picture cannot keep */
     METADATA_PARTS
 };
 enum metadata_reason {
@@ -91,7 +93,8 @@ struct metadata {
 
     uint8_t chromaticities[32], gamma[4], coding[4]; /* PNG's cHRM, gAMA and cICP */
     uint8_t intent;                                  /* PNG's sRGB */
-    bool has_chromaticities, has_gamma, has_coding, has_srgb;
+    uint8_t mastering[24], light[8]; /* PNG's mDCV and cLLI: the light of a display, and of the picture */
+    bool has_chromaticities, has_gamma, has_coding, has_srgb, has_mastering, has_light;
     struct resolution resolution;
 
     size_t max;                /* for reading: the maximal number of bytes of a part, inflated */
@@ -157,9 +160,8 @@ bool metadata_strips_colours(const struct metadata *metadata, enum metadata_stri
 bool metadata_strip(struct metadata *metadata, enum metadata_strip strip, bool grey, struct error *error);
 
 /* Put METADATA into the encoded file of *SIZE bytes at *BYTES, which a larger allocation replaces. DROPPED becomes the
- * parts that such a file cannot hold, in bits as in struct metadata. A JPEG gets only the comments of a PNG's texts. It
- * silently loses gamma, chromaticities and coding, because a JPEG cannot hold them. A WebP also loses the
- * resolution, but for EXIF's. Fails only if there is not enough memory; the file is then unchanged. */
+ * parts that such a file cannot hold, in bits as in struct metadata: see adapt.c. Fails only if there is not enough
+ * memory; the file is then unchanged. */
 typedef bool metadata_writer(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                              struct error *error);
 metadata_writer metadata_write_png, metadata_write_jpeg, metadata_write_tiff, metadata_write_webp, metadata_write_none;

@@ -94,6 +94,39 @@ void metadata_drop_colours(struct metadata *metadata);
  * cannot be read. */
 bool metadata_find_matrix(const struct metadata *metadata, enum curve_source source, double matrix[9]);
 
+/* ---- What a format has no place for ---- */
+
+/* The metadata of a file of a format that is no PNG, which has a place for all. */
+enum metadata_of { METADATA_OF_JPEG, METADATA_OF_TIFF, METADATA_OF_WEBP, METADATA_OF_NONE };
+
+/* Metadata as a format can hold them. The blobs besides METADATA are those of its own. */
+struct adapted {
+    struct metadata metadata;
+    struct blob icc, xmp, exif;
+};
+
+/* Let ADAPTED be METADATA for a format, with a picture that is GREY or not. What the format cannot hold is DROPPED.
+ * METADATA must outlive it. Release it with metadata_adapted_free, also after a failure. */
+bool metadata_adapt(const struct metadata *metadata, enum metadata_of of, bool grey, struct adapted *adapted,
+                    uint64_t *dropped);
+void metadata_adapted_free(struct adapted *adapted);
+
+/* Does EXIF, a block from exif_rebuild or an empty one, say this resolution? */
+bool metadata_exif_says(const struct blob *exif, const struct resolution *resolution);
+
+/* Make a profile of the curve and the primaries that METADATA name without one. *IS_MADE becomes false if a profile
+ * cannot hold them. */
+bool metadata_make_icc(const struct metadata *metadata, bool grey, struct blob *icc, bool *is_made);
+
+/* Set SOURCE and CURVES to what names the curve of the samples, or CURVE_ASSUMED. *COUNT is their number, or -1 if they
+ * cannot be read. */
+void metadata_find_curve(const struct metadata *metadata, bool grey, enum curve_source *source, struct curve *curves,
+                         int *count);
+
+/* Set XYZ to the matrix that makes XYZ, with D50 as white, of the light of the colours of SOURCE, row by row. Returns
+ * false if they cannot be read. */
+bool metadata_find_xyz(const struct metadata *metadata, enum curve_source source, double xyz[9]);
+
 /* ---- XMP: a packet of properties that describe a picture ---- */
 
 /* Rebuild XMP from the known properties of the packet of SIZE bytes. The result is empty if there are none, or if the

@@ -182,7 +182,7 @@ static void read_fixed(const struct png_chunk *chunk, const char *type, size_t s
 
 static enum metadata_part chunk_part(const struct png_chunk *chunk)
 {
-    static const char texts[] = "tEXt zTXt iTXt", colours[] = "gAMA cHRM sRGB cICP";
+    static const char texts[] = "tEXt zTXt iTXt", colours[] = "gAMA cHRM sRGB cICP mDCV cLLI";
     return png_chunk_is(chunk, "iCCP")                               ? METADATA_ICC
            : png_chunk_is(chunk, "eXIf")                             ? METADATA_EXIF
            : memmem(texts, sizeof texts, chunk->type, 4) != NULL     ? METADATA_TEXT
@@ -205,6 +205,10 @@ static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
     read_fixed(chunk, "gAMA", sizeof metadata->gamma, metadata->gamma, &metadata->has_gamma);
     read_fixed(chunk, "cHRM", sizeof metadata->chromaticities, metadata->chromaticities, &metadata->has_chromaticities);
     read_fixed(chunk, "cICP", sizeof metadata->coding, metadata->coding, &metadata->has_coding);
+    read_fixed(chunk, "mDCV", sizeof metadata->mastering, metadata->mastering, &metadata->has_mastering);
+    read_fixed(chunk, "cLLI", sizeof metadata->light, metadata->light, &metadata->has_light);
+    if (png_chunk_is(chunk, "caBX"))
+        metadata_drop(metadata, METADATA_C2PA, METADATA_UNKNOWN);
     if (png_chunk_is(chunk, "sRGB") && chunk->size == 1 && data[0] < 4)
         read_fixed(chunk, "sRGB", 1, &metadata->intent, &metadata->has_srgb);
     if (png_chunk_is(chunk, "pHYs") && chunk->size == 9 && metadata->resolution.unit == RESOLUTION_NONE && data[8] < 2)
@@ -305,6 +309,9 @@ static bool append_chunks(const struct metadata *metadata, bool grey, struct blo
 {
     const bool profile = metadata_has_icc_for(metadata, grey, dropped);
     return (!metadata->has_coding || png_chunk_append(out, "cICP", metadata->coding, sizeof metadata->coding)) &&
+           (!metadata->has_mastering ||
+            png_chunk_append(out, "mDCV", metadata->mastering, sizeof metadata->mastering)) &&
+           (!metadata->has_light || png_chunk_append(out, "cLLI", metadata->light, sizeof metadata->light)) &&
            (!profile || append_icc(metadata, out)) &&
            (!metadata->has_srgb || png_chunk_append(out, "sRGB", &metadata->intent, 1)) &&
            (!metadata->has_gamma || png_chunk_append(out, "gAMA", metadata->gamma, sizeof metadata->gamma)) &&

@@ -20,6 +20,7 @@ void metadata_drop_colours(struct metadata *metadata)
 {
     blob_free(&metadata->icc);
     metadata->has_chromaticities = metadata->has_gamma = metadata->has_coding = metadata->has_srgb = false;
+    metadata->has_mastering = metadata->has_light = false;
 }
 
 /* The class of a chunk of a PNG, by the keyword at the beginning of its data. */

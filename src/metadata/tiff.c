@@ -117,7 +117,7 @@ static void add_blob(struct directory *directory, unsigned tag, enum tiff_type t
         add_tag(directory, tag, type, blob->size, blob->bytes, blob->size);
 }
 
-static bool says_resolution(const struct blob *exif, const struct resolution *resolution)
+bool metadata_exif_says(const struct blob *exif, const struct resolution *resolution)
 {
     struct metadata found = {0};
     struct tiff_directory directory;
@@ -133,7 +133,7 @@ static void add_resolution(struct directory *directory, const struct metadata *m
     const struct resolution *resolution = &metadata->resolution;
     const uint32_t sides[2] = {resolution->horizontal, resolution->vertical};
     const bool is_metre = resolution->unit == RESOLUTION_METRE;
-    if (resolution->unit == RESOLUTION_NONE || says_resolution(&metadata->exif, resolution))
+    if (resolution->unit == RESOLUTION_NONE || metadata_exif_says(&metadata->exif, resolution))
         return;
     for (unsigned i = 0; i < 2; i++) {
         uint8_t value[8];
@@ -155,13 +155,12 @@ static bool is_grey(const uint8_t *bytes, size_t size)
 
 /* The first directory is written again, after the end of the file, with the entries of the old one, whose values stay
  * where they are. The files of gpuconv are little-endian; a BigTIFF is larger than 4 GB and gets no metadata. */
-bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
-                         struct error *error)
+static bool write_directory(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                            struct error *error)
 {
     struct tiff_directory first;
     struct directory directory = {.base = *size + (*size & 1), .done = true};
     struct blob added = {0};
-    *dropped = metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NOT_SUPPORTED) : 0;
     const bool has_icc = metadata_has_icc_for(metadata, is_grey(*bytes, *size), dropped);
     if (!has_icc && metadata->exif.size == 0 && metadata->xmp.size == 0 && metadata->iptc.size == 0 &&
         metadata->resolution.unit == RESOLUTION_NONE)
@@ -187,4 +186,14 @@ bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_
         return false;
     bytes_put_number(*bytes + 4, 4, false, (uint32_t)offset);
     return true;
+}
+
+bool metadata_write_tiff(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                         struct error *error)
+{
+    struct adapted adapted;
+    bool done = metadata_adapt(metadata, METADATA_OF_TIFF, is_grey(*bytes, *size), &adapted, dropped);
+    done = done ? write_directory(&adapted.metadata, bytes, size, dropped, error) : error_no_memory(error, "metadata");
+    metadata_adapted_free(&adapted);
+    return done;
 }

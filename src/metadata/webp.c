@@ -17,6 +17,8 @@ bool metadata_read_webp(const uint8_t *bytes, size_t size, struct metadata *meta
             done = metadata_add_icc(metadata, chunk.data, chunk.size);
         else if (webp_chunk_is(&chunk, "EXIF"))
             done = metadata_add_exif(metadata, chunk.data, chunk.size);
+        else if (webp_chunk_is(&chunk, "C2PA"))
+            metadata_drop(metadata, METADATA_C2PA, METADATA_UNKNOWN);
         else if (webp_chunk_is(&chunk, "XMP "))
             done = metadata_add_xmp(metadata, chunk.data, chunk.size);
     }
@@ -34,7 +36,7 @@ static bool append_head(const struct metadata *metadata, const struct codec_info
            (!(flags & WEBP_ICC) || webp_chunk_append(out, "ICCP", metadata->icc.bytes, metadata->icc.size));
 }
 
-bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+static bool write_chunks(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error)
 {
     struct webp_walk walk = webp_walk_begin(*bytes);
@@ -42,8 +44,6 @@ bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_
     struct codec_info info;
     struct blob head = {0}, tail = {0};
     const bool is_extended = webp_walk_next(&walk, &chunk) && webp_chunk_is(&chunk, "VP8X");
-    *dropped = (metadata->iptc.size > 0 ? metadata_bit(METADATA_IPTC, METADATA_NOT_SUPPORTED) : 0) |
-               (metadata->texts.size > 0 ? metadata_bit(METADATA_TEXT, METADATA_NOT_SUPPORTED) : 0);
     const unsigned flags = (metadata_has_icc_for(metadata, false, dropped) ? WEBP_ICC : 0U) |
                            (metadata->exif.size > 0 ? WEBP_EXIF : 0U) | (metadata->xmp.size > 0 ? WEBP_XMP : 0U);
     if (flags == 0)
@@ -61,4 +61,14 @@ bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_
         return false;
     bytes_put_number(*bytes + 4, 4, false, (uint32_t)(*size - WEBP_CHUNK_HEAD));
     return true;
+}
+
+bool metadata_write_webp(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
+                         struct error *error)
+{
+    struct adapted adapted;
+    bool done = metadata_adapt(metadata, METADATA_OF_WEBP, false, &adapted, dropped);
+    done = done ? write_chunks(&adapted.metadata, bytes, size, dropped, error) : error_no_memory(error, "metadata");
+    metadata_adapted_free(&adapted);
+    return done;
 }

@@ -134,7 +134,10 @@ def test_carried(test):
             test.equal(comment, "Gr\u00fc\u00dfe", f"{name}: comment")
         packets = [data for kind, data in (segments if target == "out.jpg" else chunks)(target)
                    if b"http://ns.adobe.com/xap/1.0/\0" in data or b"XML:com.adobe.xmp\0" in data]
-        test.equal([packet.endswith(xmp_packet()) for packet in packets], [True], f"{name}: XMP")
+        is_extended = name == "in.png to out.jpg"  # by the PNG's author and title
+        test.equal([packet.endswith(xmp_packet()) for packet in packets], [not is_extended], f"{name}: XMP")
+        if is_extended:
+            test.equal((tags.get("XMP-dc:Creator"), tags.get("XMP-dc:Title")), ("Somebody", "A title"), name)
         if source == "in.jpg":
             test.equal(tags.get("IPTC:ObjectName"), "A title", f"{name}: IPTC")
 
@@ -553,10 +556,10 @@ def test_strip(test):
                 values = set(map(str, tags.values()))
                 kept = {"none": copyright | persons | public, "private": copyright | public}.get(words, copyright)
                 kept = kept & before if words != "all" else set()
-                if suffix == "webp":  # which holds neither IPTC nor texts
-                    kept -= {"(c) Iptc", "A title", "Name", "Town", "(c) Text", "The title", "A Writer"}
-                if suffix in ("jpg", "tif"):  # and these no texts of a PNG
-                    kept -= {"(c) Text", "The title", "A Writer"}
+                if suffix == "webp":  # which holds no IPTC
+                    kept -= {"(c) Iptc", "A title", "Name", "Town"}
+                if suffix != "png":  # XMP has a title of the PNG's, and an author and a copyright of its own
+                    kept -= {"(c) Text", "A Writer"}
                 test.equal((copyright | persons | public) & values, kept, case)
                 has_gps = any("GPS" in tag and tag != "File:GPS" for tag in tags)
                 test.equal(has_gps, words == "none", f"{case}: places")
@@ -579,6 +582,78 @@ def test_strip(test):
     test.write("in.png", png(chunk(b"eXIf", b"nonsense")))
     test.equal(test.run("--strip", "blur", "in.png", "out.png"), "", "what is stripped is not warned of")
     test.check("takes none, most, private or all" in test.run("--strip=some", "blur", "in.png", "out.png", status=2), "")
+
+
+PARTS = {  # parts of a PNG: the chunk, its name in a warning, and tags that say it
+    "cICP": (lambda: chunk(b"cICP", b"\x0c\x0d\0\1"), "gamma or colour space", ("ICC-header:ColorSpaceData", "PNG-cICP:ColorPrimaries")),
+    "gAMA": (lambda: chunk(b"gAMA", struct.pack(">I", 100000)), "gamma or colour space", ("ICC-header:ColorSpaceData", "PNG:Gamma")),
+    "cHRM": (lambda: chunk(b"gAMA", struct.pack(">I", 45455)) + chunk(b"cHRM", struct.pack(
+        ">8I", 31270, 32900, 70800, 29200, 17000, 79700, 13100, 4600)), "gamma or colour space",
+        ("ICC-header:ColorSpaceData", "PNG:RedX")),
+    "cLLI": (lambda: chunk(b"cLLI", bytes(8)), "gamma or colour space", ("cLLI",)),
+    "iCCP": (lambda: chunk(b"iCCP", b"x\0\0" + zlib.compress(wide_profile())), "ICC profile", ("ICC-header:ColorSpaceData",)),
+    "pHYs": (lambda: chunk(b"pHYs", struct.pack(">IIB", 4000, 3000, 1)), "resolution",
+             ("PNG-pHYs:PixelsPerUnitX", "IFD0:XResolution", "JFIF:XResolution")),
+    "eXIf": (lambda: chunk(b"eXIf", bytes(Tiff("<", [(0x010F, *text("A maker"))]).data)), "EXIF", ("IFD0:Make",)),
+    "XMP": (lambda: chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + xmp_packet()), "XMP", ("XMP-dc:Source",)),
+    "IPTC": (lambda: raw_profile(b"iptc", RESOURCES), "IPTC", ("IPTC:ObjectName", "Photoshop:URL")),
+    "Title": (lambda: chunk(b"tEXt", b"Title\0Gr\xfc\xdfe & <more>"), "text", ("PNG:Title", "XMP-dc:Title")),
+    "Author": (lambda: chunk(b"zTXt", b"Author\0\0" + zlib.compress(b"Somebody")), "text", ("PNG:Author", "XMP-dc:Creator")),
+    "Copyright": (lambda: chunk(b"iTXt", b"Copyright\0\0\0\0\0(c) \xc3\xa4"), "text", ("PNG:Copyright", "XMP-dc:Rights")),
+    "Software": (lambda: chunk(b"tEXt", b"Software\0A program"), "text", ("PNG:Software", "XMP-xmp:CreatorTool")),
+    "Comment": (lambda: chunk(b"tEXt", b"Comment\0A comment"), "text", ("PNG:Comment", "File:Comment")),
+    "parameters": (lambda: chunk(b"tEXt", b"parameters\0a prompt"), "text", ("PNG:Parameters",)),
+    "C2PA": (lambda: chunk(b"caBX", bytes(20)), "C2PA (signs the input only)", ()),
+}
+
+
+def test_pairs(test):
+    """Each part of a PNG, and of the files that are made of it, is kept or named in each format."""
+    for part, (make, word, names) in PARTS.items():
+        test.write("in.png", png(make()))
+        sources = ["in.png"]
+        for suffix in ("png", "jpg", "tif", "webp", "ppm"):
+            for source in list(sources):
+                case, target = f"{part}: {source} to {suffix}", f"{source[:-4].replace('.', '-')}-{suffix}.{suffix}"
+                said = test.run("blur", source, target)
+                tags = exiftool(target) if suffix != "ppm" else {}
+                if suffix == "png":
+                    tags.update((kind.decode(), True) for kind, _ in chunks(target))
+                kept = any(name in tags for name in names)
+                named = word in said if source == "in.png" else "(the format has none)" in said  # as what it has become
+                test.check(kept != named, f"{case}: kept {kept}, {said!r}, {sorted(tags)}")
+                if source == "in.png" and kept and suffix in ("jpg", "tif", "webp"):
+                    sources.append(target)
+    test.write("in.png", png(PARTS["Title"][0]()))
+    test.run("blur", "in.png", "out.jpg")
+    test.equal(exiftool("out.jpg")["XMP-dc:Title"], "Gr\u00fc\u00dfe & <more>", "a title in XMP")
+    for suffix in ("tif", "webp"):
+        test.write("in.png", png(PARTS["pHYs"][0]()))
+        test.run("blur", "in.png", "out." + suffix)
+        tags = exiftool("out." + suffix)
+        test.equal([tags[f"IFD0:{side}Resolution"] for side in "XY"] + [tags["IFD0:ResolutionUnit"]], [40, 30, 3], suffix)
+    segment_of_c2pa = segment(0xEB, b"JP\0\1\0\0\0\1\0\0\0\x28jumb" + bytes(32))
+    test.write("in.jpg", jpeg(segment_of_c2pa))
+    test.check("C2PA (signs the input only)" in test.run("blur", "in.jpg", "out.jpg"), "C2PA in a JPEG")
+
+
+def test_profiles_of_chunks(test):
+    """The profile of cICP, gAMA and cHRM gives the colours that the PNG has, by littleCMS and by to-srgb."""
+    from PIL import ImageCms
+    for part in ("cICP", "gAMA", "cHRM"):
+        test.write("in.png", png(PARTS[part][0]()))
+        test.run("identity", "in.png", "out.tif")
+        test.run("to-srgb", "in.png", "expected.png")
+        test.run("to-srgb", "out.tif", "actual.png")
+        expected, actual, stored = (Image.open(name) for name in ("expected.png", "actual.png", "out.tif"))
+        theirs = ImageCms.profileToProfile(stored, ImageCms.ImageCmsProfile(io.BytesIO(stored.info["icc_profile"])),
+                                           ImageCms.createProfile("sRGB"), renderingIntent=1)
+        for other in actual, theirs:
+            most = max(abs(a - b) for a, b in zip(expected.tobytes(), other.tobytes()))
+            test.check(most <= 1, f"{part}: {most} levels")
+        test.equal(test.run("identity", "out.tif", "back.png"), "", part)
+        test.run("to-srgb", "back.png", "actual.png")
+        test.equal(Image.open("actual.png").tobytes(), actual.tobytes(), f"{part}: a PNG again")
 
 
 def test_batch(test):

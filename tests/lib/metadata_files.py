@@ -291,13 +291,16 @@ def check_file(test, path):
 
 
 def run_tests(functions):
-    """Run each of FUNCTIONS, or those that the command line names, in a folder of its own; return the exit status."""
+    """Run each of FUNCTIONS in a folder of its own: those that the command line names, or all, or with --quick all but
+    the slow ones. Return the exit status."""
+    slow = ("test_pairs", "test_profiles_of_chunks", "test_strip") if "--quick" in sys.argv else ()
     if Image is None or not shutil.which("exiftool"):
         skip("Pillow (python3-pil) or exiftool (libimage-exiftool-perl) is not installed")
     test = Test(os.path.abspath(sys.argv[1]))
     with temporary_folder():
         for name, function in list(functions.items()):
-            if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv[2:]):
+            named = len(sys.argv) < 3 or "--quick" in sys.argv or name in sys.argv[2:]
+            if name.startswith("test_") and named and name not in slow:
                 before = test.failures
                 function(test)
                 print(f"{name}: {'ok' if test.failures == before else 'FAILED'}", flush=True)
