@@ -860,9 +860,16 @@ def ranks():
     refuses({"A9": "resize:4x,median"}, border="zero")
 
 
+def srgb():
+    """The pictures have no profile, so they are of sRGB."""
+    for channels, bits in ((3, 8), (4, 16), (1, 8)):
+        case("srgb", picture("noise", 9, 8, channels, bits, "mixed" if channels == 4 else None), "to-srgb", "Q11")
+    refuses({"Q11": "to-srgb:1 to-srgb: to-srgb@5x5+0+0"})
+
+
 def make_cases():
     for make in (texts, built_ins, borders, generated, resizes, moves, alphas, lights, orders, jpegs, pngs, readings,
-                 from_files, pillow, points, regions, ranks):
+                 from_files, pillow, points, regions, ranks, srgb):
         make()
 
 

@@ -486,12 +486,15 @@ def read_step(text, options):
     whole_step, at, limit = text.rpartition("@")
     if at:
         steps = read_step(whole_step, options)
-        require("@" not in whole_step and len(steps) == 1 and not isinstance(steps[0], (Resize, Move)), "a region of a resize or a move")
+        require("@" not in whole_step and whole_step != "to-srgb" and len(steps) == 1 and not isinstance(steps[0], (Resize, Move)), "a region of a resize or a move")
         steps[0].limit = pixels_regions.read_region(limit)
         return steps
     name, *words = text.split(":")
     if name in ("auto-levels", "auto-contrast"):
         return [pixels_regions.read_levels(name, words)]
+    if name == "to-srgb":
+        require(text == name, "parameters of to-srgb")
+        return [text_step(b"matrix\n1 0 0\n0 1 0\n0 0 1\n", options)]  # Q11: a picture without a profile stays
     if name == "pixelate":
         return [pixels_regions.read_squares(words)]
     if not words:

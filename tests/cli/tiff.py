@@ -176,7 +176,9 @@ def test_no_exif(test):
         test.write("in.tif", tiff(order, {256: (3, [5]), 257: (3, [3]), 258: (3, [8]), 259: (3, [1]), 262: (3, [1]), **more},
                                   bytes(range(15))))
         for target in "out.pgm", "out.png", "out.jpg", "out.tif":
-            test.equal(test.run("identity", "in.tif", target), "", f"{order} {more} {target}")
+            said = test.run("identity", "in.tif", target)
+            lost = "resolution (the format has none)" if more and target == "out.pgm" else ""
+            test.check(lost in said if lost else said == "", f"{order} {more} {target}: {said}")
         with open("out.png", "rb") as png_file, open("out.jpg", "rb") as jpeg_file:
             test.equal((b"eXIf" in png_file.read(), b"Exif" in jpeg_file.read()), (False, False), f"{order} {more}")
         if more:
