@@ -64,6 +64,9 @@ bool reference_rank_launch(const struct plan *plan, struct device *device, const
 bool cpu_rank_launch(const struct plan *plan, struct device *device, const struct plane *in, const struct plane *out,
                      struct error *error);
 
+/* Bytes of memory that launches of a filter of ranks need on THREADS threads, at most, besides planes. */
+size_t cpu_rank_need(const struct filter *filter, size_t threads);
+
 /* Does cpu_launch make wide planes of such narrow ones? SLIDES says that FILTER is applied by running sums. */
 bool cpu_widens_planes(const struct filter *filter, bool slides, int width, int height);
 

@@ -3,7 +3,9 @@
  * Filters of ranks: the passes of the CPU's variants, and the pass of the variant `reference`. */
 #include "cpu/rank.h"
 #include "base/parallel.h"
+#include "base/round.h"
 #include "cpu/cpu.h"
+#include "cpu/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +90,213 @@ static bool run_reference(const struct rank_run *run, struct error *error)
                  &reference);
     free(reference.keys);
     return true;
+}
+
+/* ---- The pass of the variant `cpu` ---- */
+
+enum {
+    ROW_BYTES = 256 << 10, /* bytes of the rows of scratch of a tile, if it is not narrow: they fit in a cache */
+    WIDTH_MIN = 2048,      /* samples in a row of a tile: narrower tiles would have too many halo columns */
+    WIDTH_MAX = 16384,
+    TILES_A_THREAD = 4,      /* the least tiles of a thread, so that threads end at about the same time */
+    LEVELS = 7,              /* windows of 1, 2, 4 ... 64 samples in a row */
+    HISTOGRAM_MAX = 2 << 20, /* bytes of scratch of all other ranks, at most */
+    FEW_SAMPLES = 6,         /* that are combined one by one */
+};
+
+/* The rows that across() reads for windows of WIDTH samples. The best factors are put in FACTORS, if it is not NULL. */
+static int choose_factors(int width, uint8_t *factors)
+{
+    int best = width, best_factor = 1;
+    for (int factor = 2; factor < FEW_SAMPLES && width > FEW_SAMPLES; factor++) {
+        const int rows = factor + 1 + width % factor + choose_factors(width / factor, NULL);
+        if (rows < best) {
+            best = rows;
+            best_factor = factor;
+        }
+    }
+    if (factors != NULL) {
+        *factors = (uint8_t)best_factor;
+        if (best_factor > 1)
+            choose_factors(width / best_factor, factors + 1);
+    }
+    return best;
+}
+
+static enum rank_method choose_method(const struct rank_run *run)
+{
+    const struct rank *rank = &run->plan->filter->rank;
+    const bool is_rectangle = rank->count == rank->width * rank->height;
+    if (run->index == 0 || run->index == rank->count - 1)
+        return RANK_ENDS;
+    if (is_rectangle && rank->width == rank->height && rank->width <= 5 && rank->count % 2 == 1 &&
+        run->index == rank->count / 2)
+        return RANK_NETWORK;
+    return is_rectangle && run->in->sample == SAMPLE_U8 ? RANK_THRESHOLDS : RANK_HISTOGRAM;
+}
+
+/* The footprint's samples, of which there are at most FILTER_MAX * (FILTER_MAX + 1) / 2 runs. */
+static void list_samples(const struct rank *rank, struct rank_samples *samples, struct rank_tiling *tiling)
+{
+    tiling->samples = samples;
+    for (int y = 0; y < rank->height; y++)
+        for (int x = 0; x < rank->width; x++) {
+            struct rank_samples *last = &samples[tiling->sample_count];
+            if (!rank_has(rank, x, y))
+                continue;
+            if (x == 0 || !rank_has(rank, x - 1, y)) {
+                tiling->sample_count++;
+                *last = (struct rank_samples){(uint8_t)x, (uint8_t)y, 0};
+            } else {
+                last--;
+            }
+            last->count++;
+            tiling->longest = last->count > tiling->longest ? last->count : tiling->longest;
+        }
+}
+
+static bool has_sample(const struct rank *rank, int x, int y)
+{
+    return x >= 0 && x < rank->width && y >= 0 && y < rank->height && rank_has(rank, x, y);
+}
+
+static void list_moves(const struct rank *rank, int32_t *places, struct rank_tiling *tiling)
+{
+    static const int moves[3][2] = {{1, 0}, {-1, 0}, {0, 1}};
+    for (int move = 0; move < 3; move++) {
+        const int dx = moves[move][0], dy = moves[move][1];
+        int enters = 0, leaves = 0;
+        int32_t *entering = places, *leaving = places + rank->count;
+        for (int y = 0; y < rank->height; y++)
+            for (int x = 0; x < rank->width; x++) {
+                if (rank_has(rank, x, y) && !has_sample(rank, x + dx, y + dy))
+                    entering[enters++] = (y + dy) * tiling->pitch + x + dx;
+                if (rank_has(rank, x, y) && !has_sample(rank, x - dx, y - dy))
+                    leaving[leaves++] = y * tiling->pitch + x;
+            }
+        tiling->entering[move] = entering;
+        tiling->leaving[move] = leaving;
+        tiling->move_counts[move] = enters;
+        places += 2 * rank->count;
+    }
+}
+
+/* Rows of scratch of a tile, for the lowest or highest samples. */
+static int scratch_rows(const struct rank *rank)
+{
+    return (rank->count == rank->width * rank->height ? 2 : LEVELS) * rank->height + 8;
+}
+
+size_t cpu_rank_need(const struct filter *filter, size_t threads)
+{
+    const struct rank *rank = &filter->rank;
+    const size_t row_max = (WIDTH_MIN + 4 * FILTER_MAX + RANK_ROW_ALIGNMENT) * sizeof(float);
+    return threads * (rank->form == RANK_ONE && rank->index > 0 && rank->index < rank->count - 1
+                          ? (size_t)HISTOGRAM_MAX
+                          : ROW_BYTES + (size_t)scratch_rows(rank) * row_max);
+}
+
+/* The tiles, and the scratch of each thread. */
+static void choose_tiles(struct rank_tiling *tiling, int threads)
+{
+    const struct rank_run *run = tiling->run;
+    const struct rank *rank = &run->plan->filter->rank;
+    const bool is_wide = tiling->method <= RANK_NETWORK;
+    const int height = run->last_row - run->first_row, lanes = tiling->lanes;
+    const int rows = scratch_rows(rank);
+    const size_t size = sample_bytes(run->in->sample);
+    int width = RANK_TILE;
+    if (is_wide) {
+        width = (int)(ROW_BYTES / ((size_t)rows * size));
+        width = (width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width) / lanes;
+        if (tiling->method == RANK_NETWORK)
+            width = RANK_PART / lanes;
+    }
+    if (tiling->method == RANK_THRESHOLDS)
+        width = (rank->width < RANK_TILE / 4 ? RANK_TILE : 2 * RANK_TILE) - (rank->width - 1);
+    tiling->tiles_x = (run->in->width + width - 1) / width;
+    tiling->tile_width = is_wide ? (run->in->width + tiling->tiles_x - 1) / tiling->tiles_x : width;
+    tiling->tiles_x = (run->in->width + tiling->tile_width - 1) / tiling->tile_width;
+    const int planes = run->in->count / lanes;
+    const int wanted = (threads > 1 ? TILES_A_THREAD * threads : 1) / (tiling->tiles_x * planes) + 1;
+    tiling->tile_height = height / wanted > 2 * rank->height ? height / wanted : 2 * rank->height;
+    if (!is_wide)
+        tiling->tile_height = rank->height < RANK_TILE / 4 ? RANK_TILE / 4 : RANK_TILE;
+    if (tiling->tile_height > height)
+        tiling->tile_height = height;
+    tiling->tiles_y = (height + tiling->tile_height - 1) / tiling->tile_height;
+    tiling->pitch = (int)round_up((size_t)((tiling->tile_width + rank->width - 1) * lanes), RANK_ROW_ALIGNMENT);
+    const size_t area = (size_t)tiling->pitch * (size_t)(tiling->tile_height + rank->height - 1);
+    if (tiling->method == RANK_NETWORK)
+        tiling->scratch_bytes = 36 * RANK_PITCH * size;
+    else if (is_wide)
+        tiling->scratch_bytes = (size_t)rows * (size_t)tiling->pitch * size;
+    else if (tiling->method == RANK_THRESHOLDS)
+        tiling->scratch_bytes = (size_t)tiling->pitch * RANK_TILE * 16;
+    else
+        tiling->scratch_bytes = (1 << 17) + 512 +
+                                area * (2 * sizeof(uint16_t) + sizeof(uint32_t) + 2 * sizeof(uint64_t)) +
+                                (size_t)tiling->pitch * sizeof(uint32_t);
+    tiling->scratch_bytes = round_up(tiling->scratch_bytes, SCRATCH_ALIGNMENT);
+}
+
+static const struct rank_loops *const all_loops[INSTRUCTION_SETS] = LOOPS_BY_SET(rank_loops, avx512, vnni, i8mm);
+
+/* What threads share. */
+struct passing {
+    struct rank_tiling tiling;
+    const struct rank_loops *loops;
+};
+
+static void run_tile(void *context, int64_t index, int thread)
+{
+    const struct passing *passing = context;
+    const struct rank_tiling *tiling = &passing->tiling;
+    const struct rank_run *run = tiling->run;
+    if (cpu_is_stopped(run->plan->stop))
+        return;
+    const int tiles = tiling->tiles_x * tiling->tiles_y, at = (int)(index % tiles);
+    struct rank_tile tile = {.channel = (int)(index / tiles),
+                             .x0 = at % tiling->tiles_x * tiling->tile_width,
+                             .y0 = run->first_row + at / tiling->tiles_x * tiling->tile_height};
+    tile.x1 = tile.x0 + tiling->tile_width < run->in->width ? tile.x0 + tiling->tile_width : run->in->width;
+    tile.y1 = tile.y0 + tiling->tile_height < run->last_row ? tile.y0 + tiling->tile_height : run->last_row;
+    const struct rank *rank = &run->plan->filter->rank;
+    const int left = rank->anchor_x - tile.x0, right = tile.x1 + rank->width - 1 - rank->anchor_x - run->in->width;
+    if (run->plan->border != BORDER_WRAP && tile.x1 - tile.x0 >= rank->width) {
+        tile.left = left > 0 ? left : 0;
+        tile.right = right > 0 ? right : 0;
+    }
+    passing->loops->run[run->in->sample](tiling, &tile, tiling->scratch + (size_t)thread * tiling->scratch_bytes);
+}
+
+static bool run_pass(const struct rank_run *run, struct error *error)
+{
+    const struct rank *rank = &run->plan->filter->rank;
+    enum instruction_set set;
+    if (!instruction_set_find(&set, error))
+        return false;
+    struct passing passing = {.tiling = {.run = run, .method = choose_method(run)}, .loops = all_loops[set]};
+    struct rank_tiling *tiling = &passing.tiling;
+    int threads = thread_pool_threads(run->plan->pool);
+    tiling->lanes = tiling->method <= RANK_NETWORK ? plane_step(run->in) : 1;
+    choose_factors(rank->width, tiling->factors);
+    choose_tiles(tiling, threads);
+    const int64_t tiles = (int64_t)tiling->tiles_x * tiling->tiles_y * (run->in->count / tiling->lanes);
+    threads = tiles < threads ? (int)tiles : threads;
+    tiling->scratch = aligned_alloc(SCRATCH_ALIGNMENT, (size_t)threads * tiling->scratch_bytes);
+    int32_t *places = malloc((size_t)rank->count * (6 * sizeof *places + sizeof(struct rank_samples)));
+    const bool done = tiling->scratch != NULL && places != NULL;
+    if (done) {
+        list_samples(rank, (void *)(places + 6 * rank->count), tiling);
+        list_moves(rank, places, tiling);
+        parallel_for(run->plan->pool, threads, tiles, run_tile, &passing);
+    } else {
+        error_no_memory(error, "the filter %s", run->plan->filter->name);
+    }
+    free(tiling->scratch);
+    free(places);
+    return done;
 }
 
 /* ---- Passes ---- */
@@ -187,5 +396,5 @@ bool cpu_rank_launch(const struct plan *plan, struct device *device, const struc
                      struct error *error)
 {
     (void)device;
-    return launch(plan, in, out, run_reference, error);
+    return launch(plan, in, out, run_pass, error);
 }

@@ -166,10 +166,10 @@ static void reach_window(struct stage *stage, int width, int height, bool is_16_
     stage->takes_pixels = true;
 }
 
-/* The result of the first of two passes. */
+/* The scratch of a pass, and the result of the first of two passes. */
 static size_t need_pass(const struct stage *stage, size_t threads, size_t plane_bytes)
 {
-    return stage->filter->rank.form == RANK_ONE ? 0 : threads * plane_bytes;
+    return cpu_rank_need(stage->filter, threads) + (stage->filter->rank.form == RANK_ONE ? 0 : threads * plane_bytes);
 }
 
 /* Each sample of a pixel has its own rank. Where colours are multiplied by alpha, none is above it, and so is none

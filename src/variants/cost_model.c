@@ -255,15 +255,22 @@ double cpu_squares_cost(const struct filter *filter, const struct work *work)
     return 0.5e-9 * work_samples(work) / work_threads(work);
 }
 
-/* The work of a rank hardly depends on the area of its footprint: an estimate of samples that enter and leave. */
 double reference_rank_cost(const struct filter *filter, const struct work *work)
 {
     return work_samples(work) * filter->rank.count * 30e-9 / work_threads(work);
 }
 
+/* Vectors find the lowest and highest samples, and small medians. Other rectangles of 8 bits take a bisection of
+ * levels, and the others a histogram, into which samples enter at the footprint's edges. */
 double cpu_rank_cost(const struct filter *filter, const struct work *work)
 {
-    return 2e-9 * (filter->rank.height + 4) * work_samples(work) / work_threads(work);
+    const struct rank *rank = &filter->rank;
+    const bool is_end = rank->form != RANK_ONE || rank->index == 0 || rank->index == rank->count - 1;
+    const bool is_rectangle = rank->count == rank->width * rank->height;
+    const double nanoseconds = is_end || (is_rectangle && rank->count <= 25) ? 1
+                               : is_rectangle && work->sample == SAMPLE_U8   ? 13
+                                                                             : 50 + 3 * rank->height;
+    return nanoseconds * 1e-9 * work_samples(work) / work_threads(work);
 }
 
 /* A table of bytes takes shuffles, with AVX2 and later. A matrix reads three samples for each. */
