@@ -173,6 +173,7 @@ void check_properties(struct checker *checker);
 void check_resizes(struct checker *checker);
 void check_moves(struct checker *checker);
 void check_points(struct checker *checker);
+void check_ranks(struct checker *checker);
 void check_images(struct checker *checker);
 
 #endif

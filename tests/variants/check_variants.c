@@ -180,6 +180,7 @@ int main(int argc, char **argv)
     check_resizes(&checker);
     check_moves(&checker);
     check_points(&checker);
+    check_ranks(&checker);
 #ifdef GPUCONV_CUDA
     check_images(&checker);
 #endif
