@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Time the Python package beside its peers on arrays: array_peers.py cpu|gpu [--points] [--threads N] [--npp FOLDER]
-[--commit ID] [--json FILE].
+"""Time the Python package beside its peers on arrays: array_peers.py cpu|gpu [--points | --ranks] [--threads N]
+[--npp FOLDER] [--commit ID] [--json FILE].
 
 Each call takes a uint8 array of (2880, 5120, 3), as a program has it, and gives another one. The conversions that a peer
 needs are in its time. Each number is the median of some rounds. On a GPU, a round queues several calls, with other
@@ -10,6 +10,9 @@ no border counts. gpuconv is within 0.51 levels of the exact sum, so 1 is the pe
 
 With --points, filters change each pixel by itself, and write into an array that is there. Each number is the least of
 30 rounds. The only peer is OpenCV, or a copy on a GPU, where chains and other filters beside them are timed, too.
+
+With --ranks, filters put the samples of a window in order. Results of OpenCV, SciPy and CuPy must be gpuconv's, also at
+the border; else the exit status is 1. Each number is the least of 30 rounds, or of those that begin in two seconds.
 
 Needs numpy and the package gpuconv. The peers are optional: OpenCV, SciPy, scikit-image, Pillow and kornia-rs on the
 CPU; CuPy, PyTorch, torchvision, NPP and kornia-rs on a GPU, where CuPy is also the clock."""
@@ -89,6 +92,20 @@ GPU_POINTS = [Point(name) for name in (
     "gaussian:12", "gaussian:12@1000x800+200+300")]
 
 
+class Rank:
+    """A median or the lowest sample of a square, for samples of TYPE."""
+
+    def __init__(self, name, type_="uint8"):
+        self.filter, self.type = gpuconv.Filter(name), type_
+        self.is_median, self.side = name.startswith("median"), 2 * int(name.split(":")[1]) + 1
+        self.taps = self.side ** 2
+        self.name = f"{name} {type_}" if type_ != "uint8" else name
+
+
+RANKS = [Rank(f"{word}:{radius}", type_) for type_ in ("uint8", "uint16") for word in ("median", "erode")
+         for radius in (1, 2, 3, 7, 15)]
+
+
 def levels(module, values):
     """Floats as bytes, by the functions of NumPy or CuPy."""
     return module.clip(module.rint(values), 0, 255).astype("uint8")
@@ -135,6 +152,54 @@ def point_cv2(point, options):
     cv2.setNumThreads(options.threads)
     out, grey = numpy.zeros((HEIGHT, WIDTH, 3), "uint8"), numpy.zeros((HEIGHT, WIDTH), "uint8")
     return lambda image: point.call(cv2, image, out, grey)
+
+
+def rank_gpuconv(rank, options):
+    context = gpuconv.Context(threads=options.threads) if options.where == "cpu" else None
+    module = importlib.import_module("numpy" if options.where == "cpu" else "cupy")
+    out = module.zeros((HEIGHT, WIDTH, 3), rank.type)
+    return lambda image: gpuconv.filter(image, rank.filter, context=context, out=out)
+
+
+def rank_cv2(rank, options):
+    import cv2
+    cv2.setNumThreads(options.threads)
+    out, square = numpy.zeros((HEIGHT, WIDTH, 3), rank.type), numpy.ones((rank.side, rank.side), "uint8")
+    if rank.is_median:
+        return lambda image: cv2.medianBlur(image, rank.side, dst=out)
+    return lambda image: cv2.erode(image, square, dst=out, borderType=cv2.BORDER_REPLICATE)
+
+
+def rank_ndimage(package):
+    """scipy.ndimage, or CuPy's."""
+    def peer(rank, _options):
+        ndimage = importlib.import_module(package)
+        function = ndimage.median_filter if rank.is_median else ndimage.minimum_filter
+        return lambda image: function(image, size=(rank.side, rank.side, 1), mode="nearest")
+    return peer
+
+
+def rank_skimage(rank, _options):
+    from skimage.filters import rank as ranks
+    if rank.type != "uint8":
+        return None  # it takes minutes
+    function, square = ranks.median if rank.is_median else ranks.minimum, numpy.ones((rank.side, rank.side), "uint8")
+    return lambda image: numpy.stack([function(image[..., channel], square) for channel in range(3)], 2)
+
+
+def rank_pillow(rank, _options):
+    from PIL import Image, ImageFilter
+    chosen = (ImageFilter.MedianFilter if rank.is_median else ImageFilter.MinFilter)(rank.side)
+    return lambda image: numpy.asarray(Image.fromarray(image).filter(chosen))
+
+
+def rank_kornia_rs(rank, options):
+    from kornia_rs import imgproc
+    from kornia_rs.image import Image
+    if not rank.is_median:
+        return None
+    return lambda image: imgproc.median_blur(image if options.where == "cpu" else Image.from_dlpack(image),
+                                             (rank.side, rank.side))
 
 
 def ndimage(ndimage, module):
@@ -249,6 +314,11 @@ PEERS = {"cpu": {"gpuconv": peer_gpuconv, "OpenCV": peer_cv2, "SciPy": peer_scip
                  "NPP": peer_npp, "kornia-rs": peer_kornia_rs}}
 POINT_PEERS = {"cpu": {"gpuconv": point_gpuconv, "OpenCV": point_cv2},
                "gpu": {"gpuconv": point_gpuconv, "copy": point_copy}}
+RANK_PEERS = {"cpu": {"gpuconv": rank_gpuconv, "OpenCV": rank_cv2, "SciPy": rank_ndimage("scipy.ndimage"),
+                      "scikit-image": rank_skimage, "Pillow": rank_pillow, "kornia-rs": rank_kornia_rs},
+              "gpu": {"gpuconv": rank_gpuconv, "CuPy": rank_ndimage("cupyx.scipy.ndimage"),
+                      "kornia-rs": rank_kornia_rs}}
+SAME_RANKS = ("gpuconv", "OpenCV", "SciPy", "CuPy")
 MODULES = {"cpu": ("cv2", "scipy", "skimage", "PIL", "kornia_rs"), "gpu": ("cupy", "torch", "torchvision", "kornia_rs")}
 
 
@@ -270,15 +340,16 @@ def to_host(result):
     return numpy.asarray(result.numpy() if hasattr(result, "numpy") else result).astype(int)
 
 
-def measure(call, images, expected, finish, is_point):
+def measure(call, images, expected, finish, is_point, border=BORDER):
     result = to_host(call(images[0]))
-    inside = (slice(BORDER, -BORDER),) * 2
+    inside = (slice(border, -border or None),) * 2
     difference = int(abs(result - expected)[inside].max()) if result.shape == expected.shape else None
     del result
     first = seconds(call, images, 1, finish)
     if is_point:
-        count = 1 if isinstance(images[0], numpy.ndarray) else 50
-        return min(seconds(call, images, count, finish) for _ in range(30)), difference
+        count = 1 if isinstance(images[0], numpy.ndarray) else max(1, min(50, int(0.1 / first)))
+        rounds = max(1, min(30, int(2 / (first * count))))
+        return min(seconds(call, images, count, finish) for _ in range(rounds)), difference
     count = max(1, min(50, int(0.1 / first)))
     times = [first] if first > 1 else [seconds(call, images, count, finish) for _ in range(7)]
     return statistics.median(times), difference
@@ -296,9 +367,12 @@ def run(options):
         images = [cupy.asarray(image) for image in images]
     rows = []
     points = GPU_POINTS if options.where == "gpu" else POINTS
-    for work in points if options.points else WORKS:
+    works, peers = (RANKS, RANK_PEERS) if options.ranks else (points, POINT_PEERS) if options.points else (WORKS, PEERS)
+    for work in works:
+        if options.ranks and images[0].dtype != work.type:
+            images = [image.astype(work.type) * 257 for image in images]
         expected = to_host(gpuconv.filter(images[0], work.filter))
-        for name, peer in (POINT_PEERS if options.points else PEERS)[options.where].items():
+        for name, peer in peers[options.where].items():
             row = {"filter": work.name, "library": name}
             before = [old for old in rows if old["library"] == name and "ms" in old]
             if before and before[-1]["ms"] / before[-1]["taps"] * work.taps > 1000 * LONGEST:
@@ -307,7 +381,8 @@ def run(options):
                 call = peer(work, options)
                 if call is None:
                     continue
-                taken, row["levels"] = measure(call, images, expected, finish, options.points)
+                border = 0 if options.ranks and name in SAME_RANKS else BORDER
+                taken, row["levels"] = measure(call, images, expected, finish, options.points or options.ranks, border)
                 row.update(ms=round(1000 * taken, 4), taps=work.taps)
                 print(f"{work.name:36} {name:14} {row['ms']:10.4f} ms   {row['levels']} levels", flush=True)
             except Exception as error:  # a peer that is missing, or cannot do this
@@ -336,6 +411,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("where", choices=("cpu", "gpu"))
     parser.add_argument("--points", action="store_true")
+    parser.add_argument("--ranks", action="store_true")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--npp")
     parser.add_argument("--commit", default="")
@@ -346,6 +422,7 @@ def main():
     rows = run(options)
     if options.json:
         save_json(options.json, {"machine": machine(options), "versions": versions, "rows": rows})
+    return int(any(row.get("levels", 0) != 0 for row in rows if options.ranks and row["library"] in SAME_RANKS))
 
 
 if __name__ == "__main__":
