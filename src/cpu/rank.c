@@ -104,23 +104,23 @@ enum {
     FEW_SAMPLES = 6,         /* that are combined one by one */
 };
 
-/* The rows that across() reads for windows of WIDTH samples. The best factors are put in FACTORS, if it is not NULL. */
-static int choose_factors(int width, uint8_t *factors)
+/* Choose the FACTORS of windows of WIDTH samples for which across() reads the fewest rows. */
+static void choose_factors(int width, uint8_t *factors)
 {
-    int best = width, best_factor = 1;
-    for (int factor = 2; factor < FEW_SAMPLES && width > FEW_SAMPLES; factor++) {
-        const int rows = factor + 1 + width % factor + choose_factors(width / factor, NULL);
-        if (rows < best) {
-            best = rows;
-            best_factor = factor;
-        }
+    uint8_t rows[FILTER_MAX + 1] = {0}, best[FILTER_MAX + 1] = {0}; /* for windows of each width */
+    for (int w = 1; w <= width; w++) {
+        rows[w] = (uint8_t)w;
+        best[w] = 1;
+        for (int factor = 2; factor < FEW_SAMPLES && w > FEW_SAMPLES; factor++)
+            if (factor + 1 + w % factor + rows[w / factor] < rows[w]) {
+                rows[w] = (uint8_t)(factor + 1 + w % factor + rows[w / factor]);
+                best[w] = (uint8_t)factor;
+            }
     }
-    if (factors != NULL) {
-        *factors = (uint8_t)best_factor;
-        if (best_factor > 1)
-            choose_factors(width / best_factor, factors + 1);
-    }
-    return best;
+    do {
+        *factors = best[width];
+        width /= *factors;
+    } while (*factors++ > 1);
 }
 
 static enum rank_method choose_method(const struct rank_run *run)

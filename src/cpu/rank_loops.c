@@ -36,7 +36,7 @@ INLINE int find_number(const struct histogram *h, int index, int shift, int *bel
         *below -= h->coarse[--*coarse];
     while (*below + h->coarse[*coarse] <= index)
         *below += h->coarse[(*coarse)++];
-    const uint16_t *fine = h->fine + (*coarse << shift);
+    const uint16_t *fine = h->fine + *coarse * (1 << shift);
     for (int left = index - *below;;) {
         unsigned sum = 0;
         for (int i = 0; i < 16; i++)
@@ -174,16 +174,21 @@ static void count_below(const uint8_t *entering, const uint8_t *leaving, uint8_t
 RAISE(raise_8, uint8_t)
 RAISE(raise_16, uint16_t)
 
-/* The outputs that are LOW so far, in rows from FIRST to the one before LAST, are below HIGH. Find them. */
-static void find_outputs(const struct thresholds *t, int low, int high, int first, int last)
+/* Outputs that have the level LOW so far, in rows from FIRST to the one before LAST; they are below HIGH. */
+struct range {
+    int low, high, first, last;
+};
+
+/* Raise the outputs of RANGE that are in the upper half of its levels. LOWER and UPPER become the ranges of both
+ * halves. They have no rows if they have no outputs. */
+static void split_range(const struct thresholds *t, const struct range *range, struct range *lower, struct range *upper)
 {
     enum { ROWS = 4 }; /* that are looked at together */
     const struct rank_tiling *tiling = t->tiling;
     const struct rank *rank = &tiling->run->plan->filter->rank;
-    const int pitch = tiling->pitch, middle = (low + high) / 2, index = tiling->run->index;
+    const int first = range->first, last = range->last, low = range->low, middle = (low + range->high) / 2;
+    const int pitch = tiling->pitch, index = tiling->run->index;
     const int count = (last - first) * pitch - (rank->width - 1);
-    if (high - low <= 1 || cpu_is_stopped(tiling->run->plan->stop))
-        return;
     memset(t->counts, 0, (size_t)pitch);
     for (int i = 0; i < rank->height; i++)
         count_below(t->in + (ptrdiff_t)(first + i) * pitch, NULL, (uint8_t)middle, pitch, t->counts, t->counts);
@@ -200,7 +205,9 @@ static void find_outputs(const struct thresholds *t, int low, int high, int firs
         across_16(sum_16, tiling->factors, rank->width, 1, t->counts16, count, t->sums16 + RANK_TILE * pitch,
                   t->sums16);
     }
-    int firsts[2] = {last, last}, lasts[2] = {first, first}; /* rows with outputs that stay, and that rise */
+    struct range *const halves[2] = {lower, upper}; /* outputs stay, or rise */
+    *lower = (struct range){low, middle, last, first};
+    *upper = (struct range){middle, range->high, last, first};
     for (int y = first, end; y < last; y = end) {
         end = last - y < ROWS ? last : y + ROWS;
         const ptrdiff_t row = (ptrdiff_t)(y - first) * pitch;
@@ -210,14 +217,25 @@ static void find_outputs(const struct thresholds *t, int low, int high, int firs
                                    : raise_16(t->sums16 + row, index, (uint8_t)low, (uint8_t)middle, outputs, out);
         for (int side = 0; side < 2; side++)
             if (found >> side & 1) {
-                firsts[side] = firsts[side] < y ? firsts[side] : y;
-                lasts[side] = end;
+                halves[side]->first = halves[side]->first < y ? halves[side]->first : y;
+                halves[side]->last = end;
             }
     }
-    if (firsts[0] < lasts[0])
-        find_outputs(t, low, middle, firsts[0], lasts[0]);
-    if (firsts[1] < lasts[1])
-        find_outputs(t, middle, high, firsts[1], lasts[1]);
+}
+
+/* The outputs of ROWS rows are LOW or more, and below HIGH. Find them. 256 levels are halved at most 8 times, and one
+ * half waits each time, so at most 9 ranges wait. */
+static void find_outputs(const struct thresholds *t, int low, int high, int rows)
+{
+    enum { RANGES = 16 };
+    struct range ranges[RANGES] = {{low, high, 0, rows}};
+    for (int count = 1; count > 0 && !cpu_is_stopped(t->tiling->run->plan->stop);) {
+        const struct range range = ranges[--count];
+        if (range.high - range.low <= 1 || range.first >= range.last)
+            continue;
+        split_range(t, &range, &ranges[count], &ranges[count + 1]);
+        count += 2;
+    }
 }
 
 /* A rank of uint8_t in a rectangle, by bisection of the levels. The cost does not depend on the window's area, but on
@@ -248,7 +266,7 @@ static void run_thresholds(const struct rank_tiling *tiling, const struct rank_t
         memset(t.out + (ptrdiff_t)y * pitch, low, (size_t)outputs);
         memset(t.out + (ptrdiff_t)y * pitch + outputs, UINT8_MAX, (size_t)(pitch - outputs));
     }
-    find_outputs(&t, low, high + 1, 0, tile->y1 - tile->y0);
+    find_outputs(&t, low, high + 1, tile->y1 - tile->y0);
     for (int y = tile->y0; y < tile->y1; y++)
         put_8(tiling, tile, y, t.out + (ptrdiff_t)(y - tile->y0) * pitch);
 }
