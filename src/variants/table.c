@@ -22,7 +22,7 @@ launch_function basic_launch, constant_launch, coarsened_launch, tiled_input_lau
 prepare_function basic_prepare, constant_prepare, coarsened_prepare, tiled_input_prepare, tiled_output_prepare,
     tiled_cached_prepare, texture_prepare, register_tiled_prepare, separable_prepare, tensor_core_prepare,
     sparse_prepare, blur_prepare, running_sums_prepare, passes_prepare, copy_prepare, resample_prepare,
-    gradient_prepare, point_prepare;
+    gradient_prepare, point_prepare, rank_prepare;
 
 /* A function of a CUDA row; NULL in a build without CUDA. Tests that replace the GPU by a stub define the macro, so
  * that all rows call one function of the stub. */
@@ -170,7 +170,7 @@ static const struct variant table[] = {
         .accepts = ACCEPTS_NONE,
         .backend = BACKEND_CUDA,
         .capability = 75,
-        .steps = {[STEP_RANK] = {U8 | U16 | F32, rank_cost, NULL, CUDA_FUNCTION(rank, launch)}},
+        .steps = {[STEP_RANK] = {U8 | U16 | F32, rank_cost, CUDA_FUNCTION(rank, prepare), CUDA_FUNCTION(rank, launch)}},
     },
     {
         .name = "point",
