@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank: the work of src/cpu/rank.c on the GPU. A thread walks down a column of outputs and counts the samples of its
- * window.
+ * rank: the work of src/cpu/rank.c on the GPU. Medians of 3 x 3 and 5 x 5 samples, and the lowest and the highest sample
+ * of rectangles, are in rank/rectangles.cuh. For any other rank, a thread walks down a column of outputs and counts the
+ * samples of its window.
  *
  *       leave    .  x  x  .        The footprint is a list of segments of rows: of all its samples, of those that
  *                x  o  o  x        leave when the window goes down by a row, and of those that enter. The thread has
@@ -14,14 +15,10 @@
  *
  * The counting kernel reads a copy of the planes that is as wide and high as all windows, so it knows no border. There
  * a float is its rank_key. */
-#include "base/round.h"
-#include "kernels/shared/tile.cuh"
-#include "plan/rank.h"
+#include "kernels/rank/rectangles.cuh"
 
 namespace
 {
-constexpr size_t row_alignment = 128; /* bytes, of planes */
-
 /* ---- The copy with its border ---- */
 
 /* Copies of planes with what the border gives around them. Row 0 and column `lead` are those of the first window. */
@@ -245,6 +242,22 @@ bool subtract(const struct plane *high, const struct plane *low, const struct pl
 
 /* ---- Passes ---- */
 
+/* Which kernel does a pass? */
+enum method { METHOD_NETWORK, METHOD_EXTREME, METHOD_COUNT };
+
+enum method find_method(const struct rank *rank, int index)
+{
+    const int side = rank->width;
+    if (rank->count != rank->width * rank->height)
+        return METHOD_COUNT;
+    if (index == 0 || index == rank->count - 1)
+        return METHOD_EXTREME;
+    return (side == 3 || side == 5) && rank->height == side && rank->anchor_x == side / 2 &&
+                   rank->anchor_y == side / 2 && index == rank->count / 2
+               ? METHOD_NETWORK
+               : METHOD_COUNT;
+}
+
 /* Lay out planes of WIDTH x HEIGHT for the samples of LIKE in scratch memory from *BYTES on, which grows. */
 struct plane lay_out(const struct plane *like, int width, int height, size_t *bytes)
 {
@@ -261,8 +274,8 @@ struct plane lay_out(const struct plane *like, int width, int height, size_t *by
 /* What the passes of a launch need besides the planes. */
 struct scratch {
     struct plane between; /* the result of the first of two passes */
-    struct plane copy;    /* see struct pad_call */
-    uint16_t *ranks;      /* see struct count_call */
+    struct plane copy;    /* METHOD_COUNT: see struct pad_call; METHOD_EXTREME: the extremes of rows */
+    uint16_t *ranks;      /* METHOD_COUNT: see struct count_call */
 };
 
 /* The samples of the copies before those of the planes, so that both are aligned. */
@@ -275,13 +288,17 @@ bool reserve(const struct rank *rank, const struct plane *in, struct device *dev
              struct error *error)
 {
     const struct rank_passes passes = rank_passes(rank);
+    const enum method method = find_method(rank, passes.first);
     size_t bytes = 0;
     if (passes.second >= 0)
         scratch->between = lay_out(in, in->width, in->height, &bytes);
-    scratch->copy =
-        lay_out(in, round_up(find_lead(rank) + in->width + rank->width, four), in->height + rank->height - 1, &bytes);
+    if (method == METHOD_EXTREME)
+        scratch->copy = lay_out(in, in->width, in->height, &bytes);
+    if (method == METHOD_COUNT)
+        scratch->copy = lay_out(in, round_up(find_lead(rank) + in->width + rank->width, four),
+                                in->height + rank->height - 1, &bytes);
     const size_t ranks = bytes;
-    if (in->sample != SAMPLE_U8)
+    if (method == METHOD_COUNT && in->sample != SAMPLE_U8)
         bytes += (size_t)in->width * (size_t)in->height * (size_t)in->count * sizeof *scratch->ranks;
     void *memory = NULL;
     if (bytes > 0 && !device_scratch(device, bytes, &memory, error))
@@ -308,18 +325,8 @@ bool count_digits(struct count_call &call, int planes, struct device *device, st
     return true;
 }
 
-template <typename T>
-bool count_planes(const struct plan *plan, const struct pad_call &pad, struct count_call &call, int planes,
-                  struct device *device, struct error *error)
-{
-    const int64_t fours = (int64_t)pad.columns / four * pad.rows;
-    return queue_kernel(pad_planes<T>, dim3((unsigned)((fours + 255) / 256), 1, (unsigned)planes), dim3(256), 0, device,
-                        error, pad) &&
-           (plan->filter->rank.count < 256 ? count_digits<T, 4>(call, planes, device, error)
-                                           : count_digits<T, 2>(call, planes, device, error));
-}
-
 /* Queue the pass whose outputs have rank INDEX. */
+template <typename T>
 bool queue_counts(const struct plan *plan, int index, const struct plane *in, const struct plane *out,
                   const struct scratch &scratch, struct device *device, struct error *error)
 {
@@ -344,9 +351,36 @@ bool queue_counts(const struct plan *plan, int index, const struct plane *in, co
     const int threads = rank->count < 256 ? histogram<4>::threads : histogram<2>::threads;
     call.columns = (in->width + threads - 1) / threads;
     choose_strip(&call, in, 1, rank->count / (2 * rank->width), (double)device_get_info(device)->multiprocessors * 7);
-    return plan->sample == SAMPLE_U8    ? count_planes<uint8_t>(plan, pad, call, in->count, device, error)
-           : plan->sample == SAMPLE_U16 ? count_planes<uint16_t>(plan, pad, call, in->count, device, error)
-                                        : count_planes<uint32_t>(plan, pad, call, in->count, device, error);
+    const int64_t fours = (int64_t)pad.columns / four * pad.rows;
+    return queue_kernel(pad_planes<T>, dim3((unsigned)((fours + 255) / 256), 1, (unsigned)in->count), dim3(256), 0,
+                        device, error, pad) &&
+           (rank->count < 256 ? count_digits<T, 4>(call, in->count, device, error)
+                              : count_digits<T, 2>(call, in->count, device, error));
+}
+
+/* Queue a pass for planes of T, or of floats if it is uint32_t. */
+template <typename T>
+bool queue_pass_of(const struct plan *plan, int index, const struct plane *in, const struct plane *out,
+                   const struct scratch &scratch, struct device *device, struct error *error)
+{
+    const struct rank *rank = &plan->filter->rank;
+    switch (find_method(rank, index)) {
+    case METHOD_NETWORK:
+        return queue_medians<T>(plan, in, out, device, error);
+    case METHOD_EXTREME:
+        return queue_extremes<T>(plan, index > 0, in, out, &scratch.copy, device, error);
+    default:
+        return queue_counts<T>(plan, index, in, out, scratch, device, error);
+    }
+}
+
+bool queue_pass(const struct plan *plan, int index, const struct plane *in, const struct plane *out,
+                const struct scratch &scratch, struct device *device, struct error *error)
+{
+    const enum sample sample = plan->sample;
+    return (sample == SAMPLE_U8    ? queue_pass_of<uint8_t>
+            : sample == SAMPLE_U16 ? queue_pass_of<uint16_t>
+                                   : queue_pass_of<uint32_t>)(plan, index, in, out, scratch, device, error);
 }
 
 /* Add the segments of the samples (x, Y) of the footprint that are not in its row Y + STEP, or all if STEP is 0.
@@ -392,9 +426,9 @@ extern "C" bool rank_launch(const struct plan *plan, struct device *device, cons
     if (!reserve(rank, in, device, &scratch, error))
         return false;
     if (passes.second < 0)
-        return queue_counts(plan, passes.first, in, out, scratch, device, error);
-    if (!queue_counts(plan, passes.first, in, &scratch.between, scratch, device, error) ||
-        !queue_counts(plan, passes.second, passes.reads_input ? in : &scratch.between, out, scratch, device, error))
+        return queue_pass(plan, passes.first, in, out, scratch, device, error);
+    if (!queue_pass(plan, passes.first, in, &scratch.between, scratch, device, error) ||
+        !queue_pass(plan, passes.second, passes.reads_input ? in : &scratch.between, out, scratch, device, error))
         return false;
     const struct plane *high = rank->form == RANK_TOPHAT ? in : rank->form == RANK_OUTLINE ? &scratch.between : out;
     return !rank_subtracts(rank) || subtract(high, rank->form == RANK_BLACKHAT ? in : out, out, device, error);

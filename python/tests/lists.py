@@ -27,7 +27,8 @@ KERNELS = ["lanczos3", "cubic", "mitchell", "triangle", "box", "nearest", "pillo
 STEPS = ["{}", "{}", "{}", "mirror:x,{}", "turn:90,{}", "crop:80%,turn:270,{}", "{},crop:50%",
          "turn:180,{},crop:70%:top"]
 OTHERS = ["blur", "gaussian:2", "{},mirror:y", "{},sharpen", "crop:60%", "turn:90", "{},pad:80x80:#f80", "{},{}",
-          "sobel", "{},invert", "saturation:20,{}", "{},pixelate:3@50%x50%+10%+10%", "auto-contrast,{}", "median:1,{}", "{},outline:1"]
+          "sobel", "{},invert", "saturation:20,{}", "{},pixelate:3@50%x50%+10%+10%", "auto-contrast,{}", "median:2,{}",
+          "{},outline:1"]
 
 
 def name_of(chance):

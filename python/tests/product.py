@@ -56,8 +56,10 @@ MORE = ("box:70", "box:300", "gaussian:20", "gaussian:100", "unsharp:2:1.5:4", "
         "crop:50%,sobel,pad:50x50:#ff8000", "levels:10:200,gaussian:2,saturation:30", "edge,invert",
         "gaussian:2@20x15-3+4", "sharpen@50%x50%+25%+25%,invert@9x9+30+20", "box:70@1x1+0+0,edge", "sepia@50%x100%+50%+0",
         "pixelate:7", "pixelate:16@60%x60%-1%+10%,blur", "auto-levels", "auto-levels:2@50%x50%+0+0", "auto-contrast:0.5",
-        "crop:50%,unsharp:2:1:4@100%x50%+0+0,auto-contrast", "median", "median:2,sharpen", "rank:9:30", "open:2:disk,blur",
-        "outline:1@50%x50%+0+0", "tophat:3", "blackhat:5.5:disk", "close:2,resize:30x20:exact,erode:7")
+        "crop:50%,unsharp:2:1:4@100%x50%+0+0,auto-contrast", "median", "median:1", "median:2,sharpen", "median:7", "median:8",
+        "rank:1:25", "rank:2.5:90:disk", "rank:9:30", "erode:1", "dilate:7", "erode:20", "erode:63", "dilate:3:disk",
+        "open:2:disk,blur", "close:1", "close:2,resize:30x20:exact,erode:7", "tophat:3", "tophat:1.5:disk",
+        "blackhat:5.5:disk", "outline:1@50%x50%+0+0", "outline:3", "median:2@50%x50%+10%+10%,blur")
 
 
 def attempt(call, *arguments):

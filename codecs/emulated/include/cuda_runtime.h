@@ -300,6 +300,11 @@ static inline unsigned __vcmpeq4(unsigned a, unsigned b)
     return emulated_bytes(a, b, [](int x, int y) { return x == y ? 255u : 0u; });
 }
 
+static inline unsigned __vminu4(unsigned a, unsigned b)
+{
+    return emulated_bytes(a, b, [](int x, int y) { return x < y ? (unsigned)x : (unsigned)y; });
+}
+
 static inline int min(int a, int b)
 {
     return a < b ? a : b;
@@ -316,6 +321,11 @@ static inline uint64_t min(uint64_t a, uint64_t b)
 }
 
 static inline int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static inline unsigned max(unsigned a, unsigned b)
 {
     return a > b ? a : b;
 }
