@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * rank: the work of src/cpu/rank.c on the GPU. Medians of 3 x 3 and 5 x 5 samples, and the lowest and the highest sample
- * of rectangles, are in rank/rectangles.cuh. For any other rank, a thread walks down a column of outputs and counts the
- * samples of its window.
+ * rank: the work of src/cpu/rank.c on the GPU. Medians of 3 x 3 and 5 x 5 samples, and the lowest and the highest
+ * sample of rectangles, are in rank/rectangles.cuh. For any other rank, a thread walks down a column of outputs and
+ * counts the samples of its window.
  *
  *       leave    .  x  x  .        The footprint is a list of segments of rows: of all its samples, of those that
  *                x  o  o  x        leave when the window goes down by a row, and of those that enter. The thread has
@@ -11,10 +11,10 @@
  *
  * Samples of more than 8 bits are found digit by digit, each of 8 bits, the highest first, in a launch each. In a later
  * launch only samples count whose higher digits are those of the output. They are counted anew where these differ from
- * those of the output above.
+ * those of the output above. That would take long for rectangles, where struct sorted_columns finds them in one launch.
  *
- * The counting kernel reads a copy of the planes that is as wide and high as all windows, so it knows no border. There
- * a float is its rank_key. */
+ * These kernels read a copy of the planes that is as wide and high as all windows, so they know no border.
+ * There a float is its rank_key. */
 #include "kernels/rank/rectangles.cuh"
 
 namespace
@@ -26,8 +26,8 @@ struct pad_call {
     const unsigned char *in;
     unsigned char *out;
     size_t in_row, in_plane, out_row, out_plane; /* strides in bytes */
-    int width, height;                           /* of the planes */
-    int columns, rows;                           /* of the copies; columns is a multiple of 4 */
+    int width, height;                           /* sides of the planes */
+    int columns, rows;                           /* sides of the copies; columns is a multiple of 4 */
     int left, above;                             /* samples of the copies before those of the planes */
     enum border border;
 };
@@ -81,17 +81,20 @@ struct count_call {
     int width, height;
     int columns, tiles_y, strip; /* tiles side by side, tiles one below the other, rows of a tile */
     int index;                   /* the rank of the outputs */
+    int side_x, side_y, pitch;   /* for struct sorted_columns: the window's sides, and samples to the next in order */
     int shift;                   /* the lowest bit of the digit */
 };
+
+constexpr int histogram_words = 8192; /* words of a block's histograms: 32 KB */
 
 /* A thread's counts of digits. BINS of them are in a word, so a count has 8 or 16 bits. */
 template <int BINS>
 struct histogram {
     static constexpr int bits = 32 / BINS, words = 256 / BINS;
-    static constexpr int threads = 32768 / 4 / words; /* of a block, whose histograms have 32 KB */
+    static constexpr int threads = histogram_words / words; /* threads of a block */
 
     uint32_t *word;
-    int first; /* of the digits whose word has the output's */
+    int first; /* the first digit of the word that has the output's */
     int below; /* samples below `first` */
 
     __device__ __forceinline__ void clear()
@@ -163,21 +166,144 @@ __device__ __forceinline__ void count_list(const struct count_call &call, int li
     }
 }
 
+/* The columns of a block's windows in a row of outputs: each has its samples in order in shared memory, the next one
+ * PITCH samples on. So the samples that have the digits of a prefix are found without a look at all others. */
+template <typename T>
+struct sorted_columns {
+    T *const samples;
+    const struct count_call &call;
+    const T *const from; /* the first sample of the block's first window */
+    const int last;      /* the last column that the copy has */
+
+    __device__ __forceinline__ T read(int row, int column) const
+    {
+        return ((const T *)((const char *)from + (ptrdiff_t)row * (ptrdiff_t)call.in_row))[min(column, last)];
+    }
+
+    /* Put OLD, which is sample I of the column or before it, out of the column, and NEXT into it. */
+    __device__ __forceinline__ void replace(T *column, int i, T next) const
+    {
+        for (; i + 1 < call.side_y && column[(i + 1) * call.pitch] < next; i++)
+            column[i * call.pitch] = column[(i + 1) * call.pitch];
+        for (; i > 0 && column[(i - 1) * call.pitch] > next; i--)
+            column[i * call.pitch] = column[(i - 1) * call.pitch];
+        column[i * call.pitch] = next;
+    }
+
+    /* The samples of COLUMN below LEVEL. */
+    __device__ __forceinline__ int count_below(const T *column, uint32_t level) const
+    {
+        int count = 0;
+        for (int step = 64; step > 0; step /= 2)
+            if (count + step <= call.side_y && column[(count + step - 1) * call.pitch] < level)
+                count += step;
+        return count;
+    }
+
+    /* Let the columns be those of row ROW of the windows. All threads of the block call this. */
+    __device__ __forceinline__ void move_to(int row, int threads) const
+    {
+        __syncthreads();
+        for (int c = (int)threadIdx.x; c < threads + call.side_x - 1; c += threads) {
+            T *const column = samples + c;
+            if (row > 0) {
+                replace(column, count_below(column, read(row - 1, c)), read(row + call.side_y - 1, c));
+                continue;
+            }
+            for (int i = 0; i < call.side_y; i++)
+                column[i * call.pitch] = (T)UINT32_MAX;
+            for (int i = 0; i < call.side_y; i++)
+                replace(column, call.side_y - 1, read(i, c));
+        }
+        __syncthreads();
+    }
+};
+
+constexpr int sorted_threads = 128; /* threads of a block that sorts columns */
+
+/* A thread goes down with the number of samples in each of its columns that are below its output. A row further, each
+ * of these is at most one more or less. Then it takes one sample after another, or puts one back, until the right
+ * number is below: at most as many as the window is wide. */
+template <typename T>
+__global__ void __launch_bounds__(sorted_threads) select_samples(const __grid_constant__ struct count_call call)
+{
+    constexpr int threads = sorted_threads;
+    extern __shared__ uint32_t memory[];
+    const int across = (int)blockIdx.x / call.columns, plane = across / call.tiles_y;
+    const int tile_x = ((int)blockIdx.x - across * call.columns) * threads, x = tile_x + (int)threadIdx.x;
+    const int y = (across - plane * call.tiles_y) * call.strip, rows = min(call.strip, call.height - y);
+    const struct sorted_columns<T> columns = {
+        (T *)memory, call, (const T *)(call.in + plane * call.in_plane + y * call.in_row) + tile_x,
+            call.width + call.side_x - 2 - tile_x
+    };
+    const T *const first = columns.samples + threadIdx.x;
+    uint8_t *const taken = (uint8_t *)(columns.samples + call.pitch * call.side_y) + threadIdx.x;
+    T *out = (T *)(call.out + plane * call.out_plane + y * call.out_row) + x;
+    uint32_t value = 0;
+#pragma unroll 1
+    for (int row = 0; row < rows; row++, out = (T *)((char *)out + call.out_row)) {
+        columns.move_to(row, threads);
+        if (x >= call.width)
+            continue;
+        if (row == 0) { /* the highest level that has no more samples below it than the rank */
+#pragma unroll 1
+            for (uint32_t bit = 1u << (8 * sizeof(T) - 1); bit > 0; bit /= 2) {
+                int count = 0;
+                for (int j = 0; j < call.side_x; j++)
+                    count += columns.count_below(first + j, value | bit);
+                value |= count <= call.index ? bit : 0;
+            }
+            for (int j = 0; j < call.side_x; j++)
+                taken[j * threads] = (uint8_t)columns.count_below(first + j, value);
+        }
+        int sum = 0;
+#pragma unroll 4
+        for (int j = 0; j < call.side_x; j++) {
+            const int count = taken[j * threads];
+            const T *const next = first + j + count * call.pitch;
+            const int step = count < call.side_y && *next < value ? 1 : count > 0 && next[-call.pitch] > value ? -1 : 0;
+            if (step != 0)
+                taken[j * threads] = (uint8_t)(count + step);
+            sum += count + step;
+        }
+        for (;;) {
+            const bool takes = sum <= call.index;
+            const uint32_t flip = takes ? 0 : UINT32_MAX; /* the highest sample is the lowest of the complements */
+            uint32_t lowest = UINT32_MAX;
+            int column = 0;
+#pragma unroll 4
+            for (int j = 0; j < call.side_x; j++) {
+                const int i = taken[j * threads] - !takes;
+                const bool has = i >= 0 && i < call.side_y;
+                const uint32_t sample = has ? first[i * call.pitch + j] ^ flip : UINT32_MAX;
+                column = has && sample <= lowest ? j : column;
+                lowest = min(lowest, sample);
+            }
+            if (sum == call.index) {
+                value = lowest;
+                break;
+            }
+            taken[column * threads] = (uint8_t)(taken[column * threads] + (takes ? 1 : -1));
+            sum += takes ? 1 : -1;
+        }
+        *out = (T)(sizeof(T) == 4 ? rank_bits(value) : value);
+    }
+}
+
 /* LATER: some digits of the outputs are known. The outputs have their bits, and call.ranks the rest. */
 template <typename T, int BINS, bool LATER>
 __global__ void __launch_bounds__(histogram<BINS>::threads)
     count_samples(const __grid_constant__ struct count_call call)
 {
+    constexpr int threads = histogram<BINS>::threads;
     extern __shared__ uint32_t memory[];
     const int across = (int)blockIdx.x / call.columns, plane = across / call.tiles_y;
-    const int tile_x = ((int)blockIdx.x - across * call.columns) * histogram<BINS>::threads;
+    const int tile_x = ((int)blockIdx.x - across * call.columns) * threads, x = tile_x + (int)threadIdx.x;
     const int y = (across - plane * call.tiles_y) * call.strip, rows = min(call.strip, call.height - y);
-    const int x = min(tile_x + (int)threadIdx.x, call.width - 1);
+    const bool has_output = x < call.width;
     const T *window = (const T *)(call.in + plane * call.in_plane + y * call.in_row) + x;
     T *out = (T *)(call.out + plane * call.out_plane + y * call.out_row) + x;
     uint16_t *ranks = call.ranks + ((size_t)plane * call.height + y) * call.width + x;
-    if (tile_x + (int)threadIdx.x >= call.width)
-        return;
     struct histogram<BINS> histogram;
     histogram.word = memory + threadIdx.x;
     uint32_t prefix = 0;
@@ -186,24 +312,26 @@ __global__ void __launch_bounds__(histogram<BINS>::threads)
         int rank = call.index;
         bool is_new = row == 0;
         if constexpr (LATER) {
-            const uint32_t known = (uint32_t)*out >> call.shift >> 8;
-            is_new |= known != prefix;
+            const uint32_t known = has_output ? (uint32_t)*out >> call.shift >> 8 : prefix;
+            is_new = __any_sync(~0u, is_new || known != prefix); /* the lanes would wait for each other */
             prefix = known;
-            rank = *ranks;
+            rank = has_output ? *ranks : 0;
         }
-        if (is_new) {
-            histogram.clear();
-            count_list<1, LATER>(call, LIST_WHOLE, window, prefix, histogram);
-        } else {
-            const T *above = (const T *)((const char *)window - call.in_row);
-            count_list<-1, LATER>(call, LIST_LEAVE, above, prefix, histogram);
-            count_list<1, LATER>(call, LIST_ENTER, window, prefix, histogram);
+        if (has_output) {
+            if (is_new) {
+                histogram.clear();
+                count_list<1, LATER>(call, LIST_WHOLE, window, prefix, histogram);
+            } else {
+                const T *above = (const T *)((const char *)window - call.in_row);
+                count_list<-1, LATER>(call, LIST_LEAVE, above, prefix, histogram);
+                count_list<1, LATER>(call, LIST_ENTER, window, prefix, histogram);
+            }
+            const uint32_t digit = (uint32_t)histogram.find(&rank);
+            const uint32_t key = (prefix << 8 | digit) << (sizeof(T) == 1 ? 0 : call.shift);
+            *out = (T)(sizeof(T) == 4 && call.shift == 0 ? rank_bits(key) : key);
+            if (sizeof(T) > 1 && call.shift > 0)
+                *ranks = (uint16_t)rank;
         }
-        const uint32_t digit = (uint32_t)histogram.find(&rank);
-        const uint32_t key = (prefix << 8 | digit) << (sizeof(T) == 1 ? 0 : call.shift);
-        *out = (T)(sizeof(T) == 4 && call.shift == 0 ? rank_bits(key) : key);
-        if (sizeof(T) > 1 && call.shift > 0)
-            *ranks = (uint16_t)rank;
         window = (const T *)((const char *)window + call.in_row);
         out = (T *)((char *)out + call.out_row);
         ranks += call.width;
@@ -212,20 +340,26 @@ __global__ void __launch_bounds__(histogram<BINS>::threads)
 
 /* ---- Differences ---- */
 
+/* A thread has 16 bytes of a row. */
 template <typename T>
 __global__ void __launch_bounds__(256)
     subtract_planes(struct launch launch, const unsigned char *low, size_t low_row, size_t low_plane)
 {
     const int2 tile = block_tile(launch);
-    const int x = tile.x * 256 + (int)threadIdx.x, y = tile.y;
-    if (x >= launch.width)
+    constexpr int count = 16 / (int)sizeof(T);
+    const int x = (tile.x * warp + (int)threadIdx.x) * count, y = tile.y * 8 + (int)threadIdx.y;
+    if (x >= launch.width || y >= launch.height)
         return;
-    const T high = in_row<T>(launch, y)[x];
-    const T less = ((const T *)(low + blockIdx.z * low_plane + (size_t)y * low_row))[x];
-    if constexpr (sizeof(T) == 4)
-        out_row<T>(launch, y)[x] = rank_difference(high, less);
-    else
-        out_row<T>(launch, y)[x] = (T)(high - less);
+    uint32_t high[4], less[4];
+    load_words<16>(in_row<T>(launch, y) + x, high);
+    load_words<16>((const T *)(low + blockIdx.z * low_plane + (size_t)y * low_row) + x, less);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        high[k] = sizeof(T) == 1 ? __vsub4(high[k], less[k])
+                  : sizeof(T) == 2
+                      ? __vsub2(high[k], less[k])
+                      : __float_as_uint(rank_difference(__uint_as_float(high[k]), __uint_as_float(less[k])));
+    store_samples<T, count>(out_row<T>(launch, y) + x, high, launch.width - x);
 }
 
 /* OUT = HIGH - LOW. */
@@ -235,8 +369,9 @@ bool subtract(const struct plane *high, const struct plane *low, const struct pl
     const enum sample sample = out->sample;
     return launch_kernel(sample == SAMPLE_U8    ? subtract_planes<uint8_t>
                          : sample == SAMPLE_U16 ? subtract_planes<uint16_t>
-                                                : subtract_planes<float>,
-                         planes_launch(high, out), out->count, device, {256, 1, dim3(256)}, error,
+                                                : subtract_planes<uint32_t>,
+                         planes_launch(high, out), out->count, device,
+                         {warp * 16 / (int)sample_bytes(sample), 8, dim3(warp, 8)}, error,
                          (const unsigned char *)low->data, low->row_bytes, low->plane_bytes);
 }
 
@@ -275,6 +410,7 @@ struct plane lay_out(const struct plane *like, int width, int height, size_t *by
 struct scratch {
     struct plane between; /* the result of the first of two passes */
     struct plane copy;    /* METHOD_COUNT: see struct pad_call; METHOD_EXTREME: the extremes of rows */
+    void *pieces;         /* METHOD_EXTREME: see find_piece_bytes */
     uint16_t *ranks;      /* METHOD_COUNT: see struct count_call */
 };
 
@@ -297,7 +433,9 @@ bool reserve(const struct rank *rank, const struct plane *in, struct device *dev
     if (method == METHOD_COUNT)
         scratch->copy = lay_out(in, round_up(find_lead(rank) + in->width + rank->width, four),
                                 in->height + rank->height - 1, &bytes);
-    const size_t ranks = bytes;
+    const size_t rest = bytes;
+    if (method == METHOD_EXTREME)
+        bytes += find_piece_bytes(rank, in);
     if (method == METHOD_COUNT && in->sample != SAMPLE_U8)
         bytes += (size_t)in->width * (size_t)in->height * (size_t)in->count * sizeof *scratch->ranks;
     void *memory = NULL;
@@ -305,24 +443,54 @@ bool reserve(const struct rank *rank, const struct plane *in, struct device *dev
         return false;
     scratch->between.data = (char *)memory + (size_t)scratch->between.data;
     scratch->copy.data = (char *)memory + (size_t)scratch->copy.data;
-    scratch->ranks = (uint16_t *)((char *)memory + ranks);
+    scratch->pieces = (char *)memory + rest;
+    scratch->ranks = (uint16_t *)scratch->pieces;
     return true;
 }
 
 /* Count the samples of planes of T for all digits, in words of BINS counts. */
 template <typename T, int BINS>
-bool count_digits(struct count_call &call, int planes, struct device *device, struct error *error)
+bool count_digits(struct count_call &call, const struct rank *rank, const struct plane *in, struct device *device,
+                  struct error *error)
 {
+    constexpr int threads = histogram<BINS>::threads;
+    call.columns = (in->width + threads - 1) / threads;
+    choose_strip(&call, in, 1, rank->count / (2 * rank->width), (double)device_get_info(device)->multiprocessors * 7);
     for (call.shift = 8 * (int)sizeof(T) - 8; call.shift >= 0; call.shift -= 8) {
         void (*kernel)(struct count_call) = count_samples<T, BINS, false>;
         if constexpr (sizeof(T) > 1)
             if (call.shift < 8 * (int)sizeof(T) - 8)
                 kernel = count_samples<T, BINS, true>;
-        if (!queue_kernel(kernel, dim3((unsigned)(call.columns * call.tiles_y * planes)),
-                          dim3(histogram<BINS>::threads), 32768, device, error, call))
+        if (!queue_kernel(kernel, dim3((unsigned)(call.columns * call.tiles_y * in->count)), dim3(threads),
+                          histogram_words * 4, device, error, call))
             return false;
     }
     return true;
+}
+
+/* Let columns that are put in order find the samples of a rectangle, and histograms all others, and all bytes. */
+template <typename T>
+bool queue_walk(struct count_call &call, const struct plan *plan, const struct plane *in, struct device *device,
+                struct error *error)
+{
+    const struct rank *rank = &plan->filter->rank;
+    if constexpr (sizeof(T) > 1) {
+        const struct device_info *info = device_get_info(device);
+        const size_t row = round_up((size_t)(sorted_threads + rank->width - 1) * sizeof(T), row_alignment);
+        const size_t shared = row * (size_t)rank->height + (size_t)sorted_threads * (size_t)rank->width;
+        if (rank->count == rank->width * rank->height && shared <= info->block_shared) {
+            call.side_x = rank->width;
+            call.side_y = rank->height;
+            call.pitch = (int)(row / sizeof(T));
+            call.columns = (in->width + sorted_threads - 1) / sorted_threads;
+            choose_strip(&call, in, 1, rank->height,
+                         (double)info->multiprocessors * max(1, min(12, 230000 / (int)shared)));
+            return launch_blocks(select_samples<T>, call, call.columns * call.tiles_y * in->count, dim3(sorted_threads),
+                                 shared, plan->filter->name, device, error);
+        }
+    }
+    return rank->count < 256 ? count_digits<T, 4>(call, rank, in, device, error)
+                             : count_digits<T, 2>(call, rank, in, device, error);
 }
 
 /* Queue the pass whose outputs have rank INDEX. */
@@ -348,14 +516,10 @@ bool queue_counts(const struct plan *plan, int index, const struct plane *in, co
     call.height = in->height;
     call.index = index;
     call.lists = (const segment *)device_table(device);
-    const int threads = rank->count < 256 ? histogram<4>::threads : histogram<2>::threads;
-    call.columns = (in->width + threads - 1) / threads;
-    choose_strip(&call, in, 1, rank->count / (2 * rank->width), (double)device_get_info(device)->multiprocessors * 7);
     const int64_t fours = (int64_t)pad.columns / four * pad.rows;
     return queue_kernel(pad_planes<T>, dim3((unsigned)((fours + 255) / 256), 1, (unsigned)in->count), dim3(256), 0,
                         device, error, pad) &&
-           (rank->count < 256 ? count_digits<T, 4>(call, in->count, device, error)
-                              : count_digits<T, 2>(call, in->count, device, error));
+           queue_walk<T>(call, plan, in, device, error);
 }
 
 /* Queue a pass for planes of T, or of floats if it is uint32_t. */
@@ -368,7 +532,7 @@ bool queue_pass_of(const struct plan *plan, int index, const struct plane *in, c
     case METHOD_NETWORK:
         return queue_medians<T>(plan, in, out, device, error);
     case METHOD_EXTREME:
-        return queue_extremes<T>(plan, index > 0, in, out, &scratch.copy, device, error);
+        return queue_extremes<T>(plan, index > 0, in, out, &scratch.copy, scratch.pieces, device, error);
     default:
         return queue_counts<T>(plan, index, in, out, scratch, device, error);
     }

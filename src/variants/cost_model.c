@@ -194,9 +194,22 @@ double point_cost(const struct filter *filter, const struct work *work)
     return gpu_seconds(work, 0);
 }
 
+/* Measured on an H200 with 44 million samples. Histograms move along both ends of a window. Where columns are put in
+ * order instead, a row changes about as many samples as the window is wide, and each is a look at all columns. */
 double rank_cost(const struct filter *filter, const struct work *work)
 {
-    return gpu_seconds(work, 2e-12 * filter->rank.height);
+    const struct rank *rank = &filter->rank;
+    const bool is_u8 = work->sample == SAMPLE_U8, is_whole = rank->count == rank->width * rank->height;
+    const double bytes = is_u8 ? 1 : work->sample == SAMPLE_U16 ? 2 : 4;
+    const bool is_extreme = rank->form != RANK_ONE || rank->index == 0 || rank->index == rank->count - 1;
+    const double side = fmax(rank->width, rank->height), passes = rank->form == RANK_ONE ? 1 : 2;
+    if (is_whole && is_extreme)
+        return gpu_seconds(work, passes * (1e-12 + 1e-12 * bytes + 0.04e-12 * side));
+    if (is_whole && side <= 5 && rank->index == rank->count / 2)
+        return gpu_seconds(work, (0.5e-12 + 0.15e-12 * bytes) * side);
+    if (is_u8)
+        return gpu_seconds(work, passes * (15e-12 + 1.4e-12 * side) * (is_whole ? 1 : 2));
+    return gpu_seconds(work, passes * (20e-12 + (is_whole ? 0.6e-12 : bytes * 1e-12) * side * side));
 }
 
 double gradient_cost(const struct filter *filter, const struct work *work)
