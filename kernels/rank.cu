@@ -355,14 +355,14 @@ __global__ void __launch_bounds__(256)
     load_words<16>((const T *)(low + blockIdx.z * low_plane + (size_t)y * low_row) + x, less);
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        high[k] = sizeof(T) == 1 ? __vsub4(high[k], less[k])
+        high[k] = sizeof(T) == 1 ? __vsubus4(high[k], less[k])
                   : sizeof(T) == 2
-                      ? __vsub2(high[k], less[k])
+                      ? __vsubus2(high[k], less[k])
                       : __float_as_uint(rank_difference(__uint_as_float(high[k]), __uint_as_float(less[k])));
     store_samples<T, count>(out_row<T>(launch, y) + x, high, launch.width - x);
 }
 
-/* OUT = HIGH - LOW. */
+/* OUT = HIGH - LOW. Levels are at least 0. */
 bool subtract(const struct plane *high, const struct plane *low, const struct plane *out, struct device *device,
               struct error *error)
 {

@@ -39,6 +39,11 @@ static const char *const specs[] = {
     "combine maximum\nanchor 0 0\n1 1 1 1 1 1 1 1 1\n",
     "combine rank 70%\nanchor 1 8\n1 1\n1 1\n1 1\n1 1\n1 1\n1 1\n1 1\n1 1\n1 1\n",
     "combine median\n1\n",
+    "combine minimum\n1 1\n",
+    "combine maximum\nanchor 1 0\n1 1 1 1\n1 1 1 1\n",
+    "combine minimum\n1 1 1 1 1 1\n1 1 1 1 1 1\n1 1 1 1 1 1\n",
+    "combine maximum\n1 1 1 1 1 1 1 1\n",
+    "combine rank 40%\n1 1 1 1 1 1\n1 1 1 1 1 1\n",
 };
 
 static const int picture_sizes[][2] = {{1, 1},   {1, 67},    {67, 1},   {4, 3},     {6, 9},   {33, 31},

@@ -280,6 +280,11 @@ static inline unsigned __vsub4(unsigned a, unsigned b)
     return emulated_bytes(a, b, [](int x, int y) { return (unsigned)(x - y); });
 }
 
+static inline unsigned __vsubus4(unsigned a, unsigned b)
+{
+    return emulated_bytes(a, b, [](int x, int y) { return (unsigned)(x > y ? x - y : 0); });
+}
+
 static inline unsigned __vabsdiffu4(unsigned a, unsigned b)
 {
     return emulated_bytes(a, b, [](int x, int y) { return (unsigned)abs(x - y); });
@@ -481,6 +486,12 @@ static inline unsigned __vadd2(unsigned a, unsigned b)
 static inline unsigned __vsub2(unsigned a, unsigned b)
 {
     return ((a & 0xffff0000) - (b & 0xffff0000)) | ((a - b) & 0xffff);
+}
+
+/* The difference of the halves, or 0 if it is negative. */
+static inline unsigned __vsubus2(unsigned a, unsigned b)
+{
+    return ((a >> 16) - min(a >> 16, b >> 16)) << 16 | ((a & 0xffff) - min(a & 0xffff, b & 0xffff));
 }
 
 /* The smaller and the larger halves. */
