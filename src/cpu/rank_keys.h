@@ -199,9 +199,9 @@ static void NAME(ends_of_columns)(struct NAME(rows) * r, int k, int c, int colum
     const bool is_lowest = run->index == 0;
     NAME(combine) *combine = is_lowest ? NAME(lowest) : NAME(highest);
     NAME(join) *join = is_lowest ? NAME(join_lowest) : NAME(join_highest);
-    const KEY *rows[5] = {NULL};
 #define ENDS(k) (r->ends + (ptrdiff_t)(k)*r->pitch + c)
     if (height <= few) {
+        const KEY *rows[5] = {NULL};
         for (int i = 0; i < height; i++)
             rows[i] = r->rows[i] + c;
         combine(rows, height, columns, to);
