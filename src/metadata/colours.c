@@ -178,7 +178,7 @@ bool metadata_find_colours(const struct metadata *metadata, bool grey, int bits,
         return error_set(error, ERROR_WORK,
                          "has the light of %s, which sRGB cannot hold; leave to-srgb out, and keep the profile",
                          kind == CURVE_PQ ? "PQ" : "HLG");
-    if (unread != 0 || (!grey && !metadata_find_matrix(metadata, source, matrix)))
+    if ((unread & ~(1u << CURVE_OF_EXIF)) != 0 || (!grey && !metadata_find_matrix(metadata, source, matrix)))
         return error_set(error, ERROR_WORK,
                          "has colours that to-srgb cannot read, as of a profile with tables; convert it with another "
                          "program, or leave to-srgb out");

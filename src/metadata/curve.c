@@ -175,6 +175,9 @@ static bool is_srgb_curve(const struct curve *curve)
     return is_near;
 }
 
+/* What PNG has for sRGB in gAMA, where nothing else says it (PNG, third edition, 11.3.2.5). */
+enum { SRGB_GAMMA = 45455 };
+
 void metadata_find_curve(const struct metadata *metadata, bool grey, enum curve_source *source, struct curve *curves,
                          int *count)
 {
@@ -190,11 +193,12 @@ bool metadata_is_srgb(const struct metadata *metadata, bool grey)
     double matrix[9];
     int count;
     metadata_find_curve(metadata, grey, &source, curves, &count);
-    for (int i = 0; i < count; i++)
+    const bool is_usual = source == CURVE_OF_GAMMA && big32(metadata->gamma) == SRGB_GAMMA;
+    for (int i = 0; i < count && !is_usual; i++)
         if (!is_srgb_curve(&curves[i]))
             return false;
-    if (count <= 0 || grey)
-        return count > 0;
+    if (count <= 0 || grey) /* EXIF may say that the colours are of no kind that it knows */
+        return count > 0 || source == CURVE_OF_EXIF;
     return metadata_find_matrix(metadata, source, matrix) && matrix[0] == 1 && matrix[4] == 1 && matrix[8] == 1;
 }
 

@@ -573,7 +573,8 @@ def test_strip(test):
         test.equal({kind for kind, _ in chunks("out.png")}, {b"IHDR", b"IDAT", b"IEND"}, name)
         test.equal(Image.open("out.png").size, (WIDTH, HEIGHT), f"{name}: size with --no-orient")
     for chunk_, kept in ((chunk(b"cICP", b"\x0c\x0d\0\1"), True), (chunk(b"cICP", b"\1\x0d\0\1"), False),
-                         (chunk(b"gAMA", struct.pack(">I", 100000)), True), (chunk(b"sRGB", b"\0"), False)):
+                         (chunk(b"gAMA", struct.pack(">I", 100000)), True), (chunk(b"sRGB", b"\0"), False),
+                         (chunk(b"gAMA", struct.pack(">I", 45455)), False)):
         test.write("in.png", png(chunk_))
         test.equal(test.run("--strip", "blur", "in.png", "out.png"), "", "colours are kept")
         test.equal(any(kind == chunk_[4:8] for kind, _ in chunks("out.png")), kept, chunk_)

@@ -241,6 +241,12 @@ def test_exif():
     assert run("to-srgb", "in.png", "out.png") == ""
     assert (read("out.png") == expected(image, power(563 / 256), xyz_of(ADOBE))).all()
     assert Image.open("out.png").getexif().get_ifd(0x8769)[0xA001] == 1
+    camera = [(0xA001, 3, 1, struct.pack("<H", 0xFFFF))]  # neither sRGB nor Adobe RGB
+    write_png("in.png", image, chunk(b"eXIf", bytes(Tiff("<", [(0x8769, 4, 1, camera)]).data)))
+    assert run("to-srgb", "in.png", "out.png") == "" and (read("out.png") == image).all()
+    assert run("--strip", "all", "identity", "in.png", "out.png") == ""
+    write_png("in.png", image, chunk(b"gAMA", struct.pack(">I", 45455)))  # what many programs write for sRGB
+    assert run("to-srgb", "in.png", "out.png") == "" and (read("out.png") == image).all()
 
 
 def test_errors():
