@@ -70,11 +70,14 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
         worker->settings->digests ? NULL : codec_find_writer(format, produced, &conversion->codec, NULL);
     const size_t threads = (size_t)thread_pool_threads(&worker->pool);
     const size_t metadata = 2 * metadata_bytes(&conversion->metadata);
+    const bool converts = chain_needs_colours(worker->recipe->chain); /* the last picture's colours stay, too */
     struct end gpu;
     codec_plan_gpu_output(format, produced, &conversion->codec, &gpu);
     const size_t before = image_bytes(shape), after = image_bytes(produced);
     struct job_memory need = {
-        .image = size + 4 * metadata + threads * THREAD_BYTES + (worker->recipe->linear ? sizeof(struct linear) : 0),
+        .image = size + 4 * metadata + threads * THREAD_BYTES +
+                 (worker->recipe->linear || converts ? sizeof(struct linear) : 0) +
+                 (converts ? 2 * (sizeof(struct colours) + worker->recipe->chain->count * sizeof(struct filter)) : 0),
         .kept = is_cpu_only(worker)
                     ? 0
                     : (gpu.kind == END_PNG ? 2 : 1) * (before > after ? before : after) + size + 2 * metadata,
