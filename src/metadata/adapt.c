@@ -205,7 +205,7 @@ bool metadata_adapt(const struct metadata *metadata, enum metadata_of of, bool g
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!(holds & parts[i].holds) && metadata->blobs[parts[i].part].size > 0)
             *dropped |= metadata_bit(parts[i].part, METADATA_NOT_SUPPORTED);
-    if (metadata->has_light)
+    if (metadata->has_light || metadata->has_mastering)
         *dropped |= metadata_bit(METADATA_COLOUR, METADATA_NOT_SUPPORTED);
     return (metadata->texts.size == 0 || adapt_texts(adapted, holds, dropped)) &&
            adapt_resolution(adapted, holds, dropped) && adapt_colours(adapted, holds, grey, dropped);

@@ -592,6 +592,7 @@ PARTS = {  # parts of a PNG: the chunk, its name in a warning, and tags that say
         ">8I", 31270, 32900, 70800, 29200, 17000, 79700, 13100, 4600)), "gamma or colour space",
         ("ICC-header:ColorSpaceData", "PNG:RedX")),
     "cLLI": (lambda: chunk(b"cLLI", bytes(8)), "gamma or colour space", ("cLLI",)),
+    "mDCV": (lambda: chunk(b"mDCV", bytes(24)), "gamma or colour space", ("mDCV",)),
     "iCCP": (lambda: chunk(b"iCCP", b"x\0\0" + zlib.compress(wide_profile())), "ICC profile", ("ICC-header:ColorSpaceData",)),
     "pHYs": (lambda: chunk(b"pHYs", struct.pack(">IIB", 4000, 3000, 1)), "resolution",
              ("PNG-pHYs:PixelsPerUnitX", "IFD0:XResolution", "JFIF:XResolution")),
