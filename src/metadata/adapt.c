@@ -117,7 +117,7 @@ static bool adapt_texts(struct adapted *adapted, unsigned holds, uint64_t *dropp
     struct png_walk walk = {.bytes = metadata->texts.bytes, .size = metadata->texts.size};
     struct png_chunk chunk;
     struct blob added = {0};
-    bool done = true, is_lost = false, is_put = true;
+    bool done = true, is_lost = !(holds & (HOLDS_XMP | HOLDS_COMMENT)), is_put = true;
     unsigned seen = 0;
     while (done && png_walk_next(&walk, &chunk) == PNG_STEP_CHUNK) {
         if ((holds & HOLDS_COMMENT) && strcmp((const char *)chunk.data, "Comment") == 0)

@@ -590,7 +590,8 @@ bool stub_prepare(struct plan *plan, struct device *device, struct error *error)
     if (atomic_load(&launches[device->index]) == 0 &&
         (atomic_compare_exchange_strong(&users[device->index], &nobody, device) || nobody == device)) {
         atomic_store(&filters[device->index], plan->filter);
-        return works(CALL_PREPARE, error) && step_of(plan)->prepare(plan, NULL, error);
+        return works(CALL_PREPARE, error) &&
+               (step_of(plan)->prepare == NULL || step_of(plan)->prepare(plan, NULL, error));
     }
     return error_set(error, ERROR_WORK, "two streams use the constant memory of GPU %d at once", device->index);
 }

@@ -338,17 +338,18 @@ static void test_every_parametric_form_is_found(void **state)
     for (; filter_forms[count].form; count++) {
         char spec[64];
         snprintf(spec, sizeof spec, "%.*s%s", (int)strcspn(filter_forms[count].form, ":["), filter_forms[count].form,
-                 strstr(filter_forms[count].form, "LENGTH")   ? ":3:30"
-                 : strstr(filter_forms[count].form, "AMOUNT") ? ":2:0.5"
-                 : strstr(filter_forms[count].form, "resize") ? ":2x"
-                 : strstr(filter_forms[count].form, "turn")   ? ":270"
-                 : strstr(filter_forms[count].form, "mirror") ? ":y"
-                 : strstr(filter_forms[count].form, "BLACK")  ? ":2:3"
-                 : strstr(filter_forms[count].form, "tint")   ? ":#f80"
-                 : strstr(filter_forms[count].form, "rank")   ? ":9.5:3%:disk"
-                 : strstr(filter_forms[count].form, "RGB")    ? ":GBB"
-                 : strstr(filter_forms[count].form, "SIZE")   ? ":2x3"
-                                                              : ":2");
+                 strpbrk(filter_forms[count].form, ":[") == NULL ? ""
+                 : strstr(filter_forms[count].form, "LENGTH")    ? ":3:30"
+                 : strstr(filter_forms[count].form, "AMOUNT")    ? ":2:0.5"
+                 : strstr(filter_forms[count].form, "resize")    ? ":2x"
+                 : strstr(filter_forms[count].form, "turn")      ? ":270"
+                 : strstr(filter_forms[count].form, "mirror")    ? ":y"
+                 : strstr(filter_forms[count].form, "BLACK")     ? ":2:3"
+                 : strstr(filter_forms[count].form, "tint")      ? ":#f80"
+                 : strstr(filter_forms[count].form, "rank")      ? ":9.5:3%:disk"
+                 : strstr(filter_forms[count].form, "RGB")       ? ":GBB"
+                 : strstr(filter_forms[count].form, "SIZE")      ? ":2x3"
+                                                                 : ":2");
         if (strcmp(spec, "cover:2x3") == 0) { /* it is two filters */
             struct filter *both;
             size_t filters;
