@@ -197,12 +197,18 @@ static void look_up_wide(const uint16_t *table, const uint8_t *in, size_t count,
 /* The light of COUNT samples. */
 static void find_light(enum sample sample, const uint16_t *table, const void *in, size_t count, void *light)
 {
-    for (size_t i = 0; sample == SAMPLE_U8 && i < count; i++)
-        ((uint16_t *)light)[i] = table[((const uint8_t *)in)[i]];
-    for (size_t i = 0; sample == SAMPLE_U16 && i < count; i++)
-        ((uint16_t *)light)[i] = table[((const uint16_t *)in)[i]];
-    for (size_t i = 0; sample == SAMPLE_F32 && i < count; i++)
-        ((float *)light)[i] = point_curve_float(table, ((const float *)in)[i]);
+    const uint8_t *levels = in;
+    const uint16_t *levels16 = in;
+    const float *floats = in;
+    if (sample == SAMPLE_U8)
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)light)[i] = table[levels[i]];
+    else if (sample == SAMPLE_U16)
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)light)[i] = table[levels16[i]];
+    else
+        for (size_t i = 0; i < count; i++)
+            ((float *)light)[i] = point_curve_float(table, floats[i]);
 }
 
 /* Convert COUNT pixels of three colours, from column X of row Y on, through light. */

@@ -183,7 +183,7 @@ bool metadata_find_colours(const struct metadata *metadata, bool grey, int bits,
                          "has colours that to-srgb cannot read, as of a profile with tables; convert it with another "
                          "program, or leave to-srgb out");
     round_matrix(matrix, weights);
-    *is_mixed = memcmp(matrix, identity, sizeof matrix) != 0;
+    *is_mixed = matrix[0] != 1 || matrix[4] != 1 || matrix[8] != 1; /* its rows sum to 1 */
     colours->curves = linear->count;
     for (int c = 0; c < linear->count; c++)
         for (size_t i = 0; i < 65536; i += bits == 8 ? 257 : 1)

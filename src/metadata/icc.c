@@ -92,6 +92,12 @@ static void put_fixed(uint8_t *to, double number)
     put_big32(to, (uint32_t)(int32_t)floor(number * 65536 + 0.5));
 }
 
+static void put_letters(uint8_t *to, const char *letters)
+{
+    for (; *letters != '\0'; letters++)
+        *to++ = (uint8_t)*letters;
+}
+
 /* Append the value of a tag, and its entries in the table for the TAGS, four letters each. */
 static bool append_tag(struct blob *table, struct blob *values, size_t base, const char *tags, const uint8_t *value,
                        size_t size)
@@ -158,9 +164,10 @@ bool metadata_make_icc(const struct metadata *metadata, bool grey, struct blob *
         done = append_xyz(&table, &values, base, c == 0 ? "rXYZ" : c == 1 ? "gXYZ" : "bXYZ", m[c], m[3 + c], m[6 + c]);
     put_big32(head, (uint32_t)(base + values.size));
     put_big32(head + 8, 0x04300000); /* version 4.3 */
-    memcpy(head + 12, grey ? "mntrGRAYXYZ " : "mntrRGB XYZ ", 12);
-    memcpy(head + 24, "\x07\xea\0\1\0\1", 6); /* 1 January 2026 */
-    memcpy(head + ICC_SIGNATURE, "acsp", 4);
+    put_letters(head + 12, grey ? "mntrGRAYXYZ " : "mntrRGB XYZ ");
+    put_big16(head + 24, 2026);
+    head[27] = head[29] = 1; /* January, and its first day */
+    put_letters(head + ICC_SIGNATURE, "acsp");
     put_big32(head + 64, 1); /* relative */
     put_fixed(head + 68, 0.9642);
     put_fixed(head + 72, 1);
