@@ -221,9 +221,9 @@ struct sorted_columns {
 
 constexpr int sorted_threads = 128; /* threads of a block that sorts columns */
 
-/* A thread goes down with the number of samples in each of its columns that are below its output. A row further, each
- * of these is at most one more or less. Then it takes one sample after another, or puts one back, until the right
- * number is below: at most as many as the window is wide. */
+/* A thread keeps the number of samples below its output for each column of its window. In the next row, each number
+ * grows or shrinks by one at most. Then the thread takes one sample after another, or puts one back, until the right
+ * number is below. It takes at most as many samples as the window is wide. */
 template <typename T>
 __global__ void __launch_bounds__(sorted_threads) select_samples(const __grid_constant__ struct count_call call)
 {

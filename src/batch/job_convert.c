@@ -149,7 +149,8 @@ static bool orient_shape(struct conversion *conversion)
 
 /* ---- Colours ---- */
 
-/* What is needed to make sRGB of the picture, in *COLOURS, which is the caller's. */
+/* Set WEIGHTS, and *COLOURS, which the caller releases, to the colours of the picture. WEIGHTS are 0 if its primaries
+ * are those of sRGB. */
 static bool find_colours(struct conversion *conversion, struct colours **colours, int32_t weights[3][3],
                          struct error *error)
 {
@@ -183,7 +184,7 @@ static bool are_equal(const struct colours *a, const struct colours *b)
 }
 
 /* If a filter needs the colours of the picture, let the run have a recipe with these. Pictures of the same colours have
- * the same chain, and so the same plans. */
+ * one chain, so their plans are kept. */
 static bool convert_recipe(struct conversion *conversion)
 {
     struct job_worker *worker = conversion->worker;
@@ -194,11 +195,13 @@ static bool convert_recipe(struct conversion *conversion)
     const bool is_srgb = metadata_is_srgb(&conversion->metadata, conversion->image.channels <= 2);
     struct colours *colours = NULL;
     int32_t weights[3][3] = {{0}};
-    bool done = find_colours(conversion, &colours, weights, error);
-    if (done && (worker->converted_from != chain || worker->is_srgb != is_srgb ||
-                 !are_equal(worker->colours, colours) || memcmp(weights, worker->weights, sizeof weights) != 0)) {
-        struct filter_chain *converted = chain_set_colours(chain, is_srgb ? NULL : colours, weights,
-                                                           !is_srgb && weights[0][0] != 0 ? COLOURS_SCALE : 0, error);
+    bool done = is_srgb || find_colours(conversion, &colours, weights, error);
+    const bool is_same =
+        worker->converted_from == chain && worker->is_srgb == is_srgb &&
+        (is_srgb || (are_equal(worker->colours, colours) && memcmp(weights, worker->weights, sizeof weights) == 0));
+    if (done && !is_same) {
+        const int32_t scale = weights[0][0] + weights[0][1] + weights[0][2]; /* 0 or COLOURS_SCALE */
+        struct filter_chain *converted = chain_set_colours(chain, colours, weights, scale, error);
         done = converted != NULL;
         if (done) {
             job_forget_colours(worker);

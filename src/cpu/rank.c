@@ -135,7 +135,7 @@ static enum rank_method choose_method(const struct rank_run *run)
     return is_rectangle && run->in->sample == SAMPLE_U8 ? RANK_THRESHOLDS : RANK_HISTOGRAM;
 }
 
-/* The footprint's samples, of which there are at most FILTER_MAX * (FILTER_MAX + 1) / 2 runs. */
+/* List the footprint's samples: each entry is a run of them in a row. SAMPLES has room for an entry of each sample. */
 static void list_samples(const struct rank *rank, struct rank_samples *samples, struct rank_tiling *tiling)
 {
     tiling->samples = samples;

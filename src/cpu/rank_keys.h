@@ -151,8 +151,8 @@ COMBINE(sum, SUM)
 JOIN(join_lowest, LOWER)
 JOIN(join_highest, HIGHER)
 
-/* TO[x] = what COMBINE makes of WIDTH keys of ROW, STEP apart, from x on. The keys of a window of f g + r are f windows
- * of g, and r single keys. SPARE has memory for the windows of all FACTORS. */
+/* TO[x] = what COMBINE makes of WIDTH keys of ROW, STEP apart, from x on. A window of f g + r keys has f windows of g
+ * keys each, and r single keys. SPARE has memory for the windows of all FACTORS. */
 static void NAME(across)(NAME(combine) * combine, const uint8_t *factors, int width, int step, const KEY *row,
                          int columns, KEY *spare, KEY *to)
 {
@@ -295,7 +295,7 @@ static void NAME(median_3)(const KEY *const *rows, int columns, KEY *to_first, K
  *     b c . . .
  *
  * The lower one of two keys a has 7 of these keys above it. So the median is in the middle of the highest a, the lowest
- * c and the five keys b, of which two or more are not below a, and two or more are not above c. */
+ * c and the five keys b. At least two keys b are not below a, and at least two are not above c. */
 static void NAME(median_5)(const KEY *const *rows, int columns, KEY *to_first, KEY *to_second)
 {
     const KEY *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3], *r4 = rows[4], *r5 = rows[5];

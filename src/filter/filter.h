@@ -169,7 +169,8 @@ enum point_automatic {
     AUTOMATIC_ALL,  /* all colours have one */
 };
 
-/* How the levels of a picture become those of sRGB, through light, of which 65535 is white. Levels have 16 bits. */
+/* Tables that convert a picture's colours to sRGB: its levels become light, and light becomes sRGB's levels. White is
+ * 65535 in both. */
 struct colours {
     int references;           /* use atomic operations */
     int curves;               /* 1 for all colours, or 3 */

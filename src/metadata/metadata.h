@@ -62,7 +62,7 @@ enum metadata_reason {
     METADATA_REASONS
 };
 
-/* What is dropped on demand. */
+/* What --strip drops. */
 enum metadata_strip {
     STRIP_NOTHING,
     STRIP_MOST,    /* all but the copyright, and but what says the colours, unless they are sRGB's */
