@@ -25,7 +25,7 @@ BAR = 30  # columns of the widest bar
 LEFT = r"(?P<left>, [0-9:]+ left)?"
 FILES = re.compile(r"(?:\[(?P<bar>=* *)\] )?(?P<done>\d+)/\d+ files(?:, [0-9.]+ Mpixel/s)?" + LEFT)
 IMAGE = re.compile(r"\[(?P<bar>=* *)\] (?:reading|writing|filtering(?:: (?P<rows>\d+)% of the rows)?)" + LEFT)
-SECONDS = 1.5  # a long run's seconds of processor time: more than the second before one image shows its line
+SECONDS = 2.5  # a long run's seconds of processor time: more than the second before one image shows its line
 SLOW = ["--variant", "reference", "--threads", "1", "box:2"]  # that main makes slow enough
 
 
