@@ -22,7 +22,8 @@ from ._context import Context, chosen_context
 
 # The formats in which an option of encode() has an effect.
 _JPEG, _OPAQUE = {b"jpg", b"jpeg"}, {b"jpg", b"jpeg", b"pgm", b"ppm", b"pnm"}
-_SUFFIXES_OF = {"quality": _JPEG | {b"webp"}, "subsampling": _JPEG, "progressive": _JPEG, "lossless": {b"webp"},
+_LOSSLESS = {b"webp", b"avif"}
+_SUFFIXES_OF = {"quality": _JPEG | _LOSSLESS, "subsampling": _JPEG, "progressive": _JPEG, "lossless": _LOSSLESS,
                 "compression": {b"png", b"tif", b"tiff"}, "background": _OPAQUE}
 _PLANAR = {None: False, "hwc": False, "chw": True}  # the layouts of one image
 _NUMPY_TYPES = "uint8", "uint16", "float32"  # by enum gpuconv_type
@@ -49,7 +50,7 @@ class Image:
 
     array: (H, W) for grey, else (H, W, C), of uint8 or uint16. C is 2 for grey and alpha, 3 for RGB, 4 for RGB and
         alpha. The samples may be written.
-    format: of the file: "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF".
+    format: of the file: "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP", "TIFF", "AVIF" or "HEIC".
     layout: of the array: None for (H, W, C); "chw" for (C, H, W), if read() was asked for that.
 
     Functions of NumPy, Pillow and PyTorch take it as its array. filter() gives another Image with the same metadata,
@@ -215,7 +216,7 @@ def _content_of(source, name=None):
 
 def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixels: int = 0, device: Any = None,
          layout: Literal["hwc", "chw"] | None = None, context: Context | None = None) -> Any:
-    """Read a PNG, JPEG, PNM, WebP or TIFF, as the command line does; or many of them.
+    """Read a PNG, JPEG, PNM, WebP, TIFF, AVIF or HEIC, as the command line does; or many of them.
 
     source: a path, a file that is open for reading bytes, or the bytes of a file; or a list of these, for a list of
         results.
@@ -307,14 +308,14 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
 
     image: an Image, a Pillow image, or an array on the host of (H, W) or (H, W, C), uint8 or uint16; or such an array
         on a GPU, which encodes JPEGs and PNGs, many small ones at once; or a list of these, for a list of results.
-    format: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif".
+    format: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp", "tif" or "avif".
     metadata: the Image whose metadata are written; None is IMAGE itself, if it is an Image, or the profile and the EXIF
         in the info of a Pillow image.
-    quality: of a JPEG or lossy WebP, 1 to 100; None is 90.
+    quality: of a JPEG, lossy WebP or AVIF, 1 to 100; None is 90.
     subsampling: of a JPEG: "4:2:0" or 420, also 444, 422, 440 and 411; None is as in the file of the metadata, or by
         the quality.
     progressive: a JPEG in several scans.
-    lossless: a WebP that keeps all samples.
+    lossless: a WebP or AVIF that keeps all samples.
     compression: of a PNG or TIFF, 0 (none) to 9, or "fast", a level of PNGs; None is 1.
     background: the colour below alpha, for formats without alpha: "white", "#ff8000" or 0xff8000; None is white.
     layout: the layout of arrays: "hwc" for (H, W, C), which None is, or "chw" for (C, H, W).
@@ -359,8 +360,8 @@ def encode(image: Any, format: str = "png", *, metadata: Image | None = None, qu
 
 def write(path: Any, image: Any, format: str | None = None, **options: Any) -> None:
     """Write an image to a file, as the command line does; or a list of images to a list of files. The suffix of the
-    path is the format: .png, .jpg, .jpeg, .pgm, .ppm, .pnm, .pam, .webp, .tif or .tiff. A path without one, and a file
-    that is open for writing bytes, need FORMAT. The other arguments are those of encode().
+    path is the format: .png, .jpg, .jpeg, .pgm, .ppm, .pnm, .pam, .webp, .tif, .tiff or .avif. A path without one,
+    and a file that is open for writing bytes, need FORMAT. The other arguments are those of encode().
 
     Raises what encode() raises, and OSError. The file is never half-written: it appears as a whole."""
     if isinstance(path, (list, tuple)):

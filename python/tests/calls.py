@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 sys.dont_write_bytecode = True  # leave no files in the sources
+CODECS = {"tif": "libtiff", "webp": "libwebp", "avif": "libheif"}  # that may not be built in
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(ROOT / "tests/lib"))
 from harness import expect, has_codec, need_module, run, run_tests  # noqa: E402
@@ -68,8 +69,8 @@ def test_files_of_the_command_line():
         for suffix, words, options in (("png", [], {}), ("jpg", ["--quality", "75"], {"quality": 75}),
                                        ("png", ["--depth", "16", "--linear"], {"bits": 16, "linear": True}),
                                        ("ppm", [], {}), ("webp", [], {}), ("webp", ["--lossless"], {"lossless": True}),
-                                       ("tif", ["--depth", "16"], {"bits": 16})):
-            if suffix in ("tif", "webp") and not has_codec(PROGRAM, {"tif": "libtiff", "webp": "libwebp"}[suffix]):
+                                       ("tif", ["--depth", "16"], {"bits": 16}), ("avif", ["--quality", "60"], {"quality": 60})):
+            if suffix in CODECS and not has_codec(PROGRAM, CODECS[suffix]):
                 continue
             run(PROGRAM, taps, str(source), f"c.{suffix}", *words)
             photo = gpuconv.read(source, bits=options.get("bits", 0))

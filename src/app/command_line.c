@@ -242,7 +242,7 @@ bool options_check_suffix(const struct options *options, const char *path, bool 
         return true;
     char suffixes[128];
     const bool bare = or_folder && strchr(file_name(path), '.') == NULL;
-    format_join_suffixes("and", suffixes, sizeof suffixes);
+    format_join_suffixes("and", true, suffixes, sizeof suffixes);
     return error_about(error, ERROR_USAGE, path,
                        "gpuconv writes %s; give the file such a name, or its format with --format%s%s", suffixes,
                        bare                    ? ", or a folder with -o "

@@ -43,7 +43,7 @@ static const char *format_word(int value)
 {
     size_t count;
     const struct format *table = formats(&count);
-    return value < (int)count ? table[value].suffixes[0] : NULL;
+    return value < (int)count && !table[value].is_only_read ? table[value].suffixes[0] : NULL;
 }
 
 static const char *sample_word(int value)
@@ -106,14 +106,14 @@ const struct option option_table[] = {
           "use N CPU threads per image (default all, in batches 1)", .low = 1, .high = PARALLEL_THREADS_MAX,
           .bits = IN_BENCH | IN_READ | IN_JOBS),
 
-    VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "file format", .word = format_word,
+    VALUE("format", "FORMAT", GROUP_FILE, KIND_FORMAT, list.format, "format", .word = format_word,
           .bits = IN_PICTURE | IN_LINE | IN_RECIPE),
     VALUE("depth", "BITS", GROUP_FILE, KIND_BITS, job.codec.bits, "convert the samples to this many bits",
           .word = depth_word, .bits = IN_READ | IN_LINE | IN_RECIPE),
     VALUE("quality", "N", GROUP_FILE, KIND_NUMBER, job.codec.quality, "quality from 1 to 100, or keep", .low = 1,
           .high = 100, .keyword = "keep", .bits = IN_PICTURE | IN_LINE | IN_RECIPE, .encoding = FORMAT_QUALITY),
-    FLAG("lossless", GROUP_FILE, job.codec.lossless, "write lossless WebPs", .bits = IN_PICTURE | IN_LINE | IN_RECIPE,
-         .encoding = FORMAT_LOSSLESS),
+    FLAG("lossless", GROUP_FILE, job.codec.lossless, "write lossless WebPs and AVIFs",
+         .bits = IN_PICTURE | IN_LINE | IN_RECIPE, .encoding = FORMAT_LOSSLESS),
     VALUE("subsampling", "RATIO", GROUP_FILE, KIND_SUBSAMPLING, job.codec.subsampling, "JPEG colour resolution",
           .word = subsampling_word, .bits = IN_LINE | IN_RECIPE, .encoding = FORMAT_SUBSAMPLING),
     FLAG("progressive", GROUP_FILE, job.codec.progressive, "write progressive JPEGs, which are smaller but slower",

@@ -25,7 +25,7 @@ static bool parse_word(const struct option *o, const char *value, int *field, st
 static bool parse_format(const struct option *o, const char *value, const struct format **field, struct error *error)
 {
     *field = format_find_by_suffix(value);
-    return *field != NULL || suggest_word(o, value, error);
+    return (*field != NULL && !(*field)->is_only_read) || suggest_word(o, value, error);
 }
 
 static bool parse_option_number(const struct option *o, const char *value, int *field, struct error *error)

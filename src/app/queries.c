@@ -174,18 +174,19 @@ static bool list_codecs(const struct options *options, struct error *error)
     const struct codec *table = codecs(&count);
     const struct format *known = formats(&format_count);
     for (const struct codec *codec = table; codec < table + count; codec++) {
-        char names[32] = "";
+        char names[32] = "", summary[96];
+        codec_describe(codec, summary, sizeof summary);
         for (const struct format *format = known; format < known + format_count; format++)
             if (codec_reads(codec, format) || codec_writes(codec, format))
                 text_add_word(names, sizeof names, format->name, options->json ? "\",\"" : NULL);
         if (!options->json) {
             printf("%-13s  %-18s  reads %2d bits, writes %2d  %s%s\n", codec->name, names, codec->read_bits,
-                   codec->write_bits, codec->summary, codec_is_built_in(codec) ? "" : " (not built in)");
+                   codec->write_bits, summary, codec_is_built_in(codec) ? "" : " (not built in)");
             continue;
         }
         printf("%s{\"name\":\"%s\",\"formats\":[\"%s\"],\"read_bits\":%d,\"write_bits\":%d",
                json_joint((size_t)(codec - table)), codec->name, names, codec->read_bits, codec->write_bits);
-        text_print_json_member(stdout, "summary", codec->summary);
+        text_print_json_member(stdout, "summary", summary);
         printf(",\"built_in\":%s}", codec_is_built_in(codec) ? "true" : "false");
     }
     fputs(options->json ? json_end : "", stdout);

@@ -147,9 +147,12 @@ static void print_job_end(struct output *output, const struct job_result *result
         return;
     }
     if (result->outcome == JOB_DONE) {
-        if (is_misnamed(result))
-            warn_counted(output->warnings, file_input_name(job->input), ": is a %s, although its name says otherwise",
-                         result->input_format->name);
+        if (is_misnamed(result)) {
+            char name[32];
+            snprintf(name, sizeof name, "%s %s", format_article(result->input_format), result->input_format->name);
+            warn_counted(output->warnings, file_input_name(job->input), ": is %s, although its name says otherwise",
+                         name);
+        }
         warn_other_content(output->warnings, file_input_name(job->input), result->other_content);
         if (result->cmyk_converted)
             warn_counted(output->warnings, file_input_name(job->input), ": is CMYK; the output will be RGB", "");

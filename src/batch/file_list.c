@@ -151,7 +151,7 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     const struct format *named = format_find_by_path(path);
     if (request->format == NULL && named == NULL) {
         char suffixes[128];
-        format_join_suffixes("or", suffixes, sizeof suffixes);
+        format_join_suffixes("or", true, suffixes, sizeof suffixes);
         return add_problem(builder, path, relative,
                            "its suffix names no output format; give --format, or a name that ends in ", suffixes);
     }
@@ -401,7 +401,7 @@ static bool add_input(struct list_builder *builder, const char *path)
         return false;
     if (builder->list->count == before && request->warn != NULL) {
         char suffixes[128], text[256];
-        format_join_suffixes("or", suffixes, sizeof suffixes);
+        format_join_suffixes("or", false, suffixes, sizeof suffixes);
         snprintf(text, sizeof text, ": contains no image (%s)", suffixes);
         request->warn(request->context, path, text);
     }

@@ -553,7 +553,8 @@ bool job_plan(struct job_worker *worker, struct conversion *conversion)
     const struct format *format = result->output_format;
     result->encoder = codec_find_writer(format, &conversion->produced, &conversion->codec, &result->error);
     result->alpha_dropped = !format->holds_alpha && image_has_alpha(&conversion->image);
-    result->reduced = result->bits > format->max_bits;
+    const int file_bits = conversion->info.heif.bits; /* 9 to 12 bits a sample become 16 */
+    result->reduced = (result->bits > 8 && file_bits > 8 ? file_bits : result->bits) > format->max_bits;
     if (result->encoder == NULL || !pipeline_plan(&conversion->run, &conversion->image, &result->error))
         return false;
     worker->report(worker->context, result, JOB_PLANNED);

@@ -6,6 +6,7 @@
 #include "image/stream.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ enum {
     PNM = 1 << FORMAT_PGM | 1 << FORMAT_PPM | 1 << FORMAT_PNM | 1 << FORMAT_PAM,
     WEBP = 1 << FORMAT_WEBP,
     TIFF = 1 << FORMAT_TIFF,
+    AVIF = 1 << FORMAT_AVIF,
+    HEIC = 1 << FORMAT_HEIC,
 };
 
 /* The fastest codec comes first, as measured on a photo of 15 Mpixel (docs/benchmarks.md), and stb last. Up to its
@@ -101,6 +104,17 @@ static const struct codec table[] = {
         .takes_compression = true,
 #ifdef GPUCONV_LIBTIFF
         .functions = &libtiff,
+#endif
+    },
+    {
+        .name = "libheif",
+        .summary = "HEVC and AV1, of 8 to 12 bits",
+        .reads = AVIF | HEIC,
+        .writes = AVIF,
+        .read_bits = 16,
+        .write_bits = 16,
+#ifdef GPUCONV_LIBHEIF
+        .functions = &libheif,
 #endif
     },
     {
@@ -219,6 +233,13 @@ static const char *missing_codec(const struct format *format)
     return codec->name;
 }
 
+void codec_describe(const struct codec *codec, char *text, size_t size)
+{
+    snprintf(text, size, "%s", codec->summary);
+    if (codec_is_built_in(codec) && codec->functions->describe != NULL)
+        codec->functions->describe(text, size);
+}
+
 bool codec_is_available(const struct format *format)
 {
     for (const struct codec *codec = table; codec < table + CODECS; codec++)
@@ -237,9 +258,10 @@ bool codec_choose_reader(struct codec_info *info, const struct codec_settings *s
     const char *kind = info->arithmetic ? "arithmetic-coded " : info->cmyk ? "CMYK " : "";
     info->codec = codec;
     if (!codec_is_available(info->format))
-        return error_about(error, ERROR_WORK, name,
-                           "is a %s image, and this gpuconv was built without %s; convert it first, or build with that",
-                           info->format->name, missing_codec(info->format));
+        return error_about(
+            error, ERROR_WORK, name,
+            "is %s %s image, and this gpuconv was built without %s; convert it first, or build with that",
+            format_article(info->format), info->format->name, missing_codec(info->format));
     if (first == NULL)
         return error_about(error, ERROR_WORK, name,
                            "is a%s %sJPEG, which is read only if libjpeg-turbo is built in; save it again as a plain "
@@ -283,10 +305,10 @@ static bool check_sides(const struct image *shape, const struct format *format, 
     if (shape->width <= side && shape->height <= side)
         return true;
     return error_set(error, ERROR_WORK,
-                     "%d x %d pixels are too many for a %s file: at most %d on a side are written; cut the image into "
+                     "%d x %d pixels are too many for %s %s file: at most %d on a side are written; cut the image into "
                      "pieces%s%s",
-                     shape->width, shape->height, format->name, side, larger != NULL ? " or write a " : "",
-                     larger != NULL ? larger->name : "");
+                     shape->width, shape->height, format_article(format), format->name, side,
+                     larger != NULL ? " or write a " : "", larger != NULL ? larger->name : "");
 }
 
 struct image codec_converted_shape(const struct image *shape, const struct format *format,
@@ -294,7 +316,7 @@ struct image codec_converted_shape(const struct image *shape, const struct forma
 {
     struct image converted = *shape;
     converted.samples = NULL;
-    converted.bits = converted.bits < format->max_bits ? converted.bits : format->max_bits;
+    converted.bits = converted.bits > 8 && format->max_bits > 8 ? 16 : 8;
     if (!format->holds_alpha && image_has_alpha(shape))
         converted.channels = image_composed_channels(converted.channels, settings->background);
     if (!format->holds_grey && converted.channels == 1)
@@ -305,7 +327,7 @@ struct image codec_converted_shape(const struct image *shape, const struct forma
 /* Does CODEC write the bits of SHAPE, or the maximal bits that the format holds? */
 static bool writes_bits(const struct codec *codec, const struct format *format, const struct image *shape)
 {
-    const int converted = shape->bits < format->max_bits ? shape->bits : format->max_bits;
+    const int converted = shape->bits > 8 && format->max_bits > 8 ? 16 : 8;
     return codec_is_built_in(codec) && codec_writes(codec, format) && converted <= codec->write_bits;
 }
 
@@ -341,6 +363,11 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
     if (!codec_is_available(format)) {
         error_set(error, ERROR_USAGE, "this gpuconv was built without %s, so it writes no %s; write another format",
                   missing_codec(format), format->name);
+        return NULL;
+    }
+    if (format->is_only_read) {
+        error_set(error, ERROR_USAGE,
+                  "gpuconv reads %s and does not write it; write another format, such as avif or jpg", format->name);
         return NULL;
     }
     if (!check_sides(shape, format, error))

@@ -27,8 +27,8 @@ enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG
 struct codec_settings {
     const struct codec *codec;             /* or NULL, for the best codec for each file */
     int bits;                              /* bits of a decoded sample, 8 or 16; or 0, for as many as the file has */
-    int quality;                           /* the quality of a JPEG or a lossy WebP, 1 to 100 */
-    bool lossless;                         /* write a lossless WebP */
+    int quality;                           /* the quality of a JPEG, lossy WebP or AVIF, 1 to 100 */
+    bool lossless;                         /* write a lossless WebP or AVIF */
     const struct jpeg_headers *quantisers; /* the JPEG whose tables are used instead of the quality's; or NULL */
     bool progressive;                      /* write a JPEG in several scans */
     int subsampling; /* the chroma subsampling that a JPEG's codec must write, 444 to 411; 0 if none was asked for */
@@ -102,6 +102,9 @@ struct codec_writer {
 struct codec_functions {
     /* Bytes of their states, which are zero at first; 0 if the codec makes the state itself. */
     size_t reader_state, writer_state;
+
+    /* Write to TEXT, of SIZE bytes, what the library does on this machine. It is NULL if the summary says it. */
+    void (*describe)(char *text, size_t size);
 
     bool (*decode)(const struct codec_input *input, struct image *image, struct error *error);
     bool (*encode)(const struct image *image, const struct format *format, const struct codec_settings *settings,
@@ -183,7 +186,10 @@ static inline bool codec_writes_rows(const struct codec *codec)
 bool codec_reads(const struct codec *codec, const struct format *format);
 bool codec_writes(const struct codec *codec, const struct format *format);
 
-/* Is there a codec for files of FORMAT in this build? All that read a format also write it. */
+/* Write the summary of CODEC to TEXT, of SIZE bytes, or what its library does on this machine. */
+void codec_describe(const struct codec *codec, char *text, size_t size);
+
+/* Is there a codec for files of FORMAT in this build? If so, all codecs that read a format also write it, or none. */
 bool codec_is_available(const struct format *format);
 
 /* The codec that will write an image of SHAPE as FORMAT. More bits than the format stores are reduced first. If SHAPE

@@ -35,6 +35,7 @@ bool png_begin_stream(const struct image *shape, struct blob *file);
  * many more. CRC is of the type of IDAT, the head of the stream and the data, or NULL. Returns the end of the file. */
 uint8_t *png_end_stream(uint8_t *data, size_t size, uint32_t adler, const uint32_t *crc);
 
-extern const struct codec_functions parallel_jpeg, libjpeg_turbo, parallel_png, parallel_pnm, libtiff, libwebp, stb;
+extern const struct codec_functions parallel_jpeg, libjpeg_turbo, parallel_png, parallel_pnm, libheif, libtiff, libwebp,
+    stb;
 
 #endif

@@ -16,6 +16,12 @@
     .max_side = FORMAT_SIDE_MAX, .max_bits = 16, .work_of_byte = 1, .unit_rows = 1, .check = pnm_check,                \
     .read_metadata = metadata_read_none, .write_metadata = metadata_write_none
 
+/* The fields that are alike in HEIC and AVIF. AV1 is encoded at about a Mpixel a second. */
+#define HEIF_FIELDS                                                                                                    \
+    .magic_at = 4, .magic_size = 7, .max_side = HEIF_SIDE_MAX, .max_bits = 12, .work_of_byte = 300,                    \
+    .holds_grey = true, .holds_colour = true, .holds_alpha = true, .is_lossy = true, .unit_rows = 1,                   \
+    .check = heif_check, .read_metadata = metadata_read_heif
+
 static const struct format table[FORMAT_COUNT] = {
     [FORMAT_PNG] =
         {
@@ -109,6 +115,12 @@ static const struct format table[FORMAT_COUNT] = {
             .read_metadata = metadata_read_tiff,
             .write_metadata = metadata_write_tiff,
         },
+    [FORMAT_AVIF] = {HEIF_FIELDS, .id = FORMAT_AVIF, .name = "AVIF", .suffixes = {"avif"}, .magics = {"ftypavi"},
+                     .is_for_browsers = true, .options = FORMAT_QUALITY | FORMAT_LOSSLESS,
+                     .write_metadata = metadata_write_avif},
+    [FORMAT_HEIC] = {HEIF_FIELDS, .id = FORMAT_HEIC, .name = "HEIC", .suffixes = {"heic", "heif", "hif"},
+                     .is_only_read = true, .magics = {"ftyphei", "ftyphev", "ftypmif", "ftypmsf"},
+                     .write_metadata = metadata_write_none},
 };
 
 const struct format *formats(size_t *count)
@@ -131,14 +143,17 @@ const struct format *format_find_by_suffix(const char *suffix)
     return NULL;
 }
 
-void format_join_suffixes(const char *conjunction, char *text, size_t size)
+void format_join_suffixes(const char *conjunction, bool written, char *text, size_t size)
 {
     char joint[16], suffix[16];
+    const struct format *end = table + FORMAT_COUNT;
+    while (written && end[-1].is_only_read)
+        end--;
     snprintf(joint, sizeof joint, " %s ", conjunction);
     text[0] = '\0';
-    for (const struct format *format = table; format < table + FORMAT_COUNT; format++)
+    for (const struct format *format = table; format < end; format++)
         for (int i = 0; format->suffixes[i] != NULL; i++) {
-            const bool is_last = format == &table[FORMAT_COUNT - 1] && format->suffixes[i + 1] == NULL;
+            const bool is_last = format == end - 1 && format->suffixes[i + 1] == NULL;
             snprintf(suffix, sizeof suffix, ".%s", format->suffixes[i]);
             text_add_word(text, size, suffix, is_last ? joint : NULL);
         }
@@ -162,11 +177,6 @@ static const struct {
     const char *magic, *name, *suffix, *command;
 } foreign[] = {
     {0, 4, "GIF8", "a GIF image", "gif", "convert 'a.gif[0]' a.png"},
-    {4, 7, "ftypavi", "an AVIF image", "avif", "heif-convert a.avif a.png"},
-    {4, 7, "ftyphei", "a HEIC image", "heic", "heif-convert a.heic a.png"},
-    {4, 7, "ftyphev", "a HEIC image", NULL, "heif-convert a.heic a.png"},
-    {4, 8, "ftypmif1", "a HEIF image", "heif", "heif-convert a.heif a.png"},
-    {4, 8, "ftypmsf1", "a HEIF image", NULL, "heif-convert a.heif a.png"},
     {0, 2, "BM", "a BMP image", "bmp", "convert a.bmp a.png"},
     {0, 4, "%PDF", "a PDF document", NULL, "pdftoppm -png a.pdf a"},
     {0, 2, "\xff\x0a", "a JPEG XL image", "jxl", "djxl a.jxl a.png"},

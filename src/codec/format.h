@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The indices of the rows in the table. */
+/* The indices of the rows in the table. Formats that are only read come last. */
 enum format_id {
     FORMAT_PNG,
     FORMAT_JPEG,
@@ -23,6 +23,8 @@ enum format_id {
     FORMAT_PAM,
     FORMAT_WEBP,
     FORMAT_TIFF,
+    FORMAT_AVIF,
+    FORMAT_HEIC,
     FORMAT_COUNT
 };
 
@@ -48,14 +50,15 @@ struct format {
         *magics[FORMAT_MAGICS];    /* the first bytes of a file; NULL ends them. PNM has none: its files have others' */
     size_t magic_at, magic_size;   /* their offset and size; the check reports damage around them */
     int max_side;                  /* the maximal number of pixels on a side in a file that gpuconv writes */
-    int max_bits;                  /* the maximal number of bits of a sample */
+    int max_bits;                  /* the maximal number of bits of a sample in a file; 9 to 16 are in rows of 16 */
     int work_of_byte;              /* the time that a byte of a file takes, relative to the other formats */
     bool holds_grey, holds_colour; /* without grey, a grey image becomes RGB */
     bool holds_alpha, holds_comments;
     bool is_lossy;        /* a file may have a quality */
     bool is_for_browsers; /* they show it */
-    unsigned options;     /* bits of enum format_option: those that change how a file is written */
-    int unit_rows;        /* rows that are encoded together, at most; 1 if any number is */
+    bool is_only_read;
+    unsigned options; /* bits of enum format_option: those that change how a file is written */
+    int unit_rows;    /* rows that are encoded together, at most; 1 if any number is */
     bool (*check)(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error);
     bool (*read_metadata)(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
     bool (*write_metadata)(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
@@ -77,8 +80,9 @@ const struct format *format_of(enum format_id id);
 /* The format of a suffix without its dot ("png", "jpg", "jpeg", in any case), or NULL. */
 const struct format *format_find_by_suffix(const char *suffix);
 
-/* Write the suffixes of all formats to TEXT, of SIZE bytes: ".png, .jpg and .pgm", where CONJUNCTION is "and". */
-void format_join_suffixes(const char *conjunction, char *text, size_t size);
+/* Write the suffixes of all formats, or of those that are WRITTEN, to TEXT, of SIZE bytes: ".png, .jpg and .pgm", where
+ * CONJUNCTION is "and". */
+void format_join_suffixes(const char *conjunction, bool written, char *text, size_t size);
 
 /* The format of a path's suffix, or NULL. */
 const struct format *format_find_by_path(const char *path);
@@ -89,6 +93,12 @@ size_t format_stem_length(const char *path);
 /* Write to TEXT, of SIZE bytes, what a file is whose name ends in SUFFIX, without its dot and in small letters, and a
  * command that converts it: " is a GIF image; convert it first: ...". Returns false if no such kind is known. */
 bool format_describe_foreign(const char *suffix, char *text, size_t size);
+
+/* The article of a format's name: "an" AVIF, "a" PNG. */
+static inline const char *format_article(const struct format *format)
+{
+    return format->name[0] == 'A' ? "an" : "a";
+}
 
 /* The format whose magic is at the beginning of the SIZE bytes. Returns NULL, with an error that says what the file
  * probably is. NAME is the file's name. */

@@ -8,6 +8,7 @@
 #define GPUCONV_CONTAINER_CHECK_H
 
 #include "base/error.h"
+#include "container/heif.h"
 #include "container/jpeg.h"
 #include "container/pnm.h"
 #include "container/tiff.h"
@@ -33,6 +34,7 @@ struct codec_info {
     struct pnm_header pnm;    /* set only for a PGM, PPM or PAM */
     struct webp_header webp;  /* set only for a WebP */
     struct tiff_header tiff;  /* set only for a TIFF */
+    struct heif_header heif;  /* set only for a HEIC or AVIF */
 
     const struct format *format; /* by codec_inspect, as the next */
     size_t size;                 /* bytes of the file */
@@ -41,10 +43,11 @@ struct codec_info {
 };
 
 /* Check the SIZE bytes of a PNG from its signature to IEND, of a JPEG from SOI to EOI, of a PGM, PPM or PAM up to its
- * last row, of a WebP up to the end that its head names, or the directories of a TIFF. Bytes after the end are named in
- * INFO->other_content and ignored. Fill INFO. NAME is the file's name, for the error. */
+ * last row, of a WebP up to the end that its head names, the directories of a TIFF, or the boxes of a HEIC or AVIF.
+ * Bytes after the end are named in INFO->other_content and ignored. Fill INFO. NAME is the file's name, for the
+ * error. */
 typedef bool file_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info,
                         struct error *error);
-file_check png_check, jpeg_check, pnm_check, tiff_check, webp_check;
+file_check png_check, jpeg_check, pnm_check, tiff_check, webp_check, heif_check;
 
 #endif

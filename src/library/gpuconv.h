@@ -348,7 +348,7 @@ GPUCONV_API void *gpuconv_metadata_pack(const struct gpuconv_image *image, size_
 GPUCONV_API struct gpuconv_image *gpuconv_metadata_unpack(const void *bytes, size_t size, struct gpuconv_error *error);
 
 struct gpuconv_file_info {
-    const char *format;     /* "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP" or "TIFF"; static */
+    const char *format;     /* "PNG", "JPEG", "PGM", "PPM", "PNM", "PAM", "WebP", "TIFF", "AVIF" or "HEIC"; static */
     int width, height;      /* pixels, as in the file: gpuconv_decode may turn the image */
     int channels;           /* the channels of the decoded image */
     enum gpuconv_type type; /* the type of the decoded image's samples */
@@ -369,16 +369,16 @@ struct gpuconv_decode_options {
     int reserved[4];
 };
 
-/* Decode SIZE bytes of a PNG, JPEG, PNM, WebP or TIFF on the context's threads: the image that the command line would
- * filter. OPTIONS may be NULL. Bytes from strangers are safe to decode, but may make a large image: set max_pixels.
- * Release the image with gpuconv_image_free. */
+/* Decode SIZE bytes of a PNG, JPEG, PNM, WebP, TIFF, AVIF or HEIC on the context's threads: the image that the command
+ * line would filter. OPTIONS may be NULL. Bytes from strangers are safe to decode, but may make a large image: set
+ * max_pixels. Release the image with gpuconv_image_free. */
 GPUCONV_API struct gpuconv_image *gpuconv_decode(struct gpuconv_context *context, const void *bytes, size_t size,
                                                  const struct gpuconv_decode_options *options,
                                                  struct gpuconv_error *error);
 
 struct gpuconv_encode_options {
-    const char *format;  /* a suffix: "png", "jpg", "pgm", "ppm", "pnm", "pam", "webp" or "tif"; NULL is "png" */
-    int quality;         /* the quality of a JPEG or lossy WebP, 1 to 100; 0 is 90 */
+    const char *format;  /* a suffix: "png" (NULL), "jpg", "pgm", "ppm", "pnm", "pam", "webp", "tif" or "avif" */
+    int quality;         /* the quality of a JPEG, lossy WebP or AVIF, 1 to 100; 0 is 90 */
     int subsampling;     /* for a JPEG: 444, 422, 420, 440 or 411; 0 for that of METADATA_OF, or by quality */
     int progressive;     /* 1: a JPEG in several scans */
     int compression;     /* the level of a PNG or TIFF, 1 to 9; 0 is 1, -1 is none, and -2 the fast level of a PNG */
@@ -387,7 +387,7 @@ struct gpuconv_encode_options {
     int has_background;
     const struct gpuconv_image
         *metadata_of; /* write the metadata of this decoded image, made to fit the size; or NULL */
-    int lossless;     /* 1: a WebP is lossless */
+    int lossless;     /* 1: a WebP or AVIF is lossless */
     int reserved[3];
     void *stream; /* for gpuconv_encode_all, as in struct gpuconv_decode_options */
 };

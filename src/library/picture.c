@@ -181,7 +181,7 @@ bool library_encode_settings(const struct gpuconv_encode_options *options, struc
     *format = format_find_by_suffix(options->format != NULL ? options->format : "png");
     if (*format == NULL) {
         char suffixes[256];
-        format_join_suffixes("or", suffixes, sizeof suffixes);
+        format_join_suffixes("or", true, suffixes, sizeof suffixes);
         return error_set(error, ERROR_USAGE, "there is no format \"%s\"; give one of %s, without the dot",
                          options->format, suffixes);
     }

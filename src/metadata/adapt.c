@@ -11,12 +11,21 @@
 #include <string.h>
 
 /* A part that only some formats hold. */
-enum { HOLDS_ICC = 1, HOLDS_EXIF = 2, HOLDS_XMP = 4, HOLDS_IPTC = 8, HOLDS_RESOLUTION = 16, HOLDS_COMMENT = 32 };
+enum {
+    HOLDS_ICC = 1,
+    HOLDS_EXIF = 2,
+    HOLDS_XMP = 4,
+    HOLDS_IPTC = 8,
+    HOLDS_RESOLUTION = 16,
+    HOLDS_COMMENT = 32,
+    HOLDS_CODING = 64
+};
 
 static const unsigned held[] = {
     [METADATA_OF_JPEG] = HOLDS_ICC | HOLDS_EXIF | HOLDS_XMP | HOLDS_IPTC | HOLDS_RESOLUTION | HOLDS_COMMENT,
     [METADATA_OF_TIFF] = HOLDS_ICC | HOLDS_EXIF | HOLDS_XMP | HOLDS_IPTC | HOLDS_RESOLUTION,
     [METADATA_OF_WEBP] = HOLDS_ICC | HOLDS_EXIF | HOLDS_XMP,
+    [METADATA_OF_AVIF] = HOLDS_ICC | HOLDS_EXIF | HOLDS_XMP | HOLDS_CODING,
     [METADATA_OF_NONE] = 0,
 };
 
@@ -180,7 +189,7 @@ static bool adapt_colours(struct adapted *adapted, unsigned holds, bool grey, ui
     struct metadata *metadata = &adapted->metadata;
     bool is_made = false;
     if ((metadata->icc.size > 0 && !metadata->has_coding) || !(metadata->has_coding || metadata->has_gamma) ||
-        metadata_is_srgb(metadata, grey))
+        (metadata->has_coding && (holds & HOLDS_CODING)) || metadata_is_srgb(metadata, grey))
         return true;
     if ((holds & HOLDS_ICC) && !metadata_make_icc(metadata, grey, &adapted->icc, &is_made))
         return false;

@@ -193,8 +193,8 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *meta
 /* ---- Turning ---- */
 
 /* Rebuild a part of a turned picture without what gives a position in it. */
-static bool rebuild_turned(bool (*rebuild)(struct metadata *, const uint8_t *, size_t, bool, struct blob *),
-                           struct blob *part)
+static bool rebuild_part(bool (*rebuild)(struct metadata *, const uint8_t *, size_t, bool, struct blob *),
+                         struct blob *part)
 {
     struct metadata unlimited = {.keep_text = true};
     struct blob rebuilt;
@@ -202,6 +202,11 @@ static bool rebuild_turned(bool (*rebuild)(struct metadata *, const uint8_t *, s
     blob_free(part);
     *part = rebuilt;
     return done;
+}
+
+bool metadata_rebuild_turned(struct metadata *metadata)
+{
+    return rebuild_part(exif_rebuild, &metadata->exif) && rebuild_part(xmp_rebuild, &metadata->xmp);
 }
 
 /* Turn chroma subsampling by 90 degrees. A factor of 4 in a column cannot be written, so a factor of 4 in a row becomes
@@ -230,7 +235,7 @@ bool metadata_orient(struct metadata *metadata, struct image *image, struct chro
     if (orientation > 1) {
         if (!image_orient(image, orientation, error))
             return false;
-        if (!rebuild_turned(exif_rebuild, &metadata->exif) || !rebuild_turned(xmp_rebuild, &metadata->xmp))
+        if (!metadata_rebuild_turned(metadata))
             return error_no_memory(error, "metadata");
         metadata->orientation = 1;
         exif_set_upright(&metadata->exif);
@@ -246,7 +251,7 @@ bool metadata_resize(struct metadata *metadata, const struct geometry *geometry,
 {
     if (!geometry->is_moved)
         return true;
-    if (!rebuild_turned(exif_rebuild, &metadata->exif) || !rebuild_turned(xmp_rebuild, &metadata->xmp))
+    if (!metadata_rebuild_turned(metadata))
         return error_no_memory(error, "metadata");
     if (geometry->is_turned)
         swap_axes(metadata, chroma);

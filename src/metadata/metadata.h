@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Metadata: all contents of a file besides its samples. They are read from the chunks of a PNG or WebP, the segments
- * of a JPEG or the directory of a TIFF, adapted to the written picture, and put into an encoded file of one of these.
- * Other formats hold none.
+ * of a JPEG, the directory of a TIFF or the items of a HEIC or AVIF, adapted to the written picture, and put into an
+ * encoded file of one of these but HEIC. Other formats hold none.
  *
  * No part is kept that may show the picture before it was filtered: a blurred face must not be found in its file. EXIF
  * is rebuilt from a list of known tags. This drops the thumbnail (IFD1), previews, maker notes and all bytes that no
@@ -113,7 +113,7 @@ struct metadata {
  * four times MAX, which is at most METADATA_PART_MAX. If MAX is less, and too small for a part, NEEDS_MORE says so:
  * free METADATA and try a larger MAX. */
 typedef bool metadata_reader(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);
-metadata_reader metadata_read_png, metadata_read_jpeg, metadata_read_tiff, metadata_read_webp;
+metadata_reader metadata_read_png, metadata_read_jpeg, metadata_read_tiff, metadata_read_webp, metadata_read_heif;
 
 /* The reader of a format without metadata. */
 metadata_reader metadata_read_none;
@@ -164,7 +164,8 @@ bool metadata_strip(struct metadata *metadata, enum metadata_strip strip, bool g
  * memory; the file is then unchanged. */
 typedef bool metadata_writer(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                              struct error *error);
-metadata_writer metadata_write_png, metadata_write_jpeg, metadata_write_tiff, metadata_write_webp, metadata_write_none;
+metadata_writer metadata_write_png, metadata_write_jpeg, metadata_write_tiff, metadata_write_webp, metadata_write_avif,
+    metadata_write_none;
 
 /* Write the names and reasons of the DROPPED parts to TEXT, of SIZE bytes: "EXIF (is damaged), text (is too large)". */
 void metadata_print_dropped(uint64_t dropped, char *text, size_t size);

@@ -42,6 +42,9 @@ bool metadata_add_exif_of_file(struct metadata *metadata, const uint8_t *bytes, 
 bool metadata_add_xmp(struct metadata *metadata, const uint8_t *bytes, size_t size);
 bool metadata_add_resources(struct metadata *metadata, const uint8_t *bytes, size_t size);
 
+/* Drop what gives a position in the picture from EXIF and XMP. */
+bool metadata_rebuild_turned(struct metadata *metadata);
+
 /* End reading: make the parts of METADATA agree with each other. If DONE is false, report the error. */
 bool metadata_read_end(bool done, struct metadata *metadata, struct error *error);
 
@@ -97,7 +100,7 @@ bool metadata_find_matrix(const struct metadata *metadata, enum curve_source sou
 /* ---- What a format has no place for ---- */
 
 /* The metadata of a file of a format that is no PNG, which has a place for all. */
-enum metadata_of { METADATA_OF_JPEG, METADATA_OF_TIFF, METADATA_OF_WEBP, METADATA_OF_NONE };
+enum metadata_of { METADATA_OF_JPEG, METADATA_OF_TIFF, METADATA_OF_WEBP, METADATA_OF_AVIF, METADATA_OF_NONE };
 
 /* Metadata as a format can hold them. The blobs besides METADATA are those of its own. */
 struct adapted {

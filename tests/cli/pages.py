@@ -78,6 +78,7 @@ def make_folder(folder):
         (folder / f"{name}.png").write_bytes(picture)
     for name in ("photo", "more/b"):
         run(GPUCONV, "identity", str(folder / "photo.png"), str(folder / f"{name}.jpg"))
+    (folder / "photo.heic").write_bytes(picture)  # a format is what the first bytes say
     (folder / "large.png").write_bytes(png(700, 800, 3, 8, unfiltered(os.urandom(1680000), 2100), level=0))
     (folder / "mine.txt").write_text("1 2 1\n")
     for name in ("photos", "in"):

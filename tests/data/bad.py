@@ -67,12 +67,30 @@ def webp(*parts):
 
 LOSSLESS = b"\x2f\0\0\0\x10\7\x10\x11\x11\x88\x88\xfe\7"  # one pixel
 
+
+def box(kind, *parts):
+    data = b"".join(parts)
+    return struct.pack(">I", 8 + len(data)) + kind + data
+
+
+def heif(*, kind=b"hvc1", size=(8, 8), bits=0, configuration=True, more=b"", indices=b"\x81\2", end=b""):
+    """A HEIC without data, of one item with properties."""
+    item = box(b"infe", b"\2\0\0\0\0\1\0\0", kind, b"\0")
+    hvcc = box(b"hvcC", bytes(16) + bytes([1, bits, bits]) + bytes(4)) if configuration else box(b"free")
+    ispe = box(b"ispe", struct.pack(">III", 0, *size)) if size else box(b"free")
+    return FTYP + box(b"meta", bytes(4), box(b"pitm", b"\0\0\0\0\0\1"), box(b"iinf", b"\0\0\0\0\0\1", item), box(
+        b"iprp", box(b"ipco", hvcc, ispe, more), box(
+            b"ipma", b"\0\0\0\0\0\0\0\1\0\1", bytes([len(indices)]), indices))) + end
+
+
+FTYP = box(b"ftyp", b"heic\0\0\0\0mif1heic")
+
 FILES = {
     # Not images.
     "empty.png": b"",
     "not-an-image.png": b"This is a text, whatever its name says.\n",
     "gif.png": b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2D\1\0;",
-    "heic.jpg": b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
+    "heic.jpg": FTYP,
     "svg.png": b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>\n',
     # PNG.
     "truncated.png": GOOD[:-20],
@@ -121,6 +139,18 @@ FILES = {
     "scans.jpg": jpeg(end=JPEG_SCAN * 100 + b"\xff\xd9"),
     # 16 x 200 symbols in one table: stb_image 2.27 would write them past its table's end.
     "huffman.jpg": jpeg(huffman=jpeg_segment(0xC4, b"\0" + b"\xc8" * 16 + bytes(3200))),
+    # HEIC and AVIF.
+    "film.heic": FTYP + box(b"moov"),
+    "truncated.heic": heif(end=box(b"mdat", bytes(9))[:-1]),
+    "no-configuration.heic": heif(configuration=False),
+    "jpeg.heic": heif(kind=b"jpeg", configuration=False),
+    "15-bit.heic": heif(bits=7),
+    "no-size.heic": heif(size=None),
+    "zero-width.heic": heif(size=(0, 8)),
+    "wide.heic": heif(size=(1 << 31, 8)),
+    "large.heic": heif(size=(32769, 8)),
+    "crop.heic": heif(more=box(b"clap", struct.pack(">8I", 9, 1, 8, 1, 0, 1, 0, 1)), indices=b"\x81\2\x83"),
+    "no-data.heic": heif(),
     # PNM.
     "plain.ppm": b"P3\n1 1\n255\n1 2 3\n",
     "bitmap.pnm": b"P4\n8 1\n\x55",

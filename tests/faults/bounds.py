@@ -124,6 +124,7 @@ def test_outputs(program):
     write("noise.png", noise(900, 600, 3, 8))
     start = peak([program, "--version"])[1]
     for codec, options in (("libwebp", ["--lossless", "resize:300%:box", "passes.png", "o.webp"]),
+                           ("libheif", ["--lossless", "resize:300%:box", "passes.png", "o.avif"]),
                            ("libtiff", ["--compression", "9", "identity", "noise.png", "o.tif"])):
         if has_codec(program, codec):
             check_need(start, [program, "--quiet", "--threads", "1", *options], codec)

@@ -24,6 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Optional: a mutator that knows the format of the input. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
 
+/* Optional: what LeakSanitizer does not report. */
+const char *__lsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
+
 /* libFuzzer's own mutations. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
 

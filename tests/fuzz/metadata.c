@@ -96,6 +96,8 @@ static void check_formats(const struct metadata *metadata, const struct format *
 {
     for (int id = 0; id < FORMAT_COUNT; id++) {
         const struct format *format = format_of((enum format_id)id);
+        if (format->id == FORMAT_AVIF && metadata->orientation > 1) /* its picture is turned without EXIF */
+            continue;
         if (format->write_metadata != metadata_write_none && codec_is_available(format))
             check_format(metadata, source, format, grey);
     }

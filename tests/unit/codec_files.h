@@ -20,6 +20,7 @@
 #define PNG format_of(FORMAT_PNG)
 #define JPEG format_of(FORMAT_JPEG)
 #define WEBP format_of(FORMAT_WEBP)
+#define AVIF format_of(FORMAT_AVIF)
 
 /* ---- The rows of the tables ---- */
 

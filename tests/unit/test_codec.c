@@ -43,12 +43,13 @@ static void test_formats_are_complete_and_found_by_suffix(void **state)
             read = read || codec_reads(codec, format);
         assert_true(read);
         for (int bits = 8; bits <= format->max_bits; bits += 8)
-            assert_int_equal(codec_is_available(format),
+            assert_int_equal(codec_is_available(format) && !format->is_only_read,
                              codec_find_writer(format, &(struct image){.bits = bits},
                                                &(struct codec_settings){.bits = 0}, NULL) != NULL);
     }
-    format_join_suffixes("and", text, sizeof text);
-    assert_string_equal(text, ".png, .jpg, .jpeg, .pgm, .ppm, .pnm, .pam, .webp, .tif and .tiff");
+    format_join_suffixes("and", false, text, sizeof text);
+    assert_string_equal(text, ".png, .jpg, .jpeg, .pgm, .ppm, .pnm, .pam, .webp, .tif, .tiff, .avif, .heic, .heif and "
+                              ".hif");
 }
 
 /* ---- Round trips ---- */
@@ -134,9 +135,19 @@ static void test_bad_files_are_refused_with_their_reason(void **state)
 {
     static const char *const files[][2] = {
         {"empty.png", "is empty"},
-        {"not-an-image.png", "is not a PNG, JPEG, PGM, PPM, PAM, WebP or TIFF"},
+        {"not-an-image.png", "is not a PNG, JPEG, PGM, PPM, PAM, WebP, TIFF, AVIF or HEIC"},
         {"gif.png", "is a GIF image"},
-        {"heic.jpg", "is a HEIC image"},
+        {"heic.jpg", "it holds no picture"},
+        {"film.heic", "is a film without a still picture"},
+        {"truncated.heic", "truncated: the box at byte 173 is longer than what is left"},
+        {"no-configuration.heic", "its picture has no configuration"},
+        {"jpeg.heic", "its picture is coded neither as HEVC nor AV1, which are read"},
+        {"15-bit.heic", "its samples have 15 bits, and at most 12 are read"},
+        {"no-size.heic", "its picture has no size"},
+        {"zero-width.heic", "it claims 0 x 8 pixels"},
+        {"wide.heic", "it claims 2147483648 x 8 pixels"},
+        {"large.heic", "32769 x 8 pixels are too many: at most 32768 on a side are read"},
+        {"crop.heic", "its crop does not fit its picture of 8 x 8 pixels"},
         {"truncated.webp", "truncated: it has 31 of 34 bytes"},
         {"signature.webp", "its first 12 bytes are wrong"},
         {"long-chunk.webp", "the chunk at byte 12 is longer than what holds it"},
