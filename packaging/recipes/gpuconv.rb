@@ -15,6 +15,7 @@ class Gpuconv < Formula
   depends_on "jpeg-turbo"
   depends_on "libarchive"
   depends_on "libdeflate"
+  depends_on "libheif"
   depends_on "libmd"
   depends_on "libtiff"
   depends_on :linux
