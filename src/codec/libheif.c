@@ -165,7 +165,7 @@ static enum heif_channel plane_of(int channels, int first)
  * pixel of the coded picture; and what it has for pictures of any size. */
 static size_t reader_need(const struct codec_info *info)
 {
-    enum { OTHER = 48 << 20, PIXEL = 24 };
+    enum { OTHER = 16 << 20, PIXEL = 24 };
     const struct heif_header *header = &info->heif;
     return OTHER + (size_t)header->width * (size_t)header->height * PIXEL * (header->bits > 8 ? 2 : 1);
 }
@@ -178,7 +178,7 @@ static void copy_plane(const uint8_t *plane, size_t stride, int bits, bool narro
     enum { LEVELS = 1 << 12 };
     const size_t step = (size_t)(image->channels / count), samples = (size_t)image->width * (size_t)count;
     const unsigned max = image->bits == 8 ? 255 : 65535, low = narrow ? 16U << (bits - 8) : 0;
-    const unsigned white = narrow ? 235U << (bits - 8) : (1U << bits) - 1, range = white - low;
+    const unsigned white = narrow ? 235U << (bits - 8) : (1U << bits) - 1, range = white > low ? white - low : 1;
     uint16_t levels[LEVELS];
     for (unsigned i = 0; i < LEVELS; i++)
         levels[i] = (uint16_t)(((i < low ? 0 : i < white ? i - low : range) * max + range / 2) / range);
@@ -321,7 +321,7 @@ struct heif_state {
 /* As measured with noise: bytes for each pixel, and what aom has for pictures of any size. */
 static size_t writer_need(const struct image *shape, const struct codec_settings *settings)
 {
-    enum { OTHER = 96 << 20, PIXEL = 64 };
+    enum { OTHER = 32 << 20, PIXEL = 56 };
     (void)settings;
     return OTHER + (size_t)shape->width * (size_t)shape->height * PIXEL * (shape->bits > 8 ? 2 : 1);
 }

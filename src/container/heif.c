@@ -398,8 +398,8 @@ static bool append_properties(const struct heif_new_item *items, size_t count, s
         struct heif_box rest = {.data = items[i].properties.bytes, .size = items[i].properties.size}, box;
         const size_t at = list.size + 2;
         done = done && blob_append(&all, rest.data, rest.size) && NUMBERS(&list, 2, i + 1) && NUMBERS(&list, 1, 0);
-        for (; done && heif_next(&rest, &box); list.bytes[at]++)
-            done = NUMBERS(&list, 1, ++index | (is_one_of(box.type, "av1Cirotimir") ? 0x80 : 0));
+        for (; done && heif_next(&rest, &box); list.bytes[at]++, index++)
+            done = NUMBERS(&list, 1, (index + 1) | (is_one_of(box.type, "av1Cirotimir") ? 0x80 : 0));
     }
     done = append_part(done, &both, "ipco", &all);
     done = append_part(done, &both, "ipma", &list);
