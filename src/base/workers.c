@@ -13,7 +13,8 @@
 #include <time.h>
 
 enum {
-    PROGRESS_MILLISECONDS = 100,  /* between two calls of on_progress */
+    TICK_MILLISECONDS = 25,       /* between two calls of on_tick */
+    PROGRESS_TICKS = 4,           /* between two calls of on_progress */
     SHUTDOWN_MILLISECONDS = 5000, /* after a signal, the longest wait for outputs that are being written */
     POLL_MILLISECONDS = 10,       /* between two looks at these outputs */
     REPORT_SECONDS = 1,           /* the longest wait for a report that has begun */
@@ -208,11 +209,22 @@ static void report_workers_progress(struct workers *workers)
     pthread_mutex_unlock(&workers->reporting);
 }
 
+/* Do what is due at a tick. */
+static void tick(struct workers *workers, unsigned number)
+{
+    if (workers->request.on_tick != NULL)
+        workers->request.on_tick(workers->request.context);
+    if (workers->request.on_progress != NULL && number % PROGRESS_TICKS == 0)
+        report_workers_progress(workers);
+}
+
 /* Wait until all workers have ended, and report progress. Returns 0, or the signal that came. After the first signal a
  * worker of a stream may wait for a job for ever, so wait for the others only. */
 static int wait_for_threads(struct workers *workers)
 {
-    const int pause = workers->request.on_progress != NULL ? PROGRESS_MILLISECONDS : -1;
+    const struct workers_request *request = &workers->request;
+    const int pause = request->on_progress != NULL || request->on_tick != NULL ? TICK_MILLISECONDS : -1;
+    unsigned ticks = 0;
     for (int first = 0;;) {
         const bool have_ended = atomic_load(&workers->running) == 0;
         workers->at_rest = first != 0 && (have_ended || atomic_load(&workers->busy) == 0);
@@ -228,7 +240,7 @@ static int wait_for_threads(struct workers *workers)
         if (have_ended && number == 0)
             return 0;
         if (number == 0 && pause > 0)
-            report_workers_progress(workers);
+            tick(workers, ++ticks);
     }
 }
 

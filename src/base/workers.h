@@ -31,6 +31,7 @@ struct workers_request {
     double (*estimate)(void *context, size_t job); /* about how long it takes, in any unit; 0 if that is not known */
     void (*run)(void *context, int worker);        /* on the worker's thread: do each job that workers_next gives */
     void (*on_progress)(void *context);            /* about ten times per second, on the calling thread; may be NULL */
+    void (*on_tick)(void *context);                /* about 40 times per second, likewise */
 };
 
 struct workers {

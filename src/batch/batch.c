@@ -9,6 +9,7 @@
 #include "base/workers.h"
 #include "batch/outputs.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,6 +185,13 @@ static void report_progress(void *context)
     batch->callbacks->on_progress(batch->callbacks->context, &totals);
 }
 
+/* Look at what the workers do, for the automatic choice. */
+static void look(void *context)
+{
+    struct batch *batch = context;
+    pipeline_look(&batch->batch_choice);
+}
+
 /* ---- The work ---- */
 
 /* Do a job by its own function `run`. */
@@ -212,6 +220,15 @@ static void share_threads(struct worker *worker, const struct job *job)
         thread_pool_limit(&worker->job_worker.pool, useful < (uint64_t)share ? (int)useful : share);
 }
 
+/* A worker begins the job. */
+static void begin_bytes(struct batch *batch, const struct job *job)
+{
+    struct batch_choice *choice = &batch->batch_choice;
+    pthread_mutex_lock(&choice->mutex);
+    choice->left -= (double)job->bytes < choice->left ? (double)job->bytes : choice->left;
+    pthread_mutex_unlock(&choice->mutex);
+}
+
 /* Do a job, and report its end. */
 static void do_job(struct worker *worker, int number, const struct job *job)
 {
@@ -219,6 +236,7 @@ static void do_job(struct worker *worker, int number, const struct job *job)
     const struct batch_request *request = batch->request;
     struct job_result result;
     atomic_store(&worker->job, job);
+    begin_bytes(batch, job);
     worker->job_worker.settings = job->settings != NULL ? job->settings : request->settings;
     worker->job_worker.recipe = job->recipe != NULL ? job->recipe : request->recipe;
     if (job->run != NULL)
@@ -347,6 +365,7 @@ static void open_worker(struct batch *batch, int index)
     resources->cpu_only = !job_worker->has_gpu && !single && (is_stream || batch->choice == CHOICE_AUTO);
     resources->page_locked = !single;
     resources->cpu_fallback = request->cpu_fallback;
+    resources->stop = &job_worker->pipeline.moves;
     job_worker_open(job_worker);
 }
 
@@ -401,7 +420,8 @@ static void prepare_choice(struct batch *batch)
     choice->bytes = request->source != NULL ? request->source->bytes : 0;
     for (size_t i = 0; i < request->count; i++)
         choice->bytes += (double)request->jobs[i].bytes;
-    choice->workers = batch->usual_count;
+    choice->left = choice->bytes;
+    choice->balance.workers = batch->usual_count;
     choice->gpus = request->gpus;
     choice->gpu_count = request->gpu_count;
     choice->uses_gpus = batch->choice == CHOICE_CUDA;
@@ -438,6 +458,7 @@ static bool prepare_batch(struct batch *batch, struct error *error)
         .estimate = estimate_work,
         .run = do_jobs,
         .on_progress = batch->callbacks->on_progress != NULL ? report_progress : NULL,
+        .on_tick = may_use_gpu(request) && request->recipe->choice == CHOICE_AUTO ? look : NULL,
     };
     /* Block signals before any thread starts: all threads inherit that, CUDA's too. */
     bool done = workers_open(&batch->workers, &workers, error);
@@ -479,6 +500,29 @@ static void explain_choice(struct batch *batch)
         set_why(&batch->totals, pipeline_may_have_gpu() ? reason.message : "cpu");
 }
 
+/* Let GPUs start before the first file is read, if the sizes of the files say that this pays off. */
+static void start_early(struct batch *batch)
+{
+    /* Photos with little noise have as many pixels for a byte of a JPEG of quality 90, and of a PNG. */
+    const double jpeg_pixels = 6, png_pixels = 0.7;
+    const struct batch_request *request = batch->request;
+    const struct job *job = &request->jobs[batch->workers.order[0]]; /* which takes the longest */
+    const struct format *format = job->input != NULL ? format_find_by_path(job->input) : NULL;
+    const bool is_jpeg = format != NULL && format->id == FORMAT_JPEG;
+    if (job->run != NULL || format == NULL || (!is_jpeg && format->id != FORMAT_PNG))
+        return;
+    const int side = (int)sqrt((double)job->bytes * (is_jpeg ? jpeg_pixels : png_pixels));
+    const enum end_kind end = is_jpeg ? END_JPEG : END_PNG;
+    struct pipeline_run run = {.pipeline = &batch->list->job_worker.pipeline,
+                               .recipe = job->recipe != NULL ? job->recipe : request->recipe,
+                               .input = {.shape = {.width = side, .height = side, .channels = 3, .bits = 8},
+                                         .bytes = job->bytes,
+                                         .gpu_decodes = end,
+                                         .gpu_encodes = end,
+                                         .is_upright = true}};
+    pipeline_expect(&run);
+}
+
 bool batch_run(const struct batch_request *request, const struct batch_callbacks *callbacks,
                struct batch_totals *totals, struct error *error)
 {
@@ -496,6 +540,9 @@ bool batch_run(const struct batch_request *request, const struct batch_callbacks
     bool done = prepare_batch(batch, error);
     for (size_t i = 0; done && batch->choice == CHOICE_CUDA && !is_single_job(batch) && i < request->gpu_count; i++)
         gpu_start_begin(&request->gpus[i]);
+    if (done && batch->choice == CHOICE_AUTO && !is_single_job(batch) && request->source == NULL &&
+        may_use_gpu(request))
+        start_early(batch);
     done = done && workers_run(&batch->workers, error);
     batch->totals.count = batch->taken;
     if (batch->workers.signal != 0) { /* workers still use the batch */

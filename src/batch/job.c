@@ -300,6 +300,7 @@ static bool do_steps(struct job_worker *worker, struct conversion *conversion)
         const bool done = job_read(worker, conversion) &&
                           (worker->settings->digests ? job_digest(conversion)
                                                      : job_plan(worker, conversion) && job_convert(worker, conversion));
+        pipeline_end(&conversion->run, done);
         if (!conversion->lacks_memory)
             return done;
         job_free(conversion);

@@ -4,6 +4,7 @@
  * work. */
 #include "pipeline/pipeline_internal.h"
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/vector/instruction_sets.h"
@@ -106,22 +107,18 @@ struct work pipeline_work(const struct pipeline_run *run, enum alpha alpha)
     return work;
 }
 
-/* The work. In a batch, it is that of all images; their number is estimated as if all files had its size. */
+/* The work for the cost model: a single image, or one of a batch. */
 static struct total_work total_work(const struct pipeline_run *run)
 {
     const struct pipeline_input *input = &run->input;
     const struct batch_choice *batch = run->pipeline->resources->batch;
-    struct total_work work = {
+    return (struct total_work){
         .image = pipeline_work(run, run->effective_alpha),
         .gpu_decodes = gpu_codec_of(input->gpu_decodes),
         .gpu_encodes = gpu_codec_of(input->gpu_encodes),
+        .workers = batch != NULL ? batch->balance.workers : 0,
+        .gpus = batch != NULL ? (int)batch->gpu_count : 0,
     };
-    if (batch != NULL) {
-        work.images = input->bytes > 0 ? batch->bytes / (double)input->bytes : (double)batch->images;
-        work.workers = batch->workers;
-        work.gpus = (int)batch->gpu_count;
-    }
-    return work;
 }
 
 /* How long that is expected to take. */
@@ -156,26 +153,16 @@ static bool choose_for_image(struct pipeline_run *run)
     return uses_gpu;
 }
 
-/* Choose for all images of a batch that are like this one. Lock batch->mutex before. */
-static enum choice choose_for_kind(const struct pipeline_run *run)
+static double clock_seconds(void)
 {
-    struct batch_choice *batch = run->pipeline->resources->batch;
-    const struct total_work work = total_work(run);
-    const struct backend_seconds seconds = expected_seconds(run, &work);
-    if (seconds.cuda >= seconds.cpu) {
-        if (!batch->uses_gpus && pipeline_may_have_gpu())
-            error_set(&batch->why, ERROR_NONE,
-                      "a GPU would be expected to take %.2f s of the batch with its start-up, the CPU takes %.2f s",
-                      seconds.cuda, seconds.cpu);
-        return CHOICE_CPU;
-    }
-    error_set(&batch->why, ERROR_NONE,
-              "a GPU is expected to take %.2f s of the batch with its start-up, the CPU %.2f s", seconds.cuda,
-              seconds.cpu);
+    return clock_milliseconds() / 1e3;
+}
+
+static void start_gpus(struct batch_choice *batch)
+{
     batch->uses_gpus = true;
     for (size_t i = 0; i < batch->gpu_count; i++)
         gpu_start_begin(&batch->gpus[i]);
-    return CHOICE_CUDA;
 }
 
 /* Choose for one image of a stream. Nobody knows how many follow, so GPUs start when they would have saved as much time
@@ -186,12 +173,9 @@ static enum choice choose_in_stream(struct pipeline_run *run)
     struct batch_choice *batch = run->pipeline->resources->batch;
     struct total_work work = total_work(run);
     const int busy = run->input.busy > 0 ? run->input.busy : 1;
-    work.workers = busy < batch->workers ? busy : batch->workers;
-    work.images = 1;
+    work.workers = busy < work.workers ? busy : work.workers;
     const struct backend_seconds one = expected_seconds(run, &work);
-    work.images = 2;
-    const struct backend_seconds two = expected_seconds(run, &work);
-    const double saved = fmax(0, two.cpu - one.cpu - (two.cuda - one.cuda)), start = 2 * one.cuda - two.cuda;
+    const double saved = fmax(0, one.cpu / work.workers - one.cuda), start = cost_start(&work);
     const bool has_started = atomic_load(&run->pipeline->resources->start->step) == GPU_CONTEXT;
     if (!batch->uses_gpus) {
         batch->lost += saved - run->counted;
@@ -203,35 +187,172 @@ static enum choice choose_in_stream(struct pipeline_run *run)
             error_set(&batch->why, ERROR_NONE,
                       "a GPU %swould have saved %.2f s, and its start is expected to take %.2f s",
                       batch->uses_gpus ? "began to start when it " : "", batch->lost, start);
-        for (size_t i = 0; batch->uses_gpus && i < batch->gpu_count; i++)
-            gpu_start_begin(&batch->gpus[i]);
+        if (batch->uses_gpus)
+            start_gpus(batch);
     }
     return batch->uses_gpus && saved > 0 ? CHOICE_CUDA : CHOICE_CPU;
 }
 
-/* Has the worker's GPU started, so that the CPU need not do its work? The start needs a processor. Where the workers
- * take all of them, one worker waits, but no job of an endless stream: somebody may wait for its answer. */
-static bool is_ready(const struct batch_choice *batch, struct gpu_start *start)
+/* ---- A batch with an end ---- */
+
+static bool is_ready(const struct pipeline_run *run)
 {
-    if (atomic_load(&start->step) == GPU_CONTEXT)
-        return true;
-    return batch->takes_all && !atomic_flag_test_and_set(&start->is_awaited) &&
-           gpu_start_wait(start, GPU_CONTEXT, NULL);
+    return atomic_load(&run->pipeline->resources->start->step) == GPU_CONTEXT;
+}
+
+/* Let the GPUs start, if the images that are left then end earlier. A worker may have had this one for SECONDS, and
+ * need it for the REST. */
+static void start_if_useful(struct batch_choice *batch, const struct pipeline_run *run, double seconds, double rest)
+{
+    const struct backend_seconds all = balance_expect(&batch->balance, &run->placed, seconds, rest);
+    if (batch->uses_gpus)
+        return;
+    if (balance_starts(&batch->balance, &run->placed, seconds, rest)) {
+        error_set(&batch->why, ERROR_NONE,
+                  "a GPU is expected to take %.2f s of the rest with its start-up, the CPU %.2f s", all.cuda, all.cpu);
+        start_gpus(batch);
+    } else if (pipeline_may_have_gpu()) {
+        error_set(&batch->why, ERROR_NONE,
+                  "a GPU would be expected to take %.2f s of the rest with its start-up, the CPU takes %.2f s",
+                  all.cuda, all.cpu);
+    }
+}
+
+/* The seconds that a worker still needs for the image, by the rows that it has filtered since they were first seen.
+ * Less than 0 if that is not known. */
+static double expect_rest(struct pipeline_run *run, double now)
+{
+    enum { LEAST = 50 }; /* thousandths of the rows */
+    const int done = atomic_load(&run->pipeline->progress_permille);
+    if (done < run->first_permille || run->first_permille <= 0) {
+        run->first_permille = done;
+        run->first_seen = now;
+    }
+    const int more = done - run->first_permille;
+    return run->first_permille > 0 && more >= LEAST ? (now - run->first_seen) * (1000 - done) / more : -1;
+}
+
+/* As pipeline_look, unless that was done a moment ago. Lock batch->mutex before. */
+static void look(struct batch_choice *batch, double now)
+{
+    const double moment = 2e-3; /* seconds: many small images end in it */
+    if (now < batch->looked + moment)
+        return;
+    batch->looked = now;
+    for (struct pipeline_run *run = batch->running; run != NULL; run = run->next) {
+        const double seconds = now - run->began, rest = expect_rest(run, now);
+        if (run->on_gpu)
+            continue;
+        run->placed.left = 1 + batch->left / fmax(1, (double)run->input.bytes);
+        start_if_useful(batch, run, seconds, rest);
+        if (!atomic_load(&run->may_move) || !is_ready(run) ||
+            !balance_moves(&batch->balance, &run->placed, seconds, rest))
+            continue;
+        run->on_gpu = true;
+        balance_begin_gpu(&batch->balance, now);
+        __atomic_store_n(&run->pipeline->moves, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void pipeline_look(struct batch_choice *batch)
+{
+    pthread_mutex_lock(&batch->mutex);
+    look(batch, clock_seconds());
+    pthread_mutex_unlock(&batch->mutex);
+}
+
+/* Wait until the GPU is ready, unless another worker does. The start needs a processor. Where the workers take all of
+ * them, one worker waits, but no job of an endless stream: somebody may wait for its answer. */
+static void leave_processor(struct batch_choice *batch, struct gpu_start *start)
+{
+    if (!batch->takes_all || atomic_load(&start->step) == GPU_CONTEXT || atomic_flag_test_and_set(&start->is_awaited))
+        return;
+    pthread_mutex_unlock(&batch->mutex);
+    gpu_start_wait(start, GPU_CONTEXT, NULL);
+    pthread_mutex_lock(&batch->mutex);
+}
+
+/* Estimate the image's costs, and let the GPUs start if that pays off. Lock batch->mutex before. */
+static void place(struct pipeline_run *run)
+{
+    struct batch_choice *batch = run->pipeline->resources->batch;
+    const struct total_work work = total_work(run);
+    run->work = work.image;
+    run->placed = (struct balance_image){.kind = work.gpu_decodes * GPU_CODECS + work.gpu_encodes,
+                                         .seconds = expected_seconds(run, &work),
+                                         .left = 1 + batch->left / fmax(1, (double)run->input.bytes),
+                                         .is_grouped = batcher_takes(run)};
+    batch->balance.start = cost_start(&work);
+    start_if_useful(batch, run, 0, -1);
+}
+
+void pipeline_expect(struct pipeline_run *run)
+{
+    struct batch_choice *batch = run->pipeline->resources->batch;
+    run->effective_alpha = recipe_expected_alpha(run->recipe, false);
+    pthread_mutex_lock(&batch->mutex);
+    place(run);
+    pthread_mutex_unlock(&batch->mutex);
+}
+
+/* Choose for one image of a batch with an end. Lock batch->mutex before. */
+static bool choose_with_end(struct pipeline_run *run)
+{
+    struct batch_choice *batch = run->pipeline->resources->batch;
+    run->began = clock_seconds();
+    atomic_store(&run->pipeline->progress_permille, -1);
+    if (!run->is_running) {
+        run->is_running = true;
+        run->next = batch->running;
+        batch->running = run;
+        batch->balance.busy++;
+    }
+    place(run);
+    if (batch->uses_gpus)
+        leave_processor(batch, run->pipeline->resources->start);
+    run->began = clock_seconds();
+    look(batch, run->began);
+    run->first_permille = 0;
+    run->pipeline->moves = 0;
+    const bool on_gpu = batch->uses_gpus && is_ready(run) && balance_moves(&batch->balance, &run->placed, 0, -1);
+    if (on_gpu && !run->on_gpu)
+        balance_begin_gpu(&batch->balance, run->began);
+    else if (!on_gpu && run->on_gpu)
+        batch->balance.on_gpu--;
+    run->on_gpu = on_gpu;
+    return on_gpu;
+}
+
+void pipeline_end(struct pipeline_run *run, bool done)
+{
+    if (!run->is_running)
+        return;
+    struct batch_choice *batch = run->pipeline->resources->batch;
+    const double now = clock_seconds();
+    struct pipeline_run **at = &batch->running;
+    pthread_mutex_lock(&batch->mutex);
+    while (*at != run)
+        at = &(*at)->next;
+    *at = run->next;
+    run->is_running = false;
+    batch->balance.busy--;
+    if (run->on_gpu)
+        balance_end_gpu(&batch->balance, &run->placed, now - run->began, now, done && run->backend == BACKEND_CUDA);
+    else if (done)
+        balance_end_cpu(&batch->balance, &run->placed, now - run->began);
+    look(batch, now);
+    pthread_mutex_unlock(&batch->mutex);
 }
 
 /* Choose for one image of a batch. */
 static bool choose_in_batch(struct pipeline_run *run)
 {
-    const struct pipeline_input *input = &run->input;
     struct batch_choice *batch = run->pipeline->resources->batch;
     pthread_mutex_lock(&batch->mutex);
-    enum choice *choice = &batch->choices[gpu_codec_of(input->gpu_decodes)][gpu_codec_of(input->gpu_encodes)];
     const bool has_end = batch->images > 0 || batch->bytes > 0;
-    if (has_end && *choice == CHOICE_AUTO)
-        *choice = choose_for_kind(run);
-    const bool uses_gpu = (has_end ? *choice : choose_in_stream(run)) == CHOICE_CUDA;
+    const bool uses_gpu = has_end ? choose_with_end(run) : choose_in_stream(run) == CHOICE_CUDA && is_ready(run);
     pthread_mutex_unlock(&batch->mutex);
-    return uses_gpu && is_ready(batch, run->pipeline->resources->start);
+    return uses_gpu;
 }
 
 /* What the recipe wishes, where there may be a GPU. */
@@ -393,8 +514,13 @@ bool pipeline_describe_hardware(enum backend backend, int device, char *text, si
 static enum run_result run_on_cpu(struct pipeline_run *run, const struct end *in, struct end *out, struct error *error)
 {
     atomic_store(&run->translucent, false);
-    if (stream_image(run, in, out, error))
+    atomic_store(&run->may_move, in->kind == END_ROWS && run->input.gpu_decodes != END_HOST);
+    const bool done = stream_image(run, in, out, error);
+    atomic_store(&run->may_move, false);
+    if (done)
         return RUN_DONE;
+    if (__atomic_load_n(&run->pipeline->moves, __ATOMIC_RELAXED) != 0)
+        return RUN_MOVES;
     return atomic_load(&run->translucent) ? RUN_TRANSLUCENT : RUN_FAILED;
 }
 
@@ -422,6 +548,12 @@ bool pipeline_run(struct pipeline_run *run, const struct end *in, struct end *ou
             phases_end(run->phases, PHASE_DECODE);
             run->expects_opaque = false;
             if (!plan_filters(run, run->recipe->alpha, error))
+                return false;
+        } else if (result == RUN_MOVES) {
+            phases_end(run->phases, PHASE_CONVOLVE);
+            run->pipeline->moves = 0;
+            run->backend = BACKEND_CUDA;
+            if (!plan_filters(run, run->effective_alpha, error))
                 return false;
         }
     } while (result > RUN_FAILED);

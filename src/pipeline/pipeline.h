@@ -76,6 +76,7 @@ struct pipeline {
     const struct resources *resources;
     struct linear *tables;        /* tables of linear light; NULL until pipeline_linear makes them */
     atomic_int progress_permille; /* thousandths of the image's rows that the CPU has filtered; -1 if unknown */
+    int moves;                    /* 1: the CPU leaves its image, for a GPU. resources->stop may point to it */
 
     /* The plans of the last recipes. New plans replace those that were not used for the longest time. */
     struct planned kept[PLANNED_MAX];
@@ -118,6 +119,16 @@ struct pipeline_run {
     enum backend backend;
     enum alpha effective_alpha; /* the recipe's, or ALPHA_KEEP where plain filters give the same bytes */
     double counted;             /* the image's seconds in the batch's `lost` */
+
+    /* In a batch with an end, from pipeline_choose to pipeline_end. The batch's mutex guards them. */
+    bool is_running;      /* it is in the batch's list */
+    bool on_gpu;          /* a GPU has it, or will once the CPU has left it */
+    atomic_bool may_move; /* the CPU can leave it: its rows come from its file */
+    double began;         /* when, in seconds of the clock */
+    int first_permille; /* the pipeline's progress when it was first seen to be more than 0, at the time `first_seen` */
+    double first_seen;
+    struct balance_image placed;
+    struct pipeline_run *next;
 
     /* pipeline_plan sets these, and may choose again. */
     bool expects_opaque;         /* no pixel has been seen; they are filtered as if all were opaque, until one is not */
@@ -169,9 +180,20 @@ void pipeline_open(struct pipeline *pipeline, const struct resources *resources)
 struct linear *pipeline_linear(struct pipeline *pipeline, struct error *error);
 
 /* Choose who filters the image: by the recipe's wish, the costs and the state of the GPU. If a GPU does, let it start.
- * With CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the first image of each
- * kind decides for the kind, and the CPU works until the GPU is ready. */
+ * With CHOICE_AUTO, a single image waits until the driver says that there is a GPU. In a batch, the CPU works until the
+ * GPU is ready, and then each image goes where it is done first: see balance.h. */
 void pipeline_choose(struct pipeline_run *run);
+
+/* Before the first image of a batch with an end is read: let GPUs start, if images like this one, which is a guess, pay
+ * for that by far. */
+void pipeline_expect(struct pipeline_run *run);
+
+/* The image has ended, and the batch learns how long it took, if it is DONE. Only for a batch; once or more. */
+void pipeline_end(struct pipeline_run *run, bool done);
+
+/* Look at what the workers of a batch do. GPUs start that now pay off, and those that have started take over images
+ * that would take the workers longer. */
+void pipeline_look(struct batch_choice *batch);
 
 /* Plan the filters for IMAGE, which is upright: find or make the plans, and open the device unless it is open. If the
  * GPU cannot be opened, the CPU may take over. Filtering an opaque image without premultiplying is faster and gives the

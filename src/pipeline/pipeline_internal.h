@@ -14,6 +14,7 @@ enum run_result {
     RUN_FELL_BACK,     /* the GPU has failed, and the filters are planned for the CPU */
     RUN_NEEDS_SAMPLES, /* the GPU has not decoded the input */
     RUN_TRANSLUCENT,   /* not all pixels are opaque, as was expected */
+    RUN_MOVES,         /* the CPU has left the image for a GPU */
 };
 
 /* The work of the recipe on the run's input, where alpha takes part as ALPHA says. */

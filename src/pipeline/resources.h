@@ -5,6 +5,7 @@
 #define GPUCONV_RESOURCES_H
 
 #include "base/error.h"
+#include "pipeline/balance.h"
 #include "pipeline/recipe.h"
 #include "pipeline/start.h"
 
@@ -13,10 +14,11 @@
 #include <stddef.h>
 
 struct device;
+struct pipeline_run;
 struct thread_pool;
 
 /* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
- * first six fields before the workers start. The others begin with 0; `mutex` guards them. */
+ * first six fields and balance.workers before the workers start. The others begin with 0; `mutex` guards them. */
 struct batch_choice {
     size_t images;          /* the batch's images; 0 for a stream */
     double bytes;           /* bytes of all their files; 0 for a stream whose end nobody knows */
@@ -26,14 +28,16 @@ struct batch_choice {
     size_t gpu_count;       /* at least 1 */
 
     pthread_mutex_t mutex;
-    enum choice choices[GPU_CODECS]
-                       [GPU_CODECS]; /* by what a GPU can decode and encode; CHOICE_AUTO if not yet decided */
-    bool uses_gpus;                  /* GPUs filter some kind of images, or all images */
-    double lost;            /* in a stream without a known end: the seconds that GPUs would have saved so far */
-    unsigned long groups;   /* groups of small images that GPUs have taken from the workers */
-    bool has_ended;         /* there are no more jobs */
-    pthread_cond_t changed; /* one of the last two */
-    struct error why;       /* its message says why this backend does the work */
+    struct balance balance;
+    double left;                  /* bytes of the files that no worker has begun */
+    struct pipeline_run *running; /* the images that workers have: a list */
+    double looked;                /* when pipeline_look has looked at them, in seconds of the clock */
+    bool uses_gpus;               /* GPUs have started, or do */
+    double lost;                  /* in a stream without a known end: the seconds that GPUs would have saved so far */
+    unsigned long groups;         /* groups of small images that GPUs have taken from the workers */
+    bool has_ended;               /* there are no more jobs */
+    pthread_cond_t changed;       /* one of the last two */
+    struct error why;             /* its message says why this backend does the work */
 };
 
 /* They do not change while a pipeline is open, and outlive it with all that they point to. */

@@ -113,24 +113,26 @@ static double batch_cpu_seconds(const struct filter *filters, size_t count, cons
     const double encode = codec_seconds(batch, batch->gpu_encodes, encoding).cpu;
     /* For a photo of 15 Mpixel, 16 threads of a codec are 4 to 6 times as fast as one, and 4 are 3 times as fast. */
     const double threads = pow(batch->image.threads > 0 ? batch->image.threads : 1, 0.6);
-    return batch->images * (cost_cpu_seconds(filters, count, &batch->image) + (decode + encode) / threads) /
-           batch->workers;
+    return cost_cpu_seconds(filters, count, &batch->image) + (decode + encode) / threads;
 }
 
+/* The GPU filters one image after the other; the workers copy theirs meanwhile. */
 static double batch_cuda_seconds(const struct filter *filters, size_t count, const struct total_work *batch)
 {
-    const double locking = 0.43e-9; /* to page-lock a byte, once for each worker */
     const struct codec_seconds decode = codec_seconds(batch, batch->gpu_decodes, decoding);
     const struct codec_seconds encode = codec_seconds(batch, batch->gpu_encodes, encoding);
+    const double gpu = decode.gpu / file_share(&batch->image) + encode.gpu +
+                       chosen_seconds(filters, count, BACKEND_CUDA, &batch->image);
+    return fmax(gpu / batch->gpus, (decode.host + encode.host) / batch->workers);
+}
+
+double cost_start(const struct total_work *batch)
+{
+    const double locking = 0.43e-9; /* to page-lock a byte, once for each worker */
     const struct work *image = &batch->image;
     const double bytes = work_samples(image) * (double)sample_bytes(image->sample);
     const bool is_moved = batch->gpu_decodes == GPU_CODEC_NONE || batch->gpu_encodes == GPU_CODEC_NONE;
-    /* The workers filter while a GPU starts. On an H200, the part of its start and shutdown that does not overlap took
-     * 0.2 s (benchmarks/backends.py). The GPU filters one image after the other; the workers copy theirs meanwhile. */
-    const double start = 0.2 + (is_moved ? batch->workers * bytes * locking : 0);
-    const double gpu =
-        decode.gpu / file_share(&batch->image) + encode.gpu + chosen_seconds(filters, count, BACKEND_CUDA, image);
-    return start + batch->images * fmax(gpu / batch->gpus, (decode.host + encode.host) / batch->workers);
+    return 0.25 + (is_moved ? batch->workers * bytes * locking : 0); /* on an H200: see benchmarks.md */
 }
 
 struct backend_seconds cost_backends(const struct filter *filters, size_t count, const struct total_work *work)
@@ -138,7 +140,7 @@ struct backend_seconds cost_backends(const struct filter *filters, size_t count,
     const struct work *image = &work->image;
     const double context = 0.3;      /* to create a CUDA context: a single image meets a GPU from a cold start */
     const double transfer = 2 / 9e9; /* to move a byte of pageable memory up and down */
-    if (work->images == 0)
+    if (work->workers == 0)
         return (struct backend_seconds){.cpu = cost_cpu_seconds(filters, count, image),
                                         .cuda = context +
                                                 work_samples(image) * (double)sample_bytes(image->sample) * transfer +

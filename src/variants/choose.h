@@ -24,12 +24,11 @@ double cost_cpu_seconds(const struct filter *filters, size_t count, const struct
 /* What a GPU can decode of the inputs, or encode of the outputs. */
 enum gpu_codec { GPU_CODEC_NONE, GPU_CODEC_JPEG, GPU_CODEC_PNG, GPU_CODECS };
 
-/* One image, or a batch of images like one. */
+/* A single image, before the GPU has started, or one of a batch. */
 struct total_work {
     struct work image;
-    double images;                           /* the batch's images; 0 for a single image, before the GPU has started */
-    int workers;                             /* the batch's workers, with image.threads threads each */
-    int gpus;                                /* the batch's GPUs; each starts once */
+    int workers; /* the batch's workers, with image.threads threads each; 0 if there is none */
+    int gpus;    /* the batch's GPUs */
     enum gpu_codec gpu_decodes, gpu_encodes; /* all other decoding and encoding does not count */
 };
 
@@ -38,7 +37,11 @@ struct backend_seconds {
     double cpu, cuda;
 };
 
-/* How long all FILTERS, one after the other, take on each backend: from image to image, with the start of the GPU. */
+/* How long all FILTERS, one after the other, take on each backend, from image to image. For a single image, with the
+ * start of the GPU. In a batch, the seconds of one worker, and those of the GPUs beside other images. */
 struct backend_seconds cost_backends(const struct filter *filters, size_t count, const struct total_work *work);
+
+/* How long a batch of images like this one waits for the start and the end of its GPUs. */
+double cost_start(const struct total_work *work);
 
 #endif

@@ -200,15 +200,15 @@ static void test_a_stream_learns(void **state)
     const struct {
         int side, channels, threads, busy, step;
         int min, max; /* images until the start; 1000 for never */
-    } cases[] = {{3900, 3, 16, 1, GPU_NONE, 8, 20},   {3900, 3, 1, 16, GPU_NONE, 22, 45},
-                 {3900, 4, 1, 16, GPU_NONE, 22, 45},  {3900, 3, 1, 1, GPU_NONE, 2, 4},
+    } cases[] = {{3900, 3, 16, 1, GPU_NONE, 8, 20},   {3900, 3, 1, 16, GPU_NONE, 22, 60},
+                 {3900, 4, 1, 16, GPU_NONE, 22, 60},  {3900, 3, 1, 1, GPU_NONE, 2, 4},
                  {1000, 3, 1, 1, GPU_NONE, 15, 40},   {300, 3, 1, 1, GPU_NONE, 200, 600},
                  {60, 3, 1, 1, GPU_NONE, 1000, 1000}, {60, 3, 1, 16, GPU_CONTEXT, 1000, 1000},
                  {3900, 3, 16, 1, GPU_CONTEXT, 1, 1}};
     find("blur", &filter);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gpu_start gpu = {.device = 1000000, .step = cases[i].step};
-        struct batch_choice choice = {.workers = 16, .gpus = &gpu, .gpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
+        struct batch_choice choice = {.balance.workers = 16, .gpus = &gpu, .gpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
         const struct resources resources = {.pool = &pool, .batch = &choice, .start = &gpu};
         const struct recipe recipe = {.chain = CHAIN(&filter, 1), .alpha = ALPHA_PREMULTIPLY};
         struct pipeline_input input = {.shape = shape(cases[i].side, cases[i].side, 8),
