@@ -170,6 +170,7 @@ static bool validate_pairs(const struct options *options, struct error *error)
          "--null says how --files-from separates its names; give both or neither"},
         {OPTION(images_only), OPTION(tar), true, "--images-only is for archives; give --tar, too"},
         {OPTION(keep_failed), OPTION(tar), true, "--keep-failed is for archives; give --tar, too"},
+        {OPTION(job.strip.kept), OPTION(job.strip.level), true, "--keep says what --strip leaves; give --strip, too"},
         {OPTION(compare.removes), OPTION(compare.update), true, "--delete goes with --update; give both or neither"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -58,12 +58,15 @@ static const char *strip_word(int value)
     return value <= STRIP_ALL ? words[value] : NULL;
 }
 
+WORDS(kept_word, [METADATA_ICC] = "icc", [METADATA_EXIF] = "exif", [METADATA_XMP] = "xmp", [METADATA_IPTC] = "iptc",
+      [METADATA_TEXT] = "text", [KEEP_RESOLUTION] = "resolution", [KEEP_COPYRIGHT] = "copyright", [KEEP_GPS] = "gps")
+
 /* ---- The table ---- */
 
 /* The field of a KIND_WORD or KIND_FLAG_WORD may be an enum. The parser writes an int there, which must have the enum's
  * size. */
 static_assert(sizeof(enum choice) == sizeof(int) && sizeof(enum border) == sizeof(int) &&
-                  sizeof(enum alpha) == sizeof(int) && sizeof(enum metadata_strip) == sizeof(int),
+                  sizeof(enum alpha) == sizeof(int) && sizeof(enum metadata_level) == sizeof(int),
               "the parser writes enums as ints");
 
 /* A row: the name of an option, its group, and its field of struct options or its mode. The help and the columns that
@@ -131,10 +134,12 @@ const struct option option_table[] = {
     {.name = "strip",
      .group = GROUP_FILE,
      .kind = KIND_FLAG_WORD,
-     .field = OPTION(job.strip),
+     .field = OPTION(job.strip.level),
      .help = "drop metadata",
      .word = strip_word,
      .bits = IN_LINE | IN_RECIPE},
+    VALUE("keep", "WORDS", GROUP_FILE, KIND_WORDS, job.strip.kept, "keep these nevertheless, joined by commas",
+          .word = kept_word, .bits = IN_LINE | IN_RECIPE),
     FLAG("keep-text", GROUP_FILE, job.keep_text, "also keep long texts, which may contain a picture",
          .bits = IN_LINE | IN_RECIPE),
     FLAG("no-orient", GROUP_FILE, job.keep_orientation, "do not rotate images as their EXIF orientation says",

@@ -33,6 +33,7 @@ enum kind {
     KIND_NUMBER,          /* an int from low to high, or the keyword for low - 1 */
     KIND_DECIMAL,         /* a number from 0 to high, but not 0, with up to six decimals; an int of millionths */
     KIND_WORD,            /* one of the words; an int or an enum */
+    KIND_WORDS,           /* some of the words, joined by commas; an unsigned: 1 << the number of each */
     KIND_BITS,            /* one of the words, which are numbers; an int */
     KIND_SUBSAMPLING,     /* likewise, with or without colons; 0 for the first word */
     KIND_COLOUR,          /* white, black, #RGB or #RRGGBB; three bytes */

@@ -22,6 +22,21 @@ static bool parse_word(const struct option *o, const char *value, int *field, st
     return suggest_word(o, value, error);
 }
 
+static bool parse_words(const struct option *o, const char *value, unsigned *field, struct error *error)
+{
+    char word[32];
+    int number = 0;
+    for (const char *at = value, *end;; at = end + 1) {
+        end = strchrnul(at, ',');
+        snprintf(word, sizeof word, "%.*s", (int)(end - at), at);
+        if (!parse_word(o, word, &number, error))
+            return false;
+        *field |= 1u << number;
+        if (*end == '\0')
+            return true;
+    }
+}
+
 static bool parse_format(const struct option *o, const char *value, const struct format **field, struct error *error)
 {
     *field = format_find_by_suffix(value);
@@ -234,6 +249,8 @@ bool option_set(const struct option *o, const char *value, struct options *optio
         return parse_decimal(o, value, field, error);
     case KIND_WORD:
         return parse_word(o, value, field, error);
+    case KIND_WORDS:
+        return parse_words(o, value, field, error);
     case KIND_BITS:
         return parse_number_word(o, value, field, error);
     case KIND_SUBSAMPLING:

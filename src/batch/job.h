@@ -57,7 +57,7 @@ struct job {
 /* The settings of all jobs. */
 struct job_settings {
     struct codec_settings codec; /* job_run sets the pool and the chroma subsampling */
-    enum metadata_strip strip;   /* what to drop of the metadata */
+    struct metadata_strip strip; /* what to drop of the metadata */
     bool keep_text;              /* keep long texts of the metadata too */
     bool keep_orientation;       /* leave the samples in their order, whatever EXIF says is up */
     bool skip_existing;          /* skip a job whose output exists */

@@ -243,7 +243,7 @@ static void find_channels(struct conversion *conversion)
     struct metadata *metadata = &conversion->metadata;
     struct blob *icc = &metadata->icc;
     const int channels = conversion->image.channels;
-    const enum metadata_strip strip = conversion->worker->settings->strip;
+    const struct metadata_strip strip = conversion->worker->settings->strip;
     const bool has_profile = icc->size > 0 && !metadata_strips_colours(metadata, strip, channels <= 2) &&
                              !chain_needs_colours(conversion->worker->recipe->chain);
     int working, result;

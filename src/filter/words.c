@@ -28,6 +28,7 @@ static const char *const words[][2] = {
     {"gpu", "--backend cuda"},
     {"height", "!give resize:xHEIGHT as FILTER"},
     {"i", "!give gpuconv FILTER INPUT OUTPUT"},
+    {"keepgoing", "!leave it out: after a failure the other files continue"},
     {"keepmetadata", "!leave it out: metadata are kept, unless --strip is given"},
     {"maxdiffpixels", "--different"},
     {"metric", "--min-ssim or --min-psnr"},

@@ -180,9 +180,10 @@ static bool has_tag(const uint16_t *tags, size_t count, unsigned number)
 static enum metadata_class class_of(enum exif_directory directory, unsigned number)
 {
     enum { COPYRIGHT = 0x8298 };
-    return directory == DIRECTORY_GPS || has_tag(private_tags, LENGTH(private_tags), number) ? METADATA_PRIVATE
-           : number == COPYRIGHT                                                             ? METADATA_COPYRIGHT
-                                                                                             : METADATA_PUBLIC;
+    return directory == DIRECTORY_GPS                            ? METADATA_GPS
+           : has_tag(private_tags, LENGTH(private_tags), number) ? METADATA_PRIVATE
+           : number == COPYRIGHT                                 ? METADATA_COPYRIGHT
+                                                                 : METADATA_PUBLIC;
 }
 
 /* Judge a text after its first CODE bytes. Some cameras leave other bytes after the NUL of a text, or many NULs; ENTRY

@@ -63,11 +63,20 @@ enum metadata_reason {
 };
 
 /* What --strip drops. */
-enum metadata_strip {
+enum metadata_level {
     STRIP_NOTHING,
     STRIP_MOST,    /* all but the copyright, and but what says the colours, unless they are sRGB's */
     STRIP_PRIVATE, /* places, names of persons, serial numbers and identifiers of pictures */
     STRIP_ALL,
+};
+
+/* What stays nevertheless: the parts by enum metadata_part, where ICC stands for all that says the colours, and what
+ * says one thing in any part. */
+enum metadata_kept { KEEP_RESOLUTION = METADATA_BLOBS, KEEP_COPYRIGHT, KEEP_GPS, KEEP_KINDS };
+
+struct metadata_strip {
+    enum metadata_level level;
+    unsigned kept; /* 1 << each part and each kind that stays */
 };
 
 /* Pixels per unit of length. With RESOLUTION_ASPECT, only their ratio counts. With RESOLUTION_NONE, both numbers are
@@ -97,14 +106,14 @@ struct metadata {
     bool has_chromaticities, has_gamma, has_coding, has_srgb, has_mastering, has_light;
     struct resolution resolution;
 
-    size_t max;                /* for reading: the maximal number of bytes of a part, inflated */
-    bool keep_text;            /* for reading: keep texts of any length, and XMP of any namespace */
-    enum metadata_strip strip; /* for rebuilding parts: what is left out of them */
-    bool needs_more;           /* a part has more, and might be kept */
-    size_t inflated;           /* bytes that reading has inflated, kept or not */
-    size_t text_bytes;         /* bytes of the texts that are kept */
-    int orientation;           /* EXIF's orientation, 1 to 8; 1 also if there is no valid one */
-    uint64_t dropped;          /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
+    size_t max;                  /* for reading: the maximal number of bytes of a part, inflated */
+    bool keep_text;              /* for reading: keep texts of any length, and XMP of any namespace */
+    struct metadata_strip strip; /* for rebuilding parts: what is left out of them */
+    bool needs_more;             /* a part has more, and might be kept */
+    size_t inflated;             /* bytes that reading has inflated, kept or not */
+    size_t text_bytes;           /* bytes of the texts that are kept */
+    int orientation;             /* EXIF's orientation, 1 to 8; 1 also if there is no valid one */
+    uint64_t dropped;            /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };
 
 /* Read the metadata of the SIZE bytes of a file, which its check must have accepted. METADATA has only MAX and
@@ -153,11 +162,11 @@ bool metadata_find_colours(const struct metadata *metadata, bool grey, int bits,
 void metadata_set_srgb(struct metadata *metadata);
 
 /* Would metadata_strip drop the profile, and the other parts that say the colours? */
-bool metadata_strips_colours(const struct metadata *metadata, enum metadata_strip strip, bool grey);
+bool metadata_strips_colours(const struct metadata *metadata, struct metadata_strip strip, bool grey);
 
 /* Drop what STRIP says. Only what then changes the colours counts as dropped. Fails only if there is not enough
  * memory. */
-bool metadata_strip(struct metadata *metadata, enum metadata_strip strip, bool grey, struct error *error);
+bool metadata_strip(struct metadata *metadata, struct metadata_strip strip, bool grey, struct error *error);
 
 /* Put METADATA into the encoded file of *SIZE bytes at *BYTES, which a larger allocation replaces. DROPPED becomes the
  * parts that such a file cannot hold, in bits as in struct metadata: see adapt.c. Fails only if there is not enough

@@ -84,7 +84,7 @@ bool metadata_add_text(struct metadata *metadata, const uint8_t *text, size_t si
 /* ---- What --strip drops ---- */
 
 /* What a tag, a property or a text says. */
-enum metadata_class { METADATA_PUBLIC, METADATA_COPYRIGHT, METADATA_PRIVATE };
+enum metadata_class { METADATA_PUBLIC, METADATA_COPYRIGHT, METADATA_PRIVATE, METADATA_GPS };
 
 /* Is a part of CLASS left out, as the strip of METADATA says? */
 bool metadata_strips(const struct metadata *metadata, enum metadata_class class);

@@ -114,8 +114,8 @@ static bool add_resource(struct metadata *metadata, const struct resource *resou
     const bool is_iptc = number == RESOURCE_IPTC;
     if (!is_iptc && number != RESOURCE_DIGEST && number != RESOURCE_COPYRIGHT && number != RESOURCE_ADDRESS)
         return true;
-    if (number == RESOURCE_DIGEST &&
-        metadata_strips(metadata, METADATA_PUBLIC)) /* the digest covers all datasets, and some are left out */
+    /* The digest covers all datasets, and some are left out. */
+    if (!is_iptc && metadata_strips(metadata, number == RESOURCE_DIGEST ? METADATA_PUBLIC : METADATA_COPYRIGHT))
         return true;
     if (!metadata_take_text(metadata, METADATA_IPTC, resource->head_size + (is_iptc ? 0 : resource->size)))
         return true;

@@ -7,13 +7,17 @@
 
 bool metadata_strips(const struct metadata *metadata, enum metadata_class class)
 {
-    return metadata->strip == STRIP_MOST ? class != METADATA_COPYRIGHT
-                                         : metadata->strip == STRIP_PRIVATE && class == METADATA_PRIVATE;
+    static const unsigned kinds[] = {[METADATA_COPYRIGHT] = 1 << KEEP_COPYRIGHT, [METADATA_GPS] = 1 << KEEP_GPS};
+    const enum metadata_level level = metadata->strip.level;
+    if (level == STRIP_NOTHING || metadata->strip.kept & kinds[class])
+        return false;
+    return level == STRIP_ALL || (level == STRIP_MOST ? class != METADATA_COPYRIGHT : class >= METADATA_PRIVATE);
 }
 
-bool metadata_strips_colours(const struct metadata *metadata, enum metadata_strip strip, bool grey)
+bool metadata_strips_colours(const struct metadata *metadata, struct metadata_strip strip, bool grey)
 {
-    return strip == STRIP_ALL || (strip == STRIP_MOST && metadata_is_srgb(metadata, grey));
+    return !(strip.kept & 1 << METADATA_ICC) &&
+           (strip.level == STRIP_ALL || (strip.level == STRIP_MOST && metadata_is_srgb(metadata, grey)));
 }
 
 void metadata_drop_colours(struct metadata *metadata)
@@ -31,7 +35,7 @@ static enum metadata_class class_of_text(const uint8_t *data, size_t size)
         enum metadata_class class;
     } classes[] = {
         {"Copyright", METADATA_COPYRIGHT},      {"Author", METADATA_PRIVATE}, {"Artist", METADATA_PRIVATE},
-        {"Raw profile type", METADATA_PRIVATE}, {"GPS", METADATA_PRIVATE},
+        {"Raw profile type", METADATA_PRIVATE}, {"GPS", METADATA_GPS},
     };
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (size >= strlen(classes[i].keyword) && memcmp(data, classes[i].keyword, strlen(classes[i].keyword)) == 0)
@@ -45,6 +49,8 @@ static bool strip_texts(struct metadata *metadata)
     enum { HEAD = 8, AROUND = 12 }; /* bytes before the data of a chunk, and in all besides these */
     struct blob kept = {0};
     bool done = true;
+    if (metadata->strip.kept & 1 << METADATA_TEXT)
+        return true;
     for (size_t at = 0; done && at < metadata->texts.size;) {
         const uint8_t *chunk = metadata->texts.bytes + at;
         const size_t size = big32(chunk);
@@ -57,13 +63,16 @@ static bool strip_texts(struct metadata *metadata)
     return done;
 }
 
-/* Replace a part by what a function makes of it. */
-static bool rebuild(struct metadata *metadata, struct blob *part,
+/* Replace a part that is not kept by what a function makes of it. */
+static bool rebuild(struct metadata *metadata, enum metadata_part number,
                     bool (*make)(struct metadata *, const uint8_t *, size_t, bool, struct blob *))
 {
+    struct blob *part = &metadata->blobs[number];
     struct metadata rules = {.keep_text = true, .strip = metadata->strip};
     struct blob rebuilt = {0};
-    const bool done = part->size == 0 || make(&rules, part->bytes, part->size, false, &rebuilt);
+    if (part->size == 0 || metadata->strip.kept >> number & 1)
+        return true;
+    const bool done = make(&rules, part->bytes, part->size, false, &rebuilt);
     blob_free(part);
     *part = rebuilt;
     return done;
@@ -77,29 +86,29 @@ static bool add_resources(struct metadata *rules, const uint8_t *bytes, size_t s
     return done;
 }
 
-bool metadata_strip(struct metadata *metadata, enum metadata_strip strip, bool grey, struct error *error)
+bool metadata_strip(struct metadata *metadata, struct metadata_strip strip, bool grey, struct error *error)
 {
     const bool drops_colours = metadata_strips_colours(metadata, strip, grey);
-    const bool changes = strip == STRIP_ALL && !metadata_is_srgb(metadata, grey);
-    uint64_t unused = 0;
-    if (strip == STRIP_NOTHING)
+    const bool changes = drops_colours && !metadata_is_srgb(metadata, grey);
+    uint64_t kept = 0, unused = 0;
+    if (strip.level == STRIP_NOTHING)
         return true;
-    if (strip != STRIP_PRIVATE) {
-        metadata->resolution = (struct resolution){RESOLUTION_NONE, 0, 0};
-        metadata->dropped =
-            changes ? metadata_bit(metadata->icc.size > 0 ? METADATA_ICC : METADATA_COLOUR, METADATA_LOSES_COLOURS) : 0;
+    metadata->strip = strip;
+    for (enum metadata_part part = 0; part < METADATA_BLOBS; part++)
+        if (strip.kept >> part & 1)
+            kept |= (((uint64_t)1 << METADATA_REASONS) - 1) << part * METADATA_REASONS;
+    if (strip.level != STRIP_PRIVATE) {
+        if (!(strip.kept & 1 << KEEP_RESOLUTION))
+            metadata->resolution = (struct resolution){RESOLUTION_NONE, 0, 0};
+        metadata->dropped &= kept;
+        if (changes)
+            metadata_drop(metadata, metadata->icc.size > 0 ? METADATA_ICC : METADATA_COLOUR, METADATA_LOSES_COLOURS);
     }
     if (drops_colours)
         metadata_drop_colours(metadata);
-    if (strip == STRIP_MOST && !metadata_has_icc_for(metadata, grey, &unused))
+    if (strip.level == STRIP_MOST && !metadata_has_icc_for(metadata, grey, &unused))
         blob_free(&metadata->icc);
-    metadata->strip = strip;
-    if (strip == STRIP_ALL) {
-        for (enum metadata_part part = 0; part < METADATA_BLOBS; part++)
-            blob_free(&metadata->blobs[part]);
-        return true;
-    }
-    return (rebuild(metadata, &metadata->exif, exif_rebuild) && rebuild(metadata, &metadata->xmp, xmp_rebuild) &&
-            rebuild(metadata, &metadata->iptc, add_resources) && strip_texts(metadata)) ||
+    return (rebuild(metadata, METADATA_EXIF, exif_rebuild) && rebuild(metadata, METADATA_XMP, xmp_rebuild) &&
+            rebuild(metadata, METADATA_IPTC, add_resources) && strip_texts(metadata)) ||
            error_no_memory(error, "metadata");
 }

@@ -278,10 +278,9 @@ static enum metadata_class class_of(const struct filter_state *state, enum names
     if (kind == NAMESPACE_RIGHTS || is_one_of(state, local, rights, 2))
         return METADATA_COPYRIGHT;
     const bool is_place = local.end - local.start > 3 && memcmp(state->bytes + local.start, "GPS", 3) == 0;
-    return kind == NAMESPACE_PRIVATE || kind == NAMESPACE_POSITIONS || is_place ||
-                   is_one_of(state, local, persons, sizeof persons / sizeof *persons)
-               ? METADATA_PRIVATE
-               : METADATA_PUBLIC;
+    const bool is_private = kind == NAMESPACE_PRIVATE || kind == NAMESPACE_POSITIONS ||
+                            is_one_of(state, local, persons, sizeof persons / sizeof *persons);
+    return is_place ? METADATA_GPS : is_private ? METADATA_PRIVATE : METADATA_PUBLIC;
 }
 
 static enum verdict judge(const struct filter_state *state, enum namespace_kind kind, struct span local)

@@ -585,6 +585,48 @@ def test_strip(test):
     test.check("takes none, most, private or all" in test.run("--strip=some", "blur", "in.png", "out.png", status=2), "")
 
 
+def test_keep(test):
+    """--keep names what --strip leaves: a part, or one thing in all parts."""
+    says = {"copyright": {"(c) Exif", "(c) Xmp", "(c) Iptc", "(c) Text", "https://a.example"},
+            "exif": {"(c) Exif", "An Owner", "Body 123", "Lens 456", "An Artist", "A maker", "A lens", "2023:04:05 06:07:08"},
+            "xmp": {"(c) Xmp", "A Creator", "A City", "An id", "https://a.example"}, "iptc": {"(c) Iptc", "Name", "Town"},
+            "text": {"(c) Text", "A Writer", "The title"}, "gps": set(), "icc": set(), "resolution": set()}
+    everything = set().union(*says.values())
+    for name, data in named_files(wide_profile()).items():
+        test.write(name, data)
+        before = set(map(str, exiftool(name).values())) & everything
+        for strip, kept in itertools.product(("all", "most", "private"), [*[(word,) for word in says], ("icc", "gps"),
+                                                                          ("copyright", "icc"), ("exif", "xmp", "text")]):
+            case = f"{name}, {strip}, {kept}"
+            said = test.run("--strip", strip, "--keep", ",".join(kept), "blur", name, "out.png")
+            tags = exiftool("out.png")
+            values = set(map(str, tags.values())) & everything
+            wanted = set().union(*(says[word] for word in kept)) | (says["copyright"] if strip != "all" else set())
+            if strip != "private":
+                test.equal(values, wanted & before, case)
+            else:
+                test.check(wanted & before <= values, case)
+            test.equal("GPS:GPSLatitude" in tags, "gps" in kept or "exif" in kept, f"{case}: places")
+            has_colours = any("ICC" in tag for tag in tags)
+            test.equal(has_colours, strip != "all" or "icc" in kept, f"{case}: profile")
+            test.equal("colours look different" in said, not has_colours, f"{case}: {said}")
+    test.write("in.png", png(chunk(b"cICP", b"\x0c\x0d\0\1"), chunk(b"pHYs", struct.pack(">IIB", 4000, 3000, 1))))
+    for kept in ("icc", "resolution"):
+        test.run("-q", "--strip", "--keep", kept, "--strip=all", "blur", "in.png", "out.png")
+        test.equal([kind for kind, _ in chunks("out.png") if kind in (b"cICP", b"pHYs")],
+                   [b"cICP" if kept == "icc" else b"pHYs"], kept)
+    job = {"filter": "blur", "input": "in.png", "output": "job.png", "strip": "all", "keep": "resolution"}
+    subprocess.run([test.program, "-q", "--jobs-from", "-"], input=json.dumps(job), text=True, check=True, capture_output=True)
+    with open("job.png", "rb") as one, open("out.png", "rb") as other:
+        test.check(one.read() == other.read(), "a line of jobs")
+    test.write("in.png", png(chunk(b"eXIf", b"nonsense")))
+    test.check("EXIF (is damaged)" in test.run("--strip", "--keep", "exif", "blur", "in.png", "out.png"), "a kept part")
+    for value, words in (("icc,copyrigt", 'not "copyrigt"; did you mean copyright?'), ("", 'not ""'), ("icc,", 'not ""'),
+                         ("icc,,gps", 'not ""'), ("x" * 99, "--keep takes icc, exif,")):
+        test.check(words in test.run("--strip", "--keep", value, "blur", "in.png", "out.png", status=2), words)
+    test.check("give --strip, too" in test.run("--keep", "icc", "blur", "in.png", "out.png", status=2), "--keep alone")
+
+
 PARTS = {  # parts of a PNG: the chunk, its name in a warning, and tags that say it
     "cICP": (lambda: chunk(b"cICP", b"\x0c\x0d\0\1"), "gamma or colour space",
              ("ICC-header:ColorSpaceData", "PNG-cICP:ColorPrimaries", "QuickTime:ColorPrimaries")),
