@@ -493,7 +493,7 @@ def read_step(text, options):
     if name in ("auto-levels", "auto-contrast"):
         return [pixels_regions.read_levels(name, words)]
     if name == "to-srgb":
-        require(text == name, "parameters of to-srgb")
+        require(text in (name, name + ":black-point"), "parameters of to-srgb")
         return [text_step(b"matrix\n1 0 0\n0 1 0\n0 0 1\n", options)]  # Q11: a picture without a profile stays
     if name == "pixelate":
         return [pixels_regions.read_squares(words)]

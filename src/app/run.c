@@ -52,6 +52,9 @@ static void print_input(const struct output *output, const struct job_result *re
     print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
                  text_plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "", shrunk);
+    if (result->converted_by[0] != '\0')
+        print_detail("colours", "by %s and the profile of tables; other versions may differ by a level",
+                     result->converted_by);
     if (output->batch->recipe->linear)
         print_detail("linear", "by the curve of %s", metadata_curve_name(result->curve));
 }

@@ -7,6 +7,7 @@
 #include "batch/job_internal.h"
 #include "batch/outputs.h"
 #include "container/other_content.h"
+#include "metadata/littlecms.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -351,6 +352,8 @@ void job_worker_close(struct job_worker *worker)
         return;
     pipeline_close(&worker->pipeline);
     job_forget_colours(worker);
+    transform_free(worker->transform);
+    worker->transform = NULL;
     thread_pool_close(&worker->pool);
     budget_release(&worker->workers->budget, worker->kept);
     worker->kept = 0;

@@ -97,7 +97,8 @@ struct job_result {
     struct phases phases;                  /* the time of each phase */
     bool reduced;                          /* the image has 16 bits a sample and the output holds 8 */
     bool alpha_dropped;                    /* the image has alpha and the output holds none */
-    bool cmyk_converted;                   /* the input is CMYK and the output RGB */
+    bool cmyk_converted;                   /* the input is CMYK and the output RGB, by no profile */
+    char converted_by[32];                 /* who has made sRGB by a profile of tables; empty if nobody */
     unsigned other_content;                /* what the input holds besides its first picture, as in codec_info */
     bool linked;                           /* in place, and other hard links keep the old content */
     enum curve_source curve;               /* the source of the curve of linear light, if the recipe uses it */
@@ -160,9 +161,10 @@ struct job_worker {
     struct pipeline pipeline;
     struct recipe converted; /* the recipe of `converted_from`, with the colours of the last picture */
     struct filter_chain *converted_from;
-    struct colours *colours; /* those that it has, or NULL before the first picture */
-    int32_t weights[3][3];   /* and its matrix; all 0 if it has none */
-    bool is_srgb;            /* it has neither */
+    struct colours *colours;     /* those that it has, or NULL before the first picture */
+    int32_t weights[3][3];       /* and its matrix; all 0 if it has none */
+    bool is_srgb;                /* it has neither */
+    struct transform *transform; /* by the profile of tables of the last picture that has one, or NULL */
 
     bool is_grouped;       /* the last image went to the GPU in a group with those of other workers */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "codec/gpu_codec.h"
 #include "image/linear.h"
+#include "metadata/littlecms.h"
 
 #include <endian.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ static size_t bands_need(const struct conversion *conversion)
     const struct image *shape = &conversion->image;
     const struct format *format = conversion->result->output_format;
     const size_t row = image_row_bytes(&conversion->produced), max = CODEC_BAND_BYTES;
-    const bool converts = info->bits != shape->bits || format->max_bits < shape->bits;
+    const bool converts =
+        info->bits != shape->bits || format->max_bits < shape->bits || conversion->codec.transform != NULL;
     const struct row_sink sink = {.multiple = format->unit_rows > 1 ? format->unit_rows
                                               : row < max           ? (int)(max / row)
                                                                     : 1};
@@ -77,6 +79,7 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     struct job_memory need = {
         .image = size + 4 * metadata + threads * THREAD_BYTES +
                  (worker->recipe->linear || converts ? sizeof(struct linear) : 0) +
+                 (conversion->codec.transform != NULL ? TRANSFORM_BYTES : 0) +
                  (converts ? 2 * (sizeof(struct colours) + worker->recipe->chain->count * sizeof(struct filter)) : 0),
         .kept = is_cpu_only(worker)
                     ? 0
@@ -183,6 +186,27 @@ static bool are_equal(const struct colours *a, const struct colours *b)
            memcmp(a->light, b->light, sizeof a->light) == 0;
 }
 
+/* Let the decoder make sRGB by a profile of tables, which is no step of a recipe. */
+static bool convert_decoded(struct conversion *conversion)
+{
+    struct job_worker *worker = conversion->worker;
+    struct job_result *result = conversion->result;
+    const struct point *point = &worker->recipe->chain->filters[0].point;
+    const struct transform_samples samples = {.channels = conversion->info.channels,
+                                              .bits = conversion->info.bits,
+                                              .is_cmyk = conversion->info.cmyk,
+                                              .black_point = point->black_point};
+    if (!filter_needs_colours(&worker->recipe->chain->filters[0]))
+        return error_set(&result->error, ERROR_WORK,
+                         "has a profile of tables, by which to-srgb can only be the first filter; put it first");
+    if (!transform_set(&worker->transform, &samples, &conversion->metadata.icc, &result->error))
+        return false;
+    conversion->codec.transform = worker->transform;
+    snprintf(result->converted_by, sizeof result->converted_by, "%s", transform_name(worker->transform));
+    metadata_set_srgb(&conversion->metadata);
+    return true;
+}
+
 /* If a filter needs the colours of the picture, let the run have a recipe with these. Pictures of the same colours have
  * one chain, so their plans are kept. */
 static bool convert_recipe(struct conversion *conversion)
@@ -192,6 +216,8 @@ static bool convert_recipe(struct conversion *conversion)
     struct filter_chain *chain = worker->recipe->chain;
     if (!chain_needs_colours(chain))
         return true;
+    if (metadata_has_tables(&conversion->metadata, conversion->image.channels <= 2) && !convert_decoded(conversion))
+        return false;
     const bool is_srgb = metadata_is_srgb(&conversion->metadata, conversion->image.channels <= 2);
     struct colours *colours = NULL;
     int32_t weights[3][3] = {{0}};
@@ -338,7 +364,7 @@ static void find_gpu_codecs(const struct job_settings *settings, struct conversi
 {
     const struct codec_input input = codec_input(conversion);
     conversion->in.orientation = conversion->orientation;
-    if (!conversion->widens)
+    if (!conversion->widens && conversion->codec.transform == NULL)
         conversion->gpu_decoder = codec_plan_gpu_input(&input, &conversion->in);
     if (!settings->digests) /* they write nothing */
         conversion->gpu_encoder = codec_plan_gpu_output(conversion->result->output_format, &conversion->produced,
@@ -361,7 +387,7 @@ static void describe_input(struct conversion *conversion)
     result->bits = conversion->image.bits;
     result->input_bits = info->bits;
     result->input_format = info->format;
-    result->cmyk_converted = info->cmyk;
+    result->cmyk_converted = info->cmyk && conversion->codec.transform == NULL;
     result->other_content = info->other_content;
     result->dropped_on_read = conversion->metadata.dropped;
     result->decoder = info->codec;

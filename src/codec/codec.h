@@ -19,6 +19,7 @@
 #define CODEC_MAX_PIXELS ((size_t)FORMAT_SIDE_MAX * FORMAT_SIDE_MAX)
 
 struct thread_pool; /* base/parallel.h */
+struct transform;   /* metadata/littlecms.h */
 
 /* Properties of a JPEG that not every codec can write. codec_missing_options finds those of settings. */
 enum jpeg_option { JPEG_OPTION_SUBSAMPLING = 1, JPEG_OPTION_QUANTISERS = 2, JPEG_OPTION_PROGRESSIVE = 4 };
@@ -38,6 +39,7 @@ struct codec_settings {
     struct chroma_subsampling chroma_subsampling; /* for a JPEG; if it is 0, 0, its quality decides */
     size_t reader_extra; /* bytes that codec_reader_extra may take. It never changes the result. */
     size_t max_pixels;   /* the maximum of width x height; if it is 0, only CODEC_MAX_PIXELS limits that */
+    const struct transform *transform; /* makes sRGB of what is decoded, by the profile of the file; or NULL */
 
     /* May a file that grows take SIZE bytes of memory in all? If not, the writing fails. If this is NULL, it always
      * may. */

@@ -5,14 +5,24 @@
 
 #include "base/file.h"
 #include "image/stream.h"
+#include "metadata/littlecms.h"
 
 #include <stdlib.h>
+
+/* Make sRGB of the samples of a file, by its profile. A codec that decodes CMYK has done it. */
+static void convert_colours(const struct codec_input *input, struct image *image)
+{
+    const struct transform *transform = input->info->cmyk ? NULL : input->settings->transform;
+    for (int y = 0; transform != NULL && y < image->height; y++)
+        transform_apply(transform, image_row(image, y), image_row(image, y), (size_t)image->width);
+}
 
 /* Convert the decoded IMAGE to the wanted bits a sample. */
 static bool convert_bits(const struct codec_input *input, struct image *image, struct error *error)
 {
     const int bits = codec_bits(input->info, input->settings);
     struct image converted;
+    convert_colours(input, image);
     if (image->bits == bits)
         return true;
     const bool done = image_convert(image, bits, &converted, error);
@@ -35,7 +45,7 @@ bool codec_reads_rows(const struct codec_info *info)
 
 /* ---- Readers ---- */
 
-/* Read rows of the file's bits and convert them to samples with codec_bits. */
+/* Read rows of the file's bits and colours, and convert them to samples with codec_bits. */
 static bool read_converted(void *context, int first, int rows, const struct rows *raw, uint8_t *samples,
                            struct error *error)
 {
@@ -48,8 +58,10 @@ static bool read_converted(void *context, int first, int rows, const struct rows
     converted = read;
     converted.bits = codec_bits(info, reader->input.settings);
     converted.samples = samples;
-    if (done)
+    if (done) {
+        convert_colours(&reader->input, &read);
         image_convert_samples(&read, &converted);
+    }
     image_free(&read);
     return done;
 }
@@ -70,7 +82,8 @@ static bool open_reader(struct codec_reader *reader, const struct codec_input *i
         if (!functions->reader_open(reader, error))
             return false;
     }
-    if (source->read != NULL && codec_bits(info, input->settings) != info->bits) {
+    if (source->read != NULL &&
+        (codec_bits(info, input->settings) != info->bits || (input->settings->transform != NULL && !info->cmyk))) {
         reader->inner = *source;
         source->image = NULL;
         source->read = read_converted;

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/round.h"
+#include "metadata/littlecms.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -150,6 +151,7 @@ static void read_scanlines(void *context)
 {
     struct jpeg_reader *state = context;
     struct jpeg_decompress_struct *jpeg = &state->jpeg;
+    const struct transform *transform = state->input->settings->transform;
     const size_t row_bytes = (size_t)jpeg->output_width * (size_t)state->input->info->channels;
     const JDIMENSION first = jpeg->output_scanline, last = first + state->count;
     while (jpeg->output_scanline < last) {
@@ -161,7 +163,10 @@ static void read_scanlines(void *context)
         const JDIMENSION done =
             jpeg_read_scanlines(jpeg, state->cmyk != NULL ? state->cmyk : rows, left < ROWS ? left : ROWS);
         for (JDIMENSION i = 0; state->cmyk != NULL && i < done; i++)
-            convert_cmyk(state->cmyk[i], jpeg->output_width, samples + i * row_bytes);
+            if (transform != NULL)
+                transform_apply(transform, state->cmyk[i], samples + i * row_bytes, jpeg->output_width);
+            else
+                convert_cmyk(state->cmyk[i], jpeg->output_width, samples + i * row_bytes);
     }
     if (last == jpeg->output_height)
         jpeg_finish_decompress(jpeg);

@@ -50,7 +50,7 @@ struct filter *chain_copy_filters(const struct filter_chain *chain, struct error
     return filters;
 }
 
-static bool needs_colours(const struct filter *filter)
+bool filter_needs_colours(const struct filter *filter)
 {
     return filter->kind == STEP_POINT && filter->point.needs_colours;
 }
@@ -59,7 +59,7 @@ bool chain_needs_colours(const struct filter_chain *chain)
 {
     bool needs = false;
     for (size_t i = 0; i < chain->count; i++)
-        needs |= needs_colours(&chain->filters[i]);
+        needs |= filter_needs_colours(&chain->filters[i]);
     return needs;
 }
 
@@ -69,7 +69,7 @@ struct filter_chain *chain_set_colours(const struct filter_chain *chain, struct 
     struct filter *filters = chain_copy_filters(chain, error);
     for (size_t i = 0; filters != NULL && i < chain->count; i++) {
         struct point *point = &filters[i].point;
-        if (!needs_colours(&filters[i]))
+        if (!filter_needs_colours(&filters[i]))
             continue;
         point->needs_colours = false;
         point->colours = colours;

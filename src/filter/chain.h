@@ -31,6 +31,7 @@ void chain_release(struct filter_chain *chain);
 struct filter *chain_copy_filters(const struct filter_chain *chain, struct error *error);
 
 /* Does a filter need the colours of each picture? */
+bool filter_needs_colours(const struct filter *filter);
 bool chain_needs_colours(const struct filter_chain *chain);
 
 /* A chain like CHAIN in which such filters have COLOURS, which may be NULL, and a matrix of these WEIGHTS over SCALE,

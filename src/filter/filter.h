@@ -183,6 +183,7 @@ struct colours {
  * COLOURS, levels become light, then the matrix, and light becomes levels. */
 struct point {
     bool needs_colours;             /* they are those of a picture's file, and COLOURS is not there yet */
+    bool black_point;               /* with these: a profile's black becomes black, where it has tables */
     struct colours *colours;        /* or NULL */
     enum point_automatic automatic; /* then there is no matrix, and no curve here */
     struct share clip;              /* the share of the samples at each end that may clip; below 1/2 */

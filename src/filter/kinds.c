@@ -155,8 +155,11 @@ const struct filter_form filter_forms[] = {
      .usage = "auto-contrast takes nothing, or the percentage of samples that may clip at each end, from 0 to 49, for "
               "example auto-contrast:0.5",
      .make = filter_make_automatic},
-    {"to-srgb", "the colours of the file's profile become those of sRGB, and the profile goes",
-     .title = "colours of sRGB", .usage = "to-srgb takes no parameters", .make = filter_make_to_srgb},
+    {"to-srgb[:black-point]", "the colours of the file's profile become those of sRGB, and the profile goes",
+     .title = "colours of sRGB",
+     .usage =
+         "to-srgb takes nothing, or black-point, which makes the profile's darkest colour black: to-srgb:black-point",
+     .make = filter_make_to_srgb},
     {"pixelate:N", "squares of N x N pixels that have their mean", .title = "squares of their mean",
      .usage = "pixelate takes a whole number of pixels from 1 to 4096, for example pixelate:16",
      .make = filter_make_squares},

@@ -439,10 +439,12 @@ bool filter_make_to_srgb(const struct filter_form *form, const char *spec, struc
                          struct filter *filter16, struct error *error)
 {
     (void)filter16;
-    if (strcmp(spec, form->form) != 0)
+    const char *word = spec + strcspn(spec, ":");
+    if (*word != '\0' && strcmp(word, ":black-point") != 0)
         return fail_spec(spec, form->usage, error);
     filter_begin(STEP_POINT, spec, form->title, filter);
     filter->point.needs_colours = true;
+    filter->point.black_point = *word != '\0';
     return true;
 }
 
@@ -468,8 +470,12 @@ void point_describe(FILE *stream, const struct filter *filter)
                 point->automatic == AUTOMATIC_EACH ? "each colour by itself" : "all colours together",
                 100 * (double)point->clip.numerator / (double)point->clip.denominator);
     if (point->needs_colours)
-        fputs("  colours    by the curves and primaries of each file; 8 and 16 bits, through light of 16 bits\n",
-              stream);
+        fprintf(
+            stream,
+            "  colours    by the curves and primaries of each file; 8 and 16 bits, through light of 16 bits\n"
+            "  tables     a profile of tables, or of CMYK: by littleCMS, whose versions differ by a level; relative "
+            "intent%s\n",
+            point->black_point ? ", black becomes black" : "");
     for (int i = 0; i < point->rows; i++) {
         const struct point_row *row = &point->row[i];
         fprintf(stream, "  %-10s", point->rows == 1 ? "colours" : channel_names[i]);
@@ -504,7 +510,9 @@ void point_print(FILE *file, const struct filter *filter)
     static const char *const automatic[] = {"null", "\"each\"", "\"all\""};
     const struct point *point = &filter->point;
     fprintf(file, "\"automatic\":%s,\"clip\":%s,\"matrix\":[",
-            point->needs_colours ? "\"file\"" : automatic[point->automatic],
+            point->black_point     ? "\"file, black point\""
+            : point->needs_colours ? "\"file\""
+                                   : automatic[point->automatic],
             point->automatic == AUTOMATIC_NONE
                 ? "null"
                 : text_of_double(100 * (double)point->clip.numerator / (double)point->clip.denominator,

@@ -191,6 +191,17 @@ bool metadata_find_colours(const struct metadata *metadata, bool grey, int bits,
     return true;
 }
 
+bool metadata_has_tables(const struct metadata *metadata, bool grey)
+{
+    struct curve curves[3];
+    enum curve_source source;
+    double matrix[9];
+    int count;
+    metadata_find_curve(metadata, grey, &source, curves, &count);
+    return source == CURVE_OF_ICC && metadata->icc.size > 0 &&
+           (count < 0 || (!grey && !metadata_find_matrix(metadata, source, matrix)));
+}
+
 void metadata_set_srgb(struct metadata *metadata)
 {
     metadata_drop_colours(metadata);

@@ -158,6 +158,9 @@ enum { COLOURS_SCALE = 1 << 20 };
 bool metadata_find_colours(const struct metadata *metadata, bool grey, int bits, struct linear *linear,
                            struct colours *colours, int32_t weights[3][3], bool *is_mixed, struct error *error);
 
+/* Is there a profile that metadata_find_colours cannot read, as one of tables, and nothing that counts more? */
+bool metadata_has_tables(const struct metadata *metadata, bool grey);
+
 /* Let METADATA say that the colours are sRGB's. */
 void metadata_set_srgb(struct metadata *metadata);
 

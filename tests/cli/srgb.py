@@ -4,6 +4,7 @@
 
 Pictures in the colours of phones, of Adobe RGB and of others, as profiles and a PNG's chunks name them. NumPy computes
 each level from the definition; littleCMS must make levels within 1 of 255."""
+import ctypes
 import io
 import itertools
 import json
@@ -250,20 +251,208 @@ def test_exif():
 
 
 def test_errors():
-    image = picture(8, 3)
+    image, unread = picture(8, 3), "cannot read" if has_littlecms() else "without littleCMS"
     for source, words in ((chunk(b"cICP", b"\x09\x10\0\1"), "the light of PQ"), (chunk(b"cICP", b"\x09\x12\0\1"), "of HLG"),
-                          (icc_chunk(make_profile().replace(b"rTRC", b"rXXX")), "cannot read"),
-                          (icc_chunk(make_profile().replace(b"rXYZ", b"rYYY")), "cannot read"),
+                          (icc_chunk(make_profile().replace(b"rTRC", b"rXXX")), unread),
+                          (icc_chunk(make_profile().replace(b"rXYZ", b"rYYY")), unread),
                           (chunk(b"cICP", b"\x03\x0d\0\1"), "cannot read"), (chunk(b"cICP", b"\x01\x03\0\1"), "cannot read")):
         write_png("bad.png", image, source)
         said = run("to-srgb", "bad.png", "never.png", status=1)
         assert words in said and said.startswith("gpuconv: bad.png: has ") and not os.path.exists("never.png"), said
-    assert "takes no parameters" in run("to-srgb:1", "in.png", "out.png", status=2)
+    assert "takes nothing, or black-point" in run("to-srgb:1", "in.png", "out.png", status=2)
     assert "cannot have a region" in run("to-srgb@5x5+0+0", "in.png", "out.png", status=2)
+
+
+# ---- Profiles of tables ----
+
+def make_tables(space, connection=b"XYZ ", grid=5, seed=1, kind=b"prtr"):
+    """A profile whose only colours are a table of 16 bits, lut16Type (ICC.1:2022, 10.10), smooth and of no device."""
+    inputs = {b"GRAY": 1, b"RGB ": 3, b"CMYK": 4}[space]
+    chance = np.random.default_rng(seed)
+    axes = np.meshgrid(*[np.linspace(0, 1, grid)] * inputs, indexing="ij")
+    if inputs == 4:
+        light = np.stack([(1 - axes[i] * chance.uniform(0.8, 0.95)) * (1 - axes[3] * 0.93) for i in range(3)], -1) ** 1.8
+    else:
+        light = np.stack([axes[i % inputs] ** chance.uniform(1.5, 2.5) * 0.97 + 0.01 for i in range(3)], -1)
+    xyz = light @ xyz_of(P3).T
+    if connection == b"Lab ":
+        f = np.cbrt(np.maximum(xyz / D50, 1e-3))
+        lab = np.stack([116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], -1)
+        table = np.clip(lab * (652.8, 256, 256) + (0, 32768, 32768), 0, 65535)
+    else:
+        table = np.clip(xyz * 32768, 0, 65535)
+    matrix = struct.pack(">9i", *(65536 * (i % 4 == 0) for i in range(9)))
+    line = struct.pack(">2H", 0, 65535)
+    lut = (b"mft2\0\0\0\0" + bytes([inputs, 3, grid, 0]) + matrix + struct.pack(">2H", 2, 2) + line * inputs
+           + np.round(table).astype(">u2").tobytes() + line * 3)
+    white = b"XYZ \0\0\0\0" + struct.pack(">3i", 63190, 65536, 54061)
+    lut += bytes(-len(lut) % 4)
+    tags = struct.pack(">I", 3)
+    for name, offset, size in ((b"A2B0", 168, len(lut)), (b"A2B1", 168, len(lut)), (b"wtpt", 168 + len(lut), 20)):
+        tags += name + struct.pack(">2I", offset, size)
+    head = bytearray(128)
+    head[4:24] = b"lcms\x02\x40\0\0" + kind + space + connection
+    head[36:40] = b"acsp"
+    head[68:80] = struct.pack(">3i", 63190, 65536, 54061)
+    icc = bytes(head) + tags + lut + white
+    return struct.pack(">I", len(icc)) + icc[4:]
+
+
+def theirs(image, icc, black_point=False, to=None):
+    return np.array(ImageCms.profileToProfile(
+        image, ImageCms.ImageCmsProfile(io.BytesIO(icc)), to or ImageCms.createProfile("sRGB"), renderingIntent=1,
+        outputMode=image.mode if image.mode != "CMYK" else "RGB", flags=0x2000 if black_point else 0)).astype(int)
+
+
+def their_levels(colours, icc, black_point):
+    """What littleCMS makes of 16 bits, which Pillow does not ask it for."""
+    library = ctypes.CDLL("liblcms2.so.2")
+    for name in ("cmsOpenProfileFromMem", "cmsCreateTransform"):
+        getattr(library, name).restype = ctypes.c_void_p
+    channels = colours.shape[2]
+    kind = ((3 if channels == 1 else 4) << 16) + 8 * channels + 2
+    to = make_profile(None, None, b"GRAY") if channels == 1 else make_profile()
+    profiles = [ctypes.c_void_p(library.cmsOpenProfileFromMem(data, len(data))) for data in (icc, to)]
+    transform = ctypes.c_void_p(library.cmsCreateTransform(profiles[0], kind, profiles[1], kind, 1, 0x2000 * black_point))
+    levels, made = colours.astype(np.uint16) * 257, np.zeros(colours.shape, np.uint16)
+    library.cmsDoTransform(transform, levels.ctypes.data_as(ctypes.c_void_p), made.ctypes.data_as(ctypes.c_void_p),
+                           levels.size // channels)
+    return made.astype(int)
+
+
+def has_littlecms():
+    write_png("in.png", picture(8, 3), icc_chunk(make_tables(b"RGB ")))
+    done = subprocess.run([PROGRAM, "to-srgb", "in.png", "out.png"], capture_output=True, text=True)
+    if "built without littleCMS" not in done.stderr:
+        return True
+    assert done.returncode == 1, done
+    return False
+
+
+def test_tables():
+    """By tables of XYZ and Lab, with and without alpha, of 8 and 16 bits, row by row and at once."""
+    if not has_littlecms():
+        return
+    grey_srgb = ImageCms.ImageCmsProfile(io.BytesIO(make_profile(None, None, b"GRAY")))
+    for connection, channels, black_point in itertools.product((b"XYZ ", b"Lab "), (1, 2, 3, 4), (False, True)):
+        icc = make_tables(b"RGB " if channels >= 3 else b"GRAY", connection, seed=channels)
+        levels = picture(8, channels, 64, 48)
+        step = "to-srgb:black-point" if black_point else "to-srgb"
+        colours = levels[..., :channels - (channels % 2 == 0)]
+        image = Image.fromarray(colours.squeeze())
+        wanted = theirs(image, icc, black_point, None if channels >= 3 else grey_srgb).reshape(colours.shape)
+        write_png("in.png", levels, icc_chunk(icc))
+        for program, backend in ((PROGRAM, "cpu"), (STUB, "cuda")):
+            assert run("--backend", backend, step, "in.png", "out.png", program=program) == ""
+            made = read("out.png")
+            case = (connection, channels, black_point, backend)
+            assert np.abs(made[..., :colours.shape[2]].astype(int) - wanted).max() <= 1, case
+            assert channels % 2 or (made[..., -1] == levels[..., -1]).all(), case
+        if channels == 3:
+            again = Image.open("out.png")
+            assert "icc_profile" not in again.info and again.info["srgb"] == 1
+            assert run("--linear", step, "in.png", "linear.png") == "" and (read("linear.png") == made).all(), case
+            image.save("in.webp", lossless=True, icc_profile=icc)
+            image.save("in.tif", icc_profile=icc)
+            for name, *options in (("in.webp",), ("in.tif",), ("in.png", "--codec", "stb", "--backend", "cpu")):
+                assert run(*options, step, name, "out.png") == "" and (read("out.png") == made).all(), (case, name)
+            image.save("in.jpg", quality=95, icc_profile=icc)
+            for backend in ("cpu", "cuda"):
+                run("--backend", backend, step, "in.jpg", backend + ".png", program=STUB)
+            assert (read("cpu.png") == read("cuda.png")).all(), case
+            assert np.abs(read("cpu.png").astype(int) - theirs(Image.open("in.jpg"), icc, black_point)).max() <= 1, case
+            run("-q", "--depth", "16", step, "in.png", "deep.png")
+            assert (read("deep.png") == 257 * made.astype(int)).all(), case
+        write_png("deep.png", levels.astype(np.uint16) * 257, icc_chunk(icc))
+        run(step, "deep.png", "out.png")
+        difference = read("out.png")[..., :colours.shape[2]].astype(int) - their_levels(colours, icc, black_point)
+        assert np.abs(difference).max() <= 257, (case, np.abs(difference).max())
+
+
+def cmyk_profiles():
+    found = ("/usr/share/color/icc/ghostscript/default_cmyk.icc", "/usr/share/color/icc/colord/SWOP2006_Coated3v2.icc",
+             "/usr/share/color/icc/colord/FOGRA39L_coated.icc")
+    yield make_tables(b"CMYK", b"Lab ")
+    yield make_tables(b"CMYK", b"XYZ ", 4, 9)
+    for name in found:
+        if os.path.exists(name):
+            with open(name, "rb") as file:
+                yield file.read()
+
+
+def test_cmyk():
+    if not has_littlecms() or not harness.has_codec(PROGRAM, "libjpeg-turbo"):
+        return
+    inks = np.array(Image.fromarray(RANDOM.integers(0, 256, (30, 40, 4)).astype(np.uint8), "CMYK").resize((160, 120)))
+    for number, icc in enumerate(cmyk_profiles()):
+        Image.fromarray(inks, "CMYK").save("in.jpg", quality=95, icc_profile=icc, progressive=number % 2 == 1)
+        image = Image.open("in.jpg")
+        for black_point in (False, True):
+            step = "to-srgb:black-point" if black_point else "to-srgb"
+            assert run(step, "in.jpg", "out.png") == "", number
+            made, wanted = read("out.png").astype(int), theirs(image, icc, black_point)
+            assert np.abs(made - wanted).max() <= 1, (number, black_point, np.abs(made - wanted).max())
+            said = run("-v", "--report", "report.jsonl", step, "in.jpg", "out.png")
+            assert "colours   by littleCMS 2." in said, said
+            with open("report.jsonl", encoding="utf-8") as file:
+                assert json.loads(file.readlines()[-1])["colours"].startswith("littleCMS 2.")
+        run(step + ",thumbnail:50x50", "in.jpg", "small.jpg")
+        run("-q", step, "in.jpg", "big.png")
+        run("-q", "thumbnail:50x50", "big.png", "small.png")
+        run("-q", "--backend", "cpu", step + ",thumbnail:50x50", "in.jpg", "small-too.png")
+        assert (read("small.png") == read("small-too.png")).all()
+    Image.fromarray(inks, "CMYK").save("in.jpg", quality=95)
+    assert "is CMYK; the output will be RGB" in run("to-srgb", "in.jpg", "out.png")
+
+
+def test_many_tables():
+    """Each picture of a batch has its own profile, and workers keep those of the last."""
+    if not has_littlecms():
+        return
+    os.mkdir("tables")
+    sources = [icc_chunk(make_tables(b"RGB ", seed=seed)) for seed in (1, 2)] + [icc_chunk(make_profile(xyz_of(P3)))]
+    for i in range(18):
+        write_png(f"tables/{i}.png", picture(8 if i % 2 else 16, 3 + i % 4 // 2), *([sources[i % 5]] if i % 5 < 3 else []))
+        run("-q", "to-srgb,blur", f"tables/{i}.png", f"one-{i}.png")
+    Image.fromarray(picture(8, 3)).save("tables/j.jpg", icc_profile=make_tables(b"RGB ", b"Lab ", seed=3))
+    run("-q", "--backend", "cpu", "to-srgb,blur", "tables/j.jpg", "one-j.jpg")
+    for workers, program, backend in (("1", PROGRAM, "cpu"), ("3", PROGRAM, "cpu"), ("3", STUB, "cuda")):
+        folder = f"out-{workers}-{backend}"
+        run("-q", "-j", workers, "--backend", backend, "to-srgb,blur", "tables", "-o", folder, program=program)
+        for name in [f"{i}.png" for i in range(18)] + ["j.jpg"]:
+            assert (read("one-" + name) == read(f"{folder}/{name}")).all(), (folder, name)
+    digests = [subprocess.run([PROGRAM, "--digest", *words], capture_output=True, text=True, check=True).stdout.split()[0]
+               for words in (("--filter", "to-srgb,blur", "tables/0.png"), ("one-0.png",))]
+    assert digests[0] == digests[1]
+
+
+def test_bad_tables():
+    image, good = picture(8, 3), make_tables(b"RGB ")
+    built = has_littlecms()
+    write_png("bad.png", image, icc_chunk(good))
+    assert (not built) or "can only be the first filter" in run("blur,to-srgb", "bad.png", "never.png", status=1)
+    chance = np.random.default_rng(7)
+    damaged = [good.replace(b"mft2", b"mft9"), good.replace(b"A2B", b"A3B"), good.replace(b"prtr", b"link"),
+               good.replace(b"prtr", b"nmcl"), good[:182] + b"\xff" * (len(good) - 182), make_tables(b"GRAY"), make_tables(b"CMYK"),
+               good.replace(b"mft2\0\0\0\0\3\3\5", b"mft2\0\0\0\0\3\3\xff"), good.replace(b"mft2\0\0\0\0\3", b"mft2\0\0\0\0\xff")]
+    for icc in damaged:
+        write_png("bad.png", image, icc_chunk(icc))
+        said = run("to-srgb", "bad.png", "never.png", status=1)
+        assert said.startswith("gpuconv: bad.png: has ") and said.count("\n") == 1, said
+        assert not os.path.exists("never.png")
+    for _ in range(60):  # a sentence, or a picture
+        icc = bytearray(good)
+        for at in chance.integers(0, len(icc) if chance.integers(2) else 230, chance.integers(1, 8)):
+            icc[at] = chance.integers(256)
+        write_png("bad.png", image, icc_chunk(bytes(icc)))
+        done = subprocess.run([PROGRAM, "to-srgb", "bad.png", "maybe.png"], capture_output=True, text=True)
+        assert done.returncode in (0, 1) and done.stderr.count("\n") == (done.stderr != ""), done
 
 
 if __name__ == "__main__":
     with harness.temporary_folder():
+        if len(sys.argv) > 3 and not has_littlecms():
+            harness.skip("this gpuconv was built without littleCMS")
         for name, function in list(globals().items()):
             if name.startswith("test_") and (len(sys.argv) < 4 or name in sys.argv[3:]):
                 function()

@@ -25,6 +25,7 @@ except ImportError:
     Image = None
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "spec", "vectors.jsonl")
+PROFILE = "/usr/share/color/icc/ghostscript/default_cmyk.icc"  # libgs-common installs it
 MOST = 24  # calls of a kind that fail in a scenario, without GPUCONV_FAULTS=full
 
 
@@ -203,7 +204,13 @@ def test(program):
         for name, mode in COMPRESSIONS.items() if Image else ():
             Image.open("in/bands.png").resize((120, 90)).convert(mode).save(f"in/{name}.tif", compression=name)
             SCENARIOS.append(Scenario("TIFF, " + name, "blur", f"in/{name}.tif", "out/o.png", files=1))
+    if Image and os.path.exists(PROFILE):
+        Image.open("in/grey.png").convert("CMYK").save("in/cmyk.jpg", icc_profile=faults.read(PROFILE))
+        if run([program, "to-srgb", "in/cmyk.jpg", "out.png"]).status == 0:  # with libjpeg-turbo and littleCMS
+            SCENARIOS.append(Scenario("profile of tables", "to-srgb", "in/cmyk.jpg", "out/o.png", files=1))
     for scenario in SCENARIOS:
+        if len(sys.argv) > 3 and scenario.name not in sys.argv[3:]:
+            continue
         tried = [refuse(program, library, scenario, kind) for kind in ("memory", "thread")]
         check(tried[0] > 0, f"{scenario.name}: no call for memory was counted")
         print(f"{scenario.name}: {tried[0]} calls for memory, {tried[1]} for threads")
