@@ -40,10 +40,10 @@ download() { # glibc, the headers of what is loaded when it is used, and the sou
     (cd "$work/old/archives" && $foreign download libc6 libc6-dev libcrypt1 linux-libc-dev)
     unpack_packages "$work/old" "$sysroot"
     foreign_apt $debian bookworm "$work/apt" 'deb deb-src'
-    (cd "$work/apt/archives" && $foreign download libarchive-dev libheif-dev libstb-dev)
+    (cd "$work/apt/archives" && $foreign download libarchive-dev libheif-dev liblcms2-dev libstb-dev)
     unpack_packages "$work/apt" "$sysroot"
-    # libarchive and libheif are not linked: their static libraries and what they need are left out.
-    sed -i '/^Requires\.private\|^Libs/d' "$sysroot/usr/lib/$triplet/pkgconfig"/lib{archive,heif}.pc
+    # libarchive, libheif and littleCMS are not linked: their static libraries and what they need are left out.
+    sed -i '/^Requires\.private\|^Libs/d' "$sysroot/usr/lib/$triplet/pkgconfig"/{libarchive,libheif,lcms2}.pc
     mkdir "$work/sources"
     (cd "$work/sources" && $foreign source --dsc-only libstb &&
         $foreign source -y zlib libzstd libdeflate libjpeg-turbo libwebp tiff jansson libmd)
@@ -116,7 +116,7 @@ END
     local option options=(--cross-file "$work/constants.ini" --cross-file "$PWD/tests/cross/debian.ini"
         --cross-file "$PWD/packaging/portable.ini" "-Dcuda=${CUDA-disabled}"
         ${OPTIMIZATION+"-Doptimization=$OPTIMIZATION"} "-Dgpu_arch=${GPU_ARCH-75,80,90,100,120,ptx100}"
-        -D{heif,jpeg,tiff,webp,tar}=enabled "-Dlicences=$work/licences")
+        -D{heif,jpeg,lcms,tiff,webp,tar}=enabled "-Dlicences=$work/licences")
     for option in "${options[@]}"; do set -- "$@" "-Csetup-args=$option"; done
     export PATH=$work/tools/bin:$PATH QEMU_LD_PREFIX=$sysroot # Meson runs one program
     _PYTHON_HOST_PLATFORM=linux-$cpu pip wheel --no-deps --no-build-isolation -Cbuild-dir="$work/build" "$@" \

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import urllib.parse
 
-NOT_INSIDE = {"cmocka", "libarchive", "libheif", "python", "threads", "zlib"}  # of tests, loaded if it is there, no library
+NOT_INSIDE = {"cmocka", "lcms2", "libarchive", "libheif", "python", "threads", "zlib"}  # of tests, loaded if it is there, no library
 HEADERS_ONLY = {"stb"}
 OPTIONS = {"b_lto", "b_ndebug", "b_sanitize", "buildtype", "c_args", "c_link_args", "optimization"}  # besides our own
 TOOL = "Tool: gpuconv-sbom"

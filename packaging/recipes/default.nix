@@ -10,7 +10,7 @@ pkgs.stdenv.mkDerivation {
   strictDeps = true;
   nativeBuildInputs = with pkgs; [ meson ninja pkg-config python3 ]
     ++ lib.optional cudaSupport cudaPackages.cuda_nvcc;
-  buildInputs = with pkgs; [ jansson libarchive libdeflate libheif libjpeg libmd libtiff libwebp stb ]
+  buildInputs = with pkgs; [ jansson lcms2 libarchive libdeflate libheif libjpeg libmd libtiff libwebp stb ]
     ++ lib.optional cudaSupport cudaPackages.cuda_cudart;
   mesonFlags = [ "-Dtests=disabled" "-Dgpu_arch=all" (if cudaSupport then "-Dcuda=enabled" else "-Dcuda=disabled") ];
   postPatch = "patchShebangs .";

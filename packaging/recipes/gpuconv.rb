@@ -19,6 +19,7 @@ class Gpuconv < Formula
   depends_on "libmd"
   depends_on "libtiff"
   depends_on :linux
+  depends_on "little-cms2"
   depends_on "webp"
 
   # The headers, which Homebrew does not have as a formula.
