@@ -11,6 +11,7 @@
 enum tag {
     TAG_INTEROP_INDEX = 0x0001,
     TAG_COLOUR_SPACE = 0xa001,
+    TAG_DESCRIPTION = 0x010e,
     TAG_SUBJECT_AREA = 0x9214,
     TAG_EXIF_WIDTH = 0xa002,
     TAG_EXIF_HEIGHT = 0xa003,
@@ -61,6 +62,12 @@ static enum exif_directory directory_below(enum exif_directory directory, unsign
     return DIRECTORY_IMAGE;
 }
 
+/* Is the description that of ImageJ or OME-XML, which give the sides of the picture and of a pixel? */
+static bool is_of_size(const struct tiff_entry *entry)
+{
+    return bytes_begin(entry->value, entry->size, "ImageJ=", 7) || bytes_contain(entry->value, entry->size, "<OME ");
+}
+
 /* Is the entry carried? Its text may be cut. */
 static bool entry_judge(struct walk *walk, struct entry *entry)
 {
@@ -69,6 +76,8 @@ static bool entry_judge(struct walk *walk, struct entry *entry)
     if (walk->block->turned && walk->directory == DIRECTORY_EXIF &&
         (tag == TAG_SUBJECT_AREA || tag == TAG_SUBJECT_LOCATION))
         return false;
+    if (walk->block->turned && tag == TAG_DESCRIPTION && is_of_size(&entry->of))
+        return !metadata_drop(metadata, METADATA_EXIF, METADATA_OTHER_COLOUR);
     const size_t size = entry->of.size;
     const enum exif_action action = exif_judge(metadata, walk->directory, &entry->of);
     entry->is_text = action == EXIF_TEXT;

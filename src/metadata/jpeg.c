@@ -112,6 +112,7 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
 {
     const uint8_t *data = segment->data;
     const size_t size = segment->size;
+    bool is_known = false;
     switch (segment->marker) {
     case JPEG_MARKER_APP0:
         if (is_jfif(segment))
@@ -120,22 +121,33 @@ static bool read_segment(struct metadata *metadata, struct pieces *pieces, const
     case JPEG_MARKER_APP1:
         if (bytes_begin(data, size, XMP_HEAD, sizeof XMP_HEAD))
             return metadata_add_xmp(metadata, data + sizeof XMP_HEAD, size - sizeof XMP_HEAD);
-        return !metadata_is_exif(data, size) || metadata_add_exif(metadata, data, size);
+        if (metadata_is_exif(data, size))
+            return metadata_add_exif(metadata, data, size);
+        break;
     case JPEG_MARKER_APP2:
-        if (bytes_begin(data, size, ICC_HEAD, sizeof ICC_HEAD) && size >= sizeof ICC_HEAD + 2)
+        is_known = bytes_begin(data, size, "MPF", 4); /* other content */
+        if (bytes_begin(data, size, ICC_HEAD, sizeof ICC_HEAD) && size >= sizeof ICC_HEAD + 2) {
             record_profile_piece(pieces, data + sizeof ICC_HEAD, size - sizeof ICC_HEAD);
-        return true;
+            is_known = true;
+        }
+        break;
     case JPEG_MARKER_APP0 + 11: /* JUMBF (ISO/IEC 19566-5): "JP", numbers of 2 and 4 bytes, and a box */
-        return size < 16 || memcmp(data, "JP", 2) != 0 || memcmp(data + 12, "jumb", 4) != 0 ||
-               metadata_drop(metadata, METADATA_C2PA, METADATA_UNKNOWN);
+        if (size >= 16 && memcmp(data, "JP", 2) == 0 && memcmp(data + 12, "jumb", 4) == 0)
+            return metadata_drop(metadata, METADATA_C2PA, METADATA_UNKNOWN);
+        break;
     case JPEG_MARKER_APP13:
-        return !bytes_begin(data, size, PHOTOSHOP_HEAD, sizeof PHOTOSHOP_HEAD) ||
-               blob_append(&pieces->resources, data + sizeof PHOTOSHOP_HEAD, size - sizeof PHOTOSHOP_HEAD);
+        if (bytes_begin(data, size, PHOTOSHOP_HEAD, sizeof PHOTOSHOP_HEAD))
+            return blob_append(&pieces->resources, data + sizeof PHOTOSHOP_HEAD, size - sizeof PHOTOSHOP_HEAD);
+        break;
+    case JPEG_MARKER_APP0 + 14: /* Adobe's, which says how the colours are coded */
+        return true;
     case JPEG_MARKER_COM:
         return read_comment(metadata, data, size);
     default:
-        return true;
+        break;
     }
+    return is_known || segment->marker < JPEG_MARKER_APP0 || segment->marker > JPEG_MARKER_APP0 + 15 ||
+           metadata_drop(metadata, METADATA_CHUNK, METADATA_UNKNOWN);
 }
 
 bool metadata_read_jpeg(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)

@@ -27,6 +27,11 @@ uint64_t metadata_bit(enum metadata_part part, enum metadata_reason reason)
     return (uint64_t)1 << ((unsigned)part * METADATA_REASONS + (unsigned)reason);
 }
 
+bool metadata_is_note(uint64_t dropped)
+{
+    return (dropped & ~metadata_bit(METADATA_CHUNK, METADATA_UNKNOWN)) == 0;
+}
+
 void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
 {
     static const char *const parts[METADATA_PARTS] = {
@@ -54,8 +59,11 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
     for (enum metadata_part part = 0; part < METADATA_PARTS; part++)
         for (enum metadata_reason reason = 0; reason < METADATA_REASONS; reason++)
             if (dropped & metadata_bit(part, reason)) {
-                snprintf(word, sizeof word, "%s (%s)", parts[part],
-                         part == METADATA_C2PA ? "signs the input only" : reasons[reason]);
+                snprintf(word, sizeof word, "%s (%s)",
+                         metadata_is_note(metadata_bit(part, reason)) ? "other chunks or segments" : parts[part],
+                         part == METADATA_C2PA                                     ? "signs the input only"
+                         : part != METADATA_ICC && reason == METADATA_OTHER_COLOUR ? "told the old size or orientation"
+                                                                                   : reasons[reason]);
                 text_add_word(text, size, word, NULL);
             }
 }
@@ -192,21 +200,33 @@ bool metadata_read_none(const uint8_t *bytes, size_t size, struct metadata *meta
 
 /* ---- Turning ---- */
 
-/* Rebuild a part of a turned picture without what gives a position in it. */
-static bool rebuild_part(bool (*rebuild)(struct metadata *, const uint8_t *, size_t, bool, struct blob *),
-                         struct blob *part)
+bool metadata_rebuild_turned(struct metadata *metadata)
 {
     struct metadata unlimited = {.keep_text = true};
-    struct blob rebuilt;
-    const bool done = rebuild(&unlimited, part->bytes, part->size, true, &rebuilt);
-    blob_free(part);
-    *part = rebuilt;
+    struct blob exif = {0}, xmp = {0};
+    const bool done = exif_rebuild(&unlimited, metadata->exif.bytes, metadata->exif.size, true, &exif) &&
+                      xmp_rebuild(&unlimited, metadata->xmp.bytes, metadata->xmp.size, true, &xmp);
+    metadata->dropped |= unlimited.dropped & metadata_bit(METADATA_EXIF, METADATA_OTHER_COLOUR);
+    blob_free(&metadata->exif);
+    blob_free(&metadata->xmp);
+    metadata->exif = exif;
+    metadata->xmp = xmp;
     return done;
 }
 
-bool metadata_rebuild_turned(struct metadata *metadata)
+/* Does XMP say that the picture is not upright? */
+static bool xmp_turns(const struct blob *xmp)
 {
-    return rebuild_part(exif_rebuild, &metadata->exif) && rebuild_part(xmp_rebuild, &metadata->xmp);
+    static const char name[] = ":Orientation", between[] = " \t\r\n=>\"'";
+    const uint8_t *at = xmp->bytes, *end = at + xmp->size;
+    while (xmp->size > 0 && (at = memmem(at, (size_t)(end - at), name, sizeof name - 1)) != NULL) {
+        at += sizeof name - 1;
+        while (at < end && memchr(between, *at, sizeof between - 1) != NULL)
+            at++;
+        if (at < end && *at >= '2' && *at <= '8')
+            return true;
+    }
+    return false;
 }
 
 /* Turn chroma subsampling by 90 degrees. A factor of 4 in a column cannot be written, so a factor of 4 in a row becomes
@@ -251,6 +271,8 @@ bool metadata_resize(struct metadata *metadata, const struct geometry *geometry,
 {
     if (!geometry->is_moved)
         return true;
+    if (xmp_turns(&metadata->xmp)) /* and nothing else does: metadata_orient would have dropped it */
+        metadata_drop(metadata, METADATA_XMP, METADATA_OTHER_COLOUR);
     if (!metadata_rebuild_turned(metadata))
         return error_no_memory(error, "metadata");
     if (geometry->is_turned)

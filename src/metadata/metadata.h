@@ -46,7 +46,7 @@ enum metadata_part {
     METADATA_TEXT,
     METADATA_BLOBS,                   /* the parts before are blobs of bytes */
     METADATA_COLOUR = METADATA_BLOBS, /* PNG's gAMA, cHRM, sRGB and cICP */
-    METADATA_CHUNK,                   /* another chunk of a PNG */
+    METADATA_CHUNK,                   /* another chunk of a PNG or WebP, or segment of a JPEG */
     METADATA_RESOLUTION,
     METADATA_C2PA, /* a signed manifest, which a changed picture cannot keep */
     METADATA_PARTS
@@ -54,7 +54,7 @@ enum metadata_part {
 enum metadata_reason {
     METADATA_DAMAGED,
     METADATA_TOO_LARGE,
-    METADATA_OTHER_COLOUR,    /* it describes another colour space than the file has */
+    METADATA_OTHER_COLOUR,    /* it describes another colour space, size or orientation than the file has */
     METADATA_UNKNOWN,         /* what is not known to be text or a few numbers; the rest is kept */
     METADATA_NEEDS_KEEP_TEXT, /* more text, or properties of other namespaces; the rest is kept */
     METADATA_NOT_SUPPORTED,   /* the format has no such metadata */
@@ -178,6 +178,10 @@ typedef bool metadata_writer(const struct metadata *metadata, uint8_t **bytes, s
                              struct error *error);
 metadata_writer metadata_write_png, metadata_write_jpeg, metadata_write_tiff, metadata_write_webp, metadata_write_avif,
     metadata_write_none;
+
+/* Are there only parts in DROPPED that files of phones and programs often have, and that say nothing to a reader? They
+ * are worth a note, and no warning. */
+bool metadata_is_note(uint64_t dropped);
 
 /* Write the names and reasons of the DROPPED parts to TEXT, of SIZE bytes: "EXIF (is damaged), text (is too large)". */
 void metadata_print_dropped(uint64_t dropped, char *text, size_t size);

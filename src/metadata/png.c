@@ -192,6 +192,8 @@ static enum metadata_part chunk_part(const struct png_chunk *chunk)
 
 static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
 {
+    /* The picture, what is read here or reported as other content, and what describes the file as it was. */
+    static const char known[] = "IHDR PLTE tRNS IDAT IEND pHYs caBX acTL fcTL fdAT sBIT hIST tIME dSIG";
     const enum metadata_part part = chunk_part(chunk);
     const uint8_t *data = chunk->data;
     if (png_chunk_is_needless(chunk) && !png_chunk_crc_fits(chunk))
@@ -217,6 +219,8 @@ static bool read_chunk(struct metadata *metadata, const struct png_chunk *chunk)
             .horizontal = big32(data),
             .vertical = big32(data + 4),
         };
+    if (part == METADATA_CHUNK && memmem(known, sizeof known, chunk->type, 4) == NULL)
+        metadata_drop(metadata, METADATA_CHUNK, METADATA_UNKNOWN);
     return true;
 }
 

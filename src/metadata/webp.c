@@ -8,6 +8,7 @@
 bool metadata_read_webp(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
 {
     struct webp_walk walk = webp_walk_begin(bytes);
+    static const char picture[] = "VP8X VP8L ALPH VP8  ANIM ANMF ICCP";
     struct webp_chunk chunk;
     bool done = true;
     (void)size;
@@ -21,6 +22,8 @@ bool metadata_read_webp(const uint8_t *bytes, size_t size, struct metadata *meta
             metadata_drop(metadata, METADATA_C2PA, METADATA_UNKNOWN);
         else if (webp_chunk_is(&chunk, "XMP "))
             done = metadata_add_xmp(metadata, chunk.data, chunk.size);
+        else if (memmem(picture, sizeof picture, chunk.type, 4) == NULL)
+            metadata_drop(metadata, METADATA_CHUNK, METADATA_UNKNOWN);
     }
     return metadata_read_end(done, metadata, error);
 }

@@ -684,6 +684,53 @@ def test_pairs(test):
     test.check("C2PA (signs the input only)" in test.run("blur", "in.jpg", "out.jpg"), "C2PA in a JPEG")
 
 
+def test_notes(test):
+    """What is of no known kind is named by --verbose and the report, and is no warning."""
+    body = png()[:-12]
+    webp = io.BytesIO()
+    picture("RGB").save(webp, "WEBP", lossless=True)
+    webp = webp.getvalue()
+    vp8x = b"VP8X" + struct.pack("<I", 10) + bytes(4) + struct.pack("<I", WIDTH - 1)[:3] + struct.pack("<I", HEIGHT - 1)[:3]
+    unknown = b"RIFF" + struct.pack("<I", 4 + len(vp8x) + len(webp) - 12 + 12) + b"WEBP" + vp8x + webp[12:] + b"abcd\4\0\0\0wxyz"
+    cases = [("in.jpg", jpeg(segment(0xE0 + number, data)), is_note) for number, data, is_note in (
+        (3, b"Meta\0x", 1), (10, b"AROT\0\0", 1), (15, b"", 1), (1, b"http://ns.adobe.com/xmp/extension/\0" + bytes(80), 1), (2, b"FPXR\0", 1),
+        (13, b"Ducky", 1), (11, b"HDR_RI", 1), (14, b"Adobe\0d\0\0\0\0\1", 0))]
+    cases += [("in.png", png(chunk(kind, data)), is_note) for kind, data, is_note in (
+        (b"iDOT", bytes(28), 1), (b"vpAg", bytes(9), 1), (b"bKGD", bytes(6), 1), (b"tIME", b"\x07\xe8\5\6\7\x08\x09", 0), (b"sBIT", b"\5\5\5", 0))]
+    cases += [("in.png", body + chunk(b"ruSt", b"late") + png()[-12:], 1), ("in.png", png(), 0), ("in.webp", unknown, 1)]
+    for name, data, is_note in cases:
+        test.write(name, data)
+        for strip in ((), ("--strip",)):
+            said = test.run(*strip, "--report", "notes.jsonl", "blur", name, "out.png")
+            test.check("metadata" not in said, f"{data[:30]} {said}")
+            said = test.run(*strip, "-v", "blur", name, "out.png")
+            told = "other chunks or segments (parts of an unknown kind)" in said
+            test.equal(told, bool(is_note and not strip), f"{name}, {data[20:50]}, {strip}: {said}")
+            with open("notes.jsonl", encoding="utf-8") as file:
+                test.equal("metadata_left_out" in json.loads(file.readlines()[-1]), told, f"{name}, {strip}: report")
+
+
+def test_stale(test):
+    """A description that gives the size, and an orientation in XMP alone, are named if the picture moves."""
+    ome = b'<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Pixels SizeX="23"/></OME>\0'
+    for text_, stale in ((b"ImageJ=1.53t\nimages=1\nunit=micron\nmin=0\nmax=255\n\0", True), (ome, True), (b"A garden\0", False)):
+        test.write("in.tif", b"")
+        picture("RGB").save("in.tif", description=text_[:-1].decode())
+        for step, moves in (("blur", False), ("resize:50%", True), ("mirror:x", True), ("crop:9x9", True)):
+            said = test.run(step, "in.tif", "out.tif")
+            kept = exiftool("out.tif").get("IFD0:ImageDescription") is not None
+            test.equal(kept, not (stale and moves), f"{text_}, {step}: kept")
+            test.equal("EXIF (told the old size or orientation)" in said, not kept, f"{text_}, {step}: {said}")
+    forms = [('tiff:Orientation="8"', ""), ("tiff:Orientation = '2'", ""), ("", "<tiff:Orientation>\n6</tiff:Orientation>"),
+             ('tiff:Orientation="1"', "")]
+    for form in forms:
+        test.write("in.jpg", jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp_packet(*form))))
+        test.equal(test.run("blur", "in.jpg", "out.jpg"), "", form)
+        said = test.run("resize:50%", "in.jpg", "out.jpg")
+        test.equal("XMP (told the old size or orientation)" in said, form != forms[-1], f"{form}: {said}")
+        test.check("XMP-tiff:Orientation" not in exiftool("out.jpg"), form)
+
+
 def test_profiles_of_chunks(test):
     """The profile of cICP, gAMA and cHRM gives the colours that the PNG has, by littleCMS and by to-srgb."""
     from PIL import ImageCms
@@ -726,8 +773,9 @@ def test_batch(test):
         upright = (WIDTH, HEIGHT) if "--no-orient" in options else (HEIGHT, WIDTH)
         test.equal((sides["many/j6.jpg"], sides["many/p6.png"]), (upright, upright), "sides in the report")
         told = {name: record["metadata_left_out"] for name, record in records.items() if "metadata_left_out" in record}
-        named = "ICC profile (is for other colours), EXIF (is damaged)"  # output; input
-        test.equal(told, {} if "--strip" in options else {"many/bad.png": named}, "what the report names")
+        named = {"many/bad.png": "ICC profile (is for other colours), EXIF (is damaged)",  # output; input
+                 **{f"many/j{i}.jpg": "other chunks or segments (parts of an unknown kind)" for i in (1, 3, 6)}}
+        test.equal(told, {} if "--strip" in options else named, "what the report names")
     shutil.copytree("many", "place")
     test.run("-q", "--in-place", "blur", "place")
     for name in os.listdir("many"):
