@@ -233,7 +233,7 @@ const struct option option_table[] = {
          "ignore pixels that differ only because edges were smoothed in another way", .bits = ONLY_COMPARE | IN_LINE),
     FLAG("strict-channels", GROUP_COMPARE, compare.rules.strict_channels,
          "opaque alpha, and grey as three equal channels, are a difference", .bits = ONLY_COMPARE | IN_LINE),
-    FLAG("metadata", GROUP_COMPARE, compare.rules.takes_metadata, "also compare the profile and the orientation",
+    FLAG("metadata", GROUP_COMPARE, compare.rules.takes_metadata, "also compare the metadata",
          .bits = ONLY_COMPARE | IN_LINE),
     FLAG("new-fails", GROUP_COMPARE, compare.new_fails, "exit with 1 if ACTUAL has files that EXPECTED lacks",
          .bits = ONLY_COMPARE),

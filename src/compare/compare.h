@@ -41,7 +41,7 @@ struct compare_rules {
     bool ignores_transparent; /* ignore pixels whose alpha is 0 in both images */
     bool ignores_antialiasing;
     bool strict_channels; /* opaque alpha, and grey as three equal channels, are a difference */
-    bool takes_metadata;  /* compare the profile and the orientation too */
+    bool takes_metadata;  /* compare the metadata too */
     struct compare_area areas[COMPARE_AREAS_MAX];
     size_t area_count;
     const struct image *mask; /* ignore the pixels that are black in this image; may be NULL */

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "metadata/metadata.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,10 +77,15 @@ static void describe_metadata(FILE *file, const struct compare_row *row)
 {
     const struct difference *d = &row->difference;
     const char *joint = joint_after(d->pixels + d->tolerated + d->antialiased + d->hidden);
-    if (row->profiles_differ) {
+    if (row->metadata_differ & 1 << METADATA_ICC) {
         fprintf(file, "%sthe profiles differ", joint);
         joint = "; ";
     }
+    for (enum metadata_part part = METADATA_ICC + 1; part < METADATA_PARTS; part++)
+        if (row->metadata_differ & 1u << part) {
+            fprintf(file, "%sthe %s differs", joint, metadata_part_name(part));
+            joint = "; ";
+        }
     if (row->expected.orientation != row->actual.orientation)
         fprintf(file, "%sthe orientation is %d, not %d", joint, row->actual.orientation, row->expected.orientation);
 }
@@ -276,9 +282,19 @@ void row_print_json(FILE *file, const struct compare_row *row, const struct comp
     print_shape(file, "actual_shape", &row->actual);
     if (row->difference.same_shape)
         print_numbers(file, row, rules);
-    if (rules->takes_metadata && row->difference.same_shape)
-        fprintf(file, ",\"profiles_differ\":%s,\"expected_orientation\":%d,\"actual_orientation\":%d",
-                row->profiles_differ ? "true" : "false", row->expected.orientation, row->actual.orientation);
+    if (rules->takes_metadata && row->difference.same_shape) {
+        const char *separator = "";
+        fprintf(file,
+                ",\"profiles_differ\":%s,\"expected_orientation\":%d,\"actual_orientation\":%d,\"metadata_differ\":[",
+                row->metadata_differ & 1 << METADATA_ICC ? "true" : "false", row->expected.orientation,
+                row->actual.orientation);
+        for (enum metadata_part part = 0; part < METADATA_PARTS; part++)
+            if (row->metadata_differ & 1u << part) {
+                fprintf(file, "%s\"%s\"", separator, metadata_part_name(part));
+                separator = ",";
+            }
+        fputc(']', file);
+    }
     if (row->picture != NULL)
         text_print_json_member(file, "picture", row->picture);
     if (row->problem != NULL) {

@@ -205,7 +205,7 @@ static void print_rules(FILE *file, const struct compare_rules *rules, const str
     if (rules->strict_channels)
         fputs(" Channels must be equal.", file);
     if (rules->takes_metadata)
-        fputs(" Profile and orientation must be equal.", file);
+        fputs(" Metadata must be equal.", file);
 }
 
 static void print_page_summary(const struct page *page)

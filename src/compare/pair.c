@@ -135,6 +135,7 @@ static bool decode_side(struct pair *pair, int i)
     const bool takes_metadata = pair->worker->settings->rules.takes_metadata;
     metadata_free(&side->metadata);
     side->metadata.max = METADATA_PART_MAX;
+    side->metadata.keep_text = true;
     return codec_read_picture(&input, &side->image, takes_metadata ? &side->metadata : NULL, &side->error) != NULL &&
            (!takes_metadata || record_metadata(side, &side->error));
 }
@@ -289,11 +290,6 @@ static void make_thumbnails(struct pair *pair)
 
 /* ---- The whole ---- */
 
-static bool profiles_differ(const struct metadata *a, const struct metadata *b)
-{
-    return a->icc.size != b->icc.size || (a->icc.size > 0 && memcmp(a->icc.bytes, b->icc.bytes, a->icc.size) != 0);
-}
-
 /* Find the rules of the pair: the rules of all pairs, with the mask of this pair's row, if it has one. The mask must
  * have the size of the images. */
 static bool find_pair_rules(struct pair *pair, struct compare_rules *rules, struct error *error)
@@ -327,9 +323,9 @@ static bool compare_sides(struct pair *pair, struct error *error)
                           error))
         return false;
     row->allowed = compare_allowed(rules, difference);
-    row->profiles_differ = rules->takes_metadata && profiles_differ(&a->metadata, &b->metadata);
+    row->metadata_differ = rules->takes_metadata ? metadata_find_differences(&a->metadata, &b->metadata) : 0;
     row->beyond = compare_limits(rules, difference);
-    const bool other = row->profiles_differ || row->expected.orientation != row->actual.orientation;
+    const bool other = row->metadata_differ != 0 || row->expected.orientation != row->actual.orientation;
     const bool tolerates = difference->largest > 0 || difference->hidden > 0 || difference->antialiased > 0;
     row->kind = other || row->beyond != 0                        ? ROW_DIFFERENT
                 : tolerates                                      ? ROW_TOLERATED

@@ -44,7 +44,7 @@ struct compare_row {
     struct row_file mask; /* the mask of this row alone; its path is NULL if there is none */
     enum row_kind kind;
     bool identical;                /* the bytes of both files are equal, so nothing was decoded */
-    bool profiles_differ;          /* the ICC profiles differ, and metadata are compared */
+    unsigned metadata_differ;      /* 1 << each part of the metadata in which they differ, if these are compared */
     struct difference difference;  /* set if the kind is at most ROW_DIFFERENT, unless the files are identical */
     uint64_t allowed;              /* the number of pixels that may be beyond the tolerance */
     unsigned beyond;               /* the limits that the images violate, as in compare_limits */

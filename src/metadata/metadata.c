@@ -32,7 +32,7 @@ bool metadata_is_note(uint64_t dropped)
     return (dropped & ~metadata_bit(METADATA_CHUNK, METADATA_UNKNOWN)) == 0;
 }
 
-void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
+const char *metadata_part_name(enum metadata_part part)
 {
     static const char *const parts[METADATA_PARTS] = {
         [METADATA_ICC] = "ICC profile",
@@ -45,6 +45,11 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
         [METADATA_RESOLUTION] = "resolution",
         [METADATA_C2PA] = "C2PA",
     };
+    return parts[part];
+}
+
+void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
+{
     static const char *const reasons[METADATA_REASONS] = {
         [METADATA_DAMAGED] = "is damaged",
         [METADATA_TOO_LARGE] = "is too large",
@@ -60,7 +65,8 @@ void metadata_print_dropped(uint64_t dropped, char *text, size_t size)
         for (enum metadata_reason reason = 0; reason < METADATA_REASONS; reason++)
             if (dropped & metadata_bit(part, reason)) {
                 snprintf(word, sizeof word, "%s (%s)",
-                         metadata_is_note(metadata_bit(part, reason)) ? "other chunks or segments" : parts[part],
+                         metadata_is_note(metadata_bit(part, reason)) ? "other chunks or segments"
+                                                                      : metadata_part_name(part),
                          part == METADATA_C2PA                                     ? "signs the input only"
                          : part != METADATA_ICC && reason == METADATA_OTHER_COLOUR ? "told the old size or orientation"
                                                                                    : reasons[reason]);
@@ -72,6 +78,57 @@ bool metadata_drop(struct metadata *metadata, enum metadata_part part, enum meta
 {
     metadata->dropped |= metadata_bit(part, reason);
     return true;
+}
+
+/* ---- Differences ---- */
+
+static bool fields_differ(bool has_a, const void *a, bool has_b, const void *b, size_t size)
+{
+    return has_a != has_b || (has_a && memcmp(a, b, size) != 0);
+}
+
+/* Pixels per metre, or only their ratio, may be rounded by a format. */
+static bool resolutions_differ(const struct resolution *a, const struct resolution *b)
+{
+    enum { ROUNDED = 20 };
+    uint32_t sides[2][2];
+    if (a->unit == RESOLUTION_NONE || b->unit == RESOLUTION_NONE)
+        return a->unit != b->unit;
+    if (a->unit == RESOLUTION_ASPECT || b->unit == RESOLUTION_ASPECT)
+        return a->unit != b->unit || (uint64_t)a->horizontal * b->vertical != (uint64_t)a->vertical * b->horizontal;
+    for (int i = 0; i < 2; i++) {
+        sides[i][0] = resolution_per_metre(i == 0 ? a : b, false);
+        sides[i][1] = resolution_per_metre(i == 0 ? a : b, true);
+    }
+    return abs((int)sides[0][0] - (int)sides[1][0]) > ROUNDED || abs((int)sides[0][1] - (int)sides[1][1]) > ROUNDED;
+}
+
+unsigned metadata_find_differences(struct metadata *a, struct metadata *b)
+{
+    unsigned differences = 0;
+    struct metadata *const both[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        exif_set_upright(&both[i]->exif);
+        if (exif_says_nothing(&both[i]->exif))
+            blob_free(&both[i]->exif);
+    }
+    for (enum metadata_part part = 0; part < METADATA_BLOBS; part++) {
+        const struct blob *one = &a->blobs[part], *other = &b->blobs[part];
+        if (one->size != other->size || (one->size > 0 && memcmp(one->bytes, other->bytes, one->size) != 0))
+            differences |= 1u << part;
+    }
+    if (fields_differ(a->has_chromaticities, a->chromaticities, b->has_chromaticities, b->chromaticities, 32) ||
+        fields_differ(a->has_gamma, a->gamma, b->has_gamma, b->gamma, 4) ||
+        fields_differ(a->has_coding, a->coding, b->has_coding, b->coding, 4) ||
+        fields_differ(a->has_srgb, &a->intent, b->has_srgb, &b->intent, 1) ||
+        fields_differ(a->has_mastering, a->mastering, b->has_mastering, b->mastering, 24) ||
+        fields_differ(a->has_light, a->light, b->has_light, b->light, 8))
+        differences |= 1u << METADATA_COLOUR;
+    if (resolutions_differ(&a->resolution, &b->resolution))
+        differences |= 1u << METADATA_RESOLUTION;
+    if (((a->dropped ^ b->dropped) & metadata_bit(METADATA_C2PA, METADATA_UNKNOWN)) != 0)
+        differences |= 1u << METADATA_C2PA;
+    return differences;
 }
 
 /* ---- Reading ---- */

@@ -186,6 +186,13 @@ bool metadata_is_note(uint64_t dropped);
 /* Write the names and reasons of the DROPPED parts to TEXT, of SIZE bytes: "EXIF (is damaged), text (is too large)". */
 void metadata_print_dropped(uint64_t dropped, char *text, size_t size);
 
+/* The name of a part, for messages: "EXIF". */
+const char *metadata_part_name(enum metadata_part part);
+
+/* The parts in which A and B differ, as 1 << enum metadata_part. The orientation does not count: it becomes upright in
+ * both. */
+unsigned metadata_find_differences(struct metadata *a, struct metadata *b);
+
 /* The bytes that METADATA holds. */
 size_t metadata_bytes(const struct metadata *metadata);
 

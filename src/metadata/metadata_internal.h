@@ -114,6 +114,13 @@ bool metadata_adapt(const struct metadata *metadata, enum metadata_of of, bool g
                     uint64_t *dropped);
 void metadata_adapted_free(struct adapted *adapted);
 
+/* Has EXIF, a block from exif_rebuild or an empty one, only tags that every TIFF has, and that other parts of the
+ * metadata hold? */
+bool exif_says_nothing(const struct blob *exif);
+
+/* One side of a resolution in pixels per metre, or 0 if that is unknown or does not fit. */
+uint32_t resolution_per_metre(const struct resolution *resolution, bool vertical);
+
 /* Does EXIF, a block from exif_rebuild or an empty one, say this resolution? */
 bool metadata_exif_says(const struct blob *exif, const struct resolution *resolution);
 

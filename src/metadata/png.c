@@ -237,20 +237,20 @@ bool metadata_read_png(const uint8_t *bytes, size_t size, struct metadata *metad
 
 /* ---- Writing ---- */
 
-/* Pixels per metre, or 0 if the number is unknown or does not fit. */
-static uint32_t per_metre(enum resolution_unit unit, uint32_t value)
+uint32_t resolution_per_metre(const struct resolution *resolution, bool vertical)
 {
-    const uint64_t scaled = unit == RESOLUTION_INCH         ? ((uint64_t)value * 10000 + 127) / 254
-                            : unit == RESOLUTION_CENTIMETRE ? (uint64_t)value * 100
-                                                            : value;
+    const uint64_t value = vertical ? resolution->vertical : resolution->horizontal;
+    const uint64_t scaled = resolution->unit == RESOLUTION_INCH         ? (value * 10000 + 127) / 254
+                            : resolution->unit == RESOLUTION_CENTIMETRE ? value * 100
+                                                                        : value;
     return scaled <= INT32_MAX ? (uint32_t)scaled : 0;
 }
 
 static bool append_resolution(const struct resolution *resolution, struct blob *out)
 {
     uint8_t data[9];
-    const uint32_t horizontal = per_metre(resolution->unit, resolution->horizontal);
-    const uint32_t vertical = per_metre(resolution->unit, resolution->vertical);
+    const uint32_t horizontal = resolution_per_metre(resolution, false);
+    const uint32_t vertical = resolution_per_metre(resolution, true);
     if (resolution->unit == RESOLUTION_NONE || horizontal == 0 || vertical == 0)
         return true;
     put_big32(data, horizontal);

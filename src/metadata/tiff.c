@@ -47,8 +47,7 @@ static bool add_iptc(struct metadata *metadata, const struct tiff_entry *entry)
     return done;
 }
 
-/* Has EXIF only tags that every TIFF has, and that other parts of the metadata hold? */
-static bool is_no_exif(const struct blob *exif)
+bool exif_says_nothing(const struct blob *exif)
 {
     struct tiff_directory directory;
     bool done = exif->size > 0 && tiff_open_first(exif->bytes, exif->size, &directory);
@@ -70,7 +69,7 @@ bool metadata_read_tiff(const uint8_t *bytes, size_t size, struct metadata *meta
         return metadata_read_end(true, metadata, error);
     read_resolution(metadata, &directory);
     bool done = metadata_add_exif_of_file(metadata, bytes, size);
-    if (is_no_exif(&metadata->exif))
+    if (exif_says_nothing(&metadata->exif))
         blob_free(&metadata->exif);
     if (done && tiff_find(&directory, TIFF_TAG_ICC, &entry))
         done = metadata_add_icc(metadata, entry.value, entry.size);

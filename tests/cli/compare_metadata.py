@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """--compare --metadata, of files that are built here: compare_metadata.py GPUCONV.
 
-Profile and orientation are equal, different, on one side only, or damaged, in PNGs, in JPEGs, and between both. All
-files hold the same samples."""
+Each part of the metadata is on one side, or on both. Profile and orientation are equal, different, on one side only, or
+damaged, in PNGs, in JPEGs, and between both. All files hold the same samples."""
 import json
 import os
 import pathlib
@@ -51,14 +51,14 @@ class Files:
         path = pathlib.Path(f"{self.count}.{suffix}")
         note = b"%d" % self.count
         if suffix == "png":
-            chunks = chunk(b"tEXt", b"Comment\0" + note)
+            chunks = chunk(b"ruSt", note)  # no chunk that metadata know
             if icc is not None:
                 chunks += chunk(b"iCCP", b"name\0\0" + zlib.compress(icc))
             if orientation is not None:
                 chunks += chunk(b"eXIf", tiff(orientation))
             path.write_bytes(png(16, 16, 3, 8, self.rows, chunks=chunks))
         else:
-            segments = segment(0xFE, note)
+            segments = segment(0xEF, note)
             if orientation is not None:
                 segments += segment(0xE1, b"Exif\0\0" + tiff(orientation))
             if icc is not None:
@@ -88,6 +88,60 @@ def check(program, files, suffixes, expected, actual, answer):
             sys.exit("a picture was drawn where no sample differs")
 
 
+def check_parts(program, files):
+    """Each part, in a PNG, and in a JPEG that has it too."""
+    artist = b"II*\0" + struct.pack("<IHHHII", 8, 1, 0x13B, 2, 8, 26) + bytes(4) + b"Artist\0\0"
+    xmp = (b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description '
+           b'rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" dc:source="here"/></rdf:RDF></x:xmpmeta>')
+    iptc = b"8BIM\4\4\0\0" + struct.pack(">I", 10) + b"\x1c\2\5\0\5title"
+    parts = {
+        "EXIF": (chunk(b"eXIf", artist), segment(0xE1, b"Exif\0\0" + artist)),
+        "XMP": (chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + xmp), segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp)),
+        "IPTC": (None, segment(0xED, b"Photoshop 3.0\0" + iptc)),
+        "text": (chunk(b"tEXt", b"Comment\0words " + b"and words " * 200), segment(0xFE, b"words " + b"and words " * 200)),
+        "resolution": (chunk(b"pHYs", struct.pack(">IIB", 3937, 2835, 1)), None),
+        "gamma or colour space": (chunk(b"cICP", b"\x0c\x0d\0\1"), None),
+        "C2PA": (chunk(b"caBX", bytes(8)), segment(0xEB, b"JP\0\1\0\0\0\1\0\0\0\x28jumb" + bytes(32))),
+    }
+    for colours in (chunk(b"gAMA", struct.pack(">I", 45455)), chunk(b"cHRM", bytes(range(32))), chunk(b"sRGB", b"\1"),
+                    chunk(b"mDCV", bytes(24)), chunk(b"cLLI", bytes(8))):
+        parts[colours] = (colours, None)
+    for part, (png_part, jpeg_part) in parts.items():
+        part = part if isinstance(part, str) else "gamma or colour space"
+        kinds = [("png", png_part)] * (png_part is not None) + [("jpg", jpeg_part)] * (jpeg_part is not None)
+        with_part, without = [], []
+        for suffix, added in kinds:
+            path = pathlib.Path(files.make(suffix))
+            without.append(str(path))
+            data = path.read_bytes()
+            at = 33 if suffix == "png" else 2
+            path = pathlib.Path(f"with-{path}")
+            path.write_bytes(data[:at] + added + data[at:])
+            with_part.append(str(path))
+        for one, other, differs in [(a, b, True) for a in with_part for b in without] + [(a, b, False) for a in with_part for b in with_part]:
+            done = run(program, "--compare", "--metadata", one, other, status=int(differs))
+            if done.stdout.strip() != (f"the {part} differs" if differs else "equal"):
+                sys.exit(f"{part}: {one} and {other}: {done.stdout!r}")
+            row = json.loads(run(program, "--compare", "--metadata", one, other, "--report", "-", status=int(differs)).stdout)
+            if one != other and row["metadata_differ"] != [part] * differs:
+                sys.exit(f"{part}: the report says {row}")
+
+
+def check_resolutions(program, files):
+    """A format may round a resolution, and has its own unit."""
+    path, others = pathlib.Path(files.make("png")), []
+    data = path.read_bytes()
+    path.write_bytes(data[:33] + chunk(b"pHYs", struct.pack(">IIB", 11800, 2835, 1)) + data[33:])
+    for suffix in ("jpg", "png"):
+        run(program, "-q", "identity", str(path), "resolution." + suffix)
+        run(program, "--compare", "--metadata", str(path), "resolution." + suffix)
+    for numbers in ((11800, 2900, 1), (5, 3, 0)):
+        path.write_bytes(data[:33] + chunk(b"pHYs", struct.pack(">IIB", *numbers)) + data[33:])
+        done = run(program, "--compare", "--metadata", str(path), "resolution.jpg", status=1)
+        if done.stdout.strip() != "the resolution differs":
+            sys.exit(f"resolutions: {done.stdout}")
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     one, other, damaged = profile(b"one\0"), profile(b"two\0"), b"\0\0\0\1" + profile(b"one\0")[4:]
@@ -109,6 +163,8 @@ def main():
     ]
     with temporary_folder():
         files = Files(program)
+        check_parts(program, files)
+        check_resolutions(program, files)
         for suffixes in (("png", "png"), ("jpg", "jpg"), ("png", "jpg"), ("jpg", "png")):
             for case in cases:
                 check(program, files, suffixes, *case)
