@@ -7,6 +7,8 @@
 
 Filters that move the picture show its borders: a filter with one tap in a corner moves samples from outside into the
 image. Four such filters, one for each corner, show all sides."""
+import colorsys
+import math
 import os
 import random
 import re
@@ -19,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
 from read_png import read  # noqa: E402
-from write_png import png, unfiltered  # noqa: E402
+from write_png import chunk, png, unfiltered  # noqa: E402
 
 FOLDER = os.path.join(HERE, "pictures")
 BORDERS = ["replicate", "reflect", "reflect101", "wrap", "zero"]
@@ -37,10 +39,10 @@ class Gpuconv:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def write(self, name, rows):
+    def write(self, name, rows, chunks=b""):
         samples, channels = bytes(sample for row in rows for pixel in row for sample in pixel), len(rows[0][0])
         with open(self.path(name), "wb") as file:
-            file.write(png(len(rows[0]), len(rows), channels, 8, unfiltered(samples, channels * len(rows[0]))))
+            file.write(png(len(rows[0]), len(rows), channels, 8, unfiltered(samples, channels * len(rows[0])), chunks=chunks))
 
     def run(self, *words):
         """The rows of out.png, after a run on in.png."""
@@ -51,6 +53,11 @@ class Gpuconv:
     def filtered(self, rows, *words):
         self.write("in.png", rows)
         return self.run(*words)
+
+    def from_p3(self, rows):
+        """The same colours of Display P3, which cICP names, in sRGB."""
+        self.write("in.png", rows, chunk(b"cICP", b"\x0c\x0d\0\1"))
+        return self.run("to-srgb")
 
     def steep(self, depth):
         """A blurred shade of few levels, of DEPTH bits, made 12 times as steep."""
@@ -111,6 +118,18 @@ def night(width, height):
     return [[pixel(x, y) for x in range(width)] for y in range(height)]
 
 
+def wheel(width, height):
+    """All hues around a white centre, the strongest outside, with rings that are lighter and darker."""
+    def pixel(x, y):
+        right, down = (2 * x + 1 - width) / height, (2 * y + 1 - height) / height
+        far = math.hypot(right, down)
+        value = 0.9 + 0.1 * math.cos(24 * far)
+        colour = colorsys.hsv_to_rgb(math.atan2(down, right) / (2 * math.pi) % 1, far, value)
+        return tuple(round(255 * c) for c in colour) if far < 1 else (255, 255, 255)
+
+    return [[pixel(x, y) for x in range(width)] for y in range(height)]
+
+
 def specks(rows):
     """Salt and pepper: a tenth of the pixels is black or white."""
     chance = random.Random(67)
@@ -147,6 +166,9 @@ def make(gpuconv):
     yield "night", sky
     yield "night-levels", magnified(gpuconv.filtered(sky, "resize:25%"), 4)
     yield "night-linear", magnified(gpuconv.filtered(sky, "resize:25%", "--linear"), 4)
+    colours = wheel(144, 128)
+    yield "wheel", colours
+    yield "wheel-srgb", gpuconv.from_p3(colours)
     eye = crop("cat.png", 92, 62, 36, 32)
     for kernel in ("box", "triangle", "mitchell", "lanczos3"):
         yield f"enlarged-{kernel}", gpuconv.filtered(eye, f"resize:400%:{kernel}")
