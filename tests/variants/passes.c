@@ -321,9 +321,10 @@ static void check_pass_case(struct checker *checker, const struct filter *origin
              border_name(c.border));
     case_open(&c);
     fill_plane(&c.in.plane, fill, filter->width > 16 ? filter->width / 3 : 4, state);
-    case_check(checker, &c);
+    const bool is_expected = case_check(checker, &c);
     const double products = (double)c.width * c.height * c.planes * filter->width * filter->height;
-    if (original->two_pass && c.sample != SAMPLE_F32 && products < 2e6) /* a tiny Gaussian is the identity, a grid */
+    /* a tiny Gaussian is the identity, a grid */
+    if (is_expected && original->two_pass && c.sample != SAMPLE_F32 && products < 2e6)
         check_direct(checker, original, flipped, &c);
     case_close(&c);
     free(filter);
@@ -388,7 +389,7 @@ void check_passes(struct checker *checker)
                 }
         }
     }
-    if (checker->device != NULL && (!options->quick || options->large))
+    if (checker->device != NULL && !options->quick)
         check_tall(checker, &state);
     free(filter);
     free(filter16);
