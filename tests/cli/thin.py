@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Thin pictures: the CPU gives the reference's bytes, and takes about the time of a square of as many pixels: thin.py
 GPUCONV [--quick]. --quick leaves out the time."""
+import itertools
 import os
 import random
 import re
@@ -34,15 +35,16 @@ def check_bytes():
     shapes = [(1, 400), (2, 300), (9, 150), (31, 70), (200, 1), (150, 2), (3, 3)]
     with open("cancelled", "w") as file:
         file.write(CANCELLED)
+    os.mkdir("in")
     for number, (width, height) in enumerate(shapes):
-        write("in.png", width, height, 1 + number % 4, 8 + number // 2 % 2 * 8)
-        for border in ("replicate", "reflect", "reflect101", "wrap", "zero"):
-            for name in filters:
-                for variant in ("cpu", "reference"):
-                    run(PROGRAM, "-q", "--border", border, "--variant", variant, name, "in.png", variant + ".png")
-                with open("cpu.png", "rb") as one, open("reference.png", "rb") as other:
-                    if one.read() != other.read():
-                        sys.exit(f"{name} on {width} x {height}, border {border}: not the reference's bytes")
+        write(f"in/{width}x{height}.png", width, height, 1 + number % 4, 8 + number // 2 % 2 * 8)
+    for border, name in itertools.product(("replicate", "reflect", "reflect101", "wrap", "zero"), filters):
+        for variant in ("cpu", "reference"):
+            run(PROGRAM, "-qj1", "--border", border, "--variant", variant, name, "in", "-o", variant)
+        for path in os.listdir("in"):
+            with open(f"cpu/{path}", "rb") as one, open(f"reference/{path}", "rb") as other:
+                if one.read() != other.read():
+                    sys.exit(f"{name} on {path}, border {border}: not the reference's bytes")
 
 
 def milliseconds(name, path):
