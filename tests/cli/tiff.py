@@ -282,7 +282,7 @@ def test_refused(test):
         subprocess.run(["tiffcp", *options, "in.tif", "good.tif"], check=True)
         with open("good.tif", "rb") as file:
             good = file.read()
-        for i in range(60):
+        for i in range(24):
             bad = bytearray(good)
             for _ in range(2):
                 bad[chance.randrange(len(bad)) if i % 2 else -1 - chance.randrange(300)] ^= 1 << chance.randrange(8)
@@ -323,7 +323,7 @@ def test_damaged_data(test):
         with open("good.tif", "rb") as file:
             good = file.read()
         test.run("identity", "good.tif", "out.png")
-        for _ in range(40):
+        for _ in range(16):
             bad, (offset, size) = bytearray(good), chance.choice(strips(good))
             bad[offset + chance.randrange(size)] ^= 1 << chance.randrange(8)
             test.write("bad.tif", bad)

@@ -68,7 +68,7 @@ OUTPUTS = ("--format png", "--format jpg", "--format pam", "--format png --compr
            "--alpha keep", "--alpha filter", "--strip", "--no-orient")
 KINDS = ("filter", "chain", "resize", "move", "point", "rank", "region", "depth", "linear", "border", "output")
 WAYS = {"files": 8, "jobs": 2, "tar": 2}  # how often
-ARRAYS = 4000  # cases
+ARRAYS = 2000  # cases
 KEYS = ("status", "error", "class", "retry", "width", "height", "channels", "bits", "input_width", "input_height",
         "output_bytes", "metadata_left_out", "pictures_left_out")  # keys of a report's line, equal on each backend
 RECIPES = 44  # each takes the CPU's time once
