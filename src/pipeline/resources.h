@@ -18,11 +18,10 @@ struct pipeline_run;
 struct thread_pool;
 
 /* The automatic choice of the backend for the images of a batch. The workers share it. The batch owns it, and sets the
- * first six fields and balance.workers before the workers start. The others begin with 0; `mutex` guards them. */
+ * first five fields and balance.workers before the workers start. The others begin with 0; `mutex` guards them. */
 struct batch_choice {
     size_t images;          /* the batch's images; 0 for a stream */
     double bytes;           /* bytes of all their files; 0 for a stream whose end nobody knows */
-    int workers;            /* images at a time on the CPU */
     bool takes_all;         /* the workers take all processors, and one may wait for a GPU: the batch has an end */
     struct gpu_start *gpus; /* the GPUs; worker N uses number N modulo gpu_count */
     size_t gpu_count;       /* at least 1 */

@@ -208,7 +208,8 @@ static void test_a_stream_learns(void **state)
     find("blur", &filter);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gpu_start gpu = {.device = 1000000, .step = cases[i].step};
-        struct batch_choice choice = {.balance.workers = 16, .gpus = &gpu, .gpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
+        struct batch_choice choice = {
+            .balance.workers = 16, .gpus = &gpu, .gpu_count = 1, .mutex = PTHREAD_MUTEX_INITIALIZER};
         const struct resources resources = {.pool = &pool, .batch = &choice, .start = &gpu};
         const struct recipe recipe = {.chain = CHAIN(&filter, 1), .alpha = ALPHA_PREMULTIPLY};
         struct pipeline_input input = {.shape = shape(cases[i].side, cases[i].side, 8),
