@@ -158,6 +158,8 @@ static bool validate_pairs(const struct options *options, struct error *error)
         {OPTION(json), OPTION(bench.csv), false, "--json and --csv contradict each other; leave one out"},
         {OPTION(list.output), OPTION(list.in_place), false,
          "--output and --in-place contradict each other; leave one out"},
+        {OPTION(list.also), OPTION(list.in_place), false,
+         "--also and --in-place contradict each other: a file has one result; write to folders with --output DIR"},
         {OPTION(list.suffix), OPTION(list.in_place), false,
          "--suffix and --in-place contradict each other; leave one out"},
         {OPTION(job.skip_existing), OPTION(list.in_place), false,
@@ -483,6 +485,8 @@ static bool validate_paths(int count, const struct options *options, struct erro
     const char *url = options->list.output != NULL && is_url(options->list.output) ? options->list.output : NULL;
     for (int i = 0; i < count; i++)
         url = is_url(options->operands[i]) ? options->operands[i] : url;
+    for (size_t i = 0; i < options->list.also_count; i++)
+        url = is_url(options->list.also[i].output) ? options->list.also[i].output : url;
     return url == NULL || error_about(error, ERROR_USAGE, url,
                                       "is a URL, and gpuconv takes files; transfer it with another program, as in "
                                       "curl -L URL | gpuconv FILTER - OUTPUT");

@@ -162,7 +162,7 @@ static bool make_recipe(struct stream *stream, struct job_template *template, st
         return error_set(error, ERROR_USAGE,
                          "has no \"filter\"; give it in the line, or --filter on the command line for all lines");
     if ((options->filter != stream->options->filter && !check_filter_files(options->filter, error)) ||
-        !find_recipe(options, recipe, error) || !pipeline_check(recipe, error))
+        !find_recipe(options, options->filter, recipe, error) || !pipeline_check(recipe, error))
         return false;
     if (recipe->choice != CHOICE_CUDA)
         return true;

@@ -33,8 +33,8 @@ int run_query(const struct options *options);
 /* The settings of the jobs that filter as OPTIONS say (run.c). */
 struct job_settings make_job_settings(const struct options *options);
 
-/* Set RECIPE, and find its filters. Without a filter its chain is empty. Release the chain (run.c). */
-bool find_recipe(const struct options *options, struct recipe *recipe, struct error *error);
+/* Set RECIPE to that of OPTIONS with FILTER. If that is NULL, its chain is empty. Release the chain (run.c). */
+bool find_recipe(const struct options *options, const char *filter, struct recipe *recipe, struct error *error);
 
 /* Name the GPUs of OPTIONS for the workers of BATCH, which has memory for them. If RECIPE asks for a GPU, it starts.
  * Unless it is for one image, check that those that are asked for are there (run.c). */

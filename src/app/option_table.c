@@ -151,6 +151,8 @@ const struct option option_table[] = {
 
     VALUE("output", "DIR", GROUP_MANY, KIND_PATH, list.output, "write the results to this folder, under the same names",
           .letter = 'o', .bits = ONLY_MANY | NOT_TAR),
+    VALUE("also", "DIR=FILTER", GROUP_MANY, KIND_ALSO, list.also, "write the results of FILTER, too: to the folder DIR",
+          .bits = ONLY_MANY | NOT_TAR),
     FLAG("recursive", GROUP_MANY, list.recursive, "include folders inside folders, and keep the tree", .letter = 'r',
          .bits = ONLY_MANY | NOT_TAR),
     VALUE("files-from", "FILE", GROUP_MANY, KIND_PATH, list.files_from, "read more INPUTs from FILE, one per line",

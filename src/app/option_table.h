@@ -50,6 +50,7 @@ enum kind {
     KIND_SHARD,           /* one part of many; a struct shard */
     KIND_COUNT_OR_SHARE,  /* a number or a share of pixels; the `different` and `share` of a struct compare_rules */
     KIND_AREA,            /* adds a rectangle to the areas of a struct compare_rules */
+    KIND_ALSO,            /* a folder, = and a filter; adds an output to a struct list_request */
 };
 
 /* The modes that use an option, and other bits of its row. ONLY_... names the mode that has the option. Another mode

@@ -226,6 +226,21 @@ static bool set_mode(struct options *options, int mode, struct error *error)
     return true;
 }
 
+/* Add an output. VALUE, which is cut in two, is its folder, = and its filter. */
+static bool add_also(const struct option *o, const char *value, struct list_request *list, struct error *error)
+{
+    char *end = strrchr(value, '=');
+    if (end == NULL || end == value || end[1] == '\0')
+        return error_set(error, ERROR_USAGE, "--%s takes a folder, = and a filter, as in small=resize:640x, not \"%s\"",
+                         o->name, value);
+    if (list->also_count == OUTPUTS_MAX - 1)
+        return error_set(error, ERROR_USAGE, "--%s was given more than %d times; give a second run", o->name,
+                         OUTPUTS_MAX - 1);
+    *end = '\0';
+    list->also[list->also_count++] = (struct also){.output = value, .filter = end + 1};
+    return true;
+}
+
 bool option_set(const struct option *o, const char *value, struct options *options, struct error *error)
 {
     void *field = (char *)options + o->field;
@@ -290,6 +305,8 @@ bool option_set(const struct option *o, const char *value, struct options *optio
         return parse_count_or_share(o, value, &options->compare.rules, error);
     case KIND_AREA:
         return parse_area(o, value, &options->compare.rules, error);
+    case KIND_ALSO:
+        return add_also(o, value, &options->list, error);
     }
     return false;
 }

@@ -460,24 +460,39 @@ bool find_gpus(const struct options *options, const struct recipe *recipe, struc
     return check_gpus(options, recipe, batch, error);
 }
 
+/* What the jobs of one output have in common. */
+struct output_kind {
+    struct recipe recipe;
+    struct report_run run;
+};
+
+static const char *filter_of_output(const struct options *options, size_t number)
+{
+    return number == 0 ? options->filter : options->list.also[number - 1].filter;
+}
+
 /* The report, the list of files and the files of the filters must not be images of the run, or each other. */
-static bool check_others(const struct options *options, const struct filter_chain *chain, const struct file_list *list,
+static bool check_others(const struct options *options, const struct output_kind *kinds, const struct file_list *list,
                          struct error *error)
 {
-    struct other_file *others = calloc(2 * chain->count + 2, sizeof *others);
-    size_t count = 0;
+    size_t count = 2;
+    for (size_t i = 0; i <= options->list.also_count; i++)
+        count += 2 * kinds[i].recipe.chain->count;
+    struct other_file *others = calloc(count, sizeof *others);
     if (others == NULL)
-        return error_no_memory(error, "%zu filters", chain->count);
+        return error_no_memory(error, "%zu files", count);
+    count = 0;
     other_files_add(others, &count, options->report, "the report", true);
     other_files_add(others, &count, options->check != NULL ? options->check : options->list.files_from, "the list",
                     false);
-    other_files_add_filters(others, &count, chain);
+    for (size_t i = 0; i <= options->list.also_count; i++)
+        other_files_add_filters(others, &count, kinds[i].recipe.chain);
     const bool done = collisions_check_others(list, others, count, error);
     free(others);
     return done;
 }
 
-static bool make_list(const struct options *options, const struct filter_chain *chain, struct warnings *warnings,
+static bool make_list(const struct options *options, const struct output_kind *kinds, struct warnings *warnings,
                       struct file_list *list, struct error *error)
 {
     struct list_request request = options->list;
@@ -488,28 +503,42 @@ static bool make_list(const struct options *options, const struct filter_chain *
                       : options->check != NULL       ? digest_list_make(options->check, list, error)
                       : options->mode == MODE_DIGEST ? file_list_make_inputs(&request, list, error)
                                                      : file_list_make(&request, list, error);
-    if (!done || !check_others(options, chain, list, error) || !file_list_check_codec(list, &options->job.codec, error))
+    if (!done || !check_others(options, kinds, list, error) || !file_list_check_codec(list, &options->job.codec, error))
         return false;
     if (list->count == 0)
         return error_set(error, ERROR_WORK, "there is no image to %s; name images or folders that contain some",
                          options->mode == MODE_DIGEST ? "read" : "filter");
+    for (struct job *job = list->jobs; job < list->jobs + list->count; job++) {
+        job->recipe = &kinds[job->number].recipe;
+        job->run_members = &kinds[job->number].run;
+    }
     file_list_keep_shard(list, &options->shard);
     return true;
 }
 
-bool find_recipe(const struct options *options, struct recipe *recipe, struct error *error)
+bool find_recipe(const struct options *options, const char *filter, struct recipe *recipe, struct error *error)
 {
     struct filter *filters = NULL;
     size_t count = 0;
     *recipe = options->recipe;
-    if (options->filter == NULL) { /* nothing needs a GPU */
+    if (filter == NULL) { /* nothing needs a GPU */
         recipe->variant = NULL;
         recipe->choice = CHOICE_CPU;
-    } else if (!find_filters(options, options->filter, filter_find, &filters, &count, error)) {
+    } else if (!find_filters(options, filter, filter_find, &filters, &count, error)) {
         return false;
     }
     recipe->chain = chain_make(filters, count, error);
     return recipe->chain != NULL && masks_load(filters, count, options->job.codec.max_pixels, error);
+}
+
+/* Find the recipe of each kind. */
+static bool find_kinds(const struct options *options, struct output_kind *kinds, struct error *error)
+{
+    bool done = true;
+    for (size_t i = 0; done && i <= options->list.also_count; i++)
+        done = find_recipe(options, filter_of_output(options, i), &kinds[i].recipe, error) &&
+               pipeline_check(&kinds[i].recipe, error);
+    return done;
 }
 
 struct job_settings make_job_settings(const struct options *options)
@@ -527,15 +556,14 @@ struct job_settings make_job_settings(const struct options *options)
 
 /* Find the files to do, and let the GPU start. A batch checks first that its GPUs are there. A single image goes on
  * beside the start, and only after another failure asks whether its GPU is missing, which is then the error. */
-static bool find_work(const struct options *options, const struct recipe *recipe, struct batch_request *batch,
+static bool find_work(const struct options *options, const struct output_kind *kinds, struct batch_request *batch,
                       struct warnings *warnings, struct file_list *list, struct error *error)
 {
     struct error missing;
+    const struct recipe *recipe = &kinds[0].recipe;
     if (batch->gpus == NULL)
         return error_no_memory(error, "the list of GPUs");
-    if (!pipeline_check(recipe, error))
-        return false;
-    const bool is_listed = make_list(options, recipe->chain, warnings, list, error);
+    const bool is_listed = make_list(options, kinds, warnings, list, error);
     name_gpus(options, recipe, listed_bytes(list), batch);
     if ((is_listed && is_single_image(options)) || check_gpus(options, recipe, batch, &missing))
         return is_listed && (options->list.output == NULL || file_make_folders(options->list.output, error));
@@ -548,18 +576,24 @@ int run_images(const struct options *options)
     struct error error;
     struct file_list list = {0};
     struct warnings warnings = {.options = options};
-    struct recipe recipe = {.chain = NULL};
+    struct output_kind *kinds = calloc(OUTPUTS_MAX, sizeof *kinds);
+    const size_t outputs = options->list.also_count + 1;
+    if (kinds == NULL) {
+        error_no_memory(&error, "the outputs");
+        return print_error_line(&error);
+    }
     const struct job_settings settings = make_job_settings(options);
     struct batch_request batch = options->batch;
-    batch.recipe = &recipe;
+    batch.recipe = &kinds[0].recipe;
     batch.cpu_fallback = !options->pair;
     batch.settings = &settings;
     batch.gpus = calloc(DEVICES_MAX, sizeof *batch.gpus);
     batch.threads = options->threads;
     batch.on_this_thread = is_single_image(options) && !shows_progress(options);
-    bool done = find_recipe(options, &recipe, &error) && find_work(options, &recipe, &batch, &warnings, &list, &error);
+    bool done = find_kinds(options, kinds, &error) && find_work(options, kinds, &batch, &warnings, &list, &error);
     if (done) {
-        warn_filters(options, recipe.chain->filters, recipe.chain->count);
+        for (size_t i = 0; i < outputs; i++)
+            warn_filters(options, kinds[i].recipe.chain->filters, kinds[i].recipe.chain->count);
         warn_unused_by_files(options, &list);
         warn_format(options);
         warn_unused_device(options);
@@ -568,14 +602,18 @@ int run_images(const struct options *options)
     batch.count = list.count;
     char *given = options_text(options), hash[RECIPE_TEXT];
     const bool is_journal = options->list.in_place && options->report != NULL;
-    if (done && is_journal && !options_hash(options, recipe.chain, hash))
-        done = error_no_memory(&error, "%zu filters", recipe.chain->count);
+    if (done && is_journal && !options_hash(options, kinds[0].recipe.chain, hash))
+        done = error_no_memory(&error, "%zu filters", kinds[0].recipe.chain->count);
     const struct report_run run = {.filter = options->filter,
                                    .options = given,
                                    .recipe = is_journal ? hash : NULL,
                                    .shard = options->shard,
                                    .listing = list.listing,
                                    .files = list.listed};
+    for (size_t i = 0; i < outputs; i++) {
+        kinds[i].run = run;
+        kinds[i].run.filter = filter_of_output(options, i);
+    }
     if (done && given == NULL)
         done = error_no_memory(&error, "the options");
     const int status = done ? run_jobs(options, &batch, &run, &warnings, &error) : print_error_line(&error);
@@ -584,6 +622,8 @@ int run_images(const struct options *options)
         gpu_start_end(&batch.gpus[i]);
     free(batch.gpus);
     file_list_free(&list);
-    chain_release(recipe.chain);
+    for (size_t i = 0; i < outputs; i++)
+        chain_release(kinds[i].recipe.chain);
+    free(kinds);
     return status;
 }

@@ -43,8 +43,8 @@ struct batch {
 
     /* For a stream in order: the results that wait for earlier ones. */
     pthread_mutex_t ordering;
-    struct job_result *results; /* `window` slots; a slot without a job is free */
-    size_t window, next;        /* `next` is the number of the next job to be reported */
+    struct job_result *results; /* `slots` of them; a slot without a job is free */
+    size_t window, slots, next; /* `next` is the number of the next job to be reported */
     bool is_reporting;          /* a worker reports the next job */
     pthread_cond_t reported;
 
@@ -132,9 +132,9 @@ static void report_next(struct batch *batch, struct job_result *next)
 static void report_in_order(struct batch *batch, size_t number, const struct job_result *result)
 {
     pthread_mutex_lock(&batch->ordering);
-    batch->results[number % batch->window] = *result;
-    while (!batch->is_reporting && batch->results[batch->next % batch->window].job != NULL) {
-        struct job_result *next = &batch->results[batch->next % batch->window];
+    batch->results[number % batch->slots] = *result;
+    while (!batch->is_reporting && batch->results[batch->next % batch->slots].job != NULL) {
+        struct job_result *next = &batch->results[batch->next % batch->slots];
         batch->is_reporting = true;
         pthread_mutex_unlock(&batch->ordering);
         report_next(batch, next);
@@ -229,8 +229,8 @@ static void begin_bytes(struct batch *batch, const struct job *job)
     pthread_mutex_unlock(&choice->mutex);
 }
 
-/* Do a job, and report its end. */
-static void do_job(struct worker *worker, int number, const struct job *job)
+/* Do a job, and report its end. Returns false if no other may begin. */
+static bool do_job(struct worker *worker, int number, const struct job *job)
 {
     struct batch *batch = worker->batch;
     const struct batch_request *request = batch->request;
@@ -243,18 +243,40 @@ static void do_job(struct worker *worker, int number, const struct job *job)
         run_other(worker, number, job, &result);
     else
         job_run(&worker->job_worker, job, &result);
-    if (result.outcome == JOB_FAILED && (request->fail_fast || (result.error.no_new_files && request->source == NULL)))
+    const bool stops =
+        result.outcome == JOB_FAILED && (request->fail_fast || (result.error.no_new_files && request->source == NULL));
+    if (stops)
         workers_stop(&batch->workers);
     if (workers_interrupted(&batch->workers))
-        return;
+        return false;
     if (batch->results != NULL) {
-        report_in_order(batch, worker->number, &result);
-        return;
+        report_in_order(batch, worker->number++, &result);
+        return true;
     }
     report_event(worker, &result, JOB_ENDED);
     free(result.output);
     if (request->source != NULL)
-        request->source->release(request->source->context, worker->taken);
+        request->source->release(request->source->context, (struct job *)job);
+    return !stops;
+}
+
+/* Do JOB and those after it with the same input. Each may be gone once it is done. */
+static void do_outputs(struct worker *worker, int number, const struct job *job)
+{
+    for (const struct job *next; job != NULL; job = next) {
+        next = job->next;
+        if (!do_job(worker, number, job))
+            break;
+    }
+    job_end_input(&worker->job_worker);
+}
+
+static size_t count_outputs(const struct job *job)
+{
+    size_t count = 0;
+    for (; job != NULL; job = job->next)
+        count++;
+    return count;
 }
 
 /* Take the next job of the stream. In order, wait until a slot for its result is free. */
@@ -269,7 +291,8 @@ static bool take_job(void *context)
     worker->taken = batch->request->source->next(batch->request->source->context);
     if (worker->taken == NULL)
         return false;
-    worker->number = batch->taken++;
+    worker->number = batch->taken;
+    batch->taken += count_outputs(worker->taken);
     return true;
 }
 
@@ -310,13 +333,16 @@ static void do_stream(struct worker *worker, int number)
         if (!may_take(worker, number, &seen) || !workers_take(&batch->workers, take_job, worker))
             break;
         share_threads(worker, worker->taken);
-        do_job(worker, number, worker->taken);
+        do_outputs(worker, number, worker->taken);
         workers_end_job(&batch->workers);
     }
     if (worker->taken == NULL)
         return;
-    batch->taken--;
-    source->release(source->context, worker->taken);
+    batch->taken -= count_outputs(worker->taken);
+    for (struct job *job = worker->taken, *next; job != NULL; job = next) {
+        next = job->next;
+        source->release(source->context, job);
+    }
 }
 
 /* Do jobs until there are no more. */
@@ -330,7 +356,8 @@ static void do_jobs(void *context, int number)
         do_stream(worker, number);
     else
         while (may_take(worker, number, &seen) && workers_next(&batch->workers, &index))
-            do_job(worker, number, &batch->request->jobs[index]);
+            if (batch->request->jobs[index].number == 0)
+                do_outputs(worker, number, &batch->request->jobs[index]);
     end_waiting(batch);
     job_worker_close(&worker->job_worker);
 }
@@ -394,8 +421,11 @@ static void choose_worker_counts(struct batch *batch)
         return;
     }
     const int processors = parallel_processors(), wanted = request->workers > 0 ? request->workers : processors;
-    const bool few = request->source == NULL && request->count < (size_t)wanted;
-    batch->usual_count = batch->worker_count = few ? (int)request->count : wanted;
+    size_t inputs = 1;
+    for (size_t i = 1; i < request->count; i++)
+        inputs += request->jobs[i].number == 0;
+    const bool few = request->source == NULL && inputs < (size_t)wanted;
+    batch->usual_count = batch->worker_count = few ? (int)inputs : wanted;
     batch->threads = request->threads > 0 ? request->threads : few ? wanted / batch->worker_count : 1;
     if (request->source != NULL && request->threads == 0)
         batch->threads = wanted; /* the largest number: see share_threads */
@@ -439,8 +469,9 @@ static bool prepare_order(struct batch *batch, struct error *error)
     if (source == NULL || !source->in_order)
         return true;
     batch->window = source->window > 0 ? source->window : RESULTS_OF_WORKER * (size_t)batch->worker_count;
-    batch->results = calloc(batch->window, sizeof *batch->results);
-    return batch->results != NULL || error_no_memory(error, "%zu results", batch->window);
+    batch->slots = batch->window + OUTPUTS_MAX - 1;
+    batch->results = calloc(batch->slots, sizeof *batch->results);
+    return batch->results != NULL || error_no_memory(error, "%zu results", batch->slots);
 }
 
 static bool prepare_batch(struct batch *batch, struct error *error)

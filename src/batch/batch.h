@@ -15,7 +15,8 @@
 
 /* A stream of jobs. Nothing is read ahead: a worker takes a job when it has done the one before. */
 struct job_source {
-    /* Wait for the next job, and return it; NULL at the end. One thread at a time calls this, and not after the end. */
+    /* Wait for the next job, and return it, or the first of those with one input; NULL at the end. One thread at a time
+     * calls this, and not after the end. */
     struct job *(*next)(void *context);
     /* In order: complete the result of a job before it is counted and reported. It may become a failed one. It is
      * NULL if results are complete. One thread at a time calls this. */

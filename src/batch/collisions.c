@@ -90,6 +90,10 @@ static bool refuse_outputs(const struct job *a, const struct job *b, bool in_pla
         return error_set(error, ERROR_USAGE,
                          "%s and %s are the same file, which would be filtered twice; leave one out", a->input,
                          b->input);
+    if (a->number != b->number && strcmp(a->input, b->input) == 0)
+        return error_set(error, ERROR_USAGE,
+                         "two outputs of %s would both be written to %s; give each --also a folder of its own",
+                         a->input, b->output);
     if (same_stem && suffix != NULL && strcmp(a->name, b->name) != 0) { /* other suffixes, which --format replaces */
         const bool changes = format_find_by_path(a->name) != format_find_by_path(b->output);
         return error_set(error, ERROR_USAGE,

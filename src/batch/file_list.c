@@ -49,8 +49,6 @@ struct list_builder {
      * or folder that cannot be read, for the reason in errno. */
     bool (*add)(struct list_builder *builder, const char *path, const char *relative, const struct stat *status);
     struct file_list *list;
-    struct stat output; /* the status of the output folder; for a tree, of the folder that must not be in it */
-    bool output_exists;
     struct others others;
     struct folder *folders; /* all folders that the search has met, except the output folder */
     size_t folder_count;
@@ -58,6 +56,12 @@ struct list_builder {
 };
 
 /* ---- Names ---- */
+
+/* The folder of output NUMBER; NULL if there is none. */
+static const char *output_folder(const struct list_request *request, size_t number)
+{
+    return number == 0 ? request->output : request->also[number - 1].output;
+}
 
 /* The path of NAME in FOLDER; NAME itself if FOLDER is empty. */
 static char *join_path(const char *folder, const char *name)
@@ -141,12 +145,12 @@ static bool add_input_only(struct list_builder *builder, const char *path, const
     return true;
 }
 
-/* list_builder's `add` for a list of jobs. */
-static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
+/* Add the file at PATH, to be written as REQUEST says. */
+static bool add_output(struct list_builder *builder, const struct list_request *request, const char *path,
+                       const char *relative, const struct stat *status)
 {
     if (status == NULL)
         return add_unreadable(builder, path, relative);
-    const struct list_request *request = builder->request;
     struct error *error = builder->error;
     const struct format *named = format_find_by_path(path);
     if (request->format == NULL && named == NULL) {
@@ -164,6 +168,21 @@ static bool add_file(struct list_builder *builder, const char *path, const char 
     job->output = request->in_place ? strdup(path) : file_list_output_path(request, relative);
     job->format = request->format != NULL ? request->format : named;
     return job->output != NULL || error_no_memory(error, "the list of files");
+}
+
+/* list_builder's `add` for a list of jobs. */
+static bool add_file(struct list_builder *builder, const char *path, const char *relative, const struct stat *status)
+{
+    struct list_request request = *builder->request;
+    const int reason = errno;
+    for (size_t i = 0; i <= request.also_count; i++) {
+        errno = reason;
+        request.output = output_folder(builder->request, i);
+        if (!add_output(builder, &request, path, relative, status))
+            return false;
+        builder->list->jobs[builder->list->count - 1].number = i;
+    }
+    return true;
 }
 
 bool file_list_add(struct file_list *list, const char *path, struct error *error)
@@ -309,7 +328,12 @@ static void warn_unlisted(struct list_builder *builder)
 
 static bool is_output(const struct list_builder *builder, const struct stat *status)
 {
-    return builder->output_exists && file_is_one(status, &builder->output);
+    const struct list_request *request = builder->request;
+    struct stat output;
+    bool is_one = false;
+    for (size_t i = 0; request->output != NULL && i <= request->also_count && !is_one; i++)
+        is_one = stat(output_folder(request, i), &output) == 0 && file_is_one(status, &output);
+    return is_one;
 }
 
 /* These functions call each other once for each level of nested folders; a path has at most 4096 bytes. */
@@ -450,6 +474,14 @@ static int compare_jobs(const void *a, const void *b)
     return order != 0 ? order : strcmp(p->input, q->input);
 }
 
+/* By inputs, so that the jobs of one lie together. */
+static int compare_inputs(const void *a, const void *b)
+{
+    const struct job *p = a, *q = b;
+    const int inputs = strcmp(p->input, q->input), names = strcmp(p->name, q->name);
+    return inputs != 0 ? inputs : names != 0 ? names : (p->number > q->number) - (p->number < q->number);
+}
+
 /* Add all inputs of the request. */
 static bool add_inputs(struct list_builder *builder)
 {
@@ -476,23 +508,24 @@ bool file_list_make(const struct list_request *request, struct file_list *list, 
 {
     struct list_builder builder = {.request = request, .add = add_file, .list = list, .error = error};
     *list = (struct file_list){0};
-    builder.output_exists = !request->in_place && stat(request->output, &builder.output) == 0;
-    if (builder.output_exists && !S_ISDIR(builder.output.st_mode))
-        return error_about(error, ERROR_WORK, request->output, "is not a folder; name one for --output");
+    struct stat status;
+    for (size_t i = 0; !request->in_place && i <= request->also_count; i++)
+        if (stat(output_folder(request, i), &status) == 0 && !S_ISDIR(status.st_mode))
+            return error_about(error, ERROR_WORK, output_folder(request, i), "is not a folder; name one for --%s",
+                               i == 0 ? "output" : "also");
     const bool done = add_inputs(&builder);
     if (done && list->count > 0)
-        qsort(list->jobs, list->count, sizeof *list->jobs, compare_jobs);
+        qsort(list->jobs, list->count, sizeof *list->jobs, request->also_count > 0 ? compare_inputs : compare_jobs);
     return done && collisions_check(list, request->in_place, error);
 }
 
 bool file_list_make_tree(const char *folder, const char *other, list_warner *warn, void *context,
                          struct file_list *list, struct error *error)
 {
-    const struct list_request request = {.recursive = true, .warn = warn, .context = context};
+    const struct list_request request = {.recursive = true, .output = other, .warn = warn, .context = context};
     struct list_builder builder = {
         .request = &request, .is_tree = true, .add = add_input_only, .list = list, .error = error};
     *list = (struct file_list){0};
-    builder.output_exists = stat(other, &builder.output) == 0;
     const bool done = add_folder(&builder, folder, "");
     if (done)
         warn_unlisted(&builder);
@@ -562,6 +595,9 @@ void file_list_keep_shard(struct file_list *list, const struct shard *shard)
             free_job(&list->jobs[i]);
     }
     list->count = count;
+    for (size_t i = 1; i < count; i++)
+        if (list->jobs[i].number > 0)
+            list->jobs[i - 1].next = &list->jobs[i];
 }
 
 bool file_list_check_codec(const struct file_list *list, const struct codec_settings *settings, struct error *error)

@@ -24,6 +24,11 @@ struct file_list {
 /* Called for each input that is left out. The warning is NAME, directly followed by TEXT. */
 typedef void list_warner(void *context, const char *name, const char *text);
 
+/* Another output of each input: by FILTER, to the folder OUTPUT. */
+struct also {
+    const char *output, *filter;
+};
+
 struct list_request {
     char *const *inputs; /* files and folders */
     size_t input_count;
@@ -31,7 +36,9 @@ struct list_request {
     bool null_separated;    /* the names in FILES_FROM are separated by NUL bytes, not by line ends */
     bool recursive;
     bool in_place;
-    const char *output;          /* the folder for outputs; NULL in place */
+    const char *output; /* the folder for outputs; NULL in place */
+    struct also also[OUTPUTS_MAX - 1];
+    size_t also_count;
     const char *suffix;          /* what to add to each name; NULL for nothing */
     const struct format *format; /* the format to write; NULL for that of each name's suffix */
     bool keeps_suffix;           /* FORMAT's suffix follows a name's suffix, and does not replace it */
@@ -71,7 +78,8 @@ bool file_list_read_names(const char *from, bool null_separated,
 bool file_list_make_pair(const char *input, const char *output, const struct format *format, struct file_list *list,
                          struct error *error);
 
-/* Record the hash of the whole list, and drop the jobs of other shards. Jobs whose outputs exist stay. */
+/* Record the hash of the whole list, and drop the jobs of other shards. Jobs whose outputs exist stay. Link
+ * those with one input. */
 void file_list_keep_shard(struct file_list *list, const struct shard *shard);
 
 /* Can the codec of SETTINGS write every format of the list? */

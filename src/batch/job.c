@@ -153,12 +153,20 @@ static bool read_input(struct job_worker *worker, struct conversion *conversion)
         phases_end(phases, PHASE_WAIT);
 
     bool done = true;
+    struct shared_input *input = &worker->input;
     if (job->content != NULL) {
         conversion->bytes = (uint8_t *)job->content;
         conversion->size = (size_t)job->bytes;
+    } else if (input->bytes != NULL) {
+        conversion->bytes = input->bytes;
+        conversion->size = input->size;
+        conversion->status = input->status;
     } else {
         done = file_read_wanted(job->input, budget_input_max(budget), is_image_file, &conversion->bytes,
                                 &conversion->size, &conversion->status, error);
+        if (done && job->next != NULL)
+            *input = (struct shared_input){
+                .bytes = conversion->bytes, .size = conversion->size, .status = conversion->status};
     }
     phases_end(phases, PHASE_READ);
     if (done && journal_holds(&worker->outputs->report->journal, conversion->bytes, conversion->size)) {
@@ -304,7 +312,9 @@ static bool do_steps(struct job_worker *worker, struct conversion *conversion)
         pipeline_end(&conversion->run, done);
         if (!conversion->lacks_memory)
             return done;
+        const bool can_read_again = S_ISREG(conversion->status.st_mode) && !file_is_standard(conversion->job->input);
         job_free(conversion);
+        job_forget_input(worker, can_read_again);
         release_image(worker);
         job_release_buffers(worker);
         begin_conversion(conversion, worker, conversion->job, conversion->result);
@@ -336,6 +346,13 @@ void job_run(struct job_worker *worker, const struct job *job, struct job_result
     result->run = NULL;
     worker->is_grouped = conversion.run.is_grouped;
     job_free(&conversion);
+    if (job->next == NULL)
+        job_end_input(worker);
+}
+
+void job_end_input(struct job_worker *worker)
+{
+    job_forget_input(worker, true);
     release_image(worker);
 }
 

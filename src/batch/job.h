@@ -18,11 +18,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct outputs;
 struct job_result;
 struct report_run;
+
+/* The most outputs of one input. */
+enum { OUTPUTS_MAX = 32 };
 
 struct job {
     char *input;                 /* a path, or with `content` any name; "-" is standard input */
@@ -33,6 +37,10 @@ struct job {
     bool problem_passes;         /* a later run may not have the problem */
     uint64_t bytes;              /* bytes of the input file; 0 if it is no regular file */
     const struct format *format; /* the format to write; NULL for the input's */
+
+    /* One worker does all jobs with the same input, in their order, and decodes it once. */
+    struct job *next; /* the next job with this input; NULL after the last */
+    size_t number;    /* how many jobs with this input come before it */
 
     /* For a stream of jobs, and for jobs that `run` does. */
     const struct recipe *recipe;          /* the recipe of this image; NULL for that of the batch */
@@ -144,6 +152,16 @@ struct job_progress {
     double rows;      /* the share of the rows that have passed the filters; below 0 where that is not known */
 };
 
+/* What jobs with one input share. */
+struct shared_input {
+    uint8_t *bytes; /* the file; NULL if it is not read, or belongs to the job */
+    size_t size;
+    struct stat status;
+    struct image image; /* decoded and upright; without samples if only the pipeline has it, or nothing does yet */
+    int orientation;
+    const struct codec *codec, *decoder; /* the reader that was chosen for it, and what has decoded it */
+};
+
 /* A thread's data that it keeps from job to job. The caller sets the first nine fields, but for resources.pool, and
  * leaves the others 0. The objects that the fields point to must outlive the worker. */
 struct job_worker {
@@ -166,6 +184,8 @@ struct job_worker {
     bool is_srgb;                /* it has neither */
     struct transform *transform; /* by the profile of tables of the last picture that has one, or NULL */
 
+    struct shared_input input;
+
     bool is_grouped;       /* the last image went to the GPU in a group with those of other workers */
     size_t kept;           /* bytes reserved for the buffers of the pipeline */
     size_t reserved;       /* bytes reserved for this image */
@@ -182,6 +202,9 @@ void job_worker_close(struct job_worker *worker);
 /* Do one job: read and decode within the memory budget, plan, filter and encode, write. RESULT becomes the result, with
  * the error of a failure, which has a subject. Reports all events up to JOB_WRITTEN. */
 void job_run(struct job_worker *worker, const struct job *job, struct job_result *result);
+
+/* Release what jobs with one input share, after the last of them. */
+void job_end_input(struct job_worker *worker);
 
 /* How far the worker's job is. Any thread may ask, while the worker is open. */
 struct job_progress job_find_progress(const struct job_worker *worker);

@@ -26,7 +26,7 @@ static bool is_cpu_only(const struct job_worker *worker)
 static bool surely_streams(const struct job_worker *worker, const struct conversion *conversion,
                            const struct codec *encoder)
 {
-    return is_cpu_only(worker) && !conversion->widens && codec_reads_rows(&conversion->info) &&
+    return is_cpu_only(worker) && !conversion->shares && !conversion->widens && codec_reads_rows(&conversion->info) &&
            conversion->orientation <= 1 && encoder != NULL && codec_writes_rows(encoder);
 }
 
@@ -100,9 +100,44 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     return need;
 }
 
-struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size)
+/* Is the image, whose shapes are known, the one that earlier jobs have decoded? */
+static bool is_kept(const struct job_worker *worker, const struct conversion *conversion)
 {
+    const struct shared_input *input = &worker->input;
+    const struct image *image = &conversion->image, *kept = &input->image;
+    return (kept->samples != NULL || worker->pipeline.has_input) && kept->width == image->width &&
+           kept->height == image->height && kept->channels == image->channels && kept->bits == image->bits &&
+           input->orientation == conversion->orientation && input->codec == conversion->info.codec;
+}
+
+/* Jobs with one input share the decoded image where the memory allows. Otherwise each does as it would alone. */
+static struct job_memory estimate_shared_memory(struct job_worker *worker, struct conversion *conversion, size_t size)
+{
+    const size_t max = worker->workers->budget.max;
+    struct shared_input *input = &worker->input;
+    conversion->shares = conversion->job->next != NULL || is_kept(worker, conversion);
+    if (!is_kept(worker, conversion)) {
+        job_forget_input(worker, false);
+        input->image = conversion->image;
+        input->orientation = conversion->orientation;
+        input->codec = conversion->info.codec;
+    }
     struct job_memory need = estimate_memory(worker, conversion, size);
+    if (!conversion->shares)
+        return need;
+    const size_t result = image_bytes(&conversion->produced);
+    if (need.image < max && result < max - need.image && need.kept <= max - need.image - result) {
+        need.image += result;
+        return need;
+    }
+    job_forget_input(worker, false);
+    conversion->shares = false;
+    return estimate_memory(worker, conversion, size);
+}
+
+struct job_memory job_estimate_memory(struct job_worker *worker, struct conversion *conversion, size_t size)
+{
+    struct job_memory need = estimate_shared_memory(worker, conversion, size);
     const size_t extra = codec_reader_extra(&conversion->info, &conversion->codec);
     const size_t largest = need.largest > need.image ? need.largest : need.image, max = worker->workers->budget.max;
     if (extra > max || largest > max - extra || need.kept > max - extra - largest)
@@ -341,20 +376,43 @@ static bool open_input(struct conversion *conversion)
 static void drop_input(struct conversion *conversion)
 {
     codec_reader_close(&conversion->reader);
-    if (conversion->bytes != conversion->job->content)
+    if (conversion->bytes != conversion->job->content && conversion->bytes != conversion->worker->input.bytes)
         free(conversion->bytes);
     conversion->bytes = NULL;
 }
 
-/* Decode the whole image and turn it upright. */
+static void free_image(struct conversion *conversion)
+{
+    if (conversion->image.samples == conversion->worker->input.image.samples) /* other jobs need it */
+        conversion->image.samples = NULL;
+    image_free(&conversion->image);
+}
+
+void job_forget_input(struct job_worker *worker, bool is_last)
+{
+    struct shared_input *input = &worker->input;
+    image_free(&input->image);
+    worker->pipeline.has_input = false;
+    if (!is_last)
+        return;
+    free(input->bytes);
+    *input = (struct shared_input){0};
+}
+
+/* Decode the whole image and turn it upright. Let the next jobs with this input share it. */
 static bool decode_input(struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
+    struct shared_input *input = &conversion->worker->input;
     const bool done = (conversion->reader.codec != NULL || open_input(conversion)) &&
                       codec_reader_decode(&conversion->reader, &conversion->image, &result->error) &&
                       image_orient(&conversion->image, conversion->orientation, &result->error) &&
                       image_widen(&conversion->image, conversion->run.input.shape.channels, &result->error);
     drop_input(conversion);
+    if (done && conversion->shares) {
+        input->image = conversion->image;
+        input->decoder = result->decoder;
+    }
     phases_end(&result->phases, PHASE_DECODE);
     return done;
 }
@@ -364,7 +422,7 @@ static void find_gpu_codecs(const struct job_settings *settings, struct conversi
 {
     const struct codec_input input = codec_input(conversion);
     conversion->in.orientation = conversion->orientation;
-    if (!conversion->widens && conversion->codec.transform == NULL)
+    if (!conversion->widens && conversion->image.samples == NULL && conversion->codec.transform == NULL)
         conversion->gpu_decoder = codec_plan_gpu_input(&input, &conversion->in);
     if (!settings->digests) /* they write nothing */
         conversion->gpu_encoder = codec_plan_gpu_output(conversion->result->output_format, &conversion->produced,
@@ -407,13 +465,20 @@ bool job_decode(struct job_worker *worker, struct conversion *conversion)
 {
     struct job_result *result = conversion->result;
     result->input_bytes = conversion->size;
+    const bool is_decoded = worker->input.image.samples != NULL; /* by an earlier job */
+    if (is_decoded) {
+        conversion->image = worker->input.image;
+        conversion->info.codec = worker->input.decoder;
+    }
+    conversion->run.shares_input = conversion->shares;
     choose_job_backend(worker, conversion);
     /* A GPU takes the whole image. Unless it decodes it, the CPU does, while the GPU starts. */
-    const bool on_cpu = conversion->run.backend == BACKEND_CPU, decodes = on_cpu || conversion->gpu_decoder == NULL;
+    const bool on_cpu = conversion->run.backend == BACKEND_CPU,
+               decodes = !is_decoded && (on_cpu || conversion->gpu_decoder == NULL);
     if (decodes && !open_input(conversion))
         return false;
-    conversion->streams = !worker->settings->digests && on_cpu && !conversion->widens && conversion->orientation <= 1 &&
-                          conversion->reader.source.read != NULL;
+    conversion->streams = !worker->settings->digests && !conversion->shares && on_cpu && !conversion->widens &&
+                          conversion->orientation <= 1 && conversion->reader.source.read != NULL;
     if (decodes && !conversion->streams && !decode_input(conversion))
         return false;
     struct linear *linear = worker->recipe->linear ? pipeline_linear(&worker->pipeline, &result->error) : NULL;
@@ -484,11 +549,11 @@ static bool set_ends(void *context, struct error *error)
     struct end *in = &conversion->in, *out = &conversion->out;
     const bool on_gpu = run->backend == BACKEND_CUDA, digests = conversion->worker->settings->digests;
     const bool writes_rows = !on_gpu && !digests && codec_writes_rows(conversion->result->encoder);
-    (void)error;              /* the result's */
     if (in->kind == END_ROWS) /* a pixel was translucent, so read the image again */
         codec_reader_close(&conversion->reader);
     codec_writer_close(&conversion->writer);
     conversion->filtered.samples = NULL;
+    image_free(&conversion->aside);
     in->kind = conversion->image.samples != NULL    ? END_HOST
                : conversion->streams && writes_rows ? END_ROWS
                : on_gpu && !run->needs_samples      ? run->input.gpu_decodes
@@ -499,6 +564,12 @@ static bool set_ends(void *context, struct error *error)
     if (writes_rows)
         return open_rows(conversion);
     atomic_store(&conversion->worker->step, JOB_STEP_FILTER);
+    if (conversion->shares && !on_gpu) {
+        const struct image *shape = &conversion->produced;
+        if (!image_allocate(&conversion->aside, shape->width, shape->height, shape->channels, shape->bits, error))
+            return false;
+        conversion->filtered = conversion->aside;
+    }
     return out->kind == END_HOST || out->head.size > 0 || begin_output(conversion);
 }
 
@@ -515,7 +586,7 @@ static bool filter_image(struct conversion *conversion)
     if (conversion->in.kind == END_JPEG || conversion->in.kind == END_PNG)
         conversion->result->decoder = conversion->gpu_decoder;
     if (conversion->filtered.samples != conversion->image.samples)
-        image_free(&conversion->image);
+        free_image(conversion);
     record_variants(&conversion->run, conversion->result);
     return true;
 }
@@ -634,7 +705,8 @@ void job_free(struct conversion *conversion)
 {
     drop_input(conversion);
     codec_writer_close(&conversion->writer);
-    image_free(&conversion->image);
+    free_image(conversion);
+    image_free(&conversion->aside);
     metadata_free(&conversion->metadata);
     blob_free(&conversion->out.head);
     if (!conversion->is_borrowed)

@@ -37,6 +37,8 @@ struct conversion {
     struct image produced; /* the shape of the image after the filters, which may change its size */
     bool widens;           /* grey becomes three channels before the filters */
     bool streams;          /* the reader can feed the filters row by row */
+    bool shares;           /* the image is, or will be, worker->input.image, which the filters must not change */
+    struct image aside;    /* the memory for `filtered` where the CPU must not filter in place, or no samples */
 
     /* The ends, with what a GPU needs if it can decode the input, or encode the output. */
     struct end in, out;
@@ -61,10 +63,13 @@ struct job_memory {
 bool job_find_shapes(struct conversion *conversion);
 
 /* The memory for an image whose file of SIZE bytes is inspected. */
-struct job_memory job_estimate_memory(const struct job_worker *worker, struct conversion *conversion, size_t size);
+struct job_memory job_estimate_memory(struct job_worker *worker, struct conversion *conversion, size_t size);
 
 /* Release what a worker keeps of the colours of the last picture. */
 void job_forget_colours(struct job_worker *worker);
+
+/* Release the shared image of the worker, and with IS_LAST the file. */
+void job_forget_input(struct job_worker *worker, bool is_last);
 
 /* Give back the buffers that the worker's pipeline keeps. */
 void job_release_buffers(struct job_worker *worker);

@@ -92,6 +92,7 @@ void pipeline_shrink(struct pipeline *pipeline)
     free(pipeline->scan);
     pipeline->scan = NULL;
     tensor_release(pipeline);
+    pipeline->has_input = false;
     if (pipeline->device == NULL)
         return;
     for (int i = 0; i < MEMORY_COUNT; i++)
@@ -110,20 +111,36 @@ static bool is_encoded(const struct end *end)
     return end->kind == END_JPEG || end->kind == END_PNG;
 }
 
+/* Queue a copy of the decoded image in VIEW, for later runs, or if there is one, from there to VIEW. */
+static bool share_input(struct pipeline *pipeline, const struct image *view, struct error *error)
+{
+    struct workspace *memory = &pipeline->memory[MEMORY_INPUT];
+    if (!pipeline->has_input && !device_reserve(pipeline->device, memory, image_bytes(view), error))
+        return false;
+    const struct image kept = image_packed(view, memory->bytes);
+    const bool takes = pipeline->has_input;
+    pipeline->has_input = true;
+    return device_copy_samples(pipeline->device, takes ? &kept : view, takes ? view : &kept, NULL, error);
+}
+
 /* Queue the picture's way to the device. It may also fail without an error, because there is no image, or none that is
  * opaque. *RESULT says so. */
 static bool queue_input(struct pipeline_run *run, struct group *group, enum run_result *result, struct error *error)
 {
     struct gpu_picture *picture = group->pictures[0];
+    struct pipeline *pipeline = run->pipeline;
     bool is_opaque = true;
     if (run->is_decoded)
         return true;
-    if (!group_decode(group, error) || !group_decoded(group, error))
+    const bool shares = run->shares_input && is_encoded(picture->in), takes = shares && pipeline->has_input;
+    if (!takes && (!group_decode(group, error) || !group_decoded(group, error)))
         return false;
-    if (!picture->is_done) {
+    if (!takes && !picture->is_done) {
         *result = RUN_NEEDS_SAMPLES;
         return false;
     }
+    if (shares && !share_input(pipeline, &picture->view, error))
+        return false;
     if (run->expects_opaque && is_encoded(picture->in) &&
         !device_is_opaque(run->pipeline->device, &picture->view, &is_opaque, error))
         return false;

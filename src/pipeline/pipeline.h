@@ -36,6 +36,7 @@ enum gpu_memory {
     MEMORY_ASIDE,   /* what a filter has made, if filters are limited to regions */
     MEMORY_MASK,    /* the levels of a mask */
     MEMORY_COPY,    /* a copy of an image, without padding */
+    MEMORY_INPUT,   /* the decoded image that runs share */
     MEMORY_DECODED, /* an image before it is turned upright, or before or after its depth changes */
     MEMORY_LINEAR,  /* the tables of linear light */
     MEMORY_LOST,    /* a byte, which is 1 if a sample was lost: see device_copy_samples */
@@ -89,7 +90,8 @@ struct pipeline {
     struct device *device; /* NULL on the CPU */
 
     struct workspace memory[MEMORY_COUNT];
-    unsigned mask_serial;         /* serial of the mask on the device; 0 if it has none */
+    bool has_input;       /* the device has the decoded image that runs share; the caller clears it for another image */
+    unsigned mask_serial; /* serial of the mask on the device; 0 if it has none */
     unsigned device_serial;       /* version of the tables of linear light on the device; 0 if it has none */
     struct device_jpeg *jpegs[2]; /* NULL until the GPU decodes or encodes a JPEG; the second is for groups of files */
     struct device_png *png;       /* NULL until the GPU decodes or encodes a PNG */
@@ -112,6 +114,7 @@ struct pipeline_run {
                    filtered at once, channel by channel; 0 is 1. If it is negative, the channels are those of several
                    images, -IMAGES of each */
     int produced_channels; /* channels of the result, 1 or 2 if all colours are equal; 0 for those of the input */
+    bool shares_input; /* the next run may have the same encoded input: keep the decoded image on the GPU, or take it */
     bool (*set_ends)(void *context, struct error *error); /* see pipeline_run; or NULL */
     void *context;                                        /* the first argument of set_ends */
 
