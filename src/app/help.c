@@ -95,7 +95,8 @@ static const char jobs_opening[] =
     "    {\"id\": 2, \"expected\": \"a.png\", \"actual\": \"b.png\", \"diff\": \"d.png\"}\n"
     "A line may have the options about the filter, the backend, files, and what may\n"
     "differ, by their long names: \"quality\": 80, \"strip\": true. On the command line\n"
-    "they hold for all lines. It also takes --filter, --skip-existing, --device,\n"
+    "they hold for all lines. \"outputs\": [{\"output\": \"s.jpg\", \"quality\": 70}, ...]\n"
+    "makes several results. It also takes --filter, --skip-existing, --device,\n"
     "--threads, -j, --memory and -q.\n";
 
 static const char jobs_closing[] = "\nExit status: 0 all done and equal, 1 or 75 some failed or differ, 2 usage.\n";

@@ -4,6 +4,7 @@
 #include "app/job_line.h"
 
 #include "base/text.h"
+#include "batch/job.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -239,9 +240,33 @@ static bool add_members(struct job_line *line, json_t *object, struct error *err
     return done;
 }
 
+/* Let OBJECT be that of its output NUMBER: what the output has replaces what the line has. */
+static bool take_output(json_t *object, size_t number, size_t *count, struct error *error)
+{
+    json_t *outputs = json_object_get(object, "outputs"), *output = json_array_get(outputs, number);
+    *count = 1;
+    if (outputs == NULL || json_is_null(outputs))
+        return true;
+    if (json_array_size(outputs) > OUTPUTS_MAX)
+        return error_set(error, ERROR_USAGE, "\"outputs\" has more than %d objects; give several lines", OUTPUTS_MAX);
+    *count = json_array_size(outputs);
+    if (!json_is_object(output))
+        return error_set(
+            error, ERROR_USAGE,
+            "\"outputs\" is no list of objects; give one for each output, such as {\"output\": \"a.jpg\"}");
+    if (json_object_get(output, "input") != NULL || json_object_get(output, "id") != NULL ||
+        json_object_get(output, "outputs") != NULL)
+        return error_set(error, ERROR_USAGE,
+                         "\"input\", \"id\" and \"outputs\" are of the line, not of an output; move them");
+    json_incref(output);
+    const bool done = json_object_del(object, "outputs") == 0 && json_object_update(object, output) == 0;
+    json_decref(output);
+    return done || error_no_memory(error, "an output");
+}
+
 /* ---- A line ---- */
 
-bool job_line_parse(const char *text, size_t size, struct job_line *line, struct error *error)
+bool job_line_parse(const char *text, size_t size, size_t number, struct job_line *line, struct error *error)
 {
     json_error_t reason;
     *line = (struct job_line){0};
@@ -275,7 +300,7 @@ bool job_line_parse(const char *text, size_t size, struct job_line *line, struct
     else
         done = (line->id != NULL || (id == NULL && (line->id = strdup("null")) != NULL) ||
                 error_no_memory(error, "an id")) &&
-               add_members(line, object, error);
+               take_output(object, number, &line->outputs, error) && add_members(line, object, error);
     json_decref(object);
     return done;
 }

@@ -21,15 +21,17 @@ struct job_line {
      * value, which is empty without '=', and a NUL. '-' removes an option of the command line. */
     char *options;
     size_t size; /* bytes of these */
+
+    size_t outputs; /* the number of objects in its "outputs"; 1 if it has none */
 };
 
 /* "input", "output", "expected", "actual" or "diff". */
 const char *job_file_name(enum job_file file);
 
-/* Parse SIZE bytes of TEXT, after which there is a NUL. Names have bytes that are not UTF-8 as a report has them.
- * Release LINE with job_line_free, also after a failure, which may know the id. Errors are usage errors, or a lack of
- * memory. */
-bool job_line_parse(const char *text, size_t size, struct job_line *line, struct error *error);
+/* Parse SIZE bytes of TEXT, after which there is a NUL, as if output NUMBER, from 0, were the only one. Names have
+ * bytes that are not UTF-8 as a report has them. Release LINE with job_line_free, also after a failure, which may know
+ * the id and the number of outputs. Errors are usage errors, or a lack of memory. */
+bool job_line_parse(const char *text, size_t size, size_t number, struct job_line *line, struct error *error);
 
 /* Release everything. */
 void job_line_free(struct job_line *line);

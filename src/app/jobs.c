@@ -51,6 +51,7 @@ struct stream;
 struct entry {
     struct job job; /* first, so that a job leads to its entry */
     struct stream *stream;
+    const struct job *first; /* the first job of its line */
     struct job_line line;
     struct job_template *template; /* NULL if the line or its options are wrong */
     struct compare_rows rows;      /* the row of a pair, the only one; empty for an image */
@@ -339,7 +340,8 @@ static void add_stream(struct other_file *files, size_t *count, int descriptor, 
         .path = path, .role = role, .written = true, .device = status.st_dev, .inode = status.st_ino};
 }
 
-/* A job writes no file that it or the stream reads, and takes no line and no answer of the stream. */
+/* A job writes no file that it or the stream reads, and no other output of its line. It takes no line and no answer of
+ * the stream. */
 static bool check_collisions(const struct entry *entry, struct error *error)
 {
     static const char *const roles[JOB_FILES] = {[JOB_INPUT] = "the input",
@@ -350,7 +352,8 @@ static bool check_collisions(const struct entry *entry, struct error *error)
     const struct stream *stream = entry->stream;
     const struct job_template *template = entry->template;
     const struct filter_chain *chain = template->recipe.chain; /* NULL for pairs */
-    struct other_file *files = calloc(JOB_FILES + 3 + (chain != NULL ? 2 * chain->count : 0), sizeof *files);
+    struct other_file *files =
+        calloc(JOB_FILES + 3 + entry->job.number + (chain != NULL ? 2 * chain->count : 0), sizeof *files);
     size_t count = 0;
     if (files == NULL)
         return error_no_memory(error, "the list of files");
@@ -361,18 +364,20 @@ static bool check_collisions(const struct entry *entry, struct error *error)
     for (enum job_file file = 0; file < JOB_FILES; file++)
         other_files_add(files, &count, entry->line.files[file], roles[file], file == JOB_OUTPUT || file == JOB_DIFF);
     other_files_add(files, &count, template->options.compare.mask, "the mask", false);
+    for (const struct job *job = entry->first; job != &entry->job; job = job->next)
+        other_files_add(files, &count, job->run == NULL ? job->output : NULL, "another output", true);
     const bool done = collisions_check_files(files, count, error);
     free(files);
     return done;
 }
 
-/* Make the job of a line. */
+/* Make the job of a line, or of one of its outputs. */
 static bool prepare(struct entry *entry, const char *text, size_t size, struct error *error)
 {
     struct stream *stream = entry->stream;
     struct job *job = &entry->job;
     bool compares;
-    const bool is_parsed = job_line_parse(text, size, &entry->line, error);
+    const bool is_parsed = job_line_parse(text, size, entry->job.number, &entry->line, error);
     job->id = entry->line.id != NULL ? entry->line.id : "null";
     job->input = entry->line.files[JOB_INPUT];
     job->output = entry->line.files[JOB_OUTPUT];
@@ -416,31 +421,47 @@ static enum line_result read_job_line(struct stream *stream, char **text, size_t
     return result;
 }
 
-static struct job *next_job(void *context)
+/* Make an entry for the line that was read: for its first output, or for the one after BEFORE. */
+static struct entry *add_entry(struct stream *stream, enum line_result result, const char *text, size_t size,
+                               struct entry *before)
 {
-    struct stream *stream = context;
-    char *text, where[32];
-    size_t size;
-    if (stream->report.failed) /* answers to more jobs could not be written */
-        return NULL;
-    const enum line_result result = read_job_line(stream, &text, &size);
-    if (result == LINE_END)
-        return NULL;
+    char where[32];
     struct entry *entry = calloc(1, sizeof *entry);
     if (entry == NULL) {
         error_no_memory(&stream->error, "a job");
         return NULL;
     }
     entry->stream = stream;
+    entry->first = before != NULL ? before->first : &entry->job;
     entry->job.id = "null";
+    if (before != NULL) {
+        before->job.next = &entry->job;
+        entry->job.number = before->job.number + 1;
+    }
     if (result == LINE_TOO_LONG)
         error_set(&entry->error, ERROR_USAGE, "is longer than %d bytes; give shorter names", LINE_MAX_BYTES);
     else if (prepare(entry, text, size, &entry->error))
-        return &entry->job;
+        return entry;
     snprintf(where, sizeof where, "line %zu", stream->lines.number);
     error_add_subject(&entry->error, where);
     entry->job.run = run_failure; /* the answer to the line is its error */
-    return &entry->job;
+    return entry;
+}
+
+static struct job *next_job(void *context)
+{
+    struct stream *stream = context;
+    char *text;
+    size_t size;
+    if (stream->report.failed || stream->error.code != ERROR_NONE) /* no answer or no job could be made */
+        return NULL;
+    const enum line_result result = read_job_line(stream, &text, &size);
+    if (result == LINE_END)
+        return NULL;
+    struct entry *first = add_entry(stream, result, text, size, NULL);
+    for (struct entry *last = first; last != NULL && last->job.number + 1 < first->line.outputs;)
+        last = add_entry(stream, result, text, size, last);
+    return first != NULL ? &first->job : NULL;
 }
 
 /* ---- Answers ---- */

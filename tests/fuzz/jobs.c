@@ -4,6 +4,7 @@
 #include "app/job_line.h"
 #include "base/lines.h"
 #include "base/text.h"
+#include "batch/job.h"
 
 #include "fuzz.h"
 
@@ -33,18 +34,20 @@ static void check_id(const char *id)
     char *text = malloc(strlen(id) + 16);
     CHECK(text);
     const int size = sprintf(text, "{ \"id\" :%s }", id);
-    CHECK(job_line_parse(text, (size_t)size, &again, &error));
+    CHECK(job_line_parse(text, (size_t)size, 0, &again, &error));
     CHECK(strcmp(again.id, id) == 0);
     CHECK(again.size == 0);
     job_line_free(&again);
     free(text);
 }
 
-static void check_line(const char *text, size_t size)
+/* Check the line for output NUMBER, or for its only one. Returns how many it has. */
+static size_t check_output(const char *text, size_t size, size_t number)
 {
     struct job_line line;
     struct error error = {.code = ERROR_NONE};
-    if (job_line_parse(text, size, &line, &error)) {
+    if (job_line_parse(text, size, number, &line, &error)) {
+        CHECK(line.outputs >= 1 && line.outputs <= OUTPUTS_MAX);
         CHECK(line.id != NULL);
         check_id(line.id);
         check_options(&line);
@@ -54,7 +57,16 @@ static void check_line(const char *text, size_t size)
         CHECK(error.code == ERROR_USAGE);
         CHECK(error.message[0] != '\0');
     }
+    const size_t outputs = line.outputs;
     job_line_free(&line);
+    return outputs;
+}
+
+static void check_line(const char *text, size_t size)
+{
+    const size_t outputs = check_output(text, size, 0);
+    for (size_t i = 1; i < outputs && i < OUTPUTS_MAX; i++)
+        check_output(text, size, i);
 }
 
 /* The reader gives the lines of the bytes, however long it allows them to be. */
