@@ -100,14 +100,16 @@ static struct job_memory estimate_memory(const struct job_worker *worker, struct
     return need;
 }
 
-/* Is the image, whose shapes are known, the one that earlier jobs have decoded? */
+/* Is the image, whose shapes are known, the one that earlier jobs have decoded? They share none that was decoded into
+ * other colours. */
 static bool is_kept(const struct job_worker *worker, const struct conversion *conversion)
 {
     const struct shared_input *input = &worker->input;
     const struct image *image = &conversion->image, *kept = &input->image;
-    return (kept->samples != NULL || worker->pipeline.has_input) && kept->width == image->width &&
-           kept->height == image->height && kept->channels == image->channels && kept->bits == image->bits &&
-           input->orientation == conversion->orientation && input->codec == conversion->info.codec;
+    return (kept->samples != NULL || worker->pipeline.has_input) && conversion->codec.transform == NULL &&
+           kept->width == image->width && kept->height == image->height && kept->channels == image->channels &&
+           kept->bits == image->bits && input->orientation == conversion->orientation &&
+           input->codec == conversion->info.codec;
 }
 
 /* Jobs with one input share the decoded image where the memory allows. Otherwise each does as it would alone. */
@@ -115,7 +117,8 @@ static struct job_memory estimate_shared_memory(struct job_worker *worker, struc
 {
     const size_t max = worker->workers->budget.max;
     struct shared_input *input = &worker->input;
-    conversion->shares = conversion->job->next != NULL || is_kept(worker, conversion);
+    conversion->shares =
+        conversion->codec.transform == NULL && (conversion->job->next != NULL || is_kept(worker, conversion));
     if (!is_kept(worker, conversion)) {
         job_forget_input(worker, false);
         input->image = conversion->image;

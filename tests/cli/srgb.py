@@ -426,6 +426,21 @@ def test_many_tables():
     assert digests[0] == digests[1]
 
 
+def test_outputs_of_one_input():
+    """Results of one picture by its profile, without it, and by it in another way: none has the colours of another."""
+    if not has_littlecms():
+        return
+    write_png("in.png", picture(8, 3), icc_chunk(make_tables(b"RGB ")))
+    filters = "to-srgb,blur", "blur", "to-srgb:black-point,blur", "sharpen", "to-srgb,blur"
+    options = [f"--also=also{i}={words}" for i, words in enumerate(filters)]
+    for backend in "cpu", "cuda":
+        run("-q", "--backend", backend, filters[0], "in.png", "-o", "first", *options, program=STUB)
+        for i, words in enumerate(filters):
+            run("-q", "--backend", "cpu", words, "in.png", "one.png")
+            assert (read(f"also{i}/in.png") == read("one.png")).all(), (backend, i)
+            assert i == 4 or (read("one.png") != read(f"also{i + 1}/in.png")).any(), (backend, i)
+
+
 def test_bad_tables():
     image, good = picture(8, 3), make_tables(b"RGB ")
     built = has_littlecms()

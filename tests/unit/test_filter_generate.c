@@ -344,6 +344,7 @@ static void test_every_parametric_form_is_found(void **state)
                  : strstr(filter_forms[count].form, "resize")    ? ":2x"
                  : strstr(filter_forms[count].form, "turn")      ? ":270"
                  : strstr(filter_forms[count].form, "mirror")    ? ":y"
+                 : strstr(filter_forms[count].form, "to-srgb")   ? ":black-point"
                  : strstr(filter_forms[count].form, "BLACK")     ? ":2:3"
                  : strstr(filter_forms[count].form, "tint")      ? ":#f80"
                  : strstr(filter_forms[count].form, "rank")      ? ":9.5:3%:disk"
