@@ -52,7 +52,7 @@ function __gpuconv_filters
     begin
         gpuconv --list
         test -n "$argv"; and gpuconv $argv
-    end 2>/dev/null | awk -v before="$before" '$1 ~ /^[A-Za-z0-9_-]+(\[?:[A-Z]|$)/ {
+    end 2>/dev/null | awk -v before="$before" '$1 ~ /^[A-Za-z0-9_-]+(\[?:[A-Za-z]|$)/ {
         name = $1; sub(/\[:.*/, "", name); sub(/:.*/, ":", name); $1 = $2 = ""; sub(/^ +/, ""); print before name "\t" $0 }'
 end
 
