@@ -9,6 +9,9 @@ sizes, made by batch_bench.py's recipe (PNGs with compression level 6), go throu
 /dev/shm). The script prints images a second (the median of the runs), and how far auto is behind the better backend;
 with --json, it writes them, and plot.py draws them. With --tar, the files are in an archive, and so are the results.
 
+With --table, 39 other batches instead: from 5 to 8,500 files, photos of 4 to 15 Mpixel and pictures of 500 x 375,
+JPEGs, PNGs and both, on 16 and on 4 processors. --seconds ends the table earlier.
+
 With --count, each batch has N files, only --backend cuda is timed, and a batch of an eighth of them, too: from both
 follow the time of start and end, and the rate without it. Processor time is that of all threads."""
 import argparse
@@ -122,6 +125,53 @@ def measure(options, folder, kind, size):
     shutil.rmtree(source)
 
 
+PHOTOS = ("2560x1600", "3000x2000", "3840x2160", "4000x3000", "5120x2880")
+TABLE = [(16, batch, name) for batch in ("png 19", "png 95", "jpg 17", "jpg 85", "jpg 340", "both 50")
+         for name in ("sharpen", "gaussian:8", "resize:50%")]
+TABLE += [(16, batch, "sharpen") for batch in ("png 5", "jpg 5", "both 197", "small 100", "small 1000", "small 8500")]
+TABLE += [(16, "both 197", "blur,gaussian:8,sharpen"), (16, "jpg 85", "blur,gaussian:8,sharpen"), (16, "small 8500", "resize:50%")]
+TABLE += [(4, batch, name) for batch in ("png 19", "jpg 17", "jpg 85", "both 50") for name in ("sharpen", "gaussian:8")]
+TABLE += [(4, batch, "sharpen") for batch in ("png 5", "jpg 5", "small 1000", "small 8500")]
+
+
+def measure_table(options, folder):
+    """A row for each batch of TABLE."""
+    one, program = os.path.join(folder, "one"), os.path.abspath(options.program)
+    kinds = {kind: [os.path.join(one, f"{size}-{i}.{kind}") for i in range(4) for size in PHOTOS] for kind in ("png", "jpg")}
+    kinds["small"] = [os.path.join(one, f"500x375-{i}.jpg") for i in range(16)]
+    kinds["both"] = [path for pair in zip(kinds["png"], kinds["jpg"]) for path in pair]
+    os.mkdir(one)
+    with concurrent.futures.ProcessPoolExecutor(max_workers=16) as pool:
+        list(pool.map(make_photo, sorted({path for paths in kinds.values() for path in paths})))
+    end = time.monotonic() + options.seconds
+    for cores, batch, name in TABLE:
+        kind, count = batch.split()[0], int(batch.split()[1])
+        source = os.path.join(folder, batch.replace(" ", ""))
+        os.makedirs(source, exist_ok=True)
+        files = [os.path.join(source, f"{i:05}.{kinds[kind][i % len(kinds[kind])][-3:]}") for i in range(count)]
+        for i, file in enumerate(files):
+            if not os.path.exists(file):
+                os.link(kinds[kind][i % len(kinds[kind])], file)
+        times = {"cpu": [], "cuda": [], "auto": []}
+        while len(times["auto"]) < options.runs and time.monotonic() < end:
+            for backend, seconds in times.items():
+                seconds.append(run(program, cores, backend, 1, name, files, os.path.join(folder, "out"))[0])
+        if not times["auto"]:
+            return
+        cpu, cuda, auto = (statistics.median(seconds) for seconds in times.values())
+        ratio = auto / min(cpu, cuda)
+        print(f"{cores:2}  {batch:10}  {name:24} {cpu:7.3f} {cuda:7.3f} {auto:7.3f} {ratio:7.2f}", flush=True)
+        yield {"cores": cores, "batch": batch, "filter": name, "runs": len(times["auto"]), "cpu_s": round(cpu, 3),
+               "cuda_s": round(cuda, 3), "auto_s": round(auto, 3), "ratio": round(ratio, 2)}
+
+
+def make_photo(path):
+    size, number = os.path.basename(path)[:-4].split("-")
+    sample = os.path.join(batch_bench.ROOT, "samples", batch_bench.SAMPLES[int(number) % DIFFERENT])
+    make = batch_bench.make_with_opencv if batch_bench.has_opencv() else batch_bench.make_with_vips
+    make(sample, path, *map(int, size.split("x")), int(number), level=6)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":", maxsplit=1)[0])
     parser.add_argument("program")
@@ -132,6 +182,8 @@ def main():
     parser.add_argument("--gpus", default="1")
     parser.add_argument("--tar", action="store_true")
     parser.add_argument("--count", type=int)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", default="/dev/shm")
     parser.add_argument("--commit", default="")
@@ -139,11 +191,18 @@ def main():
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        print("     pixels      files cores  GPUs  filter      " + (
-            "    cuda  without start s  processors" if options.count else "     cpu     cuda     auto  auto / better"))
-        for size in options.sizes.split(","):
-            for kind in options.formats.split(","):
-                rows.extend(measure(options, folder, kind, size))
+        if options.table:
+            print("    batch       filter                       cpu    cuda    auto auto / better, in seconds")
+            rows.extend(measure_table(options, folder))
+            ratios = [row["ratio"] for row in rows]
+            print(f"{len(rows)} batches: mean {statistics.mean(ratios):.3f}, worst {max(ratios)}, "
+                  f"{sum(ratio > 1.1 for ratio in ratios)} above 1.1")
+        else:
+            print("     pixels      files cores  GPUs  filter      " + (
+                "    cuda  without start s  processors" if options.count else "     cpu     cuda     auto  auto / better"))
+            for size in options.sizes.split(","):
+                for kind in options.formats.split(","):
+                    rows.extend(measure(options, folder, kind, size))
     if options.json:
         batch_bench.save_json(options.json, {**describe_machine(options.commit), "rows": rows})
     return 0
