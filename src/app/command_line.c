@@ -164,6 +164,8 @@ static bool validate_pairs(const struct options *options, struct error *error)
          "--suffix and --in-place contradict each other; leave one out"},
         {OPTION(job.skip_existing), OPTION(list.in_place), false,
          "--skip-existing and --in-place contradict each other; give --report FILE, and run the same line to continue"},
+        {OPTION(job.codec.page), OPTION(list.in_place), false,
+         "--page and --in-place contradict each other: the other pages would be lost; write to another file"},
         {OPTION(list.keeps_suffix), OPTION(list.in_place), false,
          "--keep-suffix and --in-place contradict each other; leave one out"},
         {OPTION(list.keeps_suffix), OPTION(list.format), true,

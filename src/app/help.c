@@ -70,8 +70,9 @@ static const char bench_opening[] = "usage: gpuconv --bench [OPTIONS]\n"
 static const char compare_opening[] = "usage: gpuconv --compare [OPTIONS] EXPECTED ACTUAL [DIFF]\n"
                                       "Compare two images, or the images of two folders by their relative paths.\n"
                                       "DIFF is a picture of the difference, or the folder for such pictures.\n"
-                                      "It also takes --depth, --codec, --max-pixels, --first-picture, --threads,\n"
-                                      "--format, --files-from, -0, -j, --memory, --shard, --report, --json, -v, -q.\n";
+                                      "It also takes --depth, --codec, --max-pixels, --page, --first-picture,\n"
+                                      "--threads, --format, --files-from, -0, -j, --memory, --shard, --report,\n"
+                                      "--json, -v, -q.\n";
 
 static const char compare_closing[] = "\nExit status: 0 all equal, 1 some are different, missing or unreadable,\n75 a "
                                       "retry may read or write the rest, 2 usage.\n";
@@ -80,9 +81,9 @@ static const char digest_opening[] = "usage: gpuconv --digest [OPTIONS] FILE...\
                                      "       gpuconv --check LIST [OPTIONS]\n"
                                      "Print the SHA-256 of the samples of each image, or of those in a folder, or\n"
                                      "check such a list. Shape and depth count; format and metadata do not.\n"
-                                     "It also takes --depth, --codec, --max-pixels, --first-picture, --threads,\n"
-                                     "--files-from, -0, -j, --memory, --shard, --report, --json, -v, -q, and with\n"
-                                     "--filter all options about the filter and the backend.\n";
+                                     "It also takes --depth, --codec, --max-pixels, --page, --first-picture,\n"
+                                     "--threads, --files-from, -0, -j, --memory, --shard, --report, --json, -v, -q,\n"
+                                     "and with --filter all options about the filter and the backend.\n";
 
 static const char digest_closing[] =
     "\nExit status: 0 done, 1 a digest is wrong or a file unreadable, 75 unreadable\nfor now, 2 usage.\n";

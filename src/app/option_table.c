@@ -131,6 +131,8 @@ const struct option option_table[] = {
           "read and write files with this codec; see --list-codecs", .bits = IN_READ | IN_LINE),
     VALUE("max-pixels", "N", GROUP_FILE, KIND_PIXELS, job.codec.max_pixels,
           "refuse images with more than N pixels, such as 50M", .bits = IN_READ | IN_LINE),
+    VALUE("page", "N", GROUP_FILE, KIND_NUMBER, job.codec.page, "read picture N of a TIFF, WebP, HEIC or AVIF",
+          .low = 1, .high = 1 << 16, .bits = IN_READ | IN_LINE | IN_RECIPE),
     {.name = "strip",
      .group = GROUP_FILE,
      .kind = KIND_FLAG_WORD,

@@ -51,12 +51,13 @@ static bool parse_option_number(const struct option *o, const char *value, int *
         *field = o->low - 1;
         return true;
     }
-    const bool has_default = *(const int *)((const char *)&option_defaults + o->field) >= o->low; /* else it is all */
+    const bool has_default =
+        *(const int *)((const char *)&option_defaults + o->field) >= o->low; /* else it is all, or any */
     if (text_read_number(&end, o->low, o->high, field) && *end == '\0')
         return true;
     return error_set(error, ERROR_USAGE, "--%s takes a number from %d to %d%s%s, not \"%s\"%s", o->name, o->low,
                      o->high, o->keyword != NULL ? ", or " : "", o->keyword != NULL ? o->keyword : "", value,
-                     has_default ? "" : "; leave it out to use all processors");
+                     has_default || o->group == GROUP_FILE ? "" : "; leave it out to use all processors");
 }
 
 /* One of the words, as a number; "keep" is 0. */

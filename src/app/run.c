@@ -46,12 +46,15 @@ struct output {
 
 static void print_input(const struct output *output, const struct job_result *result)
 {
-    char shrunk[32] = "";
+    char shrunk[32] = "", page[64] = "";
+    if (result->pages > 1)
+        snprintf(page, sizeof page, ", page %d of %d%s", result->page, result->pages,
+                 result->page > 1 && !options_given(output->options, OPTION(job.codec.page)) ? ", the main one" : "");
     if (result->shrink > 0)
         snprintf(shrunk, sizeof shrunk, ", decoded at 1/%d", 1 << result->shrink);
-    print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s%s", file_input_name(result->job->input),
+    print_detail("input", "%s: %s by %s, %d x %d pixels, %d channel%s%s%s%s", file_input_name(result->job->input),
                  result->input_format->name, result->decoder->name, result->width, result->height, result->channels,
-                 text_plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "", shrunk);
+                 text_plural(result->channels), result->input_bits > 8 ? " of 16 bits" : "", shrunk, page);
     if (result->converted_by[0] != '\0')
         print_detail("colours", "by %s and the profile of tables; other versions may differ by a level",
                      result->converted_by);

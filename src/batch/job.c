@@ -81,7 +81,8 @@ static bool read_metadata(struct job_worker *worker, struct conversion *conversi
     struct error *error = &conversion->result->error;
     for (size_t max = FIRST;; max *= 4) {
         const size_t other = conversion->size - conversion->info.data;
-        conversion->metadata = (struct metadata){.max = max, .keep_text = worker->settings->keep_text};
+        conversion->metadata =
+            (struct metadata){.max = max, .keep_text = worker->settings->keep_text, .page = conversion->codec.page};
         if (!reserve_job_memory(worker, conversion, (struct job_memory){.image = conversion->size + 4 * (other + max)},
                                 error) ||
             !conversion->info.format->read_metadata(conversion->bytes, conversion->size, &conversion->metadata, error))

@@ -91,6 +91,7 @@ struct job_result {
     int bits;                              /* bits of a sample of this image */
     int output_width, output_height;       /* the size of the image after the filters */
     int output_channels;                   /* its channels */
+    int page, pages;                       /* the page that was read, and how many there are, as in codec_info */
     int shrink;                            /* the number of times that the decoder has halved both sides */
     bool region_cut;                       /* the region of a filter reaches beyond the picture */
     bool not_enlarged;                     /* a filter that changes the size leaves a smaller image as it is */

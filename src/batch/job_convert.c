@@ -450,6 +450,8 @@ static void describe_input(struct conversion *conversion)
     result->input_format = info->format;
     result->cmyk_converted = info->cmyk && conversion->codec.transform == NULL;
     result->other_content = info->other_content;
+    result->page = info->page;
+    result->pages = info->pages;
     result->dropped_on_read = conversion->metadata.dropped;
     result->decoder = info->codec;
 }

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "container/other_content.h"
 #include "image/stream.h"
 
 #include <limits.h>
@@ -445,9 +446,15 @@ bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const st
 {
     name = file_input_name(name);
     const struct format *format = format_find_by_magic(bytes, size, name, error);
-    if (format == NULL)
+    const int page = settings != NULL ? settings->page : 0;
+    *info = (struct codec_info){.page = page};
+    if (format == NULL || !format->check(bytes, size, name, info, error))
         return false;
-    if (!format->check(bytes, size, name, info, error) ||
+    if (info->pages == 0) /* the format has one picture only */
+        info->page = info->pages = 1;
+    if (page > 0) /* nobody expects the others */
+        info->other_content &= ~(1U << OTHER_FRAMES | 1U << OTHER_PICTURES);
+    if (!container_check_page(page, info->pages, name, error) ||
         !check_size(info, settings != NULL ? settings->max_pixels : 0, name, error))
         return false;
     if (info->is_too_short)

@@ -40,6 +40,7 @@ struct codec_settings {
     size_t reader_extra; /* bytes that codec_reader_extra may take. It never changes the result. */
     size_t max_pixels;   /* the maximum of width x height; if it is 0, only CODEC_MAX_PIXELS limits that */
     const struct transform *transform; /* makes sRGB of what is decoded, by the profile of the file; or NULL */
+    int page;                          /* the picture of a file that is read, from 1; 0 for its main one */
 
     /* May a file that grows take SIZE bytes of memory in all? If not, the writing fails. If this is NULL, it always
      * may. */
@@ -202,7 +203,8 @@ const struct codec *codec_find_writer(const struct format *format, const struct 
 
 /* Check SIZE bytes and fill INFO, without decoding. NAME is for messages. First the whole container is checked (PNG:
  * chunk order, lengths, CRCs, IEND; JPEG: segments up to EOI). Then the image's size is compared with FORMAT_SIDE_MAX,
- * with the limit of SETTINGS, and with what data of this length can fill. SETTINGS may be NULL. */
+ * with the limit of SETTINGS, and with what data of this length can fill. SETTINGS may be NULL. INFO->pages is also set
+ * for a file that is refused, or 0 if it is not known. */
 bool codec_inspect(const uint8_t *bytes, size_t size, const char *name, const struct codec_settings *settings,
                    struct codec_info *info, struct error *error);
 

@@ -163,6 +163,8 @@ const struct codec *codec_read_picture(const struct codec_input *input, struct i
 {
     struct codec_reader reader = {0};
     *image = (struct image){0};
+    if (metadata != NULL)
+        metadata->page = input->settings->page;
     const bool done =
         (metadata == NULL || input->info->format->read_metadata(input->bytes, input->size, metadata, error)) &&
         codec_reader_open(&reader, input, error) && codec_reader_decode(&reader, image, error);

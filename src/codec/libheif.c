@@ -22,6 +22,7 @@
     X(heif_context_encode_image)                                                                                       \
     X(heif_context_free)                                                                                               \
     X(heif_context_get_encoder_for_format)                                                                             \
+    X(heif_context_get_image_handle)                                                                                   \
     X(heif_context_get_primary_image_handle)                                                                           \
     X(heif_context_read_from_memory_without_copy)                                                                      \
     X(heif_context_set_max_decoding_threads)                                                                           \
@@ -294,7 +295,8 @@ static bool heif_decode(const struct codec_input *input, struct image *image, st
     struct heif_error reason =
         library.heif_context_read_from_memory_without_copy(context, input->bytes, input->size, NULL);
     if (reason.code == heif_error_Ok)
-        reason = library.heif_context_get_primary_image_handle(context, &handle);
+        reason = input->settings->page > 0 ? library.heif_context_get_image_handle(context, header->item, &handle)
+                                           : library.heif_context_get_primary_image_handle(context, &handle);
     bool done = reason.code == heif_error_Ok || report(reason, input, error);
     if (done && (library.heif_image_handle_get_width(handle) != info->width ||
                  library.heif_image_handle_get_height(handle) != info->height ||

@@ -2,7 +2,7 @@
  *
  * The codec `libtiff`. The container check has found the kind of the picture and its strips or tiles. Rows stream: from
  * strips row by row; from those of deflate, from tiles and from channels that are apart, a row of strips or tiles at a
- * time. libtiff reads and writes memory, and reports to this file only. Instead of a file's first directory it sees one
+ * time. libtiff reads and writes memory, and reports to this file only. Instead of the picture's directory it sees one
  * with the entries that a decoder needs, because it would copy the values of all others, which may be large, and which
  * may overlap. */
 #include "codec/codec_internal.h"
@@ -441,16 +441,19 @@ static bool read_directory(void *context)
 }
 
 /* After the end of a file whose own list of sizes of strips or tiles is wrong, let the library see a directory with a
- * right list, and that list. They take more bytes than are there. Returns false if memory is lacking. */
-static bool mend_sizes(struct tiff_file *file, const struct tiff_directory *directory, const struct tiff_header *header)
+ * right list, and that list. They take more bytes than are there. It also sees a directory there that is not the file's
+ * first one. Returns false if memory is lacking. */
+static bool mend_directory(struct tiff_file *file, const struct tiff_directory *directory,
+                           const struct tiff_header *header)
 {
     const size_t each = tiff_offset_bytes(directory), end = file->content->size;
+    const size_t sizes = header->has_wrong_sizes ? header->cells : 0;
     struct tiff_cells cells;
-    uint8_t *to = blob_extend(&file->mended, TIFF_NEEDED_BYTES + header->cells * each);
+    uint8_t *to = blob_extend(&file->mended, TIFF_NEEDED_BYTES + sizes * each);
     if (to == NULL || !tiff_find_cells(directory, &cells))
         return false;
-    tiff_put_needed(directory, end + TIFF_NEEDED_BYTES, header->cells, to);
-    for (size_t i = 0; i < header->cells; i++)
+    tiff_put_needed(directory, sizes > 0 ? end + TIFF_NEEDED_BYTES : 0, sizes, to);
+    for (size_t i = 0; i < sizes; i++)
         bytes_put_number(to + TIFF_NEEDED_BYTES + i * each, each, directory->big,
                          tiff_cell_size(directory, header, &cells, i));
     file->directory_at = file->directory_size = each; /* the head's offset of the directory */
@@ -464,14 +467,17 @@ static bool open_in_library(struct codec_reader *reader)
     const struct codec_input *input = &reader->input;
     struct tiff_reader *state = reader->state;
     struct tiff_file *file = &state->file;
-    struct tiff_directory directory;
-    if (!tiff_open_first(input->bytes, input->size, &directory))
+    struct tiff_directory first, directory;
+    int pages;
+    if (!tiff_open_first(input->bytes, input->size, &first) ||
+        tiff_find_page(&first, input->settings->page, &directory, &pages) != input->info->page)
         return false;
     state->input = (struct blob){(uint8_t *)input->bytes, input->size};
     file->content = &state->input;
     file->directory_at = tiff_start(&directory);
     file->directory_size = tiff_put_needed(&directory, 0, 0, file->directory);
-    file->lacks_memory = input->info->tiff.has_wrong_sizes && !mend_sizes(file, &directory, &input->info->tiff);
+    file->lacks_memory = (input->info->tiff.has_wrong_sizes || input->info->page > 1) &&
+                         !mend_directory(file, &directory, &input->info->tiff);
     if (file->lacks_memory)
         return false;
     if (input->info->tiff.photometric == TIFF_PALETTE)

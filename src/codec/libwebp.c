@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The codec `libwebp`. The library decodes into the whole image, and encodes from a picture of the whole image, which
- * rows fill as they come. The container check has found the data of the first picture: the library sees only those. */
+ * rows fill as they come. The container check has found the data of the picture, or of the frames that it is of: the
+ * library sees only those. */
 #include "codec/codec_internal.h"
 
 #include "base/bytes.h"
@@ -59,7 +60,9 @@ static size_t reader_need(const struct codec_info *info)
     groups = groups < GROUPS_MAX ? groups : GROUPS_MAX;
     const size_t squares = ((width + 3) / 4) * ((height + 3) / 4);
     groups = groups < squares ? groups : squares;
-    return OTHER + ROW * width + (header->lossless || header->has_alpha ? 5 * width * height + groups * TABLES : 0);
+    const size_t above = header->frames > 1 ? 4 * width * height : 0; /* a frame, before it is put over others */
+    return OTHER + above + ROW * width +
+           (header->lossless || header->has_alpha ? 5 * width * height + groups * TABLES : 0);
 }
 
 static bool report_damage(const struct codec_input *input, VP8StatusCode status, struct error *error)
@@ -71,25 +74,21 @@ static bool report_damage(const struct codec_input *input, VP8StatusCode status,
                                 error);
 }
 
-static bool webp_decode(const struct codec_input *input, struct image *image, struct error *error)
+/* Decode one picture of the file to SAMPLES, the position of its first pixel in IMAGE. */
+static bool decode_picture(const struct codec_input *input, const struct webp_header *header, const struct image *image,
+                           uint8_t *samples, struct error *error)
 {
-    const struct codec_info *info = input->info;
-    const struct webp_header *header = &info->webp;
     WebPDecoderConfig config;
     if (!WebPInitDecoderConfig(&config))
         return report_version(error);
-    if (!image_allocate(image, info->width, info->height, info->channels, 8, error))
-        return false;
-    if (header->width < info->width || header->height < info->height)
-        memset(image->samples, 0, image_bytes(image)); /* transparent around the first frame */
-    const size_t offset = (size_t)header->x * (size_t)info->channels;
-    uint8_t *samples = image_row(image, header->y) + offset;
+    const size_t row = image_row_bytes(image);
     config.options.use_threads = may_use_threads(input->settings, header->has_alpha);
-    config.output.colorspace = info->channels == 4 ? MODE_RGBA : MODE_RGB;
+    config.output.colorspace = image->channels == 4 ? MODE_RGBA : MODE_RGB;
     config.output.is_external_memory = 1;
-    config.output.u.RGBA = (WebPRGBABuffer){.rgba = samples,
-                                            .stride = (int)image_row_bytes(image),
-                                            .size = (size_t)header->height * image_row_bytes(image) - offset};
+    config.output.u.RGBA =
+        (WebPRGBABuffer){.rgba = samples,
+                         .stride = (int)row,
+                         .size = (size_t)(header->height - 1) * row + (size_t)(header->width * image->channels)};
     VP8StatusCode status = VP8_STATUS_OK;
     errno = ENOMEM;
     for (int i = 0; i < ATTEMPTS && errno == ENOMEM; i++) {
@@ -97,11 +96,77 @@ static bool webp_decode(const struct codec_input *input, struct image *image, st
         status = WebPDecode(input->bytes + header->data, header->size, &config);
         WebPFreeDecBuffer(&config.output);
     }
-    const bool has_memory = !lacks_memory(reader_need(info));
-    if (has_memory && status == VP8_STATUS_OK)
+    if (lacks_memory(reader_need(input->info)))
+        return error_no_memory(error, "the decoder");
+    return status == VP8_STATUS_OK || report_damage(input, status, error);
+}
+
+/* Put FRAME over IMAGE at the position of HEADER, both with alpha. */
+static void blend(const struct image *frame, const struct webp_header *header, const struct image *image)
+{
+    for (int y = 0; y < header->height; y++) {
+        const uint8_t *in = image_row(frame, y);
+        uint8_t *out = image_row(image, header->y + y) + 4 * header->x;
+        for (int x = 0; x < header->width; x++, in += 4, out += 4) {
+            const unsigned above = 255U * in[3], below = (255U - in[3]) * out[3], both = above + below;
+            for (int c = 0; c < 3 && above > 0; c++)
+                out[c] = (uint8_t)((above * in[c] + below * out[c] + both / 2) / both);
+            out[3] = above > 0 ? (uint8_t)((both + 127) / 255) : out[3];
+        }
+    }
+}
+
+/* Decode a frame into IMAGE, or over it if BLENDS. */
+static bool decode_frame(const struct codec_input *input, const struct webp_header *frame, bool blends,
+                         const struct image *image, struct error *error)
+{
+    struct image above;
+    if (!blends)
+        return decode_picture(input, frame, image, image_row(image, frame->y) + frame->x * image->channels, error);
+    if (!image_allocate(&above, frame->width, frame->height, image->channels, 8, error))
+        return false;
+    const bool done = decode_picture(input, frame, &above, above.samples, error);
+    if (done)
+        blend(&above, frame, image);
+    image_free(&above);
+    return done;
+}
+
+static void clear(const struct image *image, const struct webp_header *frame)
+{
+    const size_t pixel = (size_t)image->channels;
+    for (int y = 0; y < frame->height; y++)
+        memset(image_row(image, frame->y + y) + (size_t)frame->x * pixel, 0, (size_t)frame->width * pixel);
+}
+
+/* Decode the frames of the picture, one over the other. */
+static bool decode_frames(const struct codec_input *input, const struct image *image, struct error *error)
+{
+    const struct webp_header *header = &input->info->webp;
+    struct webp_walk walk = webp_walk_begin(input->bytes);
+    struct webp_header frame = {.clears = false};
+    bool done = true;
+    walk.at = header->start;
+    for (int i = 0; done && i < header->frames; i++) {
+        if (frame.clears)
+            clear(image, &frame);
+        done = webp_next_frame(&walk, &frame) && decode_frame(input, &frame, i > 0 && frame.blends, image, error);
+    }
+    return done;
+}
+
+static bool webp_decode(const struct codec_input *input, struct image *image, struct error *error)
+{
+    const struct codec_info *info = input->info;
+    const struct webp_header *header = &info->webp;
+    if (!image_allocate(image, info->width, info->height, info->channels, 8, error))
+        return false;
+    if (info->channels == 4)
+        memset(image->samples, 0, image_bytes(image)); /* transparent around the first frame */
+    if (header->frames > 1 ? decode_frames(input, image, error) : decode_frame(input, header, false, image, error))
         return true;
     image_free(image);
-    return has_memory ? report_damage(input, status, error) : error_no_memory(error, "the decoder");
+    return false;
 }
 
 /* ---- Writing ---- */

@@ -261,7 +261,7 @@ static void decode_single(struct pair *pair, int i)
 static void show_side(struct pair *pair, int i, struct thumbnail *thumbnail)
 {
     struct side *side = &pair->sides[i];
-    struct metadata metadata = {.max = METADATA_LONG_TEXT_MAX};
+    struct metadata metadata = {.max = METADATA_LONG_TEXT_MAX, .page = pair->codec[i].page};
     if (side->image.samples == NULL)
         return;
     make_thumbnail(pair, &side->image, SHRINK_MEAN, &side->small, thumbnail);

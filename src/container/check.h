@@ -20,6 +20,8 @@
 
 /* The properties of a file and of its image. A check sets all but the last three. */
 struct codec_info {
+    int page;  /* the number of the picture in the file; before the check the wanted one, or 0 for the main one */
+    int pages; /* the pictures that can be wanted; a check that fails may set it. 0 if the format has one only */
     int width, height, channels; /* the shape of the decoded image: 3 or 4 channels for a palette, 3 for CMYK */
     int bits;                    /* bits of its samples: 16 if the file has 16, else 8 */
     bool cmyk;                   /* a JPEG of 4 channels; decoding converts it to RGB */
@@ -49,5 +51,8 @@ struct codec_info {
 typedef bool file_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info,
                         struct error *error);
 file_check png_check, jpeg_check, pnm_check, tiff_check, webp_check, heif_check;
+
+/* Has a file of PAGES pictures the wanted PAGE? */
+bool container_check_page(int page, int pages, const char *name, struct error *error);
 
 #endif

@@ -217,6 +217,37 @@ static bool is_one_of(const uint8_t *type, const char *types)
     return *types != 0;
 }
 
+int heif_choose_page(struct heif_file *file, int page, int *pages)
+{
+    enum { IDS = 1 << 16 }; /* more are in no file */
+    uint8_t is_part[IDS / 8] = {0};
+    struct heif_box rest = file->references;
+    struct heif_reference reference;
+    struct heif_item item;
+    int found = 0;
+    while (heif_next_reference(file, &rest, &reference)) {
+        if (reference.from < IDS && (heif_is(reference.type, "auxl") || heif_is(reference.type, "thmb")))
+            is_part[reference.from / 8] |= (uint8_t)(1 << reference.from % 8);
+        while (heif_is(reference.type, "dimg") && reference.to.size > 0) {
+            const uint32_t to = (uint32_t)heif_take(&reference.to, file->id_size);
+            if (to < IDS)
+                is_part[to / 8] |= (uint8_t)(1 << to % 8);
+        }
+    }
+    *pages = 0;
+    for (rest = file->items; heif_next_item(&rest, &item);) {
+        if (!is_one_of(item.type, "hvc1av01gridiovlidenjpegavc1j2k1vvc1unci") || item.is_hidden ||
+            (item.id < IDS && is_part[item.id / 8] >> item.id % 8 & 1))
+            continue;
+        ++*pages;
+        if (page > 0 ? *pages == page : item.id == file->primary && found == 0)
+            found = *pages;
+        if (*pages == page)
+            file->primary = item.id;
+    }
+    return *pages == 0 ? (*pages = 1) : found; /* the primary item is hidden */
+}
+
 /* Find how the picture is coded: as the first picture is of which it is made, if it is made of others. */
 static bool read_configuration(const struct reading *reading, struct heif_header *header, bool *is_grey)
 {
@@ -291,24 +322,17 @@ static bool read_sides(const struct reading *reading, struct codec_info *info)
     return true;
 }
 
-/* Find alpha, and what the items are besides the picture: those that no other item needs are pictures. */
+/* Find alpha, and what the items are besides the picture. */
 static unsigned read_items(const struct heif_file *heif, bool *has_alpha)
 {
-    enum { IDS = 1 << 16, AUXILIARIES = 16 }; /* more are in no file */
-    uint8_t is_part[IDS / 8] = {0};
+    enum { AUXILIARIES = 16 }; /* more are in no file */
     struct heif_box rest = heif->references, kind;
     struct heif_reference reference;
     struct heif_item item;
     unsigned other_content = 0;
-    for (int looked_at = 0; heif_next_reference(heif, &rest, &reference);) {
-        const bool is_auxiliary = heif_is(reference.type, "auxl");
-        if (reference.from < IDS && (is_auxiliary || heif_is(reference.type, "thmb")))
-            is_part[reference.from / 8] |= (uint8_t)(1 << reference.from % 8);
-        while (reference.to.size > 0) {
-            const uint32_t to = (uint32_t)heif_take(&reference.to, heif->id_size);
-            if (to < IDS && heif_is(reference.type, "dimg"))
-                is_part[to / 8] |= (uint8_t)(1 << to % 8);
-            if (!is_auxiliary || to != heif->primary || looked_at++ >= AUXILIARIES ||
+    for (int looked_at = 0; heif_next_reference(heif, &rest, &reference);)
+        while (heif_is(reference.type, "auxl") && reference.to.size > 0) {
+            if (heif_take(&reference.to, heif->id_size) != heif->primary || looked_at++ >= AUXILIARIES ||
                 !find_property(heif, reference.from, "auxC", &kind))
                 continue;
             if (bytes_contain(kind.data, kind.size, "auxiliary:alpha") ||
@@ -318,25 +342,21 @@ static unsigned read_items(const struct heif_file *heif, bool *has_alpha)
                 other_content |=
                     1U << (bytes_contain(kind.data, kind.size, "hdrgainmap") ? OTHER_GAIN_MAP : OTHER_PICTURES);
         }
-    }
-    for (rest = heif->items; heif_next_item(&rest, &item);) {
+    for (rest = heif->items; heif_next_item(&rest, &item);)
         if (heif_is(item.type, "tmap"))
             other_content |= 1U << OTHER_GAIN_MAP;
-        else if (is_one_of(item.type, "hvc1av01gridiovlidenjpegavc1j2k1vvc1unci") && !item.is_hidden &&
-                 item.id != heif->primary && (item.id >= IDS || !(is_part[item.id / 8] >> item.id % 8 & 1)))
-            other_content |= 1U << OTHER_PICTURES;
-    }
     return other_content;
 }
 
 bool heif_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
-    const struct reading reading = {{heif_is(bytes + 7, "pavi") ? "AVIF" : "HEIC", name, error},
-                                    heif_open(bytes, size)};
+    struct reading reading = {{heif_is(bytes + 7, "pavi") ? "AVIF" : "HEIC", name, error}, heif_open(bytes, size)};
     struct heif_box rest = {.data = bytes, .size = size}, box;
     bool is_grey = false, has_alpha = false;
     unsigned other_content = 0;
-    *info = (struct codec_info){0};
+    int pages;
+    const int wanted = info->page, page = heif_choose_page(&reading.heif, wanted, &pages);
+    *info = (struct codec_info){.page = page, .pages = pages};
     while (heif_next(&rest, &box))
         other_content |= heif_is(box.type, "moov")   ? 1U << OTHER_FRAMES
                          : heif_is(box.type, "mpvd") ? 1U << OTHER_FILM
@@ -347,9 +367,12 @@ bool heif_check(const uint8_t *bytes, size_t size, const char *name, struct code
     /* What follows the boxes is no box if it begins with no size: then the file may be whole. */
     if (rest.size > 0 && (reading.heif.primary == 0 || (rest.size >= 8 && rest.data[4] >= 'a' && rest.data[4] <= 'z')))
         return TRUNCATED(&reading, "the box at byte %zu is longer than what is left", end);
-    if (!read_configuration(&reading, &info->heif, &is_grey) || !read_sides(&reading, info))
+    if (!container_check_page(wanted, pages, name, error) || !read_configuration(&reading, &info->heif, &is_grey) ||
+        !read_sides(&reading, info))
         return false;
+    info->heif.item = reading.heif.primary;
     info->other_content = other_content | read_items(&reading.heif, &has_alpha) |
+                          (pages > (page > 0) ? 1U << OTHER_PICTURES : 0) |
                           container_other_content_behind(bytes, size, end, &(struct jpeg_segment){0});
     info->channels = (is_grey ? 1 : 3) + has_alpha;
     info->bits = info->heif.bits > 8 ? 16 : 8;

@@ -19,6 +19,7 @@ struct heif_header {
     bool is_av1;       /* it is coded as AV1, not as HEVC */
     int bits;          /* bits of its samples, 8 to 12 */
     int width, height; /* its sides before it is turned or cropped */
+    uint32_t item;     /* its number among the file's items */
 };
 
 /* A box, or what is left of its data for a walk over the boxes in them. */
@@ -57,6 +58,11 @@ struct heif_file {
 
 /* Find the boxes of the SIZE bytes of a file. */
 struct heif_file heif_open(const uint8_t *bytes, size_t size);
+
+/* Let the primary item of FILE be picture PAGE, from 1 in the order of the items, unless that is 0 or there is none.
+ * Pictures that others are of, and those that are hidden, do not count. *PAGES is their number. Returns the page of the
+ * primary item, or 0 if it is none of them. */
+int heif_choose_page(struct heif_file *file, int page, int *pages);
 
 struct heif_item {
     uint32_t id;

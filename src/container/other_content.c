@@ -2,6 +2,7 @@
 #include "container/other_content.h"
 
 #include "base/text.h"
+#include "container/check.h"
 #include "container/png.h"
 #include "container/pnm.h"
 #include "container/tiff.h"
@@ -139,6 +140,14 @@ unsigned container_other_content_behind(const uint8_t *bytes, size_t size, size_
         const size_t preview = other_content == 0 ? preview_size(bytes, index, at) : 0;
         at += preview > 0 && preview <= left ? preview : add_jpeg(bytes + at, left, &other_content);
     }
+}
+
+/* ---- Pages ---- */
+
+bool container_check_page(int page, int pages, const char *name, struct error *error)
+{
+    return page <= pages || error_about(error, ERROR_WORK, name, "has %d page%s, so there is no page %d; ask for %s%d",
+                                        pages, text_plural(pages), page, pages > 1 ? "one from 1 to " : "page ", pages);
 }
 
 /* ---- Words ---- */

@@ -142,6 +142,47 @@ uint64_t tiff_find_number(const struct tiff_directory *directory, unsigned tag, 
     return tiff_find(directory, tag, &entry) ? tiff_number(directory, &entry, 0) : other;
 }
 
+/* ---- Pages ---- */
+
+/* The pixels of a picture that is whole, and is no smaller size of another one; else 0. */
+static uint64_t full_pixels(const struct tiff_directory *directory)
+{
+    const uint64_t width = tiff_find_number(directory, TIFF_TAG_WIDTH, 0),
+                   height = tiff_find_number(directory, TIFF_TAG_HEIGHT, 0);
+    const bool is_full = !directory->is_cut && !(tiff_find_number(directory, TIFF_TAG_KIND, 0) & TIFF_SMALLER);
+    return is_full && width <= INT32_MAX && height <= INT32_MAX ? width * height : 0;
+}
+
+/* The bytes of directories that do not overlap are at most those of the file, which bounds the walk. */
+int tiff_find_page(const struct tiff_directory *first, int page, struct tiff_directory *directory, int *pages)
+{
+    enum { PAGES_MAX = 1 << 16 };
+    const bool is_smaller = tiff_find_number(first, TIFF_TAG_KIND, 0) & TIFF_SMALLER;
+    struct tiff_directory at = *first;
+    size_t left = first->size;
+    uint64_t largest = 0;
+    int found = page == 0;
+    *directory = *first;
+    for (int number = 1;; number++) {
+        const uint64_t pixels = page == 0 && is_smaller ? full_pixels(&at) : 0;
+        if (number == page || pixels > largest) {
+            *directory = at;
+            found = number;
+            largest = pixels;
+        }
+        *pages = number;
+        if (at.is_cut || at.next == 0 || number == PAGES_MAX)
+            return found;
+        const size_t bytes = tiff_end(&at) - tiff_start(&at);
+        if (bytes > left) {
+            *pages = 0;
+            return found;
+        }
+        left -= bytes;
+        tiff_open_damaged_at(first, at.next, &at);
+    }
+}
+
 /* ---- What a decoder needs ---- */
 
 static const uint16_t needed[] = {TIFF_TAG_WIDTH,

@@ -87,6 +87,8 @@ enum {
     TIFF_ZSTD = 50000,
 };
 
+enum { TIFF_SMALLER = 1 }; /* a bit of TIFF_TAG_KIND: another picture of a smaller size */
+
 enum { TIFF_ASSOCIATED = 1, TIFF_UNASSOCIATED }; /* alpha that multiplies the colours, and alpha that does not */
 
 /* A directory in a file of SIZE bytes. */
@@ -108,7 +110,7 @@ struct tiff_entry {
     size_t size; /* bytes of the value; 0 if the type is unknown, or if it is longer than the file */
 };
 
-/* The first picture of a file. */
+/* The picture of a file. */
 struct tiff_header {
     int samples, bits; /* samples of a pixel, and bits of a sample, in the file */
     unsigned photometric, compression;
@@ -133,6 +135,11 @@ static inline size_t tiff_cell_row(const struct tiff_header *header)
  * in the file. */
 bool tiff_open_first(const uint8_t *bytes, size_t size, struct tiff_directory *directory);
 bool tiff_open_at(const struct tiff_directory *first, uint64_t at, struct tiff_directory *directory);
+
+/* Find the directory of picture PAGE, from 1, among FIRST and those that follow it: DIRECTORY, which may be cut. PAGE 0
+ * is the main picture: the first one or, if that is a smaller size of another one, the largest that is none. Returns
+ * its page, or 0 if there is none. *PAGES is the number of pictures; 0 if directories overlap, as in a circle. */
+int tiff_find_page(const struct tiff_directory *first, int page, struct tiff_directory *directory, int *pages);
 
 /* Open a directory of a block that may be damaged, whose first bytes are not checked. A directory that is cut has as
  * many entries as are there, or none. */

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of a TIFF: its directories, and the offset of each strip or tile of the first picture. */
+ * The check of a TIFF: its directories, and the offset of each strip or tile of its picture. */
 #include "container/check.h"
 #include "container/other_content.h"
 #include "container/report.h"
 #include "container/tiff.h"
 
-enum {
-    CELL_SIDE_MAX = 1 << 24, /* pixels on a side of a tile */
-    SMALLER = 1,             /* a bit of TIFF_TAG_KIND: another picture of a smaller size */
-};
+enum { CELL_SIDE_MAX = 1 << 24 }; /* pixels on a side of a tile */
 
 /* A check under way. */
 struct reading {
     struct checked_file file;
-    struct tiff_directory first;
+    struct tiff_directory directory; /* the directory of the picture */
 };
 
 /* Refuse a kind of TIFF. */
@@ -64,20 +61,20 @@ static bool check_compression(const struct reading *reading, const struct tiff_h
 /* Read the bits of a sample, which must be alike in all channels, and of unsigned numbers. */
 static bool read_bits(const struct reading *reading, struct tiff_header *header)
 {
-    const struct tiff_directory *first = &reading->first;
+    const struct tiff_directory *directory = &reading->directory;
     struct tiff_entry entry;
     header->bits = 1;
-    if (tiff_find(first, TIFF_TAG_BITS, &entry)) {
-        const uint64_t bits = tiff_number(first, &entry, 0);
-        const uint64_t samples = tiff_find_number(first, TIFF_TAG_SAMPLES, 1); /* some writers list more */
+    if (tiff_find(directory, TIFF_TAG_BITS, &entry)) {
+        const uint64_t bits = tiff_number(directory, &entry, 0);
+        const uint64_t samples = tiff_find_number(directory, TIFF_TAG_SAMPLES, 1); /* some writers list more */
         for (size_t i = 1; i < entry.count && i < samples; i++)
-            if (tiff_number(first, &entry, i) != bits)
+            if (tiff_number(directory, &entry, i) != bits)
                 return BITS_NOT_READ(reading, "whose channels have different %s", "bits");
         if (bits < 1 || bits > 64)
             return DAMAGED(reading, "its samples have %llu bits", (unsigned long long)bits);
         header->bits = (int)bits;
     }
-    const uint64_t format = tiff_find_number(first, TIFF_TAG_SAMPLE_FORMAT, 1);
+    const uint64_t format = tiff_find_number(directory, TIFF_TAG_SAMPLE_FORMAT, 1);
     return format == 1 || format == 4 ||
            BITS_NOT_READ(reading, "of %s", format == 3 ? "floating-point samples" : "samples with a sign");
 }
@@ -85,9 +82,9 @@ static bool read_bits(const struct reading *reading, struct tiff_header *header)
 /* Fill the channels and bits of INFO from what the file says of its colours. */
 static bool read_colours(const struct reading *reading, struct tiff_header *header, struct codec_info *info)
 {
-    const struct tiff_directory *first = &reading->first;
-    const uint64_t photometric = tiff_find_number(first, TIFF_TAG_PHOTOMETRIC, UINT64_MAX);
-    const uint64_t samples = tiff_find_number(first, TIFF_TAG_SAMPLES, 1);
+    const struct tiff_directory *directory = &reading->directory;
+    const uint64_t photometric = tiff_find_number(directory, TIFF_TAG_PHOTOMETRIC, UINT64_MAX);
+    const uint64_t samples = tiff_find_number(directory, TIFF_TAG_SAMPLES, 1);
     struct tiff_entry palette;
     if (photometric == UINT64_MAX)
         return DAMAGED(reading, "it does not say what its %s mean", "samples");
@@ -105,17 +102,17 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
         return BITS_NOT_READ(reading, "with %d bits per sample", bits);
     header->photometric = (unsigned)photometric;
     header->samples = (int)samples;
-    header->compression = (unsigned)tiff_find_number(first, TIFF_TAG_COMPRESSION, 1);
-    const uint64_t extra = tiff_find_number(first, TIFF_TAG_EXTRA, TIFF_UNASSOCIATED);
+    header->compression = (unsigned)tiff_find_number(directory, TIFF_TAG_COMPRESSION, 1);
+    const uint64_t extra = tiff_find_number(directory, TIFF_TAG_EXTRA, TIFF_UNASSOCIATED);
     header->is_associated = extra == TIFF_ASSOCIATED && samples > colours;
     if (samples > colours && extra != TIFF_ASSOCIATED && extra != TIFF_UNASSOCIATED)
         return NOT_READ(reading, "with a channel besides its colours that is no alpha (ExtraSamples %llu)",
                         (unsigned long long)extra);
     if (photometric == TIFF_YCBCR && (header->compression != TIFF_JPEG || bits != 8))
         return NOT_READ(reading, "in YCbCr %s", "without JPEG");
-    if (photometric == TIFF_YCBCR && tiff_find_number(first, TIFF_TAG_PLANAR, 1) == 2)
+    if (photometric == TIFF_YCBCR && tiff_find_number(directory, TIFF_TAG_PLANAR, 1) == 2)
         return NOT_READ(reading, "in YCbCr %s", "with its channels apart");
-    if (is_palette && (!tiff_find(first, TIFF_TAG_PALETTE, &palette) || palette.count < (size_t)3 << bits))
+    if (is_palette && (!tiff_find(directory, TIFF_TAG_PALETTE, &palette) || palette.count < (size_t)3 << bits))
         return DAMAGED(reading, "it has no palette of %d colours", 1 << bits);
     info->channels = is_palette ? 3 : (int)samples;
     info->bits = bits == 16 ? 16 : 8;
@@ -125,16 +122,17 @@ static bool read_colours(const struct reading *reading, struct tiff_header *head
 /* Read the sides of strips or tiles. */
 static bool read_cell_sides(const struct reading *reading, struct tiff_header *header, const struct codec_info *info)
 {
-    const struct tiff_directory *first = &reading->first;
+    const struct tiff_directory *directory = &reading->directory;
     struct tiff_entry entry;
-    header->is_tiled = tiff_find(first, TIFF_TAG_TILES, &entry) || tiff_find(first, TIFF_TAG_TILE_WIDTH, &entry);
-    header->is_separate = tiff_find_number(first, TIFF_TAG_PLANAR, 1) == 2 && header->samples > 1;
+    header->is_tiled =
+        tiff_find(directory, TIFF_TAG_TILES, &entry) || tiff_find(directory, TIFF_TAG_TILE_WIDTH, &entry);
+    header->is_separate = tiff_find_number(directory, TIFF_TAG_PLANAR, 1) == 2 && header->samples > 1;
     uint64_t width = (uint64_t)info->width, height = (uint64_t)info->height;
     if (header->is_tiled) {
-        width = tiff_find_number(first, TIFF_TAG_TILE_WIDTH, 0);
-        height = tiff_find_number(first, TIFF_TAG_TILE_HEIGHT, 0);
+        width = tiff_find_number(directory, TIFF_TAG_TILE_WIDTH, 0);
+        height = tiff_find_number(directory, TIFF_TAG_TILE_HEIGHT, 0);
     } else {
-        const uint64_t rows = tiff_find_number(first, TIFF_TAG_STRIP_ROWS, height);
+        const uint64_t rows = tiff_find_number(directory, TIFF_TAG_STRIP_ROWS, height);
         height = rows < height ? rows : height;
     }
     if (width == 0 || height == 0 || (header->is_tiled && (width > CELL_SIDE_MAX || height > CELL_SIDE_MAX)))
@@ -175,20 +173,21 @@ static bool count_coefficients(const uint8_t *bytes, size_t size, size_t *count)
 /* Check that each strip or tile is in the file, and add up their bytes. */
 static bool check_cells(const struct reading *reading, struct tiff_header *header, struct codec_info *info)
 {
-    const struct tiff_directory *first = &reading->first;
+    const struct tiff_directory *directory = &reading->directory;
     struct tiff_cells cells;
-    if (!tiff_find_cells(first, &cells) || cells.offsets.count < header->cells)
+    if (!tiff_find_cells(directory, &cells) || cells.offsets.count < header->cells)
         return DAMAGED(reading, "it does not list its %zu strips or tiles", header->cells);
     for (size_t i = 0; i < header->cells; i++) {
-        const uint64_t offset = tiff_number(first, &cells.offsets, i), size = tiff_cell_size(first, header, &cells, i);
-        header->has_wrong_sizes |= size != tiff_number(first, &cells.sizes, i);
+        const uint64_t offset = tiff_number(directory, &cells.offsets, i),
+                       size = tiff_cell_size(directory, header, &cells, i);
+        header->has_wrong_sizes |= size != tiff_number(directory, &cells.sizes, i);
         if (size == 0)
             return DAMAGED(reading, "strip or tile %zu is empty", i);
-        if (offset > first->size || size > first->size - offset)
+        if (offset > directory->size || size > directory->size - offset)
             return TRUNCATED(reading, "strip or tile %zu at byte %llu claims %llu bytes", i, (unsigned long long)offset,
                              (unsigned long long)size);
         if (header->compression == TIFF_JPEG &&
-            !count_coefficients(first->bytes + offset, (size_t)size, &header->coefficients))
+            !count_coefficients(directory->bytes + offset, (size_t)size, &header->coefficients))
             return DAMAGED(reading, "strip or tile %zu is no JPEG", i);
         info->data += (size_t)size;
         header->cell_max = size > header->cell_max ? (size_t)size : header->cell_max;
@@ -199,7 +198,7 @@ static bool check_cells(const struct reading *reading, struct tiff_header *heade
                               : (uint64_t)info->height * (header->is_separate ? (uint64_t)header->samples : 1);
     const uint64_t row = tiff_cell_row(header);
     info->is_too_short = ratio > 0 && (rows > UINT64_MAX / row || rows * row / ratio > info->data);
-    info->data = info->data < first->size ? info->data : first->size; /* strips may overlap */
+    info->data = info->data < directory->size ? info->data : directory->size; /* strips may overlap */
     return true;
 }
 
@@ -209,9 +208,9 @@ enum { DIRECTORIES_MAX = 1000, BUDGET_MIN = 1 << 20 }; /* directories that are v
 
 /* A walk over all directories of a file. */
 struct walk {
-    const struct tiff_directory *first;
-    size_t end;    /* the largest end of what directories refer to, as an offset in the file */
-    size_t budget; /* steps that are left: a step looks at an entry or a number */
+    const struct tiff_directory *picture; /* the directory of the file's picture */
+    size_t end;                           /* the largest end of what directories refer to, as an offset in the file */
+    size_t budget;                        /* steps that are left: a step looks at an entry or a number */
     unsigned others;
     size_t count;
     uint64_t offsets[DIRECTORIES_MAX]; /* the offsets of the directories that were found */
@@ -237,7 +236,7 @@ static bool spend(struct walk *walk, size_t count)
 
 static void record_end(struct walk *walk, uint64_t offset, uint64_t size)
 {
-    if (offset <= walk->first->size && size <= walk->first->size - offset && offset + size > walk->end)
+    if (offset <= walk->picture->size && size <= walk->picture->size - offset && offset + size > walk->end)
         walk->end = (size_t)(offset + size);
 }
 
@@ -261,13 +260,13 @@ static bool has_directories(const struct tiff_entry *entry)
            entry->tag == TIFF_TAG_INTEROP || entry->type == TIFF_TYPE_IFD || entry->type == TIFF_TYPE_IFD8;
 }
 
-/* Is there a picture in a directory that is no smaller size of the first one? */
+/* Is there another picture in a directory, which is no smaller size of the file's? */
 static bool has_picture(const struct walk *walk, const struct tiff_directory *directory)
 {
     const uint64_t width = tiff_find_number(directory, TIFF_TAG_WIDTH, 0);
-    return directory->at != walk->first->at && width > 0 &&
-           (!(tiff_find_number(directory, TIFF_TAG_KIND, 0) & SMALLER) ||
-            width >= tiff_find_number(walk->first, TIFF_TAG_WIDTH, 0));
+    return directory->at != walk->picture->at && width > 0 &&
+           (!(tiff_find_number(directory, TIFF_TAG_KIND, 0) & TIFF_SMALLER) ||
+            width >= tiff_find_number(walk->picture, TIFF_TAG_WIDTH, 0));
 }
 
 /* Look at a directory: what it refers to, and which directories are after and below it. */
@@ -290,15 +289,15 @@ static void look_at(struct walk *walk, const struct tiff_directory *directory)
     }
 }
 
-/* The other content: further directories, but for smaller sizes of a picture; what stands below a small first picture,
- * as cameras do it; layers; and what no directory refers to, after all else. */
-static unsigned find_others(const struct tiff_directory *first)
+/* The other content: further directories, but for smaller sizes of a picture; what stands below a small picture, as
+ * cameras do it; layers; and what no directory refers to, after all else. */
+static unsigned find_others(const struct tiff_directory *first, const struct tiff_directory *picture)
 {
     static const struct jpeg_segment no_index;
-    struct walk walk = {.first = first, .budget = BUDGET_MIN + first->size};
+    struct walk walk = {.picture = picture, .budget = BUDGET_MIN + first->size};
     struct tiff_directory directory;
     struct tiff_entry entry;
-    if (tiff_find_number(first, TIFF_TAG_KIND, 0) & SMALLER && tiff_find(first, TIFF_TAG_DIRECTORIES, &entry))
+    if (tiff_find_number(picture, TIFF_TAG_KIND, 0) & TIFF_SMALLER && tiff_find(picture, TIFF_TAG_DIRECTORIES, &entry))
         return 1U << OTHER_RAW;
     add_to_walk(&walk, tiff_start(first));
     for (size_t i = 0; i < walk.count; i++)
@@ -313,21 +312,31 @@ bool tiff_check(const uint8_t *bytes, size_t size, const char *name, struct code
 {
     struct reading reading = {.file = {"TIFF", name, error}};
     struct tiff_header header = {0};
+    struct tiff_directory first;
     struct tiff_entry entry;
-    if (!tiff_open_first(bytes, size, &reading.first))
+    if (!tiff_open_first(bytes, size, &first))
         return DAMAGED(&reading, "its first directory is not in the %zu bytes of the file", size);
-    const uint64_t width = tiff_find_number(&reading.first, TIFF_TAG_WIDTH, 0);
-    const uint64_t height = tiff_find_number(&reading.first, TIFF_TAG_HEIGHT, 0);
-    if (tiff_find(&reading.first, TIFF_TAG_DNG, &entry))
+    if (tiff_find(&first, TIFF_TAG_DNG, &entry))
         return NOT_READ(&reading, "%s", "of a camera's raw samples (DNG)");
+    const int wanted = info->page, page = tiff_find_page(&first, wanted, &reading.directory, &info->pages);
+    const int pages = info->pages;
+    if (wanted > 0 && pages == 0)
+        return DAMAGED(&reading, "its directories overlap, or follow each other in a %s", "circle");
+    if (!container_check_page(wanted, pages, name, error))
+        return false;
+    if (reading.directory.is_cut)
+        return DAMAGED(&reading, "directory %d is not in the %zu bytes of the file", page, size);
+    const uint64_t width = tiff_find_number(&reading.directory, TIFF_TAG_WIDTH, 0);
+    const uint64_t height = tiff_find_number(&reading.directory, TIFF_TAG_HEIGHT, 0);
     if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX)
         return DAMAGED(&reading, "it claims %llu x %llu pixels", (unsigned long long)width, (unsigned long long)height);
-    *info = (struct codec_info){.width = (int)width, .height = (int)height};
+    *info = (struct codec_info){
+        .page = page, .pages = pages > page ? pages : page, .width = (int)width, .height = (int)height};
     if (!read_colours(&reading, &header, info) || !read_cell_sides(&reading, &header, info) ||
         !check_cells(&reading, &header, info))
         return false;
-    header.numbers = tiff_count_needed(&reading.first);
+    header.numbers = tiff_count_needed(&reading.directory);
     info->tiff = header;
-    info->other_content = find_others(&reading.first);
+    info->other_content = find_others(&first, &reading.directory);
     return true;
 }

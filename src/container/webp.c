@@ -105,26 +105,14 @@ static bool read_frame(const struct reading *reading, const struct webp_chunk *c
         return DAMAGED(reading, "its frame at byte %zu has no header", chunk->at);
     if (!find_picture_chunk(reading, &walk, header))
         return false;
+    const unsigned flags = chunk->data[FRAME - 1];
+    header->blends = !(flags & 2) && header->has_alpha;
+    header->clears = flags & 1;
     header->x = 2 * (int)bytes_number(chunk->data, 3, false);
     header->y = 2 * (int)bytes_number(chunk->data + 3, 3, false);
     return (header->width == (int)bytes_number(chunk->data + 6, 3, false) + 1 &&
             header->height == (int)bytes_number(chunk->data + 9, 3, false) + 1) ||
            DAMAGED(reading, "its frame at byte %zu has other sides than the picture in it", chunk->at);
-}
-
-/* Find the first picture in the chunks of an extended file, after VP8X, and count the frames. */
-static bool find_first_chunk(const struct reading *reading, struct webp_walk *walk, bool is_animation,
-                             struct webp_header *header, int *frames)
-{
-    struct webp_chunk chunk;
-    struct webp_walk first = *walk;
-    if (!is_animation && !find_picture_chunk(reading, &first, header))
-        return false;
-    while (webp_walk_next(walk, &chunk))
-        if (is_animation && webp_chunk_is(&chunk, "ANMF") && (*frames)++ == 0 && !read_frame(reading, &chunk, header))
-            return false;
-    return check_walk_end(reading, walk) &&
-           (!is_animation || *frames > 0 || DAMAGED(reading, "it is an animation without %s", "a frame"));
 }
 
 /* Are there too few data for the picture? A macroblock of 16 x 16 pixels takes at least 3 bits: its modes have fixed
@@ -135,12 +123,100 @@ static bool has_too_few_bytes(const struct webp_header *header)
     return !header->lossless && 3 * blocks > 8 * (uint64_t)header->size;
 }
 
+/* Add FRAME, whose chunk is at byte AT, to the picture in INFO. One that hides all before it begins it anew. */
+static void add_frame(const struct webp_header *frame, size_t at, struct codec_info *info)
+{
+    struct webp_header *all = &info->webp;
+    const bool is_whole = frame->width == info->width && frame->height == info->height;
+    if (info->pages == 0 || (is_whole && !frame->blends)) {
+        *all = *frame;
+        all->start = at;
+        all->has_alpha |= !is_whole;
+        all->frames = 1;
+        info->is_too_short = has_too_few_bytes(frame);
+        info->data = frame->size;
+        return;
+    }
+    all->frames++;
+    all->has_alpha |= frame->has_alpha || all->clears;
+    all->lossless |= frame->lossless;
+    all->clears = frame->clears;
+    all->width = frame->width > all->width ? frame->width : all->width;
+    all->height = frame->height > all->height ? frame->height : all->height;
+    all->size = frame->size > all->size ? frame->size : all->size;
+    info->is_too_short |= has_too_few_bytes(frame);
+    info->data += frame->size;
+}
+
+/* Does a frame fit the canvas of INFO, which another picture FILLS? */
+static bool check_place(const struct reading *reading, const struct webp_header *header, const struct codec_info *info,
+                        bool fills)
+{
+    return (info->width <= WEBP_SIDE_MAX && info->height <= WEBP_SIDE_MAX && header->x + header->width <= info->width &&
+            header->y + header->height <= info->height &&
+            (!fills || (header->width == info->width && header->height == info->height))) ||
+           DAMAGED(reading, "its picture of %d x %d pixels does not fit its canvas of %d x %d", header->width,
+                   header->height, info->width, info->height);
+}
+
+/* Count the frames in WALK, and fill INFO up to the wanted page. */
+static bool find_frames(const struct reading *reading, struct webp_walk *walk, struct codec_info *info)
+{
+    struct webp_chunk chunk;
+    struct webp_header frame;
+    while (webp_walk_next(walk, &chunk)) {
+        if (!webp_chunk_is(&chunk, "ANMF"))
+            continue;
+        if (info->pages < (info->page > 0 ? info->page : 1)) {
+            frame = (struct webp_header){0};
+            if (!read_frame(reading, &chunk, &frame) || !check_place(reading, &frame, info, false))
+                return false;
+            add_frame(&frame, chunk.at, info);
+        }
+        info->pages++;
+    }
+    return check_walk_end(reading, walk) &&
+           (info->pages > 0 || DAMAGED(reading, "it is an animation without %s", "a frame")) &&
+           container_check_page(info->page, info->pages, reading->file.name, reading->file.error);
+}
+
+bool webp_next_frame(struct webp_walk *walk, struct webp_header *frame)
+{
+    const struct reading reading = {.bytes = walk->bytes};
+    struct webp_chunk chunk;
+    *frame = (struct webp_header){0};
+    while (webp_walk_next(walk, &chunk))
+        if (webp_chunk_is(&chunk, "ANMF"))
+            return read_frame(&reading, &chunk, frame);
+    return false;
+}
+
+/* Find the picture in the chunks of a file that is no animation. */
+static bool find_picture(const struct reading *reading, struct webp_walk *walk, struct codec_info *info)
+{
+    struct webp_header *header = &info->webp;
+    struct webp_walk first = *walk;
+    struct webp_chunk chunk;
+    if (!find_picture_chunk(reading, &first, header))
+        return false;
+    while (webp_walk_next(walk, &chunk))
+        continue;
+    if (info->width == 0) {
+        info->width = header->width;
+        info->height = header->height;
+    }
+    info->is_too_short = has_too_few_bytes(header);
+    info->data = header->size;
+    return check_walk_end(reading, walk) && check_place(reading, header, info, true);
+}
+
 bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct codec_info *info, struct error *error)
 {
     const struct reading reading = {{"WebP", name, error}, bytes};
-    struct webp_header header = {0};
+    const struct webp_header *header = &info->webp;
     struct webp_chunk chunk;
-    int width = 0, height = 0, frames = 0;
+    bool is_animation = false;
+    *info = (struct codec_info){.page = info->page, .bits = 8};
     if (memcmp(bytes, "RIFF", 4) != 0 || webp_file_size(bytes) < WEBP_HEAD)
         return DAMAGED(&reading, "its first %d bytes are wrong", WEBP_HEAD);
     if (webp_file_size(bytes) > size)
@@ -149,31 +225,17 @@ bool webp_check(const uint8_t *bytes, size_t size, const char *name, struct code
     const struct webp_walk all = walk;
     const bool is_extended = webp_walk_next(&walk, &chunk) && webp_chunk_is(&chunk, "VP8X");
     if (is_extended && chunk.size >= WEBP_EXTENDED_DATA) {
-        width = (int)bytes_number(chunk.data + 4, 3, false) + 1;
-        height = (int)bytes_number(chunk.data + 7, 3, false) + 1;
+        info->width = (int)bytes_number(chunk.data + 4, 3, false) + 1;
+        info->height = (int)bytes_number(chunk.data + 7, 3, false) + 1;
+        is_animation = chunk.data[0] & WEBP_ANIMATION;
     } else {
         walk = all;
     }
-    if (!find_first_chunk(&reading, &walk, width > 0 && chunk.data[0] & WEBP_ANIMATION, &header, &frames))
+    if (!(is_animation ? find_frames : find_picture)(&reading, &walk, info))
         return false;
-    if (width == 0 && header.size > 0) {
-        width = header.width;
-        height = header.height;
-    }
-    if (width > WEBP_SIDE_MAX || height > WEBP_SIDE_MAX || header.x + header.width > width ||
-        header.y + header.height > height || (frames == 0 && (header.width < width || header.height < height)))
-        return DAMAGED(&reading, "its picture of %d x %d pixels does not fit its canvas of %d x %d", header.width,
-                       header.height, width, height);
-    *info = (struct codec_info){
-        .width = width,
-        .height = height,
-        .channels = header.has_alpha || header.width < width || header.height < height ? 4 : 3,
-        .bits = 8,
-        .data = header.size,
-        .is_too_short = has_too_few_bytes(&header),
-        .webp = header,
-    };
-    info->other_content = (frames > 1 ? 1U << OTHER_FRAMES : 0) |
+    info->page = info->page > 0 ? info->page : 1;
+    info->channels = header->has_alpha ? 4 : 3;
+    info->other_content = (info->pages > 1 ? 1U << OTHER_FRAMES : 0) |
                           container_other_content_behind(bytes, size, all.end, &(struct jpeg_segment){0});
     return true;
 }

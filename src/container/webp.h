@@ -21,11 +21,17 @@ enum {
 /* The flags of VP8X. */
 enum { WEBP_ANIMATION = 2, WEBP_XMP = 4, WEBP_EXIF = 8, WEBP_ALPHA = 16, WEBP_ICC = 32 };
 
-/* The first picture of a file. */
+/* The picture of a file, or a frame of an animation. If a picture is made of several frames, one over the
+ * other, its sides and bytes are the largest, and it is lossless or has alpha if one of them is so, or leaves a
+ * hole. */
 struct webp_header {
     int x, y, width, height; /* its position on the canvas, which it fills unless the file is an animation */
     bool has_alpha, lossless;
+    bool blends,
+        clears;        /* a frame that is put over what is there, which its alpha shows; one that is removed after it */
     size_t data, size; /* its chunks in the file: VP8L, or VP8 and before it perhaps ALPH */
+    size_t start;      /* the offset of the chunk of the first frame that it is made of */
+    int frames;        /* the number of these frames, one after the other; 0 or 1 if it is one picture */
 };
 
 /* A complete chunk. */
@@ -48,6 +54,10 @@ struct webp_walk webp_walk_begin(const uint8_t *bytes);
 /* Step to the next chunk and fill CHUNK. Returns false at the end; walk->at is less than walk->end if the chunk there
  * is longer than what is left. */
 bool webp_walk_next(struct webp_walk *walk, struct webp_chunk *chunk);
+
+/* Step to the next frame of an animation that was checked, and fill FRAME but for its start and frames. Returns
+ * false at the end. */
+bool webp_next_frame(struct webp_walk *walk, struct webp_header *frame);
 
 /* Is CHUNK of this type, four letters? */
 static inline bool webp_chunk_is(const struct webp_chunk *chunk, const char *type)

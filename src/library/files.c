@@ -87,7 +87,7 @@ static enum gpuconv_status report_statuses(const struct list *list, int count, c
 /* Find the file's orientation. Broken metadata are no failure of the picture, as in gpuconv_decode. */
 static bool find_orientation(const struct list *list, struct file *file)
 {
-    struct metadata metadata = {.max = METADATA_PART_MAX};
+    struct metadata metadata = {.max = METADATA_PART_MAX, .page = list->settings.page};
     file->orientation = 1;
     if (list->keeps_orientation)
         return true;

@@ -129,6 +129,8 @@ static bool block_open(const uint8_t *bytes, size_t size, struct block *block)
     struct tiff_directory *directories = block->directories;
     struct entry entry;
     tiff_open_damaged(bytes, size, &directories[DIRECTORY_IMAGE]);
+    if (block->metadata->directory > 0)
+        tiff_open_damaged_at(directories, block->metadata->directory, &directories[DIRECTORY_IMAGE]);
     if (size < TIFF_HEADER || (!directories->wide && memcmp(bytes, "II*\0", 4) != 0 && memcmp(bytes, "MM\0*", 4) != 0))
         return false;
     for (int d = 0; d < DIRECTORIES; d++)

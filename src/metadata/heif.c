@@ -54,7 +54,9 @@ static bool add_item(struct metadata *metadata, const struct heif_item *item, st
 bool metadata_read_heif(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
 {
     enum { ITEMS = 16 }; /* more describe no picture */
-    const struct heif_file file = heif_open(bytes, size);
+    struct heif_file file = heif_open(bytes, size);
+    int pages;
+    heif_choose_page(&file, metadata->page, &pages);
     struct heif_box rest = file.items, box;
     struct heif_item item;
     bool done = true, is_moved = false;
@@ -167,7 +169,7 @@ static bool write_items(const struct metadata *metadata, bool grey, uint8_t **by
 bool metadata_write_avif(const struct metadata *metadata, uint8_t **bytes, size_t *size, uint64_t *dropped,
                          struct error *error)
 {
-    struct codec_info info;
+    struct codec_info info = {.page = 0};
     struct adapted adapted;
     if (!heif_check(*bytes, *size, "the output", &info, error))
         return false;

@@ -108,6 +108,8 @@ struct metadata {
 
     size_t max;                  /* for reading: the maximal number of bytes of a part, inflated */
     bool keep_text;              /* for reading: keep texts of any length, and XMP of any namespace */
+    int page;                    /* for reading: of which picture, as in struct codec_info */
+    size_t directory;            /* while a TIFF is read: the offset of that picture's directory; else 0 */
     struct metadata_strip strip; /* for rebuilding parts: what is left out of them */
     bool needs_more;             /* a part has more, and might be kept */
     size_t inflated;             /* bytes that reading has inflated, kept or not */
@@ -116,9 +118,9 @@ struct metadata {
     uint64_t dropped;            /* by reading: 1 << (part * METADATA_REASONS + reason) for each part */
 };
 
-/* Read the metadata of the SIZE bytes of a file, which its check must have accepted. METADATA has only MAX and
- * KEEP_TEXT; the caller sets them. Release METADATA with metadata_free, also after a failure. Damaged parts are
- * dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and
+/* Read the metadata of the SIZE bytes of a file, which its check must have accepted. METADATA has only MAX,
+ * KEEP_TEXT and PAGE; the caller sets them. Release METADATA with metadata_free, also after a failure. Damaged parts
+ * are dropped, and that is no error. Fails only if there is not enough memory. It allocates at most four times SIZE and
  * four times MAX, which is at most METADATA_PART_MAX. If MAX is less, and too small for a part, NEEDS_MORE says so:
  * free METADATA and try a larger MAX. */
 typedef bool metadata_reader(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error);

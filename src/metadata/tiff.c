@@ -60,25 +60,44 @@ bool exif_says_nothing(const struct blob *exif)
     return done;
 }
 
-bool metadata_read_tiff(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
+/* Add EXIF of a directory of the file. */
+static bool add_exif_of_directory(struct metadata *metadata, const struct tiff_directory *directory)
 {
-    struct tiff_directory directory;
-    struct tiff_entry entry;
-    metadata->orientation = 1;
-    if (!tiff_open_first(bytes, size, &directory))
-        return metadata_read_end(true, metadata, error);
-    read_resolution(metadata, &directory);
-    bool done = metadata_add_exif_of_file(metadata, bytes, size);
+    metadata->directory = tiff_start(directory);
+    const bool done = metadata_add_exif_of_file(metadata, directory->bytes, directory->size);
+    metadata->directory = 0;
     if (exif_says_nothing(&metadata->exif))
         blob_free(&metadata->exif);
-    if (done && tiff_find(&directory, TIFF_TAG_ICC, &entry))
-        done = metadata_add_icc(metadata, entry.value, entry.size);
-    if (done && tiff_find(&directory, TIFF_TAG_XMP, &entry))
-        done = metadata_add_xmp(metadata, entry.value, entry.size);
-    if (done && tiff_find(&directory, TIFF_TAG_PHOTOSHOP, &entry))
-        done = metadata_add_resources(metadata, entry.value, entry.size);
-    if (done && metadata->iptc.size == 0 && tiff_find(&directory, TIFF_TAG_IPTC, &entry))
-        done = add_iptc(metadata, &entry);
+    return done;
+}
+
+/* If the first directory is that of a smaller size of the picture, the picture has what it lacks from there. */
+bool metadata_read_tiff(const uint8_t *bytes, size_t size, struct metadata *metadata, struct error *error)
+{
+    struct tiff_directory first, own;
+    struct tiff_entry entry;
+    int pages;
+    metadata->orientation = 1;
+    if (!tiff_open_first(bytes, size, &first))
+        return metadata_read_end(true, metadata, error);
+    const int page = tiff_find_page(&first, metadata->page, &own, &pages);
+    const struct tiff_directory *ways[] = {&own, metadata->page == 0 && page > 1 ? &first : &own};
+    bool done = true;
+    for (int i = 0; done && i < 1 + (ways[1] != &own); i++) {
+        const struct tiff_directory *directory = ways[i];
+        if (metadata->resolution.unit == RESOLUTION_NONE)
+            read_resolution(metadata, directory);
+        if (metadata->exif.size == 0)
+            done = add_exif_of_directory(metadata, directory);
+        if (done && metadata->icc.size == 0 && tiff_find(directory, TIFF_TAG_ICC, &entry))
+            done = metadata_add_icc(metadata, entry.value, entry.size);
+        if (done && tiff_find(directory, TIFF_TAG_XMP, &entry))
+            done = metadata_add_xmp(metadata, entry.value, entry.size);
+        if (done && metadata->iptc.size == 0 && tiff_find(directory, TIFF_TAG_PHOTOSHOP, &entry))
+            done = metadata_add_resources(metadata, entry.value, entry.size);
+        if (done && metadata->iptc.size == 0 && tiff_find(directory, TIFF_TAG_IPTC, &entry))
+            done = add_iptc(metadata, &entry);
+    }
     return metadata_read_end(done, metadata, error);
 }
 

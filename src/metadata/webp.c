@@ -44,7 +44,7 @@ static bool write_chunks(const struct metadata *metadata, uint8_t **bytes, size_
 {
     struct webp_walk walk = webp_walk_begin(*bytes);
     struct webp_chunk chunk;
-    struct codec_info info;
+    struct codec_info info = {.page = 0};
     struct blob head = {0}, tail = {0};
     const bool is_extended = webp_walk_next(&walk, &chunk) && webp_chunk_is(&chunk, "VP8X");
     const unsigned flags = (metadata_has_icc_for(metadata, false, dropped) ? WEBP_ICC : 0U) |

@@ -274,6 +274,7 @@ RULES = [
     (r"(build/)?gpuconv --bench.*", bench, True),
     (r"gpuconv .*--backend cuda.*", expect, True),
     (r"parallel --pipe .*", elsewhere("tests/cluster/engines.py", '"parallel", "--pipe"'), False),
+    (r"gpuconv .*--pages? .*", elsewhere("tests/cli/page_numbers.py", '"--page"'), False),
     (r"((find|curl|printf|zstd) .*\| |GPUCONV_\w+=\w+ )?(build/)?gpuconv .*", expect, False),
 ]
 

@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The pages of TIFF, WebP, HEIC and AVIF, against Pillow, libtiff's, libwebp's and libheif's programs:
+page_numbers.py GPUCONV. A part is left out where its codec or program is missing. Skipped (exit status 77) without
+Pillow or exiftool."""
+import itertools
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # leave no files in the sources
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import metadata_files  # noqa: E402
+from harness import has_codec  # noqa: E402
+from metadata_files import exif, exiftool, profile  # noqa: E402
+from write_tiff import tiff  # noqa: E402
+
+if metadata_files.Image is not None:
+    from PIL import Image
+
+GREY = {256: (3, [4]), 257: (3, [4]), 258: (3, [8]), 259: (3, [1]), 262: (3, [1])}
+
+
+def has(codec, *programs):
+    missing = [] if has_codec(sys.argv[1], codec) else [codec]
+    missing += [program for program in programs if shutil.which(program) is None]
+    if missing:
+        print("left out:", ", ".join(missing), "missing")
+    return not missing
+
+
+def read(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def picture(width, height, mode, seed):
+    chance = random.Random(seed)
+    image = Image.frombytes("RGBA", (width, height), chance.randbytes(4 * width * height)).resize((2 * width, height))
+    return image.convert(mode)
+
+
+def distance(ours, theirs):
+    """The largest difference of two images of one size, with alpha; transparent pixels have no colours."""
+    if ours.size != theirs.size:
+        return 999
+    pairs = zip(ours.convert("RGBA").getdata(), theirs.convert("RGBA").getdata())
+    return max(abs(a - b) for p, q in pairs for a, b in zip(p, q) if p[3] + q[3] > 0)
+
+
+def check_pages(test, name, count, largest=0):
+    """Each page is what Pillow shows, in all modes that read a file."""
+    for page in range(1, count + 1):
+        with Image.open(name) as image:
+            image.seek(page - 1)
+            expected = image.convert("RGBA" if image.mode in ("RGBA", "LA", "PA") else "RGB")
+        number = ["--page", str(page)]
+        test.equal(test.run(*number, "identity", name, "out.png"), "", f"{name} {page}: no warning")
+        test.check(distance(Image.open("out.png"), expected) <= largest, f"{name} {page}: samples")
+        whole = read("out.png")
+        test.run(*number, "identity", name, "-o", "many", "--format", "png")
+        test.check(read(f"many/{name.rpartition('.')[0]}.png") == whole, f"{name} {page}: in a batch")
+        done = subprocess.run([test.program, "--digest", *number, name], capture_output=True, text=True)
+        plain = subprocess.run([test.program, "--digest", "out.png"], capture_output=True, text=True)
+        test.equal(done.stdout.split()[:1], plain.stdout.split()[:1], f"{name} {page}: --digest")
+        line = {"input": os.path.abspath(name), "output": os.path.abspath("line.png"), "filter": "identity", "page": page}
+        done = subprocess.run([test.program, "--jobs-from", "-"], input=json.dumps(line) + "\n", capture_output=True, text=True)
+        answer = json.loads(done.stdout)
+        test.equal((answer["status"], answer.get("page", 1), answer.get("pages", 1)), ("done", page, count), f"{name} {page}: a line")
+        test.check(read("line.png") == whole, f"{name} {page}: by a line")
+
+
+def save_tiff(name, pages, **options):
+    pages[0].save(name, save_all=True, append_images=pages[1:], **options)
+
+
+def test_tiff(test):
+    """All kinds of pages, in both orders and in BigTIFFs, in strips and tiles."""
+    if not has("libtiff", "tiffcp", "tiffsplit"):
+        return
+    pages = [picture(20 + 7 * i, 33 - 4 * i, mode, i) for i, mode in enumerate(("RGB", "L", "RGBA", "1", "RGB"))]
+    for options in ["-p", "separate"], [], ["-B", "-c", "lzw"], ["-8", "-c", "zip"], ["-t", "-w", "16", "-l", "16", "-c", "packbits"]:
+        some = pages[::2] if "-p" in options else pages
+        save_tiff("plain.tif", some)
+        subprocess.run(["tiffcp", *options, "plain.tif", "in.tif"], check=True, capture_output=True)
+        check_pages(test, "in.tif", len(some))
+    save_tiff("a.tif", pages[:3])
+    save_tiff("b.tif", pages[2::-1])
+    for page in 1, 2, 3:
+        done = subprocess.run([test.program, "--compare", "--page", str(page), "a.tif", "b.tif"], capture_output=True, text=True)
+        test.equal((done.returncode, done.stdout == "equal\n"), (int(page != 2), page == 2), f"--compare {page}: {done.stdout}")
+    os.mkdir("split")
+    subprocess.run(["tiffsplit", "in.tif", "split/"], check=True)
+    for page, name in enumerate(sorted(os.listdir("split")), 1):
+        test.run("--page", str(page), "identity", "in.tif", "a.pam")
+        test.run("identity", f"split/{name}", "b.pam")
+        test.check(read("a.pam") == read("b.pam"), f"tiffsplit {page}")
+
+
+def link(files):
+    """One TIFF of several with a directory each, which are little-endian and begin with their directories' offsets."""
+    out, places = bytearray(), []
+    for make in files:
+        file = make(len(out))
+        places.append(struct.unpack_from("<I", file, 4)[0])
+        out += file
+    for place, following in zip(places, places[1:]):
+        struct.pack_into("<I", out, place + 2 + 12 * struct.unpack_from("<H", out, place)[0], following)
+    return out, places
+
+
+def page_of(fields, data):
+    return lambda offset: tiff("<", {**GREY, **fields}, data, False, offset)
+
+
+def test_wrong_sizes(test):
+    """A page whose strips have no list of sizes, or a wrong one."""
+    if not has("libtiff"):
+        return
+    for sizes in {}, {279: (4, [10 ** 6])}:
+        file, _ = link([page_of({}, bytes(range(16))), page_of(sizes, bytes(range(60, 76))), page_of({}, bytes(16))])
+        test.write("in.tif", file)
+        test.run("--page", "2", "identity", "in.tif", "out.pgm")
+        test.check(read("out.pgm").endswith(bytes(range(60, 76))), f"{sizes}")
+    palette = [257 * (i * (7 + channel) % 256) for channel in range(3) for i in range(256)]
+    test.write("in.tif", link([page_of({}, bytes(16)), page_of({262: (3, [3]), 320: (3, palette)}, bytes(range(16)))])[0])
+    test.run("--page", "2", "identity", "in.tif", "out.ppm")
+    test.check(read("out.ppm").endswith(bytes(i * (7 + channel) % 256 for i in range(16) for channel in range(3))), "the palette of page 2")
+
+
+def test_thumbnail(test):
+    """A first directory of a smaller size is not the picture, but the largest of the others is, with its metadata, or
+    those of the first one if it has none."""
+    if not has("libtiff"):
+        return
+    maker = {271: (2, [ord(letter) for letter in "Maker"] + [0])}
+    small = page_of({254: (4, [1]), **maker, 282: (5, [300, 1]), 283: (5, [300, 1])}, bytes(range(16)))
+    large = {256: (3, [8]), 257: (3, [2])}
+    test.write("in.tif", link([small, page_of({}, bytes(16)), page_of({**large, 257: (3, [6])}, bytes(range(100, 148))),
+                               page_of(large, bytes(16))])[0])
+    said = test.run("-v", "identity", "in.tif", "out.tif")
+    test.check("8 x 6 pixels, 1 channel, page 3 of 4, the main one" in said, said)
+    test.check("also contains other pictures" in said, "the others")
+    test.equal((Image.open("out.tif").size, Image.open("out.tif").tobytes()), ((8, 6), bytes(range(100, 148))), "the largest")
+    test.equal((exiftool("out.tif").get("IFD0:Make"), exiftool("out.tif").get("IFD0:XResolution")), ("Maker", 300), "metadata")
+    test.run("--page", "1", "identity", "in.tif", "out.pgm")
+    test.check(read("out.pgm").endswith(bytes(range(16))), "the thumbnail itself")
+    test.run("--page", "3", "identity", "in.tif", "out.tif")
+    test.equal(exiftool("out.tif").get("IFD0:Make"), None, "a page has its own metadata")
+    # The picture alone is in place of the file, without a warning: a smaller size of it is nothing that is lost.
+    test.write("in.tif", link([small, page_of({**large, 271: (2, [ord("A"), 0])}, bytes(range(16)))])[0])
+    test.equal(test.run("--in-place", "identity", "in.tif"), "", "in place")
+    test.equal((Image.open("in.tif").size, exiftool("in.tif").get("IFD0:Make")), ((8, 2), "A"), "in place")
+    # If all are smaller sizes, the first one is the picture.
+    test.write("in.tif", link([small, page_of({**large, 254: (4, [1])}, bytes(16))])[0])
+    test.run("identity", "in.tif", "out.pgm")
+    test.check(read("out.pgm").endswith(bytes(range(16))), "no other")
+
+
+def test_metadata(test):
+    """A page has the orientation, the resolution and the profile of its own directory."""
+    if not has("libtiff"):
+        return
+    icc = profile()
+    file, _ = link([page_of({34675: (7, list(icc))}, bytes(16)),
+                    page_of({256: (3, [8]), 257: (3, [2]), 274: (3, [6]), 271: (2, [ord("B"), 0]), 282: (5, [200, 1]), 283: (5, [100, 1])},
+                            bytes(range(16)))])
+    test.write("in.tif", file)
+    test.run("--page", "2", "identity", "in.tif", "out.tif")
+    tags = exiftool("out.tif")
+    test.equal((Image.open("out.tif").size, tags.get("IFD0:Make"), tags.get("IFD0:XResolution"), "icc_profile" in Image.open("out.tif").info),
+               ((2, 8), "B", 100, False), "page 2")
+    test.equal("ICC profile" in test.run("--page", "1", "identity", "in.tif", "out.png"), True, "page 1 has the profile, which is of colours")
+
+
+def frame(x, y, image, flags, **options):
+    """A chunk ANMF."""
+    image.save("frame.webp", **({"lossless": True, "exact": True} | options))
+    chunks, body, at = read("frame.webp"), b"", 12
+    while at < len(chunks):
+        size = struct.unpack_from("<I", chunks, at + 4)[0]
+        whole = chunks[at:at + 8 + size + size % 2]
+        body += whole if whole[:4] in (b"ALPH", b"VP8 ", b"VP8L") else b""
+        at += len(whole)
+    head = b"".join(number.to_bytes(3, "little") for number in (x // 2, y // 2, image.width - 1, image.height - 1, 70))
+    return b"ANMF" + struct.pack("<I", len(head) + 1 + len(body)) + head + bytes([flags]) + body
+
+
+def animation(width, height, frames):
+    body = (b"WEBPVP8X" + struct.pack("<I", 10) + bytes([2 | 16, 0, 0, 0]) + (width - 1).to_bytes(3, "little")
+            + (height - 1).to_bytes(3, "little") + b"ANIM" + struct.pack("<I", 6) + bytes(6) + b"".join(frames))
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def test_webp(test):
+    """Frames of any size, over each other or in place of each other, kept or removed, with and without alpha."""
+    if not has("libwebp"):
+        return
+    chance = random.Random(7)
+    for case in range(12):
+        modes, frames = ("RGBA",) if case % 3 == 0 else ("RGB",) if case % 3 == 1 else ("RGB", "RGBA"), []
+        for i in range(5):
+            width, height = (46, 31) if i == 0 or chance.random() < 0.2 else (2 * chance.randrange(1, 12), chance.randrange(1, 20))
+            image = picture(width // 2, height, chance.choice(modes), 100 * case + i)
+            if image.mode == "RGBA" and case < 6:  # visible or not
+                image.putalpha(image.getchannel("A").point(lambda level: 255 * (level > 127)))
+            x, y = 2 * chance.randrange((46 - width) // 2 + 1), 2 * chance.randrange((31 - height) // 2 + 1)
+            frames.append(frame(x, y, image, chance.randrange(4), **({} if case % 2 else {"lossless": False, "quality": 70})))
+        test.write("in.webp", animation(46, 31, frames))
+        check_pages(test, "in.webp", 5, 0 if case < 6 else 2)
+    # Half of red over half of blue: alpha 191, and two parts of red for one of blue.
+    red, blue = (Image.new("RGBA", (4, 4), colour) for colour in ((255, 0, 0, 128), (0, 0, 255, 128)))
+    test.write("in.webp", animation(4, 4, [frame(0, 0, blue, 0), frame(0, 0, red, 0)]))
+    test.run("--page", "2", "identity", "in.webp", "out.png")
+    test.equal(Image.open("out.png").getpixel((1, 1)), (170, 0, 85, 192), "over each other")
+
+
+def test_heif(test):
+    """The pictures in the order of heif-convert, with their own EXIF and alpha."""
+    if not has("libheif", "heif-enc", "heif-convert"):
+        return
+    sizes = ((64, 48), (80, 32), (48, 64))
+    for i, (width, height) in enumerate(sizes):
+        image = Image.linear_gradient("L").resize((width, height)).rotate(90 * i)
+        image = Image.merge("RGB", (image, image.rotate(180), image.point(lambda level: 255 - level // (i + 1))))
+        if i == 1:
+            image.putalpha(Image.linear_gradient("L").resize((width, height)))
+        image.save(f"{i}.png")
+    subprocess.run(["heif-enc", "0.png", "1.png", "2.png", "-o", "in.heic"], check=True, capture_output=True)
+    subprocess.run(["heif-convert", "in.heic", "theirs.png"], check=True, capture_output=True)
+    plain = test.run("-v", "identity", "in.heic", "out.png")
+    test.check("page 1 of 3" in plain and "the main one" not in plain, plain)
+    for page, size in enumerate(sizes, 1):
+        said = test.run("-v", "--page", str(page), "identity", "in.heic", "out.png")
+        test.check(f"{size[0]} x {size[1]} pixels, {4 if page == 2 else 3} channels, page {page} of 3\n" in said, said)
+        test.check("also contains" not in said, "no warning")
+        test.check(distance(Image.open("out.png"), Image.open(f"theirs-{page}.png")) <= 2, f"picture {page}")
+    # Another item is the primary one.
+    file = read("in.heic")
+    at = file.index(b"pitm") + 8
+    ids = [struct.unpack_from(">H", file, i + 8)[0] for i in range(len(file)) if file[i:i + 4] == b"infe" and file[i + 12:i + 16] == b"grid"]
+    for page, size in ((1, sizes[0]), (3, sizes[2])):
+        item = ids[0] if page == 1 else ids[-1]
+        test.write("moved.heic", file[:at] + struct.pack(">H", item) + file[at + 2:])
+        said = test.run("-v", "identity", "moved.heic", "out.png")
+        test.check(f"{size[0]} x {size[1]} pixels, 3 channels, page {page} of 3{', the main one' if page > 1 else ''}" in said, said)
+        said = test.run("-v", "--page", "2", "identity", "moved.heic", "out.png")
+        test.check("80 x 32 pixels, 4 channels, page 2 of 3" in said, said)
+
+
+def test_absent(test):
+    """A page that is not there is refused with the number of pages, in all modes."""
+    chance = picture(4, 6, "RGB", 1)
+    files = {"in.png": 1, "in.jpg": 1, "in.ppm": 1}
+    for name, codec, save in (("in.tif", "libtiff", lambda name: save_tiff(name, [chance, chance.rotate(90)])),
+                              ("in.webp", "libwebp", lambda name: chance.save(name, save_all=True, append_images=[chance.rotate(180)])),
+                              ("still.webp", "libwebp", chance.save)):
+        if has(codec):
+            save(name)
+            files[name] = 1 if name == "still.webp" else 2
+    for name, count in files.items():
+        if not os.path.exists(name):
+            chance.save(name)
+        test.run("--page", "1", "identity", name, "out.png")
+        for page in count + 1, 65536:
+            ask = f"one from 1 to {count}" if count > 1 else "page 1"
+            sentence = f"{name}: has {count} page{'s' * (count > 1)}, so there is no page {page}; ask for {ask}\n"
+            for words in (["identity", name, "out.png"], ["identity", name, "-o", "many", "--format", "png"]):
+                test.equal(test.run("--page", str(page), *words, status=1), f"gpuconv: {sentence}", words)
+            test.write("copy", read(name) + bytes(4))
+            done = subprocess.run([test.program, "--compare", "--page", str(page), name, "copy"], capture_output=True, text=True)
+            test.check(done.returncode == 1 and sentence.strip() in done.stdout + done.stderr, f"--compare: {done.stdout}{done.stderr}")
+            done = subprocess.run([test.program, "--digest", "--page", str(page), name], capture_output=True, text=True)
+            test.check(done.returncode == 1 and sentence in done.stderr, f"--digest: {done.stderr}")
+
+
+def one_sentence(test, name, *options):
+    done = subprocess.run([test.program, "-q", *options, "identity", name, "out.png"], capture_output=True, text=True)
+    ours = [line for line in done.stderr.splitlines() if line.startswith("gpuconv: ")]
+    test.check(done.returncode in (0, 1) and len(ours) == done.returncode, f"{done.returncode} {done.stderr}")
+    return done.stderr
+
+
+def test_damaged_tiff(test):
+    """Only the damaged page is refused. Directories in a circle, or over each other, take no time."""
+    if not has("libtiff"):
+        return
+    file, places = link([page_of({}, bytes([i] * 16)) for i in range(4)])
+    strip = file.index(bytes([1] * 16))
+    entry = next(i for i in range(places[1] + 2, len(file), 12) if struct.unpack_from("<H", file, i)[0] == 273)
+    for offset, words in ((len(file), "strip or tile 0 at byte"), (strip, None)):
+        struct.pack_into("<I", file, entry + 8, offset)
+        test.write("in.tif", file)
+        for page in 1, 2, 3, 4:
+            said = one_sentence(test, "in.tif", "--page", str(page))
+            test.check(words in said if words and page == 2 else said == "", f"{offset} {page}: {said}")
+    end = places[2] + 2 + 12 * struct.unpack_from("<H", file, places[2])[0]
+    for place in places[0], places[1], places[2], places[2] + 1, 10 ** 6:
+        bad = bytearray(file)
+        struct.pack_into("<I", bad, end, place)
+        test.write("bad.tif", bad)
+        test.check("claims" not in one_sentence(test, "bad.tif"), "the first page is read")
+        said = one_sentence(test, "bad.tif", "--page", "3")
+        test.check("overlap, or follow each other in a circle" in said if place in places else said == "" or "overlap" in said, f"{place}: {said}")
+        if place == 10 ** 6:
+            test.check("directory 4 is not in the" in one_sentence(test, "bad.tif", "--page", "4"), "cut")
+            test.check("has 4 pages, so there is no page 5" in one_sentence(test, "bad.tif", "--page", "5"), "after the cut")
+    # 65535 entries each, at every 2nd byte of 1.5 MB: the first one is marked as a smaller size.
+    first = tiff("<", {**GREY, 254: (4, [1])}, bytes(16), False)
+    place = struct.unpack_from("<I", first, 4)[0]
+    large = bytearray(first + b"\xff" * 1600000)
+    struct.pack_into("<I", large, place + 2 + 12 * struct.unpack_from("<H", large, place)[0], len(first))
+    for i in range(0, 400000, 4):
+        struct.pack_into("<I", large, len(first) + i + 2 + 12 * 65535, len(first) + i + 4)
+    test.write("large.tif", large)
+    subprocess.run([test.program, "-q", "identity", "large.tif", "out.png"], timeout=60, check=True)
+    test.check("overlap" in one_sentence(test, "large.tif", "--page", "9"), "directories over each other")
+
+
+def test_damaged_frames(test):
+    """A frame after the wanted one may be damaged, one that it needs may not; none may leave the canvas."""
+    if not has("libwebp"):
+        return
+    image = picture(10, 10, "RGBA", 5)
+    frames = [frame(0, 0, image, 0), frame(4, 4, image.crop((0, 0, 9, 9)), 0), frame(2, 2, image.crop((0, 0, 7, 7)), 0)]
+    for damage, words in ((lambda chunk: chunk[:8] + (9).to_bytes(3, "little") + chunk[11:], "does not fit its canvas of 20 x 14"),
+                          (lambda chunk: chunk[:14] + (40).to_bytes(3, "little") + chunk[17:], "other sides than the picture in it"),
+                          (lambda chunk: chunk[:24] + b"XXXX" + chunk[28:], "it holds no picture"),
+                          (lambda chunk: chunk[:40] + bytes(len(chunk) - 40), "")):
+        test.write("in.webp", animation(20, 14, [frames[0], damage(frames[1]), frames[2]]))
+        test.run("-q", "--page", "1", "identity", "in.webp", "out.png")
+        for page in "2", "3":
+            said = one_sentence(test, "in.webp", "--page", page)
+            test.check(words in said, f"{page}: {said}")
+    for page in "1", "2":
+        test.write("in.webp", animation(20, 14, frames[:2] + [b"XXXX" + frames[2][4:]]))
+        test.run("-q", "--page", page, "identity", "in.webp", "out.png")
+
+
+def test_random_damage(test):
+    """A file whose bytes change is read or refused with one sentence, each page of it."""
+    chance, files = random.Random(2), []
+    if has("libtiff"):
+        save_tiff("a.tif", [picture(9, 9, mode, 3) for mode in ("RGB", "L", "RGBA")], compression="tiff_lzw")
+        files.append("a.tif")
+    if has("libwebp"):
+        test.write("a.webp", animation(20, 10, [frame(2 * i, i // 2 * 2, picture(5, 5, "RGBA", i), i) for i in range(3)]))
+        files.append("a.webp")
+    if has("libheif", "heif-enc"):
+        for name in "0.png", "1.png", "2.png":
+            picture(32, 64, "RGB", 1).save(name)
+        subprocess.run(["heif-enc", "0.png", "1.png", "2.png", "-o", "a.heic"], check=True, capture_output=True)
+        files.append("a.heic")
+    for name in files:
+        good = read(name)
+        heads = min(len(good), 900)
+        for i in range(70):
+            bad = bytearray(good)
+            for _ in range(chance.choice((1, 3))):
+                bad[chance.randrange(12, heads if i % 2 else len(bad))] ^= 1 << chance.randrange(8)
+            test.write("bad", bad)
+            one_sentence(test, "bad", "--page", str(chance.choice((2, 3, 4))))
+
+
+def main():
+    sys.argv[1] = os.path.abspath(sys.argv[1])
+    return metadata_files.run_tests(globals())
+
+
+sys.exit(main())
