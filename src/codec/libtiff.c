@@ -452,7 +452,8 @@ static bool mend_directory(struct tiff_file *file, const struct tiff_directory *
     uint8_t *to = blob_extend(&file->mended, TIFF_NEEDED_BYTES + sizes * each);
     if (to == NULL || !tiff_find_cells(directory, &cells))
         return false;
-    tiff_put_needed(directory, sizes > 0 ? end + TIFF_NEEDED_BYTES : 0, sizes, to);
+    const size_t list = sizes == 1 ? (size_t)tiff_cell_size(directory, header, &cells, 0) : end + TIFF_NEEDED_BYTES;
+    tiff_put_needed(directory, sizes > 0 ? list : 0, sizes, to);
     for (size_t i = 0; i < sizes; i++)
         bytes_put_number(to + TIFF_NEEDED_BYTES + i * each, each, directory->big,
                          tiff_cell_size(directory, header, &cells, i));

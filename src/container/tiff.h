@@ -173,7 +173,8 @@ uint64_t tiff_cell_size(const struct tiff_directory *directory, const struct tif
                         const struct tiff_cells *cells, size_t index);
 
 /* Write a directory of the needed entries to BYTES: the first of each tag, and no next directory. If SIZES_AT is not 0,
- * the list of bytes of the strips or tiles has CELLS numbers of tiff_offset_bytes each there. Returns its size. */
+ * the list of bytes of the strips or tiles has CELLS numbers of tiff_offset_bytes each there; if CELLS is 1, it is the
+ * only number itself. Returns its size. */
 enum { TIFF_NEEDED_BYTES = 512 };
 size_t tiff_put_needed(const struct tiff_directory *directory, size_t sizes_at, size_t cells,
                        uint8_t bytes[TIFF_NEEDED_BYTES]);
