@@ -214,8 +214,8 @@ def _content_of(source, name=None):
                         "bytes of a file") from None
 
 
-def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixels: int = 0, device: Any = None,
-         layout: Literal["hwc", "chw"] | None = None, context: Context | None = None) -> Any:
+def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixels: int = 0, page: int = 0,
+         device: Any = None, layout: Literal["hwc", "chw"] | None = None, context: Context | None = None) -> Any:
     """Read a PNG, JPEG, PNM, WebP, TIFF, AVIF or HEIC, as the command line does; or many of them.
 
     source: a path, a file that is open for reading bytes, or the bytes of a file; or a list of these, for a list of
@@ -223,6 +223,7 @@ def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixe
     bits: of the samples, 8 or 16; 0 is as in the file.
     keep_orientation: leave the rows as they are in the file; else the image is turned upright, as EXIF says.
     max_pixels: refuse a larger image: the memory that a small file may ask for is in its head. 0 is no limit.
+    page: which page of a TIFF, frame of an animated WebP or picture of a HEIC or AVIF, from 1; 0 is the main picture.
     device: None gives an Image. "cuda" or "cuda:1" gives an array on that GPU, without metadata: of PyTorch if it is
         imported, else of CuPy. The GPU decodes JPEGs and PNGs, many small ones at once, to the same samples. Those of a
         list share memory.
@@ -233,7 +234,7 @@ def read(source: Any, *, bits: int = 0, keep_orientation: bool = False, max_pixe
     Raises ImageError for damaged and for unsupported files, of the first one in a list; OSError, MemoryError,
     GpuError."""
     is_list = isinstance(source, (list, tuple))
-    options = _library.DecodeOptions(bits=bits, max_pixels=max_pixels,
+    options = _library.DecodeOptions(bits=bits, max_pixels=max_pixels, page=page,
                                      keep_orientation=_library.flag(keep_orientation, "keep_orientation"))
     sources = [(one, f"file {index} of the list") for index, one in enumerate(source)] if is_list else [(source, None)]
     if device is not None:

@@ -153,7 +153,7 @@ class Bytes(ctypes.Structure):
 
 class DecodeOptions(Settings):
     _fields_ = [("bits", c_int), ("keep_orientation", c_int), ("name", c_char_p), ("max_pixels", c_size_t),
-                ("stream", c_void_p), ("reserved", c_int * 4)]
+                ("stream", c_void_p), ("page", c_int), ("reserved", c_int * 3)]
 
 
 class PreprocessOptions(Settings):

@@ -277,6 +277,8 @@ def test_errors():
     expect(FileNotFoundError, "none.png", gpuconv.read, "none.png")
     expect(gpuconv.ImageError, "is not a PNG", gpuconv.read, b"")
     expect(gpuconv.ImageError, "1000", gpuconv.read, ROOT / "samples/cat.png", max_pixels=1000)
+    expect(gpuconv.ImageError, "has 1 page, so there is no page 2", gpuconv.read, ROOT / "samples/cat.png", page=2)
+    expect(ValueError, "page -1", gpuconv.read, ROOT / "samples/cat.png", page=-1)
     expect(ValueError, "gif", gpuconv.write, "a.gif", image)
     expect(ValueError, "quality", gpuconv.encode, image, "jpg", quality=101)
     expect(FileNotFoundError, "none", gpuconv.write, "none/a.png", image)

@@ -102,6 +102,11 @@ def test_warnings_of_foreign_files():
             assert name == "pages.tif" and "TIFF" in str(error), error
             continue
         assert len(said) == 1 and text in said[0], said
+        for page in (1, 2) if name == "pages.tif" else ():
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert numpy.array_equal(gpuconv.read(name, page=page).array, numpy.asarray(pages[page - 1])), page
+            expect(gpuconv.ImageError, "has 2 pages, so there is no page 3", gpuconv.read, name, page=3)
 
 
 run_tests(globals())

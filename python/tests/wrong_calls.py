@@ -74,6 +74,7 @@ CALLS = {
     "gpuconv.read('good.png', bits=?)": NUMBERS + "; 7; -8",
     "gpuconv.read('good.png', keep_orientation=?)": "None; 1; 'no'",
     "gpuconv.read('good.png', max_pixels=?)": NUMBERS + "; -1; 10",
+    "gpuconv.read('good.png', page=?)": NUMBERS + "; -1; 2",
     "gpuconv.read('good.png', context=?)": "1; 'cpu'",
     "gpuconv.read('good.png', ?)": "device='cpu'; device=0; device='cuda:x'; layout='nhw'; device='cuda', layout='nhw'",
     "gpuconv.read(['good.png', ?])": "'bad.png'; None; 7",

@@ -366,7 +366,8 @@ struct gpuconv_decode_options {
     size_t max_pixels;    /* refuse a larger image; 0 for no limit but that of struct gpuconv_view */
     void *stream; /* for gpuconv_decode_all to views in device memory: the cudaStream_t; NULL is CUDA's legacy default
                      stream */
-    int reserved[4];
+    int page; /* which page of a TIFF, frame of a WebP or picture of a HEIC or AVIF, from 1; 0 for the main picture */
+    int reserved[3];
 };
 
 /* Decode SIZE bytes of a PNG, JPEG, PNM, WebP, TIFF, AVIF or HEIC on the context's threads: the image that the command

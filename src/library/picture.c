@@ -100,7 +100,11 @@ static bool decode_file(const struct codec_input *input, bool keeps_orientation,
 bool library_decode_settings(const struct gpuconv_decode_options *options, struct codec_settings *settings,
                              struct error *error)
 {
-    *settings = (struct codec_settings){.bits = options->bits, .max_pixels = options->max_pixels};
+    *settings =
+        (struct codec_settings){.bits = options->bits, .max_pixels = options->max_pixels, .page = options->page};
+    if (options->page < 0)
+        return error_set(error, ERROR_USAGE, "page %d was asked for; give one from 1, or 0 for the main picture",
+                         options->page);
     if (options->bits != 0 && options->bits != 8 && options->bits != 16)
         return error_set(error, ERROR_USAGE,
                          "%d bits a sample were asked for; give 8 or 16, or 0 for those of the file", options->bits);
